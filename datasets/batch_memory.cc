@@ -1,0 +1,24 @@
+#include "datasets/batch_memory.h"
+
+#include <ATen/ops/empty.h>
+
+namespace phalanx {
+namespace {
+
+// A view counts in its storage, a copy of the handle in the tensor itself.
+bool unshared(const at::Tensor& tensor) { return tensor.use_count() == 1 && tensor.storage().use_count() == 1; }
+
+bool fits(const at::Tensor& tensor, at::IntArrayRef sizes, at::ScalarType dtype) {
+  return tensor.defined() && tensor.sizes() == sizes && tensor.scalar_type() == dtype && tensor.is_cpu() &&
+         tensor.is_contiguous() && !tensor.requires_grad();
+}
+
+}  // namespace
+
+void ensure(at::Tensor& tensor, at::IntArrayRef sizes, at::ScalarType dtype) {
+  if (fits(tensor, sizes, dtype) && unshared(tensor)) return;
+  tensor.reset();  // before the new one, so that the allocator can hand the same block out again
+  tensor = at::empty(sizes, at::TensorOptions(dtype));
+}
+
+}  // namespace phalanx

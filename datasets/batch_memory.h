@@ -1,0 +1,14 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
+#include <c10/util/ArrayRef.h>
+
+namespace phalanx {
+
+/// Makes `tensor` a dense CPU tensor of this shape and dtype, with any content, to be overwritten through its data
+/// pointer. Keeps its memory when it fits already and nobody else holds it; otherwise the tensor is a new one, so that
+/// whoever kept the old one (a graph, a hook, a queue) still sees what it was given.
+void ensure(at::Tensor& tensor, at::IntArrayRef sizes, at::ScalarType dtype);
+
+}  // namespace phalanx

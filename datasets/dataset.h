@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "framework/base/batch.h"
+#include "framework/base/registry.h"
+
+namespace phalanx {
+
+/// A finite, indexable collection of samples. Thread-safe for reading: any number of threads may gather at once, each
+/// into a batch of its own.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  virtual std::int64_t size() const = 0;  // samples, > 0
+
+  virtual const SampleSpec& spec() const = 0;
+
+  /// Writes sample indices[i] to row i of `batch.input` and `batch.target` (dense, on the CPU), in one pass over the
+  /// data. The tensors are reused when their shapes fit and nobody else holds them, and allocated anew otherwise; the
+  /// other fields of `batch` are left alone. Throws c10::IndexError when an index is not in [0, size()); the rows are
+  /// then undefined.
+  virtual void gather(std::span<const std::int64_t> indices, Batch& batch) const = 0;
+};
+
+/// The parts of a dataset that training uses, with one spec.
+struct Splits {
+  std::shared_ptr<const Dataset> train;
+  std::shared_ptr<const Dataset> test;
+};
+
+/// Datasets by name. Factories throw DataError when files are missing or malformed.
+using Datasets = Registry<Splits()>;
+
+}  // namespace phalanx

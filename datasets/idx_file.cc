@@ -1,0 +1,136 @@
+#include "datasets/idx_file.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+constexpr std::uint8_t kUnsignedByte = 0x08;
+constexpr std::int64_t kChunk = 1 << 20;  // bytes; what a lying header can make us allocate beyond the file
+constexpr std::int64_t kMost = 1 << 30;   // bytes that one gzread can return: fewer than 2^31
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+  std::string text;
+  for (const auto byte : bytes) {
+    if (!text.empty()) text += ' ';
+    for (const int digit : {byte >> 4, byte & 15}) text += "0123456789abcdef"[digit];
+  }
+  return text;
+}
+
+// A file read from front to back, decompressed on the way when it is compressed: gzread passes other files through.
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& path) : path_(path) {
+    errno = 0;
+    file_ = gzopen(path.c_str(), "rbe");
+    if (file_ == nullptr) throw DataError(path_ + ": " + std::generic_category().message(errno ? errno : ENOMEM));
+    gzbuffer(file_, 128 << 10);
+  }
+  ~Reader() { gzclose(file_); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  std::int64_t offset() const { return offset_; }
+
+  [[noreturn]] void fail(std::int64_t offset, const std::string& problem) const {
+    throw DataError(path_ + ": byte " + std::to_string(offset) + ": " + problem);
+  }
+
+  void read(std::span<std::uint8_t> bytes, const std::string& what) {
+    if (try_read(bytes) < bytes.size()) fail(offset_, "the file ends within " + what);
+  }
+
+  void expect_end() {
+    std::array<std::uint8_t, 1> more{};
+    const auto end = offset_;
+    if (try_read(more) > 0) fail(end, "the file should end here, but goes on");
+  }
+
+ private:
+  std::size_t try_read(std::span<std::uint8_t> bytes) {
+    const int got = gzread(file_, bytes.data(), static_cast<unsigned>(bytes.size()));
+    const int system_error = errno;
+    int code = Z_OK;
+    const std::string_view reason = gzerror(file_, &code);  // "<path>: <what>"
+    if (got < 0 && code == Z_ERRNO) fail(offset_, std::generic_category().message(system_error));
+    // gzread keeps what lies before a damage to itself, up to a chunk, so this offset may be too low.
+    if (got < 0)
+      fail(offset_, "the compressed stream is damaged: " + std::string(reason.substr(reason.rfind(':') + 2)));
+    offset_ += got;
+    const auto count = static_cast<std::size_t>(got);
+    if (count < bytes.size() && code == Z_BUF_ERROR) fail(offset_, "the compressed stream breaks off");
+    return count;
+  }
+
+  std::string path_;
+  gzFile file_ = nullptr;
+  std::int64_t offset_ = 0;
+};
+
+void read_magic(Reader& file, int rank) {
+  std::array<std::uint8_t, 4> magic{};
+  file.read(magic, "the magic number");
+  if (magic[0] != 0 || magic[1] != 0) file.fail(0, "not an IDX file: it starts with " + hex(magic) + ", not 00 00");
+  if (magic[2] != kUnsignedByte) file.fail(2, "values of type " + hex({&magic[2], 1}) + ", expected 08 (bytes)");
+  if (magic[3] != rank) {
+    file.fail(3, std::to_string(magic[3]) + " dimensions, expected " + std::to_string(rank));
+  }
+}
+
+// Sizes whose product is an int64 too.
+std::vector<std::int64_t> read_shape(Reader& file, int rank) {
+  std::vector<std::int64_t> shape;
+  std::int64_t total = 1;
+  for (int dimension = 0; dimension < rank; ++dimension) {
+    const auto offset = file.offset();
+    std::array<std::uint8_t, 4> b{};
+    file.read(b, "the sizes");
+    const std::int64_t size = std::int64_t{b[0]} << 24 | b[1] << 16 | b[2] << 8 | b[3];
+    if (size == 0) file.fail(offset, "dimension " + std::to_string(dimension) + " has size 0");
+    if (total > std::numeric_limits<std::int64_t>::max() / size) file.fail(offset, "more values than a file can hold");
+    total *= size;
+    shape.push_back(size);
+  }
+  return shape;
+}
+
+std::string product(const std::vector<std::int64_t>& shape) {
+  std::string text;
+  for (const auto size : shape) text += (text.empty() ? "" : " x ") + std::to_string(size);
+  return text;
+}
+
+}  // namespace
+
+IdxArray read_idx(const std::filesystem::path& path, int rank) {
+  Reader file(path);
+  IdxArray array;
+  read_magic(file, rank);
+  array.shape = read_shape(file, rank);
+  const auto total = std::accumulate(array.shape.begin(), array.shape.end(), std::int64_t{1}, std::multiplies());
+  const std::string what = "the " + product(array.shape) + " values that its header announces";
+  for (std::int64_t have = 0; have < total;) {
+    const std::int64_t part = std::min({total - have, std::max(have, kChunk), kMost});
+    array.values.resize(static_cast<std::size_t>(have + part));
+    file.read(std::span(array.values).subspan(static_cast<std::size_t>(have)), what);
+    have += part;
+  }
+  file.expect_end();
+  return array;
+}
+
+}  // namespace phalanx

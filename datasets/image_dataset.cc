@@ -1,0 +1,70 @@
+#include "datasets/image_dataset.h"
+
+#include <c10/util/Exception.h>
+
+#include <array>
+#include <utility>
+
+#include "datasets/batch_memory.h"
+
+namespace phalanx {
+namespace {
+
+// Whole blocks of a constant length: compilers vectorize such a loop at -O2 too, where they leave one of unknown length
+// alone, and for the baseline instruction set as for a later one.
+constexpr std::int64_t kBlock = 16;
+
+void transform(const std::uint8_t* __restrict in, float* __restrict out, std::int64_t count, float scale, float shift) {
+  std::int64_t i = 0;
+  for (; i + kBlock <= count; i += kBlock) {
+    for (std::int64_t j = 0; j < kBlock; ++j) out[i + j] = static_cast<float>(in[i + j]) * scale + shift;
+  }
+  for (; i < count; ++i) out[i] = static_cast<float>(in[i]) * scale + shift;
+}
+
+}  // namespace
+
+ImageDataset::ImageDataset(Images images, SampleSpec spec, std::span<const ChannelStatistics> statistics)
+    : images_(std::move(images)), spec_(std::move(spec)) {
+  TORCH_CHECK(spec_.input.size() == 3, "an image has three dimensions, not ", spec_.input.size());
+  const std::int64_t channels = spec_.input[0];
+  plane_ = spec_.input[1] * spec_.input[2];
+  TORCH_CHECK(size() > 0, "a dataset needs at least one image");
+  TORCH_CHECK(static_cast<std::int64_t>(images_.pixels.size()) == size() * channels * plane_, images_.pixels.size(),
+              " bytes of pixels are not ", size(), " images of ", channels, " x ", plane_, " pixels");
+  TORCH_CHECK(static_cast<std::int64_t>(statistics.size()) == channels, "statistics of ", statistics.size(),
+              " channels for images of ", channels);
+  for (const auto label : images_.labels) {
+    TORCH_CHECK(label >= 0 && label < spec_.classes, "label ", label, " of ", spec_.classes, " classes");
+  }
+  for (const auto [mean, deviation] : statistics) {
+    TORCH_CHECK(deviation > 0, "a channel's standard deviation must be > 0, got ", deviation);
+    normalize_.push_back({1 / (255 * deviation), -mean / deviation});
+  }
+}
+
+void ImageDataset::gather(std::span<const std::int64_t> indices, Batch& batch) const {
+  const auto rows = static_cast<std::int64_t>(indices.size());
+  const std::int64_t channels = spec_.input[0];
+  ensure(batch.input, std::array{rows, channels, spec_.input[1], spec_.input[2]}, at::kFloat);
+  ensure(batch.target, std::array{rows}, at::kLong);
+  auto* input = batch.input.data_ptr<float>();
+  auto* target = batch.target.data_ptr<std::int64_t>();
+  for (const auto index : indices) {
+    TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+    normalize(index, input);
+    input += channels * plane_;
+    *target++ = images_.labels[static_cast<std::size_t>(index)];
+  }
+}
+
+void ImageDataset::normalize(std::int64_t index, float* out) const {
+  const auto* pixels = images_.pixels.data() + index * static_cast<std::int64_t>(normalize_.size()) * plane_;
+  for (const auto [scale, shift] : normalize_) {
+    transform(pixels, out, plane_, scale, shift);
+    pixels += plane_;
+    out += plane_;
+  }
+}
+
+}  // namespace phalanx

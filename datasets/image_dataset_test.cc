@@ -1,0 +1,100 @@
+#include "datasets/image_dataset.h"
+
+#include <ATen/ops/equal.h>
+#include <c10/util/Exception.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace phalanx {
+namespace {
+
+constexpr std::array kTwoChannels{ChannelStatistics{.mean = 0.25f, .deviation = 0.5f},
+                                  ChannelStatistics{.mean = 0.5f, .deviation = 0.25f}};
+
+// Four images of 2 channels x 3 x 7 pixels: longer than a block of the loop, and no multiple of one.
+constexpr std::int64_t kPlane = 21, kImages = 4;
+
+Images some_images() {
+  Images images;
+  for (int i = 0; i < kImages * 2 * kPlane; ++i) images.pixels.push_back(static_cast<std::uint8_t>(i * 37));
+  images.labels = {2, 0, 1, 2};
+  return images;
+}
+
+ImageDataset dataset() { return {some_images(), {.input = {2, 3, 7}, .classes = 3}, kTwoChannels}; }
+
+TEST(ImageDataset, E6_GathersRowsInTheOrderAsked) {
+  Batch batch;
+  dataset().gather(std::array<std::int64_t, 3>{3, 1, 1}, batch);
+  ASSERT_EQ(batch.input.sizes(), at::IntArrayRef({3, 2, 3, 7}));
+  ASSERT_EQ(batch.target.sizes(), at::IntArrayRef({3}));
+  const auto* target = batch.target.data_ptr<std::int64_t>();
+  EXPECT_EQ((std::vector<std::int64_t>{target, target + 3}), (std::vector<std::int64_t>{2, 0, 0}));
+  EXPECT_TRUE(at::equal(batch.input[1], batch.input[2]));
+}
+
+TEST(ImageDataset, NormalizesEveryPixelByItsChannel) {
+  Batch batch;
+  dataset().gather(std::array<std::int64_t, 2>{2, 0}, batch);
+  const auto images = some_images();
+  const auto* got = batch.input.data_ptr<float>();
+  for (const std::int64_t image : {2, 0}) {
+    for (std::int64_t channel = 0; channel < 2; ++channel) {
+      const auto [mean, deviation] = kTwoChannels[static_cast<std::size_t>(channel)];
+      for (std::int64_t pixel = 0; pixel < kPlane; ++pixel, ++got) {
+        const auto byte = images.pixels[static_cast<std::size_t>((image * 2 + channel) * kPlane + pixel)];
+        EXPECT_NEAR(*got, (byte / 255.0 - mean) / deviation, 1e-6);
+      }
+    }
+  }
+}
+
+TEST(ImageDataset, GivesTheSameValueWhereverAPixelLies) {
+  Images gray{.pixels = std::vector<std::uint8_t>(37, 77), .labels = {0}};
+  const ImageDataset dataset(gray, {.input = {1, 1, 37}, .classes = 1}, std::span(kTwoChannels).first(1));
+  Batch batch;
+  dataset.gather(std::array<std::int64_t, 1>{0}, batch);
+  const auto* pixels = batch.input.data_ptr<float>();
+  for (int i = 1; i < 37; ++i) EXPECT_EQ(pixels[i], pixels[0]) << i;
+}
+
+TEST(ImageDataset, ReusesTheBatchsMemory) {
+  const auto images = dataset();
+  Batch batch;
+  images.gather(std::array<std::int64_t, 2>{0, 1}, batch);
+  const void *input = batch.input.data_ptr(), *target = batch.target.data_ptr();
+  images.gather(std::array<std::int64_t, 2>{2, 3}, batch);
+  EXPECT_EQ(batch.input.data_ptr(), input);
+  EXPECT_EQ(batch.target.data_ptr(), target);
+}
+
+TEST(ImageDataset, LeavesTheOtherFieldsAlone) {
+  Batch batch;
+  batch.valid = 5;
+  batch.global_rows = 7;
+  dataset().gather(std::array<std::int64_t, 1>{0}, batch);
+  EXPECT_EQ(batch.valid, 5);
+  EXPECT_EQ(batch.global_rows, 7);
+}
+
+TEST(ImageDataset, RefusesAnIndexOutside) {
+  Batch batch;
+  EXPECT_THROW(dataset().gather(std::array<std::int64_t, 1>{kImages}, batch), c10::IndexError);
+  EXPECT_THROW(dataset().gather(std::array<std::int64_t, 1>{-1}, batch), c10::IndexError);
+}
+
+TEST(ImageDataset, RefusesPartsThatDisagree) {
+  const SampleSpec spec{.input = {2, 3, 7}, .classes = 3};
+  auto images = some_images();
+  images.pixels.pop_back();
+  EXPECT_THROW(ImageDataset(images, spec, kTwoChannels), c10::Error);
+  images = some_images();
+  images.labels[1] = 3;
+  EXPECT_THROW(ImageDataset(images, spec, kTwoChannels), c10::Error);
+  EXPECT_THROW(ImageDataset(some_images(), spec, std::span(kTwoChannels).first(1)), c10::Error);
+  EXPECT_THROW(ImageDataset({}, spec, kTwoChannels), c10::Error);
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,50 @@
+#include "datasets/loader.h"
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace phalanx {
+namespace {
+
+class GatheringLoader final : public Loader {
+ public:
+  GatheringLoader(std::shared_ptr<const Dataset> dataset, const DistributedSampler::Options& options)
+      : dataset_(std::move(dataset)), sampler_(options) {}
+
+  std::int64_t batches() const override { return sampler_.batches(); }
+
+  void start_epoch(std::int64_t epoch) override {
+    epoch_ = epoch;
+    cursor_ = 0;
+  }
+
+  bool next(Batch& batch) override {
+    if (cursor_ == sampler_.batches()) return false;
+    const auto share = sampler_.share(epoch_, cursor_);
+    dataset_->gather(share.indices, batch);
+    batch.valid = share.valid;
+    batch.global_rows = share.global_rows;
+    ++cursor_;  // last, so that a read that failed can be tried again
+    return true;
+  }
+
+ private:
+  std::shared_ptr<const Dataset> dataset_;
+  DistributedSampler sampler_;
+  std::int64_t epoch_ = 0;
+  std::int64_t cursor_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Loader> make_loader(std::shared_ptr<const Dataset> dataset, DistributedSampler::Options options) {
+  if (options.samples == 0) options.samples = dataset->size();
+  if (options.samples != dataset->size()) {
+    throw std::invalid_argument("make_loader: options.samples is " + std::to_string(options.samples) +
+                                ", the dataset has " + std::to_string(dataset->size()));
+  }
+  return std::make_unique<GatheringLoader>(std::move(dataset), options);
+}
+
+}  // namespace phalanx

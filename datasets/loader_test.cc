@@ -1,0 +1,125 @@
+#include "datasets/loader.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include "datasets/batch_memory.h"
+
+namespace phalanx {
+namespace {
+
+// Sample i is the number i.
+class Numbers final : public Dataset {
+ public:
+  explicit Numbers(std::int64_t size) : size_(size) {}
+  std::int64_t size() const override { return size_; }
+  const SampleSpec& spec() const override { return spec_; }
+  void gather(std::span<const std::int64_t> indices, Batch& batch) const override {
+    const auto rows = static_cast<std::int64_t>(indices.size());
+    ensure(batch.input, {rows}, at::kLong);
+    ensure(batch.target, {rows}, at::kLong);
+    std::ranges::copy(indices, batch.input.data_ptr<std::int64_t>());
+    std::ranges::copy(indices, batch.target.data_ptr<std::int64_t>());
+  }
+
+ private:
+  std::int64_t size_;
+  SampleSpec spec_;
+};
+
+std::unique_ptr<Loader> loader(std::int64_t samples, const DistributedSampler::Options& options) {
+  return make_loader(std::make_shared<Numbers>(samples), options);
+}
+
+// The samples that count, of all batches left in the epoch.
+std::vector<std::int64_t> drain(Loader& loader) {
+  std::vector<std::int64_t> all;
+  for (Batch batch; loader.next(batch);) {
+    const auto* rows = batch.input.data_ptr<std::int64_t>();
+    all.insert(all.end(), rows, rows + batch.valid);
+  }
+  return all;
+}
+
+TEST(Loader, S8_EveryRankTakesAsManySteps) {
+  for (const int size : {1, 2, 3, 4, 5, 8}) {
+    for (int rank = 0; rank < size; ++rank) {
+      const auto batches = loader(17, {.global_batch = 8, .rank = rank, .size = size});
+      std::int64_t steps = 0;
+      for (Batch batch; batches->next(batch); ++steps) EXPECT_EQ(batch.global_rows, steps < 2 ? 8 : 1);
+      EXPECT_EQ(steps, 3) << "rank " << rank << " of " << size;
+      EXPECT_EQ(batches->batches(), 3);
+    }
+  }
+}
+
+TEST(Loader, S8_RanksTogetherSeeEverySampleOnce) {
+  std::vector<std::int64_t> all;
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto share = drain(*loader(17, {.global_batch = 8, .rank = rank, .size = 4}));
+    all.insert(all.end(), share.begin(), share.end());
+  }
+  std::ranges::sort(all);
+  std::vector<std::int64_t> expected(17);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(all, expected);
+}
+
+TEST(Loader, S8_APaddingRowDoesNotCount) {
+  const auto batches = loader(17, {.global_batch = 8, .rank = 1, .size = 2});
+  Batch batch;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(batches->next(batch));
+  EXPECT_EQ(batch.input.size(0), 1);
+  EXPECT_EQ(batch.valid, 0);
+  EXPECT_EQ(batch.global_rows, 1);
+}
+
+TEST(Loader, RewindsToAnyEpoch) {
+  const auto batches = loader(50, {.global_batch = 8});
+  const auto first = drain(*batches);
+  Batch batch;
+  EXPECT_FALSE(batches->next(batch));
+  batches->start_epoch(1);
+  EXPECT_NE(drain(*batches), first);
+  batches->start_epoch(0);
+  EXPECT_EQ(drain(*batches), first);
+}
+
+TEST(Loader, ReusesTheBatchsMemory) {
+  const auto batches = loader(50, {.global_batch = 8});
+  Batch batch;
+  ASSERT_TRUE(batches->next(batch));
+  const void* memory = batch.input.data_ptr();
+  ASSERT_TRUE(batches->next(batch));
+  EXPECT_EQ(batch.input.data_ptr(), memory);
+}
+
+TEST(Loader, LeavesABatchThatSomebodyKept) {
+  const auto batches = loader(50, {.global_batch = 8, .shuffle = false});
+  Batch batch;
+  ASSERT_TRUE(batches->next(batch));
+  const auto kept = batch.input;
+  ASSERT_TRUE(batches->next(batch));
+  EXPECT_EQ(kept.data_ptr<std::int64_t>()[0], 0);
+  EXPECT_EQ(batch.input.data_ptr<std::int64_t>()[0], 8);
+}
+
+TEST(Loader, LeavesTheBatchAloneAtTheEnd) {
+  const auto batches = loader(8, {.global_batch = 8});
+  Batch batch;
+  ASSERT_TRUE(batches->next(batch));
+  EXPECT_FALSE(batches->next(batch));
+  EXPECT_EQ(batch.valid, 8);
+}
+
+TEST(Loader, KnowsTheSizeOfItsDataset) {
+  EXPECT_EQ(loader(50, {.samples = 50, .global_batch = 8})->batches(), 7);
+  EXPECT_THROW(loader(50, {.samples = 49, .global_batch = 8}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+
+namespace phalanx {
+
+/// An endless row of random numbers that depends on its seed alone: equal on every platform, compiler and library
+/// version, which the distributions of <random> and std::shuffle are not. For a stream per epoch, sample or purpose,
+/// seed it with mix() of framework/base/random.h.
+///
+/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014). Not for secrets.
+class RandomStream {
+ public:
+  explicit RandomStream(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+  /// Uniform in [0, bound), without bias; bound > 0.
+  std::uint64_t below(std::uint64_t bound) {
+    // The high half of a 128-bit product (Lemire 2019), drawn again in the few cases that would favour some results.
+    auto product = static_cast<unsigned __int128>(next()) * bound;
+    if (static_cast<std::uint64_t>(product) < bound) {
+      const std::uint64_t surplus = (0 - bound) % bound;
+      while (static_cast<std::uint64_t>(product) < surplus) product = static_cast<unsigned __int128>(next()) * bound;
+    }
+    return static_cast<std::uint64_t>(product >> 64);
+  }
+
+  /// Uniform in [low, high).
+  float between(float low, float high) { return low + (high - low) * (static_cast<float>(next() >> 40) * 0x1p-24f); }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace phalanx {
+
+/// The folder of dataset `name`, absolute: `configured` (a config's dataset.root) if it is not empty, else
+/// ${PHALANX_DATA}/<name>, else data/<name>. Relative ones start at the folder from which the user called: bazel run
+/// changes it and leaves the former one in BUILD_WORKING_DIRECTORY.
+std::filesystem::path dataset_root(const std::string& configured, const std::string& name);
+
+/// The files that a dataset consists of.
+struct DatasetFiles {
+  std::string dataset;
+  std::vector<std::string> names;
+  std::vector<std::string> suffixes = {""};  // each file may have any of them; the first one that exists is taken
+  std::string how_to_get;                    // whole sentences for someone who has none of the files
+};
+
+/// The paths of all files in `root`, in the order of `names`. Throws one DataError that says which are missing, where
+/// they were looked for, and how to get them.
+std::vector<std::filesystem::path> find_files(const DatasetFiles& files, const std::filesystem::path& root);
+
+}  // namespace phalanx

@@ -1,0 +1,60 @@
+#include "datasets/sampler.h"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "datasets/random_stream.h"
+#include "framework/base/random.h"
+
+namespace phalanx {
+namespace {
+
+void require(bool condition, const std::string& what) {
+  if (!condition) throw std::invalid_argument("DistributedSampler: " + what);
+}
+
+}  // namespace
+
+DistributedSampler::DistributedSampler(const Options& options) : options_(options) {
+  require(options.samples > 0, "samples must be > 0, got " + std::to_string(options.samples));
+  require(options.global_batch > 0, "global_batch must be > 0, got " + std::to_string(options.global_batch));
+  require(options.size > 0, "size must be > 0, got " + std::to_string(options.size));
+  require(options.rank >= 0 && options.rank < options.size,
+          "rank must be in [0, " + std::to_string(options.size) + "), got " + std::to_string(options.rank));
+}
+
+std::int64_t DistributedSampler::batches() const {
+  return (options_.samples - 1) / options_.global_batch + 1;  // rounded up; the usual sum could overflow
+}
+
+DistributedSampler::Share DistributedSampler::share(std::int64_t epoch, std::int64_t cursor) & {
+  if (epoch < 0 || cursor < 0 || cursor >= batches()) {
+    throw std::out_of_range("DistributedSampler: no batch " + std::to_string(cursor) + " in epoch " +
+                            std::to_string(epoch) + ", an epoch has " + std::to_string(batches()));
+  }
+  order_for(epoch);
+  const std::int64_t start = cursor * options_.global_batch;
+  const std::int64_t rows = std::min(options_.global_batch, options_.samples - start);
+  const std::int64_t part = rows / options_.size;
+  const std::int64_t longer = rows % options_.size;
+  const std::int64_t begin = start + options_.rank * part + std::min<std::int64_t>(options_.rank, longer);
+  const std::int64_t valid = part + (options_.rank < longer ? 1 : 0);
+  if (valid == 0) return {.indices = {order_.data() + start, 1}, .valid = 0, .global_rows = rows};
+  return {.indices = {order_.data() + begin, static_cast<std::size_t>(valid)}, .valid = valid, .global_rows = rows};
+}
+
+void DistributedSampler::order_for(std::int64_t epoch) {
+  if (epoch == ordered_epoch_ || (!options_.shuffle && ordered_epoch_ >= 0)) return;
+  // From the identity each time, not from the order before it: an epoch must not depend on which ones came first.
+  order_.resize(static_cast<std::size_t>(options_.samples));
+  std::iota(order_.begin(), order_.end(), 0);
+  ordered_epoch_ = epoch;
+  if (!options_.shuffle) return;
+  RandomStream random(mix(static_cast<std::uint64_t>(options_.seed), static_cast<std::uint64_t>(epoch)));
+  for (std::size_t left = order_.size(); left > 1; --left) std::swap(order_[left - 1], order_[random.below(left)]);
+}
+
+}  // namespace phalanx

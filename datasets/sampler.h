@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace phalanx {
+
+/// Which samples a rank takes, as a pure function of (seed, epoch, cursor, rank, size).
+///
+/// An epoch is one order of all samples, made from (seed, epoch) alone and equal on every platform. Global batch
+/// `cursor` is the next `global_batch` samples of that order (fewer at the end), and rank r of P takes the r-th of P
+/// contiguous parts of it, of which the first ones are one longer where P does not divide. So the global batches do not
+/// depend on how many ranks there are, and every rank takes as many steps.
+///
+/// Not thread-safe. Holds one order: 8 bytes a sample.
+class DistributedSampler {
+ public:
+  struct Options {
+    std::int64_t samples = 0;       // in the dataset, > 0
+    std::int64_t global_batch = 0;  // samples per step over all ranks, > 0
+    std::int64_t seed = 0;
+    bool shuffle = true;  // false: the dataset's own order in every epoch
+    int rank = 0;         // 0 <= rank < size
+    int size = 1;
+  };
+
+  /// A rank's part of one global batch.
+  struct Share {
+    std::span<const std::int64_t> indices;  // never empty: a rank without samples gets one padding index
+    std::int64_t valid = 0;                 // the first `valid` indices are samples
+    std::int64_t global_rows = 0;           // samples in the global batch
+  };
+
+  explicit DistributedSampler(const Options& options);  // throws std::invalid_argument
+
+  std::int64_t batches() const;  // global batches in an epoch, the last, smaller one included
+
+  /// The share of global batch `cursor` (0 <= cursor < batches()) of `epoch` (>= 0), else std::out_of_range. A view of
+  /// the epoch's order, which lives until another epoch is asked for; only that makes a new order, O(samples).
+  Share share(std::int64_t epoch, std::int64_t cursor) &;
+
+ private:
+  void order_for(std::int64_t epoch);
+
+  Options options_;
+  std::int64_t ordered_epoch_ = -1;  // the epoch that order_ is of
+  std::vector<std::int64_t> order_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,130 @@
+#include "datasets/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+namespace phalanx {
+namespace {
+
+using Options = DistributedSampler::Options;
+using Indices = std::vector<std::int64_t>;
+
+// The samples of a global batch, the ranks' shares one after the other.
+Indices global_batch(Options options, std::int64_t epoch, std::int64_t cursor) {
+  Indices all;
+  for (options.rank = 0; options.rank < options.size; ++options.rank) {
+    DistributedSampler sampler(options);
+    const auto share = sampler.share(epoch, cursor);
+    all.insert(all.end(), share.indices.begin(), share.indices.begin() + share.valid);
+  }
+  return all;
+}
+
+Indices epoch_order(Options options, std::int64_t epoch) {
+  Indices all;
+  for (std::int64_t cursor = 0; cursor < DistributedSampler(options).batches(); ++cursor) {
+    const auto batch = global_batch(options, epoch, cursor);
+    all.insert(all.end(), batch.begin(), batch.end());
+  }
+  return all;
+}
+
+TEST(DistributedSampler, S8_GlobalBatchesDoNotDependOnTheNumberOfRanks) {
+  const auto alone = epoch_order({.samples = 103, .global_batch = 16, .seed = 5}, 2);
+  for (const int size : {2, 3, 4, 5, 8}) {
+    EXPECT_EQ(epoch_order({.samples = 103, .global_batch = 16, .seed = 5, .size = size}, 2), alone) << size << " ranks";
+  }
+}
+
+TEST(DistributedSampler, S8_AnEpochHasEverySampleOnce) {
+  auto all = epoch_order({.samples = 103, .global_batch = 16, .size = 5}, 0);
+  std::sort(all.begin(), all.end());
+  Indices expected(103);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(all, expected);
+}
+
+TEST(DistributedSampler, S8_SharesAreNearlyEqualAndTheFirstOnesLonger) {
+  Indices sizes;
+  for (int rank = 0; rank < 4; ++rank) {
+    DistributedSampler sampler({.samples = 10, .global_batch = 10, .rank = rank, .size = 4});
+    const auto share = sampler.share(0, 0);
+    sizes.push_back(share.valid);
+    EXPECT_EQ(share.indices.size(), share.valid);
+    EXPECT_EQ(share.global_rows, 10);
+  }
+  EXPECT_EQ(sizes, (Indices{3, 3, 2, 2}));
+}
+
+TEST(DistributedSampler, S8_TheLastBatchIsSmaller) {
+  DistributedSampler sampler({.samples = 103, .global_batch = 16, .rank = 1, .size = 2});
+  EXPECT_EQ(sampler.batches(), 7);
+  const auto share = sampler.share(0, 6);
+  EXPECT_EQ(share.global_rows, 7);
+  EXPECT_EQ(share.valid, 3);
+}
+
+TEST(DistributedSampler, S8_ARankWithoutSamplesGetsOnePaddingRow) {
+  for (int rank = 0; rank < 5; ++rank) {
+    DistributedSampler sampler({.samples = 3, .global_batch = 8, .rank = rank, .size = 5});
+    const auto share = sampler.share(0, 0);
+    ASSERT_EQ(share.indices.size(), 1) << "rank " << rank;
+    EXPECT_EQ(share.valid, rank < 3 ? 1 : 0);
+    EXPECT_EQ(share.global_rows, 3);
+    EXPECT_GE(share.indices[0], 0);
+    EXPECT_LT(share.indices[0], 3);
+  }
+}
+
+// Computed once by another program: whoever changes these changes the result of every training run.
+TEST(DistributedSampler, S8_OrdersAlikeInEveryRelease) {
+  EXPECT_EQ(epoch_order({.samples = 10, .global_batch = 10, .seed = 0}, 0), (Indices{4, 7, 0, 5, 9, 3, 6, 2, 8, 1}));
+  EXPECT_EQ(epoch_order({.samples = 10, .global_batch = 10, .seed = 1}, 0), (Indices{1, 9, 0, 7, 4, 2, 5, 3, 8, 6}));
+  EXPECT_EQ(epoch_order({.samples = 10, .global_batch = 10, .seed = 1}, 1), (Indices{9, 5, 8, 0, 1, 2, 7, 3, 4, 6}));
+  EXPECT_EQ(epoch_order({.samples = 10, .global_batch = 10, .seed = -1}, 0), (Indices{8, 7, 1, 0, 6, 5, 3, 4, 2, 9}));
+  EXPECT_EQ(global_batch({.samples = 60000, .global_batch = 6, .seed = 42, .size = 3}, 3, 0),
+            (Indices{20151, 46174, 44486, 22297, 43270, 57811}));
+}
+
+TEST(DistributedSampler, S8_AnEpochDoesNotDependOnTheOnesBefore) {
+  const Options options{.samples = 50, .global_batch = 50};
+  DistributedSampler visited(options), fresh(options);
+  for (const int epoch : {0, 4, 1}) visited.share(epoch, 0);
+  EXPECT_TRUE(std::ranges::equal(visited.share(3, 0).indices, fresh.share(3, 0).indices));
+}
+
+TEST(DistributedSampler, KeepsTheDatasetsOrderWithoutShuffling) {
+  const Options options{.samples = 5, .global_batch = 2, .shuffle = false};
+  EXPECT_EQ(epoch_order(options, 0), (Indices{0, 1, 2, 3, 4}));
+  EXPECT_EQ(epoch_order(options, 9), (Indices{0, 1, 2, 3, 4}));
+}
+
+TEST(DistributedSampler, SharesAreViewsOfTheOrder) {
+  DistributedSampler sampler({.samples = 100, .global_batch = 10});
+  const auto* first = sampler.share(0, 0).indices.data();
+  EXPECT_EQ(sampler.share(0, 3).indices.data(), first + 30);
+}
+
+TEST(DistributedSampler, RefusesWhatMakesNoSense) {
+  const Options good{.samples = 10, .global_batch = 2};
+  const auto refused = [&](auto member, auto value) {
+    Options options = good;
+    options.*member = value;
+    EXPECT_THROW(DistributedSampler{options}, std::invalid_argument) << value;
+  };
+  refused(&Options::samples, 0);
+  refused(&Options::global_batch, 0);
+  refused(&Options::size, 0);
+  refused(&Options::rank, 1);
+  refused(&Options::rank, -1);
+  DistributedSampler sampler(good);
+  EXPECT_THROW(sampler.share(0, 5), std::out_of_range);
+  EXPECT_THROW(sampler.share(0, -1), std::out_of_range);
+  EXPECT_THROW(sampler.share(-1, 0), std::out_of_range);
+}
+
+}  // namespace
+}  // namespace phalanx

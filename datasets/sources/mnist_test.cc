@@ -1,0 +1,97 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "datasets/dataset.h"
+#include "datasets/testing/idx_files.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+using testing::Bytes;
+using testing::idx_bytes;
+
+// Three training and two test images, of which image i has the gray value i.
+class Mnist : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("PHALANX_DATA", root_.parent_path().c_str(), 1);
+    testing::write_plain(root_ / "train-images-idx3-ubyte", images(3));
+    testing::write_gzip(root_ / "train-labels-idx1-ubyte.gz", idx_bytes({3}, {5, 0, 9}));
+    testing::write_gzip(root_ / "t10k-images-idx3-ubyte.gz", images(2));
+    testing::write_plain(root_ / "t10k-labels-idx1-ubyte", idx_bytes({2}, {7, 2}));
+  }
+
+  static Bytes images(std::uint32_t count) {
+    Bytes values;
+    for (std::uint32_t i = 0; i < count; ++i) values.insert(values.end(), 28 * 28, static_cast<std::uint8_t>(i));
+    return idx_bytes({count, 28, 28}, values);
+  }
+
+  static Splits load() { return Datasets::Choice("mnist").make(); }
+
+  static std::string error() {
+    try {
+      load();
+      return "loaded without an error";
+    } catch (const DataError& error) {
+      return error.what();
+    }
+  }
+
+  std::filesystem::path root_ = testing::fresh_folder("mnist_test/mnist");
+};
+
+TEST_F(Mnist, E6_ReadsPlainAndCompressedFiles) {
+  const auto splits = load();
+  EXPECT_EQ(splits.train->size(), 3);
+  EXPECT_EQ(splits.test->size(), 2);
+  EXPECT_EQ(splits.train->spec().input, (std::vector<std::int64_t>{1, 28, 28}));
+  EXPECT_EQ(splits.train->spec().classes, 10);
+  Batch batch;
+  splits.train->gather(std::array<std::int64_t, 2>{2, 0}, batch);
+  EXPECT_EQ(batch.target.data_ptr<std::int64_t>()[0], 9);
+  EXPECT_NEAR(batch.input.data_ptr<float>()[0], (2 / 255.0 - 0.1307) / 0.3081, 1e-6);
+}
+
+TEST_F(Mnist, SaysWhatToGetWhereWhenTheFolderIsMissing) {
+  setenv("PHALANX_DATA", "/nowhere", 1);
+  EXPECT_EQ(error(), R"(dataset "mnist": files are missing from /nowhere/mnist (no such folder):
+  train-images-idx3-ubyte or train-images-idx3-ubyte.gz
+  train-labels-idx1-ubyte or train-labels-idx1-ubyte.gz
+  t10k-images-idx3-ubyte or t10k-images-idx3-ubyte.gz
+  t10k-labels-idx1-ubyte or t10k-labels-idx1-ubyte.gz
+To get them: http://yann.lecun.com/exdb/mnist/ or any mirror of MNIST; compressed or not, both will do.
+To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it.
+To train without files: the dataset "digits" draws its own.)");
+}
+
+TEST_F(Mnist, NamesOnlyTheFilesThatAreMissing) {
+  std::filesystem::remove(root_ / "t10k-labels-idx1-ubyte");
+  EXPECT_TRUE(error().starts_with("dataset \"mnist\": files are missing from " + root_.string() +
+                                  ":\n  t10k-labels-idx1-ubyte or t10k-labels-idx1-ubyte.gz\nTo get"))
+      << error();
+}
+
+TEST_F(Mnist, RefusesAnotherNumberOfLabels) {
+  const auto file = root_ / "t10k-labels-idx1-ubyte";
+  testing::write_plain(file, idx_bytes({3}, {7, 2, 1}));
+  EXPECT_EQ(error(), file.string() + ": byte 4: 3 labels for 2 images");
+}
+
+TEST_F(Mnist, RefusesALabelThatIsNoDigit) {
+  const auto file = root_ / "t10k-labels-idx1-ubyte";
+  testing::write_plain(file, idx_bytes({2}, {7, 10}));
+  EXPECT_EQ(error(), file.string() + ": byte 9: label 10, expected 0 to 9");
+}
+
+TEST_F(Mnist, RefusesImagesOfAnotherSize) {
+  const auto file = root_ / "train-images-idx3-ubyte";
+  testing::write_plain(file, idx_bytes({1, 28, 27}, Bytes(28 * 27)));
+  EXPECT_EQ(error(), file.string() + ": byte 12: images of 28 x 27 pixels, expected 28 x 28");
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace phalanx::testing {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// A well-formed IDX file of unsigned bytes.
+Bytes idx_bytes(const std::vector<std::uint32_t>& shape, const Bytes& values);
+
+/// An empty folder of this name, unlike any other test's, below the folder for the tests' files.
+std::filesystem::path fresh_folder(const std::string& name);
+
+void write_plain(const std::filesystem::path& path, const Bytes& bytes);
+void write_gzip(const std::filesystem::path& path, const Bytes& bytes);
+
+Bytes read_all(const std::filesystem::path& path);
+
+}  // namespace phalanx::testing

@@ -1,0 +1,43 @@
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "engine/experiment/config.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+
+namespace phalanx {
+namespace {
+
+// Problems that concern the relation of several keys have no one line.
+void refuse_if(std::vector<ConfigProblem>& problems, bool wrong, const char* key, const std::string& message) {
+  if (wrong) problems.push_back({.origin = "config", .key = key, .message = message, .suggestion = {}});
+}
+
+}  // namespace
+
+void check(const ExperimentConfig& config) {
+  std::vector<ConfigProblem> problems;
+  refuse_if(problems, config.model.selected().empty(), "model", "is missing: name a model (--help_config lists them)");
+  refuse_if(problems, config.dataset.selected().empty(), "dataset",
+            "is missing: name a dataset (--help_config lists them)");
+  refuse_if(problems, config.name.empty() || config.name.find('/') != std::string::npos, "name",
+            "\"" + config.name + "\" cannot be part of a folder's name");
+  refuse_if(problems, config.train.global_batch_size < config.launch.ranks, "train.global_batch_size",
+            std::to_string(config.train.global_batch_size) + " samples cannot be shared by launch.ranks: " +
+                std::to_string(config.launch.ranks));
+  refuse_if(problems, config.strategy.selected() == "single" && config.launch.ranks > 1, "strategy",
+            "single trains on one rank, but launch.ranks is " + std::to_string(config.launch.ranks));
+  refuse_if(problems, config.launch.with == "local" && !config.launch.hosts.empty(), "launch.with",
+            "local starts ranks on this host only, but launch.hosts names others; use mpi");
+  refuse_if(problems, config.backend == "inproc" && config.launch.with == "mpi", "launch.with",
+            "mpi starts processes, but the ranks of backend inproc are threads");
+  try {
+    refuse_if(problems, parse_bytes(config.framework.bucket_bytes) <= 0, "framework.bucket_bytes", "must be above 0");
+  } catch (const ConfigError& error) {
+    refuse_if(problems, true, "framework.bucket_bytes", error.what());
+  }
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+}
+
+}  // namespace phalanx

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "datasets/dataset.h"
+#include "engine/experiment/config.h"
+#include "engine/experiment/run_folder.h"
+#include "engine/meters/meters.h"
+#include "framework/comm/communicator.h"
+
+namespace phalanx {
+
+/// What an experiment needs beside its config.
+struct ExperimentContext {
+  CommunicatorPtr world;
+  Splits splits;                              // the same data on all ranks
+  RunFolder folder;                           // exists; rank 0 writes to it
+  bool terminal = false;                      // standard output ends at one
+  std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  // when the user started the job
+  std::function<bool()> stop_asked = [] { return false; };                           // polled once a step
+};
+
+struct ExperimentResult {
+  std::int64_t steps = 0;
+  bool stopped = false;  // a rank was asked to stop before the end
+  Readings test;         // of the last test; the same on all ranks
+};
+
+/// Trains and tests as the config says, on this rank of the world. Collective; ranks may be threads of one process.
+/// Rank 0 writes metrics.jsonl, summary.json and the weights, and shows progress. Throws ConfigError where config and
+/// data do not fit, DataError, CommError, and Error when the result is not what the config expects.
+ExperimentResult run_experiment(const ExperimentConfig& config, const ExperimentContext& context);
+
+}  // namespace phalanx

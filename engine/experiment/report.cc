@@ -1,0 +1,108 @@
+#include "engine/experiment/report.h"
+
+#include <nlohmann/json.hpp>
+
+#include "engine/checkpoint/safetensors.h"
+#include "framework/base/files.h"
+
+namespace phalanx {
+
+Report::Report(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total)
+    : config_(config),
+      context_(context),
+      speaks_(context.world->rank() == 0),
+      meters_({loss_meter(), accuracy_meter()}) {
+  if (!speaks_) return;
+  metrics_ = std::make_unique<MetricsLog>(context.folder.metrics());
+  if (config.watch.progress) progress_ = std::make_unique<Progress>(stdout, context.terminal, total);
+}
+
+void Report::attach(Engine& engine, Communicator& group) {
+  engine.on(Event::kStart, [this](State&) { start(); });
+  engine.on(Event::kUpdate, [this, &group](State& state) {
+    count(state);
+    if (state.step % config_.watch.every_steps == 0) read_meters(state, group);
+  });
+  engine.on(Event::kEndEpoch, [this, &group](State& state) {
+    if (window_samples_ > 0) read_meters(state, group);
+  });
+  engine.on(Event::kEnd, [this](State&) { train_seconds_ = seconds_since(train_start_); });
+}
+
+void Report::start() { train_start_ = window_start_ = Clock::now(); }
+
+void Report::count(const State& state) {
+  if (state.step == 1) seconds_to_first_step_ = seconds_since(context_.started);
+  window_samples_ += state.batch.global_rows;
+  samples_ += state.batch.global_rows;
+  meters_.add(state.batch, state.result);
+  if (!progress_ || latest_.readings.empty()) return;
+  latest_.step = state.step;
+  latest_.epoch = state.epoch;
+  latest_.seconds = seconds_since(train_start_);
+  progress_->update(latest_);
+}
+
+void Report::read_meters(const State& state, Communicator& group) {
+  latest_ = {.step = state.step,
+             .epoch = state.epoch,
+             .split = "train",
+             .readings = meters_.take(group),
+             .samples_per_second = static_cast<double>(window_samples_) / seconds_since(window_start_),
+             .seconds = seconds_since(train_start_)};
+  window_samples_ = 0;
+  window_start_ = Clock::now();
+  if (metrics_) metrics_->add(latest_);
+  if (progress_) progress_->update(latest_);
+}
+
+void Report::start_test() { test_start_ = Clock::now(); }
+
+void Report::end_test(const State& state, const Readings& readings) {
+  const double seconds = seconds_since(test_start_);
+  if (train_seconds_ == 0) test_seconds_ += seconds;  // a test after the end is no part of training
+  window_start_ = Clock::now();
+  if (!speaks_) return;
+  const Measurement test{.step = state.step,
+                         .epoch = state.epoch,
+                         .split = "test",
+                         .readings = readings,
+                         .samples_per_second = static_cast<double>(context_.splits.test->size()) / seconds,
+                         .seconds = seconds_since(train_start_)};
+  metrics_->add(test);
+  if (progress_) progress_->result(test);
+}
+
+void Report::finish(const ExperimentResult& result, const Model& model) {
+  if (!speaks_) return;
+  progress_.reset();
+  if (config_.checkpoint.final_weights) {
+    NamedTensors weights;
+    for (const auto& parameter : model.named_parameters()) weights.emplace_back(parameter.key(), parameter.value());
+    for (const auto& buffer : model.named_buffers()) weights.emplace_back(buffer.key(), buffer.value());
+    save_safetensors(context_.folder.weights(), weights);
+  }
+  write_atomically(context_.folder.summary(), summary(result));
+}
+
+double Report::seconds_since(Clock::time_point start) const {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string Report::summary(const ExperimentResult& result) const {
+  nlohmann::ordered_json test = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : result.test) test[name] = value;
+  const double training = train_seconds_ - test_seconds_;
+  return nlohmann::ordered_json{{"name", config_.name},
+                                {"ranks", context_.world->size()},
+                                {"steps", result.steps},
+                                {"stopped", result.stopped},
+                                {"train_seconds", train_seconds_},
+                                {"seconds_to_first_step", seconds_to_first_step_},
+                                {"samples_per_second", training > 0 ? static_cast<double>(samples_) / training : 0},
+                                {"test", test}}
+             .dump(2) +
+         "\n";
+}
+
+}  // namespace phalanx

@@ -1,0 +1,46 @@
+#include "engine/plain_step.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+
+namespace phalanx {
+
+Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
+  model_.train();
+  const at::Tensor output = model_.forward(batch.input);
+  Result result{.output = output.detach()};
+  watch(Stage::kForward, result);
+
+  // The criterion's backward ends at the output, so that it can be watched before the model's begins.
+  const at::Tensor boundary = output.detach().requires_grad_();
+  const at::Tensor loss = mean_over_valid(boundary, batch);
+  result.loss = loss.detach();
+  watch(Stage::kForwardCriterion, result);
+
+  const double weight = static_cast<double>(batch.valid) * ranks_ / static_cast<double>(batch.global_rows);
+  (weight == 1 ? loss : loss * weight).backward();
+  watch(Stage::kBackwardCriterion, result);
+
+  output.backward(boundary.grad());
+  watch(Stage::kBackward, result);
+  return result;
+}
+
+Step::Result PlainStep::evaluate(const Batch& batch, const Watch& watch) {
+  const at::NoGradGuard no_grad;
+  model_.eval();
+  Result result{.output = model_.forward(batch.input)};
+  watch(Stage::kForward, result);
+  result.loss = mean_over_valid(result.output, batch);
+  watch(Stage::kForwardCriterion, result);
+  return result;
+}
+
+// Padding lies at the end. A batch of padding alone has loss 0, with gradients of 0 rather than none.
+at::Tensor PlainStep::mean_over_valid(const at::Tensor& output, const Batch& batch) const {
+  if (batch.valid == 0) return output.sum() * 0;
+  if (batch.valid == output.size(0)) return loss_.mean(output, batch.target);
+  return loss_.mean(output.narrow(0, 0, batch.valid), batch.target.narrow(0, 0, batch.valid));
+}
+
+}  // namespace phalanx

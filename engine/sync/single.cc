@@ -1,0 +1,34 @@
+// One process, nothing to agree on.
+#include <string>
+
+#include "engine/sync/synchronizer.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+struct SingleConfig {
+  template <class V>
+  void visit(V&) {}
+};
+
+class Single final : public Synchronizer {
+ public:
+  std::vector<Slice> attach(const FlatParameters& parameters) override {
+    std::vector<Slice> slices;
+    for (const auto& bucket : parameters.buckets()) slices.push_back({bucket.values, bucket.gradients});
+    return slices;
+  }
+};
+
+const bool registered = Synchronizers::global().add<SingleConfig>(
+    "single", "one rank, no communication", [](const SingleConfig&, const CommunicatorPtr& group) {
+      if (group->size() != 1) {
+        throw ConfigError("strategy single trains on one rank, but there are " + std::to_string(group->size()) +
+                          "; use strategy: all_reduce");
+      }
+      return std::make_unique<Single>();
+    });
+
+}  // namespace
+}  // namespace phalanx

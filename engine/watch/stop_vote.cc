@@ -1,0 +1,25 @@
+#include "engine/watch/stop_vote.h"
+
+#include <ATen/ops/zeros.h>
+
+namespace phalanx {
+
+StopVote::StopVote(CommunicatorPtr group, std::function<bool()> asked)
+    : group_(std::move(group)), asked_(std::move(asked)), ballot_(at::zeros({1}, at::kLong)) {}
+
+void StopVote::attach(Engine& engine) {
+  engine.on(Event::kUpdate, [this](State& state) { vote(state); });
+}
+
+void StopVote::vote(State& state) {
+  pending_.wait();
+  auto& ballot = *ballot_.data_ptr<std::int64_t>();
+  if (ballot != 0) {
+    stopped_ = state.stop = true;
+    return;
+  }
+  ballot = asked_() ? 1 : 0;
+  pending_ = group_->all_reduce(ballot_, Reduction::kMax);
+}
+
+}  // namespace phalanx

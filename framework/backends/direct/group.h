@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "framework/backends/direct/control_block.h"
+#include "framework/backends/direct/fabric.h"
+#include "framework/backends/direct/waiter.h"
+#include "framework/comm/store.h"
+
+namespace phalanx::direct {
+
+/// One rank's view of a group that shares memory: meets its peers and notices when they are gone or disagree.
+///
+/// Used by one thread at a time (the one that runs the rank's OperationQueue). After a CommError other than kMismatch
+/// the group is broken: this rank has left it, and every later call throws kPeerLost.
+class Group {
+ public:
+  struct Options {
+    std::string name;
+    int rank = 0;
+    int size = 1;
+    Seconds timeout{600};
+  };
+
+  /// `control` is a ControlBlock of `size` members.
+  Group(Options options, std::shared_ptr<void> control, std::unique_ptr<Fabric> fabric);
+  ~Group();  // leaves
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  int rank() const { return options_.rank; }
+  int size() const { return options_.size; }
+  const std::string& name() const { return options_.name; }
+  Seconds timeout() const { return options_.timeout; }
+  Fabric& fabric() { return *fabric_; }
+
+  /// First meeting of an operation: posts `call` and waits until all ranks have posted theirs. Throws kMismatch, on all
+  /// ranks alike, unless the calls agree in everything but where their memory lies.
+  void meet(const Call& call);
+
+  /// A rank's call of the current operation; after meet().
+  const Call& call_of(int rank) const { return members_[rank].posts[parity()].call; }
+
+  /// A further meeting of the current operation.
+  void meet_again();
+
+  /// A rank's scratch half for the current operation; to be filled by its owner before meet(). Until it has called
+  /// meet(), a rank is at the operation that comes next.
+  std::byte* scratch(int rank) { return members_[rank].scratch[parity()]; }
+  std::byte* next_scratch() { return members_[options_.rank].scratch[(sequence_ + 1) % 2]; }
+
+  /// Both halves, for operations that move more than one half holds and meet again in between.
+  std::byte* scratch(int rank, int half) { return members_[rank].scratch[half]; }
+
+  /// Takes no part any more: peers that wait for this rank get kPeerLost.
+  void leave();
+
+  /// Leaves and makes every later call throw.
+  void fail();
+
+ private:
+  int parity() const { return static_cast<int>(sequence_ % 2); }
+  Member& self() { return members_[options_.rank]; }
+  void compare_calls() const;
+
+  template <class Ready>
+  void await(int rank, const Ready& ready);
+  void give_up_if_lost(int rank, const std::function<bool()>& ready, Waiter::Clock::duration waited);
+  [[noreturn]] void give_up(int rank, const char* what_it_did, double seconds);
+  std::string where() const;  // "all_reduce #12 of world, rank 0 of 2"
+
+  Options options_;
+  std::shared_ptr<void> control_;
+  std::unique_ptr<Fabric> fabric_;
+  Member* members_;
+  Waiter waiter_;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t stage_ = 0;
+  Operation operation_ = Operation::kNone;
+  bool broken_ = false;
+};
+
+}  // namespace phalanx::direct

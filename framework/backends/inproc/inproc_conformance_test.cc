@@ -1,0 +1,3 @@
+#include "framework/testing/communicator_conformance.h"
+
+const char* const phalanx::testing::kBackend = "inproc";

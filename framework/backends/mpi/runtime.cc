@@ -1,0 +1,157 @@
+#include "framework/backends/mpi/runtime.h"
+
+#include <mpi.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "framework/backends/mpi/error.h"
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+
+namespace phalanx::mpi {
+namespace {
+
+constexpr Seconds kHastyFarewell{1};
+
+std::mutex start_mutex;
+std::atomic<bool> gave_up{false};
+std::atomic<double> farewell_seconds{0};
+
+bool initialised() {
+  int flag = 0;
+  MPI_Initialized(&flag);
+  return flag != 0;
+}
+
+bool finalised() {
+  int flag = 0;
+  MPI_Finalized(&flag);
+  return flag != 0;
+}
+
+std::string to_string(int thread_level) {
+  switch (thread_level) {
+    case MPI_THREAD_SINGLE:
+      return "MPI_THREAD_SINGLE";
+    case MPI_THREAD_FUNNELED:
+      return "MPI_THREAD_FUNNELED";
+    case MPI_THREAD_SERIALIZED:
+      return "MPI_THREAD_SERIALIZED";
+    case MPI_THREAD_MULTIPLE:
+      return "MPI_THREAD_MULTIPLE";
+  }
+  return "thread level " + std::to_string(thread_level);
+}
+
+// What this process is according to the caller, or else to its launcher.
+struct Told {
+  Place place;
+  std::string launcher = "the launcher";
+};
+
+Told ask_launcher(const Place& place) {
+  Told told{.place = place};
+  if (const auto launch = detect_launch_environment()) {
+    told.launcher = launch->launcher;
+    if (place.size == 1) told.place = launch->place;
+  }
+  return told;
+}
+
+void prepare_environment(const Place& place) {
+  constexpr int kKeep = 0;
+  const passwd* user = ::getpwuid(::geteuid());
+  ::setenv("HOME", user != nullptr && user->pw_dir != nullptr ? user->pw_dir : "/tmp", kKeep);
+  if (!place.one_host() || environment("OMPI_MCA_pml") || environment("OMPI_MCA_btl")) return;
+  ::setenv("OMPI_MCA_pml", "ob1", kKeep);
+  // tcp is for hosts that have no room in /dev/shm. A rank alone needs neither, and without a launcher nobody would
+  // remove its segment.
+  ::setenv("OMPI_MCA_btl", place.size == 1 ? "self" : "self,sm,tcp", kKeep);
+}
+
+// Whether all ranks have come to their end within `patience`.
+bool everybody_leaves(Seconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
+  while (true) {
+    int done = 0;
+    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    if (done) return true;
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+}
+
+void leave(int status, void*) {
+  if (finalised()) return;
+  const Seconds patience = status == 0 ? Seconds(farewell_seconds.load()) : kHastyFarewell;
+  if (!gave_up && everybody_leaves(patience)) {
+    MPI_Finalize();
+    return;
+  }
+  if (environment("OMPI_COMM_WORLD_SIZE")) return;  // mpirun notices, and says less about it than MPI_Abort does
+  std::fflush(nullptr);                             // MPI_Abort does not return to exit()
+  MPI_Abort(MPI_COMM_WORLD, status == 0 ? 1 : status);
+}
+
+void initialise(const Place& place) {
+  prepare_environment(place);
+  int provided = MPI_THREAD_SINGLE;
+  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  ::on_exit(&leave, nullptr);  // and not atexit: only with the status can it tell an end from a failure
+}
+
+std::string describe(int rank, int size) { return "rank " + std::to_string(rank) + " of " + std::to_string(size); }
+
+void check_world(const Told& told) {
+  int rank = 0, size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const auto& [place, launcher] = told;
+  if (rank == place.rank && size == place.size) return;
+  if (size == 1) {
+    throw ConfigError("backend mpi: " + launcher + " started this process as " + describe(place.rank, place.size) +
+                      ", but it did not tell MPI, which sees a world of one; start the ranks with mpirun, or under "
+                      "Slurm with `srun --mpi=pmix`");
+  }
+  throw ConfigError("backend mpi: this process is " + describe(place.rank, place.size) + " of " + launcher + ", but " +
+                    describe(rank, size) + " of MPI");
+}
+
+}  // namespace
+
+void require_threads(int provided) {
+  if (provided >= MPI_THREAD_MULTIPLE) return;
+  throw ConfigError("backend mpi: needs MPI_THREAD_MULTIPLE, but MPI provides " + to_string(provided) +
+                    "; initialise it with MPI_Init_thread(..., MPI_THREAD_MULTIPLE, ...), or use an MPI built for it");
+}
+
+void start(const Place& place, Seconds farewell) {
+  std::lock_guard lock(start_mutex);
+  if (finalised()) throw ConfigError("backend mpi: MPI has been finalised, and cannot start a second time");
+  farewell_seconds = farewell.count();
+  const Told told = ask_launcher(place);
+  if (!initialised()) initialise(told.place);
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&provided);
+  require_threads(provided);
+  check_world(told);
+}
+
+void give_up() noexcept { gave_up = true; }
+
+bool healthy() noexcept { return initialised() && !finalised() && !gave_up && std::uncaught_exceptions() == 0; }
+
+}  // namespace phalanx::mpi

@@ -1,0 +1,108 @@
+#include "framework/backends/mpi/runtime.h"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "framework/base/error.h"
+
+namespace phalanx::mpi {
+namespace {
+
+const std::string kEnding = "framework/backends/mpi/ending";
+
+struct Outcome {
+  int status = -1;
+  std::string output;
+  double seconds = 0;
+};
+
+Outcome run(const std::string& command) {
+  const auto start = std::chrono::steady_clock::now();
+  Outcome outcome;
+  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+  std::array<char, 4096> part{};
+  while (const auto count = std::fread(part.data(), 1, part.size(), pipe)) outcome.output.append(part.data(), count);
+  const int status = ::pclose(pipe);
+  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return outcome;
+}
+
+Outcome run_ranks(int ranks, const std::string& how) {
+  const std::string root = ::geteuid() == 0 ? " --allow-run-as-root" : "";
+  return run("HOME=/tmp " PHALANX_MPI_HOME "/bin/mpirun --oversubscribe --bind-to none" + root + " -np " +
+             std::to_string(ranks) + " " + kEnding + " " + how);
+}
+
+TEST(Runtime, EndsInOrderThoughOneRankIsLate) {
+  const auto outcome = run_ranks(2, "late");
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_NE(outcome.output.find("rank 0 ends"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("rank 1 ends"), std::string::npos) << outcome.output;
+}
+
+TEST(Runtime, AnExceptionOfOneRankEndsTheJob) {
+  const auto outcome = run_ranks(3, "throw");
+  EXPECT_EQ(outcome.status, 1) << outcome.output;
+  EXPECT_NE(outcome.output.find("as told"), std::string::npos) << outcome.output;
+  EXPECT_LT(outcome.seconds, 20) << outcome.output;  // the timeout of the peers is 60 s
+}
+
+TEST(Runtime, AnAbsentRankIsATimeoutThatSaysWhatWaited) {
+  const auto outcome = run_ranks(2, "absent");
+  EXPECT_EQ(outcome.status, 1) << outcome.output;
+  EXPECT_NE(outcome.output.find("all_reduce #2 of world, rank 0 of 2: waited 0.3"), std::string::npos)
+      << outcome.output;
+  EXPECT_LT(outcome.seconds, 20) << outcome.output;
+}
+
+TEST(Runtime, TheStatusOfAllRanksIsTheJobs) { EXPECT_EQ(run_ranks(2, "seven").status, 7); }
+
+TEST(Runtime, RunsAloneWithoutALauncherAndWithoutAHome) {
+  const auto outcome = run("env -u HOME " + kEnding + " well");
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_EQ(outcome.output, "rank 0 ends\n");
+}
+
+TEST(Runtime, LeavesNoSharedMemory) {
+  const std::string list = "ls /dev/shm | grep sm_segment";
+  const auto before = run(list).output;
+  run("HOME=/tmp " + kEnding + " throw");
+  run_ranks(2, "throw");
+  EXPECT_EQ(run(list).output, before);
+}
+
+TEST(Runtime, SaysWhatToDoWhenOnlySlurmKnowsOfTheOtherRanks) {
+  const auto outcome =
+      run("SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=2 SLURM_LOCALID=2 SLURM_NTASKS=4 "
+          "SLURM_NNODES=1 " +
+          kEnding + " well");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.output.find("srun --mpi=pmix"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("rank 2 of 4"), std::string::npos) << outcome.output;
+}
+
+// Last: it initialises MPI in this process.
+TEST(Runtime, RefusesAHostApplicationsMpiWithTooFewThreads) {
+  ::setenv("HOME", "/tmp", 0);
+  int provided = MPI_THREAD_MULTIPLE;
+  ASSERT_EQ(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided), MPI_SUCCESS);
+  try {
+    start({}, Seconds(1));
+    EXPECT_EQ(provided, MPI_THREAD_MULTIPLE);  // an MPI may give more than was asked for
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("MPI provides MPI_THREAD_SINGLE"), std::string::npos) << error.what();
+  }
+  MPI_Finalize();
+}
+
+}  // namespace
+}  // namespace phalanx::mpi

@@ -1,0 +1,101 @@
+#include "framework/backends/shm/memfd_fabric.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "framework/base/error.h"
+
+namespace phalanx::shm {
+namespace {
+
+[[noreturn]] void fail(const std::string& what, int error) {
+  throw CommError(CommError::Kind::kSystem, "shm: " + what + ": " + std::strerror(error));
+}
+
+// The C library has it since 2.36, and there without extern "C".
+int pidfd_open(int process) { return static_cast<int>(::syscall(SYS_pidfd_open, process, 0)); }
+
+std::shared_ptr<void> map(int fd, std::size_t bytes) {
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) fail("cannot map " + std::to_string(bytes) + " bytes of shared memory", errno);
+  ::madvise(memory, bytes, MADV_HUGEPAGE);  // where the kernel offers it
+  return {memory, [bytes](void* begin) { ::munmap(begin, bytes); }};
+}
+
+}  // namespace
+
+Descriptor::Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+MemfdFabric::MemfdFabric(std::vector<int> processes) : processes_(std::move(processes)) {
+  for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
+    const int process = processes_[rank];
+    Descriptor peer(process == ::getpid() ? -1 : pidfd_open(process));
+    if (process != ::getpid() && !peer) {
+      const std::string who = "shm: rank " + std::to_string(rank) + ", process " + std::to_string(process);
+      if (errno == ESRCH) throw CommError(CommError::Kind::kPeerLost, who + ", is gone or in another container");
+      fail(who + " cannot be watched", errno);
+    }
+    peers_.push_back(std::move(peer));
+  }
+}
+
+direct::Fabric::Block MemfdFabric::create(std::size_t bytes) {
+  Descriptor fd(::memfd_create("phalanx", MFD_CLOEXEC));
+  if (!fd) fail("cannot create a memory file", errno);
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
+    fail("no shared memory for " + std::to_string(bytes) + " bytes", errno);
+  }
+  const Handle handle{.owner = ::getpid(), .token = fd.get(), .bytes = static_cast<std::int64_t>(bytes)};
+  auto memory = map(fd.get(), bytes);
+  files_.push_back({handle, std::move(fd)});
+  return {std::move(memory), handle};
+}
+
+std::shared_ptr<void> MemfdFabric::open(const Handle& handle) {
+  const std::string path = "/proc/" + std::to_string(handle.owner) + "/fd/" + std::to_string(handle.token);
+  Descriptor fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd) fail("cannot open a peer's memory at " + path + " (ranks must run as one user, in one container)", errno);
+  auto memory = map(fd.get(), static_cast<std::size_t>(handle.bytes));
+  files_.push_back({handle, std::move(fd)});
+  return memory;
+}
+
+void MemfdFabric::reserve(const Handle& handle, std::size_t offset, std::size_t bytes) {
+  for (const auto& file : files_) {
+    if (file.handle.owner != handle.owner || file.handle.token != handle.token) continue;
+    const int error = ::posix_fallocate(file.descriptor.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes));
+    if (error != 0) fail("no shared memory for " + std::to_string(bytes) + " bytes", error);
+  }
+}
+
+bool MemfdFabric::alive(int rank) {
+  const auto& peer = peers_[rank];
+  if (!peer) return true;
+  pollfd poll{.fd = peer.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&poll, 1, 0) == 0;
+}
+
+std::unique_ptr<direct::Fabric> MemfdFabric::subset(std::span<const int> ranks) {
+  std::vector<int> processes;
+  for (int rank : ranks) processes.push_back(processes_[rank]);
+  return std::make_unique<MemfdFabric>(std::move(processes));
+}
+
+}  // namespace phalanx::shm

@@ -1,0 +1,99 @@
+#include "framework/backends/shm/memfd_fabric.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "framework/base/error.h"
+
+namespace phalanx::shm {
+namespace {
+
+// A child that waits to be killed.
+class Peer {
+ public:
+  Peer() : pid_(::fork()) {
+    if (pid_ != 0) return;
+    for (;;) ::pause();
+  }
+  ~Peer() {
+    kill();
+    ::waitpid(pid_, nullptr, 0);
+  }
+  void kill() const { ::kill(pid_, SIGKILL); }
+  int pid() const { return pid_; }
+
+ private:
+  int pid_;
+};
+
+TEST(MemfdFabric, ABlockOpenedByItsHandleIsTheSameMemory) {
+  MemfdFabric fabric({::getpid()});
+  const auto block = fabric.create(8192);
+  const auto opened = fabric.open(block.handle);
+  ASSERT_NE(block.memory.get(), opened.get());
+  std::strcpy(static_cast<char*>(block.memory.get()) + 100, "phalanx");
+  EXPECT_STREQ(static_cast<char*>(opened.get()) + 100, "phalanx");
+}
+
+TEST(MemfdFabric, AHandleIsWorthNothingAfterRelease) {
+  MemfdFabric fabric({::getpid()});
+  const auto handle = fabric.create(4096).handle;
+  fabric.release();
+  EXPECT_THROW((void)fabric.open(handle), CommError);
+}
+
+TEST(MemfdFabric, NoticesThatAPeerEndedBeforeAnybodyReapsIt) {
+  Peer peer;
+  MemfdFabric fabric({::getpid(), peer.pid()});
+  EXPECT_TRUE(fabric.alive(0));
+  EXPECT_TRUE(fabric.alive(1));
+  peer.kill();
+  siginfo_t info;
+  ::waitid(P_PID, peer.pid(), &info, WEXITED | WNOWAIT);  // ended, still a zombie
+  EXPECT_FALSE(fabric.alive(1));
+}
+
+TEST(MemfdFabric, NamesTheRankWhoseProcessIsGone) {
+  int gone = 0;
+  {
+    Peer peer;
+    gone = peer.pid();
+  }
+  try {
+    MemfdFabric fabric({::getpid(), gone});
+    FAIL() << "accepted a process that is gone";
+  } catch (const CommError& error) {
+    EXPECT_EQ(error.kind(), CommError::Kind::kPeerLost);
+    EXPECT_NE(std::string(error.what()).find("rank 1, process " + std::to_string(gone)), std::string::npos);
+  }
+}
+
+TEST(MemfdFabric, ALackOfMemoryIsAnErrorNotASignal) {
+  MemfdFabric fabric({::getpid()});
+  const auto block = fabric.create(1 << 20);
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit tight{.rlim_cur = 64 << 10, .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &tight);
+  EXPECT_THROW(fabric.create(1 << 20), CommError);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_THROW(fabric.create(std::size_t{1} << 62), CommError);
+}
+
+TEST(MemfdFabric, LeavesNoFileInDevShm) {
+  MemfdFabric fabric({::getpid()});
+  const auto block = fabric.create(4096);
+  char path[256]{};
+  const std::string link = "/proc/self/fd/" + std::to_string(block.handle.token);
+  ASSERT_GT(::readlink(link.c_str(), path, sizeof(path) - 1), 0);
+  EXPECT_EQ(std::string(path).rfind("/memfd:", 0), 0u) << path;
+}
+
+}  // namespace
+}  // namespace phalanx::shm

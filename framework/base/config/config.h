@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/base/config/describe.h"
+#include "framework/base/config/dump.h"
+#include "framework/base/config/load.h"
+#include "framework/base/config/visitor.h"
+
+namespace phalanx::config {
+
+/// Fills `root` from a YAML file and then from `overrides`, each "key.path=value" where the value is YAML. What neither
+/// has keeps its value: the defaults are those of the struct.
+///
+///     optimizer.lr=0.05     sets one field
+///     model.name=mlp        selects another schema; keys of the file that it does not know are errors
+///     model=mlp             replaces the whole section: the same as model={name: mlp}
+///
+/// Throws ConfigError with every problem of the file and the overrides: unreadable file, YAML syntax, unknown or
+/// duplicate key (with the nearest valid key), wrong type, value out of limits, unknown name in a selection (with the
+/// nearest and all known names). `root` is then partly filled.
+template <class Config>
+void load(Config& root, const std::string& path, const std::vector<std::string>& overrides = {}) {
+  load_file_into([&](Visitor& visitor) { root.visit(visitor); }, path, overrides);
+}
+
+/// The same for YAML text; `origin` stands for the file name in errors.
+template <class Config>
+void load_text(Config& root, const std::string& text, const std::string& origin,
+               const std::vector<std::string>& overrides = {}) {
+  load_text_into([&](Visitor& visitor) { root.visit(visitor); }, text, origin, overrides);
+}
+
+/// `root` as YAML that load() reads back to an equal struct: every field, defaults included, in the order of visit().
+template <class Config>
+std::string dump(Config& root) {
+  return dump_from([&](Visitor& visitor) { root.visit(visitor); });
+}
+
+/// The schema for people: every key with type, default, limits and help; every selection with all its names.
+template <class Config>
+std::string describe(Config& root) {
+  return describe_from([&](Visitor& visitor) { root.visit(visitor); });
+}
+
+}  // namespace phalanx::config

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "framework/base/config/visitor.h"
+
+namespace phalanx::config {
+
+/// describe() of config.h for what `visit` visits.
+std::string describe_from(const Visit& visit);
+
+}  // namespace phalanx::config

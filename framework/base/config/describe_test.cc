@@ -1,0 +1,90 @@
+#include "framework/base/config/describe.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/base/config/testing_schema.h"
+
+namespace phalanx::config {
+namespace {
+
+using config::testing::Models;
+using config::testing::Root;
+
+TEST(Describe, ShowsTheWholeSchema) {
+  Root root;
+  EXPECT_EQ(describe(root), R"(KEY            TYPE            DEFAULT  LIMITS              HELP
+name           string          run                          of the run
+amp            true or false   false                        mixed precision
+seed           integer         1                            of all randomness
+sizes          list (integer)  [1, 2]   between 1 and 100   of the layers
+rates          list (number)   []       at least 0          of the schedule
+tags           list (string)   []                           to find the run by
+launch:                                                     how ranks are started
+  ranks        integer         1        at least 1          number of processes
+  with         string          auto     auto, local or mpi  who starts them
+optimizer:                                                  what moves the parameters
+  lr           number          0.1      above 0             learning rate
+  momentum     number          0.9      between 0 and 1     share of the last step
+model:         one of          lenet                        the network to train
+  name: lenet                                               LeNet-5
+    channels   integer         6        at least 1          of the first layer
+  name: mlp                                                 multi-layer perceptron
+    hidden     integer         128      at least 1          width of the hidden layer
+    dropout    number          0        between 0 and 1     share of activations dropped
+)");
+}
+
+TEST(Describe, ChangesNothing) {
+  Root root;
+  const std::string before = dump(root);
+  describe(root);
+  EXPECT_EQ(dump(root), before);
+}
+
+TEST(Describe, ShowsTheDefaultsOfWhatIsSelected) {
+  Root root;
+  load_text(root, "model: {channels: 77}", "t.yaml");
+  EXPECT_NE(describe(root).find("  77  "), std::string::npos);
+}
+
+struct Wide {
+  std::string path = "/a/very/long/default/that/would/push/everything/aside";
+  Models::Choice model;
+  template <class V>
+  void visit(V& v) {
+    v("path", path, "long");
+    v("model", model, "required");
+  }
+};
+
+TEST(Describe, ALongCellShiftsOnlyItsOwnRow) {
+  Wide wide;
+  const std::string text = describe(wide);
+  EXPECT_NE(
+      text.find(
+          "path           string   /a/very/long/default/that/would/push/everything/aside                   long\n"),
+      text.npos)
+      << text;
+  EXPECT_NE(text.find("model:         one of   (required)                   required\n"), text.npos) << text;
+}
+
+struct Chain;
+using Schedules = Registry<int()>;
+
+struct Chain {
+  Schedules::Choice next;
+  template <class V>
+  void visit(V& v) {
+    v("next", next, "what follows");
+  }
+};
+
+TEST(Describe, EndsForASelectionWithinItsOwnKind) {
+  Schedules::global().add<Chain>("chain", "one after the other", [](const Chain&) { return 0; });
+  Chain chain;
+  const std::string text = describe(chain);
+  EXPECT_NE(text.find("as above"), text.npos) << text;
+}
+
+}  // namespace
+}  // namespace phalanx::config

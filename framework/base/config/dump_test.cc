@@ -1,0 +1,119 @@
+#include "framework/base/config/dump.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <stdexcept>
+
+#include "framework/base/config/testing_schema.h"
+
+namespace phalanx::config {
+namespace {
+
+using config::testing::loaded;
+using config::testing::Models;
+using config::testing::Root;
+
+TEST(Dump, HasEveryFieldInTheOrderOfTheSchema) {
+  Root root;
+  EXPECT_EQ(dump(root), R"(name: run
+amp: false
+seed: 1
+sizes: [1, 2]
+rates: []
+tags: []
+launch:
+  ranks: 1
+  with: auto
+optimizer:
+  lr: 0.1
+  momentum: 0.9
+model:
+  name: lenet
+  channels: 6
+)");
+}
+
+TEST(Dump, OtherReadersSeeTheSameTypes) {
+  Root root;
+  root.name = "1e3";
+  root.tags = {"no", "a, b", "plain"};
+  root.rates = {5, 1e-05, 1e+20, 2.5};
+  const std::string text = dump(root);
+  EXPECT_NE(text.find("name: \"1e3\"\n"), text.npos) << text;
+  EXPECT_NE(text.find("tags: [\"no\", \"a, b\", plain]\n"), text.npos) << text;
+  EXPECT_NE(text.find("rates: [5.0, 1.0e-05, 1.0e+20, 2.5]\n"), text.npos) << text;
+}
+
+TEST(Dump, LoadsBackToAnEqualConfig) {
+  Root root;
+  root.name = "";
+  root.amp = true;
+  root.seed = std::numeric_limits<std::int64_t>::min();
+  root.sizes = {};
+  root.rates = {0, 1.0 / 3, 1e300, 5e-324};
+  root.tags = {"",
+               " ",
+               "null",
+               "~",
+               "true",
+               "5",
+               "a: b",
+               "a #b",
+               "- a",
+               "[x",
+               "{",
+               "*a",
+               "&a",
+               "!a",
+               "%",
+               "@",
+               "`",
+               "'",
+               "\"",
+               "\\",
+               "a\nb",
+               "\n",
+               "\t",
+               "a ",
+               " a",
+               "caf\xc3\xa9",
+               "\xf0\x9f\x90\x9a",
+               "---",
+               "...",
+               "?",
+               ":",
+               ",",
+               "\x01",
+               "\x7f",
+               std::string("a\0b", 3),
+               std::string(5000, 'x')};
+  root.launch.with = "mpi";
+  root.model = Models::Choice("mlp");
+  const std::string text = dump(root);
+  Root copy = loaded(text);
+  EXPECT_EQ(copy.name, root.name);
+  EXPECT_EQ(copy.amp, root.amp);
+  EXPECT_EQ(copy.seed, root.seed);
+  EXPECT_EQ(copy.sizes, root.sizes);
+  EXPECT_EQ(copy.rates, root.rates);
+  EXPECT_EQ(copy.tags, root.tags);
+  EXPECT_EQ(copy.launch.with, "mpi");
+  EXPECT_EQ(copy.model.make(), "mlp 128");
+  EXPECT_EQ(dump(copy), text);
+}
+
+TEST(Dump, OfARequiredSelectionThatIsNotMadeIsNothing) {
+  Root root;
+  root.model = {};
+  EXPECT_EQ(dump(root).find("model"), std::string::npos);
+}
+
+TEST(Dump, RefusesWhatLoadWouldRefuse) {
+  Root root;
+  root.optimizer.lr = std::numeric_limits<double>::infinity();
+  EXPECT_THROW(dump(root), std::logic_error);
+}
+
+}  // namespace
+}  // namespace phalanx::config

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "framework/base/config/scalar.h"
+#include "framework/base/config/visitor.h"
+
+namespace phalanx::config {
+
+// Whether the value is within the limits: nothing, or what is wrong with it. Booleans have no limits.
+std::optional<Complaint> check(const Limits& limits, bool value);
+std::optional<Complaint> check(const Limits& limits, std::int64_t value);
+std::optional<Complaint> check(const Limits& limits, double value);
+std::optional<Complaint> check(const Limits& limits, const std::string& value);
+
+/// "at least 1", "above 0", "between 0 and 1", "auto, local or mpi"; empty when anything goes.
+std::string describe(const Limits& limits);
+
+}  // namespace phalanx::config

@@ -1,0 +1,207 @@
+#include "framework/base/config/load.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "framework/base/config/config.h"
+#include "framework/base/config/testing_schema.h"
+
+namespace phalanx::config {
+namespace {
+
+using config::testing::loaded;
+using config::testing::Models;
+using config::testing::problems_of;
+using config::testing::Root;
+
+TEST(Load, FillsEveryKindOfField) {
+  const auto root = loaded(R"(
+name: first light
+amp: true
+seed: -7
+sizes: [3, 5]
+rates: [0.5, 1e-3, 2]
+tags:
+  - a
+  - "b c"
+launch:
+  ranks: 4
+  with: mpi
+optimizer: {lr: 0.05, momentum: 0}
+model:
+  name: mlp
+  hidden: 64
+)");
+  EXPECT_EQ(root.name, "first light");
+  EXPECT_TRUE(root.amp);
+  EXPECT_EQ(root.seed, -7);
+  EXPECT_EQ(root.sizes, (std::vector<std::int64_t>{3, 5}));
+  EXPECT_EQ(root.rates, (std::vector<double>{0.5, 1e-3, 2}));
+  EXPECT_EQ(root.tags, (std::vector<std::string>{"a", "b c"}));
+  EXPECT_EQ(root.launch.ranks, 4);
+  EXPECT_EQ(root.launch.with, "mpi");
+  EXPECT_EQ(root.optimizer.lr, 0.05);
+  EXPECT_EQ(root.optimizer.momentum, 0);
+  EXPECT_EQ(root.model.make(), "mlp 64");
+}
+
+TEST(Load, KeepsTheDefaultsOfWhatIsNotWritten) {
+  for (const char* text : {"", "# nothing but a comment\n", "---\n", "launch:\n  # ranks: 3\n", "launch: {}"}) {
+    EXPECT_EQ(problems_of(text), "") << text;
+    EXPECT_EQ(loaded(text).launch.ranks, 1) << text;
+    EXPECT_EQ(loaded(text).model.make(), "lenet 6") << text;
+  }
+}
+
+// A typo must never train something else than was meant (13): all of them at once, each with its place.
+TEST(Load, ReportsEveryProblemAtOnce) {
+  EXPECT_EQ(problems_of(R"(name: [a]
+sede: 3
+amp: yes
+sizes: [1, two, 300]
+launch:
+  ranks: 0
+  with: lokal
+  ranks: 2
+optimizer:
+  lr: 1e-3
+  momentun: 0.5
+  momentum: 1.5
+model:
+  name: lenett
+  channels: 3
+  hiden: 4
+momentum: 1
+)",
+                        {"launch.ranks=two", "seed", "optimiser.lr=1"}),
+            R"(t.yaml:1:7: name: expected a string, got a list
+t.yaml:2:1: sede: unknown key (did you mean "seed"?)
+t.yaml:3:6: amp: expected true or false, got "yes"
+t.yaml:4:12: sizes[1]: expected an integer, got "two"
+t.yaml:4:17: sizes[2]: must be between 1 and 100, got 300
+t.yaml:7:9: launch.with: must be auto, local or mpi, got "lokal" (did you mean "local"?)
+t.yaml:8:3: launch.ranks: duplicate key, first written in line 6
+t.yaml:11:3: optimizer.momentun: unknown key (did you mean "momentum"?)
+t.yaml:12:13: optimizer.momentum: must be between 0 and 1, got 1.5
+t.yaml:14:9: model.name: unknown name "lenett"; known: lenet, mlp (did you mean "lenet"?)
+t.yaml:17:1: momentum: unknown key (did you mean "optimizer.momentum"?)
+--set launch.ranks=two: launch.ranks: expected an integer, got "two"
+--set seed: expected key.path=value
+--set optimiser.lr=1: optimiser: unknown key (did you mean "optimizer"?))");
+}
+
+TEST(Load, HasTheProblemsAsValuesToo) {
+  try {
+    loaded("optimizer:\n  lrr: 1\n");
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    ASSERT_EQ(error.problems().size(), 1);
+    const ConfigProblem& problem = error.problems()[0];
+    EXPECT_EQ(problem.origin, "t.yaml");
+    EXPECT_EQ(problem.line, 2);
+    EXPECT_EQ(problem.column, 3);
+    EXPECT_EQ(problem.key, "optimizer.lrr");
+    EXPECT_EQ(problem.suggestion, "lr");
+  }
+}
+
+TEST(Load, RefusesWhatIsNoSection) {
+  EXPECT_EQ(problems_of("launch: 3"), "t.yaml:1:9: launch: expected a section, got \"3\"");
+  EXPECT_EQ(problems_of("launch: [3]"), "t.yaml:1:9: launch: expected a section, got a list");
+  EXPECT_EQ(problems_of("- name"), "t.yaml:1:1: expected lines of the form \"key: value\", got a list");
+  EXPECT_EQ(problems_of("name"), "t.yaml:1:1: expected lines of the form \"key: value\", got \"name\"");
+}
+
+TEST(Load, RefusesNothingWhereAValueIsExpected) {
+  EXPECT_EQ(problems_of("seed:\n"), "t.yaml:1:1: seed: expected an integer, got nothing");
+  EXPECT_EQ(problems_of("name: ~"),
+            "t.yaml:1:1: name: expected a string, got nothing (an empty string is written \"\")");
+  EXPECT_EQ(problems_of("sizes:\n"), "t.yaml:1:1: sizes: expected a list (integer), got nothing");
+}
+
+TEST(Load, SuggestsAListForASingleValue) {
+  EXPECT_EQ(problems_of("sizes: 3"), "t.yaml:1:8: sizes: expected a list (integer), got \"3\" (did you mean \"[3]\"?)");
+}
+
+TEST(Load, ARefusedListKeepsAllOfTheOldOne) {
+  Root root;
+  EXPECT_THROW(load_text(root, "sizes: [7, x]", "t.yaml"), ConfigError);
+  EXPECT_EQ(root.sizes, (std::vector<std::int64_t>{1, 2}));
+}
+
+TEST(Load, NamesTheFileThatCannotBeRead) {
+  Root root;
+  try {
+    load(root, "no/such.yaml");
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "cannot read the config: no/such.yaml: No such file or directory");
+  }
+}
+
+TEST(Load, ReadsAFile) {
+  const std::string path = ::testing::TempDir() + "/load_test.yaml";
+  std::ofstream(path) << "\xEF\xBB\xBFseed: 5\r\nlaunch:\r\n  rank: 1\r\n";  // as some editors on Windows write it
+  Root root;
+  try {
+    load(root, path, {"seed=6"});
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.what(), path + ":3:3: launch.rank: unknown key (did you mean \"ranks\"?)");
+  }
+  EXPECT_EQ(root.seed, 6);
+}
+
+TEST(LoadSelection, TheShortFormIsTheNameAlone) {
+  EXPECT_EQ(loaded("model: mlp").model.make(), "mlp 128");
+  EXPECT_EQ(problems_of("model: mpl"),
+            "t.yaml:1:8: model: unknown name \"mpl\"; known: lenet, mlp (did you mean \"mlp\"?)");
+}
+
+TEST(LoadSelection, WithoutANameTheDefaultStays) { EXPECT_EQ(loaded("model: {channels: 9}").model.make(), "lenet 9"); }
+
+TEST(LoadSelection, SaysWhoseTheKeyIs) {
+  EXPECT_EQ(problems_of("model: {hidden: 3}"), "t.yaml:1:9: model.hidden: unknown key: a field of mlp, not of lenet");
+}
+
+TEST(LoadSelection, OfAnUnknownNameOnlyTheNameIsReported) {
+  EXPECT_EQ(problems_of("model: {name: vgg, depth: 3}"),
+            "t.yaml:1:15: model.name: unknown name \"vgg\"; known: lenet, mlp");
+}
+
+TEST(LoadSelection, RefusesWhatIsNoName) {
+  EXPECT_EQ(problems_of("model:\n"), "t.yaml:1:1: model: expected a name, got nothing; known: lenet, mlp");
+  EXPECT_EQ(problems_of("model: [mlp]"), "t.yaml:1:8: model: expected a name, got a list; known: lenet, mlp");
+  EXPECT_EQ(problems_of("model: {name: {}}"),
+            "t.yaml:1:15: model.name: expected a name, got a section; known: lenet, mlp");
+}
+
+struct Required {
+  Models::Choice model;
+  template <class V>
+  void visit(V& v) {
+    v("model", model, "the network to train");
+  }
+};
+
+TEST(LoadSelection, WithoutADefaultItMustBeWritten) {
+  EXPECT_EQ(problems_of<Required>(""), "t.yaml: model: missing; known: lenet, mlp");
+  EXPECT_EQ(problems_of<Required>("model: {hidden: 3}"), "t.yaml:1:8: model.name: missing; known: lenet, mlp");
+  EXPECT_EQ(loaded<Required>("model: lenet").model.make(), "lenet 6");
+}
+
+struct OwnDefaults : Required {
+  OwnDefaults() {
+    model.select("mlp");
+    load_text(*this, "model: {hidden: 7}", "defaults");
+  }
+};
+
+TEST(LoadSelection, NamingWhatIsSelectedKeepsItsDefaults) {
+  EXPECT_EQ(loaded<OwnDefaults>("model: mlp").model.make(), "mlp 7");
+  EXPECT_EQ(loaded<OwnDefaults>("model: {name: mlp, dropout: 0.5}").model.make(), "mlp 7");
+}
+
+}  // namespace
+}  // namespace phalanx::config

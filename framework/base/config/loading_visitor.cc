@@ -1,0 +1,179 @@
+#include "framework/base/config/loading_visitor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/base/config/keys.h"
+#include "framework/base/config/limits.h"
+#include "framework/base/text.h"
+
+namespace phalanx::config {
+namespace {
+
+// The other names in the selection that have this key.
+std::vector<std::string> names_with(const Selection& selection, const std::string& key) {
+  std::vector<std::string> names;
+  for (const auto& name : selection.names()) {
+    if (std::ranges::count(keys_of(selection, name), key) > 0) names.push_back(name);
+  }
+  return names;
+}
+
+std::string known_names(const Selection& selection) {
+  const auto names = selection.names();
+  return names.empty() ? "; nothing is registered here" : "; known: " + join(names, ", ");
+}
+
+}  // namespace
+
+LoadingVisitor::LoadingVisitor(const Node& root) : root_place_{root.place.origin}, frames_{{.node = &root}} {}
+
+std::vector<ConfigProblem> LoadingVisitor::finish() {
+  close();
+  // A key that is like none in its section may be one of another section: a wrong indentation.
+  for (const auto& [problem, key] : unknown_) {
+    const auto meant = std::ranges::find_if(paths_, [&](const auto& path) { return path.ends_with("." + key); });
+    if (meant != paths_.end()) problems_[problem].suggestion = *meant;
+  }
+  return std::move(problems_);
+}
+
+bool LoadingVisitor::enter(const Field& section) {
+  const std::string path = path_to(section.key);
+  const Node* node = take(section.key);
+  // Nothing is an empty section: all its lines may be commented out.
+  if (node && node->kind != Node::Kind::kMap && node->kind != Node::Kind::kNull) {
+    report(node->place, path, {"expected a section, got " + what_is(*node)});
+    return false;
+  }
+  frames_.push_back({.node = node, .path = path});
+  return true;
+}
+
+void LoadingVisitor::leave(const Field&) { close(); }
+
+void LoadingVisitor::visit(const Field& field, Selection& selection) {
+  const std::string path = path_to(field.key);
+  const Node* node = take(field.key);
+  const Node* name = node;
+  if (node && node->kind == Node::Kind::kMap) {
+    const Node::Entry* entry = find(*node, "name");
+    name = entry ? &entry->value : nullptr;
+  }
+  // Without a name there is no telling which other keys are wrong, so nothing is said about them.
+  if (!select(node, name, path, selection)) return;
+  frames_.push_back({.node = node, .path = path, .keys = {"name"}, .selection = &selection, .name = name});
+  selection.visit_selected(*this);
+  close();
+}
+
+bool LoadingVisitor::select(const Node* node, const Node* name, const std::string& path, Selection& selection) {
+  if (!name) {
+    if (!selection.selected().empty()) return true;
+    report(node ? node->place : root_place_, node ? path_of(path, "name") : path, {"missing" + known_names(selection)});
+    return false;
+  }
+  const std::string name_path = node == name ? path : path_of(path, "name");
+  if (name->kind != Node::Kind::kScalar) {
+    report(name->place, name_path, {"expected a name, got " + what_is(*name) + known_names(selection)});
+    return false;
+  }
+  if (std::ranges::count(selection.names(), name->text) == 0) {
+    report(name->place, name_path,
+           {"unknown name " + what_is(*name) + known_names(selection), nearest(name->text, selection.names())});
+    return false;
+  }
+  // What is selected already may have defaults of its own, set by the struct that holds it.
+  if (selection.selected() != name->text) selection.select(name->text);
+  return true;
+}
+
+template <class T>
+void LoadingVisitor::load(const Field& field, T& value) {
+  const std::string path = path_to(field.key);
+  if (const Node* node = take(field.key)) accept(field, *node, path, value);
+}
+
+template <class T>
+void LoadingVisitor::load_list(const Field& field, std::vector<T>& value) {
+  const std::string path = path_to(field.key);
+  const Node* node = take(field.key);
+  if (!node) return;
+  if (node->kind != Node::Kind::kList) {
+    const bool one = node->kind == Node::Kind::kScalar;
+    report(node->place, path,
+           {std::string("expected a list (") + type_of(T{}) + "), got " + what_is(*node),
+            one ? "[" + node->text + "]" : ""});
+    return;
+  }
+  std::vector<T> items(node->items.size());
+  bool good = true;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    T item{};
+    good = accept(field, node->items[i], path + "[" + std::to_string(i) + "]", item) && good;
+    items[i] = std::move(item);
+  }
+  if (good) value = std::move(items);
+}
+
+template <class T>
+bool LoadingVisitor::accept(const Field& field, const Node& node, const std::string& path, T& value) {
+  T loaded{};
+  auto complaint = read(node, loaded);
+  if (!complaint) complaint = check(field.limits, loaded);
+  if (complaint) {
+    report(node.place, path, *complaint);
+    return false;
+  }
+  value = std::move(loaded);
+  return true;
+}
+
+// What the tree has for this key of the current section.
+const Node* LoadingVisitor::take(const std::string& key) {
+  Frame& frame = frames_.back();
+  paths_.push_back(path_of(frame.path, key));
+  frame.keys.push_back(key);
+  const Node::Entry* entry = frame.node ? find(*frame.node, key) : nullptr;
+  return entry ? &entry->value : nullptr;
+}
+
+void LoadingVisitor::close() {
+  const Frame frame = std::move(frames_.back());
+  frames_.pop_back();
+  if (!frame.node) return;
+  for (const auto& entry : frame.node->entries) {
+    if (std::ranges::count(frame.keys, entry.key) == 0) report_unknown(frame, entry);
+  }
+}
+
+void LoadingVisitor::report_unknown(const Frame& frame, const Node::Entry& entry) {
+  const std::string path = path_of(frame.path, entry.key);
+  if (frame.selection) {
+    const auto owners = names_with(*frame.selection, entry.key);
+    if (!owners.empty()) {
+      const std::string& selected = frame.selection->selected();
+      std::string message = "unknown key: a field of " + join(owners, ", ") + ", not of " + selected;
+      if (frame.name && frame.name->place.line == 0 && entry.place.line > 0) {
+        message += ", which " + frame.name->place.origin + " selects (--set " + frame.path + "=" + selected +
+                   " drops the file's other keys)";
+      }
+      report(entry.place, path, {message});
+      return;
+    }
+  }
+  const std::string near = nearest(entry.key, frame.keys);
+  if (near.empty()) unknown_.push_back({problems_.size(), entry.key});
+  report(entry.place, path, {"unknown key", near});
+}
+
+void LoadingVisitor::report(const Place& place, const std::string& path, const Complaint& complaint) {
+  problems_.push_back({.origin = place.origin,
+                       .line = place.line,
+                       .column = place.column,
+                       .key = path,
+                       .message = complaint.message,
+                       .suggestion = complaint.suggestion});
+}
+
+}  // namespace phalanx::config

@@ -1,0 +1,64 @@
+#include "framework/base/config/override.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/base/config/parse.h"
+
+namespace phalanx::config {
+namespace {
+
+// Empty when the path is none.
+std::vector<std::string> split_path(const std::string& path) {
+  std::vector<std::string> keys(1);
+  for (const char c : path) {
+    if (c == '.') {
+      keys.emplace_back();
+    } else {
+      keys.back() += c;
+    }
+  }
+  if (std::ranges::any_of(keys, &std::string::empty)) keys.clear();
+  return keys;
+}
+
+// What is no section is replaced by one that the flag stands for: if the schema wants no section there, the flag is to
+// blame and not the file.
+void make_map(Node& node, const Place& place) {
+  if (node.kind == Node::Kind::kMap) return;
+  Node map{.kind = Node::Kind::kMap, .place = place};
+  if (node.kind == Node::Kind::kScalar) {
+    const Place written = node.place;
+    map.entries.push_back({"name", written, std::move(node)});
+  }
+  node = std::move(map);
+}
+
+}  // namespace
+
+std::string origin_of(const std::string& assignment) { return "--set " + assignment; }
+
+void lay_over(Node& root, const std::string& assignment, std::vector<ConfigProblem>& problems) {
+  const std::string origin = origin_of(assignment);
+  const std::size_t equals = std::min(assignment.find('='), assignment.size());
+  const auto keys = split_path(assignment.substr(0, equals));
+  if (keys.empty() || equals == assignment.size()) {
+    problems.push_back({.origin = origin, .message = "expected key.path=value"});
+    return;
+  }
+  const std::size_t known = problems.size();
+  Node value = parse({assignment.substr(equals + 1), origin, false}, problems);
+  if (problems.size() > known) return;
+
+  value.place = {origin};
+  Node* node = &root;
+  for (const auto& key : keys) {
+    make_map(*node, value.place);
+    Node::Entry* entry = find(*node, key);
+    if (!entry) entry = &node->entries.emplace_back(Node::Entry{key, value.place, {}});
+    node = &entry->value;
+  }
+  *node = std::move(value);
+}
+
+}  // namespace phalanx::config

@@ -1,0 +1,169 @@
+#include "framework/base/config/parse.h"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <optional>
+#include <sstream>
+#include <utility>
+
+namespace phalanx::config {
+namespace {
+
+constexpr std::size_t kDeepest = 50;
+
+// Builds the tree from the parser's events. yaml-cpp's own tree would be of no use: it drops duplicate keys and the
+// places of keys.
+class TreeBuilder final : public YAML::EventHandler {
+ public:
+  TreeBuilder(const Source& source, std::vector<ConfigProblem>& problems) : source_(source), problems_(problems) {}
+
+  Node take() { return std::move(root_); }
+  Place place_of(const YAML::Mark& mark) const {
+    if (!source_.has_lines || mark.is_null()) return {source_.origin};
+    return {source_.origin, mark.line + 1, mark.column + 1};
+  }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    // To be thrown and not noted: at a stray comma the parser would start new documents for ever.
+    if (std::exchange(started_, true)) throw YAML::ParserException(mark, "the config has ended, and more text follows");
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { add({.place = place_of(mark)}); }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& text) override {
+    check_tag(mark, tag);
+    add({.kind = Node::Kind::kScalar, .place = place_of(mark), .text = text, .quoted = tag == "!"});
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    open(mark, tag, Node::Kind::kList);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    open(mark, tag, Node::Kind::kMap);
+  }
+  void OnMapEnd() override { close(); }
+
+  // An anchor would be harmless, but it is there for an alias.
+  void OnAnchor(const YAML::Mark& mark, const std::string& name) override {
+    complain(place_of(mark), "anchors and aliases are not supported: write the value again instead of &" + name);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { add({.place = place_of(mark)}); }
+
+ private:
+  struct Key {
+    std::string text;
+    Place place;
+    bool dropped;  // its value is read and thrown away
+  };
+  struct Open {
+    Node node;
+    std::optional<Key> key{};  // of a map: whose value comes next
+  };
+
+  void complain(const Place& place, const std::string& message, const std::string& key = {}) {
+    problems_.push_back(
+        {.origin = place.origin, .line = place.line, .column = place.column, .key = key, .message = message});
+  }
+
+  void check_tag(const YAML::Mark& mark, const std::string& tag) {
+    if (tag.size() > 1) complain(place_of(mark), "tags are not supported: " + tag);
+  }
+
+  void open(const YAML::Mark& mark, const std::string& tag, Node::Kind kind) {
+    check_tag(mark, tag);
+    // Far more than any schema has, and far less than what overflows the stack of those who walk the tree.
+    if (open_.size() == kDeepest) throw YAML::ParserException(mark, "nested too deeply");
+    open_.push_back({{.kind = kind, .place = place_of(mark)}});
+  }
+
+  void close() {
+    Node node = std::move(open_.back().node);
+    open_.pop_back();
+    add(std::move(node));
+  }
+
+  void add(Node node) {
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Open& parent = open_.back();
+    if (parent.node.kind == Node::Kind::kList) {
+      parent.node.items.push_back(std::move(node));
+    } else if (!parent.key) {
+      parent.key = key_of(node);
+    } else {
+      const Key key = *std::exchange(parent.key, std::nullopt);
+      if (key.dropped) return;
+      // The parser's mark for a missing value is wherever it noticed.
+      if (node.kind == Node::Kind::kNull) node.place = key.place;
+      parent.node.entries.push_back({key.text, key.place, std::move(node)});
+    }
+  }
+
+  Key key_of(const Node& node) {
+    const bool is_word = node.kind == Node::Kind::kScalar;
+    if (!is_word) complain(node.place, "a key is a word, and this is " + what_is(node), path());
+    const Node::Entry* first = is_word ? find(open_.back().node, node.text) : nullptr;
+    if (first) {
+      const bool has_line = first->place.line > 0;
+      const std::string where = has_line ? ", first written in line " + std::to_string(first->place.line) : "";
+      complain(node.place, "duplicate key" + where, path_of(path(), node.text));
+    }
+    return {node.text, node.place, !is_word || first};
+  }
+
+  // Of the map that is open.
+  std::string path() const {
+    std::string path;
+    for (const Open& open : open_) {
+      if (open.key) path = path_of(path, open.key->text);
+    }
+    return path;
+  }
+
+  const Source& source_;
+  std::vector<ConfigProblem>& problems_;
+  std::vector<Open> open_;
+  Node root_;
+  bool started_ = false;
+};
+
+// What the parser says then is true but does not help.
+bool indents_with_tabs(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find_first_not_of(' ');
+    if (first != line.npos && line[first] == '\t') return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Node parse(const Source& source, std::vector<ConfigProblem>& problems) {
+  TreeBuilder builder(source, problems);
+  try {
+    std::istringstream stream(source.text);
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+    return builder.take();
+  } catch (const YAML::Exception& error) {
+    const Place place = builder.place_of(error.mark);
+    const std::string hint = indents_with_tabs(source.text) ? " (YAML wants spaces for indentation, not tabs)" : "";
+    problems.push_back({.origin = place.origin,
+                        .line = place.line,
+                        .column = place.column,
+                        .message = "YAML syntax: " + error.msg + hint});
+    return {.place = {source.origin}};
+  }
+}
+
+}  // namespace phalanx::config

@@ -1,0 +1,100 @@
+#include "framework/base/config/scalar.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+namespace phalanx::config {
+namespace {
+
+Complaint expected(const std::string& type, const Node& node) {
+  return {"expected " + type + ", got " + what_is(node)};
+}
+
+bool is_plain_scalar(const Node& node) { return node.kind == Node::Kind::kScalar && !node.quoted; }
+
+// All of the text as a number. from_chars knows no plus sign, and reads "inf" and "nan", which YAML writes .inf, .nan.
+template <class T>
+std::errc parse_number(std::string_view text, T& value) {
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  if (text.find_first_of("iInN") != text.npos) return std::errc::invalid_argument;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return rest == text.data() + text.size() ? error : std::errc::invalid_argument;
+}
+
+}  // namespace
+
+std::optional<Complaint> read(const Node& node, bool& value) {
+  if (!is_plain_scalar(node) || (node.text != "true" && node.text != "false")) return expected("true or false", node);
+  value = node.text == "true";
+  return {};
+}
+
+std::optional<Complaint> read(const Node& node, std::int64_t& value) {
+  Complaint complaint = expected("an integer", node);
+  if (!is_plain_scalar(node)) return complaint;
+  std::int64_t parsed = 0;
+  const std::errc error = parse_number(node.text, parsed);
+  if (error == std::errc::result_out_of_range) return Complaint{"too large for an integer: " + what_is(node)};
+  if (error == std::errc()) {
+    value = parsed;
+    return {};
+  }
+  // 1e3 and 64.0 are what people write who think of the value and not of its type.
+  double number = 0;
+  constexpr double kExact = 9007199254740992;  // 2^53: up to here the digits are what was meant
+  if (parse_number(node.text, number) == std::errc() && std::trunc(number) == number && std::abs(number) <= kExact) {
+    complaint.suggestion = std::to_string(static_cast<std::int64_t>(number));
+  }
+  return complaint;
+}
+
+std::optional<Complaint> read(const Node& node, double& value) {
+  if (!is_plain_scalar(node)) return expected("a number", node);
+  double parsed = 0;
+  const std::errc error = parse_number(node.text, parsed);
+  if (error == std::errc::result_out_of_range) return Complaint{"out of the range of a number: " + what_is(node)};
+  if (error != std::errc()) {
+    constexpr std::array kNotFinite = {".nan", ".inf", "-.inf", "+.inf", "nan", "inf", "-inf"};
+    std::string lower = node.text;
+    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    return expected(std::ranges::count(kNotFinite, lower) > 0 ? "a finite number" : "a number", node);
+  }
+  value = parsed;
+  return {};
+}
+
+std::optional<Complaint> read(const Node& node, std::string& value) {
+  if (node.kind == Node::Kind::kScalar) {
+    value = node.text;
+    return {};
+  }
+  Complaint complaint = expected("a string", node);
+  if (node.kind == Node::Kind::kNull) complaint.message += " (an empty string is written \"\")";
+  return complaint;
+}
+
+std::string shortest(double value) {
+  // to_chars would choose by length alone: 1e+06, but 999999.
+  const double size = std::abs(value);
+  const bool fixed = value == 0 || (size >= 1e-4 && size < 1e16);
+  std::array<char, 32> text;
+  const auto format = fixed ? std::chars_format::fixed : std::chars_format::scientific;
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value, format).ptr};
+}
+
+bool needs_quotes(const std::string& text) {
+  constexpr std::array kReserved = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"};
+  constexpr const char* kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_/";
+  const std::string allowed = std::string(kLetters) + "0123456789.-+@";
+  // What starts with a letter is neither number nor date; a path may start with a slash.
+  if (text.find_first_of(kLetters) != 0 || text.find_first_not_of(allowed) != text.npos) return true;
+  std::string lower = text;
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return std::ranges::count(kReserved, lower) > 0;
+}
+
+}  // namespace phalanx::config

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace phalanx::config {
+
+/// The values a field accepts beyond its type; of a list, each of its items.
+struct Limits {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  bool exclusive = false;              // min and max themselves are refused
+  std::vector<std::string> choices{};  // for strings; empty accepts any
+};
+
+inline Limits at_least(double min) { return {.min = min}; }
+inline Limits above(double min) { return {.min = min, .exclusive = true}; }
+inline Limits between(double min, double max) { return {.min = min, .max = max}; }
+inline Limits one_of(std::vector<std::string> choices) { return {.choices = std::move(choices)}; }
+
+struct Field {
+  const char* key;
+  const char* help;
+  Limits limits;
+};
+
+class Visitor;
+
+/// A section whose `name` key picks one of several schemas: {name: sgd, lr: 0.1}, or just `sgd` for its defaults.
+/// Implemented by Registry::Choice.
+class Selection {
+ public:
+  virtual ~Selection() = default;
+  virtual std::vector<std::string> names() const = 0;           // sorted
+  virtual std::string help(const std::string& name) const = 0;  // one line
+  virtual const std::string& selected() const = 0;              // empty: nothing selected yet
+  virtual void select(const std::string& name) = 0;             // resets the fields to the defaults of `name`
+  virtual void visit_selected(Visitor& visitor) = 0;            // the fields beside `name`; none if nothing is selected
+
+  /// The fields of `name` as they would be if it were selected; changes nothing.
+  virtual void visit_defaults(const std::string& name, Visitor& visitor) const = 0;
+};
+
+template <class T>
+concept Section = requires(T& value, Visitor& visitor) {
+  value.visit(visitor);
+};
+
+/// Sees every field of a config struct: to load it, check it, dump it or document it.
+///
+/// A config is a plain struct whose visit() names each field once, and that is its whole schema:
+///
+///     struct MlpConfig {
+///       std::int64_t hidden = 128;
+///       template <class V> void visit(V& v) { v("hidden", hidden, "width of the hidden layer", config::at_least(1)); }
+///     };
+///
+/// A field is a bool, std::int64_t, double, std::string, a vector of integers, numbers or strings, a nested struct with
+/// a visit() of its own, or a Selection. Its value before loading is its default. Numbers are finite.
+class Visitor {
+ public:
+  virtual ~Visitor() = default;
+
+  template <class T>
+  void operator()(const char* key, T& value, const char* help, Limits limits = {}) {
+    const Field field{key, help, std::move(limits)};
+    if constexpr (Section<T>) {
+      if (!enter(field)) return;
+      value.visit(*this);
+      leave(field);
+    } else {
+      static_assert(
+          requires { visit(field, value); }, "not the type of a config field: see above");
+      visit(field, value);
+    }
+  }
+
+ protected:
+  virtual bool enter(const Field& section) = 0;  // false: skip the section
+  virtual void leave(const Field& section) = 0;
+  virtual void visit(const Field& field, bool& value) = 0;
+  virtual void visit(const Field& field, std::int64_t& value) = 0;
+  virtual void visit(const Field& field, double& value) = 0;
+  virtual void visit(const Field& field, std::string& value) = 0;
+  virtual void visit(const Field& field, std::vector<std::int64_t>& value) = 0;
+  virtual void visit(const Field& field, std::vector<double>& value) = 0;
+  virtual void visit(const Field& field, std::vector<std::string>& value) = 0;
+  virtual void visit(const Field& field, Selection& value) = 0;
+};
+
+/// Applies a visitor to all fields of some config struct, which it hides.
+using Visit = std::function<void(Visitor&)>;
+
+}  // namespace phalanx::config

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace phalanx {
+
+/// Root of everything Phalanx throws on purpose. what() is complete: it says what happened, where, and what to do.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// One thing wrong with a configuration.
+struct ConfigProblem {
+  std::string origin{};      // file, or the command-line flag that set the key
+  int line = 0;              // from 1; 0 where there is no line (a flag, a missing key)
+  int column = 0;            // from 1
+  std::string key{};         // path from the root: "optimizer.lr"
+  std::string message{};     // what is wrong: "unknown key", "expected an integer, got \"ten\""
+  std::string suggestion{};  // what to write instead; empty when there is no near miss
+};
+
+/// A configuration that cannot be used. Lists every problem found, not only the first: what() has a line for each, in
+/// the form in which compilers report theirs, so that editors and terminals can jump there:
+///
+///     train.yaml:3:5: optimizer.momentun: unknown key (did you mean "momentum"?)
+class ConfigError : public Error {
+ public:
+  explicit ConfigError(std::vector<ConfigProblem> problems);
+  explicit ConfigError(const std::string& message);  // one problem without a place
+
+  const std::vector<ConfigProblem>& problems() const { return problems_; }
+
+ private:
+  std::vector<ConfigProblem> problems_;
+};
+
+/// A communication that did not complete. The communicator stays usable only after kMismatch, which every rank sees.
+class CommError : public Error {
+ public:
+  enum class Kind {
+    kTimeout,   // the deadline passed while a peer was absent
+    kPeerLost,  // a peer ended or left the group
+    kMismatch,  // ranks called different operations, or the same one with different arguments
+    kSystem,    // the operating system or a library refused: memory, sockets, MPI
+  };
+
+  CommError(Kind kind, const std::string& message) : Error(message), kind_(kind) {}
+
+  Kind kind() const { return kind_; }
+
+  /// Whether this is the echo of a failure elsewhere: a peer was lost or never came.
+  bool secondary() const { return kind_ == Kind::kPeerLost || kind_ == Kind::kTimeout; }
+
+ private:
+  Kind kind_;
+};
+
+/// Data that is missing or malformed. Messages name the file, and the byte offset where there is one.
+class DataError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace phalanx

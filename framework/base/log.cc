@@ -1,0 +1,123 @@
+#include "framework/base/log.h"
+
+#include <fcntl.h>
+#include <glog/logging.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <mutex>
+#include <string_view>
+#include <system_error>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+static_assert(static_cast<int>(LogLevel::kInfo) == google::GLOG_INFO);
+static_assert(static_cast<int>(LogLevel::kWarning) == google::GLOG_WARNING);
+static_assert(static_cast<int>(LogLevel::kError) == google::GLOG_ERROR);
+
+bool write_line(int fd, std::string_view line) {
+  ssize_t written = 0;
+  do {
+    written = ::write(fd, line.data(), line.size());
+  } while (written < 0 && errno == EINTR);
+  return written == static_cast<ssize_t>(line.size());
+}
+
+// What glog hands each line to. glog's own files are of no use here: their names, symbolic links and buffers are its
+// own, they need InitGoogleLogging(), and before that every line goes to stderr.
+class RankSink final : public google::LogSink {
+ public:
+  void configure(const LogOptions& options) {
+    const int fd = options.file.empty() ? -1 : open(options.file);
+    const std::scoped_lock lock(mutex_);
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+    options_ = options;
+    lowest_ = fd >= 0 ? LogLevel::kInfo : options.stderr_threshold;
+  }
+
+  LogOptions options() const {
+    const std::scoped_lock lock(mutex_);
+    return options_;
+  }
+
+  bool wants(LogLevel level) const { return level >= lowest_; }
+
+  // glog calls the sink before this returns. Under the lock, because glog asks the C library for the time zone with
+  // every line, and neither is made for many threads at once.
+  void write(LogLevel level, const std::source_location& where, std::string_view text) {
+    const std::scoped_lock lock(mutex_);
+    google::LogMessage(where.file_name(), static_cast<int>(where.line()), static_cast<int>(level), this, false).stream()
+        << text;
+  }
+
+ private:
+  using google::LogSink::send;
+  void send(google::LogSeverity severity, const char* file, const char*, int line, const google::LogMessageTime& time,
+            const char* message, std::size_t length) override {
+    const std::string text = prefix(severity, file, line, time) + std::string(message, length) + '\n';
+    const bool filed = fd_ < 0 || write_line(fd_, text);
+    if (!filed || severity >= static_cast<int>(options_.stderr_threshold)) write_line(STDERR_FILENO, text);
+  }
+
+  static int open(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) throw DataError(path + ": " + std::generic_category().message(errno));
+    return fd;
+  }
+
+  std::string prefix(google::LogSeverity severity, const char* file, int line,
+                     const google::LogMessageTime& time) const {
+    std::array<char, 64> when;
+    std::snprintf(when.data(), when.size(), "%04d-%02d-%02d %02d:%02d:%02d.%06d ", time.year() + 1900, time.month() + 1,
+                  time.day(), time.hour(), time.min(), time.sec(), static_cast<int>(time.usec()));
+    const std::string rank = options_.rank < 0 ? "" : "rank " + std::to_string(options_.rank) + " ";
+    return when.data() + rank + google::GetLogSeverityName(severity) + " " + file + ":" + std::to_string(line) + ": ";
+  }
+
+  mutable std::mutex mutex_;
+  LogOptions options_;
+  int fd_ = -1;
+  std::atomic<LogLevel> lowest_ = LogOptions{}.stderr_threshold;
+};
+
+// Never destroyed, so that destructors of other globals can still log.
+RankSink& sink() {
+  static RankSink* const sink = [] {
+    FLAGS_log_prefix = false;  // lines have our own, which says the rank
+    return new RankSink;
+  }();
+  return *sink;
+}
+
+}  // namespace
+
+void configure_log(const LogOptions& options) { sink().configure(options); }
+
+void log_to_file(const std::string& path) {
+  LogOptions options = sink().options();
+  options.file = path;
+  configure_log(options);
+}
+
+LogLine::LogLine(LogLevel level, std::source_location where) : level_(level), where_(where) {
+  if (sink().wants(level)) text_.emplace();
+}
+
+LogLine::~LogLine() {
+  if (!text_) return;
+  try {
+    sink().write(level_, where_, text_->view());
+  } catch (...) {
+    // Out of memory: the line is lost, the program goes on.
+  }
+}
+
+}  // namespace phalanx

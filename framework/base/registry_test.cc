@@ -1,0 +1,107 @@
+#include "framework/base/registry.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "framework/base/config/config.h"
+
+namespace phalanx {
+namespace {
+
+struct CircleConfig {
+  double radius = 1;
+  template <class V>
+  void visit(V& v) {
+    v("radius", radius, "from the centre", config::above(0));
+  }
+};
+struct SquareConfig {
+  std::int64_t side = 2;
+  template <class V>
+  void visit(V& v) {
+    v("side", side, "length");
+  }
+};
+
+// The product's arguments are forwarded: a reference, and a value that cannot be copied.
+using Shapes = Registry<double(int& calls, std::unique_ptr<double> scale)>;
+const bool registered =
+    Shapes::global().add<SquareConfig>("square", "four sides",
+                                       [](const SquareConfig& config, int& calls, std::unique_ptr<double> scale) {
+                                         ++calls;
+                                         return static_cast<double>(config.side) * *scale;
+                                       }) &&
+    Shapes::global().add<CircleConfig>("circle", "no sides",
+                                       [](const CircleConfig& config, int& calls, std::unique_ptr<double> scale) {
+                                         ++calls;
+                                         return config.radius * *scale;
+                                       });
+
+double make(const Shapes::Choice& choice) {
+  int calls = 0;
+  const double product = choice.make(calls, std::make_unique<double>(10));
+  EXPECT_EQ(calls, 1);
+  return product;
+}
+
+TEST(Registry, KnowsItsNamesInOrder) {
+  ASSERT_TRUE(registered);
+  EXPECT_EQ(Shapes::global().names(), (std::vector<std::string>{"circle", "square"}));
+  EXPECT_EQ(Shapes::Choice().help("square"), "four sides");
+}
+
+TEST(Registry, RefusesANameTwice) {
+  Registry<int()> registry;
+  const auto make = [](const SquareConfig&) { return 1; };
+  EXPECT_TRUE(registry.add<SquareConfig>("a", "", make));
+  try {
+    registry.add<CircleConfig>("a", "", [](const CircleConfig&) { return 2; });
+    FAIL() << "accepted";
+  } catch (const std::logic_error& error) {
+    EXPECT_STREQ(error.what(), "registered twice: a");
+  }
+}
+
+TEST(RegistryChoice, MakesWhatIsSelectedWithItsDefaults) {
+  EXPECT_EQ(make(Shapes::Choice("square")), 20);
+  EXPECT_EQ(make(Shapes::Choice("circle")), 10);
+}
+
+TEST(RegistryChoice, IsAValue) {
+  Shapes::Choice choice("square");
+  const Shapes::Choice copy = choice;
+  struct {
+    Shapes::Choice& shape;
+    void visit(config::Visitor& v) { v("shape", shape, ""); }
+  } root{choice};
+  config::load_text(root, "shape: {side: 5}", "t.yaml");
+  EXPECT_EQ(make(choice), 50);
+  EXPECT_EQ(make(copy), 20);
+  choice = copy;
+  EXPECT_EQ(make(choice), 20);
+}
+
+TEST(RegistryChoice, SelectingResetsToTheDefaults) {
+  Shapes::Choice choice("square");
+  choice.select("circle");
+  EXPECT_EQ(choice.selected(), "circle");
+  EXPECT_EQ(make(choice), 10);
+}
+
+TEST(RegistryChoice, RefusesWhatIsNotRegistered) {
+  EXPECT_THROW(Shapes::Choice("hexagon"), std::out_of_range);
+  EXPECT_THROW(Shapes::Choice().help("hexagon"), std::out_of_range);
+  Shapes::Choice choice("square");
+  EXPECT_THROW(choice.select("hexagon"), std::out_of_range);
+  EXPECT_EQ(make(choice), 20) << "a failed select() changes nothing";
+}
+
+TEST(RegistryChoice, OfNothingMakesNothing) {
+  int calls = 0;
+  EXPECT_THROW(Shapes::Choice().make(calls, nullptr), std::logic_error);
+  EXPECT_EQ(calls, 0);
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,106 @@
+#include "framework/base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+constexpr std::array<const char*, 5> kUnits = {"B", "KB", "MB", "GB", "TB"};
+
+std::string normalized(std::string_view word) {
+  std::string result(word);
+  for (char& c : result) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+// Damerau-Levenshtein distance in its restricted form (optimal string alignment). Three rows are enough, because a swap
+// looks back two rows and everything else one.
+std::size_t typing_mistakes(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1])});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, above);
+    std::swap(above, row);
+  }
+  return above[b.size()];
+}
+
+// Catches what no count of letters can: batch_size for global_batch_size. Short words are contained by accident.
+bool contains(const std::string& a, const std::string& b) {
+  return std::min(a.size(), b.size()) >= 4 && (a.find(b) != a.npos || b.find(a) != b.npos);
+}
+
+}  // namespace
+
+std::string join(const std::vector<std::string>& words, std::string_view separator) {
+  std::string text;
+  for (const auto& word : words) {
+    if (&word != &words.front()) text += separator;
+    text += word;
+  }
+  return text;
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string wanted = normalized(word);
+  const std::string* best = nullptr;
+  std::size_t fewest = std::max<std::size_t>(1, wanted.size() / 3) + 1;
+  for (const auto& candidate : candidates) {
+    const std::size_t mistakes = typing_mistakes(wanted, normalized(candidate));
+    // A one-letter word is one mistake away from every other one.
+    if (mistakes >= fewest || mistakes >= std::max(wanted.size(), candidate.size())) continue;
+    fewest = mistakes;
+    best = &candidate;
+  }
+  if (best) return *best;
+  for (const auto& candidate : candidates) {
+    if (contains(wanted, normalized(candidate)) && (!best || candidate.size() < best->size())) best = &candidate;
+  }
+  return best ? *best : "";
+}
+
+std::string format_bytes(std::int64_t bytes) {
+  double amount = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  // 999.5 would be printed as 1e+03.
+  for (; std::abs(amount) >= 999.5 && unit + 1 < kUnits.size(); ++unit) amount /= 1024;
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.3g %s", amount, kUnits[unit]);
+  return text.data();
+}
+
+std::int64_t parse_bytes(std::string_view text) {
+  const auto refuse = [&] {
+    return ConfigError("not an amount of memory: \"" + std::string(text) + "\" (write 4096, 64KB, 1.5MB or 2GB)");
+  };
+  double amount = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), amount);
+  if (error != std::errc() || !(amount >= 0)) throw refuse();
+
+  std::string unit = normalized(std::string_view(rest, static_cast<std::size_t>(text.data() + text.size() - rest)));
+  unit.erase(0, unit.find_first_not_of(' '));
+  std::erase(unit, 'i');
+  for (std::size_t i = 0; i < kUnits.size(); ++i) {
+    if (unit == normalized(kUnits[i]) || (i == 0 && unit.empty())) {
+      const double bytes = std::ldexp(amount, static_cast<int>(10 * i));
+      if (bytes >= std::ldexp(1.0, 63)) throw refuse();
+      return std::llround(bytes);
+    }
+  }
+  throw refuse();
+}
+
+}  // namespace phalanx

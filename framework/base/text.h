@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace phalanx {
+
+/// "a, b, c". Nothing for no words.
+std::string join(const std::vector<std::string>& words, std::string_view separator);
+
+/// The candidate that `word` most likely was meant to be: the one with the fewest typing mistakes (a letter more, less,
+/// other or swapped with its neighbour; case, '-' and '_' do not matter), up to a third of the word; else the shortest
+/// one that contains the word or is contained in it. Empty when none is near. Of equals, the first.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// "512 B", "64 KB", "1.5 MB": at most three significant digits, steps of 1024.
+std::string format_bytes(std::int64_t bytes);
+
+/// Reads "4096", "64KB", "1.5 MB", "2GiB": steps of 1024, case does not matter. Throws ConfigError.
+std::int64_t parse_bytes(std::string_view text);
+
+}  // namespace phalanx

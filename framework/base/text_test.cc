@@ -1,0 +1,66 @@
+#include "framework/base/text.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+TEST(Join, PutsTheSeparatorBetweenWordsOnly) {
+  EXPECT_EQ(join({}, ", "), "");
+  EXPECT_EQ(join({"a"}, ", "), "a");
+  EXPECT_EQ(join({"a", "a", "b"}, ", "), "a, a, b");
+}
+
+TEST(Nearest, FindsTheWordWithTheFewestMistakes) {
+  EXPECT_EQ(nearest("epohcs", {"max_steps", "epochs"}), "epochs");     // swapped
+  EXPECT_EQ(nearest("momentun", {"momentum", "moment"}), "momentum");  // other letter
+  EXPECT_EQ(nearest("rank", {"seed", "ranks"}), "ranks");              // one less
+  EXPECT_EQ(nearest("optimiser", {"loader", "optimizer"}), "optimizer");
+  EXPECT_EQ(nearest("Weight-Decay", {"weight_decay"}), "weight_decay");
+}
+
+TEST(Nearest, CountsASwapAsOneMistake) {
+  EXPECT_EQ(nearest("rl", {"lr"}), "lr");
+  EXPECT_EQ(nearest("abdc", {"abcd"}), "abcd");
+}
+
+TEST(Nearest, FallsBackOnPartsOfWords) {
+  EXPECT_EQ(nearest("batch_size", {"global_batch_size", "seed"}), "global_batch_size");
+  EXPECT_EQ(nearest("lr", {"slr_extra"}), "");  // too short to mean anything
+}
+
+TEST(Nearest, IsEmptyWhenNothingIsNear) {
+  EXPECT_EQ(nearest("hidden", {"seed", "epochs"}), "");
+  EXPECT_EQ(nearest("a", {"b"}), "");
+  EXPECT_EQ(nearest("seed", {}), "");
+  EXPECT_EQ(nearest("", {"a"}), "");
+}
+
+TEST(FormatBytes, UsesThreeDigits) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(999), "999 B");
+  EXPECT_EQ(format_bytes(1000), "0.977 KB");
+  EXPECT_EQ(format_bytes(1024), "1 KB");
+  EXPECT_EQ(format_bytes(64 << 10), "64 KB");
+  EXPECT_EQ(format_bytes(3 << 19), "1.5 MB");
+  EXPECT_EQ(format_bytes(std::int64_t{5} << 40), "5 TB");
+}
+
+TEST(ParseBytes, ReadsUnitsInStepsOf1024) {
+  EXPECT_EQ(parse_bytes("4096"), 4096);
+  EXPECT_EQ(parse_bytes("12B"), 12);
+  EXPECT_EQ(parse_bytes("64KB"), 64 << 10);
+  EXPECT_EQ(parse_bytes("1.5 mb"), 3 << 19);
+  EXPECT_EQ(parse_bytes("2GiB"), std::int64_t{2} << 30);
+}
+
+TEST(ParseBytes, RefusesWhatIsNotAnAmount) {
+  for (const char* text : {"", "KB", "-1KB", "nan", "inf", "1 XB", "1 K B", "64KBs", "9e18 TB"}) {
+    EXPECT_THROW(parse_bytes(text), ConfigError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "framework/base/registry.h"
+#include "framework/comm/communicator.h"
+#include "framework/comm/launch_environment.h"
+#include "framework/comm/store.h"
+
+namespace phalanx {
+
+/// What a backend needs to connect this rank to its world.
+struct World {
+  Place place;
+  StorePtr store;                // reaches all ranks; may be null for a backend that brings its own launcher (mpi)
+  Seconds timeout{600};          // of every operation of the world and of what is split from it
+};
+
+/// Backends by name. A factory is collective: it returns when all ranks are connected, and throws CommError (or
+/// ConfigError where this backend can never connect these ranks) otherwise.
+using Backends = Registry<CommunicatorPtr(const World&)>;
+
+}  // namespace phalanx

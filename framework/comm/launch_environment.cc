@@ -1,0 +1,209 @@
+#include "framework/comm/launch_environment.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+// Variables read as what they should be; errors name the variable and, where one is missing, the one that asks for it.
+class Reader {
+ public:
+  explicit Reader(const Variables& variables) : variables_(variables) {}
+
+  std::optional<std::string> text(const std::string& name) const { return variables_(name); }
+  bool has(const std::string& name) const { return text(name).has_value(); }
+
+  std::string text_beside(const std::string& present, const std::string& name) const {
+    if (auto value = text(name)) return *value;
+    throw ConfigError("environment: " + present + " is set, but " + name + " is not");
+  }
+
+  std::optional<int> number(const std::string& name) const {
+    const auto value = text(name);
+    if (!value) return std::nullopt;
+    int number = 0;
+    const char* end = value->data() + value->size();
+    const auto [rest, error] = std::from_chars(value->data(), end, number);
+    if (error == std::errc() && rest == end && number >= 0) return number;
+    throw ConfigError("environment variable " + name + ": expected a whole number, got \"" + *value + "\"");
+  }
+
+  int number_beside(const std::string& present, const std::string& name) const {
+    text_beside(present, name);
+    return *number(name);
+  }
+
+  // A rank, and of how many.
+  std::pair<int, int> position(const std::string& rank_name, const std::string& size_name) const {
+    const int rank = number_beside(size_name, rank_name);
+    const int size = number_beside(rank_name, size_name);
+    if (rank < size) return {rank, size};
+    throw ConfigError("environment: " + rank_name + "=" + std::to_string(rank) + " is not below " + size_name + "=" +
+                      std::to_string(size));
+  }
+
+ private:
+  const Variables& variables_;
+};
+
+std::string file_name_of(std::string text) {
+  constexpr std::size_t kLongest = 120;  // a file name may have 255 bytes, and others add to this one
+  if (text.size() > kLongest) text = text.substr(text.size() - kLongest);
+  for (char& c : text) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_') c = '-';
+  }
+  return text;
+}
+
+// The file is the user's own, and no earlier run has left one of this name: `job` holds the launcher's port, which
+// differs even where process numbers and job numbers begin anew (a container, a fresh Slurm).
+std::string file_for(const Reader& reader, const std::string& job, const Place& place) {
+  const std::string folder = reader.text("TMPDIR").value_or("/tmp");
+  return "file://" + folder + "/phalanx-" + std::to_string(::geteuid()) + "-" + job +
+         ".store?rank=" + std::to_string(place.rank) + "&world_size=" + std::to_string(place.size);
+}
+
+Place read_torchrun_place(const Reader& reader) {
+  Place place;
+  std::tie(place.rank, place.size) = reader.position("RANK", "WORLD_SIZE");
+  if (reader.has("LOCAL_RANK") || reader.has("LOCAL_WORLD_SIZE")) {
+    std::tie(place.local_rank, place.local_size) = reader.position("LOCAL_RANK", "LOCAL_WORLD_SIZE");
+  } else {
+    // Scripts that set the first two alone. Only a loopback address tells that all ranks are here.
+    const auto address = reader.text("MASTER_ADDR").value_or("");
+    const bool here = address == "localhost" || address == "::1" || address.starts_with("127.");
+    if (here) std::tie(place.local_rank, place.local_size) = std::pair(place.rank, place.size);
+  }
+  return place;
+}
+
+LaunchEnvironment from_local(const Reader& reader) {
+  const auto url = reader.text_beside("PHALANX_LAUNCHER", "PHALANX_RENDEZVOUS");
+  return {"local", read_torchrun_place(reader), url,
+          file_name_of("local" + url.substr(std::min(url.find("//"), url.size())))};
+}
+
+LaunchEnvironment from_torchrun(const Reader& reader) {
+  const auto place = read_torchrun_place(reader);
+  const auto address = reader.text_beside("RANK", "MASTER_ADDR");
+  const auto port = reader.number_beside("RANK", "MASTER_PORT");
+  const auto job = "torchrun-" + reader.text("TORCHELASTIC_RUN_ID").value_or("none") + "-" + address + "-" +
+                   std::to_string(port) + "-" + reader.text("TORCHELASTIC_RESTART_COUNT").value_or("0");
+  return {"torchrun", place, "env://", file_name_of(job)};
+}
+
+// An mpirun script may export torchrun's variables too, made of mpirun's; anything else is a mistake in the script.
+void check_same(const Reader& reader, const std::string& name, const std::string& mpi_name) {
+  const auto value = reader.number(name);
+  const auto mpi_value = reader.number(mpi_name);
+  if (!value || value == mpi_value) return;
+  throw ConfigError("environment: " + name + "=" + std::to_string(*value) + " contradicts " + mpi_name + "=" +
+                    std::to_string(*mpi_value) + "; unset " + name);
+}
+
+LaunchEnvironment from_mpirun(const Reader& reader) {
+  LaunchEnvironment found{.launcher = "mpirun", .place = {}, .rendezvous = {}, .job = {}};
+  auto& place = found.place;
+  std::tie(place.rank, place.size) = reader.position("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE");
+  std::tie(place.local_rank, place.local_size) =
+      reader.position("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE");
+  check_same(reader, "RANK", "OMPI_COMM_WORLD_RANK");
+  check_same(reader, "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE");
+
+  std::string job = "mpirun-" + reader.text_beside("OMPI_COMM_WORLD_RANK", "PMIX_NAMESPACE");
+  for (const char* name : {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI2"}) {
+    const auto address = reader.text(name);  // ...;tcp4://127.0.0.1:59553
+    if (!address) continue;
+    if (place.one_host()) job += "-" + address->substr(address->rfind(':') + 1);  // each host has a server of its own
+    break;
+  }
+  found.job = file_name_of(job);
+  if (place.one_host()) found.rendezvous = file_for(reader, found.job, place);
+  return found;
+}
+
+// Slurm sets SLURM_PROCID=0 and SLURM_NTASKS in batch scripts and shells as well; a rank is only what srun started, in
+// a step with a number of its own. The last numbers name the batch script, the interactive shell and so on.
+bool in_slurm_step(const Reader& reader) {
+  constexpr std::uint32_t kFirstReserved = 0xfffffff0;
+  const auto step = reader.text("SLURM_STEP_ID");
+  if (!step || !reader.has("SLURM_PROCID")) return false;
+  std::uint32_t number = 0;
+  const char* end = step->data() + step->size();
+  const auto [rest, error] = std::from_chars(step->data(), end, number);
+  return error == std::errc() && rest == end && number < kFirstReserved;
+}
+
+// Tasks on node `node` of a list such as "2(x3),1": three nodes of two tasks, then one of one.
+int tasks_on_node(const std::string& list, int node) {
+  const char* at = list.data();
+  const char* end = at + list.size();
+  while (at < end) {
+    int tasks = 0, nodes = 1;
+    auto parsed = std::from_chars(at, end, tasks);
+    if (parsed.ec != std::errc()) break;
+    if (std::string_view(parsed.ptr, end).starts_with("(x")) {
+      parsed = std::from_chars(parsed.ptr + 2, end, nodes);
+      if (parsed.ec != std::errc() || parsed.ptr == end || *parsed.ptr++ != ')') break;
+    }
+    if (node < nodes) return tasks;
+    node -= nodes;
+    if (parsed.ptr < end && *parsed.ptr != ',') break;
+    at = parsed.ptr + 1;
+  }
+  throw ConfigError("environment variable SLURM_STEP_TASKS_PER_NODE: cannot read \"" + list + "\"");
+}
+
+std::optional<LaunchEnvironment> from_slurm(const Reader& reader) {
+  const std::string tasks = reader.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
+  LaunchEnvironment found{.launcher = "srun", .place = {}, .rendezvous = {}, .job = {}};
+  auto& place = found.place;
+  std::tie(place.rank, place.size) = reader.position("SLURM_PROCID", tasks);
+  if (place.size < 2) return std::nullopt;
+  place.local_rank = reader.number_beside("SLURM_PROCID", "SLURM_LOCALID");
+  const auto nodes = reader.has("SLURM_STEP_NUM_NODES") ? "SLURM_STEP_NUM_NODES" : "SLURM_NNODES";
+  if (reader.number_beside("SLURM_PROCID", nodes) == 1) {
+    place.local_size = place.size;
+  } else {
+    place.local_size = tasks_on_node(reader.text_beside("SLURM_PROCID", "SLURM_STEP_TASKS_PER_NODE"),
+                                     reader.number_beside("SLURM_PROCID", "SLURM_NODEID"));
+  }
+  found.job = file_name_of("slurm-" + reader.text_beside("SLURM_PROCID", "SLURM_JOB_ID") + "." +
+                           *reader.text("SLURM_STEP_ID") + "." + reader.text("SLURM_RESTART_COUNT").value_or("0") +
+                           "-" + reader.text("SLURM_STEP_LAUNCHER_PORT").value_or("0"));
+  if (place.one_host()) found.rendezvous = file_for(reader, found.job, place);
+  return found;
+}
+
+}  // namespace
+
+std::optional<LaunchEnvironment> detect_launch_environment(const Variables& variables) {
+  // The innermost launcher first: torchrun and our own run inside the tasks of srun and mpirun, mpirun inside srun's.
+  const Reader reader(variables);
+  const auto own = reader.text("PHALANX_LAUNCHER");
+  if (own && *own != "local" && *own != "mpi") {
+    throw ConfigError("environment variable PHALANX_LAUNCHER: expected local or mpi, got \"" + *own + "\"");
+  }
+  if (own == "local") return from_local(reader);
+  if (reader.has("TORCHELASTIC_RUN_ID")) return from_torchrun(reader);
+  if (reader.has("OMPI_COMM_WORLD_RANK")) return from_mpirun(reader);
+  if (own == "mpi") throw ConfigError("environment: PHALANX_LAUNCHER=mpi, but OMPI_COMM_WORLD_RANK is not set");
+  if (reader.has("RANK") || reader.has("WORLD_SIZE")) return from_torchrun(reader);
+  if (in_slurm_step(reader)) return from_slurm(reader);
+  return std::nullopt;
+}
+
+std::optional<LaunchEnvironment> detect_launch_environment() { return detect_launch_environment(&environment); }
+
+}  // namespace phalanx

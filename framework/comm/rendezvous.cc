@@ -1,0 +1,117 @@
+#include "framework/comm/rendezvous.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+struct Url {
+  std::string text;  // as given, for messages
+  std::string scheme;
+  std::string place;  // host:port, or a path
+  std::map<std::string, std::string> parameters;
+};
+
+[[noreturn]] void refuse(const std::string& url, const std::string& why) {
+  throw ConfigError("rendezvous " + url + ": " + why);
+}
+
+int to_int(const std::string& url, const std::string& name, const std::string& value) {
+  int number = 0;
+  const char* end = value.data() + value.size();
+  const auto [rest, error] = std::from_chars(value.data(), end, number);
+  if (error != std::errc() || rest != end) refuse(url, name + ": expected an integer, got \"" + value + "\"");
+  return number;
+}
+
+std::map<std::string, std::string> parse_parameters(const std::string& url, std::string text) {
+  std::map<std::string, std::string> parameters;
+  while (!text.empty()) {
+    const auto next = std::min(text.find('&'), text.size());
+    const std::string parameter = text.substr(0, next);
+    const auto equals = std::min(parameter.find('='), parameter.size());
+    const std::string name = parameter.substr(0, equals);
+    if (name != "rank" && name != "world_size") refuse(url, "\"" + name + "\" is neither rank nor world_size");
+    parameters[name] = parameter.substr(std::min(equals + 1, parameter.size()));
+    text.erase(0, next + 1);
+  }
+  return parameters;
+}
+
+Url parse(const std::string& text) {
+  const auto colon = text.find("://");
+  if (colon == std::string::npos) refuse(text, "expected env://, tcp://host:port or file:///path");
+  const auto place = colon + 3;
+  const auto query = std::min(text.find('?', place), text.size());
+  return {text, text.substr(0, colon), text.substr(place, query - place),
+          parse_parameters(text, text.substr(std::min(query + 1, text.size())))};
+}
+
+// A parameter of the URL, or else the variable that says the same.
+int number_of(const Url& url, const std::string& parameter, const std::string& variable) {
+  const auto given = url.parameters.find(parameter);
+  if (given != url.parameters.end()) return to_int(url.text, parameter, given->second);
+  if (const auto value = environment(variable)) return to_int(url.text, variable, *value);
+  refuse(url.text, "no " + parameter + ": add it to the URL, or set " + variable);
+}
+
+Meeting read_meeting(const Url& url) {
+  Meeting meeting{
+      .store = nullptr, .rank = number_of(url, "rank", "RANK"), .size = number_of(url, "world_size", "WORLD_SIZE")};
+  if (meeting.size < 1) refuse(url.text, "world_size " + std::to_string(meeting.size) + " is not positive");
+  if (meeting.rank < 0 || meeting.rank >= meeting.size) {
+    refuse(url.text, "rank " + std::to_string(meeting.rank) + " is not one of " + std::to_string(meeting.size));
+  }
+  return meeting;
+}
+
+// torchrun's agent may host the store, and keeps it when it starts the ranks anew: what the last attempt left there
+// must not be taken for messages of this one.
+StorePtr connect_tcp(const std::string& host, int port, const Meeting& meeting, Seconds timeout) {
+  const bool agent = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  const auto attempt = "phalanx/attempt_" + environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
+  auto store = make_tcp_store(host, port, meeting.rank == 0 && !agent, meeting.size, timeout);
+  return make_prefix_store(attempt, std::move(store));
+}
+
+int to_port(const Url& url, const std::string& name, const std::string& value) {
+  const int port = to_int(url.text, name, value);
+  if (port < 1 || port > 65535) refuse(url.text, name + " " + value + " is not between 1 and 65535");
+  return port;
+}
+
+StorePtr connect(const Url& url, const Meeting& meeting, Seconds timeout) {
+  if (url.scheme == "file") {
+    if (!url.place.starts_with('/')) refuse(url.text, "the path is not absolute; write file:///path");
+    return make_file_store(url.place, meeting.size, timeout);
+  }
+  if (url.scheme == "tcp") {
+    const auto colon = url.place.rfind(':');
+    if (colon == std::string::npos || colon == 0) refuse(url.text, "expected tcp://host:port");
+    std::string host = url.place.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);  // IPv6
+    return connect_tcp(host, to_port(url, "port", url.place.substr(colon + 1)), meeting, timeout);
+  }
+  if (url.scheme != "env") refuse(url.text, "unknown scheme \"" + url.scheme + "\"; expected env, tcp or file");
+  const auto host = environment("MASTER_ADDR");
+  const auto port = environment("MASTER_PORT");
+  if (!host || !port) refuse(url.text, std::string(host ? "MASTER_PORT" : "MASTER_ADDR") + " is not set");
+  return connect_tcp(*host, to_port(url, "MASTER_PORT", *port), meeting, timeout);
+}
+
+}  // namespace
+
+Meeting rendezvous(const std::string& url, Seconds timeout) {
+  const Url parsed = parse(url);
+  Meeting meeting = read_meeting(parsed);
+  meeting.store = connect(parsed, meeting, timeout);
+  return meeting;
+}
+
+}  // namespace phalanx

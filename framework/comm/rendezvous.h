@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "framework/comm/launch_environment.h"
+#include "framework/comm/store.h"
+
+namespace phalanx {
+
+/// Where and as whom a process meets its peers.
+struct Meeting {
+  StorePtr store;
+  int rank = 0;
+  int size = 1;
+};
+
+/// Connects to the store that `url` names, as PyTorch's init_method does:
+///   env://                                   RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT from the environment
+///   tcp://host:port?rank=1&world_size=4      rank 0 hosts the store, unless TORCHELASTIC_USE_AGENT_STORE says who does
+///   file:///path?rank=1&world_size=4         a file that all ranks see and that does not exist yet
+/// rank and world_size may be left out of a URL when RANK and WORLD_SIZE are set.
+/// Throws ConfigError for a URL that cannot be used, CommError when the store cannot be reached in time.
+Meeting rendezvous(const std::string& url, Seconds timeout);
+
+}  // namespace phalanx

@@ -1,0 +1,113 @@
+#include "framework/comm/rendezvous.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Seconds kTimeout{30};
+
+std::string problem(const std::string& url) {
+  try {
+    rendezvous(url, kTimeout);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+int free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t length = sizeof(address);
+  ::bind(socket, reinterpret_cast<sockaddr*>(&address), length);
+  ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length);
+  ::close(socket);
+  return ntohs(address.sin_port);
+}
+
+class Rendezvous : public testing::Test {
+ protected:
+  Rendezvous() { clear(); }
+  ~Rendezvous() override { clear(); }
+
+  static void clear() {
+    for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE",
+                             "TORCHELASTIC_RESTART_COUNT"}) {
+      ::unsetenv(name);
+    }
+  }
+
+  // Both ranks of `url`, to which their rank is added, leave each other a note.
+  static void meet(const std::string& url) {
+    auto second = std::async(std::launch::async, [&] { return rendezvous(url + "rank=1", kTimeout); });
+    const auto first = rendezvous(url + "rank=0", kTimeout);
+    const auto other = second.get();
+    EXPECT_EQ(first.rank, 0);
+    EXPECT_EQ(other.rank, 1);
+    EXPECT_EQ(other.size, 2);
+    first.store->set("note", "from 0");
+    EXPECT_EQ(other.store->get("note"), "from 0");
+  }
+};
+
+TEST_F(Rendezvous, ByFile) {
+  const auto path = testing::TempDir() + "rendezvous_test-" + std::to_string(::getpid());
+  meet("file://" + path + "?world_size=2&");
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(Rendezvous, ByTcp) { meet("tcp://127.0.0.1:" + std::to_string(free_port()) + "?world_size=2&"); }
+
+TEST_F(Rendezvous, ByEnvironment) {
+  ::setenv("WORLD_SIZE", "2", 1);
+  ::setenv("MASTER_ADDR", "localhost", 1);
+  ::setenv("MASTER_PORT", std::to_string(free_port()).c_str(), 1);
+  meet("env://?");
+}
+
+TEST_F(Rendezvous, AnAgentHostsTheStoreOfAllAttempts) {
+  const int port = free_port();
+  const auto agent = make_tcp_store("localhost", port, true, 1, kTimeout);
+  agent->set("phalanx/attempt_0/note", "from an attempt that failed");
+  ::setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
+  ::setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
+  meet("tcp://localhost:" + std::to_string(port) + "?world_size=2&");
+}
+
+TEST_F(Rendezvous, TheEnvironmentCompletesAUrl) {
+  ::setenv("RANK", "0", 1);
+  ::setenv("WORLD_SIZE", "1", 1);
+  const auto path = testing::TempDir() + "rendezvous_test-alone-" + std::to_string(::getpid());
+  EXPECT_EQ(rendezvous("file://" + path, kTimeout).size, 1);
+}
+
+TEST_F(Rendezvous, SaysWhatIsWrongWithAUrl) {
+  const std::string two = "?rank=0&world_size=2";
+  EXPECT_THAT(problem("/tmp/store"), HasSubstr("env://"));
+  EXPECT_THAT(problem("udp://host:1" + two), HasSubstr("\"udp\""));
+  EXPECT_THAT(problem("tcp://host" + two), HasSubstr("tcp://host:port"));
+  EXPECT_THAT(problem("tcp://host:99999" + two), HasSubstr("65535"));
+  EXPECT_THAT(problem("tcp://host:port" + two), HasSubstr("\"port\""));
+  EXPECT_THAT(problem("file://relative" + two), HasSubstr("file:///path"));
+  EXPECT_THAT(problem("file:///tmp/store?rank=2&world_size=2"), HasSubstr("rank 2 is not one of 2"));
+  EXPECT_THAT(problem("file:///tmp/store?rank=0&size=2"), HasSubstr("\"size\""));
+  EXPECT_THAT(problem("file:///tmp/store?rank=0"), HasSubstr("set WORLD_SIZE"));
+  EXPECT_THAT(problem("env://" + two), HasSubstr("MASTER_ADDR is not set"));
+}
+
+}  // namespace
+}  // namespace phalanx

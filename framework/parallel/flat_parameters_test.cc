@@ -1,0 +1,56 @@
+#include "framework/parallel/flat_parameters.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+at::Tensor parameter(at::IntArrayRef sizes) { return at::rand(sizes).requires_grad_(); }
+
+void with_memory(const testing::RankBody& body) { testing::run_ranks("inproc", 1, body); }
+
+// N5
+TEST(FlatParameters, MovesParametersIntoBucketsLastLayerFirst) {
+  with_memory([](const CommunicatorPtr& memory) {
+    const std::vector<at::Tensor> parameters{parameter({4, 3}), parameter({4}), parameter({2, 4}), parameter({2})};
+    const auto before = parameters[2].detach().clone();
+    const FlatParameters flat(parameters, *memory, 10 * sizeof(float));
+    ASSERT_EQ(flat.buckets().size(), 2u);
+    EXPECT_EQ(flat.buckets()[0].values.numel(), 2 + 8) << "the last layer's weight and bias";
+    EXPECT_EQ(flat.buckets()[1].values.numel(), 4 + 12);
+    EXPECT_TRUE(at::equal(parameters[2].detach(), before)) << "values survive the move";
+    EXPECT_EQ(parameters[3].data_ptr(), flat.buckets()[0].values.data_ptr());
+  });
+}
+
+TEST(FlatParameters, ParametersAndGradientsAreViewsOfTheBuckets) {
+  with_memory([](const CommunicatorPtr& memory) {
+    const std::vector<at::Tensor> parameters{parameter({3}), parameter({2})};
+    const FlatParameters flat(parameters, *memory, 1 << 20);
+    ASSERT_EQ(flat.buckets().size(), 1u);
+    const auto& bucket = flat.buckets()[0];
+    bucket.values.fill_(5);
+    EXPECT_EQ(parameters[0].detach()[2].item<float>(), 5);
+    (parameters[0] * parameters[0]).sum().backward();
+    EXPECT_EQ(bucket.gradients[2].item<float>(), 10) << "backward accumulates into the bucket, without a copy";
+    EXPECT_EQ(bucket.gradients[0].item<float>(), 0);
+  });
+}
+
+TEST(FlatParameters, RefusesAMixtureOfDtypes) {
+  with_memory([](const CommunicatorPtr& memory) {
+    const std::vector<at::Tensor> parameters{parameter({3}), at::ones({2}, at::kDouble).requires_grad_()};
+    EXPECT_THROW(FlatParameters(parameters, *memory, 1 << 20), std::invalid_argument);
+  });
+}
+
+}  // namespace
+}  // namespace phalanx

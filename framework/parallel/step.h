@@ -1,0 +1,34 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+
+#include "framework/base/batch.h"
+
+namespace phalanx {
+
+/// What happens inside a step, for those who watch; in this order. Forward stages also happen in evaluation.
+enum class Stage { kForward, kForwardCriterion, kBackwardCriterion, kBackward };
+
+/// Forward and backward of one batch: plain, accumulated, pipelined, captured in a graph.
+class Step {
+ public:
+  struct Result {
+    at::Tensor output{};  // [n, ...], detached; after kForward
+    at::Tensor loss{};    // [], detached: mean over the batch's valid rows, 0 without any; after kForwardCriterion
+  };
+  /// Called after each stage with what is known by then.
+  using Watch = std::function<void(Stage stage, const Result& result)>;
+
+  virtual ~Step() = default;
+
+  /// Adds the gradients of this rank's part of the global loss to the parameters' grad, scaled so that the mean over
+  /// all ranks is the gradient of the mean loss over the global batch.
+  virtual Result run(const Batch& batch, const Watch& watch) = 0;
+
+  /// Forward alone, without gradients and in evaluation mode.
+  virtual Result evaluate(const Batch& batch, const Watch& watch) = 0;
+};
+
+}  // namespace phalanx

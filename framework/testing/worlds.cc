@@ -1,0 +1,101 @@
+#include "framework/testing/worlds.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "framework/comm/backend.h"
+
+namespace phalanx::testing {
+namespace {
+
+CommunicatorPtr connect(const std::string& backend, Place place, StorePtr store, Seconds timeout) {
+  return Backends::Choice(backend).make(World{place, std::move(store), timeout});
+}
+
+Place place_of(int rank, int ranks) { return {.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks}; }
+
+// Leaves the world before it reports: peers of a rank that fails are not kept waiting.
+void run_rank(const std::string& backend, Place place, const StorePtr& store, const RankBody& body, Seconds timeout) {
+  std::optional<std::string> failure;
+  try {
+    body(connect(backend, place, store, timeout));
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  if (failure) ADD_FAILURE() << "rank " << place.rank << " of " << place.size << ": " << *failure;
+}
+
+void run_threads(const std::string& backend, int ranks, const RankBody& body, Seconds timeout) {
+  const StorePtr store = make_hash_store(timeout);
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] { run_rank(backend, place_of(rank, ranks), store, body, timeout); });
+  }
+}
+
+[[noreturn]] void run_child(const std::string& backend, Place place, const std::string& store_path,
+                            const RankBody& body, Seconds timeout) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  run_rank(backend, place, make_file_store(store_path, place.size, timeout), body, timeout);
+  ::fflush(nullptr);
+  ::_exit(::testing::Test::HasFailure() ? 1 : 0);
+}
+
+void run_processes(const std::string& backend, int ranks, const RankBody& body, Seconds timeout) {
+  std::string folder = (std::filesystem::temp_directory_path() / "phalanx.XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  std::vector<pid_t> children;
+  ::fflush(nullptr);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) run_child(backend, place_of(rank, ranks), folder + "/store", body, timeout);
+    children.push_back(child);
+  }
+  for (int rank = 0; rank < ranks; ++rank) {
+    int status = 0;
+    ::waitpid(children[rank], &status, 0);
+    EXPECT_EQ(status, 0) << "rank " << rank << " of " << ranks << " failed or died";
+  }
+  std::filesystem::remove_all(folder);
+}
+
+// One world for the whole program: MPI starts once.
+const CommunicatorPtr& mpi_world(Seconds timeout) {
+  static const CommunicatorPtr world =
+      connect("mpi", detect_launch_environment().value_or(LaunchEnvironment{}).place, nullptr, timeout);
+  return world;
+}
+
+void run_under_mpirun(int ranks, const RankBody& body, Seconds timeout) {
+  const auto& all = mpi_world(timeout);
+  ASSERT_GE(all->size(), ranks) << "start this test with mpirun -np " << ranks << " or more";
+  const auto world = all->split(all->rank() < ranks ? 0 : -1, all->rank());
+  try {
+    if (world) body(world);
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "rank " << all->rank() << " of " << ranks << ": " << error.what();
+  }
+  all->barrier().wait();
+}
+
+}  // namespace
+
+void run_ranks(const std::string& backend, int ranks, const RankBody& body, Seconds timeout) {
+  if (backend == "inproc") return run_threads(backend, ranks, body, timeout);
+  if (backend == "shm") return run_processes(backend, ranks, body, timeout);
+  if (backend == "mpi") return run_under_mpirun(ranks, body, timeout);
+  FAIL() << "no way to run ranks of backend " << backend;
+}
+
+}  // namespace phalanx::testing

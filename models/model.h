@@ -1,0 +1,22 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <memory>
+
+#include "framework/base/batch.h"
+#include "framework/base/registry.h"
+
+namespace phalanx {
+
+/// A network that maps a batch of inputs to outputs. Its parameters and buffers are those of torch::nn::Module.
+class Model : public torch::nn::Module {
+ public:
+  virtual at::Tensor forward(at::Tensor input) = 0;  // [n, ...] -> [n, ...]
+};
+
+/// Models by name. A factory gets what a sample looks like and throws ConfigError for samples that do not fit it.
+/// Initial values are drawn from LibTorch's default generator.
+using Models = Registry<std::shared_ptr<Model>(const SampleSpec&)>;
+
+}  // namespace phalanx

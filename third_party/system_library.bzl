@@ -1,0 +1,49 @@
+"""A library that the operating system's packages provide."""
+
+_BUILD = """\
+cc_library(
+    name = "{name}",
+    hdrs = glob(["include/**"]),
+    includes = ["include"],
+    linkopts = {linkopts},
+    visibility = ["//visibility:public"],
+)
+"""
+
+def find_prefix(repository_ctx, paths):
+    """Returns the first prefix under which every one of `paths` exists, or fails naming what to install."""
+    prefixes = [p for p in repository_ctx.os.environ.get("PHALANX_PREFIX_PATH", "").split(":") if p]
+    prefixes += ["/usr/local", "/usr"]
+    for prefix in prefixes:
+        if all([repository_ctx.path(prefix + "/" + path).exists for path in paths]):
+            return prefix
+    fail("\n".join([
+        "",
+        "%s is not installed." % repository_ctx.name,
+        "  looked for: " + ", ".join(paths),
+        "  under:      " + ", ".join(prefixes),
+        "  to do:      ./bazelw installs it on Debian and Ubuntu (package %s);" % repository_ctx.attr.debian,
+        "              elsewhere install it and name its prefix in PHALANX_PREFIX_PATH (colon-separated).",
+    ]))
+
+def _system_library(repository_ctx):
+    prefix = find_prefix(repository_ctx, ["include/" + header for header in repository_ctx.attr.headers])
+    for header in repository_ctx.attr.headers:
+        repository_ctx.symlink(prefix + "/include/" + header, "include/" + header)
+    linkopts = [] if prefix == "/usr" else ["-L%s/lib" % prefix, "-Wl,-rpath,%s/lib" % prefix]
+    linkopts += ["-l" + library for library in repository_ctx.attr.libraries]
+    repository_ctx.file("BUILD.bazel", _BUILD.format(name = repository_ctx.name, linkopts = repr(linkopts)))
+
+_system_library_rule = repository_rule(
+    implementation = _system_library,
+    attrs = {
+        "headers": attr.string_list(mandatory = True, doc = "files or folders under include/ that make up its interface"),
+        "libraries": attr.string_list(doc = "names for -l"),
+        "debian": attr.string(mandatory = True, doc = "the Debian package that has it"),
+    },
+    environ = ["PHALANX_PREFIX_PATH"],
+    local = True,
+)
+
+def system_library(name, libraries = None, **kwargs):
+    _system_library_rule(name = name, libraries = [name] if libraries == None else libraries, **kwargs)

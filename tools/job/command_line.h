@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace phalanx {
+
+/// The command line of tools that run experiments.
+struct CommandLine {
+  std::string config{};                // --config FILE
+  std::vector<std::string> overrides{};  // --set key=value, as often as one likes
+  std::string run_dir{};               // --run_dir DIR; empty: runs/<name>-<time>
+  bool print_config = false;
+  bool help_config = false;
+};
+
+/// Parses `argv` with gflags (--help and --version are handled there). Throws ConfigError for what it does not know.
+CommandLine parse_command_line(int argc, char** argv);
+
+}  // namespace phalanx

@@ -1,0 +1,75 @@
+#include "tools/job/job.h"
+
+#include <string>
+
+#include "framework/base/config/config.h"
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/comm/launch_environment.h"
+#include "tools/job/rank.h"
+#include "tools/job/run_name.h"
+#include "tools/launch/local.h"
+#include "tools/launch/mpi.h"
+#include "tools/launch/stop_signal.h"
+
+namespace phalanx {
+namespace {
+
+enum class Way { kJoin, kThreads, kForks, kMpirun };
+
+Way choose_way(const ExperimentConfig& config, const std::optional<LaunchEnvironment>& launched) {
+  if (launched) return Way::kJoin;
+  if (config.launch.with == "mpi" || !config.launch.hosts.empty()) return Way::kMpirun;
+  if (config.backend == "mpi" && config.launch.ranks > 1 && config.launch.with == "auto") return Way::kMpirun;
+  if (config.launch.ranks == 1 || config.backend == "inproc") return Way::kThreads;
+  if (config.backend == "mpi") {
+    throw ConfigError("backend mpi connects processes that mpirun started; say launch.with: mpi (or auto)");
+  }
+  return Way::kForks;
+}
+
+RunFolder prepare_folder(Job& job) {
+  if (job.run_dir.empty()) job.run_dir = choose_run_dir(job.config.name);
+  const auto folder = RunFolder::create(job.run_dir);
+  write_atomically(folder.config(), config::dump(job.config));
+  return folder;
+}
+
+int launch_forks(Job& job) {
+  const auto folder = prepare_folder(job);
+  const LocalLaunch options{.ranks = static_cast<int>(job.config.launch.ranks), .log_folder = folder.logs()};
+  return launch_local(options, [&](int) {
+    install_stop_signal(StopOn::kLauncher);
+    return run_joined_rank(job, folder, *detect_launch_environment());
+  });
+}
+
+int launch_mpirun(Job& job) {
+  const auto folder = prepare_folder(job);
+  MpiLaunch options{.ranks = static_cast<int>(job.config.launch.ranks),
+                    .hosts = job.config.launch.hosts,
+                    .log_folder = folder.logs(),
+                    .command = job.command};
+  options.command.push_back("--run_dir=" + folder.path());
+  return launch_mpi(options);
+}
+
+}  // namespace
+
+int run_job(Job& job) {
+  const auto launched = detect_launch_environment();
+  switch (choose_way(job.config, launched)) {
+    case Way::kMpirun: return launch_mpirun(job);
+    case Way::kForks: return launch_forks(job);
+    case Way::kThreads: {
+      install_stop_signal(StopOn::kInterrupt);
+      const auto folder = prepare_folder(job);
+      return run_threads(job, folder);
+    }
+    case Way::kJoin: break;
+  }
+  return join(job, *launched);
+}
+
+}  // namespace phalanx

@@ -1,0 +1,176 @@
+#include "tools/job/rank.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine/experiment/experiment.h"
+#include "framework/base/config/config.h"
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/base/log.h"
+#include "framework/base/text.h"
+#include "framework/comm/backend.h"
+#include "framework/comm/rendezvous.h"
+#include "tools/job/run_name.h"
+#include "tools/launch/exit_status.h"
+#include "tools/launch/failure.h"
+#include "tools/launch/frame.h"
+#include "tools/launch/run_rank.h"
+#include "tools/launch/stop_signal.h"
+
+namespace phalanx {
+namespace {
+
+std::string choose_backend(const std::string& wanted, const Place& place) {
+  const auto names = Backends::global().names();
+  if (wanted != "auto") {
+    if (std::ranges::find(names, wanted) != names.end()) return wanted;
+    throw ConfigError("backend: \"" + wanted + "\" is none of auto, " + join(names, ", "));
+  }
+  if (place.size == 1) return "inproc";
+  return place.one_host() ? "shm" : "mpi";
+}
+
+CommunicatorPtr connect(const ExperimentConfig& config, const LaunchEnvironment& launched) {
+  const std::string backend = choose_backend(config.backend, launched.place);
+  const Seconds timeout(config.framework.timeout);
+  World world{.place = launched.place, .store = nullptr, .timeout = timeout};
+  if (backend != "mpi") {
+    if (backend == "inproc" && launched.place.size > 1) {
+      throw ConfigError("backend inproc has all ranks in one process, but " + launched.launcher + " started " +
+                        std::to_string(launched.place.size) + " processes; use backend: auto");
+    }
+    if (launched.place.size == 1) {
+      world.store = make_hash_store(timeout);
+    } else if (launched.rendezvous.empty()) {
+      throw ConfigError("backend " + backend + " has no way to bring together ranks of several hosts that " +
+                        launched.launcher + " started; use backend: mpi");
+    } else {
+      world.store = rendezvous(launched.rendezvous, timeout).store;
+    }
+  }
+  log_info() << "rank " << launched.place.rank << " of " << launched.place.size << " on " << host_name()
+             << ", started by " << launched.launcher << ", connects by " << backend;
+  return Backends::Choice(backend).make(world);
+}
+
+void set_threads(const ExperimentConfig& config, int ranks_here) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  at::set_num_threads(config.launch.threads > 0 ? static_cast<int>(config.launch.threads)
+                                                : std::max(1, cores / ranks_here));
+}
+
+bool on_terminal() {
+  const auto told = environment("PHALANX_TERMINAL");  // by a launcher that stands between us and it
+  return told ? *told == "1" : ::isatty(STDOUT_FILENO) != 0;
+}
+
+int train(const Job& job, const RunFolder& folder, const CommunicatorPtr& world, const Splits& splits) {
+  const auto result = run_experiment(job.config, {.world = world,
+                                                  .splits = splits,
+                                                  .folder = folder,
+                                                  .terminal = on_terminal(),
+                                                  .started = job.started,
+                                                  .stop_asked = stop_requested});
+  return result.stopped ? kInterrupted : kDone;
+}
+
+// Rank 0's text on all ranks.
+std::string broadcast_text(Communicator& world, const std::string& text) {
+  at::Tensor length = at::zeros({1}, at::kLong).fill_(static_cast<std::int64_t>(text.size()));
+  world.broadcast(length, 0).wait();
+  at::Tensor letters = at::zeros({length.item<std::int64_t>()}, at::kLong);
+  if (world.rank() == 0) std::ranges::copy(text, letters.data_ptr<std::int64_t>());
+  world.broadcast(letters, 0).wait();
+  const auto* first = letters.data_ptr<std::int64_t>();
+  return {first, first + letters.numel()};
+}
+
+// Rank 0 makes the folder; what goes wrong there is everybody's error.
+RunFolder agree_on_folder(Job& job, Communicator& world) {
+  std::string problem;
+  if (world.rank() == 0) {
+    try {
+      if (job.run_dir.empty()) job.run_dir = choose_run_dir(job.config.name);
+      write_atomically(RunFolder::create(job.run_dir).config(), config::dump(job.config));
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+  }
+  problem = broadcast_text(world, problem);
+  if (!problem.empty()) throw ConfigError(problem);
+  return RunFolder(broadcast_text(world, job.run_dir));
+}
+
+// The first cause among the failures that ranks have left. Whichever rank comes first tells for all.
+int report_failures(int ranks, const RunFolder& folder, int status) {
+  const auto failures = take_failures(folder.logs());
+  if (failures.empty()) return status;
+  std::fputs(frame(failures.front(), {.ranks = ranks, .others = static_cast<int>(failures.size()) - 1}).c_str(), stderr);
+  return status;
+}
+
+void quiet_other_ranks(int rank) {
+  if (rank == 0) return;
+  if (std::freopen("/dev/null", "w", stdout) == nullptr) throw Error("cannot open /dev/null");
+}
+
+}  // namespace
+
+int run_threads(const Job& job, const RunFolder& folder) {
+  const int ranks = static_cast<int>(job.config.launch.ranks);
+  configure_log({.file = folder.log(0)});
+  const Splits splits = job.config.dataset.make();
+  const StorePtr store = make_hash_store(Seconds(job.config.framework.timeout));
+  std::vector<int> statuses(ranks);
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < ranks; ++rank) {
+      threads.emplace_back([&, rank] {
+        statuses[rank] = run_rank(rank, folder.logs(), folder.log(0), [&] {
+          set_threads(job.config, ranks);
+          const World world{{rank, ranks, rank, ranks}, store, Seconds(job.config.framework.timeout)};
+          return train(job, folder, Backends::Choice("inproc").make(world), splits);
+        });
+      });
+    }
+  }
+  return report_failures(ranks, folder, *std::ranges::max_element(statuses));
+}
+
+int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnvironment& launched) {
+  configure_log({.file = folder.log(launched.place.rank), .rank = launched.place.rank});
+  set_threads(job.config, launched.place.local_size);
+  const auto world = connect(job.config, launched);
+  return train(job, folder, world, job.config.dataset.make());
+}
+
+int join(Job& job, const LaunchEnvironment& launched) {
+  const int rank = launched.place.rank;
+  const bool ours = environment("PHALANX_LAUNCHER").has_value();  // it knows the folder, and reports failures
+  install_stop_signal(ours ? StopOn::kLauncher : StopOn::kInterrupt);
+  quiet_other_ranks(rank);
+  if (ours) {
+    const RunFolder folder(job.run_dir);
+    return run_rank(rank, folder.logs(), folder.log(rank), [&] { return run_joined_rank(job, folder, launched); });
+  }
+  set_threads(job.config, launched.place.local_size);
+  auto world = connect(job.config, launched);
+  const auto folder = agree_on_folder(job, *world);
+  configure_log({.file = folder.log(rank), .rank = rank});
+  const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {
+    return train(job, folder, std::exchange(world, nullptr), job.config.dataset.make());
+  });
+  return report_failures(launched.place.size, folder, status);
+}
+
+}  // namespace phalanx

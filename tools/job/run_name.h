@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string>
+
+namespace phalanx {
+
+/// "runs/<name>-<YYYYmmdd-HHMMSS>", with "-2", "-3", ... where that exists already.
+std::string choose_run_dir(const std::string& name);
+
+}  // namespace phalanx

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace phalanx::testing {
+
+/// A folder of its own for a test, removed at its end.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+};
+
+/// The file's text; empty when there is none.
+std::string text_of(const std::string& path);
+
+/// A child process that runs a launcher, so that a test can signal and kill it. Its standard output and error go to a
+/// file of the scratch folder.
+class LauncherProcess {
+ public:
+  LauncherProcess(const Scratch& scratch, const std::function<int()>& launch);
+  ~LauncherProcess();
+  LauncherProcess(const LauncherProcess&) = delete;
+  LauncherProcess& operator=(const LauncherProcess&) = delete;
+
+  void signal(int signal) const;
+  int wait();  // exit status, or 128 + the signal it died of; also 124 when it takes more than 10 s
+  std::string output() const { return text_of(output_); }
+
+  /// Its children and theirs.
+  std::vector<pid_t> descendants() const;
+
+ private:
+  pid_t pid_;
+  std::string output_;
+};
+
+/// Whether the process runs; one that has ended but that nobody has waited for does not.
+bool is_running(pid_t pid);
+
+/// Asks until it is so, for at most `seconds`; whether it became so.
+bool becomes_true(const std::function<bool()>& condition, double seconds = 5);
+
+}  // namespace phalanx::testing
