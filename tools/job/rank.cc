@@ -19,7 +19,7 @@
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "framework/comm/backend.h"
-#include "framework/comm/rendezvous.h"
+#include "tools/job/connect.h"
 #include "tools/job/run_name.h"
 #include "tools/launch/exit_status.h"
 #include "tools/launch/failure.h"
@@ -29,39 +29,6 @@
 
 namespace phalanx {
 namespace {
-
-std::string choose_backend(const std::string& wanted, const Place& place) {
-  const auto names = Backends::global().names();
-  if (wanted != "auto") {
-    if (std::ranges::find(names, wanted) != names.end()) return wanted;
-    throw ConfigError("backend: \"" + wanted + "\" is none of auto, " + join(names, ", "));
-  }
-  if (place.size == 1) return "inproc";
-  return place.one_host() ? "shm" : "mpi";
-}
-
-CommunicatorPtr connect(const ExperimentConfig& config, const LaunchEnvironment& launched) {
-  const std::string backend = choose_backend(config.backend, launched.place);
-  const Seconds timeout(config.framework.timeout);
-  World world{.place = launched.place, .store = nullptr, .timeout = timeout};
-  if (backend != "mpi") {
-    if (backend == "inproc" && launched.place.size > 1) {
-      throw ConfigError("backend inproc has all ranks in one process, but " + launched.launcher + " started " +
-                        std::to_string(launched.place.size) + " processes; use backend: auto");
-    }
-    if (launched.place.size == 1) {
-      world.store = make_hash_store(timeout);
-    } else if (launched.rendezvous.empty()) {
-      throw ConfigError("backend " + backend + " has no way to bring together ranks of several hosts that " +
-                        launched.launcher + " started; use backend: mpi");
-    } else {
-      world.store = rendezvous(launched.rendezvous, timeout).store;
-    }
-  }
-  log_info() << "rank " << launched.place.rank << " of " << launched.place.size << " on " << host_name()
-             << ", started by " << launched.launcher << ", connects by " << backend;
-  return Backends::Choice(backend).make(world);
-}
 
 void set_threads(const ExperimentConfig& config, int ranks_here) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
@@ -150,7 +117,7 @@ int run_threads(const Job& job, const RunFolder& folder) {
 int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnvironment& launched) {
   configure_log({.file = folder.log(launched.place.rank), .rank = launched.place.rank});
   set_threads(job.config, launched.place.local_size);
-  const auto world = connect(job.config, launched);
+  const auto world = connect(job.config.backend, launched, Seconds(job.config.framework.timeout));
   return train(job, folder, world, job.config.dataset.make());
 }
 
@@ -164,7 +131,7 @@ int join(Job& job, const LaunchEnvironment& launched) {
     return run_rank(rank, folder.logs(), folder.log(rank), [&] { return run_joined_rank(job, folder, launched); });
   }
   set_threads(job.config, launched.place.local_size);
-  auto world = connect(job.config, launched);
+  auto world = connect(job.config.backend, launched, Seconds(job.config.framework.timeout));
   const auto folder = agree_on_folder(job, *world);
   configure_log({.file = folder.log(rank), .rank = rank});
   const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {

@@ -2,7 +2,12 @@
 
 #include <sys/wait.h>
 
-#include <regex>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <sstream>
 
 namespace phalanx {
 namespace {
@@ -12,7 +17,34 @@ constexpr std::size_t kDashes = 74;
 bool is_rule(std::string_view line) { return line.size() == kDashes && line.find_first_not_of('-') == line.npos; }
 
 // mpirun breaks its lines wherever a host's name makes them too long.
-std::string one_line(const std::string& text) { return std::regex_replace(text, std::regex(R"(\s+)"), " "); }
+std::string one_line(const std::string& text) {
+  std::istringstream words(text);
+  std::string line;
+  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+std::optional<RankEnd> killed(const std::string& text) {
+  int rank = 0, signal = 0;
+  std::array<char, 256> host{};
+  const auto begin = text.find("process rank ");
+  if (begin == text.npos) return std::nullopt;
+  const int found = std::sscanf(text.c_str() + begin, "process rank %d with PID %*d on node %255s exited on signal %d",
+                                &rank, host.data(), &signal);
+  if (found != 3) return std::nullopt;
+  return RankEnd{.rank = rank, .status = W_EXITCODE(0, signal), .host = host.data()};
+}
+
+std::optional<RankEnd> exited(const std::string& text) {
+  int status = 0;
+  std::array<char, 256> name{};
+  const auto begin = text.find("Process name: ");
+  if (begin == text.npos) return std::nullopt;
+  const int found = std::sscanf(text.c_str() + begin, "Process name: %255s Exit code: %d", name.data(), &status);
+  const char* comma = std::strrchr(name.data(), ',');
+  if (found != 2 || !comma) return std::nullopt;
+  return RankEnd{.rank = std::atoi(comma + 1), .status = W_EXITCODE(status, 0)};
+}
 
 }  // namespace
 
@@ -43,17 +75,11 @@ std::string MpirunNotices::finish() {
 }
 
 std::vector<RankEnd> ends_in(const std::vector<std::string>& notices) {
-  static const std::regex killed(R"(process rank (\d+) with PID \d+ on node (\S+) exited on signal (\d+))");
-  static const std::regex exited(R"(Process name: \[\S+,(\d+)\] Exit code: (\d+))");
   std::vector<RankEnd> ends;
   for (const auto& notice : notices) {
     const std::string text = one_line(notice);
-    std::smatch match;
-    if (std::regex_search(text, match, killed)) {
-      ends.push_back({.rank = std::stoi(match[1]), .status = W_EXITCODE(0, std::stoi(match[3])), .host = match[2]});
-    } else if (std::regex_search(text, match, exited)) {
-      ends.push_back({.rank = std::stoi(match[1]), .status = W_EXITCODE(std::stoi(match[2]), 0)});
-    }
+    if (auto end = killed(text)) ends.push_back(*end);
+    if (auto end = exited(text)) ends.push_back(*end);
   }
   return ends;
 }

@@ -33,8 +33,12 @@ std::exception_ptr lost(const std::string& where) {
 
 class Group::Operation final : public Work::State {
  public:
-  Operation(std::shared_ptr<Group> group, std::string where, at::Tensor tensor, std::function<void()> finish)
-      : where(std::move(where)), tensor(std::move(tensor)), finish_(std::move(finish)), group_(std::move(group)) {}
+  Operation(std::shared_ptr<Group> group, const char* name, at::Tensor tensor, std::function<void()> finish)
+      : tensor(std::move(tensor)),
+        name_(name),
+        sequence_(++group->sequence_),
+        finish_(std::move(finish)),
+        group_(std::move(group)) {}
 
   void wait() override {
     if (!done_.load(std::memory_order_acquire)) group_->complete(*this);
@@ -47,7 +51,7 @@ class Group::Operation final : public Work::State {
   bool test() {
     while (!requests.empty()) {
       int flag = 0;
-      check(MPI_Test(&requests.back(), &flag, MPI_STATUS_IGNORE), where);
+      expect_success(MPI_Test(&requests.back(), &flag, MPI_STATUS_IGNORE));
       if (!flag) return false;
       requests.pop_back();
     }
@@ -66,18 +70,30 @@ class Group::Operation final : public Work::State {
     done_.store(true, std::memory_order_release);
   }
 
-  const std::string where;  // "all_reduce #12 of world, rank 0 of 2"
+  // "all_reduce #12 of world, rank 0 of 2"
+  std::string where() const {
+    return std::string(name_) + " #" + std::to_string(sequence_) + " of " + group_->options_.name + ", rank " +
+           std::to_string(group_->rank_) + " of " + std::to_string(group_->size_);
+  }
+
+  void expect_success(int code) const {
+    if (code != MPI_SUCCESS) check(code, where());
+  }
+
   at::Tensor tensor;
   std::vector<MPI_Request> requests;
 
  private:
+  const char* name_;
+  std::uint64_t sequence_;
   std::function<void()> finish_;
   std::shared_ptr<Group> group_;
   std::exception_ptr error_;
   std::atomic<bool> done_{false};
 };
 
-Group::Group(MPI_Comm comm, Options options) : comm_(comm), options_(std::move(options)) {
+Group::Group(MPI_Comm comm, Options options)
+    : comm_(comm), options_(std::move(options)), waiter_(options_.local_ranks) {
   MPI_Comm_rank(comm_, &rank_);
   MPI_Comm_size(comm_, &size_);
 }
@@ -88,13 +104,10 @@ Group::~Group() {
 
 Work Group::launch(const char* operation, at::Tensor tensor, const Start& start, std::function<void()> finish) {
   std::lock_guard lock(mutex_);
-  auto where = std::string(operation) + " #" + std::to_string(++sequence_) + " of " + options_.name + ", rank " +
-               std::to_string(rank_) + " of " + std::to_string(size_);
-  auto launched =
-      std::make_shared<Operation>(shared_from_this(), std::move(where), std::move(tensor), std::move(finish));
+  auto launched = std::make_shared<Operation>(shared_from_this(), operation, std::move(tensor), std::move(finish));
   in_flight_.push_back(launched);
   try {
-    if (broken_) std::rethrow_exception(lost(launched->where));
+    if (broken_) std::rethrow_exception(lost(launched->where()));
     start_parts(*launched, start);
   } catch (const CommError&) {
     fail(*launched, std::current_exception());
@@ -106,7 +119,7 @@ void Group::start_parts(Operation& operation, const Start& start) {
   const at::Tensor& tensor = operation.tensor;
   const auto begin = [&](const Part& part) {
     operation.requests.push_back(MPI_REQUEST_NULL);
-    check(start(part, comm_, &operation.requests.back()), operation.where);
+    operation.expect_success(start(part, comm_, &operation.requests.back()));
   };
   if (!tensor.defined()) return begin({nullptr, 0, MPI_BYTE});
   auto* data = static_cast<std::byte*>(tensor.data_ptr());
@@ -134,7 +147,7 @@ bool Group::progress(const Operation& operation) {
 }
 
 void Group::complete(const Operation& operation) {
-  direct::Waiter waiter(options_.local_ranks);
+  direct::Waiter waiter = waiter_;
   waiter.wait([&] { return progress(operation); },
               [&](auto waited) { give_up_if_late(operation, std::chrono::duration<double>(waited).count()); });
 }
@@ -146,7 +159,7 @@ void Group::give_up_if_late(const Operation& operation, double seconds) {
   const Operation& oldest = *in_flight_.front();
   std::ostringstream text;
   text.precision(3);
-  text << oldest.where << ": waited " << seconds << " s for ranks that did not come";
+  text << oldest.where() << ": waited " << seconds << " s for ranks that did not come";
   fail(oldest, std::make_exception_ptr(CommError(CommError::Kind::kTimeout, text.str())));
 }
 
@@ -160,7 +173,7 @@ void Group::fail(const Operation& culprit, std::exception_ptr error) {
       std::lock_guard lock(abandoned_mutex);
       abandoned.push_back(operation->tensor);
     }
-    operation->fail(operation.get() == &culprit ? error : lost(operation->where));
+    operation->fail(operation.get() == &culprit ? error : lost(operation->where()));
   }
   in_flight_.clear();
 }

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Ranks come together in whichever way they are started, and learn the same."""
+
+import program
+from program import QUICKSTART, SHORT, ProgramTest, RunFolder, free_port, mpirun, sets
+
+
+class Way(ProgramTest):
+    def assert_trains(self, process, ranks, run="run"):
+        self.assert_status(0, process)
+        folder = self.run_folder(run)
+        self.assertEqual((ranks, 16, False), tuple(folder.summary[key] for key in ("ranks", "steps", "stopped")))
+        self.assertEqual("", process.err)
+        self.assertEqual(1, process.out.count("  test  "), process.out)
+        for rank in range(ranks if "inproc" not in run else 1):
+            self.assertTrue(folder.log(rank).exists(), rank)
+        self.assert_nothing_left()
+
+    def assert_connects_by(self, backend, run="run"):
+        self.assertIn(f"connects by {backend}", self.run_folder(run).log(0).read_text())
+
+
+class Local(Way):
+    def test_shm_2(self):
+        self.assert_trains(self.train(*sets(SHORT)), 2)
+        self.assert_connects_by("shm")
+
+    def test_shm_4(self):
+        self.assert_trains(self.train(*sets(SHORT, {"launch.ranks": 4, "backend": "shm"})), 4)
+        self.assert_connects_by("shm")
+
+    def test_inproc_2(self):
+        self.assert_trains(self.train(*sets(SHORT, backend="inproc"), run="inproc"), 2, "inproc")
+
+    def test_one_rank(self):
+        self.assert_trains(self.train(*sets(SHORT, {"launch.ranks": 1})), 1)
+
+    def test_backend_mpi_without_mpirun_says_what_to_do(self):
+        process = self.train(*sets(SHORT, {"backend": "mpi", "launch.with": "local"}))
+        self.assert_status(2, process)
+        self.assertIn("launch.with: mpi", process.err)
+
+
+class Joined(Way):
+    """As launchers start ranks: one process each, which finds its place in the environment."""
+
+    def join(self, environments):
+        return [self.train(*sets(SHORT), environment=environment) for environment in environments]
+
+    def assert_join(self, processes):
+        for process in processes:
+            self.assert_status(0, process)
+        self.assert_trains(processes[0], len(processes))
+        for other in processes[1:]:
+            self.assertEqual("", other.text().replace("--- stdout\n", "").replace("--- stderr\n", ""))
+
+    def torchrun(self, rank, size, port, **more):
+        return {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size),
+                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **more}
+
+    def test_torchrun(self):
+        port = free_port()
+        self.assert_join(self.join([self.torchrun(rank, 2, port) for rank in range(2)]))
+        self.assert_connects_by("shm")
+
+    def test_torchrun_of_4_whose_first_comes_last(self):
+        port = free_port()
+        self.assert_join(self.join([self.torchrun(rank, 4, port) for rank in (3, 1, 2, 0)])[::-1])
+
+    def test_torchrun_of_one(self):
+        self.assert_join(self.join([self.torchrun(0, 1, free_port())]))
+
+    def slurm(self, rank, size):
+        return {"SLURM_PROCID": str(rank), "SLURM_NTASKS": str(size), "SLURM_LOCALID": str(rank), "SLURM_NNODES": "1",
+                "SLURM_NODEID": "0", "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": str(size),
+                "SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_TASKS_PER_NODE": str(size), "SLURM_STEP_LAUNCHER_PORT": "41237"}
+
+    def test_step_of_slurm(self):
+        self.assert_join(self.join([self.slurm(rank, 2) for rank in range(2)]))
+        self.assert_connects_by("shm")
+
+    def test_batch_script_of_slurm_is_no_rank(self):
+        batch = {"SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_LOCALID": "0", "SLURM_JOB_ID": "4711"}
+        self.assert_trains(self.train(*sets(SHORT), environment=batch), 2)
+
+    def test_a_strategy_for_one_rank_refuses_more(self):
+        port = free_port()
+        settings = sets(SHORT, {"strategy": "single", "launch.ranks": 1})
+        processes = [self.train(*settings, environment=self.torchrun(rank, 2, port)) for rank in range(2)]
+        for process in processes:
+            self.assert_status(2, process)
+        self.assertEqual(1, sum(process.err.count("single trains on one rank") for process in processes),
+                         "".join(process.text() for process in processes))
+
+    def test_a_contradiction_names_the_variable(self):
+        process = self.train(*sets(SHORT), environment={**self.torchrun(0, 2, 1), "RANK": "2"})
+        self.assert_status(2, process)
+        self.assertIn("RANK=2 is not below WORLD_SIZE=2", process.err)
+
+
+class Mpi(Way):
+    def test_launched(self):
+        self.assert_trains(self.train(*sets(SHORT, {"launch.with": "mpi"})), 2)
+        self.assert_connects_by("shm")
+
+    def test_launched_for_backend_mpi(self):
+        self.assert_trains(self.train(*sets(SHORT, backend="mpi")), 2)
+        self.assert_connects_by("mpi")
+
+    def test_joined_by_hand(self):
+        for backend, chosen in (("auto", "shm"), ("mpi", "mpi")):
+            with self.subTest(backend=backend):
+                process = self.train(*sets(SHORT, backend=backend), command=[*mpirun(2), program.TRAIN], run=backend)
+                self.assert_trains(process, 2, backend)
+                self.assert_connects_by(chosen, backend)
+
+    def test_joined_by_hand_chooses_one_folder(self):
+        self.assert_status(0, self.start(f"--config={QUICKSTART}", *sets(SHORT), command=[*mpirun(2), program.TRAIN]))
+        runs = list((self.folder / "runs").iterdir())
+        self.assertEqual(1, len(runs), runs)
+        self.assertEqual(2, RunFolder(runs[0]).summary["ranks"])
+
+
+class Equal(ProgramTest):
+    """A run is what its config says, whoever started it."""
+
+    def weights(self, run, *settings, config=QUICKSTART):
+        self.assert_status(0, self.train(*settings, config=config, run=run))
+        return self.run_folder(run).weights
+
+    def test_config_of_the_run_folder_reproduces_the_run(self):
+        first = self.weights("first", *sets(SHORT))
+        again = self.weights("again", config=self.run_folder("first").config)
+        self.assertEqual(first, again)
+        self.assertEqual(self.run_folder("first").config.read_text(), self.run_folder("again").config.read_text())
+
+    def test_threads_and_processes_learn_the_same(self):
+        self.assertEqual(self.weights("threads", *sets(SHORT, backend="inproc")),
+                         self.weights("processes", *sets(SHORT, backend="shm")))
+
+
+if __name__ == "__main__":
+    program.main()

