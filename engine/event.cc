@@ -23,8 +23,8 @@ Event event_from_name(const std::string& name) {
   if (found != kNames.end()) return static_cast<Event>(found - kNames.begin());
   const std::vector<std::string> names(kNames.begin(), kNames.end());
   const std::string near = nearest(name, names);
-  throw ConfigError("unknown hook \"" + name + "\"" + (near.empty() ? "" : ", did you mean \"" + near + "\"?") +
-                    " Hooks are " + join(names, ", "));
+  throw ConfigError("unknown hook \"" + name + "\"" + (near.empty() ? "" : " (did you mean \"" + near + "\"?)") +
+                    "; hooks are " + join(names, ", "));
 }
 
 }  // namespace phalanx

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string_view>
 
 #include "framework/base/error.h"
@@ -38,18 +39,19 @@ struct Entry {
 };
 
 Entry parse_entry(const std::string& name, const nlohmann::ordered_json& json) {
-  const auto dtype = dtypes().at(json.at("dtype").get<std::string>());
+  const auto dtype_name = json.at("dtype").get<std::string>();
+  const auto found = dtypes().find(dtype_name);
+  if (found == dtypes().end()) throw std::out_of_range("dtype " + dtype_name + " of " + name + " is not read");
   const auto offsets = json.at("data_offsets").get<std::vector<std::uint64_t>>();
-  return {name, dtype, json.at("shape").get<std::vector<std::int64_t>>(), offsets.at(0), offsets.at(1)};
+  return {name, found->second, json.at("shape").get<std::vector<std::int64_t>>(), offsets.at(0), offsets.at(1)};
 }
 
 at::Tensor read_tensor(const Entry& entry, std::string_view data) {
   std::uint64_t bytes = c10::elementSize(entry.dtype);
   for (const auto size : entry.shape) {
-    if (size < 0 || (size > 0 && bytes > data.size() / static_cast<std::uint64_t>(size) + 8)) {
+    if (size < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes)) {
       throw std::out_of_range("shape of " + entry.name);
     }
-    bytes *= static_cast<std::uint64_t>(size);
   }
   if (entry.begin > entry.end || entry.end > data.size() || entry.end - entry.begin != bytes) {
     throw std::out_of_range("data_offsets of " + entry.name);
@@ -65,6 +67,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   std::string data;
   for (const auto& [name, tensor] : tensors) {
+    if (header.contains(name)) throw DataError(path + ": two tensors are called " + name);
     const at::Tensor dense = tensor.detach().contiguous();
     const auto begin = data.size();
     data.append(static_cast<const char*>(dense.data_ptr()), dense.nbytes());
@@ -91,6 +94,7 @@ NamedTensors load_safetensors(const std::string& path) {
   NamedTensors tensors;
   try {
     const auto header = nlohmann::ordered_json::parse(file.substr(sizeof(length), length));
+    if (!header.is_object()) throw std::invalid_argument("it is no JSON object");
     for (const auto& [name, json] : header.items()) {
       if (name == "__metadata__") continue;
       tensors.emplace_back(name, read_tensor(parse_entry(name, json), std::string_view(file).substr(begin)));

@@ -11,6 +11,7 @@
 #include "framework/base/files.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/options.h"
+#include "tools/bench/subject.h"
 #include "tools/bench/table.h"
 #include "tools/job/connect.h"
 #include "tools/launch/exit_status.h"
@@ -24,32 +25,38 @@ namespace {
 
 int run_as_rank(const Options& options, const LaunchEnvironment& launched) {
   at::set_num_threads(1);
-  std::map<std::string, CommunicatorPtr> worlds;
-  for (const auto& backend : options.backends) worlds[backend] = connect(backend, launched, Seconds(60));
-  const Result result = measure(options, worlds);
+  Subjects subjects;
+  CommunicatorPtr world;
+  for (const auto& name : options.backends) {
+    const bool peer = name == "openmpi";
+    const auto connected = connect(peer ? "mpi" : name, launched, Seconds(60));
+    subjects[name] = peer ? make_openmpi_subject() : make_backend_subject(connected);
+    if (!world || !peer) world = connected;
+  }
+  const Result result = measure(options, subjects, *world);
   if (launched.place.rank != 0) return kDone;
   std::fputs(to_table(result).c_str(), stdout);
   if (!options.json.empty()) write_atomically(options.json, to_json(result));
   return kDone;
 }
 
-int launch(const Options& options, int argc, char** argv) {
+int launch(const Options& options, std::vector<std::string> command) {
   TemporaryFolder logs;
   if (options.backends == std::vector<std::string>{"shm"}) {
     return launch_local({.ranks = options.ranks, .log_folder = logs.path()},
                         [&](int) { return run_as_rank(options, *detect_launch_environment()); });
   }
   ::setenv("PHALANX_BENCH_LOGS", logs.path().c_str(), 1);
-  std::vector<std::string> command{std::filesystem::canonical("/proc/self/exe").string()};
-  command.insert(command.end(), argv + 1, argv + argc);
+  command[0] = std::filesystem::canonical("/proc/self/exe").string();
   return launch_mpi({.ranks = options.ranks, .log_folder = logs.path(), .command = command});
 }
 
 int run(int argc, char** argv) {
   if (const auto caller = environment("BUILD_WORKING_DIRECTORY")) std::filesystem::current_path(*caller);
+  const std::vector<std::string> command(argv, argv + argc);  // before gflags moves the words
   const Options options = parse_options(argc, argv);
   const auto launched = detect_launch_environment();
-  if (!launched) return launch(options, argc, argv);
+  if (!launched) return launch(options, command);
   return run_rank(launched->place.rank, environment("PHALANX_BENCH_LOGS").value_or("."), "",
                   [&] { return run_as_rank(options, *launched); });
 }

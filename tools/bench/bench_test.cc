@@ -19,7 +19,9 @@ TEST(Bench, MeasuresEveryCombination) {
                           .rounds = 3,
                           .budget_ms = 0.1,
                           .json = {}};
-    const Result result = measure(options, {{"inproc", world}});
+    Subjects subjects;
+    subjects["inproc"] = make_backend_subject(world);
+    const Result result = measure(options, subjects, *world);
     ASSERT_EQ(result.rows.size(), 2u * 2 * 2 + 1);
     EXPECT_GT(result.round_trip_ns, 0);
     for (const auto& row : result.rows) {

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 /// One combination, with its buffer and what was measured so far.
 struct Candidate {
   Row row;
-  CommunicatorPtr world;
+  Subject* subject;
   at::Tensor tensor;
   std::int64_t repeats = 1;     // operations in one sample
   std::vector<double> samples{};  // us of one operation
@@ -24,16 +24,16 @@ struct Candidate {
 
 void run_once(Candidate& candidate) {
   if (candidate.row.op == "all_reduce") {
-    candidate.world->all_reduce(candidate.tensor, Reduction::kSum).wait();
+    candidate.subject->all_reduce(candidate.tensor);
   } else if (candidate.row.op == "broadcast") {
-    candidate.world->broadcast(candidate.tensor, 0).wait();
+    candidate.subject->broadcast(candidate.tensor);
   } else {
-    candidate.world->barrier().wait();
+    candidate.subject->barrier();
   }
 }
 
 double run(Candidate& candidate) {
-  candidate.world->barrier().wait();
+  candidate.subject->barrier();
   const auto start = Clock::now();
   for (std::int64_t i = 0; i < candidate.repeats; ++i) run_once(candidate);
   const std::chrono::duration<double, std::micro> time = Clock::now() - start;
@@ -49,25 +49,24 @@ void agree(Communicator& world, std::vector<double>& values) {
 }
 
 std::vector<Candidate> candidates(const Options& options, const std::string& op, std::int64_t bytes,
-                                  const std::map<std::string, CommunicatorPtr>& worlds) {
+                                  const Subjects& subjects) {
+  const auto elements = bytes / static_cast<std::int64_t>(sizeof(float));
   std::vector<Candidate> all;
-  for (const auto& backend : options.backends) {
+  for (const auto& name : options.backends) {
+    auto& subject = *subjects.at(name);
     for (const auto& memory : options.memories) {
-      const auto& world = worlds.at(backend);
-      const auto elements = bytes / static_cast<std::int64_t>(sizeof(float));
-      Row row{.op = op, .backend = backend, .memory = memory, .ranks = world->size(), .bytes = bytes};
-      at::Tensor tensor = memory == "registered" ? world->allocate({elements}, at::kFloat) : at::zeros({elements});
-      all.push_back({.row = row, .world = world, .tensor = tensor});
+      const Row row{.op = op, .backend = name, .memory = memory, .ranks = subject.size(), .bytes = bytes};
+      all.push_back({.row = row, .subject = &subject, .tensor = subject.allocate(memory, elements)});
       if (op == "barrier") break;  // has no memory
     }
   }
   return all;
 }
 
-void warm_up(Candidate& candidate, double budget_ms) {
+void warm_up(Candidate& candidate, double budget_ms, Communicator& world) {
   for (int i = 0; i < 3; ++i) run(candidate);
   std::vector<double> time{run(candidate)};
-  agree(*candidate.world, time);  // all ranks must choose the same number
+  agree(world, time);  // all ranks must choose the same number
   candidate.repeats = std::clamp<std::int64_t>(std::llround(budget_ms * 1000 / std::max(time[0], 0.01)), 1, 20'000);
 }
 
@@ -83,8 +82,8 @@ double quantile(std::vector<double> samples, double q) {
   return samples[static_cast<std::size_t>(q * static_cast<double>(samples.size() - 1) + 0.5)];
 }
 
-Row finish(Candidate& candidate) {
-  agree(*candidate.world, candidate.samples);
+Row finish(Candidate& candidate, Communicator& world) {
+  agree(world, candidate.samples);
   Row row = candidate.row;
   row.p50_us = quantile(candidate.samples, 0.5);
   row.p90_us = quantile(candidate.samples, 0.9);
@@ -93,28 +92,27 @@ Row finish(Candidate& candidate) {
 }
 
 std::vector<Row> measure_size(const Options& options, const std::string& op, std::int64_t bytes,
-                              const std::map<std::string, CommunicatorPtr>& worlds) {
-  auto all = candidates(options, op, bytes, worlds);
-  for (auto& candidate : all) warm_up(candidate, options.budget_ms);
+                              const Subjects& subjects, Communicator& world) {
+  auto all = candidates(options, op, bytes, subjects);
+  for (auto& candidate : all) warm_up(candidate, options.budget_ms, world);
   for (int round = 0; round < options.rounds; ++round) {
     for (auto& candidate : all) candidate.samples.push_back(run(candidate));
   }
   std::vector<Row> rows;
-  for (auto& candidate : all) rows.push_back(finish(candidate));
+  for (auto& candidate : all) rows.push_back(finish(candidate, world));
   return rows;
 }
 
 }  // namespace
 
-Result measure(const Options& options, const std::map<std::string, CommunicatorPtr>& worlds) {
-  Result result;
-  Options barrier = options;
-  barrier.backends = {options.backends.front()};
-  result.round_trip_ns = measure_size(barrier, "barrier", 0, worlds).front().p50_us * 1000;
+Result measure(const Options& options, const Subjects& subjects, Communicator& world) {
+  Options first = options;
+  first.backends = {options.backends.front()};
+  Result result{.rows = {}, .round_trip_ns = measure_size(first, "barrier", 0, subjects, world).front().p50_us * 1000};
   for (const auto& op : options.ops) {
     const auto sizes = op == "barrier" ? std::vector<std::int64_t>{0} : options.bytes;
     for (const auto bytes : sizes) {
-      for (auto& row : measure_size(options, op, bytes, worlds)) result.rows.push_back(row);
+      for (auto& row : measure_size(options, op, bytes, subjects, world)) result.rows.push_back(row);
     }
   }
   return result;

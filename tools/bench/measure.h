@@ -1,11 +1,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "framework/comm/communicator.h"
 #include "tools/bench/options.h"
+#include "tools/bench/subject.h"
 
 namespace phalanx::bench {
 
@@ -23,8 +24,11 @@ struct Result {
   double round_trip_ns = 0;  // median of the first backend's barrier: how near the cores were
 };
 
-/// Measures every combination of the options on `worlds` (by backend), in rounds in which backends and memories take
-/// turns, so that a change of the machine's mood meets them all. Collective; all ranks get the same result.
-Result measure(const Options& options, const std::map<std::string, CommunicatorPtr>& worlds);
+/// What is measured, by name as in --backends.
+using Subjects = std::map<std::string, std::unique_ptr<Subject>>;
+
+/// Measures every combination of the options, in rounds in which subjects and memories take turns, so that a change of
+/// the machine's mood meets them all. `world` makes ranks agree on figures. Collective; all ranks get the same result.
+Result measure(const Options& options, const Subjects& subjects, Communicator& world);
 
 }  // namespace phalanx::bench

@@ -9,7 +9,9 @@
 #include "framework/base/text.h"
 
 DEFINE_string(op, "all_reduce", "operations to measure, of all_reduce, broadcast, barrier");
-DEFINE_string(backends, "shm,mpi", "backends to measure; the first is what the others are compared with");
+DEFINE_string(backends, "shm,openmpi",
+              "what to measure: the backends shm and mpi, and openmpi, that is Open MPI's blocking calls with no Phalanx "
+              "between; the first is what the others are compared with");
 DEFINE_string(bytes, "1KB,64KB,1MB,16MB", "sizes of each rank's tensor");
 DEFINE_string(memory, "registered,private", "memory to measure: registered (from allocate()), private");
 DEFINE_int32(ranks, 2, "processes to start");
@@ -46,7 +48,7 @@ Options parse_options(int argc, char** argv) {
   if (argc > 1) throw ConfigError("unexpected argument \"" + std::string(argv[1]) + "\"; see --helpshort");
   if (FLAGS_ranks < 1 || FLAGS_rounds < 1) throw ConfigError("--ranks and --rounds must be at least 1");
   Options options{.ops = choose("op", FLAGS_op, {"all_reduce", "broadcast", "barrier"}),
-                  .backends = choose("backends", FLAGS_backends, {"shm", "mpi"}),
+                  .backends = choose("backends", FLAGS_backends, {"shm", "mpi", "openmpi"}),
                   .memories = choose("memory", FLAGS_memory, {"registered", "private"}),
                   .ranks = FLAGS_ranks,
                   .rounds = FLAGS_rounds,

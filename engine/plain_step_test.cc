@@ -1,0 +1,181 @@
+#include "engine/plain_step.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tanh.h>
+#include <ATen/ops/zeros_like.h>
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <tuple>
+#include <vector>
+
+namespace phalanx {
+namespace {
+
+using ::testing::ElementsAre;
+
+class TwoLayers final : public Model {
+ public:
+  TwoLayers() {
+    first = register_parameter("first", at::randn({5, 4}));
+    second = register_parameter("second", at::randn({3, 5}));
+  }
+
+  at::Tensor forward(at::Tensor input) override {
+    was_training.push_back(is_training());
+    return at::linear(at::tanh(at::linear(input, first)), second);
+  }
+
+  at::Tensor first, second;
+  std::vector<bool> was_training;
+};
+
+class PlainSteps : public ::testing::Test {
+ protected:
+  Batch whole_batch() const { return {.input = input_, .target = target_, .valid = kRows, .global_rows = kRows}; }
+
+  // Rows [begin, end) of the batch and then `padding` rows that make a large loss.
+  Batch share(std::int64_t begin, std::int64_t end, std::int64_t padding) const {
+    Batch batch{.valid = end - begin, .global_rows = kRows};
+    batch.input = at::cat({input_.slice(0, begin, end), at::full({padding, 4}, 1000.0)});
+    batch.target = at::cat({target_.slice(0, begin, end), at::full({padding}, 2, at::kLong)});
+    return batch;
+  }
+
+  // What one backward through the mean over all rows gives.
+  std::vector<at::Tensor> plain_gradients() {
+    model_.zero_grad();
+    loss_->mean(model_.forward(input_), target_).backward();
+    return take_gradients();
+  }
+
+  std::vector<at::Tensor> take_gradients() {
+    std::vector<at::Tensor> gradients;
+    for (auto& parameter : model_.parameters()) {
+      gradients.push_back(parameter.grad().clone());
+      parameter.mutable_grad() = {};
+    }
+    return gradients;
+  }
+
+  static constexpr std::int64_t kRows = 7;
+  static void unwatched(Stage, const Step::Result&) {}
+
+  TwoLayers model_;
+  std::unique_ptr<Loss> loss_ = Losses::Choice("cross_entropy").make();
+  at::Tensor input_ = at::randn({kRows, 4});
+  at::Tensor target_ = at::arange(kRows, at::kLong) % 3;
+};
+
+TEST_F(PlainSteps, GradientsAreThoseOfOneBackwardThroughTheLoss) {
+  const auto expected = plain_gradients();
+  const auto result = PlainStep(model_, *loss_, 1).run(whole_batch(), unwatched);
+  const auto gradients = take_gradients();
+  ASSERT_EQ(gradients.size(), 2u);
+  EXPECT_TRUE(at::equal(gradients[0], expected[0])) << "the same operations, so the same bits";
+  EXPECT_TRUE(at::equal(gradients[1], expected[1]));
+  EXPECT_TRUE(at::equal(result.loss, loss_->mean(model_.forward(input_), target_).detach()));
+}
+
+TEST_F(PlainSteps, GradientsAddUpUntilSomebodyZeroesThem) {
+  const auto expected = plain_gradients();
+  PlainStep step(model_, *loss_, 1);
+  step.run(whole_batch(), unwatched);
+  step.run(whole_batch(), unwatched);
+  EXPECT_TRUE(at::allclose(take_gradients()[0], 2 * expected[0], 1e-6, 1e-7));
+}
+
+TEST_F(PlainSteps, ResultsHoldNoGraph) {
+  const auto result = PlainStep(model_, *loss_, 1).run(whole_batch(), unwatched);
+  EXPECT_FALSE(result.output.requires_grad());
+  EXPECT_FALSE(result.loss.requires_grad());
+}
+
+struct Share {
+  std::int64_t begin, end, padding;
+};
+
+class SharesOfABatch : public PlainSteps, public ::testing::WithParamInterface<std::vector<Share>> {};
+
+// N2, S8: the mean over ranks is the gradient of the mean over all samples, however unevenly they lie.
+TEST_P(SharesOfABatch, N2_S8_MeanOverRanksIsTheGradientOfTheMeanOverTheUnion) {
+  const auto expected = plain_gradients();
+  const auto ranks = GetParam().size();
+  std::vector<at::Tensor> sums{at::zeros_like(expected[0]), at::zeros_like(expected[1])};
+  PlainStep step(model_, *loss_, static_cast<int>(ranks));
+  for (const auto& [begin, end, padding] : GetParam()) {
+    step.run(share(begin, end, padding), unwatched);
+    const auto gradients = take_gradients();
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += gradients[i];
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    EXPECT_TRUE(at::allclose(sums[i] / static_cast<double>(ranks), expected[i], 1e-5, 1e-7)) << "parameter " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(PlainStep, SharesOfABatch,
+                         ::testing::Values(std::vector<Share>{{0, 4, 0}, {4, 7, 0}},              // uneven
+                                           std::vector<Share>{{0, 4, 0}, {4, 7, 1}},              // padded to be even
+                                           std::vector<Share>{{0, 7, 0}, {7, 7, 1}},              // one is empty
+                                           std::vector<Share>{{0, 1, 0}, {1, 6, 2}, {6, 7, 3}},   // all different
+                                           std::vector<Share>{{0, 7, 3}, {7, 7, 2}, {7, 7, 1}}),  // most are empty
+                         [](const auto& info) { return "Case" + std::to_string(info.index); });
+
+TEST_F(PlainSteps, S8_AnEmptyShareHasLossZeroAndGradientsOfZero) {
+  const auto result = PlainStep(model_, *loss_, 2).run(share(3, 3, 1), unwatched);
+  EXPECT_EQ(result.loss.item<float>(), 0);
+  for (const auto& gradient : take_gradients()) EXPECT_TRUE(at::equal(gradient, at::zeros_like(gradient)));
+}
+
+TEST_F(PlainSteps, S8_TheLossIsTheMeanOverSamplesWithoutPadding) {
+  PlainStep step(model_, *loss_, 1);
+  const float unpadded = step.evaluate(share(0, 3, 0), unwatched).loss.item<float>();
+  EXPECT_EQ(step.evaluate(share(0, 3, 2), unwatched).loss.item<float>(), unpadded);
+  EXPECT_EQ(step.run(share(0, 3, 2), unwatched).loss.item<float>(), unpadded);
+  EXPECT_EQ(step.evaluate(share(3, 3, 1), unwatched).loss.item<float>(), 0);
+}
+
+TEST_F(PlainSteps, EvaluationLeavesNoGradients) {
+  const auto result = PlainStep(model_, *loss_, 1).evaluate(whole_batch(), unwatched);
+  for (const auto& parameter : model_.parameters()) EXPECT_FALSE(parameter.grad().defined());
+  EXPECT_FALSE(result.output.requires_grad());
+  EXPECT_FALSE(result.loss.requires_grad());
+}
+
+TEST_F(PlainSteps, TheModelIsInTheModeOfWhatIsDone) {
+  PlainStep step(model_, *loss_, 1);
+  step.run(whole_batch(), unwatched);
+  step.evaluate(whole_batch(), unwatched);
+  step.run(whole_batch(), unwatched);
+  EXPECT_THAT(model_.was_training, ElementsAre(true, false, true));
+}
+
+// Stage, and whether output, loss and the parameters' gradients are known by then.
+using Seen = std::tuple<Stage, bool, bool, bool>;
+
+TEST_F(PlainSteps, E1_StagesAreWatchedInOrderWithWhatIsKnownByThen) {
+  std::vector<Seen> seen;
+  const Step::Watch watch = [&](Stage stage, const Step::Result& result) {
+    seen.emplace_back(stage, result.output.defined(), result.loss.defined(), model_.first.grad().defined());
+  };
+  PlainStep step(model_, *loss_, 1);
+  step.run(whole_batch(), watch);
+  EXPECT_THAT(
+      seen, ElementsAre(Seen{Stage::kForward, true, false, false}, Seen{Stage::kForwardCriterion, true, true, false},
+                        Seen{Stage::kBackwardCriterion, true, true, false}, Seen{Stage::kBackward, true, true, true}));
+  take_gradients();
+  seen.clear();
+  step.evaluate(whole_batch(), watch);
+  EXPECT_THAT(
+      seen, ElementsAre(Seen{Stage::kForward, true, false, false}, Seen{Stage::kForwardCriterion, true, true, false}));
+}
+
+}  // namespace
+}  // namespace phalanx

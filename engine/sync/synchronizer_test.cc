@@ -1,0 +1,143 @@
+#include "engine/sync/synchronizer.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+constexpr std::int64_t kBucketBytes = 20 * sizeof(float);
+
+// 3 buckets; every value is the rank, so that replicas start different.
+std::vector<at::Tensor> make_parameters(int rank) {
+  std::vector<at::Tensor> parameters;
+  for (const std::int64_t size : {7, 30, 1, 20}) {
+    parameters.push_back(at::full({size}, static_cast<float>(rank)).requires_grad_());
+  }
+  return parameters;
+}
+
+// All ranks' copies of a tensor, bit for bit.
+bool same_on_all_ranks(const at::Tensor& tensor, Communicator& group) {
+  at::Tensor all = at::zeros({group.size(), tensor.numel()});
+  all[group.rank()].copy_(tensor);
+  group.all_reduce(all, Reduction::kSum).wait();
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (!at::equal(all[rank], tensor)) return false;
+  }
+  return true;
+}
+
+class AllReduceSync : public ::testing::TestWithParam<int> {
+ protected:
+  using Body = std::function<void(const CommunicatorPtr&, Synchronizer&, const FlatParameters&)>;
+
+  void run(const Body& body) {
+    testing::run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {
+      const FlatParameters parameters(make_parameters(group->rank()), *group, kBucketBytes);
+      const auto synchronizer = Synchronizers::Choice("all_reduce").make(group);
+      body(group, *synchronizer, parameters);
+    });
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Ranks, AllReduceSync, ::testing::Range(1, 5));
+
+TEST_P(AllReduceSync, N1_S5_AttachingGivesEveryRankTheParametersOfRank0) {
+  run([](const CommunicatorPtr&, Synchronizer& synchronizer, const FlatParameters& parameters) {
+    synchronizer.attach(parameters);
+    for (const auto& bucket : parameters.buckets()) {
+      for (const auto& parameter : bucket.parameters) {
+        EXPECT_TRUE(at::equal(parameter.detach(), at::zeros(parameter.sizes())));
+      }
+    }
+  });
+}
+
+TEST_P(AllReduceSync, N2_GradientsBecomeTheMeanOfAllRanks) {
+  run([](const CommunicatorPtr& group, Synchronizer& synchronizer, const FlatParameters& parameters) {
+    const auto slices = synchronizer.attach(parameters);
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      slices[i].gradients.fill_(static_cast<double>(2 * (group->rank() + 1) + 100 * i));
+    }
+    synchronizer.before_update(0);
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      const auto mean = static_cast<double>(group->size() + 1 + 100 * i);
+      EXPECT_TRUE(at::equal(slices[i].gradients, at::full_like(slices[i].gradients, mean))) << "bucket " << i;
+    }
+  });
+}
+
+TEST_P(AllReduceSync, N2_AgreedGradientsAreBitwiseTheSameOnEveryRank) {
+  run([](const CommunicatorPtr& group, Synchronizer& synchronizer, const FlatParameters& parameters) {
+    const auto slices = synchronizer.attach(parameters);
+    for (int step = 0; step < 3; ++step) {
+      for (const auto& slice : slices) slice.gradients.copy_(at::rand(slice.gradients.sizes()) / 3);
+      synchronizer.before_update(step);
+      for (const auto& slice : slices) EXPECT_TRUE(same_on_all_ranks(slice.gradients, *group));
+    }
+  });
+}
+
+TEST_P(AllReduceSync, N5_SlicesAreTheBucketsThemselves) {
+  run([](const CommunicatorPtr&, Synchronizer& synchronizer, const FlatParameters& parameters) {
+    const auto slices = synchronizer.attach(parameters);
+    ASSERT_EQ(slices.size(), 3u);
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      EXPECT_EQ(slices[i].values.data_ptr(), parameters.buckets()[i].values.data_ptr());
+      EXPECT_EQ(slices[i].gradients.data_ptr(), parameters.buckets()[i].gradients.data_ptr());
+    }
+  });
+}
+
+TEST_P(AllReduceSync, AttachingAgainStartsAnew) {
+  run([](const CommunicatorPtr& group, Synchronizer& synchronizer, const FlatParameters& parameters) {
+    synchronizer.attach(parameters);
+    const auto slices = synchronizer.attach(parameters);
+    EXPECT_EQ(slices.size(), parameters.buckets().size());
+    for (const auto& slice : slices) slice.gradients.fill_(group->rank());
+    synchronizer.before_update(0);
+    EXPECT_EQ(slices[0].gradients[0].item<double>(), (group->size() - 1) / 2.0) << "not reduced twice";
+  });
+}
+
+TEST(SingleSync, LeavesOneRankAlone) {
+  testing::run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
+    const FlatParameters parameters(make_parameters(7), *group, kBucketBytes);
+    const auto synchronizer = Synchronizers::Choice("single").make(group);
+    const auto slices = synchronizer->attach(parameters);
+    ASSERT_EQ(slices.size(), parameters.buckets().size());
+    for (const auto& slice : slices) slice.gradients.fill_(3);
+    synchronizer->before_update(0);
+    synchronizer->after_update(0);
+    synchronizer->finish();
+    for (const auto& slice : slices) {
+      EXPECT_TRUE(at::equal(slice.values, at::full_like(slice.values, 7)));
+      EXPECT_TRUE(at::equal(slice.gradients, at::full_like(slice.gradients, 3)));
+    }
+  });
+}
+
+TEST(SingleSync, RefusesMoreThanOneRank) {
+  testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
+    EXPECT_THAT(
+        [&] { Synchronizers::Choice("single").make(group); },
+        ThrowsMessage<ConfigError>("strategy single trains on one rank, but there are 2; use strategy: all_reduce"));
+  });
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <ATen/ops/scalar_tensor.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx::testing {
+
+// Parts of an engine that do nothing but write down, in one common list, that they were called.
+using Calls = std::vector<std::string>;
+
+class FakeLoader final : public Loader {
+ public:
+  explicit FakeLoader(std::int64_t batches, Calls* calls = nullptr) : batches_(batches), calls_(calls) {}
+
+  std::int64_t batches() const override { return batches_; }
+  void start_epoch(std::int64_t epoch) override {
+    if (calls_) calls_->push_back("epoch " + std::to_string(epoch));
+    cursor_ = 0;
+  }
+  bool next(Batch& batch) override {
+    if (cursor_ == batches_) return false;
+    batch.valid = batch.global_rows = ++cursor_;
+    return true;
+  }
+
+ private:
+  std::int64_t batches_, cursor_ = 0;
+  Calls* calls_;
+};
+
+/// Its loss is the batch's number in the epoch, from 1.
+class FakeStep final : public Step {
+ public:
+  Result run(const Batch& batch, const Watch& watch) override {
+    Result result = evaluate(batch, watch);
+    watch(Stage::kBackwardCriterion, result);
+    watch(Stage::kBackward, result);
+    return result;
+  }
+  Result evaluate(const Batch& batch, const Watch& watch) override {
+    Result result{.output = at::scalar_tensor(0)};
+    watch(Stage::kForward, result);
+    result.loss = at::scalar_tensor(static_cast<double>(batch.valid));
+    watch(Stage::kForwardCriterion, result);
+    return result;
+  }
+};
+
+class FakeOptimizer final : public Optimizer {
+ public:
+  explicit FakeOptimizer(Calls* calls = nullptr) : calls_(calls) {}
+
+  void attach(std::vector<Slice>) override {}
+  void update() override {
+    if (calls_) calls_->push_back("update");
+  }
+  double learning_rate() const override { return 0; }
+  void set_learning_rate(double) override {}
+
+ private:
+  Calls* calls_;
+};
+
+class FakeSynchronizer final : public Synchronizer {
+ public:
+  explicit FakeSynchronizer(Calls* calls = nullptr) : calls_(calls) {}
+
+  std::vector<Slice> attach(const FlatParameters&) override { return call("attach"); }
+  void before_update(std::int64_t step) override { call("before_update " + std::to_string(step)); }
+  void after_update(std::int64_t step) override { call("after_update " + std::to_string(step)); }
+  void finish() override { call("finish"); }
+
+ private:
+  std::vector<Slice> call(const std::string& what) {
+    if (calls_) calls_->push_back(what);
+    return {};
+  }
+
+  Calls* calls_;
+};
+
+inline FlatParameters no_parameters() {
+  std::optional<FlatParameters> none;
+  run_ranks("inproc", 1, [&](const CommunicatorPtr& memory) { none.emplace(std::vector<at::Tensor>{}, *memory, 1); });
+  return *none;
+}
+
+/// An engine of such parts.
+struct FakeEngine {
+  Calls calls{};
+  FakeLoader loader;
+  FakeStep step{};
+  FakeOptimizer optimizer{&calls};
+  FakeSynchronizer synchronizer{&calls};
+  FlatParameters parameters = no_parameters();
+  Engine engine{step, optimizer, synchronizer};
+
+  explicit FakeEngine(std::int64_t batches) : loader(batches, &calls) {}
+
+  State train(State state) { return engine.train(parameters, loader, std::move(state)); }
+};
+
+}  // namespace phalanx::testing

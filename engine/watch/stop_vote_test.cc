@@ -1,0 +1,83 @@
+#include "engine/watch/stop_vote.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+#include <vector>
+
+#include "engine/testing/fakes.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::Each;
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+struct Outcome {
+  std::vector<std::int64_t> steps;  // by rank
+  std::vector<char> stopped;
+};
+
+// Trains 20 steps, in which rank r is asked to stop when it has done asked[r] steps.
+Outcome train_ranks(const std::vector<std::int64_t>& asked, std::int64_t max_steps = 20) {
+  const auto ranks = asked.size();
+  Outcome outcome{std::vector<std::int64_t>(ranks), std::vector<char>(ranks)};
+  testing::run_ranks("inproc", static_cast<int>(ranks), [&](const CommunicatorPtr& world) {
+    const auto rank = static_cast<std::size_t>(world->rank());
+    testing::FakeEngine fake(max_steps);
+    std::int64_t step = 0;
+    fake.engine.on(Event::kUpdate, [&](State& state) { step = state.step; });
+    StopVote vote(world, [&] { return step >= asked[rank]; });
+    vote.attach(fake.engine);
+    outcome.steps[rank] = fake.train({.epochs = 1}).step;
+    outcome.stopped[rank] = vote.stopped();
+  });
+  return outcome;
+}
+
+class StopVotes : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, StopVotes, ::testing::Range(1, 5));
+
+TEST_P(StopVotes, L2_AllStopAfterTheSameStepWhicheverRankIsAsked) {
+  for (int asked_rank = 0; asked_rank < GetParam(); ++asked_rank) {
+    std::vector<std::int64_t> asked(static_cast<std::size_t>(GetParam()), kNever);
+    asked[static_cast<std::size_t>(asked_rank)] = 3 + asked_rank;
+    const auto outcome = train_ranks(asked);
+    EXPECT_THAT(outcome.steps, Each(4 + asked_rank)) << "one step after the vote, asked: rank " << asked_rank;
+    EXPECT_THAT(outcome.stopped, Each(true));
+  }
+}
+
+TEST_P(StopVotes, L2_TheFirstToBeAskedDecidesForAll) {
+  std::vector<std::int64_t> asked;
+  for (int rank = 0; rank < GetParam(); ++rank) asked.push_back(12 - 2 * rank);
+  EXPECT_THAT(train_ranks(asked).steps, Each(asked.back() + 1));
+}
+
+TEST_P(StopVotes, NobodyAskedNobodyStops) {
+  const auto outcome = train_ranks(std::vector<std::int64_t>(static_cast<std::size_t>(GetParam()), kNever));
+  EXPECT_THAT(outcome.steps, Each(20));
+  EXPECT_THAT(outcome.stopped, Each(false));
+}
+
+TEST_P(StopVotes, ARunThatEndsBeforeItsVoteIsReadWasNotStopped) {
+  const auto outcome = train_ranks(std::vector<std::int64_t>(static_cast<std::size_t>(GetParam()), 4), 4);
+  EXPECT_THAT(outcome.steps, Each(4));
+  EXPECT_THAT(outcome.stopped, Each(false));
+}
+
+TEST(StopVote, AsksOnceAStep) {
+  testing::run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
+    testing::FakeEngine fake(5);
+    int asked = 0;
+    StopVote vote(world, [&] { return ++asked, false; });
+    vote.attach(fake.engine);
+    fake.train({.epochs = 2});
+    EXPECT_EQ(asked, 10);
+  });
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,205 @@
+#include <gmock/gmock.h>
+#include <pty.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "engine/watch/metrics_log.h"
+#include "engine/watch/progress.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+using ::testing::ThrowsMessage;
+
+Measurement measurement() {
+  return {.step = 20,
+          .epoch = 0,
+          .split = "train",
+          .readings = {{"loss", 0.5}, {"accuracy", 0.875}},
+          .samples_per_second = 1000,
+          .seconds = 2.5};
+}
+
+class MetricsLogTest : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::remove(path_); }
+
+  std::vector<std::string> lines() const {
+    std::istringstream text(read_file(path_));
+    std::vector<std::string> all;
+    for (std::string line; std::getline(text, line);) all.push_back(line);
+    return all;
+  }
+
+  const std::string path_ = ::testing::TempDir() + "/metrics.jsonl";
+};
+
+TEST_F(MetricsLogTest, E8_ALineHasThePromisedKeysInOrder) {
+  MetricsLog(path_).add(measurement());
+  EXPECT_EQ(read_file(path_), R"({"step":20,"epoch":0,"split":"train","loss":0.5,"accuracy":0.875,)"
+                              R"("samples_per_second":1000.0,"seconds":2.5})"
+                              "\n");
+}
+
+TEST_F(MetricsLogTest, LinesAreThereAsSoonAsTheyAreAdded) {
+  MetricsLog log(path_);
+  log.add(measurement());
+  EXPECT_THAT(lines(), SizeIs(1));
+  log.add(measurement());
+  EXPECT_THAT(lines(), SizeIs(2));
+}
+
+TEST_F(MetricsLogTest, GoesOnWithAFileThatIsThere) {
+  MetricsLog(path_).add(measurement());
+  MetricsLog(path_).add(measurement());
+  EXPECT_THAT(lines(), SizeIs(2));
+}
+
+TEST_F(MetricsLogTest, EveryLineParsesEvenOfARunThatDiverged) {
+  auto diverged = measurement();
+  diverged.readings = {{"loss", NAN}, {"accuracy", INFINITY}};
+  diverged.split = "a \"quoted\"\nname";
+  MetricsLog(path_).add(diverged);
+  ASSERT_THAT(lines(), SizeIs(1));
+  const auto line = nlohmann::json::parse(lines()[0]);
+  EXPECT_TRUE(line.at("loss").is_null());
+  EXPECT_EQ(line.at("split"), diverged.split);
+}
+
+TEST_F(MetricsLogTest, AFullDiskIsAnErrorThatNamesTheFile) {
+  MetricsLog log("/dev/full");
+  EXPECT_THAT([&] { log.add(measurement()); },
+              ThrowsMessage<DataError>("/dev/full: cannot be written: No space left on device"));
+}
+
+TEST_F(MetricsLogTest, AFileThatCannotBeMadeIsAnErrorThatNamesIt) {
+  EXPECT_THAT([] { MetricsLog("/proc/absent/metrics.jsonl"); },
+              ThrowsMessage<DataError>("/proc/absent/metrics.jsonl: cannot be opened: No such file or directory"));
+}
+
+class ProgressTest : public ::testing::Test {
+ protected:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  using File = std::unique_ptr<std::FILE, Close>;
+
+  std::string written() const {
+    std::string text(static_cast<std::size_t>(std::ftell(file_.get())), '\0');
+    std::rewind(file_.get());
+    text.resize(std::fread(text.data(), 1, text.size(), file_.get()));
+    return text;
+  }
+
+  static constexpr Progress::Total kTotal{.epochs = 5, .steps = 625, .steps_per_epoch = 125};
+  const File file_{std::tmpfile()};
+};
+
+TEST_F(ProgressTest, PlainLinesElsewhere) {
+  Progress progress(file_.get(), false, kTotal);
+  progress.update(measurement());
+  EXPECT_EQ(written(), "epoch 1/5  step 20/625  loss 0.5000  accuracy 87.50 %  1000 samples/s  ETA 1:16\n");
+}
+
+TEST_F(ProgressTest, PlainLinesComeSeldom) {
+  Progress progress(file_.get(), false, kTotal);
+  for (int i = 0; i < 1000; ++i) progress.update(measurement());
+  EXPECT_THAT(written(), AllOf(StartsWith("epoch"), Not(HasSubstr("\nepoch"))));
+}
+
+TEST_F(ProgressTest, PlainResultsAreLinesWithoutControlCharacters) {
+  auto test = measurement();
+  test.split = "test";
+  test.epoch = 4;
+  test.seconds = 3725.4;
+  {
+    Progress progress(file_.get(), false, kTotal);
+    progress.result(test);
+    progress.result(test);
+  }
+  const std::string line = "epoch 5/5  step 20  test  loss 0.5000  accuracy 87.50 %  1000 samples/s  1:02:05\n";
+  EXPECT_EQ(written(), line + line);
+}
+
+TEST_F(ProgressTest, ATimeThatNobodyKnowsIsNotInvented) {
+  Progress progress(file_.get(), false, kTotal);
+  progress.update({.readings = {{"loss", 1}}});
+  EXPECT_THAT(written(), EndsWith("ETA --:--\n"));
+}
+
+TEST_F(ProgressTest, ATerminalsLineIsRedrawnAndLeavesNothingBehind) {
+  {
+    Progress progress(file_.get(), true, kTotal);
+    progress.update(measurement());
+  }
+  EXPECT_THAT(written(), AllOf(StartsWith("\r\033[Kepoch 1/5 "), Not(HasSubstr("\n")), EndsWith("\r\033[K")));
+}
+
+TEST_F(ProgressTest, OnATerminalResultsStayAboveTheBar) {
+  Progress progress(file_.get(), true, kTotal);
+  progress.update(measurement());
+  progress.result(measurement());
+  EXPECT_THAT(written(), AllOf(HasSubstr("\r\033[Kepoch 1/5  step 20  train  loss"), EndsWith("\n")));
+}
+
+TEST_F(ProgressTest, ATerminalThatShowsNothingIsNotCleared) {
+  { Progress progress(file_.get(), true, kTotal); }
+  EXPECT_EQ(written(), "");
+}
+
+// What a terminal of `columns` is shown by one update, between "\r\033[K" and the end.
+std::string drawn_on_terminal(unsigned short columns, const Measurement& train, Progress::Total total) {
+  winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+  int master = -1, slave = -1;
+  if (::openpty(&master, &slave, nullptr, nullptr, &size) != 0) return "no terminal";
+  std::FILE* file = ::fdopen(slave, "w");
+  Progress progress(file, true, total);
+  progress.update(train);
+  std::string text(4096, '\0');
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(master, text.data(), text.size()))));
+  ::close(master);
+  std::fclose(file);
+  const std::string start = "\r\033[K";
+  return text.starts_with(start) ? text.substr(start.size()) : "not redrawn: " + text;
+}
+
+std::size_t columns_of(const std::string& utf8) {
+  return static_cast<std::size_t>(std::ranges::count_if(utf8, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+TEST_F(ProgressTest, ABarFillsFromLeftToRightWhereThereIsRoom) {
+  auto train = measurement();
+  train.step = 5 * 125 / 2;
+  EXPECT_THAT(drawn_on_terminal(140, train, kTotal), HasSubstr(" ▕██████████████▉               ▏ step 312/625"));
+  train.step = 625;
+  EXPECT_THAT(drawn_on_terminal(140, train, kTotal), HasSubstr(" ▕██████████████████████████████▏ step 625/625"));
+}
+
+TEST_F(ProgressTest, TheLineNeverWrapsOnATerminalOfAnyWidth) {
+  auto train = measurement();
+  for (unsigned short columns = 2; columns < 160; ++columns) {
+    const auto line = drawn_on_terminal(columns, train, kTotal);
+    ASSERT_THAT(line, Not(HasSubstr("terminal"))) << line;
+    EXPECT_LT(columns_of(line), columns) << line;
+  }
+}
+
+}  // namespace
+}  // namespace phalanx

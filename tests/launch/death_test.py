@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""A killed rank ends its job soon, with one report that says who it was; a killed launcher takes its ranks along."""
+
+import os
+import signal
+import time
+
+import program
+from program import ENDLESS, ProgramTest, becomes_true, free_port, mpirun, processes, sets
+
+SOON = 5  # seconds, as promised
+
+
+class Death(ProgramTest):
+    way = {}
+
+    def start_training(self, ranks=2):
+        process = self.train(*sets(ENDLESS, self.way, {"launch.ranks": ranks}))
+        run = self.run_folder()
+        self.wait_for_training(run, process)
+        return process, run
+
+    def kill_rank(self, rank, ranks=2):
+        process, run = self.start_training(ranks)
+        os.kill(self.rank_process(run, rank), signal.SIGKILL)
+        killed = time.monotonic()
+        self.assert_status(3, process)
+        took = time.monotonic() - killed
+        print(f"rank {rank} of {ranks} killed: the job ended after {took:.2f} s")
+        self.assertLess(took, SOON)
+        self.assert_framed_once(process, rank, ranks, run.log(rank))
+        self.assertTrue(process.err.startswith("┌─"), process.err)
+        self.assertIn("It was killed by signal 9 (SIGKILL)", process.err)
+        self.assertEqual([], list((run.path / "logs").glob("*.failure")))
+        self.assert_nothing_left()
+
+    def kill_launcher(self):
+        process, _ = self.start_training()
+        started = set(processes(self.mark)) - {process.pid}
+        self.assertGreaterEqual(len(started), 2)
+        process.kill()
+        killed = time.monotonic()
+        self.assertTrue(becomes_true(lambda: not processes(self.mark), SOON), self._describe_processes())
+        print(f"launcher killed: the last process ended after {time.monotonic() - killed:.2f} s")
+        self.assert_status(128 + signal.SIGKILL, process)
+        self.assert_nothing_left()
+
+
+class Local(Death):
+    def test_rank_0(self):
+        self.kill_rank(0)
+
+    def test_rank_1(self):
+        self.kill_rank(1)
+
+    def test_rank_2_of_4(self):
+        self.kill_rank(2, 4)
+
+    def test_launcher(self):
+        self.kill_launcher()
+
+    def test_rank_that_hangs_does_not_keep_its_job(self):
+        process, run = self.start_training(3)
+        os.kill(self.rank_process(run, 2), signal.SIGSTOP)
+        os.kill(self.rank_process(run, 1), signal.SIGKILL)
+        killed = time.monotonic()
+        self.assert_status(3, process)
+        self.assertLess(time.monotonic() - killed, SOON)
+        self.assert_framed_once(process, 1, 3, run.log(1))
+        self.assert_nothing_left()
+
+    def test_peer_of_a_rank_that_no_launcher_watches_notices(self):
+        port = free_port()
+        ranks = [self.train(*sets(ENDLESS), environment={
+            "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2",
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}) for rank in range(2)]
+        self.wait_for_training(self.run_folder(), ranks[0])
+        ranks[1].kill()
+        killed = time.monotonic()
+        self.assert_status(1, ranks[0])
+        self.assertLess(time.monotonic() - killed, SOON)
+        self.assert_framed_once(ranks[0], 0, 2, self.run_folder().log(0))
+        self.assertIn("rank 1 ended", ranks[0].err)
+
+
+class Mpi(Death):
+    way = {"launch.with": "mpi"}
+
+    def test_rank_0(self):
+        self.kill_rank(0)
+
+    def test_rank_1(self):
+        self.kill_rank(1)
+
+    def test_launcher(self):
+        self.kill_launcher()
+
+    def test_rank_of_backend_mpi(self):
+        self.way = {"backend": "mpi"}
+        self.kill_rank(1)
+
+    def test_rank_of_a_job_that_mpirun_started_by_hand(self):
+        process = self.train(*sets(ENDLESS), command=[*mpirun(2), program.TRAIN])
+        self.wait_for_training(self.run_folder(), process)
+        os.kill(self.rank_process(self.run_folder(), 1), signal.SIGKILL)
+        killed = time.monotonic()
+        self.assertNotEqual(0, process.wait())
+        self.assertLess(time.monotonic() - killed, SOON)
+        self.assertLessEqual(process.err.count("┌─"), 1, process.text())
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    program.main()

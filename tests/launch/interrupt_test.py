@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""A first Ctrl-C, or SIGTERM, ends all ranks after their step and keeps what they learned; a second ends at once."""
+
+import os
+import signal
+import time
+
+import program
+from program import ENDLESS, ProgramTest, mpirun, sets
+
+INTERRUPTED = 130
+
+
+class Interrupt(ProgramTest):
+    way = {}
+
+    def start_training(self):
+        process = self.train(*sets(ENDLESS, self.way))
+        self.wait_for_training(self.run_folder(), process)
+        return process
+
+    def assert_stopped_cleanly(self, process, asked):
+        self.assert_status(INTERRUPTED, process)
+        print(f"asked to stop: the job ended after {time.monotonic() - asked:.2f} s")
+        run = self.run_folder()
+        self.assertTrue(run.summary["stopped"])
+        self.assertGreater(run.summary["steps"], 0)
+        self.assertGreater(len(run.weights), 100_000)
+        self.assertEqual("", process.err)
+        self.assert_nothing_left()
+
+    def test_ctrl_c(self):
+        process = self.start_training()
+        process.interrupt()
+        self.assert_stopped_cleanly(process, time.monotonic())
+
+    def test_sigterm(self):
+        process = self.start_training()
+        process.kill(signal.SIGTERM)
+        self.assert_stopped_cleanly(process, time.monotonic())
+
+    def test_ctrl_c_twice(self):
+        process = self.start_training()
+        self.hold_back()
+        process.interrupt()
+        time.sleep(0.3)
+        self.assertTrue(process.running, process.text())
+        process.interrupt()
+        asked = time.monotonic()
+        self.assert_status(INTERRUPTED, process)
+        took = time.monotonic() - asked
+        print(f"asked twice: the job ended after {took:.2f} s")
+        self.assertLess(took, 3)
+        self.assertEqual("", process.err)
+        self.assert_nothing_left()
+
+    def hold_back(self):
+        """Has the job not end by the first Ctrl-C alone: a rank that does not move."""
+        os.kill(self.rank_process(self.run_folder(), 1), signal.SIGSTOP)
+
+    def test_ctrl_c_at_any_moment_of_the_start(self):
+        for milliseconds in (10, 30, 60, 100, 200, 500):
+            with self.subTest(milliseconds=milliseconds):
+                process = self.train(*sets(ENDLESS, self.way), run=f"after{milliseconds}")
+                time.sleep(milliseconds / 1000)
+                process.interrupt()
+                self.assertIn(process.wait(), (INTERRUPTED, 128 + signal.SIGINT), process.text())
+                self.assertEqual("", process.err)
+                self.assert_nothing_left()
+
+
+class Local(Interrupt):
+    pass
+
+
+class Inproc(Interrupt):
+    way = {"backend": "inproc"}
+
+    def hold_back(self):
+        self.skipTest("threads cannot be stopped one by one; see test_ctrl_c_twice_in_a_long_step")
+
+    def test_ctrl_c_twice_in_a_long_step(self):
+        # Nobody looks for a stop while the first steps are still a minute away: it draws a million digits.
+        process = self.train(*sets(ENDLESS, self.way, {"dataset.train_samples": 1_000_000}))
+        time.sleep(1)
+        process.interrupt()
+        time.sleep(0.3)
+        self.assertTrue(process.running, process.text())
+        process.interrupt()
+        asked = time.monotonic()
+        self.assert_status(INTERRUPTED, process)
+        self.assertLess(time.monotonic() - asked, 1)
+        self.assert_nothing_left()
+
+
+class Mpi(Interrupt):
+    way = {"launch.with": "mpi"}
+
+    def test_ctrl_c_of_a_job_that_mpirun_started_by_hand(self):
+        process = self.train(*sets(ENDLESS), command=[*mpirun(2), program.TRAIN])
+        self.wait_for_training(self.run_folder(), process)
+        process.interrupt()
+        self.assertNotEqual(0, process.wait())
+        self.assertNotIn("┌─", process.err)
+        self.assert_nothing_left()
+
+
+
+del Interrupt, program.ProgramTest  # not tests by themselves
+
+if __name__ == "__main__":
+    program.main()

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""What the machine refuses, ports, memory, disks, MPI, data, ends a run soon and with a text that helps."""
+
+import os
+import resource
+import socket
+import subprocess
+
+import program
+from program import ENDLESS, SHORT, ProgramTest, free_port, mpirun, sets
+
+SOON = 20  # seconds; none of these may wait for a timeout
+
+
+def namespace(*commands):
+    """A shell that runs `commands` in a mount namespace of its own, then the arguments; None where that is forbidden."""
+    user = [] if os.geteuid() == 0 else ["--map-root-user"]
+    probe = subprocess.run(["unshare", *user, "--mount", "sh", "-c", "mount -t tmpfs tmpfs /mnt"], capture_output=True)
+    if probe.returncode != 0:
+        return None
+    return ["unshare", *user, "--mount", "sh", "-c", " && ".join([*commands, 'exec "$@"']), "sh"]
+
+
+def torchrun(rank, port, size=2):
+    return {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size),
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+
+
+class Ports(ProgramTest):
+    def test_port_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            process = self.train(*sets(SHORT), environment=torchrun(0, port))
+            self.assert_status(1, process, SOON)
+        self.assertIn(f"127.0.0.1:{port}", process.err)
+        self.assertIn(f"port {port} is taken", process.err)
+        self.assertIn("MASTER_PORT", process.err)
+        self.assertEqual(1, process.err.count("\n"), process.err)
+
+    def test_somebody_else_listens_where_rank_0_should(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            process = self.train(*sets(SHORT, {"framework.timeout": 2}), environment=torchrun(1, port))
+            self.assert_status(1, process, SOON)
+        self.assertIn(f"127.0.0.1:{port}", process.err)
+
+    def test_nobody_comes(self):
+        process = self.train(*sets(SHORT, {"framework.timeout": 1}), environment=torchrun(0, free_port()))
+        self.assert_status(1, process, SOON)
+        self.assertIn("1 of 2 ranks have joined", process.err)
+
+
+class Memory(ProgramTest):
+    def test_size_of_dev_shm_does_not_matter(self):
+        small = namespace("mount -t tmpfs -o size=64k tmpfs /dev/shm", "head -c 64k /dev/zero > /dev/shm/full")
+        if small is None:
+            self.skipTest("no mount namespaces here")
+        process = self.train(*sets(SHORT), command=[*small, program.TRAIN])
+        self.assert_status(0, process)
+        self.assertIn("connects by shm", self.run_folder().log(0).read_text())
+
+    def test_no_shared_memory(self):
+        # Files, and memory files are such, of at most 64 KB.
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
+        process = self.train(*sets(SHORT), preexec_fn=limit)
+        self.assert_status(1, process, SOON)
+        self.assertEqual(1, process.err.count("┌─"), process.text())
+        self.assertIn("no shared memory for", process.err)
+        self.assert_nothing_left()
+
+
+class Disk(ProgramTest):
+    def test_full(self):
+        run = self.folder / "run"
+        run.mkdir()
+        full = namespace(f"mount -t tmpfs -o size=32k tmpfs {run}")
+        if full is None:
+            self.skipTest("no mount namespaces here")
+        process = self.train(*sets(ENDLESS), command=[*full, program.TRAIN])
+        self.assert_status(1, process, SOON)
+        self.assertIn(f"{run}/metrics.jsonl: cannot be written: No space left on device", process.err.replace("\n│ ", " "))
+        self.assert_nothing_left()
+
+    def test_full_when_weights_are_written(self):
+        run = self.folder / "run"
+        run.mkdir()
+        full = namespace(f"mount -t tmpfs -o size=64k tmpfs {run}")
+        if full is None:
+            self.skipTest("no mount namespaces here")
+        process = self.train(*sets(SHORT), command=[*full, program.TRAIN])
+        self.assert_status(1, process, SOON)
+        self.assertIn("weights.safetensors", process.err)
+        self.assertIn("No space left on device", process.err)
+        self.assert_nothing_left()
+
+    def test_read_only(self):
+        run = self.folder / "run"
+        run.mkdir()
+        readonly = namespace(f"mount -t tmpfs -o ro tmpfs {run}")
+        if readonly is None:
+            run.chmod(0o500)
+            readonly = []
+        process = self.train(*sets(SHORT), command=[*readonly, program.TRAIN])
+        self.assert_status(2, process, SOON)
+        self.assertIn(f"run folder {run} cannot be made", process.err)
+        self.assertEqual(1, process.err.count("\n"), process.err)
+
+    def test_no_place_for_temporary_files(self):
+        process = self.train(*sets(SHORT), environment={"TMPDIR": "/no/such/folder"})
+        self.assert_status(1, process, SOON)
+        self.assertIn("cannot make a folder in /no/such/folder", process.err)
+
+    def test_run_folder_with_a_run(self):
+        self.assert_status(0, self.train(*sets(SHORT)))
+        before = (self.run_folder().path / "summary.json").read_bytes()
+        process = self.train(*sets(SHORT))
+        self.assert_status(2, process, SOON)
+        self.assertIn(f"run folder {self.run_folder().path} already holds a run", process.err)
+        self.assertEqual(before, (self.run_folder().path / "summary.json").read_bytes())
+
+
+class Data(ProgramTest):
+    """A missing dataset is told once, with what was looked for, where, and how to get it."""
+
+    mnist = sets({"dataset": "mnist", "expect.test_accuracy": 0})
+
+    def assert_explained(self, process, root):
+        self.assert_status(1, process, SOON)
+        for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
+                     "t10k-labels-idx1-ubyte"):
+            self.assertIn(name, process.err)
+        self.assertIn(root, process.err)
+        self.assertIn("http", process.err)
+        self.assertEqual(1, process.err.count("train-labels-idx1-ubyte"), process.err)
+
+    def test_forks(self):
+        self.assert_explained(self.train(*self.mnist, "--set=dataset.root=/no/such/folder"), "/no/such/folder")
+        self.assert_nothing_left()
+
+    def test_threads(self):
+        process = self.train(*self.mnist, "--set=backend=inproc", "--set=dataset.root=/no/such/folder")
+        self.assert_explained(process, "/no/such/folder")
+
+    def test_default_root_is_in_the_folder_of_datasets(self):
+        process = self.train(*self.mnist, environment={"PHALANX_DATA": str(self.folder / "datasets")})
+        self.assert_explained(process, str(self.folder / "datasets/mnist"))
+
+
+class DataMpi(Data):
+    def test_forks(self):
+        process = self.train(*self.mnist, "--set=dataset.root=/no/such/folder", "--set=launch.with=mpi")
+        self.assert_explained(process, "/no/such/folder")
+        self.assert_nothing_left()
+
+    def test_joined_by_hand(self):
+        command = [*mpirun(2), program.TRAIN]
+        self.assert_explained(self.train(*self.mnist, "--set=dataset.root=/no/such/folder", command=command), "/no/such")
+
+
+class NoMpi(ProgramTest):
+    def test_absent(self):
+        empty = self.folder / "empty"
+        empty.mkdir()
+        process = self.train(*sets(SHORT, {"launch.with": "mpi"}), environment={"MPI_HOME": str(empty), "PATH": str(empty)})
+        self.assert_status(2, process, SOON)
+        self.assertIn(f"{empty}/bin/mpirun", process.err)
+        self.assertIn("MPI_HOME", process.err)
+        self.assertIn("PATH", process.err)
+        self.assertIn("(the MPI this program was built with)", process.err)
+        self.assertIn("launch.with=local", process.err)
+
+
+if __name__ == "__main__":
+    program.main()
