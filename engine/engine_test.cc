@@ -65,8 +65,9 @@ TEST(Engine, E1_HooksOfOneEventFireInTheOrderOfRegistration) {
 TEST(Engine, E1_AnUnknownHookIsAnErrorWithTheNearestName) {
   FakeEngine fake(1);
   EXPECT_THAT([&] { fake.engine.on("on_forwrad", [](State&) {}); },
-              ThrowsMessage<ConfigError>(AllOf(HasSubstr(R"(unknown hook "on_forwrad" (did you mean "on_forward"?); hooks are )"),
-                                               HasSubstr("on_start, on_start_epoch, on_sample, on_forward, "))));
+              ThrowsMessage<ConfigError>(
+                  AllOf(HasSubstr(R"(unknown hook "on_forwrad" (did you mean "on_forward"?); hooks are )"),
+                        HasSubstr("on_start, on_start_epoch, on_sample, on_forward, "))));
   EXPECT_THAT([&] { fake.engine.on("zzz", [](State&) {}); },
               ThrowsMessage<ConfigError>(HasSubstr(R"(unknown hook "zzz"; hooks are on_start, )")));
 }

@@ -43,10 +43,10 @@ class PlainSteps : public ::testing::Test {
 
   // Rows [begin, end) of the batch and then `padding` rows that make a large loss.
   Batch share(std::int64_t begin, std::int64_t end, std::int64_t padding) const {
-    Batch batch{.valid = end - begin, .global_rows = kRows};
-    batch.input = at::cat({input_.slice(0, begin, end), at::full({padding, 4}, 1000.0)});
-    batch.target = at::cat({target_.slice(0, begin, end), at::full({padding}, 2, at::kLong)});
-    return batch;
+    return {.input = at::cat({input_.slice(0, begin, end), at::full({padding, 4}, 1000.0)}),
+            .target = at::cat({target_.slice(0, begin, end), at::full({padding}, 2, at::kLong)}),
+            .valid = end - begin,
+            .global_rows = kRows};
   }
 
   // What one backward through the mean over all rows gives.

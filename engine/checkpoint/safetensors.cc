@@ -38,12 +38,19 @@ struct Entry {
   std::uint64_t begin, end;  // in the part after the header
 };
 
+std::vector<std::uint64_t> whole_numbers(const nlohmann::ordered_json& list) {
+  for (const auto& item : list) {
+    if (!item.is_number_unsigned()) throw std::out_of_range(item.dump() + " is no size");
+  }
+  return list.get<std::vector<std::uint64_t>>();
+}
+
 Entry parse_entry(const std::string& name, const nlohmann::ordered_json& json) {
   const auto dtype_name = json.at("dtype").get<std::string>();
   const auto found = dtypes().find(dtype_name);
   if (found == dtypes().end()) throw std::out_of_range("dtype " + dtype_name + " of " + name + " is not read");
-  const auto offsets = json.at("data_offsets").get<std::vector<std::uint64_t>>();
-  return {name, found->second, json.at("shape").get<std::vector<std::int64_t>>(), offsets.at(0), offsets.at(1)};
+  const auto shape = whole_numbers(json.at("shape")), offsets = whole_numbers(json.at("data_offsets"));
+  return {name, found->second, {shape.begin(), shape.end()}, offsets.at(0), offsets.at(1)};
 }
 
 at::Tensor read_tensor(const Entry& entry, std::string_view data) {

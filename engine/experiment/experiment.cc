@@ -74,8 +74,8 @@ class Experiment {
     add_hooks();
     const State end = engine_.train(parameters_, *train_loader_, {.epochs = config_.train.epochs});
     if (!vote_.stopped() && tested_at_ != end.step) test(end);
-    ExperimentResult result{.steps = end.step, .stopped = vote_.stopped(), .test = last_test_};
-    report_.finish(result, *model_);
+    ExperimentResult result{.steps = end.step, .stopped = vote_.stopped(), .test = last_test_, .model = model_};
+    report_.finish(result);
     return result;
   }
 

@@ -24,7 +24,8 @@ struct ExperimentContext {
 struct ExperimentResult {
   std::int64_t steps = 0;
   bool stopped = false;  // a rank was asked to stop before the end
-  Readings test;         // of the last test; the same on all ranks
+  Readings test{};       // of the last test; the same on all ranks
+  std::shared_ptr<Model> model{};  // this rank's replica, as it is after the last step
 };
 
 /// Trains and tests as the config says, on this rank of the world. Collective; ranks may be threads of one process.

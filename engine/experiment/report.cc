@@ -73,13 +73,13 @@ void Report::end_test(const State& state, const Readings& readings) {
   if (progress_) progress_->result(test);
 }
 
-void Report::finish(const ExperimentResult& result, const Model& model) {
+void Report::finish(const ExperimentResult& result) {
   if (!speaks_) return;
   progress_.reset();
   if (config_.checkpoint.final_weights) {
     NamedTensors weights;
-    for (const auto& parameter : model.named_parameters()) weights.emplace_back(parameter.key(), parameter.value());
-    for (const auto& buffer : model.named_buffers()) weights.emplace_back(buffer.key(), buffer.value());
+    for (const auto& parameter : result.model->named_parameters()) weights.emplace_back(parameter.key(), parameter.value());
+    for (const auto& buffer : result.model->named_buffers()) weights.emplace_back(buffer.key(), buffer.value());
     save_safetensors(context_.folder.weights(), weights);
   }
   write_atomically(context_.folder.summary(), summary(result));

@@ -22,8 +22,8 @@ class Report {
   void start_test();
   void end_test(const State& state, const Readings& readings);
 
-  /// Writes what remains. `model` as it is after the last step.
-  void finish(const ExperimentResult& result, const Model& model);
+  /// Writes what remains.
+  void finish(const ExperimentResult& result);
 
  private:
   using Clock = std::chrono::steady_clock;

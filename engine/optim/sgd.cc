@@ -47,6 +47,7 @@ class Sgd final : public Optimizer {
   }
 
   void update() override {
+    if (values_.empty()) return;
     const at::NoGradGuard no_grad;
     at::_fused_sgd_(values_, gradients_, momentum_, config_.weight_decay, config_.momentum, config_.lr,
                     config_.dampening, config_.nesterov, /*maximize=*/false, first_);

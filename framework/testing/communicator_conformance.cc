@@ -1,5 +1,5 @@
 // What every backend's Communicator does. Linked with one backend at a time: see the BUILD files of the backends.
-#include "framework/testing/communicator_conformance.h"
+#include "framework/testing/backend_under_test.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "framework/base/error.h"
-#include "framework/testing/communicator_conformance.h"
+#include "framework/testing/backend_under_test.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx::testing {

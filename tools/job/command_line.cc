@@ -44,20 +44,30 @@ std::vector<std::string> take_overrides(std::vector<std::string>& words) {
   return overrides;
 }
 
+bool is_bool(const std::string& flag) {
+  google::CommandLineFlagInfo info;
+  return google::GetCommandLineFlagInfo(flag.c_str(), &info) && info.type == "bool";
+}
+
+// For all of these gflags would end the process with the status of a failed training.
 void refuse_unknown(const std::vector<std::string>& words) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string name = flag_name(words[i]);
     if (name.empty()) throw ConfigError("unexpected argument \"" + words[i] + "\"; see --help");
-    const std::string base = name.starts_with("no") ? name.substr(2) : name;
+    const auto equals = words[i].find('=');
+    const std::string value = equals == std::string::npos ? "" : words[i].substr(equals + 1);
+    if (is_bool(name)) {
+      if (equals == std::string::npos || value == "true" || value == "false") continue;
+      throw ConfigError(words[i] + ": expected true or false");
+    }
+    if (name.starts_with("no") && is_bool(name.substr(2)) && equals == std::string::npos) continue;
     google::CommandLineFlagInfo info;
-    if (!google::GetCommandLineFlagInfo(name.c_str(), &info) && !google::GetCommandLineFlagInfo(base.c_str(), &info)) {
+    if (!google::GetCommandLineFlagInfo(name.c_str(), &info)) {
       const std::string near = nearest(name, kFlags);
       throw ConfigError("unknown flag \"" + words[i] + "\"" + (near.empty() ? "" : ", did you mean --" + near + "?") +
                         " See --help");
     }
-    const bool takes_value = info.type != "bool" && words[i].find('=') == std::string::npos;
-    if (!takes_value) continue;
-    if (++i == words.size()) throw ConfigError("--" + name + " needs a value after it");
+    if (equals == std::string::npos && ++i == words.size()) throw ConfigError("--" + name + " needs a value after it");
   }
 }
 

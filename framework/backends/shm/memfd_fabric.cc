@@ -43,16 +43,16 @@ Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-MemfdFabric::MemfdFabric(std::vector<int> processes) : processes_(std::move(processes)) {
-  for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
-    const int process = processes_[rank];
+MemfdFabric::MemfdFabric(const std::vector<int>& processes) {
+  for (std::size_t rank = 0; rank < processes.size(); ++rank) {
+    const int process = processes[rank];
     Descriptor peer(process == ::getpid() ? -1 : pidfd_open(process));
     if (process != ::getpid() && !peer) {
       const std::string who = "shm: rank " + std::to_string(rank) + ", process " + std::to_string(process);
       if (errno == ESRCH) throw CommError(CommError::Kind::kPeerLost, who + ", is gone or in another container");
       fail(who + " cannot be watched", errno);
     }
-    peers_.push_back(std::move(peer));
+    peers_.push_back(std::make_shared<const Descriptor>(std::move(peer)));
   }
 }
 
@@ -86,16 +86,16 @@ void MemfdFabric::reserve(const Handle& handle, std::size_t offset, std::size_t 
 }
 
 bool MemfdFabric::alive(int rank) {
-  const auto& peer = peers_[rank];
+  const Descriptor& peer = *peers_[rank];
   if (!peer) return true;
   pollfd poll{.fd = peer.get(), .events = POLLIN, .revents = 0};
   return ::poll(&poll, 1, 0) == 0;
 }
 
 std::unique_ptr<direct::Fabric> MemfdFabric::subset(std::span<const int> ranks) {
-  std::vector<int> processes;
-  for (int rank : ranks) processes.push_back(processes_[rank]);
-  return std::make_unique<MemfdFabric>(std::move(processes));
+  Peers peers;
+  for (int rank : ranks) peers.push_back(peers_[rank]);
+  return std::unique_ptr<MemfdFabric>(new MemfdFabric(std::move(peers)));
 }
 
 }  // namespace phalanx::shm

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "framework/backends/direct/fabric.h"
@@ -29,7 +30,7 @@ class Descriptor {
 class MemfdFabric final : public direct::Fabric {
  public:
   /// `processes`: the id of every rank's process. Throws CommError::kPeerLost naming the rank when one is gone already.
-  explicit MemfdFabric(std::vector<int> processes);
+  explicit MemfdFabric(const std::vector<int>& processes);
 
   Block create(std::size_t bytes) override;
   std::shared_ptr<void> open(const Handle& handle) override;
@@ -44,10 +45,12 @@ class MemfdFabric final : public direct::Fabric {
     Handle handle;
     Descriptor descriptor;
   };
+  using Peers = std::vector<std::shared_ptr<const Descriptor>>;
 
-  std::vector<int> processes_;
-  std::vector<Descriptor> peers_;  // pidfds; none for this process itself
-  std::vector<File> files_;        // made or opened since the last release()
+  explicit MemfdFabric(Peers peers) : peers_(std::move(peers)) {}
+
+  Peers peers_;              // pidfds; none for this process itself. Shared with subsets: a peer may have ended by then
+  std::vector<File> files_;  // made or opened since the last release()
 };
 
 }  // namespace phalanx::shm

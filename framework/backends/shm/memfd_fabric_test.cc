@@ -58,6 +58,18 @@ TEST(MemfdFabric, NoticesThatAPeerEndedBeforeAnybodyReapsIt) {
   EXPECT_FALSE(fabric.alive(1));
 }
 
+TEST(MemfdFabric, ASubsetMayHoldPeersThatHaveEnded) {
+  Peer peer;
+  MemfdFabric fabric({::getpid(), peer.pid()});
+  peer.kill();
+  siginfo_t info;
+  ::waitid(P_PID, peer.pid(), &info, WEXITED | WNOWAIT);
+  const int ranks[] = {1, 0};
+  const auto subset = fabric.subset(ranks);
+  EXPECT_FALSE(subset->alive(0));
+  EXPECT_TRUE(subset->alive(1));
+}
+
 TEST(MemfdFabric, NamesTheRankWhoseProcessIsGone) {
   int gone = 0;
   {

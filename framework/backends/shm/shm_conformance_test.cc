@@ -1,3 +1,3 @@
-#include "framework/testing/communicator_conformance.h"
+#include "framework/testing/backend_under_test.h"
 
 const char* const phalanx::testing::kBackend = "shm";

@@ -4,7 +4,7 @@
 
 namespace phalanx::testing {
 
-/// The backend under test: what the conformance suite's main() was linked for. Defined by each backend's test.
+/// The backend that a suite was linked for. Defined by the test that links suite and backend.
 extern const char* const kBackend;
 
 }  // namespace phalanx::testing
