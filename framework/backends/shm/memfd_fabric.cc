@@ -93,9 +93,9 @@ bool MemfdFabric::alive(int rank) {
 }
 
 std::unique_ptr<direct::Fabric> MemfdFabric::subset(std::span<const int> ranks) {
-  Peers peers;
-  for (int rank : ranks) peers.push_back(peers_[rank]);
-  return std::unique_ptr<MemfdFabric>(new MemfdFabric(std::move(peers)));
+  std::unique_ptr<MemfdFabric> part(new MemfdFabric);
+  for (int rank : ranks) part->peers_.push_back(peers_[rank]);
+  return part;
 }
 
 }  // namespace phalanx::shm

@@ -47,7 +47,7 @@ class MemfdFabric final : public direct::Fabric {
   };
   using Peers = std::vector<std::shared_ptr<const Descriptor>>;
 
-  explicit MemfdFabric(Peers peers) : peers_(std::move(peers)) {}
+  MemfdFabric() = default;
 
   Peers peers_;              // pidfds; none for this process itself. Shared with subsets: a peer may have ended by then
   std::vector<File> files_;  // made or opened since the last release()
