@@ -1,5 +1,6 @@
 // Trains a model as a YAML file says: train --config configs/quickstart.yaml
 #include <malloc.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -7,12 +8,15 @@
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "framework/base/config/config.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/comm/launch_environment.h"
 #include "tools/job/command_line.h"
 #include "tools/job/job.h"
+#include "tools/job/process_start.h"
 #include "tools/launch/exit_status.h"
 
 namespace phalanx {
@@ -32,11 +36,14 @@ void keep_freed_memory() {
   ::mallopt(M_TOP_PAD, 64 << 20);
 }
 
+// A file that grows beyond the user's limit (ulimit -f) is an error like a full disk, not the end of the process.
+void keep_going_at_file_limits() { ::signal(SIGXFSZ, SIG_IGN); }
+
 // For ranks that mpirun starts, wherever they are started.
 std::string own_path() { return std::filesystem::canonical("/proc/self/exe").string(); }
 
-int run(int argc, char** argv, std::chrono::steady_clock::time_point started) {
-  Job job{.command = {argv, argv + argc}, .started = started};
+int run(int argc, char** argv) {
+  Job job{.command = {argv, argv + argc}, .started = process_start()};
   const CommandLine line = parse_command_line(argc, argv);
   if (line.help_config) {
     std::fputs(config::describe(job.config).c_str(), stdout);
@@ -53,21 +60,32 @@ int run(int argc, char** argv, std::chrono::steady_clock::time_point started) {
   job.run_dir = line.run_dir;
   job.command[0] = own_path();
   keep_freed_memory();
+  keep_going_at_file_limits();
   return run_job(job);
+}
+
+// Ranks that a launcher started fail alike before they know each other. The first one tells at once; while the others
+// wait, most launchers end them.
+int fail(const std::exception& error, ExitStatus status) {
+  try {
+    const auto launched = detect_launch_environment();
+    if (launched && launched->place.rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  } catch (const ConfigError&) {
+    // May be the very error to tell.
+  }
+  std::fprintf(stderr, "%s\n", error.what());
+  return status;
 }
 
 }  // namespace
 }  // namespace phalanx
 
 int main(int argc, char** argv) {
-  const auto started = std::chrono::steady_clock::now();
   try {
-    return phalanx::run(argc, argv, started);
+    return phalanx::run(argc, argv);
   } catch (const phalanx::ConfigError& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return phalanx::kUsage;
+    return phalanx::fail(error, phalanx::kUsage);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return phalanx::kFailed;
+    return phalanx::fail(error, phalanx::kFailed);
   }
 }

@@ -81,7 +81,8 @@ CommandLine parse_command_line(int argc, char** argv) {
   for (auto& word : words) pointers.push_back(word.data());
   int count = static_cast<int>(pointers.size());
   char** values = pointers.data();
-  google::SetUsageMessage("trains a model as a YAML file says\n\n  train --config configs/quickstart.yaml --set optimizer.lr=0.05");
+  google::SetUsageMessage(
+      "trains a model as a YAML file says\n\n  train --config configs/quickstart.yaml --set optimizer.lr=0.05");
   google::SetVersionString("0.1.0");
   if (std::ranges::any_of(words, [](const auto& word) { return flag_name(word) == "help"; })) {
     google::ShowUsageWithFlagsRestrict(values[0], "tools/job/");  // libraries bring flags of their own

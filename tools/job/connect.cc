@@ -12,18 +12,6 @@
 namespace phalanx {
 namespace {
 
-std::string choose(const std::string& wanted, const Place& place) {
-  const auto names = Backends::global().names();
-  if (wanted != "auto") {
-    if (std::ranges::find(names, wanted) != names.end()) return wanted;
-    const std::string near = nearest(wanted, names);
-    throw ConfigError("backend: \"" + wanted + "\" is none of auto, " + join(names, ", ") +
-                      (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
-  }
-  if (place.size == 1) return "inproc";
-  return place.one_host() ? "shm" : "mpi";
-}
-
 // Where ranks of this backend meet; null for one that needs no store.
 StorePtr meet(const std::string& backend, const LaunchEnvironment& launched, Seconds timeout) {
   const int size = launched.place.size;
@@ -42,12 +30,30 @@ StorePtr meet(const std::string& backend, const LaunchEnvironment& launched, Sec
 
 }  // namespace
 
+std::string choose_backend(const std::string& wanted, const Place& place) {
+  const auto names = Backends::global().names();
+  if (wanted != "auto") {
+    if (std::ranges::find(names, wanted) != names.end()) return wanted;
+    const std::string near = nearest(wanted, names);
+    throw ConfigError("backend: \"" + wanted + "\" is none of auto, " + join(names, ", ") +
+                      (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+  }
+  if (place.size == 1) return "inproc";
+  return place.one_host() ? "shm" : "mpi";
+}
+
 CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& launched, Seconds timeout) {
   const auto& place = launched.place;
-  const std::string chosen = choose(backend, place);
+  const std::string chosen = choose_backend(backend, place);
   log_info() << "rank " << place.rank << " of " << place.size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << chosen;
-  return Backends::Choice(chosen).make({place, meet(chosen, launched, timeout), timeout});
+  auto store = meet(chosen, launched, timeout);
+  auto world = Backends::Choice(chosen).make({place, store, timeout});
+  // Rank 0 leaves the store last: the others may still read there what it hosts, and of several that leave a file at
+  // the same time none would remove it.
+  if (place.rank != 0) store.reset();
+  world->barrier().wait();
+  return world;
 }
 
 }  // namespace phalanx

@@ -7,6 +7,7 @@
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/comm/launch_environment.h"
+#include "tools/job/connect.h"
 #include "tools/job/rank.h"
 #include "tools/job/run_name.h"
 #include "tools/launch/local.h"
@@ -59,6 +60,7 @@ int launch_mpirun(Job& job) {
 
 int run_job(Job& job) {
   const auto launched = detect_launch_environment();
+  choose_backend(job.config.backend, launched.value_or(LaunchEnvironment{}).place);  // or throw before anything starts
   switch (choose_way(job.config, launched)) {
     case Way::kMpirun: return launch_mpirun(job);
     case Way::kForks: return launch_forks(job);

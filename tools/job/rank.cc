@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,9 +25,10 @@
 #include "tools/job/run_name.h"
 #include "tools/launch/exit_status.h"
 #include "tools/launch/failure.h"
-#include "tools/launch/frame.h"
+#include "tools/launch/report.h"
 #include "tools/launch/run_rank.h"
 #include "tools/launch/stop_signal.h"
+#include "tools/launch/verdict.h"
 
 namespace phalanx {
 namespace {
@@ -37,8 +40,9 @@ void set_threads(const ExperimentConfig& config, int ranks_here) {
 }
 
 bool on_terminal() {
-  const auto told = environment("PHALANX_TERMINAL");  // by a launcher that stands between us and it
-  return told ? *told == "1" : ::isatty(STDOUT_FILENO) != 0;
+  if (const auto told = environment("PHALANX_TERMINAL")) return *told == "1";
+  // Open MPI gives its ranks a pseudo-terminal, whatever its own output is.
+  return !environment("OMPI_COMM_WORLD_RANK") && ::isatty(STDOUT_FILENO) != 0;
 }
 
 int train(const Job& job, const RunFolder& folder, const CommunicatorPtr& world, const Splits& splits) {
@@ -68,7 +72,9 @@ RunFolder agree_on_folder(Job& job, Communicator& world) {
   if (world.rank() == 0) {
     try {
       if (job.run_dir.empty()) job.run_dir = choose_run_dir(job.config.name);
-      write_atomically(RunFolder::create(job.run_dir).config(), config::dump(job.config));
+      const auto folder = RunFolder::create(job.run_dir);
+      forget_failures(folder.logs());
+      write_atomically(folder.config(), config::dump(job.config));
     } catch (const Error& error) {
       problem = error.what();
     }
@@ -78,12 +84,22 @@ RunFolder agree_on_folder(Job& job, Communicator& world) {
   return RunFolder(broadcast_text(world, job.run_dir));
 }
 
-// The first cause among the failures that ranks have left. Whichever rank comes first tells for all.
-int report_failures(int ranks, const RunFolder& folder, int status) {
-  const auto failures = take_failures(folder.logs());
-  if (failures.empty()) return status;
-  std::fputs(frame(failures.front(), {.ranks = ranks, .others = static_cast<int>(failures.size()) - 1}).c_str(), stderr);
-  return status;
+void tell(const std::vector<Failure>& failures, const RunFolder& folder, int ranks) {
+  if (failures.empty()) return;
+  report({.cause = failures.front(), .others = static_cast<int>(failures.size()) - 1}, ranks, folder.logs());
+}
+
+// One rank tells for all, and rather why it failed than that it lost a peer: a peer that knows more is about to say so.
+void tell_once(const RunFolder& folder, int ranks) {
+  using std::chrono::steady_clock;
+  const auto deadline = steady_clock::now() + std::chrono::milliseconds(500);
+  auto failures = take_failures(folder.logs());
+  while ((failures.empty() || failures.front().secondary) && steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::ranges::copy(take_failures(folder.logs()), std::back_inserter(failures));
+    std::ranges::sort(failures, more_original);
+  }
+  if (!failures.empty() && claim_report(folder.logs())) tell(failures, folder, ranks);
 }
 
 void quiet_other_ranks(int rank) {
@@ -111,7 +127,9 @@ int run_threads(const Job& job, const RunFolder& folder) {
       });
     }
   }
-  return report_failures(ranks, folder, *std::ranges::max_element(statuses));
+  const auto failures = take_failures(folder.logs());
+  tell(failures, folder, ranks);
+  return failures.empty() ? statuses[0] : statuses[failures.front().rank];
 }
 
 int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnvironment& launched) {
@@ -134,10 +152,13 @@ int join(Job& job, const LaunchEnvironment& launched) {
   auto world = connect(job.config.backend, launched, Seconds(job.config.framework.timeout));
   const auto folder = agree_on_folder(job, *world);
   configure_log({.file = folder.log(rank), .rank = rank});
+  log_info() << "rank " << rank << " of " << launched.place.size << " on " << host_name() << ", started by "
+             << launched.launcher << ", connects by " << choose_backend(job.config.backend, launched.place);
   const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {
     return train(job, folder, std::exchange(world, nullptr), job.config.dataset.make());
   });
-  return report_failures(launched.place.size, folder, status);
+  if (status != kDone && status != kInterrupted) tell_once(folder, launched.place.size);
+  return status;
 }
 
 }  // namespace phalanx

@@ -1,6 +1,9 @@
 #include "tools/launch/failure.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +14,7 @@
 #include <tuple>
 
 #include "framework/base/files.h"
+#include "tools/launch/descriptor.h"
 
 namespace phalanx {
 namespace {
@@ -19,6 +23,7 @@ using nlohmann::json;
 
 constexpr const char* kPrefix = "rank";
 constexpr const char* kSuffix = ".failure";
+constexpr const char* kReported = "/failure.reported";
 
 std::string to_json(const Failure& failure) {
   const json fields = {{"rank", failure.rank},       {"host", failure.host},           {"log", failure.log},
@@ -78,6 +83,17 @@ std::vector<Failure> take_failures(const std::string& folder) {
   }
   std::ranges::sort(failures, more_original);
   return failures;
+}
+
+bool claim_report(const std::string& folder) {
+  const Descriptor file(::open((folder + kReported).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  return file.valid() || errno != EEXIST;  // better twice than not at all
+}
+
+void forget_failures(const std::string& folder) {
+  take_failures(folder);
+  std::error_code ignored;
+  std::filesystem::remove(folder + kReported, ignored);
 }
 
 bool more_original(const Failure& a, const Failure& b) {

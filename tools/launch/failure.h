@@ -27,6 +27,13 @@ void leave_failure(const std::string& folder, const Failure& failure) noexcept;
 /// there has none.
 std::vector<Failure> take_failures(const std::string& folder);
 
+/// Whether this process is to report the job's failure: true for the first that asks in `folder` since
+/// forget_failures(). For ranks that nobody watches; the note of it stays.
+bool claim_report(const std::string& folder);
+
+/// Removes what an earlier job in `folder` has left.
+void forget_failures(const std::string& folder);
+
 /// Whether `a` is the likelier cause of `b` than the other way round: the order of take_failures().
 bool more_original(const Failure& a, const Failure& b);
 

@@ -78,5 +78,15 @@ TEST(Failure, ThatCannotBeLeftIsSaid) {
   EXPECT_NE(text.find("rank 1: disk full"), std::string::npos) << text;
 }
 
+TEST_F(FailureTest, IsReportedByTheFirstThatAsks) {
+  EXPECT_TRUE(claim_report(folder_));
+  EXPECT_FALSE(claim_report(folder_));
+  leave_failure(folder_, {.rank = 1});
+  forget_failures(folder_);
+  EXPECT_TRUE(take_failures(folder_).empty());
+  EXPECT_TRUE(claim_report(folder_));
+  EXPECT_TRUE(claim_report("/no/such/folder"));
+}
+
 }  // namespace
 }  // namespace phalanx

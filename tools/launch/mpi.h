@@ -31,8 +31,8 @@ struct MpiLaunch {
 /// Call in the main thread, with no other. Throws ConfigError without mpirun or command, Error when it cannot start.
 int launch_mpi(const MpiLaunch& options);
 
-/// The mpirun that launch_mpi() uses: of the folder in MPI_HOME, else on PATH, else in the MPI this program was built
-/// with. Throws ConfigError that lists where it was looked for and what to do.
+/// The mpirun that launch_mpi() uses: where MPI_HOME is set, of that folder; else on PATH, else in the MPI this program
+/// was built with. Throws ConfigError that lists where it was looked for and what to do.
 std::string find_mpirun();
 
 /// The same with another folder for the last place.

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Runs startup.py with the train program that was built with it.
+set -euo pipefail
+here=tools/bench
+PHALANX_TRAIN=$(realpath tools/train) exec python3 "$(realpath $here/startup.py)" "$@"
