@@ -11,11 +11,12 @@
 #include <future>
 
 #include "framework/base/error.h"
+#include "framework/testing/ports.h"
 
 namespace phalanx {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr Seconds kTimeout{30};
 
@@ -28,18 +29,7 @@ std::string problem(const std::string& url) {
   return "no error";
 }
 
-int free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  socklen_t length = sizeof(address);
-  ::bind(socket, reinterpret_cast<sockaddr*>(&address), length);
-  ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length);
-  ::close(socket);
-  return ntohs(address.sin_port);
-}
-
-class Rendezvous : public testing::Test {
+class Rendezvous : public ::testing::Test {
  protected:
   Rendezvous() { clear(); }
   ~Rendezvous() override { clear(); }
@@ -65,22 +55,22 @@ class Rendezvous : public testing::Test {
 };
 
 TEST_F(Rendezvous, ByFile) {
-  const auto path = testing::TempDir() + "rendezvous_test-" + std::to_string(::getpid());
+  const auto path = ::testing::TempDir() + "rendezvous_test-" + std::to_string(::getpid());
   meet("file://" + path + "?world_size=2&");
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST_F(Rendezvous, ByTcp) { meet("tcp://127.0.0.1:" + std::to_string(free_port()) + "?world_size=2&"); }
+TEST_F(Rendezvous, ByTcp) { meet("tcp://127.0.0.1:" + std::to_string(testing::free_port()) + "?world_size=2&"); }
 
 TEST_F(Rendezvous, ByEnvironment) {
   ::setenv("WORLD_SIZE", "2", 1);
   ::setenv("MASTER_ADDR", "localhost", 1);
-  ::setenv("MASTER_PORT", std::to_string(free_port()).c_str(), 1);
+  ::setenv("MASTER_PORT", std::to_string(testing::free_port()).c_str(), 1);
   meet("env://?");
 }
 
 TEST_F(Rendezvous, AnAgentHostsTheStoreOfAllAttempts) {
-  const int port = free_port();
+  const int port = testing::free_port();
   const auto agent = make_tcp_store("localhost", port, true, 1, kTimeout);
   agent->set("phalanx/attempt_0/note", "from an attempt that failed");
   ::setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
@@ -91,7 +81,7 @@ TEST_F(Rendezvous, AnAgentHostsTheStoreOfAllAttempts) {
 TEST_F(Rendezvous, TheEnvironmentCompletesAUrl) {
   ::setenv("RANK", "0", 1);
   ::setenv("WORLD_SIZE", "1", 1);
-  const auto path = testing::TempDir() + "rendezvous_test-alone-" + std::to_string(::getpid());
+  const auto path = ::testing::TempDir() + "rendezvous_test-alone-" + std::to_string(::getpid());
   EXPECT_EQ(rendezvous("file://" + path, kTimeout).size, 1);
 }
 

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
+#include <future>
 #include <sstream>
 #include <system_error>
 #include <thread>
@@ -142,6 +143,25 @@ void claim_file(const std::string& path, Seconds timeout) {
                                                  "between: " + why);
 }
 
+// Whoever listens at the address, c10d waits for its answer without a deadline; so that is done aside, in a thread that
+// is left to itself when nothing comes.
+c10::intrusive_ptr<c10d::Store> open_tcp(const std::string& name, const std::string& host,
+                                         const c10d::TCPStoreOptions& options, Seconds timeout) {
+  using Opened = c10::intrusive_ptr<c10d::Store>;
+  std::packaged_task<Opened()> open([=]() -> Opened { return c10::make_intrusive<c10d::TCPStore>(host, options); });
+  auto opened = open.get_future();
+  std::thread opener(std::move(open));
+  constexpr Seconds kGrace{5};  // c10d's own deadline for connecting comes first, and says more
+  if (opened.wait_for(timeout + kGrace) == std::future_status::ready) {
+    opener.join();
+    return opened.get();
+  }
+  opener.detach();
+  throw CommError(CommError::Kind::kTimeout,
+                  name + ": waited " + in_seconds(timeout) + ", but what listens there does not answer as a store; " +
+                      "check that the address (MASTER_ADDR, MASTER_PORT) is that of rank 0");
+}
+
 // The host learns here which ranks never came; without it, each user would wait for them by another key.
 void await_ranks(Store& store, const std::string& name, bool serve, int ranks, Seconds timeout) {
   const std::string key = "phalanx/joined";
@@ -178,7 +198,7 @@ StorePtr make_tcp_store(const std::string& host, int port, bool serve, int ranks
   options.timeout = std::chrono::seconds(std::max<std::int64_t>(1, std::llround(std::ceil(timeout.count()))));
   StorePtr store;
   try {
-    store = std::make_shared<C10dStore>(name, c10::make_intrusive<c10d::TCPStore>(host, options), timeout);
+    store = std::make_shared<C10dStore>(name, open_tcp(name, host, options, timeout), timeout);
   } catch (const c10::Error& error) {
     explain_connection(name, serve, port, error);
   }

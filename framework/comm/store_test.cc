@@ -16,18 +16,19 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/testing/ports.h"
 
 namespace phalanx {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 constexpr Seconds kLong{30};
 constexpr Seconds kShort{0.05};
 
 std::string new_path(const std::string& name) {
-  const auto path = testing::TempDir() + "store_test-" + std::to_string(::getpid()) + "-" + name;
+  const auto path = ::testing::TempDir() + "store_test-" + std::to_string(::getpid()) + "-" + name;
   std::filesystem::remove(path);
   return path;
 }
@@ -63,7 +64,7 @@ class Listener {
   int port_;
 };
 
-int free_port() { return Listener().port(); }
+using testing::free_port;
 
 void keep_notes(Store& writer, Store& reader) {
   const std::string binary("a\0b\xff", 4);
@@ -162,10 +163,11 @@ TEST(TcpStore, SaysThatThePortIsTaken) {
 }
 
 TEST(TcpStore, SaysThatNobodyAnswers) {
-  const int port = free_port();
-  const auto error = error_of([port] { make_tcp_store("localhost", port, false, 2, Seconds(1)); });
+  const testing::SilentPort silent;
+  const auto error = error_of([&] { make_tcp_store("localhost", silent.port(), false, 2, Seconds(1)); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
-  EXPECT_THAT(error.what(), AllOf(HasSubstr("localhost:" + std::to_string(port)), HasSubstr("cannot reach")));
+  EXPECT_THAT(error.what(),
+              AllOf(HasSubstr("localhost:" + std::to_string(silent.port())), HasSubstr("cannot reach")));
 }
 
 TEST(TcpStore, SaysHowManyRanksCame) {

@@ -11,7 +11,9 @@ void Work::finish() noexcept {
   try {
     wait();
   } catch (const std::exception& error) {
-    log_error() << "an operation that nobody waited for failed: " << error.what();
+    // On the way out of another failure this one is mostly its echo.
+    auto line = std::uncaught_exceptions() > 0 ? log_info() : log_error();
+    line << "an operation that nobody waited for failed: " << error.what();
   } catch (...) {
     log_error() << "an operation that nobody waited for failed";
   }
