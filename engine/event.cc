@@ -11,8 +11,8 @@ namespace phalanx {
 namespace {
 
 constexpr std::array<std::string_view, kEvents> kNames{
-    "on_start",   "on_start_epoch",        "on_sample",   "on_forward", "on_forward_criterion",
-    "on_backward_criterion", "on_backward", "on_update",   "on_end_epoch", "on_end"};
+    "on_start",    "on_start_epoch", "on_sample",    "on_forward", "on_forward_criterion", "on_backward_criterion",
+    "on_backward", "on_update",      "on_end_epoch", "on_end"};
 
 }  // namespace
 

@@ -60,7 +60,7 @@ class PlainSteps : public ::testing::Test {
     std::vector<at::Tensor> gradients;
     for (auto& parameter : model_.parameters()) {
       gradients.push_back(parameter.grad().clone());
-      parameter.mutable_grad() = {};
+      parameter.mutable_grad() = at::Tensor();
     }
     return gradients;
   }

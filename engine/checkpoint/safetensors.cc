@@ -91,7 +91,9 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors) {
 NamedTensors load_safetensors(const std::string& path) {
   const std::string file = read_file(path);
   std::uint64_t length = 0;
-  if (file.size() < sizeof(length)) throw DataError(path + ": ends at byte " + std::to_string(file.size()) + ", in the header's length");
+  if (file.size() < sizeof(length)) {
+    throw DataError(path + ": ends at byte " + std::to_string(file.size()) + ", in the header's length");
+  }
   std::memcpy(&length, file.data(), sizeof(length));
   if (length > file.size() - sizeof(length)) {
     throw DataError(path + ": says that its header has " + std::to_string(length) + " bytes, but the file has " +

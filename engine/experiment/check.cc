@@ -14,6 +14,16 @@ void refuse_if(std::vector<ConfigProblem>& problems, bool wrong, const char* key
   if (wrong) problems.push_back({.origin = "config", .key = key, .message = message, .suggestion = {}});
 }
 
+// Components know best which of their fields go together.
+template <class Choice>
+void refuse_if_not_made(std::vector<ConfigProblem>& problems, const Choice& choice, const char* key) {
+  try {
+    choice.make();
+  } catch (const ConfigError& error) {
+    refuse_if(problems, true, key, error.what());
+  }
+}
+
 }  // namespace
 
 void check(const ExperimentConfig& config) {
@@ -24,14 +34,19 @@ void check(const ExperimentConfig& config) {
   refuse_if(problems, config.name.empty() || config.name.find('/') != std::string::npos, "name",
             "\"" + config.name + "\" cannot be part of a folder's name");
   refuse_if(problems, config.train.global_batch_size < config.launch.ranks, "train.global_batch_size",
-            std::to_string(config.train.global_batch_size) + " samples cannot be shared by launch.ranks: " +
-                std::to_string(config.launch.ranks));
+            std::to_string(config.train.global_batch_size) +
+                " samples cannot be shared by launch.ranks: " + std::to_string(config.launch.ranks));
   refuse_if(problems, config.strategy.selected() == "single" && config.launch.ranks > 1, "strategy",
             "single trains on one rank, but launch.ranks is " + std::to_string(config.launch.ranks));
   refuse_if(problems, config.launch.with == "local" && !config.launch.hosts.empty(), "launch.with",
             "local starts ranks on this host only, but launch.hosts names others; use mpi");
   refuse_if(problems, config.backend == "inproc" && config.launch.with == "mpi", "launch.with",
             "mpi starts processes, but the ranks of backend inproc are threads");
+  refuse_if(problems, config.backend == "inproc" && !config.launch.hosts.empty(), "backend",
+            "the ranks of inproc are threads of one process, but launch.hosts names hosts");
+  refuse_if_not_made(problems, config.loss, "loss");
+  refuse_if_not_made(problems, config.optimizer, "optimizer");
+  refuse_if_not_made(problems, config.schedule, "schedule");
   try {
     refuse_if(problems, parse_bytes(config.framework.bucket_bytes) <= 0, "framework.bucket_bytes", "must be above 0");
   } catch (const ConfigError& error) {

@@ -73,9 +73,12 @@ class Experiment {
     broadcast_buffers();
     add_hooks();
     const State end = engine_.train(parameters_, *train_loader_, {.epochs = config_.train.epochs});
-    if (!vote_.stopped() && tested_at_ != end.step) test(end);
+    // The epoch that `end` is in never began.
+    if (!vote_.stopped() && tested_at_ != end.step) test({.epoch = end.epoch - 1, .step = end.step});
     ExperimentResult result{.steps = end.step, .stopped = vote_.stopped(), .test = last_test_, .model = model_};
     report_.finish(result);
+    // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.
+    mesh_.world()->barrier().wait();
     return result;
   }
 

@@ -36,7 +36,7 @@ void Report::count(const State& state) {
   window_samples_ += state.batch.global_rows;
   samples_ += state.batch.global_rows;
   meters_.add(state.batch, state.result);
-  if (!progress_ || latest_.readings.empty()) return;
+  if (!progress_) return;
   latest_.step = state.step;
   latest_.epoch = state.epoch;
   latest_.seconds = seconds_since(train_start_);

@@ -10,10 +10,12 @@ namespace fs = std::filesystem;
 
 RunFolder RunFolder::create(const std::string& path) {
   RunFolder folder(path);
-  for (const auto& file : {folder.metrics(), folder.summary()}) {
-    if (fs::exists(file)) throw ConfigError("run folder " + path + " already holds a run (" + file + "); name another");
-  }
   std::error_code error;
+  for (const auto& file : {folder.metrics(), folder.summary()}) {
+    if (fs::exists(file, error)) {
+      throw ConfigError("run folder " + path + " already holds a run (" + file + "); name another");
+    }
+  }
   fs::create_directories(folder.logs(), error);
   if (error) throw ConfigError("run folder " + path + " cannot be made: " + error.message());
   return folder;

@@ -1,5 +1,6 @@
 // Stochastic gradient descent with momentum, as torch.optim.SGD defines it:
-//   g += weight_decay * p;  v = momentum * v + (1 - dampening) * g (v = g at first);  p -= lr * (nesterov ? g + momentum * v : v)
+//   g += weight_decay * p;  v = momentum * v + (1 - dampening) * g (v = g at first)
+//   p -= lr * (nesterov ? g + momentum * v : v)
 // One fused pass over each flat slice (at::_fused_sgd_).
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_fused_sgd.h>
@@ -32,7 +33,7 @@ class Sgd final : public Optimizer {
  public:
   explicit Sgd(const SgdConfig& config) : config_(config) {
     if (config.nesterov && (config.momentum == 0 || config.dampening != 0)) {
-      throw ConfigError("optimizer.nesterov needs a momentum above 0 and no dampening");
+      throw ConfigError("nesterov needs a momentum above 0 and no dampening");
     }
   }
 
@@ -64,9 +65,9 @@ class Sgd final : public Optimizer {
   std::vector<at::Tensor> values_, gradients_, momentum_;
 };
 
-const bool registered = Optimizers::global().add<SgdConfig>(
-    "sgd", "stochastic gradient descent, with momentum",
-    [](const SgdConfig& config) { return std::make_unique<Sgd>(config); });
+const bool registered =
+    Optimizers::global().add<SgdConfig>("sgd", "stochastic gradient descent, with momentum",
+                                        [](const SgdConfig& config) { return std::make_unique<Sgd>(config); });
 
 }  // namespace
 }  // namespace phalanx

@@ -1,6 +1,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
@@ -94,6 +95,30 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"NesterovWeightDecay", 0.9, 0, 0.01, true}, Case{"Everything", 0.8, 0.1, 0.05, false}),
     [](const auto& info) { return std::string(info.param.name); });
 
+// S7. LibTorch's kernel rounds the elements behind the last whole vector differently, so only cuts between vectors keep
+// every bit. That is what shards and buckets that are to change nothing have to be cut at.
+TEST_P(SgdCombination, CutsAtMultiplesOf16ElementsChangeNoBit) {
+  const at::Tensor whole = at::randn({64}), whole_gradient = at::zeros_like(whole);
+  std::vector<Slice> parts;
+  for (const std::int64_t begin : {0, 16, 48}) {
+    const at::Tensor values = whole.slice(0, begin, begin == 16 ? 48 : begin + 16).clone();
+    parts.push_back({values, at::zeros_like(values)});
+  }
+  const auto optimizer = make(fields()), sharded = make(fields());
+  optimizer->attach({{whole, whole_gradient}});
+  sharded->attach(parts);
+  for (int step = 0; step < 20; ++step) {
+    const at::Tensor gradient = at::randn({64});
+    whole_gradient.copy_(gradient);
+    parts[0].gradients.copy_(gradient.slice(0, 0, 16));
+    parts[1].gradients.copy_(gradient.slice(0, 16, 48));
+    parts[2].gradients.copy_(gradient.slice(0, 48, 64));
+    optimizer->update();
+    sharded->update();
+  }
+  EXPECT_TRUE(at::equal(at::cat({parts[0].values, parts[1].values, parts[2].values}), whole));
+}
+
 class SgdTest : public ::testing::Test {
  protected:
   // One update with gradients of 1; returns how far the parameter went.
@@ -149,7 +174,7 @@ TEST_F(SgdTest, NothingToUpdateIsFine) {
 }
 
 TEST_F(SgdTest, RefusesNesterovWithoutMomentumOrWithDampening) {
-  const auto refused = ThrowsMessage<ConfigError>("optimizer.nesterov needs a momentum above 0 and no dampening");
+  const auto refused = ThrowsMessage<ConfigError>("nesterov needs a momentum above 0 and no dampening");
   EXPECT_THAT([] { make("nesterov: true"); }, refused);
   EXPECT_THAT([] { make("nesterov: true, momentum: 0.9, dampening: 0.1"); }, refused);
   EXPECT_NO_THROW(make("nesterov: true, momentum: 0.9"));

@@ -11,6 +11,7 @@ namespace {
 
 constexpr auto kTerminalInterval = std::chrono::milliseconds(100);
 constexpr auto kPlainInterval = std::chrono::seconds(5);
+constexpr int kLeastCells = 6, kMostCells = 30;  // of the bar
 
 template <class... Args>
 std::string format(const char* pattern, Args... args) {
@@ -59,31 +60,44 @@ Progress::~Progress() { clear(); }
 void Progress::update(const Measurement& train) {
   const auto now = Clock::now();
   if (now - last_ < (terminal_ ? Clock::duration(kTerminalInterval) : Clock::duration(kPlainInterval))) return;
+  // A plain line stays, so it waits until there is something to read; but not so long that nothing seems to happen.
+  if (!terminal_ && train.readings.empty() && std::chrono::duration<double>(train.seconds) < kPlainInterval) return;
   last_ = now;
-  const std::string line = bar(train);
-  std::fprintf(file_, terminal_ ? "\r\033[K%s" : "%s\n", line.c_str());
+  std::fprintf(file_, terminal_ ? "\r\033[K%s" : "%s\n", line(train).c_str());
   std::fflush(file_);
   drawn_ = terminal_;
 }
 
 void Progress::result(const Measurement& test) {
   clear();
-  std::fprintf(file_, "epoch %" PRId64 "/%" PRId64 "  step %" PRId64 "  %s%s  %.0f samples/s  %s\n", test.epoch + 1,
-               total_.epochs, test.step, test.split.c_str(), format_readings(test.readings).c_str(),
-               test.samples_per_second, format_seconds(test.seconds).c_str());
+  const std::string what = format("epoch %" PRId64 "/%" PRId64 "  step %" PRId64 "  ", test.epoch + 1, total_.epochs, test.step) +
+                           test.split + format_readings(test.readings);
+  const std::string rate = format("  %.0f samples/s", test.samples_per_second);
+  const std::string time = "  " + format_seconds(test.seconds);
+  const bool fits = !terminal_ || static_cast<int>(what.size() + rate.size() + time.size()) <= terminal_width(file_);
+  std::fprintf(file_, "%s%s%s\n", what.c_str(), fits ? rate.c_str() : "", time.c_str());
   std::fflush(file_);
 }
 
-std::string Progress::bar(const Measurement& train) const {
+std::string Progress::line(const Measurement& train) const {
   const double left = train.step > 0 ? train.seconds / train.step * (total_.steps - train.step) : NAN;
-  const std::string head = format("epoch %" PRId64 "/%" PRId64, train.epoch + 1, total_.epochs);
-  std::string tail = format("step %" PRId64 "/%" PRId64, train.step, total_.steps) + format_readings(train.readings) +
-                     format("  %.0f samples/s  ETA ", train.samples_per_second) + format_seconds(left);
-  if (!terminal_) return head + "  " + tail;
-  const int room = terminal_width(file_) - 1 - static_cast<int>(head.size() + tail.size()) - 4;
-  if (room < 5) return (head + "  " + tail).substr(0, static_cast<std::size_t>(terminal_width(file_) - 1));
+  const std::string epoch = format("epoch %" PRId64 "/%" PRId64, train.epoch + 1, total_.epochs);
+  const std::string total = std::to_string(total_.steps);  // the step is as wide, or all that follows would jump
+  const int digits = terminal_ ? static_cast<int>(total.size()) : 0;
+  const std::string steps = format("%*" PRId64, digits, train.step) + "/" + total;
+  const std::string readings = format_readings(train.readings), eta = "  ETA " + format_seconds(left);
+  const std::string rate = train.samples_per_second > 0 ? format("  %.0f", train.samples_per_second) : "";
+  const std::string all = "step " + steps + readings + (rate.empty() ? "" : rate + " samples/s") + eta;
+  if (!terminal_) return epoch + "  " + all;
+  const std::string main = format_readings({train.readings.begin(), train.readings.begin() + !train.readings.empty()});
   const double share = total_.steps > 0 ? static_cast<double>(train.step) / static_cast<double>(total_.steps) : 0;
-  return head + " " + draw_bar(share, std::min(room - 1, 30)) + " " + tail;
+  const int width = terminal_width(file_) - 1;  // in the last column the cursor would go to the next line
+  for (const auto& tail : {all, steps + readings + (rate.empty() ? "" : rate + "/s") + eta, steps + readings + eta,
+                           steps + main + eta, steps + main, steps}) {
+    const int cells = width - static_cast<int>(epoch.size() + tail.size()) - 4;
+    if (cells >= kLeastCells) return epoch + " " + draw_bar(share, std::min(cells, kMostCells)) + " " + tail;
+  }
+  return (epoch + "  " + steps.substr(steps.find_first_not_of(' '))).substr(0, static_cast<std::size_t>(width));
 }
 
 void Progress::clear() {

@@ -8,7 +8,8 @@
 
 namespace phalanx {
 
-/// Tells a person how training goes: one line that is redrawn on a terminal, plain lines elsewhere.
+/// Tells a person how training goes: one line that is redrawn on a terminal, plain lines elsewhere. What does not fit
+/// beside a bar into a narrow terminal is left out, the least important first.
 class Progress {
  public:
   struct Total {
@@ -27,7 +28,7 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::string bar(const Measurement& train) const;
+  std::string line(const Measurement& train) const;
   void clear();
 
   std::FILE* file_;

@@ -124,6 +124,17 @@ TEST_F(ProgressTest, PlainLinesComeSeldom) {
   EXPECT_THAT(written(), AllOf(StartsWith("epoch"), Not(HasSubstr("\nepoch"))));
 }
 
+TEST_F(ProgressTest, APlainLineWaitsAWhileForSomethingToRead) {
+  auto unread = measurement();
+  unread.readings.clear();
+  Progress progress(file_.get(), false, kTotal);
+  progress.update(unread);
+  EXPECT_EQ(written(), "");
+  unread.seconds = 6;
+  progress.update(unread);
+  EXPECT_THAT(written(), StartsWith("epoch 1/5  step 20/625  1000 samples/s  ETA "));
+}
+
 TEST_F(ProgressTest, PlainResultsAreLinesWithoutControlCharacters) {
   auto test = measurement();
   test.split = "test";
@@ -140,7 +151,9 @@ TEST_F(ProgressTest, PlainResultsAreLinesWithoutControlCharacters) {
 
 TEST_F(ProgressTest, ATimeThatNobodyKnowsIsNotInvented) {
   Progress progress(file_.get(), false, kTotal);
-  progress.update({.readings = {{"loss", 1}}});
+  auto nothing_yet = measurement();
+  nothing_yet.step = 0;
+  progress.update(nothing_yet);
   EXPECT_THAT(written(), EndsWith("ETA --:--\n"));
 }
 
@@ -170,12 +183,14 @@ std::string drawn_on_terminal(unsigned short columns, const Measurement& train, 
   int master = -1, slave = -1;
   if (::openpty(&master, &slave, nullptr, nullptr, &size) != 0) return "no terminal";
   std::FILE* file = ::fdopen(slave, "w");
-  Progress progress(file, true, total);
-  progress.update(train);
   std::string text(4096, '\0');
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(master, text.data(), text.size()))));
-  ::close(master);
+  {
+    Progress progress(file, true, total);
+    progress.update(train);
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(master, text.data(), text.size()))));
+  }
   std::fclose(file);
+  ::close(master);
   const std::string start = "\r\033[K";
   return text.starts_with(start) ? text.substr(start.size()) : "not redrawn: " + text;
 }
@@ -190,6 +205,17 @@ TEST_F(ProgressTest, ABarFillsFromLeftToRightWhereThereIsRoom) {
   EXPECT_THAT(drawn_on_terminal(140, train, kTotal), HasSubstr(" ▕██████████████▉               ▏ step 312/625"));
   train.step = 625;
   EXPECT_THAT(drawn_on_terminal(140, train, kTotal), HasSubstr(" ▕██████████████████████████████▏ step 625/625"));
+}
+
+TEST_F(ProgressTest, AnOrdinaryTerminalHasRoomForABarTheLossAndTheTimeLeft) {
+  EXPECT_THAT(drawn_on_terminal(80, measurement(), kTotal),
+              AllOf(HasSubstr("▕"), HasSubstr("20/625"), HasSubstr("loss 0.5000"), HasSubstr("ETA 1:16")));
+}
+
+TEST_F(ProgressTest, ANarrowTerminalKeepsEpochAndStep) {
+  auto train = measurement();
+  train.step = 320;
+  EXPECT_EQ(drawn_on_terminal(20, train, kTotal), "epoch 1/5  320/625");
 }
 
 TEST_F(ProgressTest, TheLineNeverWrapsOnATerminalOfAnyWidth) {

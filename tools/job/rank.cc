@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cinttypes>
 #include <cstdio>
 #include <iterator>
 #include <thread>
@@ -52,6 +53,11 @@ int train(const Job& job, const RunFolder& folder, const CommunicatorPtr& world,
                                                   .terminal = on_terminal(),
                                                   .started = job.started,
                                                   .stop_asked = stop_requested});
+  if (world->rank() == 0 && job.config.watch.progress) {
+    std::printf("%s after step %" PRId64 "; everything is in %s\n", result.stopped ? "Stopped" : "Done", result.steps,
+                folder.path().c_str());
+    std::fflush(stdout);
+  }
   return result.stopped ? kInterrupted : kDone;
 }
 

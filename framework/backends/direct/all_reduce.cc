@@ -57,7 +57,7 @@ void two_shot(Group& group, const Elements& elements, Reduction op) {
 
 void all_reduce(Group& group, const AddressBook& book, Elements elements, Reduction op) {
   const bool one_shot = elements.bytes() <= kOneShotBytes;
-  if (one_shot) std::memcpy(group.next_scratch(), elements.data, elements.bytes());
+  if (one_shot) std::copy_n(elements.data, elements.bytes(), group.next_scratch());
   group.meet({.elements = elements.count,
               .location = one_shot ? Location{} : book.locate(elements.data, elements.bytes()),
               .operation = Operation::kAllReduce,

@@ -24,14 +24,14 @@ void feed(Group& group, const Elements& elements, int root) {
 void broadcast(Group& group, const AddressBook& book, Elements elements, int root) {
   const bool is_root = group.rank() == root;
   const bool one_shot = elements.bytes() <= kOneShotBytes;
-  if (one_shot && is_root) std::memcpy(group.next_scratch(), elements.data, elements.bytes());
+  if (one_shot && is_root) std::copy_n(elements.data, elements.bytes(), group.next_scratch());
   group.meet({.elements = elements.count,
               .location = one_shot ? Location{} : book.locate(elements.data, elements.bytes()),
               .root = root,
               .operation = Operation::kBroadcast,
               .dtype = static_cast<std::uint8_t>(elements.dtype)});
   if (one_shot) {
-    if (!is_root) std::memcpy(elements.data, group.scratch(root), elements.bytes());
+    if (!is_root) std::copy_n(group.scratch(root), elements.bytes(), elements.data);
     return;
   }
   if (auto addresses = book.addresses(group); !addresses.empty()) {

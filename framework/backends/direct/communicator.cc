@@ -92,8 +92,8 @@ void DirectCommunicator::run_in_order(Run run) {
   auto guarded = [this, run = std::move(run)] {
     try {
       run();
-    } catch (...) {
-      group_->fail();  // peers would wait for the rest of it
+    } catch (const std::exception& error) {
+      group_->fail(error.what());  // peers would wait for the rest of it
       throw;
     }
   };

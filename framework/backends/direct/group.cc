@@ -49,18 +49,18 @@ Group::Group(Options options, std::shared_ptr<void> control, std::unique_ptr<Fab
 Group::~Group() { leave(); }
 
 void Group::leave() {
-  if (!broken_) self().presence.store(Presence::kLeft, std::memory_order_release);
+  if (!failure_) self().presence.store(Presence::kLeft, std::memory_order_release);
 }
 
-void Group::fail() {
-  broken_ = true;
+void Group::fail(const std::string& why) {
+  if (!failure_) failure_ = why;
   self().presence.store(Presence::kFailed, std::memory_order_release);
 }
 
 void Group::meet(const Call& call) {
   operation_ = call.operation;
   ++sequence_;
-  if (broken_) throw CommError(CommError::Kind::kPeerLost, where() + ": an earlier operation failed for good");
+  if (failure_) throw CommError(CommError::Kind::kPeerLost, where() + ": an earlier operation failed for good: " + *failure_);
   auto& post = self().posts[parity()];
   post.call = call;
   post.sequence.store(sequence_, std::memory_order_release);
@@ -107,18 +107,18 @@ void Group::give_up_if_lost(int rank, const std::function<bool()>& ready, Waiter
   if (!lost && seconds < options_.timeout.count()) return;
   if (ready()) return;  // its last act was to come
   if (lost) give_up(rank, presence == Presence::kHere ? "ended" : "left the group", seconds);
-  fail();
   std::ostringstream text;
   text.precision(3);
   text << where() << ": waited " << seconds << " s for rank " << rank << ", which did not come";
+  fail(text.str());
   throw CommError(CommError::Kind::kTimeout, text.str());
 }
 
 void Group::give_up(int rank, const char* what_it_did, double seconds) {
-  fail();
   std::ostringstream text;
   text.precision(3);
   text << where() << ": rank " << rank << ' ' << what_it_did << " (noticed after " << seconds << " s)";
+  fail(text.str());
   throw CommError(CommError::Kind::kPeerLost, text.str());
 }
 

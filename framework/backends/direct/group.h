@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "framework/backends/direct/control_block.h"
@@ -58,8 +59,8 @@ class Group {
   /// Takes no part any more: peers that wait for this rank get kPeerLost.
   void leave();
 
-  /// Leaves and makes every later call throw.
-  void fail();
+  /// Leaves and makes every later call throw a CommError that repeats the first `why`.
+  void fail(const std::string& why);
 
  private:
   int parity() const { return static_cast<int>(sequence_ % 2); }
@@ -80,7 +81,7 @@ class Group {
   std::uint64_t sequence_ = 0;
   std::uint64_t stage_ = 0;
   Operation operation_ = Operation::kNone;
-  bool broken_ = false;
+  std::optional<std::string> failure_;
 };
 
 }  // namespace phalanx::direct

@@ -1,0 +1,86 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "engine/experiment/config.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+// What check() says of a good config with these changes; empty when it is content.
+std::string complaint(const std::string& changes) {
+  ExperimentConfig config;
+  config::load_text(config, "{model: mlp, dataset: digits, " + changes + "}", "test.yaml");
+  try {
+    check(config);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Check, TakesWhatFitsTogether) {
+  EXPECT_EQ(complaint(""), "");
+  EXPECT_EQ(complaint("launch: {ranks: 4}, train: {global_batch_size: 4}"), "");
+  EXPECT_EQ(complaint("launch: {ranks: 1}, strategy: single"), "");
+  EXPECT_EQ(complaint("launch: {ranks: 2, hosts: [a, b], with: mpi}"), "");
+  EXPECT_EQ(complaint("backend: inproc, launch: {ranks: 2}"), "");
+}
+
+TEST(Check, AModelAndADatasetAreNeeded) {
+  try {
+    check(ExperimentConfig{});
+    FAIL() << "not refused";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "config: model: is missing: name a model (--help_config lists them)\n"
+                 "config: dataset: is missing: name a dataset (--help_config lists them)");
+  }
+}
+
+TEST(Check, TheNameMustFitIntoAFoldersName) {
+  EXPECT_EQ(complaint("name: a/b"), R"(config: name: "a/b" cannot be part of a folder's name)");
+  EXPECT_EQ(complaint(R"(name: "")"), R"(config: name: "" cannot be part of a folder's name)");
+}
+
+TEST(Check, EveryRankNeedsASample) {
+  EXPECT_EQ(complaint("launch: {ranks: 5}, train: {global_batch_size: 4}"),
+            "config: train.global_batch_size: 4 samples cannot be shared by launch.ranks: 5");
+}
+
+TEST(Check, SingleIsOneRank) {
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: single"),
+            "config: strategy: single trains on one rank, but launch.ranks is 2");
+}
+
+TEST(Check, OtherHostsAreNotReachedByForksOrThreads) {
+  EXPECT_EQ(complaint("launch: {ranks: 2, hosts: [a], with: local}"),
+            "config: launch.with: local starts ranks on this host only, but launch.hosts names others; use mpi");
+  EXPECT_EQ(complaint("launch: {ranks: 2, with: mpi}, backend: inproc"),
+            "config: launch.with: mpi starts processes, but the ranks of backend inproc are threads");
+  EXPECT_EQ(complaint("launch: {ranks: 2, hosts: [a]}, backend: inproc"),
+            "config: backend: the ranks of inproc are threads of one process, but launch.hosts names hosts");
+}
+
+TEST(Check, BucketsAreSizes) {
+  EXPECT_EQ(complaint("framework: {bucket_bytes: 64KB}"), "");
+  EXPECT_EQ(complaint("framework: {bucket_bytes: 0}"), "config: framework.bucket_bytes: must be above 0");
+  EXPECT_NE(complaint("framework: {bucket_bytes: lots}").find("config: framework.bucket_bytes: "), std::string::npos);
+}
+
+TEST(Check, WhatAnOptimizerWouldRefuseIsFoundBeforeTheRun) {
+  EXPECT_EQ(complaint("optimizer: {name: sgd, nesterov: true}"),
+            "config: optimizer: nesterov needs a momentum above 0 and no dampening");
+}
+
+TEST(Check, ListsEveryProblemAtOnce) {
+  EXPECT_EQ(complaint("name: a/b, launch: {ranks: 2}, strategy: single, train: {global_batch_size: 1}"),
+            "config: name: \"a/b\" cannot be part of a folder's name\n"
+            "config: train.global_batch_size: 1 samples cannot be shared by launch.ranks: 2\n"
+            "config: strategy: single trains on one rank, but launch.ranks is 2");
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,68 @@
+#include "engine/experiment/run_folder.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::StartsWith;
+using ::testing::ThrowsMessage;
+
+class RunFolderTest : public ::testing::Test {
+ protected:
+  void SetUp() override { fs::remove_all(path_); }
+
+  const std::string path_ = ::testing::TempDir() + "runs/first";
+};
+
+TEST_F(RunFolderTest, IsMadeWithItsLogsAndTheFoldersAbove) {
+  EXPECT_EQ(RunFolder::create(path_).path(), path_);
+  EXPECT_TRUE(fs::is_directory(path_ + "/logs"));
+}
+
+TEST_F(RunFolderTest, E4_HasThePromisedNames) {
+  const RunFolder folder("runs/a");
+  EXPECT_EQ(folder.config(), "runs/a/config.yaml");
+  EXPECT_EQ(folder.metrics(), "runs/a/metrics.jsonl");
+  EXPECT_EQ(folder.summary(), "runs/a/summary.json");
+  EXPECT_EQ(folder.log(12), "runs/a/logs/rank12.log");
+}
+
+TEST_F(RunFolderTest, OneThatHoldsARunIsRefusedAndLeftAlone) {
+  for (const char* file : {"/metrics.jsonl", "/summary.json"}) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+    std::ofstream(path_ + file) << "precious";
+    EXPECT_THAT([&] { RunFolder::create(path_); },
+                ThrowsMessage<ConfigError>("run folder " + path_ + " already holds a run (" + path_ + file +
+                                           "); name another"));
+    EXPECT_FALSE(fs::exists(path_ + "/logs"));
+  }
+}
+
+TEST_F(RunFolderTest, OneWithoutARunIsTaken) {
+  RunFolder::create(path_);
+  std::ofstream(path_ + "/notes.txt") << "mine";
+  EXPECT_NO_THROW(RunFolder::create(path_));
+  EXPECT_TRUE(fs::exists(path_ + "/notes.txt"));
+}
+
+TEST_F(RunFolderTest, APlaceWhereNothingCanBeMadeIsNamed) {
+  const std::string file = ::testing::TempDir() + "a_file";
+  std::ofstream(file) << "x";
+  for (const std::string& place : {std::string("/proc/run"), file + "/run", "/proc/" + std::string(5000, 'x')}) {
+    EXPECT_THAT([&] { RunFolder::create(place); },
+                ThrowsMessage<ConfigError>(StartsWith("run folder " + place + " cannot be made: ")));
+  }
+}
+
+}  // namespace
+}  // namespace phalanx

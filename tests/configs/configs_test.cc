@@ -1,0 +1,59 @@
+// Every file in configs/ is one that tools:train takes.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "engine/experiment/config.h"
+#include "framework/base/config/config.h"
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::IsSupersetOf;
+
+std::vector<fs::path> config_files() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator("configs")) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+std::string stem(const ::testing::TestParamInfo<fs::path>& info) { return info.param.stem(); }
+
+class Configs : public ::testing::TestWithParam<fs::path> {
+ protected:
+  void SetUp() override { ASSERT_NO_THROW(config::load(config_, GetParam())); }
+
+  ExperimentConfig config_;
+};
+INSTANTIATE_TEST_SUITE_P(EveryFile, Configs, ::testing::ValuesIn(config_files()), stem);
+
+TEST_P(Configs, LoadsAndFitsTogether) { EXPECT_NO_THROW(check(config_)); }
+
+TEST_P(Configs, ReadsBackEqualFromItsDump) {
+  const std::string dumped = config::dump(config_);
+  ExperimentConfig again;
+  ASSERT_NO_THROW(config::load_text(again, dumped, "dump.yaml"));
+  EXPECT_EQ(config::dump(again), dumped);
+  EXPECT_NO_THROW(check(again));
+}
+
+TEST_P(Configs, NamesItsRunAfterTheFile) { EXPECT_EQ(config_.name, GetParam().stem()); }
+
+TEST_P(Configs, SaysWhatResultItExpects) { EXPECT_GT(config_.expect.test_accuracy, 0); }
+
+TEST(ConfigFolder, HasTheFirstExamples) {
+  EXPECT_THAT(config_files(),
+              IsSupersetOf({fs::path("configs/mnist_allreduce.yaml"), fs::path("configs/mnist_single.yaml"),
+                            fs::path("configs/quickstart.yaml")}));
+}
+
+}  // namespace
+}  // namespace phalanx
