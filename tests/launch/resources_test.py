@@ -73,7 +73,7 @@ class Disk(ProgramTest):
     def test_full(self):
         run = self.folder / "run"
         run.mkdir()
-        full = namespace(f"mount -t tmpfs -o size=32k tmpfs {run}")
+        full = namespace(f"mount -t tmpfs -o size=20k tmpfs {run}")
         if full is None:
             self.skipTest("no mount namespaces here")
         process = self.train(*sets(ENDLESS), command=[*full, program.TRAIN])
@@ -131,7 +131,7 @@ class Data(ProgramTest):
             self.assertIn(name, process.err)
         self.assertIn(root, process.err)
         self.assertIn("http", process.err)
-        self.assertEqual(1, process.err.count("train-labels-idx1-ubyte"), process.err)
+        self.assertEqual(1, process.err.count("files are missing from"), process.err)
 
     def test_forks(self):
         self.assert_explained(self.train(*self.mnist, "--set=dataset.root=/no/such/folder"), "/no/such/folder")
@@ -155,6 +155,12 @@ class DataMpi(Data):
     def test_joined_by_hand(self):
         command = [*mpirun(2), program.TRAIN]
         self.assert_explained(self.train(*self.mnist, "--set=dataset.root=/no/such/folder", command=command), "/no/such")
+
+
+    def test_mistake_that_all_ranks_make(self):
+        process = self.train("--set=backend=tin_cans", command=[*mpirun(2), program.TRAIN])
+        self.assertEqual(2, process.wait(SOON), process.text())
+        self.assertEqual(1, process.err.count("tin_cans"), process.err)
 
 
 class NoMpi(ProgramTest):

@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""The quickstart keeps its promise: 97 % on two ranks within a minute."""
+
+import program
+from program import ProgramTest
+
+
+class Quickstart(ProgramTest):
+    def test_reaches_97_percent(self):
+        process = self.train()
+        self.assert_status(0, process, 240)
+        summary = self.run_folder().summary
+        self.assertGreaterEqual(summary["test"]["accuracy"], 0.97)
+        self.assertEqual(2, summary["ranks"])
+        self.assertLess(summary["train_seconds"], 60)
+        self.assertIn("connects by shm", self.run_folder().log(0).read_text())
+
+
+class Expectation(ProgramTest):
+    def test_result_below_what_is_expected_fails(self):
+        process = self.train(*program.sets(program.SHORT, {"expect.test_accuracy": 0.99}))
+        self.assert_status(1, process)
+        self.assertEqual(1, process.err.count("but expect.test_accuracy asks for"), process.err)
+        self.assertIn("accuracy", self.run_folder().summary["test"])
+
+
+if __name__ == "__main__":
+    program.main()

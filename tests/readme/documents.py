@@ -1,0 +1,75 @@
+"""The documents for users and contributors, and the commands and code that they show."""
+
+import dataclasses
+import pathlib
+import re
+import shlex
+
+PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md"]
+
+_FENCE = re.compile(r"```(\w*)\s*$")
+_NOT_RUN = re.compile(r"<!-- not run:(.*)-->\s*$")
+
+
+@dataclasses.dataclass
+class Block:
+    """What stands between two lines of three backquotes."""
+    page: str
+    line: int  # of its first line
+    language: str
+    text: str
+    not_run: object = None  # the reason, where a comment before the block says <!-- not run: REASON -->
+
+    @property
+    def where(self):
+        return f"{self.page}:{self.line}"
+
+    def commands(self):
+        """Each command's words. Lines that a backslash continues are one; comments are none."""
+        lines = self.text.replace("\\\n", " ").splitlines()
+        return [words for words in (shlex.split(line, comments=True) for line in lines) if words]
+
+
+def pages(root):
+    return [path.relative_to(root).as_posix() for pattern in PAGES for path in sorted(root.glob(pattern))]
+
+
+def blocks(root, page):
+    """All fenced blocks of a page."""
+    found, block, not_run = [], None, None
+    for number, line in enumerate((root / page).read_text().splitlines(), 1):
+        fence = _FENCE.match(line)
+        if block is None and fence:
+            block = Block(page, number + 1, fence[1], "", not_run)
+        elif block is not None and fence:
+            found.append(block)
+            block = not_run = None
+        elif block is not None:
+            block.text += line + "\n"
+        elif line.strip():
+            comment = _NOT_RUN.match(line)
+            not_run = comment[1].strip() if comment else None
+    assert block is None, f"{block.where}: the block has no end"
+    return found
+
+
+def shell_blocks(root, page):
+    return [block for block in blocks(root, page) if block.language == "sh"]
+
+
+def prose(root, page):
+    """The lines outside of blocks, with their numbers."""
+    inside = False
+    for number, line in enumerate((root / page).read_text().splitlines(), 1):
+        if _FENCE.match(line):
+            inside = not inside
+        elif not inside:
+            yield number, line
+
+
+def rule(build, name):
+    """The text of the target `name` in a BUILD file; empty when there is none."""
+    for text in re.findall(r"^\w+\(\n(?:    .*\n|\n)*\)\n", pathlib.Path(build).read_text(), re.M):
+        if f'    name = "{name}",\n' in text:
+            return text
+    return ""

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""What the documents say is there: links, labels, flags, keys, and the code that they show."""
+
+import pathlib
+import re
+import sys
+import unittest
+
+sys.dont_write_bytecode = True  # beside the sources, which is where these files really are
+import documents
+
+# The real tree, not the runfiles: links and labels may lead anywhere.
+ROOT = pathlib.Path("WORKSPACE").resolve().parent
+EXAMPLES = ROOT / "tests/readme/examples"
+
+SHELL = [block for page in documents.pages(ROOT) for block in documents.shell_blocks(ROOT, page)]
+PROSE = [(page, f"{page}:{number}", line) for page in documents.pages(ROOT) for number, line in documents.prose(ROOT, page)]
+
+FOLDERS = "configs|datasets|docs|engine|framework|models|tests|third_party|tools"
+FOR_THE_READER_TO_WRITE = re.compile(r"/x(/|\.cc|_test\.cc)$|/tiny\.cc$|/rings\.cc$")
+
+# Bazel's flags that the documents may use; those of .bazelrc's configs are looked up there.
+BAZEL_FLAGS = {"--compilation_mode", "--jobs", "--keep_going", "--nocache_test_results", "--runs_per_test", "--test_arg",
+               "--test_filter", "--test_output"}
+
+
+class Pages(unittest.TestCase):
+    def test_all_are_there(self):
+        names = documents.pages(ROOT)
+        for page in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/first_model.md", "docs/first_dataset.md",
+                     "docs/strategies.md", "docs/clusters.md", "docs/faults.md", "docs/benchmarks.md", "docs/configs.md"):
+            self.assertIn(page, names)
+
+    def test_links_lead_somewhere(self):
+        for page, where, line in PROSE:
+            for target in re.findall(r"\]\(([^)#]+)[^)]*\)", line):
+                with self.subTest(where):
+                    self.assertTrue("://" in target or ((ROOT / page).parent / target).exists(), target)
+
+    def test_paths_in_prose_exist(self):
+        for _, where, line in PROSE:
+            for path in re.findall(rf"`((?:{FOLDERS})/[\w/.-]+)`", line):
+                with self.subTest(where):
+                    self.assertTrue((ROOT / path).exists() or FOR_THE_READER_TO_WRITE.search(path), path)
+
+    def test_blocks_that_are_not_run_say_why(self):
+        for block in SHELL:
+            if block.not_run is not None:
+                print(f"{block.where}: not run: {block.not_run}")
+                with self.subTest(block.where):
+                    self.assertGreater(len(block.not_run), 10, "a reason, please")
+
+    def test_bazel_commands_name_what_is_there(self):
+        for block in SHELL:
+            for words in block.commands():
+                if "./bazelw" in words:
+                    with self.subTest(block.where):
+                        command = words[words.index("./bazelw") + 1:]
+                        self.check_bazel(command[0], command[1:])
+
+    def check_bazel(self, command, words):
+        self.assertIn(command, ("build", "run", "test"))
+        words = words[:words.index("--")] if "--" in words else words
+        labels = [word for word in words if not word.startswith("-")]
+        self.assertTrue(labels, "no target")
+        for label in labels:
+            self.assertTrue(self.exists(label), label)
+        rc = (ROOT / ".bazelrc").read_text()
+        for flag in (word for word in words if word.startswith("-")):
+            name, _, value = flag.partition("=")
+            known = re.search(rf"^(build|test):{value} ", rc, re.M) if name == "--config" else name in BAZEL_FLAGS
+            self.assertTrue(known, flag)
+
+    def exists(self, label):
+        package, _, name = label[2:].partition(":")
+        if package == "..." or package.endswith("/..."):
+            return any((ROOT / package[:-4]).rglob("BUILD.bazel"))
+        build = ROOT / package / "BUILD.bazel"
+        name = name or package.split("/")[-1]
+        return label.startswith("//") and build.exists() and f'name = "{name}"' in build.read_text()
+
+    def test_keys_set_on_the_command_line_are_in_a_schema(self):
+        sources = [path.read_text() for folder in ("engine", "models", "datasets", "tests/readme/examples")
+                   for path in (ROOT / folder).rglob("*.[ch]*") if path.is_file()]
+        keys = {key for text in sources for key in re.findall(r'\bv\("(\w+)"', text)} | {"name"}
+        for block in SHELL:
+            for path in re.findall(r"--set[ =]'?([\w.]+)=", block.text):
+                with self.subTest(block.where):
+                    self.assertEqual(set(), set(path.split(".")) - keys)
+
+
+class Code(unittest.TestCase):
+    """Code that is shown is code that is compiled."""
+
+    def shown(self, page, language):
+        return [block.text for block in documents.blocks(ROOT, page) if block.language == language]
+
+    def test_the_model(self):
+        tiny = (EXAMPLES / "tiny.cc").read_text()
+        self.assertIn(tiny, self.shown("README.md", "cpp"))
+        self.assertIn(tiny, self.shown("docs/first_model.md", "cpp"))
+
+    def test_the_dataset(self):
+        self.assertIn((EXAMPLES / "rings.cc").read_text(), self.shown("docs/first_dataset.md", "cpp"))
+
+    def test_their_targets(self):
+        for page, name in (("docs/first_model.md", "tiny"), ("docs/first_dataset.md", "rings")):
+            rule = documents.rule(EXAMPLES / "BUILD.bazel", name)
+            self.assertTrue(rule, name)
+            self.assertIn(rule, self.shown(page, "python"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
