@@ -5,10 +5,14 @@ namespace {
 
 Event event_of(Stage stage) {
   switch (stage) {
-    case Stage::kForward: return Event::kForward;
-    case Stage::kForwardCriterion: return Event::kForwardCriterion;
-    case Stage::kBackwardCriterion: return Event::kBackwardCriterion;
-    case Stage::kBackward: break;
+    case Stage::kForward:
+      return Event::kForward;
+    case Stage::kForwardCriterion:
+      return Event::kForwardCriterion;
+    case Stage::kBackwardCriterion:
+      return Event::kBackwardCriterion;
+    case Stage::kBackward:
+      break;
   }
   return Event::kBackward;
 }

@@ -17,11 +17,11 @@ namespace phalanx {
 
 /// What hooks see and may change.
 struct State {
-  std::int64_t epoch = 0;       // of the current step, from 0
-  std::int64_t epochs = 0;      // to train in all
-  std::int64_t step = 0;        // updates done
-  bool training = true;         // false while testing
-  bool stop = false;            // set by a hook: leave after this step; all ranks must set it after the same step
+  std::int64_t epoch = 0;   // of the current step, from 0
+  std::int64_t epochs = 0;  // to train in all
+  std::int64_t step = 0;    // updates done
+  bool training = true;     // false while testing
+  bool stop = false;        // set by a hook: leave after this step; all ranks must set it after the same step
   Batch batch{};
   Step::Result result{};
 };

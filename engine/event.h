@@ -5,7 +5,8 @@
 
 namespace phalanx {
 
-/// What hooks can wait for, in the order in which a training step meets them (torchnet's engine, Collobert et al. 2016).
+/// What hooks can wait for, in the order in which a training step meets them (torchnet's engine, Collobert et al.
+/// 2016).
 enum class Event {
   kStart,              // on_start
   kStartEpoch,         // on_start_epoch

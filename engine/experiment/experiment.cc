@@ -1,7 +1,7 @@
 #include "engine/experiment/experiment.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <mutex>
@@ -104,8 +104,7 @@ class Experiment {
       const auto every = config_.evaluate.every_epochs;
       if (!vote_.stopped() && every > 0 && (state.epoch + 1) % every == 0) test(state);
     });
-    engine_.on_test(Event::kForwardCriterion,
-                    [this](State& state) { test_meters_.add(state.batch, state.result); });
+    engine_.on_test(Event::kForwardCriterion, [this](State& state) { test_meters_.add(state.batch, state.result); });
   }
 
   void test(const State& state) {

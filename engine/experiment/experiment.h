@@ -14,17 +14,17 @@ namespace phalanx {
 /// What an experiment needs beside its config.
 struct ExperimentContext {
   CommunicatorPtr world;
-  Splits splits;                              // the same data on all ranks
-  RunFolder folder;                           // exists; rank 0 writes to it
-  bool terminal = false;                      // standard output ends at one
+  Splits splits;                                                                     // the same data on all ranks
+  RunFolder folder;                                                                  // exists; rank 0 writes to it
+  bool terminal = false;                                                             // standard output ends at one
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  // when the user started the job
   std::function<bool()> stop_asked = [] { return false; };                           // polled once a step
 };
 
 struct ExperimentResult {
   std::int64_t steps = 0;
-  bool stopped = false;  // a rank was asked to stop before the end
-  Readings test{};       // of the last test; the same on all ranks
+  bool stopped = false;            // a rank was asked to stop before the end
+  Readings test{};                 // of the last test; the same on all ranks
   std::shared_ptr<Model> model{};  // this rank's replica, as it is after the last step
 };
 

@@ -78,7 +78,8 @@ void Report::finish(const ExperimentResult& result) {
   progress_.reset();
   if (config_.checkpoint.final_weights) {
     NamedTensors weights;
-    for (const auto& parameter : result.model->named_parameters()) weights.emplace_back(parameter.key(), parameter.value());
+    for (const auto& parameter : result.model->named_parameters())
+      weights.emplace_back(parameter.key(), parameter.value());
     for (const auto& buffer : result.model->named_buffers()) weights.emplace_back(buffer.key(), buffer.value());
     save_safetensors(context_.folder.weights(), weights);
   }

@@ -11,7 +11,8 @@ class RunFolder {
   RunFolder() = default;
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
 
-  /// Makes the folder and its logs/. One that holds a run already (a summary or metrics) is refused. Throws ConfigError.
+  /// Makes the folder and its logs/. One that holds a run already (a summary or metrics) is refused. Throws
+  /// ConfigError.
   static RunFolder create(const std::string& path);
 
   const std::string& path() const { return path_; }

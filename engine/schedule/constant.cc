@@ -13,9 +13,9 @@ class Constant final : public Schedule {
   double factor(std::int64_t, std::int64_t) const override { return 1; }
 };
 
-const bool registered = Schedules::global().add<ConstantConfig>(
-    "constant", "the optimizer's learning rate all along",
-    [](const ConstantConfig&) { return std::make_unique<Constant>(); });
+const bool registered =
+    Schedules::global().add<ConstantConfig>("constant", "the optimizer's learning rate all along",
+                                            [](const ConstantConfig&) { return std::make_unique<Constant>(); });
 
 }  // namespace
 }  // namespace phalanx

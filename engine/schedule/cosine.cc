@@ -34,9 +34,9 @@ class Cosine final : public Schedule {
   CosineConfig config_;
 };
 
-const bool registered = Schedules::global().add<CosineConfig>(
-    "cosine", "linear warm-up, then half a cosine down",
-    [](const CosineConfig& config) { return std::make_unique<Cosine>(config); });
+const bool registered =
+    Schedules::global().add<CosineConfig>("cosine", "linear warm-up, then half a cosine down",
+                                          [](const CosineConfig& config) { return std::make_unique<Cosine>(config); });
 
 }  // namespace
 }  // namespace phalanx

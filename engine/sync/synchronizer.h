@@ -36,7 +36,8 @@ class Synchronizer {
   virtual void finish() {}
 };
 
-/// Strategies by name; a factory gets the data-parallel group and throws ConfigError where the strategy does not fit it.
+/// Strategies by name; a factory gets the data-parallel group and throws ConfigError where the strategy does not fit
+/// it.
 using Synchronizers = Registry<std::unique_ptr<Synchronizer>(const CommunicatorPtr&)>;
 
 }  // namespace phalanx

@@ -13,8 +13,7 @@ MetricsLog::MetricsLog(const std::string& path) : path_(path), file_(path, std::
 }
 
 void MetricsLog::add(const Measurement& measurement) {
-  nlohmann::ordered_json line{
-      {"step", measurement.step}, {"epoch", measurement.epoch}, {"split", measurement.split}};
+  nlohmann::ordered_json line{{"step", measurement.step}, {"epoch", measurement.epoch}, {"split", measurement.split}};
   for (const auto& [name, value] : measurement.readings) line[name] = value;
   line["samples_per_second"] = measurement.samples_per_second;
   line["seconds"] = measurement.seconds;

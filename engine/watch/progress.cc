@@ -70,8 +70,9 @@ void Progress::update(const Measurement& train) {
 
 void Progress::result(const Measurement& test) {
   clear();
-  const std::string what = format("epoch %" PRId64 "/%" PRId64 "  step %" PRId64 "  ", test.epoch + 1, total_.epochs, test.step) +
-                           test.split + format_readings(test.readings);
+  const std::string what =
+      format("epoch %" PRId64 "/%" PRId64 "  step %" PRId64 "  ", test.epoch + 1, total_.epochs, test.step) +
+      test.split + format_readings(test.readings);
   const std::string rate = format("  %.0f samples/s", test.samples_per_second);
   const std::string time = "  " + format_seconds(test.seconds);
   const bool fits = !terminal_ || static_cast<int>(what.size() + rate.size() + time.size()) <= terminal_width(file_);

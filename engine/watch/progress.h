@@ -14,7 +14,7 @@ class Progress {
  public:
   struct Total {
     std::int64_t epochs = 0;
-    std::int64_t steps = 0;            // over all epochs
+    std::int64_t steps = 0;  // over all epochs
     std::int64_t steps_per_epoch = 0;
   };
 

@@ -12,8 +12,8 @@ namespace phalanx {
 /// What a backend needs to connect this rank to its world.
 struct World {
   Place place;
-  StorePtr store;                // reaches all ranks; may be null for a backend that brings its own launcher (mpi)
-  Seconds timeout{600};          // of every operation of the world and of what is split from it
+  StorePtr store;        // reaches all ranks; may be null for a backend that brings its own launcher (mpi)
+  Seconds timeout{600};  // of every operation of the world and of what is split from it
 };
 
 /// Backends by name. A factory is collective: it returns when all ranks are connected, and throws CommError (or

@@ -20,12 +20,12 @@ using CommunicatorPtr = std::shared_ptr<Communicator>;
 /// returns at once; its tensor belongs to the operation until the Work is complete. Where backends run operations in
 /// wait() (see OperationQueue), ranks that share several communicators launch on all of them in one common order.
 ///
-/// Tensors are dense, contiguous, on the CPU, of dtype float32, float64 or int64, and of the same shape and dtype on all
-/// ranks. Zero elements are fine.
+/// Tensors are dense, contiguous, on the CPU, of dtype float32, float64 or int64, and of the same shape and dtype on
+/// all ranks. Zero elements are fine.
 ///
 /// Errors: arguments that no rank could accept throw std::invalid_argument from the call, before anything is sent.
-/// What goes wrong between ranks is a CommError from Work::wait(); it names operation, sequence number, group, ranks and
-/// seconds waited. Nothing waits longer than the group's timeout.
+/// What goes wrong between ranks is a CommError from Work::wait(); it names operation, sequence number, group, ranks
+/// and seconds waited. Nothing waits longer than the group's timeout.
 ///
 /// Threads: any thread may launch and wait; the order of launches between threads is the caller's business.
 /// Destroying a communicator leaves the group: peers that still wait for this rank get CommError::kPeerLost.

@@ -18,7 +18,7 @@ struct Place {
 
 /// What started this process, and where the ranks can meet.
 struct LaunchEnvironment {
-  std::string launcher;    // "torchrun", "mpirun", "srun", or "local" for Phalanx's own
+  std::string launcher;  // "torchrun", "mpirun", "srun", or "local" for Phalanx's own
   Place place;
   std::string rendezvous;  // URL for rendezvous(); empty where only MPI can connect the ranks
   std::string job;         // unique per job on its hosts, fit for a file name
@@ -26,8 +26,9 @@ struct LaunchEnvironment {
 
 /// Reads the environment variables of the known launchers: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,
 /// MASTER_PORT (torchrun and whatever follows it, Phalanx's own launcher too); OMPI_COMM_WORLD_RANK, ... (Open MPI);
-/// SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, ... (Slurm, inside a step of more than one task). nullopt: nobody launched
-/// this process as a rank. Throws ConfigError naming the variable when one is missing, malformed or contradicts another.
+/// SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, ... (Slurm, inside a step of more than one task). nullopt: nobody
+/// launched this process as a rank. Throws ConfigError naming the variable when one is missing, malformed or
+/// contradicts another.
 std::optional<LaunchEnvironment> detect_launch_environment();
 
 /// The same over any source of variables; it returns nullopt for one that is not set.

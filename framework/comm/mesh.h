@@ -8,8 +8,8 @@
 
 namespace phalanx {
 
-/// The dimensions along which training is parallel. Rank = position in row-major order, so ranks that differ only in the
-/// last dimension are neighbours.
+/// The dimensions along which training is parallel. Rank = position in row-major order, so ranks that differ only in
+/// the last dimension are neighbours.
 enum class Axis { kData, kPipe, kTensor, kExpert, kContext };
 inline constexpr int kAxes = 5;
 

@@ -47,7 +47,9 @@ TEST(OperationQueue, AnErrorBelongsToItsOwnOperationAndIsThrownOnce) {
 TEST(OperationQueue, ADestroyedWorkHasRun) {
   OperationQueue queue;
   bool ran = false;
-  { Work work = queue.launch([&] { ran = true; }); }
+  {
+    Work work = queue.launch([&] { ran = true; });
+  }
   EXPECT_TRUE(ran);
   EXPECT_NO_THROW({ Work failing = queue.launch([] { throw std::runtime_error("logged, not thrown"); }); });
 }

@@ -4,8 +4,8 @@
 
 namespace phalanx {
 
-/// How an all-reduce combines the ranks' elements. Every backend combines in an order that does not depend on which rank
-/// asks, so all ranks get bitwise the same result.
+/// How an all-reduce combines the ranks' elements. Every backend combines in an order that does not depend on which
+/// rank asks, so all ranks get bitwise the same result.
 enum class Reduction {
   kSum,
   kMean,  // the sum divided by the number of ranks; int64: rounded toward zero

@@ -157,9 +157,9 @@ c10::intrusive_ptr<c10d::Store> open_tcp(const std::string& name, const std::str
     return opened.get();
   }
   opener.detach();
-  throw CommError(CommError::Kind::kTimeout,
-                  name + ": waited " + in_seconds(timeout) + ", but what listens there does not answer as a store; " +
-                      "check that the address (MASTER_ADDR, MASTER_PORT) is that of rank 0");
+  throw CommError(CommError::Kind::kTimeout, name + ": waited " + in_seconds(timeout) +
+                                                 ", but what listens there does not answer as a store; " +
+                                                 "check that the address (MASTER_ADDR, MASTER_PORT) is that of rank 0");
 }
 
 // The host learns here which ranks never came; without it, each user would wait for them by another key.

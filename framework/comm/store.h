@@ -9,12 +9,13 @@ namespace phalanx {
 
 /// Where ranks leave notes for each other before they can talk: a key-value store that all of them reach.
 ///
-/// Thread-safe. Everything that waits, waits up to the store's timeout and then throws CommError::kTimeout with the key.
+/// Thread-safe. Everything that waits, waits up to the store's timeout and then throws CommError::kTimeout with the
+/// key.
 class Store {
  public:
   virtual ~Store() = default;
   virtual void set(const std::string& key, const std::string& value) = 0;
-  virtual std::string get(const std::string& key) = 0;                         // waits until the key is set
+  virtual std::string get(const std::string& key) = 0;                        // waits until the key is set
   virtual std::int64_t add(const std::string& key, std::int64_t amount) = 0;  // the sum so far; starts at 0
 };
 using StorePtr = std::shared_ptr<Store>;

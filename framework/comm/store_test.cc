@@ -166,8 +166,7 @@ TEST(TcpStore, SaysThatNobodyAnswers) {
   const testing::SilentPort silent;
   const auto error = error_of([&] { make_tcp_store("localhost", silent.port(), false, 2, Seconds(1)); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
-  EXPECT_THAT(error.what(),
-              AllOf(HasSubstr("localhost:" + std::to_string(silent.port())), HasSubstr("cannot reach")));
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("localhost:" + std::to_string(silent.port())), HasSubstr("cannot reach")));
 }
 
 TEST(TcpStore, SaysHowManyRanksCame) {

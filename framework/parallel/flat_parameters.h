@@ -20,8 +20,8 @@ struct Bucket {
 /// on the same few long tensors and nothing is copied in the loop.
 class FlatParameters {
  public:
-  /// Moves `parameters` (leaves, of one dtype, on the CPU) into buckets allocated by `memory`; a bucket is closed as soon
-  /// as it holds `bucket_bytes`. Collective. Throws std::invalid_argument for a mixture of dtypes.
+  /// Moves `parameters` (leaves, of one dtype, on the CPU) into buckets allocated by `memory`; a bucket is closed as
+  /// soon as it holds `bucket_bytes`. Collective. Throws std::invalid_argument for a mixture of dtypes.
   FlatParameters(std::vector<at::Tensor> parameters, Communicator& memory, std::int64_t bucket_bytes);
 
   const std::vector<Bucket>& buckets() const { return buckets_; }

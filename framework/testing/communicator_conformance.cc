@@ -1,6 +1,4 @@
 // What every backend's Communicator does. Linked with one backend at a time: see the BUILD files of the backends.
-#include "framework/testing/backend_under_test.h"
-
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
@@ -18,6 +16,7 @@
 
 #include "framework/base/error.h"
 #include "framework/comm/mesh.h"
+#include "framework/testing/backend_under_test.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx::testing {
@@ -135,7 +134,8 @@ TEST_P(Communicators, BroadcastGivesRootsElements) {
           for (const at::Tensor& tensor : {at::empty({elements}, dtype), world->allocate({elements}, dtype)}) {
             tensor.copy_(pattern(world->rank(), elements, dtype));
             world->broadcast(tensor, root).wait();
-            EXPECT_TRUE(at::equal(tensor, pattern(root, elements, dtype))) << elements << ' ' << dtype << " from " << root;
+            EXPECT_TRUE(at::equal(tensor, pattern(root, elements, dtype)))
+                << elements << ' ' << dtype << " from " << root;
           }
         }
       }
@@ -296,7 +296,8 @@ TEST_P(Communicators, RefusesArgumentsThatNoRankCouldAccept) {
   run([&](const CommunicatorPtr& world) {
     EXPECT_THROW((void)world->all_reduce(at::Tensor(), Reduction::kSum), std::invalid_argument);
     EXPECT_THROW((void)world->all_reduce(at::zeros({4}, at::kHalf), Reduction::kSum), std::invalid_argument);
-    EXPECT_THROW((void)world->all_reduce(at::zeros({4, 4}).t().narrow(0, 0, 2), Reduction::kSum), std::invalid_argument);
+    EXPECT_THROW((void)world->all_reduce(at::zeros({4, 4}).t().narrow(0, 0, 2), Reduction::kSum),
+                 std::invalid_argument);
     EXPECT_THROW((void)world->broadcast(at::zeros({4}), world->size()), std::invalid_argument);
     EXPECT_THROW((void)world->broadcast(at::zeros({4}), -1), std::invalid_argument);
     world->barrier().wait();  // still in step

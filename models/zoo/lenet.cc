@@ -1,15 +1,16 @@
 // LeNet-5 (LeCun et al. 1998, Gradient-Based Learning Applied to Document Recognition, section II.B) with ReLU and max
 // pooling in place of the original's: input [n, c, h, w] float -> logits [n, classes].
 // Parameters conv{1,2}.{weight, bias}, fc{1,2,3}.{weight, bias}.
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/relu.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
-#include <ATen/ops/max_pool2d.h>
-#include <ATen/ops/relu.h>
-
 #include <string>
+#include <vector>
 
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "models/model.h"
 
 namespace phalanx {
@@ -48,8 +49,11 @@ constexpr std::int64_t kSmallest = 12;  // pixels a side; what the two convoluti
 
 std::shared_ptr<Model> make_lenet(const LeNetConfig&, const SampleSpec& sample) {
   if (sample.input.size() != 3 || sample.input[1] < kSmallest || sample.input[2] < kSmallest) {
-    throw ConfigError("model lenet needs images [channels, height, width] of at least 12 x 12 pixels, but a sample has " +
-                      std::to_string(sample.input.size()) + " dimensions or is smaller");
+    std::vector<std::string> sizes;
+    for (const auto size : sample.input) sizes.push_back(std::to_string(size));
+    throw ConfigError(
+        "model lenet needs images [channels, height, width] of at least 12 x 12 pixels, but a sample is [" +
+        join(sizes, ", ") + "]");
   }
   return std::make_shared<LeNet>(sample);
 }

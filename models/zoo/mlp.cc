@@ -1,7 +1,6 @@
 // Multi-layer perceptron with ReLU: input [n, ...] float -> logits [n, classes]. Parameters fc<i>.{weight, bias}.
-#include <torch/nn/modules/linear.h>
-
 #include <ATen/ops/relu.h>
+#include <torch/nn/modules/linear.h>
 
 #include <numeric>
 #include <string>
@@ -47,10 +46,9 @@ class Mlp final : public Model {
   std::vector<torch::nn::Linear> layers_;
 };
 
-const bool registered =
-    Models::global().add<MlpConfig>("mlp", "multi-layer perceptron", [](const MlpConfig& config, const SampleSpec& sample) {
-      return std::make_shared<Mlp>(config, sample);
-    });
+const bool registered = Models::global().add<MlpConfig>(
+    "mlp", "multi-layer perceptron",
+    [](const MlpConfig& config, const SampleSpec& sample) { return std::make_shared<Mlp>(config, sample); });
 
 }  // namespace
 }  // namespace phalanx

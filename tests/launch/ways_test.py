@@ -92,6 +92,15 @@ class Joined(Way):
         self.assertEqual(1, sum(process.err.count("single trains on one rank") for process in processes),
                          "".join(process.text() for process in processes))
 
+    def test_ranks_with_different_configs_refuse_to_train_together(self):
+        port = free_port()
+        processes = [self.train(*sets(SHORT, {"optimizer.lr": 0.01 * (rank + 1)}), environment=self.torchrun(rank, 2, port))
+                     for rank in range(2)]
+        for process in processes:
+            self.assert_status(2, process)
+        self.assertEqual(1, sum(process.err.count("rank 1 was started with another config than rank 0") for process in processes),
+                         "".join(process.text() for process in processes))
+
     def test_a_contradiction_names_the_variable(self):
         process = self.train(*sets(SHORT), environment={**self.torchrun(0, 2, 1), "RANK": "2"})
         self.assert_status(2, process)

@@ -212,8 +212,14 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(set(), new & set(os.listdir("/dev/shm")))
 
     def _describe_processes(self):
-        pids = ",".join(map(str, processes(self.mark))) or "0"
-        return subprocess.run(["ps", "-o", "pid,ppid,stat,args", "-p", pids], capture_output=True, text=True).stdout
+        lines = []
+        for pid in processes(self.mark):
+            try:
+                arguments = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+                lines.append(f"{pid} {arguments}")
+            except OSError:
+                pass  # it has ended meanwhile
+        return "\n".join(lines)
 
     def _kill_all(self):
         for pid in processes(self.mark):

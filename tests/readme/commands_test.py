@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Runs every command that the documents show, in a folder that looks like the root of a clone after a build.
 
-Each `sh` block is a script for bash that must end with status 0; the blocks of a page share a folder. A block after the
-comment <!-- not run: REASON --> is left out. Real are train, bench and mpirun. Stand-ins, found in the clone or first on
-PATH, take the place of:
+Each `sh` block is a script for bash that must end with status 0; the blocks of a page share a folder. A block after
+the comment <!-- not run: REASON --> is left out. Real are train, bench and mpirun. Stand-ins, found in the clone or
+first on PATH, take the place of:
 
-    ./bazelw run //tools:X -- ...  runs the X that was built for this test as bazel does: from another folder, the caller's
-                                   in BUILD_WORKING_DIRECTORY
+    ./bazelw run //tools:X -- ...  runs the X that was built for this test as bazel does: from another folder, the
+                                   caller's in BUILD_WORKING_DIRECTORY
     ./bazelw build, test           do nothing: pages_test.py looks whether their targets and flags exist
     bazel-bin/tools/train          the real train, with fewer steps and no expectation of what they reach
     bazel-bin/tools/bench          the real bench, with fewer rounds
@@ -73,8 +73,10 @@ class Commands(ProgramTest):
         for split, count in (("train", 256), ("t10k", 64)):
             (clone / f"data/mnist/{split}-images-idx3-ubyte").write_bytes(idx([count, 28, 28], bytes(count * 784)))
             (clone / f"data/mnist/{split}-labels-idx1-ubyte").write_bytes(idx([count], [i % 10 for i in range(count)]))
-        values = {"root": ROOT, "clone": clone, "mpirun": os.path.realpath(ROOT / os.environ["MPIRUN"]), "port": free_port()}
-        scripts = {"bazelw": BAZELW, "bazel-bin/tools/train": TRAIN, "bazel-bin/tools/bench": BENCH, "bin/mpirun": MPIRUN}
+        mpirun = os.path.realpath(ROOT / os.environ["MPIRUN"])
+        values = {"root": ROOT, "clone": clone, "mpirun": mpirun, "port": free_port()}
+        scripts = {"bazelw": BAZELW, "bin/mpirun": MPIRUN,
+                   "bazel-bin/tools/train": TRAIN, "bazel-bin/tools/bench": BENCH}
         if not shutil.which("torchrun"):
             scripts["bin/torchrun"] = TORCHRUN
         for name, text in scripts.items():

@@ -14,21 +14,23 @@ ROOT = pathlib.Path("WORKSPACE").resolve().parent
 EXAMPLES = ROOT / "tests/readme/examples"
 
 SHELL = [block for page in documents.pages(ROOT) for block in documents.shell_blocks(ROOT, page)]
-PROSE = [(page, f"{page}:{number}", line) for page in documents.pages(ROOT) for number, line in documents.prose(ROOT, page)]
+PROSE = [(page, f"{page}:{number}", line) for page in documents.pages(ROOT)
+         for number, line in documents.prose(ROOT, page)]
 
 FOLDERS = "configs|datasets|docs|engine|framework|models|tests|third_party|tools"
 FOR_THE_READER_TO_WRITE = re.compile(r"/x(/|\.cc|_test\.cc)$|/tiny\.cc$|/rings\.cc$")
 
 # Bazel's flags that the documents may use; those of .bazelrc's configs are looked up there.
-BAZEL_FLAGS = {"--compilation_mode", "--jobs", "--keep_going", "--nocache_test_results", "--runs_per_test", "--test_arg",
-               "--test_filter", "--test_output"}
+BAZEL_FLAGS = {"--compilation_mode", "--jobs", "--keep_going", "--nocache_test_results", "--runs_per_test",
+               "--test_arg", "--test_filter", "--test_output"}
 
 
 class Pages(unittest.TestCase):
     def test_all_are_there(self):
         names = documents.pages(ROOT)
-        for page in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/first_model.md", "docs/first_dataset.md",
-                     "docs/strategies.md", "docs/clusters.md", "docs/faults.md", "docs/benchmarks.md", "docs/configs.md"):
+        for page in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/benchmarks.md", "docs/clusters.md",
+                     "docs/configs.md", "docs/faults.md", "docs/first_dataset.md", "docs/first_model.md",
+                     "docs/strategies.md"):
             self.assertIn(page, names)
 
     def test_links_lead_somewhere(self):

@@ -9,6 +9,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/log.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/options.h"
 #include "tools/bench/subject.h"
@@ -25,6 +26,7 @@ namespace {
 
 int run_as_rank(const Options& options, const LaunchEnvironment& launched) {
   at::set_num_threads(1);
+  configure_log({.stderr_threshold = LogLevel::kNone});  // failures are reported, once for all ranks
   Subjects subjects;
   CommunicatorPtr world;
   for (const auto& name : options.backends) {

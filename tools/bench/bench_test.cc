@@ -34,8 +34,14 @@ TEST(Bench, MeasuresEveryCombination) {
 }
 
 Result two_rows() {
-  const Row shm{.op = "all_reduce", .backend = "shm", .memory = "registered", .ranks = 2, .bytes = 1024,
-                .p50_us = 0.5, .p90_us = 0.75, .bus_gb_s = 2.048};
+  const Row shm{.op = "all_reduce",
+                .backend = "shm",
+                .memory = "registered",
+                .ranks = 2,
+                .bytes = 1024,
+                .p50_us = 0.5,
+                .p90_us = 0.75,
+                .bus_gb_s = 2.048};
   Row mpi = shm;
   mpi.backend = "mpi";
   mpi.p50_us = 1.5;

@@ -18,7 +18,7 @@ struct Candidate {
   Row row;
   Subject* subject;
   at::Tensor tensor;
-  std::int64_t repeats = 1;     // operations in one sample
+  std::int64_t repeats = 1;       // operations in one sample
   std::vector<double> samples{};  // us of one operation
 };
 

@@ -9,9 +9,10 @@
 #include "framework/base/text.h"
 
 DEFINE_string(op, "all_reduce", "operations to measure, of all_reduce, broadcast, barrier");
-DEFINE_string(backends, "shm,openmpi",
-              "what to measure: the backends shm and mpi, and openmpi, that is Open MPI's blocking calls with no Phalanx "
-              "between; the first is what the others are compared with");
+DEFINE_string(
+    backends, "shm,openmpi",
+    "what to measure: the backends shm and mpi, and openmpi, that is Open MPI's blocking calls with no Phalanx "
+    "between; the first is what the others are compared with");
 DEFINE_string(bytes, "1KB,64KB,1MB,16MB", "sizes of each rank's tensor");
 DEFINE_string(memory, "registered,private", "memory to measure: registered (from allocate()), private");
 DEFINE_int32(ranks, 2, "processes to start");

@@ -7,7 +7,7 @@
 namespace phalanx::bench {
 
 struct Options {
-  std::vector<std::string> ops{"all_reduce"};        // all_reduce, broadcast, barrier
+  std::vector<std::string> ops{"all_reduce"};           // all_reduce, broadcast, barrier
   std::vector<std::string> backends{"shm", "openmpi"};  // the first is what the others are compared with
   std::vector<std::int64_t> bytes{1 << 10, 64 << 10, 1 << 20, 16 << 20};
   std::vector<std::string> memories{"registered", "private"};

@@ -7,9 +7,9 @@ namespace phalanx {
 
 /// The command line of tools that run experiments.
 struct CommandLine {
-  std::string config{};                // --config FILE
+  std::string config{};                  // --config FILE
   std::vector<std::string> overrides{};  // --set key=value, as often as one likes
-  std::string run_dir{};               // --run_dir DIR; empty: runs/<name>-<time>
+  std::string run_dir{};                 // --run_dir DIR; empty: runs/<name>-<time>
   bool print_config = false;
   bool help_config = false;
 };

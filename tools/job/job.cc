@@ -62,14 +62,17 @@ int run_job(Job& job) {
   const auto launched = detect_launch_environment();
   choose_backend(job.config.backend, launched.value_or(LaunchEnvironment{}).place);  // or throw before anything starts
   switch (choose_way(job.config, launched)) {
-    case Way::kMpirun: return launch_mpirun(job);
-    case Way::kForks: return launch_forks(job);
+    case Way::kMpirun:
+      return launch_mpirun(job);
+    case Way::kForks:
+      return launch_forks(job);
     case Way::kThreads: {
       install_stop_signal(StopOn::kInterrupt);
       const auto folder = prepare_folder(job);
       return run_threads(job, folder);
     }
-    case Way::kJoin: break;
+    case Way::kJoin:
+      break;
   }
   return join(job, *launched);
 }

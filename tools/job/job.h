@@ -12,7 +12,7 @@ namespace phalanx {
 /// A run of an experiment on all its ranks.
 struct Job {
   ExperimentConfig config{};
-  std::string run_dir{};             // as given; empty: to be chosen
+  std::string run_dir{};               // as given; empty: to be chosen
   std::vector<std::string> command{};  // this process's own command line, for ranks that mpirun starts
   std::chrono::steady_clock::time_point started{};
 };

@@ -1,29 +1,26 @@
 #include "tools/job/rank.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/from_blob.h>
-#include <ATen/ops/zeros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <exception>
+#include <functional>
 #include <iterator>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "engine/experiment/experiment.h"
-#include "framework/base/config/config.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
-#include "framework/base/files.h"
 #include "framework/base/log.h"
-#include "framework/base/text.h"
 #include "framework/comm/backend.h"
+#include "tools/job/agreement.h"
 #include "tools/job/connect.h"
-#include "tools/job/run_name.h"
 #include "tools/launch/exit_status.h"
 #include "tools/launch/failure.h"
 #include "tools/launch/report.h"
@@ -33,6 +30,21 @@
 
 namespace phalanx {
 namespace {
+
+// To the file alone: what a user must know is reported, once for all ranks.
+void start_log(const RunFolder& folder, int rank) {
+  configure_log({.file = folder.log(rank), .stderr_threshold = LogLevel::kNone, .rank = rank});
+}
+
+// What goes wrong in a rank's body is in its log too.
+int logged(const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    log_error() << error.what();
+    throw;
+  }
+}
 
 void set_threads(const ExperimentConfig& config, int ranks_here) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
@@ -59,35 +71,6 @@ int train(const Job& job, const RunFolder& folder, const CommunicatorPtr& world,
     std::fflush(stdout);
   }
   return result.stopped ? kInterrupted : kDone;
-}
-
-// Rank 0's text on all ranks.
-std::string broadcast_text(Communicator& world, const std::string& text) {
-  at::Tensor length = at::zeros({1}, at::kLong).fill_(static_cast<std::int64_t>(text.size()));
-  world.broadcast(length, 0).wait();
-  at::Tensor letters = at::zeros({length.item<std::int64_t>()}, at::kLong);
-  if (world.rank() == 0) std::ranges::copy(text, letters.data_ptr<std::int64_t>());
-  world.broadcast(letters, 0).wait();
-  const auto* first = letters.data_ptr<std::int64_t>();
-  return {first, first + letters.numel()};
-}
-
-// Rank 0 makes the folder; what goes wrong there is everybody's error.
-RunFolder agree_on_folder(Job& job, Communicator& world) {
-  std::string problem;
-  if (world.rank() == 0) {
-    try {
-      if (job.run_dir.empty()) job.run_dir = choose_run_dir(job.config.name);
-      const auto folder = RunFolder::create(job.run_dir);
-      forget_failures(folder.logs());
-      write_atomically(folder.config(), config::dump(job.config));
-    } catch (const Error& error) {
-      problem = error.what();
-    }
-  }
-  problem = broadcast_text(world, problem);
-  if (!problem.empty()) throw ConfigError(problem);
-  return RunFolder(broadcast_text(world, job.run_dir));
 }
 
 void tell(const std::vector<Failure>& failures, const RunFolder& folder, int ranks) {
@@ -117,7 +100,7 @@ void quiet_other_ranks(int rank) {
 
 int run_threads(const Job& job, const RunFolder& folder) {
   const int ranks = static_cast<int>(job.config.launch.ranks);
-  configure_log({.file = folder.log(0)});
+  start_log(folder, 0);
   const Splits splits = job.config.dataset.make();
   const StorePtr store = make_hash_store(Seconds(job.config.framework.timeout));
   std::vector<int> statuses(ranks);
@@ -128,7 +111,7 @@ int run_threads(const Job& job, const RunFolder& folder) {
         statuses[rank] = run_rank(rank, folder.logs(), folder.log(0), [&] {
           set_threads(job.config, ranks);
           const World world{{rank, ranks, rank, ranks}, store, Seconds(job.config.framework.timeout)};
-          return train(job, folder, Backends::Choice("inproc").make(world), splits);
+          return logged([&] { return train(job, folder, Backends::Choice("inproc").make(world), splits); });
         });
       });
     }
@@ -139,10 +122,12 @@ int run_threads(const Job& job, const RunFolder& folder) {
 }
 
 int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnvironment& launched) {
-  configure_log({.file = folder.log(launched.place.rank), .rank = launched.place.rank});
+  start_log(folder, launched.place.rank);
   set_threads(job.config, launched.place.local_size);
-  const auto world = connect(job.config.backend, launched, Seconds(job.config.framework.timeout));
-  return train(job, folder, world, job.config.dataset.make());
+  return logged([&] {
+    const auto world = connect(job.config.backend, launched, Seconds(job.config.framework.timeout));
+    return train(job, folder, world, job.config.dataset.make());
+  });
 }
 
 int join(Job& job, const LaunchEnvironment& launched) {
@@ -157,11 +142,14 @@ int join(Job& job, const LaunchEnvironment& launched) {
   set_threads(job.config, launched.place.local_size);
   auto world = connect(job.config.backend, launched, Seconds(job.config.framework.timeout));
   const auto folder = agree_on_folder(job, *world);
-  configure_log({.file = folder.log(rank), .rank = rank});
+  start_log(folder, rank);
   log_info() << "rank " << rank << " of " << launched.place.size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << choose_backend(job.config.backend, launched.place);
   const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {
-    return train(job, folder, std::exchange(world, nullptr), job.config.dataset.make());
+    return logged([&] {
+      check_same_config(job, *world);
+      return train(job, folder, std::exchange(world, nullptr), job.config.dataset.make());
+    });
   });
   if (status != kDone && status != kInterrupted) tell_once(folder, launched.place.size);
   return status;

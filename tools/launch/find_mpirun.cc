@@ -35,16 +35,18 @@ std::string find_mpirun(const std::string& built_with) {
   const std::string in_home = home + "/bin/mpirun", in_built_with = built_with + "/bin/mpirun";
   if (!home.empty()) {
     if (is_program(in_home)) return in_home;
-    throw ConfigError("MPI_HOME is " + home + ", but there is no " + in_home +
-                      ".\nCorrect MPI_HOME, or unset it: then mpirun is looked for on PATH and in " + built_with +
-                      "/bin (the MPI this program was built with). To launch on this host without MPI: launch.with=local.");
+    throw ConfigError(
+        "MPI_HOME is " + home + ", but there is no " + in_home +
+        ".\nCorrect MPI_HOME, or unset it: then mpirun is looked for on PATH and in " + built_with +
+        "/bin (the MPI this program was built with). To launch on this host without MPI: launch.with=local.");
   }
   if (const auto found = on_path("mpirun", path); !found.empty()) return found;
   if (is_program(in_built_with)) return in_built_with;
   throw ConfigError(
       "cannot find mpirun. Looked for\n"
       "  $MPI_HOME/bin/mpirun: MPI_HOME is not set\n"
-      "  mpirun on PATH: " + (path.empty() ? "PATH is empty" : "not in " + path) + "\n" + "  " + in_built_with +
+      "  mpirun on PATH: " +
+      (path.empty() ? "PATH is empty" : "not in " + path) + "\n" + "  " + in_built_with +
       " (the MPI this program was built with): not there\n" +
       "Install Open MPI 5 and set MPI_HOME to its folder, or launch on this host without MPI: launch.with=local.");
 }

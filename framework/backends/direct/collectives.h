@@ -34,9 +34,11 @@ struct Elements {
 /// ranks, so every rank gets bitwise the same result by whichever way.
 ///
 ///   up to kOneShotBytes  one-shot: copy into scratch, meet, combine all scratches.       1 meeting,  P n bytes read
-///   reachable memory     in place: meet, combine slice r of all and write it to all, meet. 2 meetings, n read, n written
-///   otherwise            two-shot: by chunks copy into scratch, meet, combine slice r of all scratches in place, meet,
-///                        copy out.                                    1 + 2 ceil(n / chunk) meetings, 2 n read, 2 n written
+///   reachable memory     in place: meet, combine slice r of all and write it to all, meet. 2 meetings, n read, n
+///   written otherwise            two-shot: by chunks copy into scratch, meet, combine slice r of all scratches in
+///   place, meet,
+///                        copy out.                                    1 + 2 ceil(n / chunk) meetings, 2 n read, 2 n
+///                        written
 ///
 /// In-place and two-shot reduce-scatter + all-gather: Rabenseifner 2004, here with loads and stores for messages.
 void all_reduce(Group& group, const AddressBook& book, Elements elements, Reduction op);

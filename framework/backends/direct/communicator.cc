@@ -93,7 +93,7 @@ void DirectCommunicator::run_in_order(Run run) {
     try {
       run();
     } catch (const std::exception& error) {
-      group_->fail(error.what());  // peers would wait for the rest of it
+      group_->fail(CommError(CommError::Kind::kSystem, error.what()));  // peers would wait for the rest of it
       throw;
     }
   };
@@ -142,7 +142,8 @@ at::Tensor DirectCommunicator::allocate(at::IntArrayRef sizes, at::TensorOptions
   }
   std::shared_ptr<void> memory;
   run_in_order([&] { memory = allocate_now(bytes); });
-  return at::from_blob(memory.get(), sizes, [memory](void*) {}, options);
+  return at::from_blob(
+      memory.get(), sizes, [memory](void*) {}, options);
 }
 
 std::shared_ptr<void> DirectCommunicator::allocate_now(std::size_t bytes) {
@@ -164,8 +165,8 @@ Location DirectCommunicator::locate(const void* begin, std::size_t bytes) const 
   return regions_->locate(begin, bytes);
 }
 
-// When all calls lie in one region, every rank knows it, because its own call lies there too. All ranks look at the same
-// calls, so they come to the same answer.
+// When all calls lie in one region, every rank knows it, because its own call lies there too. All ranks look at the
+// same calls, so they come to the same answer.
 std::vector<std::byte*> DirectCommunicator::addresses(const Group& group) const {
   std::vector<std::byte*> all;
   for (int rank = 0; rank < group.size(); ++rank) {

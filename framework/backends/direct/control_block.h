@@ -8,8 +8,8 @@ namespace phalanx::direct {
 
 enum class Operation : std::uint8_t { kNone, kBroadcast, kAllReduce, kBarrier, kExchange };
 
-inline constexpr std::size_t kLine = 64;                   // a cache line
-inline constexpr std::size_t kScratchBytes = 256 << 10;    // per rank and half
+inline constexpr std::size_t kLine = 64;                 // a cache line
+inline constexpr std::size_t kScratchBytes = 256 << 10;  // per rank and half
 
 /// Where the memory of a call lies. Region 0: nobody but the caller reaches it.
 struct Location {
@@ -36,8 +36,8 @@ enum class Presence : std::uint32_t {
 
 /// A rank's place in shared memory. Written by that rank alone; every other rank reads it.
 ///
-/// Posts alternate between two lines. A rank posts call n + 2 only when all have posted n + 1, so when all are done with
-/// reading n: one meeting per operation is enough for what fits into the scratch halves, which alternate alike.
+/// Posts alternate between two lines. A rank posts call n + 2 only when all have posted n + 1, so when all are done
+/// with reading n: one meeting per operation is enough for what fits into the scratch halves, which alternate alike.
 struct Member {
   struct alignas(kLine) Post {
     std::atomic<std::uint64_t> sequence{0};  // of the call, from 1; stored last

@@ -7,8 +7,8 @@
 
 namespace phalanx::direct {
 
-/// How the ranks of a group come to share memory, and how they notice that one is gone: what differs between threads and
-/// processes. One per rank and group; used by one thread at a time.
+/// How the ranks of a group come to share memory, and how they notice that one is gone: what differs between threads
+/// and processes. One per rank and group; used by one thread at a time.
 class Fabric {
  public:
   /// What a peer needs to open a block. Plain bytes: it travels through stores and shared memory.

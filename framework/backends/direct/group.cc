@@ -12,11 +12,16 @@ namespace {
 
 const char* to_string(Operation operation) {
   switch (operation) {
-    case Operation::kBroadcast: return "broadcast";
-    case Operation::kAllReduce: return "all_reduce";
-    case Operation::kBarrier: return "barrier";
-    case Operation::kExchange: return "split or allocate";
-    case Operation::kNone: break;
+    case Operation::kBroadcast:
+      return "broadcast";
+    case Operation::kAllReduce:
+      return "all_reduce";
+    case Operation::kBarrier:
+      return "barrier";
+    case Operation::kExchange:
+      return "split or allocate";
+    case Operation::kNone:
+      break;
   }
   return "nothing";
 }
@@ -52,15 +57,15 @@ void Group::leave() {
   if (!failure_) self().presence.store(Presence::kLeft, std::memory_order_release);
 }
 
-void Group::fail(const std::string& why) {
-  if (!failure_) failure_ = why;
+void Group::fail(const CommError& error) {
+  if (!failure_) failure_ = error;
   self().presence.store(Presence::kFailed, std::memory_order_release);
 }
 
 void Group::meet(const Call& call) {
   operation_ = call.operation;
   ++sequence_;
-  if (failure_) throw CommError(CommError::Kind::kPeerLost, where() + ": an earlier operation failed for good: " + *failure_);
+  if (failure_) throw CommError(*failure_);
   auto& post = self().posts[parity()];
   post.call = call;
   post.sequence.store(sequence_, std::memory_order_release);
@@ -110,16 +115,19 @@ void Group::give_up_if_lost(int rank, const std::function<bool()>& ready, Waiter
   std::ostringstream text;
   text.precision(3);
   text << where() << ": waited " << seconds << " s for rank " << rank << ", which did not come";
-  fail(text.str());
-  throw CommError(CommError::Kind::kTimeout, text.str());
+  throw_for_good(CommError(CommError::Kind::kTimeout, text.str()));
 }
 
 void Group::give_up(int rank, const char* what_it_did, double seconds) {
   std::ostringstream text;
   text.precision(3);
   text << where() << ": rank " << rank << ' ' << what_it_did << " (noticed after " << seconds << " s)";
-  fail(text.str());
-  throw CommError(CommError::Kind::kPeerLost, text.str());
+  throw_for_good(CommError(CommError::Kind::kPeerLost, text.str()));
+}
+
+void Group::throw_for_good(const CommError& error) {
+  fail(error);
+  throw error;
 }
 
 std::string Group::where() const {

@@ -9,6 +9,7 @@
 #include "framework/backends/direct/control_block.h"
 #include "framework/backends/direct/fabric.h"
 #include "framework/backends/direct/waiter.h"
+#include "framework/base/error.h"
 #include "framework/comm/store.h"
 
 namespace phalanx::direct {
@@ -16,7 +17,7 @@ namespace phalanx::direct {
 /// One rank's view of a group that shares memory: meets its peers and notices when they are gone or disagree.
 ///
 /// Used by one thread at a time (the one that runs the rank's OperationQueue). After a CommError other than kMismatch
-/// the group is broken: this rank has left it, and every later call throws kPeerLost.
+/// the group is broken: this rank has left it, and every later call throws that error again.
 class Group {
  public:
   struct Options {
@@ -59,8 +60,8 @@ class Group {
   /// Takes no part any more: peers that wait for this rank get kPeerLost.
   void leave();
 
-  /// Leaves and makes every later call throw a CommError that repeats the first `why`.
-  void fail(const std::string& why);
+  /// Leaves; every later call throws the first error that was given here, since it is the cause.
+  void fail(const CommError& error);
 
  private:
   int parity() const { return static_cast<int>(sequence_ % 2); }
@@ -70,6 +71,7 @@ class Group {
   template <class Ready>
   void await(int rank, const Ready& ready);
   void give_up_if_lost(int rank, const std::function<bool()>& ready, Waiter::Clock::duration waited);
+  [[noreturn]] void throw_for_good(const CommError& error);
   [[noreturn]] void give_up(int rank, const char* what_it_did, double seconds);
   std::string where() const;  // "all_reduce #12 of world, rank 0 of 2"
 
@@ -81,7 +83,7 @@ class Group {
   std::uint64_t sequence_ = 0;
   std::uint64_t stage_ = 0;
   Operation operation_ = Operation::kNone;
-  std::optional<std::string> failure_;
+  std::optional<CommError> failure_;
 };
 
 }  // namespace phalanx::direct

@@ -17,7 +17,8 @@
 namespace phalanx::direct {
 namespace {
 
-constexpr std::int64_t kBlockBytes = 8 << 10;  // results of a block stay in the first-level cache until they are written
+constexpr std::int64_t kBlockBytes =
+    8 << 10;  // results of a block stay in the first-level cache until they are written
 
 template <class T>
 [[gnu::always_inline]] inline void accumulate(T* __restrict result, const T* __restrict source, std::int64_t count,
@@ -41,14 +42,16 @@ template <class T>
   for (std::int64_t i = 0; i < count; ++i) result[i] /= divisor;
 }
 
-#define PHALANX_DEFINE_KERNELS(T)                                                                              \
-  PHALANX_VECTOR_CLONES void accumulate_##T(T* result, const T* source, std::int64_t count, Reduction op) {    \
-    accumulate<T>(result, source, count, op);                                                                  \
-  }                                                                                                            \
-  PHALANX_VECTOR_CLONES void divide_##T(T* result, std::int64_t count, T divisor) { divide<T>(result, count, divisor); } \
-  void combine(T* result, const T* source, std::int64_t count, Reduction op) {                                 \
-    accumulate_##T(result, source, count, op);                                                                 \
-  }                                                                                                            \
+#define PHALANX_DEFINE_KERNELS(T)                                                                           \
+  PHALANX_VECTOR_CLONES void accumulate_##T(T* result, const T* source, std::int64_t count, Reduction op) { \
+    accumulate<T>(result, source, count, op);                                                               \
+  }                                                                                                         \
+  PHALANX_VECTOR_CLONES void divide_##T(T* result, std::int64_t count, T divisor) {                         \
+    divide<T>(result, count, divisor);                                                                      \
+  }                                                                                                         \
+  void combine(T* result, const T* source, std::int64_t count, Reduction op) {                              \
+    accumulate_##T(result, source, count, op);                                                              \
+  }                                                                                                         \
   void scale_down(T* result, std::int64_t count, T divisor) { divide_##T(result, count, divisor); }
 
 using std::int64_t;
@@ -77,10 +80,14 @@ void reduce_blocks(Reduction op, std::span<std::byte* const> targets, std::span<
 void reduce(c10::ScalarType dtype, Reduction op, std::span<std::byte* const> targets,
             std::span<const std::byte* const> sources, std::int64_t count) {
   switch (dtype) {
-    case c10::kFloat: return reduce_blocks<float>(op, targets, sources, count);
-    case c10::kDouble: return reduce_blocks<double>(op, targets, sources, count);
-    case c10::kLong: return reduce_blocks<std::int64_t>(op, targets, sources, count);
-    default: throw std::invalid_argument(std::string("reduce: no kernel for ") + c10::toString(dtype));
+    case c10::kFloat:
+      return reduce_blocks<float>(op, targets, sources, count);
+    case c10::kDouble:
+      return reduce_blocks<double>(op, targets, sources, count);
+    case c10::kLong:
+      return reduce_blocks<std::int64_t>(op, targets, sources, count);
+    default:
+      throw std::invalid_argument(std::string("reduce: no kernel for ") + c10::toString(dtype));
   }
 }
 

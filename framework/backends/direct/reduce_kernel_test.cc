@@ -12,11 +12,17 @@ namespace {
 template <class T>
 struct DtypeOf;
 template <>
-struct DtypeOf<float> { static constexpr auto value = c10::kFloat; };
+struct DtypeOf<float> {
+  static constexpr auto value = c10::kFloat;
+};
 template <>
-struct DtypeOf<double> { static constexpr auto value = c10::kDouble; };
+struct DtypeOf<double> {
+  static constexpr auto value = c10::kDouble;
+};
 template <>
-struct DtypeOf<std::int64_t> { static constexpr auto value = c10::kLong; };
+struct DtypeOf<std::int64_t> {
+  static constexpr auto value = c10::kLong;
+};
 
 template <class T>
 class ReduceKernel : public testing::Test {

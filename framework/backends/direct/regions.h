@@ -10,8 +10,8 @@
 
 namespace phalanx::direct {
 
-/// The memory that a communicator has allocated and somebody still holds: every rank's part of each region, side by side
-/// in one mapping. Thread-safe: tensors are freed by any thread.
+/// The memory that a communicator has allocated and somebody still holds: every rank's part of each region, side by
+/// side in one mapping. Thread-safe: tensors are freed by any thread.
 class Regions {
  public:
   struct Region {

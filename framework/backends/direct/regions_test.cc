@@ -10,7 +10,8 @@ namespace {
 class RegionsTest : public testing::Test {
  protected:
   std::shared_ptr<void> add(std::uint32_t id, std::byte* base, int rank) {
-    return Regions::add(regions_, {id, base, kStride}, rank, std::shared_ptr<void>(base, [this](void*) { ++unmapped_; }));
+    return Regions::add(regions_, {id, base, kStride}, rank,
+                        std::shared_ptr<void>(base, [this](void*) { ++unmapped_; }));
   }
 
   static constexpr std::size_t kStride = 128;

@@ -26,7 +26,8 @@ class Descriptor {
 /// Processes of one host share memory files (memfd_create), which peers open through /proc/<pid>/fd.
 ///
 /// Such a file has no name: nothing can be left behind, however the processes end, and the size of /dev/shm does not
-/// limit it. A peer's end shows at its pidfd. Needs Linux 5.3, one user, and a process-id namespace that all ranks share.
+/// limit it. A peer's end shows at its pidfd. Needs Linux 5.3, one user, and a process-id namespace that all ranks
+/// share.
 class MemfdFabric final : public direct::Fabric {
  public:
   /// `processes`: the id of every rank's process. Throws CommError::kPeerLost naming the rank when one is gone already.

@@ -1,0 +1,58 @@
+#include "tools/job/agreement.h"
+
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <string>
+
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "tools/job/run_name.h"
+#include "tools/launch/failure.h"
+
+namespace phalanx {
+namespace {
+
+// Rank 0's text on all ranks.
+std::string broadcast_text(Communicator& world, const std::string& text) {
+  at::Tensor length = at::zeros({1}, at::kLong).fill_(static_cast<std::int64_t>(text.size()));
+  world.broadcast(length, 0).wait();
+  at::Tensor letters = at::zeros({length.item<std::int64_t>()}, at::kLong);
+  if (world.rank() == 0) std::ranges::copy(text, letters.data_ptr<std::int64_t>());
+  world.broadcast(letters, 0).wait();
+  const auto* first = letters.data_ptr<std::int64_t>();
+  return {first, first + letters.numel()};
+}
+
+}  // namespace
+
+void check_same_config(Job& job, Communicator& world) {
+  const std::string mine = config::dump(job.config);
+  const bool same = broadcast_text(world, mine) == mine;
+  at::Tensor differs = at::zeros({1}, at::kLong).fill_(same ? world.size() : world.rank());
+  world.all_reduce(differs, Reduction::kMin).wait();
+  const auto rank = differs.item<std::int64_t>();
+  if (rank == world.size()) return;
+  throw ConfigError("rank " + std::to_string(rank) + " was started with another config than rank 0: compare their " +
+                    "--config files and --set flags (--print_config shows what they amount to)");
+}
+
+RunFolder agree_on_folder(Job& job, Communicator& world) {
+  std::string problem;
+  if (world.rank() == 0) {
+    try {
+      if (job.run_dir.empty()) job.run_dir = choose_run_dir(job.config.name);
+      const auto folder = RunFolder::create(job.run_dir);
+      forget_failures(folder.logs());
+      write_atomically(folder.config(), config::dump(job.config));
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+  }
+  problem = broadcast_text(world, problem);
+  if (!problem.empty()) throw ConfigError(problem);
+  return RunFolder(broadcast_text(world, job.run_dir));
+}
+
+}  // namespace phalanx
