@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "datasets/dataset.h"
@@ -16,6 +17,7 @@ struct DigitsConfig {
   std::int64_t test_samples = 2000;
   std::int64_t side = 28;
   std::int64_t seed = 1;
+  std::string root;
 
   template <class V>
   void visit(V& v) {
@@ -23,6 +25,7 @@ struct DigitsConfig {
     v("test_samples", test_samples, "images to draw for testing, none of them a training image", config::at_least(1));
     v("side", side, "width and height of an image in pixels", config::between(16, 256));
     v("seed", seed, "another seed draws other images");
+    v("root", root, "not used, as there are no files; every dataset has it");
   }
 };
 

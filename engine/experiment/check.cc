@@ -29,8 +29,6 @@ void refuse_if_not_made(std::vector<ConfigProblem>& problems, const Choice& choi
 void check(const ExperimentConfig& config) {
   std::vector<ConfigProblem> problems;
   refuse_if(problems, config.model.selected().empty(), "model", "is missing: name a model (--help_config lists them)");
-  refuse_if(problems, config.dataset.selected().empty(), "dataset",
-            "is missing: name a dataset (--help_config lists them)");
   refuse_if(problems, config.name.empty() || config.name.find('/') != std::string::npos, "name",
             "\"" + config.name + "\" cannot be part of a folder's name");
   refuse_if(problems, config.train.global_batch_size < config.launch.ranks, "train.global_batch_size",

@@ -29,15 +29,14 @@ TEST(Check, TakesWhatFitsTogether) {
   EXPECT_EQ(complaint("backend: inproc, launch: {ranks: 2}"), "");
 }
 
-TEST(Check, AModelAndADatasetAreNeeded) {
+TEST(Check, AModelIsNeededAndADatasetIsThere) {
   try {
     check(ExperimentConfig{});
     FAIL() << "not refused";
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(),
-                 "config: model: is missing: name a model (--help_config lists them)\n"
-                 "config: dataset: is missing: name a dataset (--help_config lists them)");
+    EXPECT_STREQ(error.what(), "config: model: is missing: name a model (--help_config lists them)");
   }
+  EXPECT_EQ(ExperimentConfig{}.dataset.selected(), "digits");
 }
 
 TEST(Check, TheNameMustFitIntoAFoldersName) {

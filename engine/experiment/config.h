@@ -9,6 +9,7 @@
 #include "engine/optim/optimizer.h"
 #include "engine/schedule/schedule.h"
 #include "engine/sync/synchronizer.h"
+#include "framework/comm/backend.h"
 #include "models/model.h"
 
 namespace phalanx {
@@ -113,6 +114,13 @@ struct ExpectConfig {
   }
 };
 
+/// "auto", and the backends that this program has.
+inline std::vector<std::string> known_backends() {
+  auto names = Backends::global().names();
+  names.insert(names.begin(), "auto");
+  return names;
+}
+
 /// Everything that a run is made of: the YAML file of tools:train.
 struct ExperimentConfig {
   std::string name = "run";
@@ -121,7 +129,7 @@ struct ExperimentConfig {
   std::string backend = "auto";
   FrameworkConfig framework;
   Models::Choice model;
-  Datasets::Choice dataset;
+  Datasets::Choice dataset{"digits"};
   LoaderConfig loader;
   Losses::Choice loss{"cross_entropy"};
   Optimizers::Choice optimizer{"sgd"};
@@ -139,7 +147,7 @@ struct ExperimentConfig {
     v("name", name, "of the run and its folder");
     v("seed", seed, "of initial values and of the order of samples", config::at_least(0));
     v("launch", launch, "how ranks are started");
-    v("backend", backend, "how ranks talk: auto, inproc, shm, mpi; auto is the fastest that connects them");
+    v("backend", backend, "how ranks talk; auto is the fastest that connects them", config::one_of(known_backends()));
     v("framework", framework, "communication");
     v("model", model, "what is trained");
     v("dataset", dataset, "what it is trained on");

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <memory>
 #include <mutex>
 #include <string_view>
 #include <system_error>
@@ -34,6 +35,13 @@ bool write_line(int fd, std::string_view line) {
 // own, they need InitGoogleLogging(), and before that every line goes to stderr.
 class RankSink final : public google::LogSink {
  public:
+  RankSink() = default;
+  ~RankSink() override {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  RankSink(const RankSink&) = delete;
+  RankSink& operator=(const RankSink&) = delete;
+
   void configure(const LogOptions& options) {
     const int fd = options.file.empty() ? -1 : open(options.file);
     const std::scoped_lock lock(mutex_);
@@ -50,8 +58,8 @@ class RankSink final : public google::LogSink {
 
   bool wants(LogLevel level) const { return level >= lowest_; }
 
-  // glog calls the sink before this returns. Under the lock, because glog asks the C library for the time zone with
-  // every line, and neither is made for many threads at once.
+  // glog calls the sink before this returns. Under the lock of all sinks, because glog asks the C library for the time
+  // zone with every line, and neither is made for many threads at once.
   void write(LogLevel level, const std::source_location& where, std::string_view text) {
     const std::scoped_lock lock(mutex_);
     google::LogMessage(where.file_name(), static_cast<int>(where.line()), static_cast<int>(level), this, false).stream()
@@ -82,14 +90,16 @@ class RankSink final : public google::LogSink {
     return when.data() + rank + google::GetLogSeverityName(severity) + " " + file + ":" + std::to_string(line) + ": ";
   }
 
-  mutable std::mutex mutex_;
+  inline static std::mutex mutex_;
   LogOptions options_;
   int fd_ = -1;
   std::atomic<LogLevel> lowest_ = LogOptions{}.stderr_threshold;
 };
 
+thread_local std::unique_ptr<RankSink> thread_sink;
+
 // Never destroyed, so that destructors of other globals can still log.
-RankSink& sink() {
+RankSink& process_sink() {
   static RankSink* const sink = [] {
     FLAGS_log_prefix = false;  // lines have our own, which says the rank
     return new RankSink;
@@ -97,15 +107,26 @@ RankSink& sink() {
   return *sink;
 }
 
+RankSink& sink() { return thread_sink ? *thread_sink : process_sink(); }
+
 }  // namespace
 
-void configure_log(const LogOptions& options) { sink().configure(options); }
+void configure_log(const LogOptions& options) { process_sink().configure(options); }
 
 void log_to_file(const std::string& path) {
-  LogOptions options = sink().options();
+  LogOptions options = process_sink().options();
   options.file = path;
   configure_log(options);
 }
+
+ThreadLog::ThreadLog(const LogOptions& options) {
+  process_sink();  // sets glog up
+  auto own = std::make_unique<RankSink>();
+  own->configure(options);
+  thread_sink = std::move(own);
+}
+
+ThreadLog::~ThreadLog() { thread_sink.reset(); }
 
 LogLine::LogLine(LogLevel level, std::source_location where) : level_(level), where_(where) {
   if (sink().wants(level)) text_.emplace();

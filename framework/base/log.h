@@ -24,6 +24,15 @@ void configure_log(const LogOptions& options);
 /// Replaces only the file.
 void log_to_file(const std::string& path);
 
+/// While it lives, what this thread logs goes by options of its own: for ranks that are threads.
+class ThreadLog {
+ public:
+  explicit ThreadLog(const LogOptions& options);  // throws DataError when the file cannot be opened
+  ~ThreadLog();
+  ThreadLog(const ThreadLog&) = delete;
+  ThreadLog& operator=(const ThreadLog&) = delete;
+};
+
 /// One line of the log, written when it goes out of scope:
 ///
 ///     log_warning() << "peer " << peer << " is " << late << " ms late";

@@ -3,7 +3,7 @@
 namespace phalanx {
 
 void OperationQueue::Operation::wait() {
-  if (!done()) queue_.run_through(this);
+  if (!done()) line_->run_through(this);
   if (auto error = std::exchange(error_, nullptr)) std::rethrow_exception(error);
 }
 
@@ -16,19 +16,27 @@ void OperationQueue::Operation::execute() noexcept {
   done_.store(true, std::memory_order_release);
 }
 
-void OperationQueue::drain() { run_through(nullptr); }
+void OperationQueue::Line::append(std::shared_ptr<Operation> operation) {
+  const std::lock_guard lock(mutex_);
+  pending_.push_back(std::move(operation));
+}
 
-void OperationQueue::run_through(const Operation* last) {
-  std::lock_guard running(running_mutex_);
-  while (last == nullptr || !last->done()) {
-    std::shared_ptr<Operation> next;
-    {
-      std::lock_guard lock(pending_mutex_);
-      if (pending_.empty()) return;
-      next = std::move(pending_.front());
-      pending_.pop_front();
+// Whoever waits for an operation that is done goes on at once, also while another thread runs later ones.
+void OperationQueue::Line::run_through(const Operation* last) {
+  std::unique_lock lock(mutex_);
+  while (last != nullptr ? !last->done() : running_ || !pending_.empty()) {
+    if (running_) {
+      ran_.wait(lock);
+      continue;
     }
+    const auto next = std::move(pending_.front());
+    pending_.pop_front();
+    running_ = true;
+    lock.unlock();
     next->execute();
+    lock.lock();
+    running_ = false;
+    ran_.notify_all();
   }
 }
 

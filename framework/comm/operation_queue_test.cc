@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -73,6 +74,24 @@ TEST(OperationQueue, AssignmentFinishesTheOldOperation) {
   EXPECT_EQ(ran, 1);
   work.wait();
   EXPECT_EQ(ran, 11);
+}
+
+TEST(OperationQueue, AnOperationMayHoldTheLastOwnerOfItsQueue) {
+  auto queue = std::make_shared<OperationQueue>();
+  Work work = queue->launch([queue] {});
+  queue.reset();
+  EXPECT_NO_THROW(work.wait());
+}
+
+TEST(OperationQueue, WaitingForAFinishedOperationDoesNotWaitForLaterOnes) {
+  OperationQueue queue;
+  std::promise<void> first_ran, may_end;
+  Work first = queue.launch([&] { first_ran.set_value(); });
+  Work second = queue.launch([ended = may_end.get_future().share()] { ended.wait(); });
+  std::jthread runner([&] { second.wait(); });
+  first_ran.get_future().wait();
+  first.wait();  // would hang if it waited for the second one too
+  may_end.set_value();
 }
 
 TEST(OperationQueue, ManyThreadsLaunchAndWait) {

@@ -7,6 +7,8 @@ namespace phalanx {
 
 /// A collective in flight. Move-only; keeps the tensors it works on alive until it is complete.
 ///
+/// An operation may run in wait() alone (see OperationQueue): done() tells, but polling it need not bring it about.
+///
 /// wait() may be called from any thread and any number of times; it throws the operation's CommError the first time.
 /// Destroying a Work that was not waited for waits for it and logs its error: an operation is never silently abandoned,
 /// because its peers count on it.

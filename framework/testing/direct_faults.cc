@@ -60,6 +60,36 @@ TEST(DirectFaults, DifferentSizesDtypesRootsAndReductionsAreMismatches) {
   });
 }
 
+TEST(DirectFaults, AllocationsOfDifferentSizesAreAMismatchAndTheGroupGoesOn) {
+  run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
+    const auto error = error_of([&] { (void)world->allocate({world->rank() == 0 ? 1000 : 200'000}, at::kFloat); });
+    EXPECT_EQ(error.kind(), CommError::Kind::kMismatch);
+    EXPECT_TRUE(contains(error, "rank 0 calls allocate of 4000 bytes, rank 1 calls allocate of 800000 bytes"))
+        << error.what();
+    const auto other = error_of([&] {
+      if (world->rank() == 0) {
+        (void)world->split(0, 0);
+      } else {
+        world->barrier().wait();
+      }
+    });
+    EXPECT_EQ(other.kind(), CommError::Kind::kMismatch) << other.what();
+    world->barrier().wait();
+  });
+}
+
+TEST(DirectFaults, APeerThatIsGoneIsNamedWhileAnotherIsMerelyLate) {
+  run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
+    world->barrier().wait();
+    if (world->rank() == 2) return;  // gone
+    if (world->rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(2));
+    const auto start = std::chrono::steady_clock::now();
+    const auto error = error_of([&] { world->barrier().wait(); });
+    EXPECT_EQ(error.kind(), CommError::Kind::kPeerLost);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1)) << error.what();
+  });
+}
+
 TEST(DirectFaults, AnAbsentPeerIsNamedAfterTheTimeout) {
   const auto body = [](const CommunicatorPtr& world) {
     if (world->rank() == 2) {

@@ -22,7 +22,7 @@ FOR_THE_READER_TO_WRITE = re.compile(r"/x(/|\.cc|_test\.cc)$|/tiny\.cc$|/rings\.
 
 # Bazel's flags that the documents may use; those of .bazelrc's configs are looked up there.
 BAZEL_FLAGS = {"--compilation_mode", "--jobs", "--keep_going", "--nocache_test_results", "--runs_per_test",
-               "--test_arg", "--test_filter", "--test_output"}
+               "--test_arg", "--test_env", "--test_filter", "--test_output"}
 
 
 class Pages(unittest.TestCase):

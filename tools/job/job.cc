@@ -46,6 +46,17 @@ int launch_forks(Job& job) {
   });
 }
 
+// In a process of their own, so that its death is reported as that of any rank.
+int launch_threads(Job& job) {
+  const auto folder = prepare_folder(job);
+  const LocalLaunch options{
+      .ranks = 1, .log_folder = folder.logs(), .reported_ranks = static_cast<int>(job.config.launch.ranks)};
+  return launch_local(options, [&](int) {
+    install_stop_signal(StopOn::kLauncher);
+    return run_threads(job, folder);
+  });
+}
+
 int launch_mpirun(Job& job) {
   const auto folder = prepare_folder(job);
   MpiLaunch options{.ranks = static_cast<int>(job.config.launch.ranks),
@@ -66,11 +77,8 @@ int run_job(Job& job) {
       return launch_mpirun(job);
     case Way::kForks:
       return launch_forks(job);
-    case Way::kThreads: {
-      install_stop_signal(StopOn::kInterrupt);
-      const auto folder = prepare_folder(job);
-      return run_threads(job, folder);
-    }
+    case Way::kThreads:
+      return launch_threads(job);
     case Way::kJoin:
       break;
   }

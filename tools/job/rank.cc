@@ -32,8 +32,8 @@ namespace phalanx {
 namespace {
 
 // To the file alone: what a user must know is reported, once for all ranks.
-void start_log(const RunFolder& folder, int rank) {
-  configure_log({.file = folder.log(rank), .stderr_threshold = LogLevel::kNone, .rank = rank});
+LogOptions log_options(const RunFolder& folder, int rank) {
+  return {.file = folder.log(rank), .stderr_threshold = LogLevel::kNone, .rank = rank};
 }
 
 // What goes wrong in a rank's body is in its log too.
@@ -100,7 +100,6 @@ void quiet_other_ranks(int rank) {
 
 int run_threads(const Job& job, const RunFolder& folder) {
   const int ranks = static_cast<int>(job.config.launch.ranks);
-  start_log(folder, 0);
   const Splits splits = job.config.dataset.make();
   const StorePtr store = make_hash_store(Seconds(job.config.framework.timeout));
   std::vector<int> statuses(ranks);
@@ -108,7 +107,9 @@ int run_threads(const Job& job, const RunFolder& folder) {
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
       threads.emplace_back([&, rank] {
-        statuses[rank] = run_rank(rank, folder.logs(), folder.log(0), [&] {
+        statuses[rank] = run_rank(rank, folder.logs(), folder.log(rank), [&] {
+          const ThreadLog log(log_options(folder, rank));
+          log_info() << "rank " << rank << " of " << ranks << " on " << host_name() << ", a thread of one process";
           set_threads(job.config, ranks);
           const World world{{rank, ranks, rank, ranks}, store, Seconds(job.config.framework.timeout)};
           return logged([&] { return train(job, folder, Backends::Choice("inproc").make(world), splits); });
@@ -116,13 +117,14 @@ int run_threads(const Job& job, const RunFolder& folder) {
       });
     }
   }
-  const auto failures = take_failures(folder.logs());
-  tell(failures, folder, ranks);
-  return failures.empty() ? statuses[0] : statuses[failures.front().rank];
+  for (const int status : {kUsage, kFailed, kInterrupted}) {
+    if (std::ranges::find(statuses, status) != statuses.end()) return status;
+  }
+  return kDone;
 }
 
 int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnvironment& launched) {
-  start_log(folder, launched.place.rank);
+  configure_log(log_options(folder, launched.place.rank));
   set_threads(job.config, launched.place.local_size);
   return logged([&] {
     const auto world = connect(job.config.backend, launched, Seconds(job.config.framework.timeout));
@@ -142,7 +144,7 @@ int join(Job& job, const LaunchEnvironment& launched) {
   set_threads(job.config, launched.place.local_size);
   auto world = connect(job.config.backend, launched, Seconds(job.config.framework.timeout));
   const auto folder = agree_on_folder(job, *world);
-  start_log(folder, rank);
+  configure_log(log_options(folder, rank));
   log_info() << "rank " << rank << " of " << launched.place.size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << choose_backend(job.config.backend, launched.place);
   const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {

@@ -6,7 +6,7 @@
 
 namespace phalanx {
 
-/// Runs all ranks of the job as threads of this process; returns the exit status and reports a failure.
+/// Runs all ranks of the job as threads of this process. Returns its exit status; failures are left in the log folder.
 int run_threads(const Job& job, const RunFolder& folder);
 
 /// Runs this process's rank, in a folder that exists. Returns its exit status; exceptions are its caller's.

@@ -86,8 +86,10 @@ int launch_local(const LocalLaunch& options, const std::function<int(int rank)>&
   }
   meeting.remove_if_killed();
   const auto ends = ends_of_ranks(supervisor.run());
-  const Verdict verdict = judge(ends, take_failures(options.log_folder), supervisor.interrupted());
-  report(verdict, options.ranks, options.log_folder);
+  // A process that holds several ranks has one end for all of them.
+  const int status = exit_status_of(ends.front().status);
+  const Verdict verdict = judge(ends, take_failures(options.log_folder), supervisor.interrupted(), status);
+  report(verdict, options.reported_ranks > 0 ? options.reported_ranks : options.ranks, options.log_folder);
   return verdict.status;
 }
 

@@ -8,6 +8,7 @@ namespace phalanx {
 struct LocalLaunch {
   int ranks = 2;
   std::string log_folder{};  // exists; takes rank<r>.log and failures
+  int reported_ranks = 0;    // of how many ranks a report speaks, where a process holds several; 0: `ranks`
 };
 
 /// Runs `body(rank)` in `ranks` child processes, forked from this one, and returns the job's exit status (ExitStatus).

@@ -53,29 +53,42 @@ void two_shot(Group& group, const Elements& elements, Reduction op) {
   }
 }
 
+// Then all ranks have copied what they have into their scratch: they decided by the same sizes.
+bool nobody_is_reachable(const Group& group) {
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (group.call_of(rank).location.region != 0) return false;
+  }
+  return true;
+}
+
+void combine_scratches(Group& group, const Elements& elements, Reduction op) {
+  std::vector<const std::byte*> sources;
+  for (int rank = 0; rank < group.size(); ++rank) sources.push_back(group.scratch(rank));
+  std::byte* target[] = {elements.data};
+  reduce(elements.dtype, op, target, sources, elements.count);
+}
+
 }  // namespace
 
 void all_reduce(Group& group, const AddressBook& book, Elements elements, Reduction op) {
-  const bool one_shot = elements.bytes() <= kOneShotBytes;
-  if (one_shot) std::copy_n(elements.data, elements.bytes(), group.next_scratch());
+  const std::size_t bytes = elements.bytes();
+  const bool tiny = bytes < kInPlaceBytes;
+  const Location location = tiny ? Location{} : book.locate(elements.data, bytes);
+  const bool one_shot = location.region == 0 && bytes <= kOneShotBytes;
+  if (one_shot) std::copy_n(elements.data, bytes, group.next_scratch());
   group.meet({.elements = elements.count,
-              .location = one_shot ? Location{} : book.locate(elements.data, elements.bytes()),
+              .location = location,
               .operation = Operation::kAllReduce,
               .dtype = static_cast<std::uint8_t>(elements.dtype),
               .reduction = static_cast<std::uint8_t>(op)});
-  if (one_shot) {
-    std::vector<const std::byte*> sources;
-    for (int rank = 0; rank < group.size(); ++rank) sources.push_back(group.scratch(rank));
-    std::byte* target[] = {elements.data};
-    reduce(elements.dtype, op, target, sources, elements.count);
-    return;
-  }
-  if (auto addresses = book.addresses(group); !addresses.empty()) {
+  if (one_shot && nobody_is_reachable(group)) {
+    combine_scratches(group, elements, op);
+  } else if (auto addresses = book.addresses(group); !addresses.empty()) {
     reduce_own_slice(group, std::move(addresses), elements.count, elements.dtype, op);
     group.meet_again();
-    return;
+  } else {
+    two_shot(group, elements, op);
   }
-  two_shot(group, elements, op);
 }
 
 }  // namespace phalanx::direct

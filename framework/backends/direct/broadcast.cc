@@ -42,9 +42,10 @@ void broadcast(Group& group, const AddressBook& book, Elements elements, int roo
   feed(group, elements, root);
 }
 
-void exchange(Group& group, std::span<const std::byte> mine, std::span<std::byte> all) {
+void exchange(Group& group, Operation operation, std::int64_t argument, std::span<const std::byte> mine,
+              std::span<std::byte> all) {
   std::ranges::copy(mine, group.next_scratch());
-  group.meet({.elements = static_cast<std::int64_t>(mine.size()), .operation = Operation::kExchange});
+  group.meet({.elements = argument, .operation = operation});
   for (int rank = 0; rank < group.size(); ++rank) {
     std::memcpy(all.data() + mine.size() * rank, group.scratch(rank), mine.size());
   }

@@ -22,10 +22,23 @@ Elements elements_of(const at::Tensor& tensor) {
 }
 
 template <class T>
-std::vector<T> exchange_values(Group& group, const T& mine) {
+std::vector<T> exchange_values(Group& group, Operation operation, std::int64_t argument, const T& mine) {
   std::vector<T> all(group.size());
-  exchange(group, std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  exchange(group, operation, argument, std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   return all;
+}
+
+// Throws unless an allocation of this many bytes, for each of `ranks`, can be counted.
+std::size_t count_bytes(at::IntArrayRef sizes, std::size_t item, int ranks) {
+  std::size_t bytes = item, all = 0;
+  for (const auto size : sizes) {
+    if (size < 0) throw std::invalid_argument("allocate: negative size");
+    if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(size), &bytes)) bytes = SIZE_MAX / 2;
+  }
+  if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(ranks), &all) || all > SIZE_MAX / 4) {
+    throw std::invalid_argument("allocate: more bytes than an address can count");
+  }
+  return bytes;
 }
 
 // Where a peer reaches this rank's memory directly, one that comes late to an operation that this rank has given up may
@@ -77,27 +90,34 @@ Work DirectCommunicator::barrier() {
   return queue_->launch([self = shared_from_this()] { direct::barrier(*self->group_); });
 }
 
+// After an error that not all ranks see alike, peers would wait for what this rank leaves undone.
 template <class Run>
-void DirectCommunicator::run_on(const at::Tensor& tensor, Run run) {
+void DirectCommunicator::run_guarded(const Run& run) {
   try {
     run();
   } catch (const CommError& error) {
-    if (error.kind() != CommError::Kind::kMismatch && group_->fabric().reaches_everything()) keep_for_good(tensor);
+    if (error.kind() != CommError::Kind::kMismatch) group_->fail(error);
+    throw;
+  } catch (const std::exception& error) {
+    group_->fail(CommError(CommError::Kind::kSystem, error.what()));
     throw;
   }
 }
 
 template <class Run>
-void DirectCommunicator::run_in_order(Run run) {
-  auto guarded = [this, run = std::move(run)] {
-    try {
-      run();
-    } catch (const std::exception& error) {
-      group_->fail(CommError(CommError::Kind::kSystem, error.what()));  // peers would wait for the rest of it
-      throw;
-    }
-  };
-  queue_->launch(std::move(guarded)).wait();
+void DirectCommunicator::run_on(const at::Tensor& tensor, const Run& run) {
+  group_->throw_if_broken();
+  try {
+    run_guarded(run);
+  } catch (...) {
+    if (group_->fabric().reaches_everything()) keep_for_good(tensor);
+    throw;
+  }
+}
+
+template <class Run>
+void DirectCommunicator::run_in_order(const Run& run) {
+  queue_->launch([this, &run] { run_guarded(run); }).wait();
 }
 
 CommunicatorPtr DirectCommunicator::split(int color, int key) {
@@ -107,12 +127,12 @@ CommunicatorPtr DirectCommunicator::split(int color, int key) {
 }
 
 CommunicatorPtr DirectCommunicator::split_now(int color, int key) {
-  const auto wishes = exchange_values(*group_, Wish{color, key});
+  const auto wishes = exchange_values(*group_, Operation::kSplit, 0, Wish{color, key});
   const auto members = members_of(wishes, color);
   const bool takes_part = color >= 0;
   std::optional<Fabric::Block> made;
   if (takes_part && members.front() == rank()) made = group_->fabric().create(ControlBlock::bytes(members.size()));
-  const auto handles = exchange_values(*group_, made ? made->handle : Fabric::Handle{});
+  const auto handles = exchange_values(*group_, Operation::kSplit, 1, made ? made->handle : Fabric::Handle{});
 
   std::shared_ptr<void> control;
   if (made) {
@@ -128,18 +148,15 @@ CommunicatorPtr DirectCommunicator::split_now(int color, int key) {
   Group::Options options{.name = name() + "/" + std::to_string(color),
                          .rank = new_rank,
                          .size = static_cast<int>(members.size()),
-                         .timeout = group_->timeout()};
+                         .timeout = group_->options().timeout,
+                         .ranks_here = group_->options().ranks_here};
   return std::make_shared<DirectCommunicator>(
       std::make_unique<Group>(std::move(options), std::move(control), group_->fabric().subset(members)), queue_);
 }
 
 at::Tensor DirectCommunicator::allocate(at::IntArrayRef sizes, at::TensorOptions options) {
   if (!options.device().is_cpu()) throw std::invalid_argument("allocate: only memory of the CPU is shared here");
-  std::size_t bytes = options.dtype().itemsize();
-  for (auto size : sizes) {
-    if (size < 0) throw std::invalid_argument("allocate: negative size");
-    bytes *= static_cast<std::size_t>(size);
-  }
+  const std::size_t bytes = count_bytes(sizes, options.dtype().itemsize(), size());
   std::shared_ptr<void> memory;
   run_in_order([&] { memory = allocate_now(bytes); });
   return at::from_blob(
@@ -151,7 +168,8 @@ std::shared_ptr<void> DirectCommunicator::allocate_now(std::size_t bytes) {
   auto& fabric = group_->fabric();
   std::optional<Fabric::Block> made;
   if (rank() == 0) made = fabric.create(stride * size());
-  const auto handle = exchange_values(*group_, made ? made->handle : Fabric::Handle{})[0];
+  const auto handle = exchange_values(*group_, Operation::kAllocate, static_cast<std::int64_t>(bytes),
+                                      made ? made->handle : Fabric::Handle{})[0];
   auto mapping = made ? made->memory : fabric.open(handle);
   fabric.reserve(handle, stride * rank(), stride);  // by its user: the memory lies near to it
   direct::barrier(*group_);
@@ -200,7 +218,7 @@ CommunicatorPtr connect(const std::string& backend, int rank, int size, Store& s
   }
   store_barrier(store, backend + "/connected", size);
   fabric->release();
-  Group::Options options{.name = "world", .rank = rank, .size = size, .timeout = timeout};
+  Group::Options options{.name = "world", .rank = rank, .size = size, .timeout = timeout, .ranks_here = size};
   auto group = std::make_unique<Group>(std::move(options), std::move(control), std::move(fabric));
   return std::make_shared<DirectCommunicator>(std::move(group), std::make_shared<OperationQueue>());
 }

@@ -41,9 +41,11 @@ class DirectCommunicator final : public Communicator,
   CommunicatorPtr split_now(int color, int key);
   std::shared_ptr<void> allocate_now(std::size_t bytes);
   template <class Run>
-  void run_on(const at::Tensor& tensor, Run run);
+  void run_guarded(const Run& run);
   template <class Run>
-  void run_in_order(Run run);
+  void run_on(const at::Tensor& tensor, const Run& run);
+  template <class Run>
+  void run_in_order(const Run& run);
 
   std::unique_ptr<Group> group_;
   std::shared_ptr<OperationQueue> queue_;

@@ -6,7 +6,7 @@
 
 namespace phalanx::direct {
 
-enum class Operation : std::uint8_t { kNone, kBroadcast, kAllReduce, kBarrier, kExchange };
+enum class Operation : std::uint8_t { kNone, kBroadcast, kAllReduce, kBarrier, kSplit, kAllocate };
 
 inline constexpr std::size_t kLine = 64;                 // a cache line
 inline constexpr std::size_t kScratchBytes = 256 << 10;  // per rank and half
@@ -31,7 +31,7 @@ struct Call {
 enum class Presence : std::uint32_t {
   kHere,
   kLeft,    // takes no part any more; what it posted stands
-  kFailed,  // gave up in the middle of an operation; what it posted last is void
+  kFailed,  // gave up in the middle of the call `failed_in`; that post is void, those before it stand
 };
 
 /// A rank's place in shared memory. Written by that rank alone; every other rank reads it.
@@ -46,6 +46,7 @@ struct Member {
   Post posts[2];
   alignas(kLine) std::atomic<std::uint64_t> stage{0};  // meetings after the first of each operation, over all time
   alignas(kLine) std::atomic<Presence> presence{Presence::kHere};
+  std::atomic<std::uint64_t> failed_in{0};  // sequence of the call that this rank gave up; before kFailed is stored
   alignas(kLine) std::byte scratch[2][kScratchBytes];
 };
 static_assert(sizeof(Member::Post) == kLine);

@@ -18,8 +18,10 @@ const char* to_string(Operation operation) {
       return "all_reduce";
     case Operation::kBarrier:
       return "barrier";
-    case Operation::kExchange:
-      return "split or allocate";
+    case Operation::kSplit:
+      return "split";
+    case Operation::kAllocate:
+      return "allocate";
     case Operation::kNone:
       break;
   }
@@ -34,6 +36,7 @@ std::string describe(const Call& call) {
   if (call.operation == Operation::kAllReduce || call.operation == Operation::kBroadcast) {
     text << " of " << call.elements << ' ' << c10::toString(static_cast<c10::ScalarType>(call.dtype));
   }
+  if (call.operation == Operation::kAllocate) text << " of " << call.elements << " bytes";
   return text.str();
 }
 
@@ -49,7 +52,7 @@ Group::Group(Options options, std::shared_ptr<void> control, std::unique_ptr<Fab
       control_(std::move(control)),
       fabric_(std::move(fabric)),
       members_(ControlBlock::members(control_.get())),
-      waiter_(options_.size) {}
+      waiter_(options_.ranks_here > 0 ? options_.ranks_here : options_.size) {}
 
 Group::~Group() { leave(); }
 
@@ -59,33 +62,37 @@ void Group::leave() {
 
 void Group::fail(const CommError& error) {
   if (!failure_) failure_ = error;
+  self().failed_in.store(sequence_, std::memory_order_relaxed);
   self().presence.store(Presence::kFailed, std::memory_order_release);
 }
 
+void Group::throw_if_broken() const {
+  if (failure_) throw CommError(*failure_);
+}
+
 void Group::meet(const Call& call) {
+  throw_if_broken();
   operation_ = call.operation;
   ++sequence_;
-  if (failure_) throw CommError(*failure_);
+  waiting_since_.reset();
   auto& post = self().posts[parity()];
   post.call = call;
   post.sequence.store(sequence_, std::memory_order_release);
-  for (int peer = 0; peer < size(); ++peer) {
-    const auto& theirs = members_[peer].posts[parity()].sequence;
-    await(peer, [&] { return theirs.load(std::memory_order_acquire) == sequence_; });
-  }
+  await_all([this](int peer) {
+    return members_[peer].posts[parity()].sequence.load(std::memory_order_acquire) == sequence_;
+  });
   // Whoever comes after the others have given up must not act on what they posted.
   for (int peer = 0; peer < size(); ++peer) {
-    if (members_[peer].presence.load(std::memory_order_acquire) == Presence::kFailed) give_up(peer, "gave up", 0);
+    const auto& member = members_[peer];
+    const bool failed = member.presence.load(std::memory_order_acquire) == Presence::kFailed;
+    if (failed && member.failed_in.load(std::memory_order_relaxed) <= sequence_) give_up(peer, "gave up", 0);
   }
   compare_calls();
 }
 
 void Group::meet_again() {
   self().stage.store(++stage_, std::memory_order_release);
-  for (int peer = 0; peer < size(); ++peer) {
-    const auto& theirs = members_[peer].stage;
-    await(peer, [&] { return theirs.load(std::memory_order_acquire) >= stage_; });
-  }
+  await_all([this](int peer) { return members_[peer].stage.load(std::memory_order_acquire) >= stage_; });
 }
 
 // Every rank compares all calls with rank 0's, so that all of them see the same first disagreement.
@@ -99,22 +106,33 @@ void Group::compare_calls() const {
   }
 }
 
-template <class Ready>
-void Group::await(int rank, const Ready& ready) {
-  if (ready()) return;
-  waiter_.wait(ready, [&](auto waited) { give_up_if_lost(rank, ready, waited); });
+template <class Arrived>
+void Group::await_all(const Arrived& arrived) {
+  for (int peer = 0; peer < size(); ++peer) {
+    if (arrived(peer)) continue;
+    waiter_.wait([&] { return arrived(peer); }, [&](auto waited) { give_up_if_lost(arrived, waited); });
+  }
 }
 
-void Group::give_up_if_lost(int rank, const std::function<bool()>& ready, Waiter::Clock::duration waited) {
-  const auto presence = members_[rank].presence.load(std::memory_order_acquire);
-  const bool lost = presence != Presence::kHere || !fabric_->alive(rank);
-  const double seconds = std::chrono::duration<double>(waited).count();
-  if (!lost && seconds < options_.timeout.count()) return;
-  if (ready()) return;  // its last act was to come
-  if (lost) give_up(rank, presence == Presence::kHere ? "ended" : "left the group", seconds);
+// Looks at all who are missing, so that one who has died is noticed also while another is merely late. The deadline is
+// that of the operation, not of each meeting in it.
+void Group::give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clock::duration waited) {
+  const auto now = Waiter::Clock::now();
+  if (!waiting_since_) waiting_since_ = now - waited;
+  const double seconds = std::chrono::duration<double>(now - *waiting_since_).count();
+  int missing = -1;
+  for (int peer = size() - 1; peer >= 0; --peer) {
+    if (arrived(peer)) continue;
+    missing = peer;
+    const auto presence = members_[peer].presence.load(std::memory_order_acquire);
+    const bool lost = presence != Presence::kHere || !fabric_->alive(peer);
+    if (!lost || arrived(peer)) continue;  // its last act may have been to come
+    give_up(peer, presence == Presence::kHere ? "ended" : "left the group", seconds);
+  }
+  if (missing < 0 || seconds < options_.timeout.count()) return;
   std::ostringstream text;
   text.precision(3);
-  text << where() << ": waited " << seconds << " s for rank " << rank << ", which did not come";
+  text << where() << ": waited " << seconds << " s for rank " << missing << ", which did not come";
   throw_for_good(CommError(CommError::Kind::kTimeout, text.str()));
 }
 

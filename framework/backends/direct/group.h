@@ -24,7 +24,8 @@ class Group {
     std::string name;
     int rank = 0;
     int size = 1;
-    Seconds timeout{600};
+    Seconds timeout{600};  // of an operation, from where it begins to wait
+    int ranks_here = 0;    // that share this machine's cores; 0: as many as the group has
   };
 
   /// `control` is a ControlBlock of `size` members.
@@ -36,8 +37,11 @@ class Group {
   int rank() const { return options_.rank; }
   int size() const { return options_.size; }
   const std::string& name() const { return options_.name; }
-  Seconds timeout() const { return options_.timeout; }
+  const Options& options() const { return options_; }
   Fabric& fabric() { return *fabric_; }
+
+  /// Throws the error that broke the group, if one has.
+  void throw_if_broken() const;
 
   /// First meeting of an operation: posts `call` and waits until all ranks have posted theirs. Throws kMismatch, on all
   /// ranks alike, unless the calls agree in everything but where their memory lies.
@@ -68,9 +72,9 @@ class Group {
   Member& self() { return members_[options_.rank]; }
   void compare_calls() const;
 
-  template <class Ready>
-  void await(int rank, const Ready& ready);
-  void give_up_if_lost(int rank, const std::function<bool()>& ready, Waiter::Clock::duration waited);
+  template <class Arrived>
+  void await_all(const Arrived& arrived);
+  void give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clock::duration waited);
   [[noreturn]] void throw_for_good(const CommError& error);
   [[noreturn]] void give_up(int rank, const char* what_it_did, double seconds);
   std::string where() const;  // "all_reduce #12 of world, rank 0 of 2"
@@ -83,6 +87,7 @@ class Group {
   std::uint64_t sequence_ = 0;
   std::uint64_t stage_ = 0;
   Operation operation_ = Operation::kNone;
+  std::optional<Waiter::Clock::time_point> waiting_since_;  // in the current operation
   std::optional<CommError> failure_;
 };
 

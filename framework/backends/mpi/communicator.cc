@@ -8,6 +8,7 @@
 
 #include "framework/backends/mpi/divide.h"
 #include "framework/backends/mpi/error.h"
+#include "framework/backends/mpi/runtime.h"
 #include "framework/base/error.h"
 
 namespace phalanx::mpi {
@@ -70,20 +71,29 @@ at::Tensor MpiCommunicator::allocate(at::IntArrayRef sizes, at::TensorOptions op
 }
 
 std::shared_ptr<Group> duplicate_world(Group::Options options) {
-  MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request), "MPI_Comm_idup");
-  const auto complete = [&request] {
+  struct Pending {
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+  auto pending = std::make_unique<Pending>();
+  const auto complete = [&] {
     int flag = 0;
-    check(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), "MPI_Comm_idup");
+    check(MPI_Test(&pending->request, &flag, MPI_STATUS_IGNORE), "MPI_Comm_idup");
     return flag != 0;
   };
-  direct::Waiter(options.local_ranks).wait(complete, [&](auto waited) {
-    if (waited < options.timeout) return;
-    throw CommError(CommError::Kind::kTimeout, "connecting " + options.name + ": not all ranks came in time");
-  });
-  check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  return std::make_shared<Group>(comm, std::move(options));
+  try {
+    check(MPI_Comm_idup(MPI_COMM_WORLD, &pending->comm, &pending->request), "MPI_Comm_idup");
+    direct::Waiter(options.local_ranks).wait(complete, [&](auto waited) {
+      if (waited < options.timeout) return;
+      throw CommError(CommError::Kind::kTimeout, "connecting " + options.name + ": not all ranks came in time");
+    });
+    check(MPI_Comm_set_errhandler(pending->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  } catch (...) {
+    static_cast<void>(pending.release());  // MPI may still write to it
+    give_up();
+    throw;
+  }
+  return std::make_shared<Group>(pending->comm, std::move(options));
 }
 
 }  // namespace phalanx::mpi

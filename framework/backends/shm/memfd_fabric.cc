@@ -80,7 +80,10 @@ std::shared_ptr<void> MemfdFabric::open(const Handle& handle) {
 void MemfdFabric::reserve(const Handle& handle, std::size_t offset, std::size_t bytes) {
   for (const auto& file : files_) {
     if (file.handle.owner != handle.owner || file.handle.token != handle.token) continue;
-    const int error = ::posix_fallocate(file.descriptor.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes));
+    int error = 0;
+    do {
+      error = ::posix_fallocate(file.descriptor.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes));
+    } while (error == EINTR);
     if (error != 0) fail("no shared memory for " + std::to_string(bytes) + " bytes", error);
   }
 }
@@ -89,7 +92,7 @@ bool MemfdFabric::alive(int rank) {
   const Descriptor& peer = *peers_[rank];
   if (!peer) return true;
   pollfd poll{.fd = peer.get(), .events = POLLIN, .revents = 0};
-  return ::poll(&poll, 1, 0) == 0;
+  return ::poll(&poll, 1, 0) <= 0;  // a signal may interrupt it
 }
 
 std::unique_ptr<direct::Fabric> MemfdFabric::subset(std::span<const int> ranks) {
