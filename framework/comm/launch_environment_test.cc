@@ -74,6 +74,7 @@ const Set kSrun{{"SLURM_JOB_ID", "42"},        {"SLURM_STEP_ID", "3"},
 
 TEST(LaunchEnvironment, NobodyLaunchedThis) { EXPECT_EQ(detect({{"HOME", "/root"}}), std::nullopt); }
 
+// S2
 TEST(LaunchEnvironment, Torchrun) {
   const auto found = detect(kTorchrun);
   ASSERT_TRUE(found);
@@ -132,6 +133,7 @@ TEST(LaunchEnvironment, TheInnermostLauncherCounts) {
   EXPECT_EQ(detect(with(kSrun, kMpirun))->launcher, "mpirun");
 }
 
+// S6
 TEST(LaunchEnvironment, SrunOnSeveralNodes) {
   const auto found = detect(kSrun);
   ASSERT_TRUE(found);

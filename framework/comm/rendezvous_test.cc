@@ -54,6 +54,7 @@ class Rendezvous : public ::testing::Test {
   }
 };
 
+// S2: all three ways
 TEST_F(Rendezvous, ByFile) {
   const auto path = ::testing::TempDir() + "rendezvous_test-" + std::to_string(::getpid());
   meet("file://" + path + "?world_size=2&");

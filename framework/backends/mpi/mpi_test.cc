@@ -56,6 +56,7 @@ TEST_F(Mpi, SumsAreBitwiseTheSameOnAllRanks) {
   }
 }
 
+// Q18: counts that MPI cannot take in one call.
 TEST_F(Mpi, LongOperationsAreSeveralCalls) {
   auto world = connect(/*most_elements=*/10);
   for (const std::int64_t count : {0, 9, 10, 11, 35}) {

@@ -43,6 +43,7 @@ Outcome run_ranks(int ranks, const std::string& how) {
              std::to_string(ranks) + " " + kEnding + " " + how);
 }
 
+// L2
 TEST(Runtime, EndsInOrderThoughOneRankIsLate) {
   const auto outcome = run_ranks(2, "late");
   EXPECT_EQ(outcome.status, 0) << outcome.output;
@@ -96,6 +97,7 @@ TEST(Runtime, SaysWhatToDoWhenOnlySlurmKnowsOfTheOtherRanks) {
 }
 
 // Last: it initialises MPI in this process.
+// L1
 TEST(Runtime, RefusesAHostApplicationsMpiWithTooFewThreads) {
   ::setenv("HOME", "/tmp", 0);
   int provided = MPI_THREAD_MULTIPLE;
