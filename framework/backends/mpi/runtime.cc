@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -92,6 +93,15 @@ bool everybody_leaves(Seconds patience) {
   }
 }
 
+// Open MPI removes its shared memory in MPI_Finalize alone. What this process has mapped is its own and its peers'.
+void remove_segments() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const auto path = line.find('/');
+    if (path != line.npos && line.find("/sm_segment.", path) != line.npos) ::unlink(line.substr(path).c_str());
+  }
+}
+
 void leave(int status, void*) {
   if (finalised()) return;
   const Seconds patience = status == 0 ? Seconds(farewell_seconds.load()) : kHastyFarewell;
@@ -99,6 +109,7 @@ void leave(int status, void*) {
     MPI_Finalize();
     return;
   }
+  remove_segments();
   if (environment("OMPI_COMM_WORLD_SIZE")) return;  // mpirun notices, and says less about it than MPI_Abort does
   std::fflush(nullptr);                             // MPI_Abort does not return to exit()
   MPI_Abort(MPI_COMM_WORLD, status == 0 ? 1 : status);

@@ -80,8 +80,10 @@ TEST(Runtime, LeavesNoSharedMemory) {
   ::setenv("OMPI_MCA_btl_sm_backing_directory", folder.c_str(), 1);  // apart from the segments of other tests
   run("HOME=/tmp " + kEnding + " throw");
   EXPECT_TRUE(std::filesystem::is_empty(folder));
-  run_ranks(2, "throw");
-  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  for (const char* how : {"throw", "absent"}) {
+    run_ranks(2, how);
+    EXPECT_TRUE(std::filesystem::is_empty(folder)) << how;
+  }
   ::unsetenv("OMPI_MCA_btl_sm_backing_directory");
   std::filesystem::remove_all(folder);
 }
