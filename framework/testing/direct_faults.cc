@@ -41,6 +41,7 @@ TEST(DirectFaults, DifferentOperationsAreNamedOnAllRanksAndTheGroupGoesOn) {
     EXPECT_TRUE(
         contains(error, "rank 0 calls all_reduce(max) of 5000 Float, rank 1 calls broadcast(root 2) of 5000 Float"))
         << error.what();
+    EXPECT_EQ(tensor.use_count(), 1u) << "the operation has let go of it";
     world->all_reduce(tensor, Reduction::kSum).wait();
     EXPECT_EQ(tensor[0].item<float>(), 3);
   });

@@ -38,14 +38,18 @@ void check_same_config(Job& job, Communicator& world) {
                     "--config files and --set flags (--print_config shows what they amount to)");
 }
 
+RunFolder prepare_folder(Job& job) {
+  if (job.run_dir.empty()) job.run_dir = choose_run_dir(job.config.name);
+  const auto folder = RunFolder::create(job.run_dir);
+  write_atomically(folder.config(), config::dump(job.config));
+  return folder;
+}
+
 RunFolder agree_on_folder(Job& job, Communicator& world) {
   std::string problem;
   if (world.rank() == 0) {
     try {
-      if (job.run_dir.empty()) job.run_dir = choose_run_dir(job.config.name);
-      const auto folder = RunFolder::create(job.run_dir);
-      forget_failures(folder.logs());
-      write_atomically(folder.config(), config::dump(job.config));
+      forget_failures(prepare_folder(job).logs());
     } catch (const Error& error) {
       problem = error.what();
     }

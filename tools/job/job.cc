@@ -2,14 +2,11 @@
 
 #include <string>
 
-#include "framework/base/config/config.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
-#include "framework/base/files.h"
 #include "framework/comm/launch_environment.h"
-#include "tools/job/connect.h"
+#include "tools/job/agreement.h"
 #include "tools/job/rank.h"
-#include "tools/job/run_name.h"
 #include "tools/launch/local.h"
 #include "tools/launch/mpi.h"
 #include "tools/launch/stop_signal.h"
@@ -28,13 +25,6 @@ Way choose_way(const ExperimentConfig& config, const std::optional<LaunchEnviron
     throw ConfigError("backend mpi connects processes that mpirun started; say launch.with: mpi (or auto)");
   }
   return Way::kForks;
-}
-
-RunFolder prepare_folder(Job& job) {
-  if (job.run_dir.empty()) job.run_dir = choose_run_dir(job.config.name);
-  const auto folder = RunFolder::create(job.run_dir);
-  write_atomically(folder.config(), config::dump(job.config));
-  return folder;
 }
 
 int launch_forks(Job& job) {
@@ -71,7 +61,6 @@ int launch_mpirun(Job& job) {
 
 int run_job(Job& job) {
   const auto launched = detect_launch_environment();
-  choose_backend(job.config.backend, launched.value_or(LaunchEnvironment{}).place);  // or throw before anything starts
   switch (choose_way(job.config, launched)) {
     case Way::kMpirun:
       return launch_mpirun(job);

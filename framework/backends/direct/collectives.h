@@ -37,9 +37,8 @@ struct Elements {
 ///   scratch, meet, combine all scratches. 1 meeting; P n bytes read.
 /// - In place, where all ranks reach all memory: meet, combine slice r of all and write it to all, meet. 2 meetings; n
 ///   bytes read, n written.
-/// - Two-shot, otherwise: by chunks copy into scratch, meet, combine slice r of all scratches and write it to all,
-/// meet,
-///   copy out. 1 + 2 ceil(n / kScratchBytes) meetings; 3 n bytes read, 3 n written.
+/// - Two-shot, otherwise: by chunks copy into scratch, meet, combine slice r of all scratches, write it to
+///   all, meet, copy out. 1 + 2 ceil(n / kScratchBytes) meetings; 3 n bytes read, 3 n written.
 ///
 /// The latter two are reduce-scatter and all-gather (Rabenseifner 2004) with loads and stores for messages.
 void all_reduce(Group& group, const AddressBook& book, Elements elements, Reduction op);

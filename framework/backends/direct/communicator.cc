@@ -110,7 +110,7 @@ void DirectCommunicator::run_on(const at::Tensor& tensor, const Run& run) {
   try {
     run_guarded(run);
   } catch (...) {
-    if (group_->fabric().reaches_everything()) keep_for_good(tensor);
+    if (group_->broken() && group_->fabric().reaches_everything()) keep_for_good(tensor);
     throw;
   }
 }

@@ -40,6 +40,9 @@ class Group {
   const Options& options() const { return options_; }
   Fabric& fabric() { return *fabric_; }
 
+  /// Whether an error has broken the group.
+  bool broken() const { return failure_.has_value(); }
+
   /// Throws the error that broke the group, if one has.
   void throw_if_broken() const;
 
