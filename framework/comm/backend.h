@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string>
+#include <optional>
 
 #include "framework/base/registry.h"
 #include "framework/comm/communicator.h"
@@ -14,7 +14,13 @@ struct World {
   Place place;
   StorePtr store;        // reaches all ranks; may be null for a backend that brings its own launcher (mpi)
   Seconds timeout{600};  // of every operation of the world and of what is split from it
+
+  /// Whether a thread of its own runs the operations that are launched, while this rank computes. Absent: where this
+  /// host has more cores than ranks; otherwise it would only take the cores from them.
+  std::optional<bool> progress_thread{};
 };
+
+bool wants_progress_thread(const World& world);
 
 /// Backends by name. A factory is collective: it returns when all ranks are connected, and throws CommError (or
 /// ConfigError where this backend can never connect these ranks) otherwise.

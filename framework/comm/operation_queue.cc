@@ -1,6 +1,30 @@
 #include "framework/comm/operation_queue.h"
 
+#include <chrono>
+#include <mutex>
+#include <stdexcept>
+
 namespace phalanx {
+namespace {
+
+constexpr auto kSpin = std::chrono::microseconds(50);
+
+}  // namespace
+
+OperationQueue::~OperationQueue() {
+  line_->stop();
+  if (!thread_.joinable()) return;
+  // The last operation may have held what owned the queue, and then it is the progress thread that comes here.
+  if (thread_.get_id() == std::this_thread::get_id()) {
+    thread_.detach();
+  } else {
+    thread_.join();
+  }
+}
+
+void OperationQueue::start_progress_thread() {
+  if (!thread_.joinable()) thread_ = std::thread([line = line_] { line->run_until_stopped(); });
+}
 
 void OperationQueue::Operation::wait() {
   if (!done()) line_->run_through(this);
@@ -8,36 +32,119 @@ void OperationQueue::Operation::wait() {
 }
 
 void OperationQueue::Operation::execute() noexcept {
+  line_->recorder.started(ticket_);
   try {
     run();
   } catch (...) {
     error_ = std::current_exception();
   }
+  line_->recorder.finished(ticket_, error_ == nullptr);
   done_.store(true, std::memory_order_release);
 }
 
-void OperationQueue::Line::append(std::shared_ptr<Operation> operation) {
-  const std::lock_guard lock(mutex_);
-  pending_.push_back(std::move(operation));
+void OperationQueue::Line::append(OperationPtr operation) {
+  if (runs_here()) {
+    inner_.push_back(std::move(operation));
+    return;
+  }
+  {
+    const std::lock_guard lock(lock_);
+    pending_.push_back(std::move(operation));
+  }
+  wake_progress_thread();
 }
 
 // Whoever waits for an operation that is done goes on at once, also while another thread runs later ones.
 void OperationQueue::Line::run_through(const Operation* last) {
-  std::unique_lock lock(mutex_);
-  while (last != nullptr ? !last->done() : running_ || !pending_.empty()) {
-    if (running_) {
-      ran_.wait(lock);
+  if (runs_here()) {
+    run_inner(last);
+    if (last != nullptr && !last->done()) {
+      throw std::logic_error("an operation waits for one that was launched after it, and outside of it");
+    }
+    return;
+  }
+  for (;;) {
+    const auto ran = ran_.load(std::memory_order_acquire);
+    if (last != nullptr && last->done()) return;
+    if (auto next = take()) {
+      run(std::move(next));
       continue;
     }
-    const auto next = std::move(pending_.front());
-    pending_.pop_front();
-    running_ = true;
-    lock.unlock();
-    next->execute();
-    lock.lock();
-    running_ = false;
-    ran_.notify_all();
+    {
+      const std::lock_guard lock(lock_);
+      if (!running_ && pending_.empty()) return;
+    }
+    ran_.wait(ran, std::memory_order_acquire);
   }
+}
+
+// The next operation, for the caller to run; null if there is none or another thread runs one.
+OperationQueue::OperationPtr OperationQueue::Line::take() {
+  const std::lock_guard lock(lock_);
+  if (running_ || pending_.empty()) return nullptr;
+  auto next = std::move(pending_.front());
+  pending_.pop_front();
+  running_ = true;
+  return next;
+}
+
+void OperationQueue::Line::run(OperationPtr next) {
+  runner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  run_with_inner(*next);
+  runner_.store({}, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(lock_);
+    running_ = false;
+  }
+  ran_.fetch_add(1, std::memory_order_release);
+  ran_.notify_all();
+  wake_progress_thread();
+}
+
+// What an operation launches is finished before whatever was launched beside it.
+void OperationQueue::Line::run_with_inner(Operation& operation) {
+  auto beside = std::exchange(inner_, {});
+  operation.execute();
+  run_inner(nullptr);
+  inner_ = std::move(beside);
+}
+
+void OperationQueue::Line::run_inner(const Operation* last) {
+  while (!inner_.empty() && (last == nullptr || !last->done())) {
+    const auto next = std::move(inner_.front());
+    inner_.pop_front();
+    run_with_inner(*next);
+  }
+}
+
+void OperationQueue::Line::run_until_stopped() {
+  while (!stopped_.load(std::memory_order_acquire)) {
+    const auto calls = calls_.load(std::memory_order_acquire);
+    auto next = take();
+    const auto until = std::chrono::steady_clock::now() + kSpin;
+    while (!next && std::chrono::steady_clock::now() < until) {
+      std::this_thread::yield();
+      next = take();
+    }
+    // Who launches looks at sleeping_ after giving back the lock that take() needs, so either sees the other.
+    sleeping_.store(true, std::memory_order_relaxed);
+    if (!next) next = take();
+    if (!next && !stopped_.load(std::memory_order_acquire)) calls_.wait(calls, std::memory_order_acquire);
+    sleeping_.store(false, std::memory_order_relaxed);
+    if (next) run(std::move(next));
+  }
+}
+
+void OperationQueue::Line::wake_progress_thread() {
+  if (!sleeping_.load(std::memory_order_relaxed)) return;
+  calls_.fetch_add(1, std::memory_order_release);
+  calls_.notify_one();
+}
+
+void OperationQueue::Line::stop() {
+  stopped_.store(true, std::memory_order_release);
+  calls_.fetch_add(1, std::memory_order_release);
+  calls_.notify_one();
 }
 
 }  // namespace phalanx

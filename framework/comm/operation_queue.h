@@ -1,14 +1,16 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 
+#include "framework/comm/flight_recorder.h"
+#include "framework/comm/spin_lock.h"
 #include "framework/comm/work.h"
 
 namespace phalanx {
@@ -16,18 +18,30 @@ namespace phalanx {
 /// The launched but unfinished operations of one rank, over all communicators that were split from one world.
 ///
 /// Launching only appends. Operations run in the order of launch, in the thread that first waits for one of them or for
-/// a later one. So a rank needs no thread of its own for communication, and ranks that launch in the same order cannot
-/// block each other, in whatever order they wait. Launching costs one allocation and an uncontended lock.
+/// a later one, or in the progress thread where there is one. So ranks that launch in the same order cannot block each
+/// other, in whatever order they wait. Launching costs one allocation and an uncontended lock.
+///
+/// What an operation launches while it runs belongs to it: it runs in the same thread when it is waited for, before
+/// anything that was launched outside.
 ///
 /// Thread-safe. A Work may outlive the queue.
 class OperationQueue {
  public:
   OperationQueue() : line_(std::make_shared<Line>()) {}
+  ~OperationQueue();
+  OperationQueue(const OperationQueue&) = delete;
+  OperationQueue& operator=(const OperationQueue&) = delete;
+
+  /// From now on a thread of the queue's own runs what is launched, also while nobody waits. It sleeps when there is
+  /// nothing to do for some 50 us; waking it then costs the launching thread a few microseconds.
+  void start_progress_thread();
+  bool has_progress_thread() const { return thread_.joinable(); }
 
   /// `run` does the operation and blocks until it is done or throws; it owns the tensors it works on.
   template <class Run>
-  Work launch(Run run) {
+  Work launch(FlightRecorder::Group& group, const Call& call, Run run) {
     auto operation = std::make_shared<OperationOf<Run>>(line_, std::move(run));
+    operation->ticket_ = line_->recorder.launched(group, call);
     line_->append(operation);
     return Work(std::move(operation));
   }
@@ -35,20 +49,41 @@ class OperationQueue {
   /// Runs everything that was launched, in order. Errors stay with their operations.
   void drain() { line_->run_through(nullptr); }
 
+  FlightRecorder& recorder() { return line_->recorder; }
+
  private:
   class Operation;
+  using OperationPtr = std::shared_ptr<Operation>;
 
   // Shared with the operations, since one of them may hold what owns the queue.
   class Line {
    public:
-    void append(std::shared_ptr<Operation> operation);
+    void append(OperationPtr operation);
     void run_through(const Operation* last);  // null: through all that were launched by now or meanwhile
+    void run_until_stopped();                 // the progress thread
+    void stop();
+
+    FlightRecorder recorder;
 
    private:
-    std::mutex mutex_;  // never held while an operation runs
-    std::condition_variable ran_;
+    bool runs_here() const { return runner_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
+    OperationPtr take();
+    void run(OperationPtr next);
+    void run_with_inner(Operation& operation);
+    void run_inner(const Operation* last);
+    void wake_progress_thread();
+
+    SpinLock lock_;  // never held while an operation runs
+    std::deque<OperationPtr> pending_;
     bool running_ = false;
-    std::deque<std::shared_ptr<Operation>> pending_;
+    std::atomic<std::uint32_t> ran_{0};  // operations, modulo 2^32: who waits for another thread's, waits for a change
+
+    std::atomic<std::thread::id> runner_{};  // who runs an operation now
+    std::deque<OperationPtr> inner_;         // launched by the operation that runs; the runner's alone
+
+    std::atomic<bool> sleeping_{false};  // the progress thread, until calls_ changes
+    std::atomic<std::uint32_t> calls_{0};
+    std::atomic<bool> stopped_{false};
   };
 
   class Operation : public Work::State {
@@ -59,9 +94,11 @@ class OperationQueue {
     void execute() noexcept;
 
    private:
+    friend class OperationQueue;
     virtual void run() = 0;  // once; afterwards the tensors are released
 
     std::shared_ptr<Line> line_;
+    FlightRecorder::Ticket ticket_;
     std::exception_ptr error_;
     std::atomic<bool> done_{false};
   };
@@ -72,11 +109,18 @@ class OperationQueue {
     OperationOf(std::shared_ptr<Line> line, Run run) : Operation(std::move(line)), run_(std::move(run)) {}
 
    private:
-    void run() override { std::exchange(run_, std::nullopt).value()(); }
+    void run() override {
+      const struct Release {
+        ~Release() { run.reset(); }
+        std::optional<Run>& run;
+      } release{run_};
+      (*run_)();
+    }
     std::optional<Run> run_;
   };
 
   std::shared_ptr<Line> line_;
+  std::thread thread_;
 };
 
 }  // namespace phalanx

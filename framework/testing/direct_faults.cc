@@ -6,30 +6,17 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 
 #include "framework/base/error.h"
 #include "framework/testing/backend_under_test.h"
+#include "framework/testing/fault.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx::testing {
 namespace {
-
-template <class Call>
-CommError error_of(Call call) {
-  try {
-    call();
-  } catch (const CommError& error) {
-    return error;
-  }
-  ADD_FAILURE() << "expected a CommError";
-  return CommError(CommError::Kind::kSystem, "none");
-}
-
-bool contains(const CommError& error, const std::string& text) {
-  return std::string(error.what()).find(text) != std::string::npos;
-}
 
 TEST(DirectFaults, DifferentOperationsAreNamedOnAllRanksAndTheGroupGoesOn) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
@@ -47,17 +34,70 @@ TEST(DirectFaults, DifferentOperationsAreNamedOnAllRanksAndTheGroupGoesOn) {
   });
 }
 
-TEST(DirectFaults, DifferentSizesDtypesRootsAndReductionsAreMismatches) {
+// Calls that one rank makes otherwise than the rest. Each is a mismatch of its own, and the group goes on.
+TEST(DirectFaults, CallsThatDifferInOneArgumentAreMismatches) {
+  using Launch = std::function<Work(Communicator & world, bool odd)>;
+  const auto f = [](std::int64_t elements) { return at::zeros({elements}); };
+  const auto sum = Reduction::kSum;
+  const auto mine = [](const char* name) { return Reduction::custom<float>(name, [](auto, auto) {}); };
+  const Launch launches[] = {
+      [&](auto& world, bool odd) { return world.all_reduce(f(odd ? 9 : 8), sum); },
+      [&](auto& world, bool odd) { return world.all_reduce(f(8).to(odd ? at::kDouble : at::kFloat), sum); },
+      [&](auto& world, bool odd) { return world.all_reduce(f(8), odd ? Reduction::kMin : Reduction::kMax); },
+      [&](auto& world, bool odd) { return world.all_reduce(f(8), mine(odd ? "mine" : "yours")); },
+      [&](auto& world, bool odd) { return world.broadcast(f(8), odd); },
+      [&](auto& world, bool odd) { return world.broadcast(f(odd ? 70'000 : 8), 0); },
+      [&](auto& world, bool odd) { return world.reduce(f(8), sum, odd); },
+      [&](auto& world, bool odd) { return world.reduce(f(8), odd ? sum : Reduction::kProduct, 0); },
+      [&](auto& world, bool odd) { return world.reduce_scatter(f(odd ? 5 : 4), f(odd ? 10 : 8), sum); },
+      [&](auto& world, bool odd) {
+        return world.reduce_scatter(f(4), f(8), sum, odd ? Counts() : Counts({4, 4}));
+      },
+      [&](auto& world, bool odd) { return world.all_gather(f(odd ? 10 : 8), f(odd ? 5 : 4)); },
+      [&](auto& world, bool odd) {
+        return world.all_gather(f(8), f(4), odd ? Counts({4, 4}) : Counts());
+      },
+      [&](auto& world, bool odd) { return world.gather(f(8), f(4), odd); },
+      [&](auto& world, bool odd) { return world.gather(f(8), f(odd ? 5 : 4), 0); },
+      [&](auto& world, bool odd) { return world.scatter(f(4), f(8), odd); },
+      [&](auto& world, bool odd) { return world.scatter(f(odd ? 5 : 4), f(8), 0); },
+      [&](auto& world, bool odd) { return world.all_to_all(f(odd ? 10 : 8), f(odd ? 10 : 8)); },
+      [&](auto& world, bool odd) {
+        return odd ? world.all_to_all(f(8), f(8)) : world.all_to_all(f(8), f(8), {4, 4}, {4, 4});
+      },
+      [&](auto& world, bool odd) { return odd ? world.barrier() : world.all_to_all(f(8), f(8)); },
+      [&](auto& world, bool odd) { return odd ? world.gather(f(8), f(4), 1) : world.scatter(f(4), f(8), 1); },
+  };
+  run_ranks(kBackend, 2, [&](const CommunicatorPtr& world) {
+    int number = 0;
+    for (const auto& launch : launches) {
+      const auto error = error_of([&] { launch(*world, world->rank() == 1).wait(); });
+      EXPECT_EQ(error.kind(), CommError::Kind::kMismatch) << "launch " << number << ": " << error.what();
+      EXPECT_TRUE(contains(error, "rank 0 calls ") && contains(error, "rank 1 calls ")) << error.what();
+      at::Tensor tensor = at::ones({3});
+      world->all_reduce(tensor, sum).wait();
+      EXPECT_EQ(tensor[2].item<float>(), 2) << "after launch " << number;
+      ++number;
+    }
+  });
+}
+
+// What rank 1 sends to rank 0 are 40 elements, not 400.
+TEST(DirectFaults, UnevenExchangesThatDoNotFitEachOtherAreAMismatchAndTheGroupGoesOn) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
-    const bool odd = world->rank() == 1;
-    const auto kind = [&](auto call) { return error_of([&] { call().wait(); }).kind(); };
-    EXPECT_EQ(kind([&] { return world->all_reduce(at::zeros({odd ? 9 : 8}), Reduction::kSum); }),
-              CommError::Kind::kMismatch);
-    EXPECT_EQ(kind([&] { return world->all_reduce(at::zeros({8}, odd ? at::kDouble : at::kFloat), Reduction::kSum); }),
-              CommError::Kind::kMismatch);
-    EXPECT_EQ(kind([&] { return world->all_reduce(at::zeros({8}), odd ? Reduction::kMin : Reduction::kMax); }),
-              CommError::Kind::kMismatch);
-    EXPECT_EQ(kind([&] { return world->broadcast(at::zeros({8}), odd); }), CommError::Kind::kMismatch);
+    for (const std::int64_t sent : {40, 40'000}) {
+      const bool odd = world->rank() == 1;
+      const auto error = error_of([&] {
+        if (odd) {
+          world->all_to_all(at::zeros({5}), at::zeros({sent}), {5, 0}, {sent, 0}).wait();
+        } else {
+          world->all_to_all(at::zeros({400}), at::zeros({5}), {0, 400}, {0, 5}).wait();
+        }
+      });
+      EXPECT_EQ(error.kind(), CommError::Kind::kMismatch) << error.what();
+      EXPECT_TRUE(contains(error, "all_to_all")) << error.what();
+      world->barrier().wait();
+    }
   });
 }
 

@@ -92,7 +92,7 @@ void run_under_mpirun(int ranks, const RankBody& body, Seconds timeout) {
 }  // namespace
 
 void run_ranks(const std::string& backend, int ranks, const RankBody& body, Seconds timeout) {
-  if (backend == "inproc") return run_threads(backend, ranks, body, timeout);
+  if (backend == "inproc" || backend == "gloo") return run_threads(backend, ranks, body, timeout);
   if (backend == "shm") return run_processes(backend, ranks, body, timeout);
   if (backend == "mpi") return run_under_mpirun(ranks, body, timeout);
   FAIL() << "no way to run ranks of backend " << backend;

@@ -14,11 +14,12 @@ using RankBody = std::function<void(const CommunicatorPtr& world)>;
 /// Runs `body` on `ranks` ranks of `backend` and returns when all are done.
 ///
 ///   inproc  threads of this process
+///   gloo    threads of this process, connected by TCP over the loopback
 ///   shm     processes forked from this one, which must not have started threads (OpenMP's included)
 ///   mpi     the first `ranks` processes of the mpirun that started this one; the others skip `body`
 ///
 /// An exception in a body, a failed expectation in a child process and a child's death fail the test, with the rank
-/// named; peers of a failed rank get CommError::kPeerLost. shm and mpi must be linked into the test.
+/// named; peers of a failed rank get CommError::kPeerLost. All but inproc must be linked into the test.
 void run_ranks(const std::string& backend, int ranks, const RankBody& body, Seconds timeout = Seconds(60));
 
 }  // namespace phalanx::testing

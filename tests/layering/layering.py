@@ -17,7 +17,7 @@ BELOW = {
     "framework/parallel": ["framework/collectives", "framework/observe"],
     "framework/ps": ["framework/collectives", "framework/observe"],
     "framework/collectives": ["framework/comm"],
-    "framework/backends": ["framework/comm"],
+    "framework/backends": ["framework/collectives"],
     "framework/observe": ["framework/comm"],
     "framework/comm": ["framework/base"],
     "framework/base": ["third_party"],

@@ -1,5 +1,5 @@
+// all_reduce and reduce: every rank combines a slice.
 #include <algorithm>
-#include <cstring>
 
 #include "framework/backends/direct/collectives.h"
 #include "framework/backends/direct/reduce_kernel.h"
@@ -7,88 +7,129 @@
 namespace phalanx::direct {
 namespace {
 
+constexpr int kOneShotRanks = 4;  // beyond, everybody's reading everything costs more than further meetings
+constexpr int kAll = -1;          // for a root: everybody gets the result
+
 struct Slice {
   std::int64_t begin = 0, count = 0;
 };
 
 // Rank's share of `count` elements: nearly equal, each but the last a whole number of cache lines, so that no two ranks
 // write to one line.
-Slice slice_of(std::int64_t count, std::size_t element_bytes, int rank, int size) {
-  const auto per_line = static_cast<std::int64_t>(kLine / element_bytes);
+Slice slice_of(std::int64_t count, std::size_t item, int rank, int size) {
+  const auto per_line = static_cast<std::int64_t>(kLine / item);
   const std::int64_t lines = (count + per_line - 1) / per_line;
   const std::int64_t begin = std::min(count, lines * rank / size * per_line);
   const std::int64_t end = std::min(count, lines * (rank + 1) / size * per_line);
   return {begin, end - begin};
 }
 
-std::vector<std::byte*> scratches(Group& group, int half, std::size_t offset) {
-  std::vector<std::byte*> all;
-  for (int rank = 0; rank < group.size(); ++rank) all.push_back(group.scratch(rank, half) + offset);
+Addresses scratches(const Operation& operation, int half) {
+  Addresses all;
+  for (int rank = 0; rank < operation.size(); ++rank) all.push_back(operation.group.scratch(rank, half));
   return all;
 }
 
-// Combines this rank's slice of what lies at `addresses` and writes it to all of them.
-void reduce_own_slice(const Group& group, std::vector<std::byte*> addresses, std::int64_t count, c10::ScalarType dtype,
-                      Reduction op) {
-  const auto element_bytes = c10::elementSize(dtype);
-  const Slice slice = slice_of(count, element_bytes, group.rank(), group.size());
-  for (auto& address : addresses) address += static_cast<std::size_t>(slice.begin) * element_bytes;
-  const std::vector<const std::byte*> sources(addresses.begin(), addresses.end());
-  reduce(dtype, op, addresses, sources, slice.count);
+// Combines this rank's slice of what lies at `addresses` and writes it to root's, or to all of them.
+void reduce_own_slice(const Operation& operation, Addresses addresses, std::int64_t count, const Reduction& op,
+                      int root) {
+  const auto item = c10::elementSize(operation.call.dtype);
+  const Slice slice = slice_of(count, item, operation.rank(), operation.size());
+  for (auto& address : addresses) address += static_cast<std::size_t>(slice.begin) * item;
+  const std::span<std::byte* const> targets(root == kAll ? addresses.data() : &addresses[root],
+                                            root == kAll ? addresses.size() : 1);
+  const c10::SmallVector<const std::byte*, 16> sources(addresses.begin(), addresses.end());
+  reduce(operation.call.dtype, op, targets, sources, slice.count);
 }
 
-void two_shot(Group& group, const Elements& elements, Reduction op) {
-  const auto chunk = static_cast<std::int64_t>(kScratchBytes / elements.element_bytes());
+void two_shot(const Operation& operation, const Elements& elements, const Reduction& op, int root) {
+  auto& group = operation.group;
+  const auto item = elements.item();
+  const bool gets_result = root == kAll || root == operation.rank();
+  const std::size_t step = step_of(elements.bytes());
   int half = 0;
-  for (std::int64_t begin = 0; begin < elements.count; begin += chunk, half ^= 1) {
-    const std::int64_t count = std::min(chunk, elements.count - begin);
-    const std::size_t bytes = static_cast<std::size_t>(count) * elements.element_bytes();
-    std::byte* data = elements.data + static_cast<std::size_t>(begin) * elements.element_bytes();
-    std::byte* own = group.scratch(group.rank(), half);
-    std::memcpy(own, data, bytes);
+  for (std::int64_t chunk = 0; chunk < chunks_of(elements.bytes(), step); ++chunk, half ^= 1) {
+    const Piece piece(elements.bytes(), chunk, step);
+    std::byte* own = group.scratch(operation.rank(), half);
+    copy_bytes(own, elements.data + piece.begin, piece.bytes);
     group.meet_again();
-    reduce_own_slice(group, scratches(group, half, 0), count, elements.dtype, op);
+    reduce_own_slice(operation, scratches(operation, half), static_cast<std::int64_t>(piece.bytes / item), op, root);
     group.meet_again();  // the other half is free now: everybody has copied out what it held
-    std::memcpy(data, own, bytes);
+    if (gets_result) copy_bytes(elements.data + piece.begin, own, piece.bytes);
   }
 }
 
-// Then all ranks have copied what they have into their scratch: they decided by the same sizes.
-bool nobody_is_reachable(const Group& group) {
-  for (int rank = 0; rank < group.size(); ++rank) {
-    if (group.call_of(rank).location.region != 0) return false;
-  }
-  return true;
-}
-
-void combine_scratches(Group& group, const Elements& elements, Reduction op) {
-  std::vector<const std::byte*> sources;
-  for (int rank = 0; rank < group.size(); ++rank) sources.push_back(group.scratch(rank));
+// `scratch_of(rank)`: what each has brought along or copied into its scratch before the first meeting.
+template <class ScratchOf>
+void combine_all(const Operation& operation, const Elements& elements, const Reduction& op, int root,
+                 const ScratchOf& scratch_of) {
+  if (root != kAll && root != operation.rank()) return;
+  c10::SmallVector<const std::byte*, 16> sources;
+  for (int rank = 0; rank < operation.size(); ++rank) sources.push_back(scratch_of(rank));
   std::byte* target[] = {elements.data};
   reduce(elements.dtype, op, target, sources, elements.count);
 }
 
+// Every rank combines everything itself: fewer meetings and no result that travels back, but P n bytes read.
+void one_shot(const Operation& operation, const Elements& elements, const Reduction& op, int root) {
+  const std::size_t step = step_of(elements.bytes());
+  const auto fill = [&](std::byte* own, std::int64_t chunk) {
+    const Piece piece(elements.bytes(), chunk, step);
+    if (root != operation.rank()) operation.copy_in(own, elements.data + piece.begin, piece.bytes);
+  };
+  const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
+    if (root != kAll && root != operation.rank()) return;
+    const Piece piece(elements.bytes(), chunk, step);
+    c10::SmallVector<const std::byte*, 16> sources;
+    for (int rank = 0; rank < operation.size(); ++rank) {
+      sources.push_back(rank == operation.rank() ? elements.data + piece.begin : scratch_of(rank));
+    }
+    std::byte* target[] = {elements.data + piece.begin};
+    reduce(elements.dtype, op, target, sources, static_cast<std::int64_t>(piece.bytes / elements.item()));
+  };
+  operation.through_scratch(chunks_of(elements.bytes(), step), fill, drain);
+}
+
+// Then all ranks have prepared their scratch: they decided by the same sizes.
+bool nobody_is_reachable(const Group& group) {
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (group.post_of(rank).input.region != 0) return false;
+  }
+  return true;
+}
+
+void combine(const Operation& operation, const Elements& elements, const Reduction& op, int root) {
+  auto& group = operation.group;
+  const std::size_t bytes = elements.bytes();
+  const auto combine_here = [&](const auto& scratch_of) { combine_all(operation, elements, op, root, scratch_of); };
+  if (bytes <= kInPlaceBytes) {
+    return operation.bring_along({elements.data, bytes},
+                                 [&](const auto& payload_of, int) { combine_here(payload_of); });
+  }
+  const Location location = operation.locate(elements);
+  const bool prepared = location.region == 0 && bytes <= kAtOnceBytes;
+  if (prepared) copy_bytes(group.next_scratch(), elements.data, bytes);
+  group.meet({.call = operation.call, .input = location, .output = {}});
+  if (prepared && nobody_is_reachable(group)) {
+    combine_here([&](int rank) { return group.scratch(rank); });
+  } else if (auto addresses = operation.inputs(); !addresses.empty()) {
+    reduce_own_slice(operation, std::move(addresses), elements.count, op, root);
+    group.meet_again();
+  } else if (operation.size() <= kOneShotRanks) {
+    one_shot(operation, elements, op, root);
+  } else {
+    two_shot(operation, elements, op, root);
+  }
+}
+
 }  // namespace
 
-void all_reduce(Group& group, const AddressBook& book, Elements elements, Reduction op) {
-  const std::size_t bytes = elements.bytes();
-  const bool tiny = bytes < kInPlaceBytes;
-  const Location location = tiny ? Location{} : book.locate(elements.data, bytes);
-  const bool one_shot = location.region == 0 && bytes <= kOneShotBytes;
-  if (one_shot) std::copy_n(elements.data, bytes, group.next_scratch());
-  group.meet({.elements = elements.count,
-              .location = location,
-              .operation = Operation::kAllReduce,
-              .dtype = static_cast<std::uint8_t>(elements.dtype),
-              .reduction = static_cast<std::uint8_t>(op)});
-  if (one_shot && nobody_is_reachable(group)) {
-    combine_scratches(group, elements, op);
-  } else if (auto addresses = book.addresses(group); !addresses.empty()) {
-    reduce_own_slice(group, std::move(addresses), elements.count, elements.dtype, op);
-    group.meet_again();
-  } else {
-    two_shot(group, elements, op);
-  }
+void all_reduce(const Operation& operation, Elements elements, const Reduction& op) {
+  combine(operation, elements, op, kAll);
+}
+
+void reduce(const Operation& operation, Elements elements, const Reduction& op, int root) {
+  combine(operation, elements, op, root);
 }
 
 }  // namespace phalanx::direct

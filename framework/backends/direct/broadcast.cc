@@ -1,3 +1,4 @@
+// broadcast, exchange and barrier.
 #include <algorithm>
 #include <cstring>
 
@@ -6,51 +7,51 @@
 namespace phalanx::direct {
 namespace {
 
-// Root fills one half while the others still read the half before: a meeting frees a half for the chunk after next.
-void feed(Group& group, const Elements& elements, int root) {
-  int half = 0;
-  for (std::size_t begin = 0; begin < elements.bytes(); begin += kScratchBytes, half ^= 1) {
-    const std::size_t bytes = std::min(kScratchBytes, elements.bytes() - begin);
-    std::byte* scratch = group.scratch(root, half);
-    if (group.rank() == root) std::memcpy(scratch, elements.data + begin, bytes);
-    group.meet_again();
-    if (group.rank() != root) std::memcpy(elements.data + begin, scratch, bytes);
+// Rank r copies slice r of root's elements to everybody.
+void spread_own_slice(const Operation& operation, const Elements& elements, const Addresses& addresses, int root) {
+  const std::size_t lines = (elements.bytes() + kLine - 1) / kLine;
+  const auto border = [&](int rank) {
+    return std::min(elements.bytes(), lines * static_cast<std::size_t>(rank) / operation.size() * kLine);
+  };
+  const std::size_t begin = border(operation.rank()), bytes = border(operation.rank() + 1) - begin;
+  for (int rank = 0; rank < operation.size(); ++rank) {
+    if (rank != root) copy_bytes(addresses[rank] + begin, addresses[root] + begin, bytes);
   }
-  group.meet_again();  // the scratch is root's again
 }
 
 }  // namespace
 
-void broadcast(Group& group, const AddressBook& book, Elements elements, int root) {
-  const bool is_root = group.rank() == root;
-  const bool one_shot = elements.bytes() <= kOneShotBytes;
-  if (one_shot && is_root) std::copy_n(elements.data, elements.bytes(), group.next_scratch());
-  group.meet({.elements = elements.count,
-              .location = one_shot ? Location{} : book.locate(elements.data, elements.bytes()),
-              .root = root,
-              .operation = Operation::kBroadcast,
-              .dtype = static_cast<std::uint8_t>(elements.dtype)});
-  if (one_shot) {
-    if (!is_root) std::copy_n(group.scratch(root), elements.bytes(), elements.data);
+void broadcast(const Operation& operation, Elements elements, int root) {
+  const bool is_root = operation.rank() == root;
+  const std::size_t step = step_of(elements.bytes());
+  const auto fill = [&](std::byte* own, std::int64_t chunk) {
+    const Piece piece(elements.bytes(), chunk, step);
+    if (is_root) operation.copy_in(own, elements.data + piece.begin, piece.bytes);
+  };
+  const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
+    const Piece piece(elements.bytes(), chunk, step);
+    if (!is_root) copy_bytes(elements.data + piece.begin, scratch_of(root), piece.bytes);
+  };
+  if (elements.bytes() <= kAtOnceBytes) return operation.at_once(elements.bytes(), fill, drain, root);
+  operation.meet(elements, {});
+  if (const auto addresses = operation.inputs(); !addresses.empty()) {
+    spread_own_slice(operation, elements, addresses, root);
+    operation.group.meet_again();
     return;
   }
-  if (auto addresses = book.addresses(group); !addresses.empty()) {
-    if (!is_root) std::memcpy(elements.data, addresses[root], elements.bytes());
-    group.meet_again();
-    return;
-  }
-  feed(group, elements, root);
+  operation.through_scratch(chunks_of(elements.bytes(), step), fill, drain);
 }
 
-void exchange(Group& group, Operation operation, std::int64_t argument, std::span<const std::byte> mine,
-              std::span<std::byte> all) {
+void exchange(Group& group, const Call& call, std::span<const std::byte> mine, std::span<std::byte> all) {
   std::ranges::copy(mine, group.next_scratch());
-  group.meet({.elements = argument, .operation = operation});
+  group.meet({.call = call, .input = {}, .output = {}});
   for (int rank = 0; rank < group.size(); ++rank) {
     std::memcpy(all.data() + mine.size() * rank, group.scratch(rank), mine.size());
   }
 }
 
-void barrier(Group& group) { group.meet({.operation = Operation::kBarrier}); }
+void barrier(Group& group, std::optional<Seconds> timeout) {
+  group.meet({.call = {.op = Op::kBarrier}, .input = {}, .output = {}}, timeout);
+}
 
 }  // namespace phalanx::direct

@@ -1,60 +1,60 @@
 #pragma once
 
-#include <c10/core/ScalarType.h>
-
 #include <cstddef>
+#include <cstdint>
 #include <span>
-#include <vector>
 
-#include "framework/backends/direct/group.h"
+#include "framework/backends/direct/operation.h"
+#include "framework/comm/arguments.h"
 #include "framework/comm/reduction.h"
 
 namespace phalanx::direct {
 
-/// Tells where each rank's memory of the current operation lies, in this rank's address space; empty if one of them
-/// cannot be reached from here. All ranks get the same answer, reachable or not.
-class AddressBook {
- public:
-  virtual ~AddressBook() = default;
-  virtual Location locate(const void* begin, std::size_t bytes) const = 0;
-  virtual std::vector<std::byte*> addresses(const Group& group) const = 0;  // after Group::meet()
-};
+// Collectives of ranks that share memory. P ranks; n bytes are what the operation has in all: the tensor of broadcast,
+// reduce and all_reduce, the tensor of all parts of the others.
+//
+// Each goes one of three ways, which all ranks choose alike:
+//
+// - At once, where n is small: what others need comes along with the call, in flagged lines or, above kPayloadBytes, in
+//   scratch. 1 meeting.
+// - Where it lies, where all ranks reach the memory that is read (or else that is written): 2 meetings.
+// - Through scratch, otherwise: chunk by chunk (step_of), copied in, met, copied out, while others are at the chunk
+//   before. 2 meetings and one per chunk. What goes in is written past the caches (stream_copy).
+//
+// Bytes that all ranks together read and write:
+//
+//                   where it lies                    through scratch, in addition
+//   broadcast       (P-1) n, spread evenly           n written by root
+//   reduce          P n read, n written, evenly      (P-1) n written; up to 4 ranks root reads them, else evenly
+//   all_reduce      P n read, P n written, evenly    P n written, up to 4 ranks P (P-1) n read, else 3 P n
+//   reduce_scatter  P n read, n written, evenly      (P-1) n written
+//   all_gather      P n, evenly                      n written
+//   gather          n, by root                       n written
+//   scatter         n, by root                       n written, by root
+//   all_to_all      P n, evenly                      (P-1) n written
+//
+// The reductions combine in the order of the ranks whichever way they go, so results are bitwise the same. Where they
+// spread evenly, all_reduce and reduce are a reduce-scatter and a gather of slices (Rabenseifner 2004), with loads and
+// stores for messages.
 
-/// A dense run of elements.
-struct Elements {
-  std::byte* data = nullptr;
-  std::int64_t count = 0;
-  c10::ScalarType dtype = c10::kFloat;
+void broadcast(const Operation& operation, Elements elements, int root);
+void reduce(const Operation& operation, Elements elements, const Reduction& op, int root);
+void all_reduce(const Operation& operation, Elements elements, const Reduction& op);
+void reduce_scatter(const Operation& operation, Elements output, Elements input, const Parts& parts,
+                    const Reduction& op);
+void all_gather(const Operation& operation, Elements output, Elements input, const Parts& parts);
+void gather(const Operation& operation, Elements output, Elements input, const Parts& parts, int root);
+void scatter(const Operation& operation, Elements output, Elements input, const Parts& parts, int root);
 
-  std::size_t element_bytes() const { return c10::elementSize(dtype); }
-  std::size_t bytes() const { return static_cast<std::size_t>(count) * element_bytes(); }
-};
+/// Throws kMismatch, on all ranks alike, where a rank expects another count than its peer sends.
+void all_to_all(const Operation& operation, Elements output, Elements input, const Parts& from, const Parts& to);
 
-/// In place. P ranks, n bytes each; elements are always combined in the order of the ranks, so every rank gets bitwise
-/// the same result by whichever way:
-///
-/// - One-shot, below kInPlaceBytes and, where ranks do not reach each other's memory, up to kOneShotBytes: copy into
-///   scratch, meet, combine all scratches. 1 meeting; P n bytes read.
-/// - In place, where all ranks reach all memory: meet, combine slice r of all and write it to all, meet. 2 meetings; n
-///   bytes read, n written.
-/// - Two-shot, otherwise: by chunks copy into scratch, meet, combine slice r of all scratches, write it to
-///   all, meet, copy out. 1 + 2 ceil(n / kScratchBytes) meetings; 3 n bytes read, 3 n written.
-///
-/// The latter two are reduce-scatter and all-gather (Rabenseifner 2004) with loads and stores for messages.
-void all_reduce(Group& group, const AddressBook& book, Elements elements, Reduction op);
+/// Every rank's `mine` to every rank, in rank order; at most kScratchBytes, the same size on all ranks. Part of `call`.
+void exchange(Group& group, const Call& call, std::span<const std::byte> mine, std::span<std::byte> all);
 
-/// Root's elements to all. One-shot up to kOneShotBytes; reachable memory: each rank copies from root's; otherwise root
-/// feeds its scratch halves in turn.
-void broadcast(Group& group, const AddressBook& book, Elements elements, int root);
+void barrier(Group& group, std::optional<Seconds> timeout = {});
 
-/// Every rank's `mine` to every rank, in rank order; at most kScratchBytes, the same size on all ranks. Part of
-/// `operation`, whose `argument` must be the same on all ranks.
-void exchange(Group& group, Operation operation, std::int64_t argument, std::span<const std::byte> mine,
-              std::span<std::byte> all);
-
-void barrier(Group& group);
-
-inline constexpr std::size_t kInPlaceBytes = 512;
-inline constexpr std::size_t kOneShotBytes = 4 << 10;
+/// all_reduce and reduce of more than this combine where it lies, if all ranks reach it.
+inline constexpr std::size_t kInPlaceBytes = kPayloadBytes;
 
 }  // namespace phalanx::direct

@@ -3,12 +3,14 @@
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
 
+#include "framework/backends/direct/all_messages.h"
+#include "framework/backends/direct/keep_for_good.h"
 #include "framework/base/error.h"
+#include "framework/comm/arguments.h"
 
 namespace phalanx::direct {
 namespace {
@@ -17,14 +19,15 @@ constexpr std::size_t kPage = 4096;
 
 std::size_t round_up(std::size_t bytes) { return std::max(kPage, (bytes + kPage - 1) / kPage * kPage); }
 
-Elements elements_of(const at::Tensor& tensor) {
+Elements run_of(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {};
   return {static_cast<std::byte*>(tensor.data_ptr()), tensor.numel(), tensor.scalar_type()};
 }
 
 template <class T>
-std::vector<T> exchange_values(Group& group, Operation operation, std::int64_t argument, const T& mine) {
+std::vector<T> exchange_values(Group& group, const Call& call, const T& mine) {
   std::vector<T> all(group.size());
-  exchange(group, operation, argument, std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  exchange(group, call, std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   return all;
 }
 
@@ -41,13 +44,11 @@ std::size_t count_bytes(at::IntArrayRef sizes, std::size_t item, int ranks) {
   return bytes;
 }
 
-// Where a peer reaches this rank's memory directly, one that comes late to an operation that this rank has given up may
-// still write to it.
-void keep_for_good(const at::Tensor& tensor) {
-  static std::mutex mutex;
-  static auto& kept = *new std::vector<at::Tensor>;
-  std::lock_guard lock(mutex);
-  kept.push_back(tensor);
+CommunicatorPtr make_communicator(Group::Options options, std::shared_ptr<void> control, std::unique_ptr<Fabric> fabric,
+                                  std::shared_ptr<Rank> rank) {
+  auto group = std::make_unique<Group>(std::move(options), std::move(control), std::move(fabric),
+                                       [messages = rank->messages] { messages->poll(); });
+  return std::make_shared<DirectCommunicator>(std::move(group), std::move(rank));
 }
 
 struct Wish {  // of one rank in a split
@@ -66,29 +67,15 @@ std::vector<int> members_of(const std::vector<Wish>& wishes, int color) {
 
 }  // namespace
 
-DirectCommunicator::DirectCommunicator(std::unique_ptr<Group> group, std::shared_ptr<OperationQueue> queue)
-    : group_(std::move(group)), queue_(std::move(queue)) {}
+DirectCommunicator::DirectCommunicator(std::unique_ptr<Group> group, std::shared_ptr<Rank> rank)
+    : group_(std::move(group)),
+      rank_(std::move(rank)),
+      records_(rank_->queue.recorder().add_group(group_->name())),
+      messages_(std::make_shared<Messages>(*group_)) {
+  rank_->messages->add(messages_);
+}
 
 DirectCommunicator::~DirectCommunicator() = default;
-
-Work DirectCommunicator::broadcast(at::Tensor tensor, int root) {
-  check_tensor("broadcast", tensor);
-  check_root("broadcast", root, size());
-  return queue_->launch([self = shared_from_this(), tensor = std::move(tensor), root] {
-    self->run_on(tensor, [&] { direct::broadcast(*self->group_, *self, elements_of(tensor), root); });
-  });
-}
-
-Work DirectCommunicator::all_reduce(at::Tensor tensor, Reduction op) {
-  check_tensor("all_reduce", tensor);
-  return queue_->launch([self = shared_from_this(), tensor = std::move(tensor), op] {
-    self->run_on(tensor, [&] { direct::all_reduce(*self->group_, *self, elements_of(tensor), op); });
-  });
-}
-
-Work DirectCommunicator::barrier() {
-  return queue_->launch([self = shared_from_this()] { direct::barrier(*self->group_); });
-}
 
 // After an error that not all ranks see alike, peers would wait for what this rank leaves undone.
 template <class Run>
@@ -104,35 +91,146 @@ void DirectCommunicator::run_guarded(const Run& run) {
   }
 }
 
+// `run` gets the operation and the runs of output and input.
 template <class Run>
-void DirectCommunicator::run_on(const at::Tensor& tensor, const Run& run) {
-  group_->throw_if_broken();
-  try {
-    run_guarded(run);
-  } catch (...) {
-    if (group_->broken() && group_->fabric().reaches_everything()) keep_for_good(tensor);
-    throw;
-  }
+Work DirectCommunicator::launch(const Call& call, at::Tensor output, at::Tensor input, Run run) {
+  return rank_->queue.launch(
+      *records_, call,
+      [self = shared_from_this(), call, output = std::move(output), input = std::move(input), run = std::move(run)] {
+        self->group_->throw_if_broken();
+        try {
+          const Operation operation{*self->group_, *self, call};
+          self->run_guarded([&] { run(operation, run_of(output), run_of(input)); });
+        } catch (...) {
+          if (self->group_->broken() && self->group_->fabric().reaches_everything()) {
+            keep_for_good(output);
+            keep_for_good(input);
+          }
+          throw;
+        }
+      });
+}
+
+Work DirectCommunicator::broadcast(at::Tensor tensor, int root) {
+  const auto call = check_broadcast(*this, tensor, root);
+  return launch(call, std::move(tensor), {}, [root](const Operation& operation, Elements elements, Elements) {
+    direct::broadcast(operation, elements, root);
+  });
+}
+
+Work DirectCommunicator::reduce(at::Tensor tensor, Reduction op, int root) {
+  const auto call = check_reduce(*this, tensor, op, root);
+  return launch(call, std::move(tensor), {},
+                [op = std::move(op), root](const Operation& operation, Elements elements, Elements) {
+                  direct::reduce(operation, elements, op, root);
+                });
+}
+
+Work DirectCommunicator::all_reduce(at::Tensor tensor, Reduction op) {
+  const auto call = check_all_reduce(tensor, op);
+  return launch(call, std::move(tensor), {},
+                [op = std::move(op)](const Operation& operation, Elements elements, Elements) {
+                  direct::all_reduce(operation, elements, op);
+                });
+}
+
+Work DirectCommunicator::reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts) {
+  const auto call = check_reduce_scatter(*this, output, input, op, counts);
+  const Parts parts(counts, size(), input.numel());
+  return launch(call, std::move(output), std::move(input),
+                [op = std::move(op), parts](const Operation& operation, Elements to, Elements from) {
+                  direct::reduce_scatter(operation, to, from, parts, op);
+                });
+}
+
+Work DirectCommunicator::all_gather(at::Tensor output, at::Tensor input, Counts counts) {
+  const auto call = check_all_gather(*this, output, input, counts);
+  const Parts parts(counts, size(), output.numel());
+  return launch(call, std::move(output), std::move(input),
+                [parts](const Operation& operation, Elements to, Elements from) {
+                  direct::all_gather(operation, to, from, parts);
+                });
+}
+
+Work DirectCommunicator::gather(at::Tensor output, at::Tensor input, int root, Counts counts) {
+  const auto call = check_gather(*this, output, input, root, counts);
+  const Parts parts(counts, size(), call.elements);
+  return launch(call, std::move(output), std::move(input),
+                [parts, root](const Operation& operation, Elements to, Elements from) {
+                  direct::gather(operation, to, from, parts, root);
+                });
+}
+
+Work DirectCommunicator::scatter(at::Tensor output, at::Tensor input, int root, Counts counts) {
+  const auto call = check_scatter(*this, output, input, root, counts);
+  const Parts parts(counts, size(), call.elements);
+  return launch(call, std::move(output), std::move(input),
+                [parts, root](const Operation& operation, Elements to, Elements from) {
+                  direct::scatter(operation, to, from, parts, root);
+                });
+}
+
+Work DirectCommunicator::all_to_all(at::Tensor output, at::Tensor input, Counts output_counts, Counts input_counts) {
+  const auto call = check_all_to_all(*this, output, input, output_counts, input_counts);
+  const Parts from(output_counts, size(), output.numel()), to(input_counts, size(), input.numel());
+  return launch(call, std::move(output), std::move(input),
+                [from, to](const Operation& operation, Elements received, Elements sent) {
+                  direct::all_to_all(operation, received, sent, from, to);
+                });
+}
+
+std::shared_ptr<Transfer> DirectCommunicator::transfer(at::Tensor tensor, const Call& call) {
+  auto transfer = std::make_shared<Transfer>(std::move(tensor), call);
+  transfer->recorder = &rank_->queue.recorder();
+  transfer->ticket = transfer->recorder->launched(*records_, call);
+  transfer->set_await([self = shared_from_this()](Transfer& one) {
+    self->messages_->await(one, [&] { self->rank_->messages->poll(); });
+  });
+  return transfer;
+}
+
+Work DirectCommunicator::send(at::Tensor tensor, int peer, int tag) {
+  const auto call = check_send(*this, tensor, peer, tag);
+  auto sent = transfer(std::move(tensor), call);
+  messages_->send(sent);
+  return Work(std::move(sent));
+}
+
+Work DirectCommunicator::recv(at::Tensor tensor, int peer, int tag) {
+  const auto call = check_recv(*this, tensor, peer, tag);
+  auto received = transfer(std::move(tensor), call);
+  messages_->recv(received);
+  return Work(std::move(received));
+}
+
+Work DirectCommunicator::barrier(std::optional<Seconds> timeout) {
+  return rank_->queue.launch(*records_, {.op = Op::kBarrier},
+                             [self = shared_from_this(), timeout] { direct::barrier(*self->group_, timeout); });
+}
+
+Work DirectCommunicator::run(const Call& call, std::function<void()> body) {
+  return rank_->queue.launch(*records_, call, [self = shared_from_this(), body = std::move(body)] { body(); });
 }
 
 template <class Run>
-void DirectCommunicator::run_in_order(const Run& run) {
-  queue_->launch([this, &run] { run_guarded(run); }).wait();
+void DirectCommunicator::run_in_order(const Call& call, const Run& run) {
+  rank_->queue.launch(*records_, call, [this, &run] { run_guarded(run); }).wait();
 }
 
 CommunicatorPtr DirectCommunicator::split(int color, int key) {
   CommunicatorPtr child;
-  run_in_order([&] { child = split_now(color, key); });
+  run_in_order({.op = Op::kSplit}, [&] { child = split_now(color, key); });
   return child;
 }
 
 CommunicatorPtr DirectCommunicator::split_now(int color, int key) {
-  const auto wishes = exchange_values(*group_, Operation::kSplit, 0, Wish{color, key});
+  const auto wishes = exchange_values(*group_, {.op = Op::kSplit}, Wish{color, key});
   const auto members = members_of(wishes, color);
   const bool takes_part = color >= 0;
   std::optional<Fabric::Block> made;
   if (takes_part && members.front() == rank()) made = group_->fabric().create(ControlBlock::bytes(members.size()));
-  const auto handles = exchange_values(*group_, Operation::kSplit, 1, made ? made->handle : Fabric::Handle{});
+  const auto handles =
+      exchange_values(*group_, {.detail = 1, .op = Op::kSplit}, made ? made->handle : Fabric::Handle{});
 
   std::shared_ptr<void> control;
   if (made) {
@@ -150,15 +248,15 @@ CommunicatorPtr DirectCommunicator::split_now(int color, int key) {
                          .size = static_cast<int>(members.size()),
                          .timeout = group_->options().timeout,
                          .ranks_here = group_->options().ranks_here};
-  return std::make_shared<DirectCommunicator>(
-      std::make_unique<Group>(std::move(options), std::move(control), group_->fabric().subset(members)), queue_);
+  return make_communicator(std::move(options), std::move(control), group_->fabric().subset(members), rank_);
 }
 
 at::Tensor DirectCommunicator::allocate(at::IntArrayRef sizes, at::TensorOptions options) {
   if (!options.device().is_cpu()) throw std::invalid_argument("allocate: only memory of the CPU is shared here");
   const std::size_t bytes = count_bytes(sizes, options.dtype().itemsize(), size());
   std::shared_ptr<void> memory;
-  run_in_order([&] { memory = allocate_now(bytes); });
+  run_in_order({.elements = static_cast<std::int64_t>(bytes), .op = Op::kAllocate},
+               [&] { memory = allocate_now(bytes); });
   return at::from_blob(
       memory.get(), sizes, [memory](void*) {}, options);
 }
@@ -168,8 +266,8 @@ std::shared_ptr<void> DirectCommunicator::allocate_now(std::size_t bytes) {
   auto& fabric = group_->fabric();
   std::optional<Fabric::Block> made;
   if (rank() == 0) made = fabric.create(stride * size());
-  const auto handle = exchange_values(*group_, Operation::kAllocate, static_cast<std::int64_t>(bytes),
-                                      made ? made->handle : Fabric::Handle{})[0];
+  const Call call{.elements = static_cast<std::int64_t>(bytes), .op = Op::kAllocate};
+  const auto handle = exchange_values(*group_, call, made ? made->handle : Fabric::Handle{})[0];
   auto mapping = made ? made->memory : fabric.open(handle);
   fabric.reserve(handle, stride * rank(), stride);  // by its user: the memory lies near to it
   direct::barrier(*group_);
@@ -179,48 +277,51 @@ std::shared_ptr<void> DirectCommunicator::allocate_now(std::size_t bytes) {
 }
 
 Location DirectCommunicator::locate(const void* begin, std::size_t bytes) const {
-  if (group_->fabric().reaches_everything()) return {kEverywhere, reinterpret_cast<std::uint64_t>(begin)};
+  if (group_->fabric().reaches_everything()) return {reinterpret_cast<std::uint64_t>(begin), kEverywhere};
   return regions_->locate(begin, bytes);
 }
 
-// When all calls lie in one region, every rank knows it, because its own call lies there too. All ranks look at the
-// same calls, so they come to the same answer.
-std::vector<std::byte*> DirectCommunicator::addresses(const Group& group) const {
-  std::vector<std::byte*> all;
+// When all posts lie in one region, every rank knows it, because its own post lies there too. All ranks look at the
+// same posts, so they come to the same answer.
+Addresses DirectCommunicator::addresses(const Group& group, Location Post::*which) const {
+  const std::uint32_t id = (group.post_of(0).*which).region;
   for (int rank = 0; rank < group.size(); ++rank) {
-    const Location location = group.call_of(rank).location;
-    if (location.region == 0) return {};
-    if (location.region == kEverywhere) {
-      all.push_back(reinterpret_cast<std::byte*>(location.offset));
-      continue;
-    }
-    if (location.region != group.call_of(0).location.region) return {};
-    const auto region = regions_->find(location.region);
-    all.push_back(region.base + region.stride * rank + location.offset);
+    const std::uint32_t theirs = (group.post_of(rank).*which).region;
+    if (theirs == 0 || theirs != id) return {};
+  }
+  const auto region = id == kEverywhere ? Regions::Region{} : regions_->find(id);
+  Addresses all;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    const std::uint64_t offset = (group.post_of(rank).*which).offset;
+    all.push_back(id == kEverywhere ? reinterpret_cast<std::byte*>(offset)
+                                    : region.base + region.stride * rank + offset);
   }
   return all;
 }
 
-CommunicatorPtr connect(const std::string& backend, int rank, int size, Store& store, Seconds timeout,
-                        std::unique_ptr<Fabric> fabric) {
+CommunicatorPtr connect(const std::string& backend, const World& world, std::unique_ptr<Fabric> fabric) {
+  const auto& [place, store, timeout, progress_thread] = world;
   const std::string key = backend + "/control";
   std::shared_ptr<void> control;
-  if (rank == 0) {
-    auto made = fabric->create(ControlBlock::bytes(size));
+  if (place.rank == 0) {
+    auto made = fabric->create(ControlBlock::bytes(place.size));
     control = made.memory;
     std::ostringstream text;
     text << made.handle.owner << ' ' << made.handle.token << ' ' << made.handle.bytes;
-    store.set(key, text.str());
+    store->set(key, text.str());
   } else {
     Fabric::Handle handle;
-    std::istringstream(store.get(key)) >> handle.owner >> handle.token >> handle.bytes;
+    std::istringstream(store->get(key)) >> handle.owner >> handle.token >> handle.bytes;
     control = fabric->open(handle);
   }
-  store_barrier(store, backend + "/connected", size);
+  store_barrier(*store, backend + "/connected", place.size);
   fabric->release();
-  Group::Options options{.name = "world", .rank = rank, .size = size, .timeout = timeout, .ranks_here = size};
-  auto group = std::make_unique<Group>(std::move(options), std::move(control), std::move(fabric));
-  return std::make_shared<DirectCommunicator>(std::move(group), std::make_shared<OperationQueue>());
+  auto rank = std::make_shared<Rank>();
+  rank->messages = std::make_shared<AllMessages>();
+  if (wants_progress_thread(world)) rank->queue.start_progress_thread();
+  Group::Options options{
+      .name = "world", .rank = place.rank, .size = place.size, .timeout = timeout, .ranks_here = place.size};
+  return make_communicator(std::move(options), std::move(control), std::move(fabric), std::move(rank));
 }
 
 }  // namespace phalanx::direct

@@ -1,106 +1,140 @@
 #include "framework/backends/direct/group.h"
 
-#include <c10/core/ScalarType.h>
-
+#include <algorithm>
+#include <cstring>
 #include <sstream>
 
 #include "framework/base/error.h"
-#include "framework/comm/reduction.h"
 
 namespace phalanx::direct {
+
 namespace {
 
-const char* to_string(Operation operation) {
-  switch (operation) {
-    case Operation::kBroadcast:
-      return "broadcast";
-    case Operation::kAllReduce:
-      return "all_reduce";
-    case Operation::kBarrier:
-      return "barrier";
-    case Operation::kSplit:
-      return "split";
-    case Operation::kAllocate:
-      return "allocate";
-    case Operation::kNone:
-      break;
+// Whole lines have a size that the compiler knows.
+void write_lines(FlaggedLine* line, std::span<const std::byte> bytes, std::uint64_t sequence) {
+  for (; bytes.size() >= FlaggedLine::kBytes; bytes = bytes.subspan(FlaggedLine::kBytes), ++line) {
+    std::memcpy(line->data, bytes.data(), FlaggedLine::kBytes);
+    line->sequence.store(sequence, std::memory_order_release);
   }
-  return "nothing";
+  if (bytes.empty()) return;
+  std::memcpy(line->data, bytes.data(), bytes.size());
+  line->sequence.store(sequence, std::memory_order_release);
 }
 
-std::string describe(const Call& call) {
-  std::ostringstream text;
-  text << to_string(call.operation);
-  if (call.operation == Operation::kAllReduce) text << '(' << to_string(static_cast<Reduction>(call.reduction)) << ')';
-  if (call.operation == Operation::kBroadcast) text << "(root " << call.root << ')';
-  if (call.operation == Operation::kAllReduce || call.operation == Operation::kBroadcast) {
-    text << " of " << call.elements << ' ' << c10::toString(static_cast<c10::ScalarType>(call.dtype));
+void read_lines(std::byte* to, const FlaggedLine* line, std::size_t lines) {
+  for (std::size_t i = 0; i < lines; ++i, to += FlaggedLine::kBytes) {
+    std::memcpy(to, line[i].data, FlaggedLine::kBytes);
   }
-  if (call.operation == Operation::kAllocate) text << " of " << call.elements << " bytes";
-  return text.str();
-}
-
-bool agree(const Call& a, const Call& b) {
-  return a.operation == b.operation && a.elements == b.elements && a.dtype == b.dtype && a.reduction == b.reduction &&
-         a.root == b.root;
 }
 
 }  // namespace
 
-Group::Group(Options options, std::shared_ptr<void> control, std::unique_ptr<Fabric> fabric)
+Group::Group(Options options, std::shared_ptr<void> control, std::unique_ptr<Fabric> fabric, std::function<void()> idle)
     : options_(std::move(options)),
       control_(std::move(control)),
       fabric_(std::move(fabric)),
-      members_(ControlBlock::members(control_.get())),
+      idle_(std::move(idle)),
+      block_(control_.get(), options_.size),
+      payloads_(kPayloadBytes * static_cast<std::size_t>(options_.size)),
       waiter_(options_.ranks_here > 0 ? options_.ranks_here : options_.size) {}
 
 Group::~Group() { leave(); }
 
 void Group::leave() {
-  if (!failure_) self().presence.store(Presence::kLeft, std::memory_order_release);
+  schedule_point();
+  if (!broken()) self().presence.store(Presence::kLeft, std::memory_order_release);
 }
 
-void Group::fail(const CommError& error) {
-  if (!failure_) failure_ = error;
-  self().failed_in.store(sequence_, std::memory_order_relaxed);
+void Group::fail(const CommError& error) { fail_in(sequence(), error); }
+
+void Group::fail_between_calls(const CommError& error) { fail_in(sequence() + 1, error); }
+
+void Group::fail_in(std::uint64_t sequence, const CommError& error) {
+  const std::lock_guard lock(failing_);
+  if (failure_) return;
+  failure_ = error;
+  broken_.store(true, std::memory_order_release);
+  self().failed_in.store(sequence, std::memory_order_relaxed);
+  schedule_point();
   self().presence.store(Presence::kFailed, std::memory_order_release);
 }
 
-void Group::throw_if_broken() const {
-  if (failure_) throw CommError(*failure_);
+void Group::throw_failure() const {
+  const std::lock_guard lock(failing_);
+  throw CommError(*failure_);
 }
 
-void Group::meet(const Call& call) {
+const char* Group::loss_of(int peer) const {
+  const auto presence = block_.member(peer).presence.load(std::memory_order_acquire);
+  if (presence != Presence::kHere) return "left the group";
+  return fabric_->alive(peer) ? nullptr : "ended";
+}
+
+void Group::meet(const Post& mine, std::optional<Seconds> timeout) {
   throw_if_broken();
-  operation_ = call.operation;
-  ++sequence_;
-  waiting_since_.reset();
-  auto& post = self().posts[parity()];
-  post.call = call;
-  post.sequence.store(sequence_, std::memory_order_release);
-  await_all([this](int peer) {
-    return members_[peer].posts[parity()].sequence.load(std::memory_order_acquire) == sequence_;
-  });
-  // Whoever comes after the others have given up must not act on what they posted.
-  for (int peer = 0; peer < size(); ++peer) {
-    const auto& member = members_[peer];
-    const bool failed = member.presence.load(std::memory_order_acquire) == Presence::kFailed;
-    if (failed && member.failed_in.load(std::memory_order_relaxed) <= sequence_) give_up(peer, "gave up", 0);
-  }
+  timeout_ = timeout.value_or(options_.timeout);
+  sequence_.store(sequence() + 1, std::memory_order_relaxed);
+  post(mine);
+  await_all([this, sequence = sequence()](int peer) { return posted(peer, sequence); });
+  refuse_failed();
   compare_calls();
 }
 
+void Group::meet(const Post& mine, std::span<const std::byte> mine_too, std::size_t bytes, int sender) {
+  throw_if_broken();
+  timeout_ = options_.timeout;
+  const std::uint64_t sequence = this->sequence() + 1;
+  sequence_.store(sequence, std::memory_order_relaxed);
+  write_lines(self().payload[sequence % 2], mine_too, sequence);
+  post(mine);
+  const std::size_t lines = (bytes + FlaggedLine::kBytes - 1) / FlaggedLine::kBytes;
+  await_all([&](int peer) {
+    const auto* payload = block_.member(peer).payload[sequence % 2];
+    bool here = true;
+    if (peer != rank() && (sender < 0 || sender == peer)) {
+      for (std::size_t i = 0; i < lines; ++i) here &= payload[i].sequence.load(std::memory_order_acquire) == sequence;
+    }
+    // One that calls something else brings something else along.
+    return posted(peer, sequence) && (here || post_of(peer).call != mine.call);
+  });
+  refuse_failed();
+  compare_calls();
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank() || (sender >= 0 && sender != peer)) continue;
+    read_lines(payloads_.data() + kPayloadBytes * peer, block_.member(peer).payload[sequence % 2], lines);
+  }
+}
+
+void Group::post(const Post& mine) {
+  op_ = mine.call.op;
+  waiting_since_.reset();
+  auto& line = self().posts[parity()];
+  line.post = mine;
+  schedule_point();
+  line.sequence.store(sequence(), std::memory_order_release);
+}
+
+// Whoever comes after the others have given up must not act on what they posted.
+void Group::refuse_failed() {
+  for (int peer = 0; peer < size(); ++peer) {
+    const auto& member = block_.member(peer);
+    const bool failed = member.presence.load(std::memory_order_acquire) == Presence::kFailed;
+    if (failed && member.failed_in.load(std::memory_order_relaxed) <= sequence()) give_up(peer, "gave up", 0);
+  }
+}
+
 void Group::meet_again() {
+  schedule_point();
   self().stage.store(++stage_, std::memory_order_release);
-  await_all([this](int peer) { return members_[peer].stage.load(std::memory_order_acquire) >= stage_; });
+  await_all([this](int peer) { return block_.member(peer).stage.load(std::memory_order_acquire) >= stage_; });
 }
 
 // Every rank compares all calls with rank 0's, so that all of them see the same first disagreement.
 void Group::compare_calls() const {
-  const Call& first = call_of(0);
+  const Call& first = post_of(0).call;
   for (int peer = 1; peer < size(); ++peer) {
-    const Call& theirs = call_of(peer);
-    if (agree(first, theirs)) continue;
+    const Call& theirs = post_of(peer).call;
+    if (first == theirs) continue;
     throw CommError(CommError::Kind::kMismatch, where() + ": ranks disagree: rank 0 calls " + describe(first) +
                                                     ", rank " + std::to_string(peer) + " calls " + describe(theirs));
   }
@@ -110,7 +144,7 @@ template <class Arrived>
 void Group::await_all(const Arrived& arrived) {
   for (int peer = 0; peer < size(); ++peer) {
     if (arrived(peer)) continue;
-    waiter_.wait([&] { return arrived(peer); }, [&](auto waited) { give_up_if_lost(arrived, waited); });
+    waiter_.wait([&] { return arrived(peer); }, [&](auto waited) { give_up_if_lost(arrived, waited); }, idle_);
   }
 }
 
@@ -124,12 +158,11 @@ void Group::give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clo
   for (int peer = size() - 1; peer >= 0; --peer) {
     if (arrived(peer)) continue;
     missing = peer;
-    const auto presence = members_[peer].presence.load(std::memory_order_acquire);
-    const bool lost = presence != Presence::kHere || !fabric_->alive(peer);
-    if (!lost || arrived(peer)) continue;  // its last act may have been to come
-    give_up(peer, presence == Presence::kHere ? "ended" : "left the group", seconds);
+    const char* loss = loss_of(peer);
+    if (loss == nullptr || arrived(peer)) continue;  // its last act may have been to come
+    give_up(peer, loss, seconds);
   }
-  if (missing < 0 || seconds < options_.timeout.count()) return;
+  if (missing < 0 || seconds < timeout_.count()) return;
   std::ostringstream text;
   text.precision(3);
   text << where() << ": waited " << seconds << " s for rank " << missing << ", which did not come";
@@ -149,7 +182,7 @@ void Group::throw_for_good(const CommError& error) {
 }
 
 std::string Group::where() const {
-  return std::string(to_string(operation_)) + " #" + std::to_string(sequence_) + " of " + options_.name + ", rank " +
+  return std::string(to_string(op_)) + " #" + std::to_string(sequence()) + " of " + options_.name + ", rank " +
          std::to_string(rank()) + " of " + std::to_string(size());
 }
 

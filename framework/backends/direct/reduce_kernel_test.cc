@@ -78,10 +78,10 @@ TYPED_TEST(ReduceKernel, MinIsNotMax) {
 }
 
 TEST(ReduceKernelDtype, RefusesOthers) {
-  std::int32_t value = 1;
+  c10::complex<float> value;
   std::byte* target[] = {reinterpret_cast<std::byte*>(&value)};
-  const std::byte* source[] = {target[0]};
-  EXPECT_THROW(reduce(c10::kInt, Reduction::kSum, target, source, 1), std::invalid_argument);
+  const std::byte* source[] = {target[0], target[0]};
+  EXPECT_THROW(reduce(c10::kComplexFloat, Reduction::kSum, target, source, 1), std::invalid_argument);
 }
 
 }  // namespace

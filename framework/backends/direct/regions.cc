@@ -24,7 +24,7 @@ Location Regions::locate(const void* begin, std::size_t bytes) const {
   const auto& [part, region] = *std::prev(next);
   const auto offset = static_cast<std::size_t>(first - part);
   if (offset + bytes > region.stride) return {};
-  return {region.id, offset};
+  return {offset, region.id};
 }
 
 Regions::Region Regions::find(std::uint32_t id) const {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "framework/backends/direct/control_block.h"
+#include "framework/backends/direct/location.h"
 
 namespace phalanx::direct {
 

@@ -8,6 +8,8 @@
 #include <immintrin.h>
 #endif
 
+#include "framework/backends/direct/schedule_point.h"
+
 namespace phalanx::direct {
 
 /// Waits for another thread or process to change shared memory: spins while the answer is likely near, then gives the
@@ -19,23 +21,26 @@ class Waiter {
   /// `ranks`: how many run on this machine's cores together; with more ranks than cores it hardly spins.
   explicit Waiter(int ranks) : spins_(ranks <= static_cast<int>(std::thread::hardware_concurrency()) ? 4000 : 20) {}
 
-  /// Returns when ready() holds. Calls check(elapsed), which may throw to give up, now and then while waiting.
-  template <class Ready, class Check>
-  void wait(const Ready& ready, const Check& check) {
-    for (int i = 0; i < spins_; ++i) {
+  /// Returns when ready() holds. Calls check(elapsed), which may throw to give up, now and then while waiting, and
+  /// idle() more often, which may do something useful meanwhile.
+  template <class Ready, class Check, class Idle>
+  void wait(const Ready& ready, const Check& check, const Idle& idle) const {
+    for (int i = 0; i < spins_ && !scheduled(); ++i) {
       if (ready()) return;
       relax();
     }
     const auto start = Clock::now();
     for (std::uint64_t i = 0;; ++i) {
       if (ready()) return;
+      idle();
       if (i % kYieldsBetweenChecks == 0) check(Clock::now() - start);
-      if (i < kYields) {
-        std::this_thread::yield();
-      } else {
-        std::this_thread::sleep_for(kNap);
-      }
+      give_way(i);
     }
+  }
+
+  template <class Ready, class Check>
+  void wait(const Ready& ready, const Check& check) const {
+    wait(ready, check, [] {});
   }
 
  private:
@@ -49,6 +54,16 @@ class Waiter {
 #elif defined(__aarch64__)
     asm volatile("yield");
 #endif
+  }
+
+  static void give_way(std::uint64_t turn) {
+    if (scheduled()) {
+      schedule_point();
+    } else if (turn < kYields) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
   }
 
   int spins_;

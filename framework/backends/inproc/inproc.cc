@@ -1,5 +1,5 @@
-#include <cstdlib>
-#include <cstring>
+#include <sys/mman.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,12 +15,11 @@ namespace {
 class HeapFabric final : public direct::Fabric {
  public:
   Block create(std::size_t bytes) override {
-    void* memory = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
-    if (memory == nullptr) {
+    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
       throw CommError(CommError::Kind::kSystem, "inproc: no memory for " + std::to_string(bytes) + " bytes");
     }
-    std::memset(memory, 0, bytes);
-    kept_.push_back(std::make_unique<std::shared_ptr<void>>(memory, &std::free));
+    kept_.push_back(std::make_unique<std::shared_ptr<void>>(memory, [bytes](void* begin) { ::munmap(begin, bytes); }));
     const auto address = reinterpret_cast<std::int64_t>(kept_.back().get());
     return {*kept_.back(), {.owner = 0, .token = address, .bytes = static_cast<std::int64_t>(bytes)}};
   }
@@ -36,7 +35,6 @@ class HeapFabric final : public direct::Fabric {
   std::unique_ptr<Fabric> subset(std::span<const int>) override { return std::make_unique<HeapFabric>(); }
 
  private:
-  static constexpr std::size_t kPage = 4096;
   std::vector<std::unique_ptr<std::shared_ptr<void>>> kept_;  // what handles point to, until release()
 };
 
@@ -47,8 +45,7 @@ struct InprocConfig {
 
 const bool registered = Backends::global().add<InprocConfig>(
     "inproc", "ranks are threads of one process", [](const InprocConfig&, const World& world) {
-      return direct::connect("inproc", world.place.rank, world.place.size, *world.store, world.timeout,
-                             std::make_unique<HeapFabric>());
+      return direct::connect("inproc", world, std::make_unique<HeapFabric>());
     });
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/launch_environment.h"
+#include "framework/comm/reduction.h"
 
 // One rank that ends as its argument says. The other ranks do what an innocent rank would.
 namespace phalanx {
@@ -25,15 +26,40 @@ void reduce_once(Communicator& world) {
   world.all_reduce(tensor, Reduction::kSum).wait();
 }
 
+// What an innocent rank waits for in vain when the guilty one is absent.
+void wait_in_vain(Communicator& world, const std::string& how) {
+  const int guilty = world.size() - 1;
+  if (how == "absent") reduce_once(world);
+  if (how == "absent from a barrier") world.barrier(Seconds(0.3)).wait();
+  if (how == "absent sender") world.recv(at::zeros({10}), guilty, 7).wait();
+  if (how == "absent receiver") world.send(at::zeros({10'000'000}), guilty, 7).wait();
+  if (how == "absent from a user reduction") {
+    const auto first = Reduction::custom<float>("first", [](auto, auto) {});
+    world.all_reduce(at::zeros({10}), first).wait();
+  }
+}
+
+// The first failure does not hide the second: the group is broken, and no later operation of it waits.
+void wait_in_vain_twice(Communicator& world, const std::string& how) {
+  try {
+    wait_in_vain(world, how);
+  } catch (const CommError& error) {
+    std::printf("%s\n", error.what());
+    wait_in_vain(world, how);
+  }
+}
+
 int end(const std::string& how) {
-  const auto world = connect(Seconds(how == "absent" ? 0.3 : 60));
+  const bool absent = how.starts_with("absent");
+  const auto world = connect(Seconds(absent && how != "absent from a barrier" ? 0.3 : 60));
   const bool guilty = world->rank() == world->size() - 1;
   reduce_once(*world);
   if (how == "late" && !guilty) std::this_thread::sleep_for(std::chrono::seconds(2));
   if (how == "throw" && guilty) throw std::runtime_error("as told");
-  if (how == "absent" && guilty) std::this_thread::sleep_for(std::chrono::seconds(60));
+  if (absent && guilty) std::this_thread::sleep_for(std::chrono::seconds(60));
   if (how == "seven") return 7;
-  if (how == "throw" || how == "absent") reduce_once(*world);
+  if (how == "throw") reduce_once(*world);
+  if (absent) wait_in_vain_twice(*world, how);
   std::printf("rank %d ends\n", world->rank());
   return 0;
 }

@@ -11,14 +11,19 @@
 namespace phalanx::mpi {
 namespace {
 
-bool process_failed([[maybe_unused]] int code) {
+bool process_failed([[maybe_unused]] int error_class) {
 #ifdef MPIX_ERR_PROC_FAILED  // an MPI with user-level failure mitigation
-  int kind = MPI_SUCCESS;
-  MPI_Error_class(code, &kind);
-  return kind == MPIX_ERR_PROC_FAILED || kind == MPIX_ERR_REVOKED;
+  return error_class == MPIX_ERR_PROC_FAILED || error_class == MPIX_ERR_REVOKED;
 #else
   return false;
 #endif
+}
+
+CommError::Kind kind_of(int code) {
+  int error_class = MPI_SUCCESS;
+  MPI_Error_class(code, &error_class);
+  if (error_class == MPI_ERR_TRUNCATE) return CommError::Kind::kMismatch;
+  return process_failed(error_class) ? CommError::Kind::kPeerLost : CommError::Kind::kSystem;
 }
 
 }  // namespace
@@ -28,8 +33,7 @@ void check(int code, const std::string& where) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
-  const auto kind = process_failed(code) ? CommError::Kind::kPeerLost : CommError::Kind::kSystem;
-  throw CommError(kind, where + ": " + std::string(text.data(), length));
+  throw CommError(kind_of(code), where + ": " + std::string(text.data(), length));
 }
 
 }  // namespace phalanx::mpi

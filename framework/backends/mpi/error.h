@@ -5,7 +5,8 @@
 namespace phalanx::mpi {
 
 /// Throws CommError unless `code`, which an MPI function returned, is MPI_SUCCESS: kPeerLost where MPI says that a
-/// process failed, else kSystem. The message is "<where>: <MPI_Error_string>".
+/// process failed, kMismatch where a rank got more than it asked for, else kSystem. The message is "<where>:
+/// <MPI_Error_string>".
 void check(int code, const std::string& where);
 
 }  // namespace phalanx::mpi

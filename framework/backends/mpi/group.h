@@ -1,41 +1,38 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
 #include <mpi.h>
 
+#include <atomic>
 #include <climits>
 #include <cstdint>
-#include <deque>
-#include <exception>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include "framework/backends/direct/waiter.h"
+#include "framework/backends/mpi/inbox.h"
+#include "framework/base/error.h"
+#include "framework/comm/call.h"
 #include "framework/comm/store.h"
-#include "framework/comm/work.h"
 
 namespace phalanx::mpi {
 
-/// One rank's view of an MPI communicator: launches nonblocking collectives and completes them in the order of launch.
+/// One rank's view of an MPI communicator: its place in it, and how it waits and fails.
 ///
-/// Thread-safe. MPI moves data only while somebody waits or asks done(). After a CommError the group is broken: every
-/// later operation ends with kPeerLost. MPI may still write to the tensors of operations that were in flight then, so
-/// these are never released.
-class Group : public std::enable_shared_from_this<Group> {
+/// MPI moves data only while somebody waits. After a CommError that is no mismatch the group is broken: every later
+/// operation ends with kPeerLost. Thread-safe.
+class Group {
  public:
   struct Options {
     std::string name;
     Seconds timeout{600};
     int local_ranks = 1;                   // on this host; decides how long a wait spins
-    std::int64_t most_elements = INT_MAX;  // of one MPI call; longer operations are several calls
+    std::int64_t most_elements = INT_MAX;  // of one MPI call; longer operations are done in another way
   };
 
-  /// Owns `comm`. Frees it when it ends healthily (runtime.h); otherwise leaves it to the end of the process.
+  /// Owns `comm`. Frees it unless something failed (here, or runtime.h's healthy()): then the end of the process does.
   /// MPI_Comm_free is collective in name: in Open MPI it is local, so ranks may end at different times, in any order.
-  Group(MPI_Comm comm, Options options);
+  /// `inbox` is that of all communicators of a world.
+  Group(MPI_Comm comm, Options options, std::shared_ptr<Inbox> inbox);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -44,38 +41,51 @@ class Group : public std::enable_shared_from_this<Group> {
   int size() const { return size_; }
   const Options& options() const { return options_; }
   MPI_Comm comm() const { return comm_; }
+  const std::shared_ptr<Inbox>& inbox() const { return inbox_; }
 
-  /// Elements [first, first + count) of the tensor; count fits an int.
-  struct Part {
-    void* data;
-    int count;
-    MPI_Datatype type;
-  };
-  using Start = std::function<int(const Part&, MPI_Comm, MPI_Request*)>;  // returns MPI's code
+  /// Counts launches, from 1, as FlightRecorder does.
+  std::uint64_t next_sequence() { return sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-  /// Calls `start` for each part of the tensor (once, with nothing, for an undefined tensor), and `finish`, if any,
-  /// when all parts are complete. `operation` is for messages and lives for ever (a literal).
-  Work launch(const char* operation, at::Tensor tensor, const Start& start, std::function<void()> finish = nullptr);
+  /// "all_reduce #12 of world, rank 0 of 2"
+  std::string where(Op op, std::uint64_t sequence) const;
+
+  /// Returns when ready() holds, which asks MPI; messages for this rank are received meanwhile. Throws CommError:
+  /// kTimeout after `timeout`, kPeerLost when the group breaks. where() and awaited() are for its message: what waits,
+  /// and for whom.
+  template <class Ready, class Where, class Awaited>
+  void wait(const Ready& ready, Seconds timeout, const Where& where, const Awaited& awaited) const {
+    const auto progress = [&] {
+      inbox_->progress();
+      return ready();
+    };
+    waiter_.wait(progress, [&](Seconds waited) {
+      if (broken()) throw lost(where());
+      if (waited >= timeout) throw late(where(), waited, awaited());
+    });
+  }
+
+  bool broken() const { return broken_.load(std::memory_order_acquire); }
+
+  /// Breaks it, because of an error of this kind.
+  void fail(CommError::Kind kind) noexcept;
+
+  /// What an operation of a broken group ends with.
+  static CommError lost(const std::string& where);
 
  private:
-  class Operation;
-
-  void start_parts(Operation& operation, const Start& start);
-  bool progress(const Operation& operation);
-  void complete(const Operation& operation);
-  void give_up_if_late(const Operation& operation, double seconds);
-  void fail(const Operation& culprit, std::exception_ptr error);  // the mutex is held
+  static CommError late(const std::string& where, Seconds waited, const std::string& awaited);
 
   MPI_Comm comm_;
   Options options_;
+  std::shared_ptr<Inbox> inbox_;
   int rank_ = 0;
   int size_ = 1;
-  direct::Waiter waiter_;  // copied by each wait: to make one asks the system for its cores, which takes 7 us
-
-  std::mutex mutex_;  // guards what follows and the operations in flight
-  std::deque<std::shared_ptr<Operation>> in_flight_;
-  std::uint64_t sequence_ = 0;
-  bool broken_ = false;
+  direct::Waiter waiter_;
+  std::atomic<std::uint64_t> sequence_{0};
+  std::atomic<bool> broken_{false};
 };
+
+/// What MPI may still read or write after an operation was given up, for as long as the process lives.
+void keep_for_good(std::shared_ptr<void> memory);
 
 }  // namespace phalanx::mpi

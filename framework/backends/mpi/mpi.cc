@@ -1,8 +1,10 @@
 #include <memory>
+#include <utility>
 
 #include "framework/backends/mpi/communicator.h"
 #include "framework/backends/mpi/runtime.h"
 #include "framework/comm/backend.h"
+#include "framework/comm/operation_queue.h"
 
 namespace phalanx {
 namespace {
@@ -13,13 +15,17 @@ struct MpiConfig {
 };
 
 // The store stays unused: MPI's launcher has connected the ranks.
-const bool registered = Backends::global().add<MpiConfig>(
-    "mpi", "ranks are processes on any hosts, started by mpirun or srun --mpi=pmix",
-    [](const MpiConfig&, const World& world) {
-      mpi::start(world.place, world.timeout);
-      mpi::Group::Options options{.name = "world", .timeout = world.timeout, .local_ranks = world.place.local_size};
-      return std::make_shared<mpi::MpiCommunicator>(mpi::duplicate_world(std::move(options)));
-    });
+CommunicatorPtr connect(const World& world) {
+  mpi::start(world.place, world.timeout);
+  auto group = mpi::duplicate_world({.name = "world", .timeout = world.timeout, .local_ranks = world.place.local_size});
+  auto queue = std::make_shared<OperationQueue>();
+  if (wants_progress_thread(world)) queue->start_progress_thread();
+  return std::make_shared<mpi::MpiCommunicator>(std::move(group), std::move(queue));
+}
+
+const bool registered =
+    Backends::global().add<MpiConfig>("mpi", "ranks are processes on any hosts, started by mpirun or srun --mpi=pmix",
+                                      [](const MpiConfig&, const World& world) { return connect(world); });
 
 }  // namespace
 }  // namespace phalanx

@@ -1,4 +1,6 @@
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/rand.h>
@@ -6,43 +8,29 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
+#include <cmath>
 #include <cstring>
+#include <functional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "framework/backends/mpi/communicator.h"
-#include "framework/backends/mpi/runtime.h"
+#include "framework/backends/mpi/ranks_under_mpirun.h"
 #include "framework/base/error.h"
 
 // What is special to MPI; what all backends do alike, the conformance suite tests.
 namespace phalanx::mpi {
 namespace {
 
-Place place_from_mpirun() {
-  const auto number = [](const char* name) { return std::atoi(std::getenv(name)); };
-  return {.rank = number("OMPI_COMM_WORLD_RANK"),
-          .size = number("OMPI_COMM_WORLD_SIZE"),
-          .local_rank = number("OMPI_COMM_WORLD_LOCAL_RANK"),
-          .local_size = number("OMPI_COMM_WORLD_LOCAL_SIZE")};
-}
-
-class Mpi : public testing::Test {
+class Mpi : public RanksUnderMpirun {
  protected:
-  static void SetUpTestSuite() { start(place_from_mpirun(), Seconds(20)); }
-
-  static std::shared_ptr<MpiCommunicator> connect(std::int64_t most_elements = INT_MAX) {
-    Group::Options options{.name = "world", .timeout = Seconds(20), .local_ranks = 3, .most_elements = most_elements};
-    return std::make_shared<MpiCommunicator>(duplicate_world(options));
-  }
-
   // Every rank's bytes, at every rank: broadcast from each in turn and compared with one's own.
-  static void expect_same_everywhere(Communicator& world, const at::Tensor& mine) {
+  static void expect_same_everywhere(Communicator& world, const at::Tensor& mine, const std::string& what) {
     for (int root = 0; root < world.size(); ++root) {
       auto theirs = mine.clone();
       world.broadcast(theirs, root).wait();
-      EXPECT_EQ(std::memcmp(theirs.data_ptr(), mine.data_ptr(), mine.nbytes()), 0) << "rank " << root;
+      EXPECT_EQ(std::memcmp(theirs.data_ptr(), mine.data_ptr(), mine.nbytes()), 0) << what << ", rank " << root;
     }
   }
 };
@@ -52,20 +40,63 @@ TEST_F(Mpi, SumsAreBitwiseTheSameOnAllRanks) {
   for (const std::int64_t count : {1, 7, 1000, 100'003, 3'000'000}) {
     auto tensor = at::rand({count}).sub_(0.5).mul_(world->rank() + 1);
     world->all_reduce(tensor, Reduction::kSum).wait();
-    expect_same_everywhere(*world, tensor);
+    expect_same_everywhere(*world, tensor, std::to_string(count));
   }
 }
 
-// Q18: counts that MPI cannot take in one call.
-TEST_F(Mpi, LongOperationsAreSeveralCalls) {
-  auto world = connect(/*most_elements=*/10);
-  for (const std::int64_t count : {0, 9, 10, 11, 35}) {
-    auto tensor = at::arange(count).to(at::kDouble);
-    world->all_reduce(tensor, Reduction::kMean).wait();
-    EXPECT_TRUE(tensor.equal(at::arange(count).to(at::kDouble))) << count;
-    auto sent = world->rank() == 0 ? at::arange(count) : at::zeros({count}, at::kLong);
-    world->broadcast(sent, 0).wait();
-    EXPECT_TRUE(sent.equal(at::arange(count))) << count;
+// Which of a NaN and a number, and of the two zeros wins depends on the order, but is the same on all ranks.
+TEST_F(Mpi, ExtremesAreBitwiseTheSameOnAllRanks) {
+  auto world = connect();
+  for (const auto dtype : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
+    for (const std::int64_t count : {7, 1000, 100'003}) {
+      for (const auto& op : {Reduction::kMin, Reduction::kMax}) {
+        auto tensor = at::full({count}, world->rank(), dtype);
+        tensor[world->rank()] = std::nan("");
+        tensor[count - 1] = world->rank() % 2 == 0 ? 0.0 : -0.0;
+        world->all_reduce(tensor, op).wait();
+        expect_same_everywhere(*world, tensor, Reduction(op).name() + " of " + c10::toString(dtype));
+      }
+    }
+  }
+}
+
+// K7: MPI has no such types, so the reductions are ours.
+TEST_F(Mpi, NarrowFloatsAreCombinedByReduction) {
+  auto world = connect();
+  const auto part = [](int rank) { return at::arange(1000).remainder(7).add(rank + 1); };
+  for (const auto dtype : {at::kHalf, at::kBFloat16}) {
+    for (const auto kind : {Reduction::kSum, Reduction::kMean, Reduction::kProduct, Reduction::kMin, Reduction::kMax}) {
+      const Reduction op(kind);
+      auto expected = part(0).to(dtype);
+      for (int rank = 1; rank < world->size(); ++rank) {
+        op.combine(dtype, expected.data_ptr(), part(rank).to(dtype).data_ptr(), 1000);
+      }
+      op.finish(dtype, expected.data_ptr(), 1000, world->size());
+      auto tensor = part(world->rank()).to(dtype);
+      world->all_reduce(tensor, op).wait();
+      EXPECT_TRUE(tensor.equal(expected)) << op.name() << " of " << dtype;
+    }
+  }
+}
+
+// MPI's operations know no context, so these go the direct way. Neither is commutative.
+TEST_F(Mpi, UsersReductionsAreCombinedInTheOrderOfRanks) {
+  auto world = connect();
+  const auto first = Reduction::custom<std::int16_t>("first", [](auto, auto) {});
+  const auto last = Reduction::custom<std::int16_t>(
+      "last", [](std::span<std::int16_t> result, auto next) { std::ranges::copy(next, result.begin()); });
+  const int size = world->size();
+  for (const auto& [op, winner] : {std::pair(first, 0), std::pair(last, size - 1)}) {
+    auto tensor = at::full({70'000}, world->rank(), at::kShort);
+    world->all_reduce(tensor, op).wait();
+    EXPECT_TRUE(tensor.eq(winner).all().item<bool>()) << op.name();
+    auto part = at::zeros({3}, at::kShort);
+    world->reduce_scatter(part, at::full({3 * size}, world->rank(), at::kShort), op).wait();
+    EXPECT_TRUE(part.eq(winner).all().item<bool>()) << op.name();
+    tensor.fill_(world->rank());
+    world->reduce(tensor, op, size / 2).wait();
+    const int expected = world->rank() == size / 2 ? winner : world->rank();
+    EXPECT_TRUE(tensor.eq(expected).all().item<bool>()) << op.name();
   }
 }
 
@@ -87,8 +118,27 @@ TEST_F(Mpi, ReducesParametersThatRequireGradients) {
   EXPECT_EQ(parameter.detach().sum().item<float>(), 12.0F);
 }
 
-TEST_F(Mpi, DoneTurnsTrueWithoutWaiting) {
+// MPI takes the same memory twice on all ranks or on none.
+TEST_F(Mpi, EachRankMayWorkInPlaceOrNot) {
   auto world = connect();
+  const int rank = world->rank(), size = world->size();
+  for (int in_place = 0; in_place < size; ++in_place) {
+    auto all = at::full({2 * size}, -1, at::kInt);
+    auto own = rank == in_place ? all.narrow(0, 2 * rank, 2) : at::empty({2}, at::kInt);
+    own.fill_(rank);
+    world->all_gather(all, own).wait();
+    const auto expected = at::arange(2 * size, at::kInt).floor_divide(2).to(at::kInt);
+    EXPECT_TRUE(all.equal(expected)) << in_place;
+    auto sum = rank == in_place ? all.narrow(0, 2 * rank, 2) : at::empty({2}, at::kInt);
+    world->reduce_scatter(sum, all, Reduction::kSum).wait();
+    EXPECT_TRUE(sum.eq(rank * size).all().item<bool>()) << in_place;
+    EXPECT_EQ(all.ne(expected).sum().item<std::int64_t>(), rank == in_place && rank * size != rank ? 2 : 0)
+        << "the rest of the input is only read";
+  }
+}
+
+TEST_F(Mpi, DoneTurnsTrueWithoutWaiting) {
+  auto world = connect({.progress_thread = true});
   auto tensor = at::full({5}, 2.0F);
   Work work = world->all_reduce(tensor, Reduction::kMean);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -99,7 +149,7 @@ TEST_F(Mpi, DoneTurnsTrueWithoutWaiting) {
 }
 
 TEST_F(Mpi, NothingIsDoneBeforeAllRanksCome) {
-  auto world = connect();
+  auto world = connect({.progress_thread = true});
   if (world->size() == 1) GTEST_SKIP() << "needs a peer that is late";
   auto go = connect();
   if (world->rank() == 0) {
@@ -124,18 +174,17 @@ TEST_F(Mpi, OperationsCompleteInOrder) {
   EXPECT_EQ(large[999'999].item<float>(), static_cast<float>(world->size()));
 }
 
-TEST_F(Mpi, ThreadsUseSeveralCommunicatorsAtOnce) {
+TEST_F(Mpi, ThreadsUseSeveralWorldsAtOnce) {
   constexpr int kThreads = 3;
-  auto world = connect();
-  std::vector<CommunicatorPtr> groups;
-  for (int i = 0; i < kThreads; ++i) groups.push_back(world->split(i, world->rank()));
+  std::vector<CommunicatorPtr> worlds;
+  for (int i = 0; i < kThreads; ++i) worlds.push_back(connect());
   std::vector<std::thread> threads;
-  for (const auto& group : groups) {
-    threads.emplace_back([group] {
+  for (const auto& world : worlds) {
+    threads.emplace_back([world] {
       for (int round = 0; round < 50; ++round) {
         auto tensor = at::full({1000}, 1.0F);
-        group->all_reduce(tensor, Reduction::kSum).wait();
-        EXPECT_EQ(tensor[999].item<float>(), static_cast<float>(group->size()));
+        world->all_reduce(tensor, Reduction::kSum).wait();
+        EXPECT_EQ(tensor[999].item<float>(), static_cast<float>(world->size()));
       }
     });
   }
@@ -169,10 +218,33 @@ TEST_F(Mpi, AllocatedMemoryIsZeroAndOutlivesItsCommunicator) {
   EXPECT_THROW(static_cast<void>(connect()->allocate({-1}, at::kFloat)), std::invalid_argument);
 }
 
+TEST_F(Mpi, RecordsNumberOperationsAsMessagesDo) {
+  auto world = connect();
+  world->barrier().wait();
+  auto tensor = at::zeros({2});
+  Work sent = world->send(tensor, world->rank(), 0);
+  world->recv(tensor, world->rank(), 0).wait();
+  sent.wait();
+  world->run({.op = Op::kCustom}, [&] { world->broadcast(tensor, 0).wait(); }).wait();
+  std::vector<Op> ops;
+  for (const auto& record : world->recorder().records()) {
+    ops.push_back(record.call.op);
+    EXPECT_EQ(record.sequence, ops.size());
+    EXPECT_EQ(record.state, FlightRecorder::State::kDone) << ops.size();
+  }
+  EXPECT_EQ(ops, (std::vector{Op::kBarrier, Op::kSend, Op::kRecv, Op::kCustom, Op::kBroadcast}));
+}
+
 TEST_F(Mpi, RefusesAnotherPlaceThanMpiGives) {
   Place wrong = place_from_mpirun();
   wrong.size += 1;
   EXPECT_THROW(start(wrong, Seconds(1)), ConfigError);
+}
+
+// Q16
+TEST_F(Mpi, RefusesAnMpiWithTooFewTags) {
+  EXPECT_NO_THROW(require_tags(kMaxAnyTag));
+  EXPECT_THROW(require_tags(kMaxAnyTag - 1), ConfigError);
 }
 
 }  // namespace

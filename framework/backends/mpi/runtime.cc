@@ -17,6 +17,7 @@
 #include "framework/backends/mpi/error.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/comm/communicator.h"
 
 namespace phalanx::mpi {
 namespace {
@@ -124,6 +125,13 @@ void initialise(const Place& place) {
   ::on_exit(&leave, nullptr);  // and not atexit: only with the status can it tell an end from a failure
 }
 
+int highest_tag() {
+  const int* highest = nullptr;
+  int known = 0;
+  check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &known), "MPI_TAG_UB");
+  return known ? *highest : 0;
+}
+
 std::string describe(int rank, int size) { return "rank " + std::to_string(rank) + " of " + std::to_string(size); }
 
 void check_world(const Told& told) {
@@ -149,6 +157,13 @@ void require_threads(int provided) {
                     "; initialise it with MPI_Init_thread(..., MPI_THREAD_MULTIPLE, ...), or use an MPI built for it");
 }
 
+void require_tags(int highest) {
+  if (highest >= kMaxAnyTag) return;
+  throw ConfigError("backend mpi: needs message tags up to " + std::to_string(kMaxAnyTag) +
+                    ", but MPI allows them up to " + std::to_string(highest) +
+                    " (MPI_TAG_UB); use another MPI, or another transport of it");
+}
+
 void start(const Place& place, Seconds farewell) {
   std::lock_guard lock(start_mutex);
   if (finalised()) throw ConfigError("backend mpi: MPI has been finalised, and cannot start a second time");
@@ -158,6 +173,7 @@ void start(const Place& place, Seconds farewell) {
   int provided = MPI_THREAD_SINGLE;
   MPI_Query_thread(&provided);
   require_threads(provided);
+  require_tags(highest_tag());
   check_world(told);
 }
 

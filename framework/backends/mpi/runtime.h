@@ -8,7 +8,7 @@ namespace phalanx::mpi {
 /// Makes MPI usable by every thread of this process and checks that it sees the same world as `place` (one of a single
 /// rank yields to what the launcher says). The first call initialises MPI, unless the host application did; blocks
 /// until all ranks have done so. Errors: ConfigError when this MPI cannot connect these ranks (started without an MPI
-/// launcher, another rank or size, too few threads allowed).
+/// launcher, another rank or size, too few threads or tags allowed).
 ///
 /// Where the environment has none, sets HOME, without which Open MPI stops. Where all ranks are on one host and the
 /// environment does not choose a transport (OMPI_MCA_pml, OMPI_MCA_btl), chooses shared memory: looking for networks
@@ -20,7 +20,8 @@ namespace phalanx::mpi {
 /// this rank; under another launcher MPI_Abort does.
 void start(const Place& place, Seconds farewell);
 
-/// From now on peers cannot be counted on: MPI will not be finalised. Called for every CommError.
+/// From now on peers cannot be counted on: MPI will not be finalised. Called for every CommError but mismatches and
+/// timeouts: operations that timed out do not keep Open MPI from its end once all ranks have come to theirs.
 void give_up() noexcept;
 
 /// Whether MPI may be called to clean up: it runs, nothing has failed and no exception is on its way.
@@ -28,5 +29,8 @@ bool healthy() noexcept;
 
 /// Throws ConfigError unless `provided`, of MPI_Init_thread or MPI_Query_thread, is MPI_THREAD_MULTIPLE.
 void require_threads(int provided);
+
+/// Throws ConfigError unless messages may have all tags up to kMaxAnyTag. `highest`: of MPI_TAG_UB.
+void require_tags(int highest);
 
 }  // namespace phalanx::mpi

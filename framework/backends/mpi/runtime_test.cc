@@ -58,12 +58,27 @@ TEST(Runtime, AnExceptionOfOneRankEndsTheJob) {
   EXPECT_LT(outcome.seconds, 20) << outcome.output;  // the timeout of the peers is 60 s
 }
 
-TEST(Runtime, AnAbsentRankIsATimeoutThatSaysWhatWaited) {
-  const auto outcome = run_ranks(2, "absent");
+// What waited for an absent rank, how long, and for what; and whatever comes later does not wait.
+void expect_timeout(const std::string& how, const std::string& operation, const std::string& awaited) {
+  const auto outcome = run_ranks(2, "'" + how + "'");
   EXPECT_EQ(outcome.status, 1) << outcome.output;
-  EXPECT_NE(outcome.output.find("all_reduce #2 of world, rank 0 of 2: waited 0.3"), std::string::npos)
+  const auto first = outcome.output.find(operation);
+  ASSERT_NE(first, std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("s for " + awaited, first), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("another operation of the group failed for good", first), std::string::npos)
       << outcome.output;
   EXPECT_LT(outcome.seconds, 20) << outcome.output;
+}
+
+TEST(Runtime, AnAbsentRankIsATimeoutThatSaysWhatWaited) {
+  expect_timeout("absent", "all_reduce #2 of world, rank 0 of 2: waited 0.3", "ranks that did not come");
+  expect_timeout("absent from a barrier", "barrier #2 of world, rank 0 of 2: waited 0.3", "ranks that did not come");
+  expect_timeout("absent from a user reduction", "all_reduce #2 of world, rank 0 of 2: ", "a message of rank 1");
+}
+
+TEST(Runtime, AnAbsentPeerIsATimeoutThatNamesIt) {
+  expect_timeout("absent sender", "recv #2 of world, rank 0 of 2: waited 0.3", "a message of rank 1, tag 7");
+  expect_timeout("absent receiver", "send #2 of world, rank 0 of 2: waited 0.3", "rank 1, tag 7, to receive it");
 }
 
 TEST(Runtime, TheStatusOfAllRanksIsTheJobs) { EXPECT_EQ(run_ranks(2, "seven").status, 7); }

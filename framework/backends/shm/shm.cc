@@ -41,7 +41,7 @@ struct ShmConfig {
 const bool registered = Backends::global().add<ShmConfig>(
     "shm", "ranks are processes of one host that share memory", [](const ShmConfig&, const World& world) {
       auto fabric = std::make_unique<shm::MemfdFabric>(introduce(world));
-      return direct::connect("shm", world.place.rank, world.place.size, *world.store, world.timeout, std::move(fabric));
+      return direct::connect("shm", world, std::move(fabric));
     });
 
 }  // namespace

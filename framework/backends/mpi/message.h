@@ -1,0 +1,78 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/backends/mpi/group.h"
+#include "framework/backends/mpi/inbox.h"
+#include "framework/base/error.h"
+#include "framework/comm/call.h"
+#include "framework/comm/flight_recorder.h"
+#include "framework/comm/operation_queue.h"
+#include "framework/comm/work.h"
+
+namespace phalanx::mpi {
+
+/// What every message needs of its communicator.
+struct Postbox {
+  std::shared_ptr<Group> group;
+  std::shared_ptr<OperationQueue> queue;  // for its recorder
+  std::shared_ptr<FlightRecorder::Group> record;
+};
+
+/// One message that is sent or received: bytes, whatever they mean. It is on its way when send() or receive() returns,
+/// of which one is called, once. A message of another length than the receiver's tensor is its kMismatch, and is lost;
+/// the group goes on. Any other error breaks the group. Thread-safe.
+class Message final : public Work::State, private Inbox::Receiver {
+ public:
+  /// `call` was checked; it says with whom, and the tag.
+  Message(const Postbox& postbox, at::Tensor tensor, const Call& call);
+
+  void send();
+  void receive();
+
+  void wait() override;
+  bool done() const override;  // asking moves it
+
+ private:
+  bool take() noexcept override;
+  void take_if_there();
+  void post_receive(MPI_Message message, const MPI_Status& status);
+
+  Group& group() const { return *postbox_.group; }
+  FlightRecorder& recorder() const { return postbox_.queue->recorder(); }
+  std::string where() const { return group().where(call_.op, sequence_); }
+  std::string awaited() const;
+  void expect_success(int code) const;
+
+  bool test();
+  void finish(std::optional<CommError> error = std::nullopt);
+  std::optional<CommError> mismatch() const;
+  void abandon(const CommError& error);
+
+  const Postbox postbox_;
+  const Call call_;
+  const std::uint64_t sequence_;
+  const FlightRecorder::Ticket ticket_;
+
+  std::mutex mutex_;  // guards the rest
+  at::Tensor tensor_;
+  std::int64_t expected_bytes_;
+  std::int64_t actual_bytes_;
+  std::vector<std::byte> stray_;  // takes a message of another length
+  MPI_Request request_ = MPI_REQUEST_NULL;
+  bool in_mpi_ = false;
+  std::optional<CommError> error_;
+  std::atomic<bool> done_{false};
+};
+
+}  // namespace phalanx::mpi

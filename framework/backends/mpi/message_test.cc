@@ -1,0 +1,158 @@
+#include "framework/backends/mpi/message.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "framework/backends/mpi/ranks_under_mpirun.h"
+#include "framework/base/error.h"
+
+namespace phalanx::mpi {
+namespace {
+
+// Each rank sends to the next and receives from the one before; a rank alone sends to itself.
+class Messages : public RanksUnderMpirun {
+ protected:
+  CommunicatorPtr world_ = connect();
+  int rank_ = world_->rank(), size_ = world_->size();
+  int next_ = (rank_ + 1) % size_, previous_ = (rank_ + size_ - 1) % size_;
+};
+
+// K4: also where receives are waited for in another order than launched.
+TEST_F(Messages, OfOneTagArriveInTheOrderOfSending) {
+  constexpr int kMessages = 20;
+  std::vector<Work> works;
+  std::vector<at::Tensor> received;
+  for (int i = 0; i < kMessages; ++i) {
+    works.push_back(world_->send(at::full({1 + 3000 * (i % 3)}, 100 * rank_ + i, at::kInt), next_, 5));
+  }
+  for (int i = 0; i < kMessages; ++i) {
+    received.push_back(at::zeros({1 + 3000 * (i % 3)}, at::kInt));
+    works.push_back(world_->recv(received.back(), previous_, 5));
+  }
+  while (!works.empty()) {
+    works.back().wait();
+    works.pop_back();
+  }
+  for (int i = 0; i < kMessages; ++i) EXPECT_TRUE(received[i].eq(100 * previous_ + i).all().item<bool>()) << i;
+}
+
+// Q16
+TEST_F(Messages, AreToldApartByAllTagsThereAre) {
+  std::vector<Work> sent;
+  for (int tag : {0, 1, kMaxTag, kMaxAnyTag}) sent.push_back(world_->send(at::full({2}, tag, at::kInt), next_, tag));
+  for (int tag : {kMaxAnyTag, 1, kMaxTag, 0}) {
+    auto tensor = at::zeros({2}, at::kInt);
+    world_->recv(tensor, previous_, tag).wait();
+    EXPECT_EQ(tensor[1].item<int>(), tag);
+  }
+}
+
+// What comes is longer or shorter, and of all the ways in which MPI moves messages.
+TEST_F(Messages, OfAnotherLengthAreMismatchesThatHarmNothing) {
+  for (const std::int64_t expected : {0, 1, 10, 3000, 100'000, 3'000'000}) {
+    for (const std::int64_t actual : {expected / 2, 2 * expected + 1}) {
+      if (actual == expected) continue;
+      auto memory = at::full({expected + 2}, 7, at::kByte);
+      auto tensor = memory.narrow(0, 1, expected);
+      Work sent = world_->send(at::zeros({actual}, at::kByte), next_, 1);
+      try {
+        world_->recv(tensor, previous_, 1).wait();
+        FAIL() << "took " << actual << " bytes for " << expected;
+      } catch (const CommError& error) {
+        const std::string text = error.what();
+        EXPECT_EQ(error.kind(), CommError::Kind::kMismatch);
+        EXPECT_NE(text.find("sent " + std::to_string(actual) + " bytes"), text.npos) << text;
+        EXPECT_NE(text.find("has " + std::to_string(expected)), text.npos) << text;
+        EXPECT_NE(text.find(" of world, rank " + std::to_string(rank_)), text.npos) << text;
+      }
+      sent.wait();
+      EXPECT_TRUE(memory.eq(7).all().item<bool>()) << actual << " bytes for " << expected;
+    }
+  }
+  auto tensor = at::full({1}, 1.0F);
+  world_->all_reduce(tensor, Reduction::kSum).wait();
+  EXPECT_EQ(tensor.item<float>(), static_cast<float>(size_)) << "the group goes on";
+}
+
+// A long message does not leave before its receiver is ready; here it never waits for the message itself.
+TEST_F(Messages, MoveOnWhileTheirRankWaitsForSomethingElse) {
+  auto received = at::zeros({2'000'000}, at::kInt);
+  Work receive = world_->recv(received, previous_, 0);
+  Work send = world_->send(at::full({2'000'000}, rank_, at::kInt), next_, 0);
+  if (rank_ % 2 == 0) send.wait();
+  const auto child = world_->split(0, rank_);
+  child->barrier().wait();
+  if (rank_ % 2 == 1) send.wait();
+  receive.wait();
+  EXPECT_TRUE(received.eq(previous_).all().item<bool>());
+}
+
+TEST_F(Messages, AreDoneWithoutWaiting) {
+  auto received = at::zeros({50'000}, at::kInt);
+  Work receive = world_->recv(received, previous_, 0);
+  Work send = world_->send(at::full({50'000}, rank_, at::kInt), next_, 0);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!(receive.done() && send.done()) && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  ASSERT_TRUE(receive.done() && send.done());
+  EXPECT_TRUE(received.eq(previous_).all().item<bool>());
+}
+
+// K8
+TEST_F(Messages, ThatNobodyWaitsForAreCompleteWhenTheirWorkGoes) {
+  auto received = at::zeros({300'000}, at::kInt);
+  {
+    Work receive = world_->recv(received, previous_, 0);
+    Work send = world_->send(at::full({300'000}, rank_, at::kInt), next_, 0);
+    world_.reset();
+  }
+  EXPECT_TRUE(received.eq(previous_).all().item<bool>());
+}
+
+TEST_F(Messages, ToOneself) {
+  auto received = at::zeros({100'000}, at::kLong);
+  Work send = world_->send(at::arange(100'000, at::kLong), rank_, 3);
+  world_->recv(received, rank_, 3).wait();
+  send.wait();
+  EXPECT_TRUE(received.equal(at::arange(100'000, at::kLong)));
+}
+
+// They are bytes.
+TEST_F(Messages, MayBeReadAsAnotherType) {
+  auto received = at::zeros({1}, at::kInt);
+  Work send = world_->send(at::full({1}, 1.0F), next_, 0);
+  world_->recv(received, previous_, 0).wait();
+  EXPECT_EQ(received.item<int>(), 0x3F800000);
+}
+
+TEST_F(Messages, FromSeveralThreadsAtOnce) {
+  std::vector<std::thread> threads;
+  for (int tag = 0; tag < 3; ++tag) {
+    threads.emplace_back([this, tag] {
+      for (int round = 0; round < 100; ++round) {
+        auto received = at::zeros({100 * round}, at::kInt);
+        Work send = world_->send(at::full({100 * round}, tag, at::kInt), next_, tag);
+        world_->recv(received, previous_, tag).wait();
+        EXPECT_TRUE(received.eq(tag).all().item<bool>());
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+TEST_F(Messages, AreRefusedWithATagOrPeerThatThereIsNot) {
+  EXPECT_THROW((void)world_->send(at::zeros({1}), size_, 0), std::invalid_argument);
+  EXPECT_THROW((void)world_->recv(at::zeros({1}), rank_, -1), std::invalid_argument);
+  EXPECT_THROW((void)world_->recv(at::zeros({1}), rank_, kMaxAnyTag + 1), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace phalanx::mpi

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "framework/backends/mpi/error.h"
+#include "framework/backends/mpi/group.h"
+#include "framework/backends/mpi/layout.h"
+#include "framework/collectives/algorithm.h"
+#include "framework/comm/call.h"
+
+namespace phalanx::mpi {
+
+/// A collective while it runs: its arguments, and all memory that MPI reads or writes until it is complete. Moving it
+/// moves none of that.
+struct Operation {
+  std::shared_ptr<Group> group;
+  Call call;
+  std::uint64_t sequence;
+  Seconds timeout;
+  Arguments arguments{};
+
+  Layout layout{};  // of the tensor that has parts; of all_to_all, the input
+  Layout output_layout{};
+  at::Tensor scratch{};
+
+  std::string where() const { return group->where(call.op, sequence); }
+  void expect_success(int code) const {
+    if (code != MPI_SUCCESS) check(code, where());
+  }
+
+  /// Calls start(comm, request), a nonblocking call of MPI that returns its code, and blocks until it is complete.
+  template <class Start>
+  void complete(const Start& start) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    expect_success(start(group->comm(), &request));
+    const auto ready = [&] {
+      int flag = 0;
+      expect_success(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
+      return flag != 0;
+    };
+    group->wait(
+        ready, timeout, [this] { return where(); }, [] { return std::string("ranks that did not come"); });
+  }
+
+  /// The same for elements that are independent of each other, in as many calls of start(data, count, comm, request) as
+  /// it takes; also one for no elements, since each rank's calls must match.
+  template <class Start>
+  void complete_all(const at::Tensor& tensor, const Start& start) {
+    auto* data = static_cast<std::byte*>(tensor.data_ptr());
+    std::int64_t first = 0;
+    do {
+      const auto count = std::min(tensor.numel() - first, group->options().most_elements);
+      complete([&](MPI_Comm comm, MPI_Request* request) {
+        return start(data + first * tensor.element_size(), static_cast<int>(count), comm, request);
+      });
+      first += count;
+    } while (first < tensor.numel());
+  }
+};
+
+}  // namespace phalanx::mpi

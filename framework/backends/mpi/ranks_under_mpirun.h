@@ -1,0 +1,48 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <climits>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "framework/backends/mpi/communicator.h"
+#include "framework/backends/mpi/runtime.h"
+#include "framework/comm/communicator.h"
+#include "framework/comm/launch_environment.h"
+#include "framework/comm/operation_queue.h"
+
+namespace phalanx::mpi {
+
+inline Place place_from_mpirun() {
+  const auto number = [](const char* name) { return std::atoi(std::getenv(name)); };
+  return {.rank = number("OMPI_COMM_WORLD_RANK"),
+          .size = number("OMPI_COMM_WORLD_SIZE"),
+          .local_rank = number("OMPI_COMM_WORLD_LOCAL_RANK"),
+          .local_size = number("OMPI_COMM_WORLD_LOCAL_SIZE")};
+}
+
+/// Tests whose ranks are the processes of the mpirun that started this one (test_main.cc).
+class RanksUnderMpirun : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { start(place_from_mpirun(), Seconds(20)); }
+
+  struct Wish {
+    std::int64_t most_elements = INT_MAX;
+    bool progress_thread = false;
+  };
+
+  /// A world of its own.
+  static CommunicatorPtr connect(const Wish& wish) {
+    auto queue = std::make_shared<OperationQueue>();
+    if (wish.progress_thread) queue->start_progress_thread();
+    auto group = duplicate_world(
+        {.name = "world", .timeout = Seconds(20), .local_ranks = 3, .most_elements = wish.most_elements});
+    return std::make_shared<MpiCommunicator>(std::move(group), std::move(queue));
+  }
+  static CommunicatorPtr connect() { return connect(Wish{}); }
+};
+
+}  // namespace phalanx::mpi

@@ -1,0 +1,229 @@
+#include "framework/comm/arguments.h"
+
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "framework/base/random.h"
+
+namespace phalanx {
+namespace {
+
+[[noreturn]] void refuse(Op op, const std::string& why) {
+  throw std::invalid_argument(std::string(to_string(op)) + ": " + why);
+}
+
+bool moves(c10::ScalarType dtype) {
+  switch (dtype) {
+    case c10::kByte:
+    case c10::kChar:
+    case c10::kShort:
+    case c10::kInt:
+    case c10::kLong:
+    case c10::kHalf:
+    case c10::kBFloat16:
+    case c10::kFloat:
+    case c10::kDouble:
+    case c10::kBool:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void check_tensor(Op op, const at::Tensor& tensor, const char* which = "tensor") {
+  const auto the = [&] { return std::string("the ") + which; };
+  if (!tensor.defined()) refuse(op, the() + " is undefined");
+  if (!tensor.device().is_cpu()) refuse(op, the() + " is on " + tensor.device().str() + ", not on the CPU");
+  if (tensor.layout() != at::kStrided) refuse(op, the() + " is not dense");
+  if (!tensor.is_contiguous()) refuse(op, the() + " is not contiguous; pass tensor.contiguous() and copy back");
+  if (!moves(tensor.scalar_type())) {
+    refuse(op, std::string("dtype ") + c10::toString(tensor.scalar_type()) +
+                   " is none of Byte, Char, Short, Int, Long, Half, BFloat16, Float, Double, Bool");
+  }
+}
+
+void check_pair(Op op, const at::Tensor& output, const at::Tensor& input) {
+  check_tensor(op, output, "output");
+  check_tensor(op, input, "input");
+  if (output.scalar_type() == input.scalar_type()) return;
+  refuse(op, std::string("the input is ") + c10::toString(input.scalar_type()) + ", the output " +
+                 c10::toString(output.scalar_type()));
+}
+
+void check_rank(Op op, const char* what, int rank, int size) {
+  if (rank >= 0 && rank < size) return;
+  refuse(op, std::string(what) + ' ' + std::to_string(rank) + " is not a rank of a group of " + std::to_string(size));
+}
+
+void check_reduction(Op op, const Reduction& reduction, c10::ScalarType dtype) {
+  if (reduction.takes(dtype)) return;
+  refuse(op, "there is no " + reduction.name() + " of " + c10::toString(dtype));
+}
+
+std::uint64_t hash_of(Counts counts) {
+  std::uint64_t hash = counts.size();
+  for (const auto count : counts) hash = mix(hash, static_cast<std::uint64_t>(count));
+  return hash;
+}
+
+std::uint64_t hash_of(const Reduction& op) {
+  return op.kind() == Reduction::Kind::kCustom ? std::hash<std::string>()(op.name()) : 0;
+}
+
+void check_counts(Op op, Counts counts, int size) {
+  if (counts.empty()) return;
+  if (static_cast<int>(counts.size()) != size) {
+    refuse(op, std::to_string(counts.size()) + " counts for a group of " + std::to_string(size));
+  }
+  for (const auto count : counts) {
+    if (count < 0) refuse(op, "a negative count, " + std::to_string(count));
+  }
+}
+
+// The tensor that holds all parts, against the counts or the one part that is known.
+void check_whole(Op op, const char* which, std::int64_t whole, Counts counts, int size, std::int64_t part) {
+  const std::int64_t want =
+      counts.empty() ? part * size : std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  if (whole == want) return;
+  refuse(op, std::string("the ") + which + " has " + std::to_string(whole) + " elements, not " + std::to_string(want) +
+                 (counts.empty() ? ": " + std::to_string(size) + " parts of " + std::to_string(part)
+                                 : ", the sum of the counts"));
+}
+
+void check_part(Op op, const char* which, std::int64_t part, Counts counts, int rank) {
+  if (counts.empty() || part == counts[rank]) return;
+  refuse(op, std::string("the ") + which + " has " + std::to_string(part) + " elements, but the count of rank " +
+                 std::to_string(rank) + " is " + std::to_string(counts[rank]));
+}
+
+void check_message(Op op, const Communicator& group, const at::Tensor& tensor, int peer, int tag) {
+  check_tensor(op, tensor);
+  check_rank(op, "peer", peer, group.size());
+  if (tag < 0 || tag > kMaxAnyTag) {
+    refuse(op, "tag " + std::to_string(tag) + " is not between 0 and " + std::to_string(kMaxTag));
+  }
+}
+
+}  // namespace
+
+Call check_broadcast(const Communicator& group, const at::Tensor& tensor, int root) {
+  check_tensor(Op::kBroadcast, tensor);
+  check_rank(Op::kBroadcast, "root", root, group.size());
+  return {.elements = tensor.numel(), .peer = root, .op = Op::kBroadcast, .dtype = tensor.scalar_type()};
+}
+
+Call check_reduce(const Communicator& group, const at::Tensor& tensor, const Reduction& op, int root) {
+  check_tensor(Op::kReduce, tensor);
+  check_rank(Op::kReduce, "root", root, group.size());
+  check_reduction(Op::kReduce, op, tensor.scalar_type());
+  return {.elements = tensor.numel(),
+          .detail = hash_of(op),
+          .peer = root,
+          .op = Op::kReduce,
+          .dtype = tensor.scalar_type(),
+          .reduction = op.kind()};
+}
+
+Call check_all_reduce(const at::Tensor& tensor, const Reduction& op) {
+  check_tensor(Op::kAllReduce, tensor);
+  check_reduction(Op::kAllReduce, op, tensor.scalar_type());
+  return {.elements = tensor.numel(),
+          .detail = hash_of(op),
+          .op = Op::kAllReduce,
+          .dtype = tensor.scalar_type(),
+          .reduction = op.kind()};
+}
+
+Call check_reduce_scatter(const Communicator& group, const at::Tensor& output, const at::Tensor& input,
+                          const Reduction& op, Counts counts) {
+  check_pair(Op::kReduceScatter, output, input);
+  check_reduction(Op::kReduceScatter, op, input.scalar_type());
+  check_counts(Op::kReduceScatter, counts, group.size());
+  check_part(Op::kReduceScatter, "output", output.numel(), counts, group.rank());
+  check_whole(Op::kReduceScatter, "input", input.numel(), counts, group.size(), output.numel());
+  return {.elements = input.numel(),
+          .detail = mix(hash_of(op), hash_of(counts)),
+          .op = Op::kReduceScatter,
+          .dtype = input.scalar_type(),
+          .reduction = op.kind()};
+}
+
+Call check_all_gather(const Communicator& group, const at::Tensor& output, const at::Tensor& input, Counts counts) {
+  check_pair(Op::kAllGather, output, input);
+  check_counts(Op::kAllGather, counts, group.size());
+  check_part(Op::kAllGather, "input", input.numel(), counts, group.rank());
+  check_whole(Op::kAllGather, "output", output.numel(), counts, group.size(), input.numel());
+  return {.elements = output.numel(), .detail = hash_of(counts), .op = Op::kAllGather, .dtype = input.scalar_type()};
+}
+
+Call check_gather(const Communicator& group, const at::Tensor& output, const at::Tensor& input, int root,
+                  Counts counts) {
+  check_tensor(Op::kGather, input, "input");
+  check_rank(Op::kGather, "root", root, group.size());
+  check_counts(Op::kGather, counts, group.size());
+  check_part(Op::kGather, "input", input.numel(), counts, group.rank());
+  if (group.rank() == root) {
+    check_pair(Op::kGather, output, input);
+    check_whole(Op::kGather, "output", output.numel(), counts, group.size(), input.numel());
+  }
+  const auto whole = counts.empty() ? input.numel() * group.size() : Parts(counts, group.size(), 0).total();
+  return {.elements = whole, .detail = hash_of(counts), .peer = root, .op = Op::kGather, .dtype = input.scalar_type()};
+}
+
+Call check_scatter(const Communicator& group, const at::Tensor& output, const at::Tensor& input, int root,
+                   Counts counts) {
+  check_tensor(Op::kScatter, output, "output");
+  check_rank(Op::kScatter, "root", root, group.size());
+  check_counts(Op::kScatter, counts, group.size());
+  check_part(Op::kScatter, "output", output.numel(), counts, group.rank());
+  if (group.rank() == root) {
+    check_pair(Op::kScatter, output, input);
+    check_whole(Op::kScatter, "input", input.numel(), counts, group.size(), output.numel());
+  }
+  const auto whole = counts.empty() ? output.numel() * group.size() : Parts(counts, group.size(), 0).total();
+  return {
+      .elements = whole, .detail = hash_of(counts), .peer = root, .op = Op::kScatter, .dtype = output.scalar_type()};
+}
+
+Call check_all_to_all(const Communicator& group, const at::Tensor& output, const at::Tensor& input,
+                      Counts output_counts, Counts input_counts) {
+  check_pair(Op::kAllToAll, output, input);
+  if (output_counts.empty() != input_counts.empty()) {
+    refuse(Op::kAllToAll, "counts of the input and of the output: both or none");
+  }
+  check_counts(Op::kAllToAll, output_counts, group.size());
+  check_counts(Op::kAllToAll, input_counts, group.size());
+  const bool even = input_counts.empty();
+  if (even && input.numel() % group.size() != 0) {
+    refuse(Op::kAllToAll,
+           std::to_string(input.numel()) + " elements are not " + std::to_string(group.size()) + " equal parts");
+  }
+  check_whole(Op::kAllToAll, "input", input.numel(), input_counts, group.size(), input.numel() / group.size());
+  check_whole(Op::kAllToAll, "output", output.numel(), output_counts, group.size(), input.numel() / group.size());
+  return {.elements = even ? input.numel() : 0, .detail = !even, .op = Op::kAllToAll, .dtype = input.scalar_type()};
+}
+
+Call check_send(const Communicator& group, const at::Tensor& tensor, int peer, int tag) {
+  check_message(Op::kSend, group, tensor, peer, tag);
+  return {.elements = tensor.numel(), .peer = peer, .tag = tag, .op = Op::kSend, .dtype = tensor.scalar_type()};
+}
+
+Call check_recv(const Communicator& group, const at::Tensor& tensor, int peer, int tag) {
+  check_message(Op::kRecv, group, tensor, peer, tag);
+  return {.elements = tensor.numel(), .peer = peer, .tag = tag, .op = Op::kRecv, .dtype = tensor.scalar_type()};
+}
+
+Parts::Parts(Counts counts, int ranks, std::int64_t total) : begins_(static_cast<std::size_t>(ranks) + 1) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    begins_[rank + 1] = begins_[rank] + (counts.empty() ? total / ranks : counts[rank]);
+  }
+}
+
+at::Tensor Parts::of(const at::Tensor& tensor, int rank) const { return elements_of(tensor, begin(rank), count(rank)); }
+
+at::Tensor elements_of(const at::Tensor& tensor, std::int64_t begin, std::int64_t count) {
+  return tensor.detach().view({-1}).narrow(0, begin, count);
+}
+
+}  // namespace phalanx

@@ -1,0 +1,84 @@
+// allocate(): K13.
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "framework/testing/conformance/suite.h"
+
+namespace phalanx::testing {
+namespace {
+
+class Allocating : public Suite {};
+INSTANTIATE_TEST_SUITE_P(Ranks, Allocating, ::testing::ValuesIn(world_sizes()), ranks_of);
+
+TEST_P(Allocating, GivesZeroedMemoryOfEveryDtype) {
+  run([](const CommunicatorPtr& world) {
+    for (const auto dtype : all_dtypes()) {
+      const at::Tensor tensor = world->allocate({3, 1000}, dtype);
+      EXPECT_EQ(tensor.scalar_type(), dtype);
+      EXPECT_EQ(tensor.sizes(), (std::vector<std::int64_t>{3, 1000}));
+      EXPECT_EQ(tensor.count_nonzero().item<std::int64_t>(), 0);
+      tensor.copy_(input_of(world->rank(), 3000, dtype).view({3, 1000}));
+      world->barrier().wait();
+      EXPECT_TRUE(at::equal(tensor.view({-1}), input_of(world->rank(), 3000, dtype))) << "every rank has its own";
+    }
+  });
+}
+
+TEST_P(Allocating, GivesNothingWhereNothingIsAskedFor) {
+  run([](const CommunicatorPtr& world) {
+    const at::Tensor nothing = world->allocate({0}, at::kFloat);
+    EXPECT_EQ(nothing.numel(), 0);
+    world->all_reduce(nothing, Reduction::kSum).wait();
+  });
+}
+
+TEST_P(Allocating, OutlivesItsCommunicator) {
+  run([](const CommunicatorPtr& world) {
+    auto half = world->split(world->rank() % 2, 0);
+    at::Tensor tensor = half->allocate({4096}, at::kFloat);
+    half.reset();
+    tensor.fill_(3);
+    EXPECT_EQ(tensor.sum().item<float>(), 3 * 4096);
+  });
+}
+
+TEST_P(Allocating, ServesOtherGroupsToo) {
+  run([](const CommunicatorPtr& world) {
+    const auto half = world->split(world->rank() % 2, 0);
+    const at::Tensor of_half = half->allocate({40'000}, at::kFloat), of_world = world->allocate({40'000}, at::kFloat);
+    of_half.fill_(1);
+    of_world.fill_(1);
+    world->all_reduce(of_half, Reduction::kSum).wait();
+    half->all_reduce(of_world, Reduction::kSum).wait();
+    EXPECT_EQ(of_half[39'999].item<float>(), world->size());
+    EXPECT_EQ(of_world[39'999].item<float>(), half->size());
+  });
+}
+
+// Two tensors of one region, of one operation.
+TEST_P(Allocating, PartsOfARegionAreTensorsLikeOthers) {
+  run([](const CommunicatorPtr& world) {
+    const at::Tensor region = world->allocate({1000 * (world->size() + 1)}, at::kInt);
+    const auto input = region.narrow(0, 0, 1000), output = region.narrow(0, 1000, 1000 * world->size());
+    input.copy_(input_of(world->rank(), 1000, at::kInt));
+    world->all_gather(output, input).wait();
+    for (int rank = 0; rank < world->size(); ++rank) {
+      EXPECT_TRUE(at::equal(output.narrow(0, 1000 * rank, 1000), input_of(rank, 1000, at::kInt)));
+    }
+  });
+}
+
+TEST_P(Allocating, RefusesSizesThatCannotBe) {
+  run([](const CommunicatorPtr& world) {
+    EXPECT_THROW((void)world->allocate({-1}, at::kFloat), std::invalid_argument);
+    EXPECT_THROW((void)world->allocate({std::int64_t{1} << 40, std::int64_t{1} << 40}, at::kFloat),
+                 std::invalid_argument);
+    EXPECT_THROW((void)world->allocate({1}, at::device(at::kMeta)), std::invalid_argument);
+    world->barrier().wait();  // still in step
+  });
+}
+
+}  // namespace
+}  // namespace phalanx::testing

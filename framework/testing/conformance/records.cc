@@ -1,0 +1,107 @@
+// recorder(): what a rank has launched.
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "framework/testing/conformance/suite.h"
+
+namespace phalanx::testing {
+namespace {
+
+using Record = FlightRecorder::Record;
+using State = FlightRecorder::State;
+
+class Recording : public Suite {
+ protected:
+  // Those after `number`.
+  static std::vector<Record> records_since(const Communicator& group, std::uint64_t number) {
+    auto records = group.recorder().records();
+    std::erase_if(records, [&](const Record& record) { return record.number <= number; });
+    return records;
+  }
+  static std::uint64_t last_number(const Communicator& group) {
+    const auto records = group.recorder().records();
+    return records.empty() ? 0 : records.back().number;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Ranks, Recording, ::testing::ValuesIn(world_sizes()), ranks_of);
+
+TEST_P(Recording, HoldsEveryOperationAsItWasCalled) {
+  run([](const CommunicatorPtr& world) {
+    const auto before = last_number(*world);
+    const int size = world->size(), right = (world->rank() + 1) % size, left = (world->rank() + size - 1) % size;
+    const at::Tensor six = at::zeros({6}, at::kHalf), all = at::zeros({6 * size}, at::kHalf);
+    world->all_reduce(six, Reduction::kMin).wait();
+    world->broadcast(six, size - 1).wait();
+    world->all_gather(all, six).wait();
+    Work recv = world->recv(six, left, 9);
+    world->send(at::zeros({6}, at::kHalf), right, 9).wait();
+    recv.wait();
+    world->barrier().wait();
+
+    const auto records = records_since(*world, before);
+    const Call want[] = {
+        {.elements = 6, .op = Op::kAllReduce, .dtype = at::kHalf, .reduction = Reduction::kMin},
+        {.elements = 6, .peer = size - 1, .op = Op::kBroadcast, .dtype = at::kHalf},
+        {.elements = 6 * size, .op = Op::kAllGather, .dtype = at::kHalf},
+        {.elements = 6, .peer = left, .tag = 9, .op = Op::kRecv, .dtype = at::kHalf},
+        {.elements = 6, .peer = right, .tag = 9, .op = Op::kSend, .dtype = at::kHalf},
+        {.op = Op::kBarrier},
+    };
+    ASSERT_EQ(records.size(), std::size(want));
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      Call call = records[i].call;
+      call.detail = 0;
+      EXPECT_EQ(call, want[i]) << describe(call) << ", not " << describe(want[i]);
+      EXPECT_EQ(records[i].group, world->name());
+      EXPECT_EQ(records[i].state, State::kDone) << describe(call);
+      EXPECT_LE(records[i].launched_ns, records[i].finished_ns);
+    }
+  });
+}
+
+TEST_P(Recording, CountsInEachGroup) {
+  run([](const CommunicatorPtr& world) {
+    const auto group = world->split(0, 0);
+    const auto before = last_number(*world);
+    group->barrier().wait();
+    world->barrier().wait();
+    group->barrier().wait();
+    const auto records = records_since(*group, before);
+    ASSERT_EQ(records.size(), 3u) << "one recorder for all groups of a world";
+    EXPECT_EQ(records[0].group, group->name());
+    EXPECT_EQ(records[1].group, world->name());
+    EXPECT_EQ(records[0].sequence, 1u);
+    EXPECT_EQ(records[2].sequence, 2u);
+    EXPECT_EQ(records[0].number + 2, records[2].number);
+  });
+}
+
+TEST_P(Recording, TellsWhatFailedAndWhatRanInside) {
+  run([](const CommunicatorPtr& world) {
+    const auto before = last_number(*world);
+    const Call call{.elements = 5, .op = Op::kCustom, .dtype = at::kFloat};
+    EXPECT_THROW(world->run(call, [] { throw std::runtime_error("of the body"); }).wait(), std::runtime_error);
+    world->run(call, [&] { world->barrier().wait(); }).wait();
+    const auto records = records_since(*world, before);
+    ASSERT_EQ(records.size(), 3u);
+    EXPECT_EQ(records[0].call, call);
+    EXPECT_EQ(records[0].state, State::kFailed);
+    EXPECT_EQ(records[1].call, call);
+    EXPECT_EQ(records[2].call.op, Op::kBarrier);
+    EXPECT_EQ(records[2].state, State::kDone);
+  });
+}
+
+TEST_P(Recording, HoldsNothingThatWasRefused) {
+  run([](const CommunicatorPtr& world) {
+    const auto before = last_number(*world);
+    EXPECT_THROW((void)world->all_reduce(at::Tensor(), Reduction::kSum), std::invalid_argument);
+    EXPECT_TRUE(records_since(*world, before).empty());
+  });
+}
+
+}  // namespace
+}  // namespace phalanx::testing

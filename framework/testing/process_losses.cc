@@ -1,0 +1,66 @@
+// Ranks that are processes and end without a word.
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "framework/testing/backend_under_test.h"
+#include "framework/testing/fault.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx::testing {
+namespace {
+
+using Kind = CommError::Kind;
+
+[[noreturn]] void die() { ::_exit(0); }
+
+TEST(ProcessLosses, AProcessThatEndsInsideAReductionIsNoticed) {
+  for (const std::int64_t elements : {8, 100'000}) {
+    run_ranks(kBackend, 3, [&](const CommunicatorPtr& world) {
+      const bool dies = world->rank() == 1;
+      const auto fatal = Reduction::custom<float>("fatal", [dies](auto, auto) {
+        if (dies) die();
+      });
+      world->barrier().wait();
+      // Whoever needs nothing of the dead one any more is well, this time.
+      try {
+        world->all_reduce(at::zeros({elements}), fatal).wait();
+      } catch (const CommError& error) {
+        EXPECT_EQ(error.kind(), Kind::kPeerLost) << error.what();
+        EXPECT_TRUE(contains(error, "all_reduce #2 of world, rank")) << error.what();
+      }
+      const auto later = error_of([&] { world->barrier().wait(); });
+      EXPECT_EQ(later.kind(), Kind::kPeerLost) << later.what();
+      EXPECT_TRUE(contains(later, "rank")) << later.what();
+    });
+  }
+}
+
+TEST(ProcessLosses, AProcessThatEndsInTheMidstOfAMessageIsNoticed) {
+  run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
+    const at::Tensor large = at::zeros({10'000'000});
+    if (world->rank() == 1) {
+      Work send = world->send(large, 0, 4);  // has filled what there is to fill
+      die();
+    }
+    const auto error = error_of([&] { world->recv(large, 1, 4).wait(); });
+    EXPECT_EQ(error.kind(), Kind::kPeerLost);
+    EXPECT_TRUE(contains(error, "recv(from 1, tag 4) of 10000000 Float #")) << error.what();
+    EXPECT_TRUE(contains(error, "rank 1 ended")) << error.what();
+  });
+}
+
+TEST(ProcessLosses, AProcessThatTakesAMessageAndEndsIsNoticed) {
+  run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
+    world->barrier().wait();
+    if (world->rank() == 1) die();
+    const auto error = error_of([&] { world->send(at::zeros({10'000'000}), 1).wait(); });
+    EXPECT_EQ(error.kind(), Kind::kPeerLost);
+    EXPECT_TRUE(contains(error, "rank 1 ended")) << error.what();
+  });
+}
+
+}  // namespace
+}  // namespace phalanx::testing
