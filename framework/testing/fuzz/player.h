@@ -1,0 +1,74 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/comm/communicator.h"
+#include "framework/testing/fuzz/dice.h"
+#include "framework/testing/fuzz/program.h"
+#include "framework/testing/fuzz/schedule.h"
+
+namespace phalanx::testing {
+
+/// One rank that plays a program: launches what it says, waits now and then for something that it has launched, drawn
+/// from the seed and the rank, and compares every result with the reference.
+///
+/// A rank that is killed, or that meets a CommError because another was, waits for what it has launched and leaves all
+/// its groups.
+class Player {
+ public:
+  Player(const Program& program, Schedule& schedule, int rank);
+
+  /// In the thread that has entered the schedule. Does not throw.
+  void play(CommunicatorPtr world);
+
+  /// What went wrong; empty if nothing did. Being killed, or losing a peer that was, is no fault.
+  const std::vector<std::string>& faults() const { return faults_; }
+  bool finished() const { return finished_; }  // the whole program
+  int at() const { return at_; }               // the step
+
+ private:
+  struct Task {
+    Work work;
+    at::Tensor output, want;  // undefined where there is nothing to compare
+    int step;
+    bool is_over = false;
+  };
+
+  void play_steps();
+  void take(const Step& step, Communicator& group);
+  Task launch(const Step& step, Communicator& group);
+  Task launch_reduction(const Step& step, Communicator& group);
+  Task launch_gathering(const Step& step, Communicator& group);
+  Task launch_all_to_all(const Step& step, Communicator& group);
+  Task launch_body(const Step& step, const CommunicatorPtr& group);
+  void launch_message(const Step& step, Communicator& group);
+  void split(const Step& step, Communicator& group);
+  void allocate(const Step& step, Communicator& group);
+
+  at::Tensor keep(at::Tensor tensor);
+  void add(Task task);
+  void wait_for(Task& task);
+  void wait_in_order(Task& task);
+  void wait_for_some();
+  void compare(const Task& task);
+  void wind_up();
+  bool is_killable() const;
+  void fault(int step, const std::string& what);
+
+  const Program& program_;
+  Schedule& schedule_;
+  int rank_;
+  Dice dice_;
+  std::vector<CommunicatorPtr> groups_;
+  std::vector<Task> tasks_;
+  std::vector<at::Tensor> kept_;  // peers may look at them as long as there are any
+  std::vector<std::string> faults_;
+  bool finished_ = false;
+  int at_ = 0;
+};
+
+}  // namespace phalanx::testing

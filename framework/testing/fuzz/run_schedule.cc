@@ -1,0 +1,70 @@
+#include "framework/testing/fuzz/run_schedule.h"
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <thread>
+
+#include "framework/comm/backend.h"
+#include "framework/testing/fuzz/player.h"
+
+namespace phalanx::testing {
+namespace {
+
+constexpr Seconds kNever{1e6};  // time does not exist under a schedule
+
+CommunicatorPtr connect(int rank, int ranks, const StorePtr& store) {
+  const Place place{.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks};
+  return Backends::Choice("inproc").make(
+      World{.place = place, .store = store, .timeout = kNever, .progress_thread = false});
+}
+
+void tell_of_hang(const Program& program, const std::vector<std::unique_ptr<Player>>& players) {
+  std::fprintf(stderr, "schedule %llu hangs:\n", static_cast<unsigned long long>(program.seed));
+  for (std::size_t rank = 0; rank < players.size(); ++rank) {
+    const auto at = static_cast<std::size_t>(players[rank]->at());
+    const auto what = at < program.steps.size() ? describe(program.steps[at]) : "the end";
+    std::fprintf(stderr, "  rank %zu came to step %zu, %s\n", rank, at, what.c_str());
+  }
+}
+
+}  // namespace
+
+std::optional<Kill> draw_kill(const Program& program) {
+  Dice dice(mix(program.seed, 0x6111));
+  if (dice.once_in(2)) return std::nullopt;
+  return Kill{.rank = dice.below(program.ranks),
+              .after = static_cast<std::uint64_t>(dice.below(1 << dice.below(9))),
+              .way = dice.once_in(3) ? Kill::Way::kBetweenOperations : Kill::Way::kInOperation};
+}
+
+Outcome run_schedule(std::uint64_t seed) {
+  const Program program(seed);
+  std::vector<std::unique_ptr<Player>> players;
+  Schedule schedule(seed, program.ranks, draw_kill(program), [&] { tell_of_hang(program, players); });
+  for (int rank = 0; rank < program.ranks; ++rank) {
+    players.push_back(std::make_unique<Player>(program, schedule, rank));
+  }
+  const auto store = make_hash_store(Seconds(60));
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < program.ranks; ++rank) {
+      threads.emplace_back([&, rank] {
+        auto world = connect(rank, program.ranks, store);
+        schedule.enter(rank);
+        players[rank]->play(std::move(world));
+        schedule.leave();
+      });
+    }
+  }
+  Outcome outcome{
+      .faults = {}, .trace = schedule.trace(), .points = schedule.points(), .killed = schedule.killed(), .finished = 0};
+  for (const auto& player : players) {
+    outcome.finished += player->finished();
+    outcome.faults.insert(outcome.faults.end(), player->faults().begin(), player->faults().end());
+  }
+  if (outcome.killed < 0 && outcome.finished < program.ranks) outcome.faults.emplace_back("a rank gave up");
+  return outcome;
+}
+
+}  // namespace phalanx::testing
