@@ -1,0 +1,53 @@
+#include "framework/collectives/algorithm.h"
+
+#include <stdexcept>
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+
+namespace phalanx {
+
+bool suits(const Algorithm& algorithm, const Communicator& group, const Arguments& arguments) {
+  return !algorithm.suits || algorithm.suits(group, arguments);
+}
+
+bool suits_commutative(const Communicator&, const Arguments& arguments) { return arguments.op.commutative(); }
+
+Algorithms& Algorithms::global() {
+  static Algorithms algorithms;
+  return algorithms;
+}
+
+bool Algorithms::add(Algorithm algorithm) {
+  const auto key = std::pair(algorithm.op, algorithm.name);
+  if (all_.emplace(key, std::move(algorithm)).second) return true;
+  throw std::logic_error("registered twice: " + std::string(to_string(key.first)) + " algorithm " + key.second);
+}
+
+const Algorithm& Algorithms::find(Op op, const std::string& name) const {
+  if (const auto found = all_.find({op, name}); found != all_.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto* algorithm : of(op)) names.push_back(algorithm->name);
+  const std::string near = nearest(name, names);
+  throw ConfigError("no algorithm \"" + name + "\" for " + std::string(to_string(op)) +
+                    (near.empty() ? "" : " (did you mean \"" + near + "\"?)") +
+                    "; there are: " + (names.empty() ? "none" : join(names, ", ")));
+}
+
+std::vector<const Algorithm*> Algorithms::of(Op op) const {
+  std::vector<const Algorithm*> found;
+  for (const auto& [key, algorithm] : all_) {
+    if (key.first == op) found.push_back(&algorithm);
+  }
+  return found;
+}
+
+Work launch(const CommunicatorPtr& group, const Algorithm& algorithm, const Call& call, Arguments arguments) {
+  if (!suits(algorithm, *group, arguments)) {
+    throw std::invalid_argument("algorithm \"" + algorithm.name + "\" cannot do this " + describe(call) + " on " +
+                                group->name() + "; choose another (" + algorithm.about + ")");
+  }
+  return group->run(call, [group, run = algorithm.run, arguments = std::move(arguments)] { run(*group, arguments); });
+}
+
+}  // namespace phalanx

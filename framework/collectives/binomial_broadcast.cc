@@ -1,0 +1,22 @@
+// Binomial tree broadcast.
+//
+// Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", Int. J. High
+// Perform. Comput. Appl. 19 (2005), section on broadcast.
+//
+// In each step every rank that has the tensor sends it on, so that twice as many have it. The k-nomial tree of radix 2.
+//
+// Steps: ceil(log2 P). On the wire: at most n ceil(log2 P) bytes from the root, n (P - 1) from all. For short tensors.
+#include "framework/collectives/algorithm.h"
+#include "framework/collectives/knomial.h"
+
+namespace phalanx::collectives {
+namespace {
+
+const bool registered = Algorithms::global().add(
+    {.op = Op::kBroadcast,
+     .name = "binomial",
+     .about = "ceil(log2 P) steps, up to n ceil(log2 P) bytes from the root; for short tensors",
+     .run = [](Communicator& group, const Arguments& arguments) { knomial_broadcast(group, arguments, 2); }});
+
+}  // namespace
+}  // namespace phalanx::collectives

@@ -1,0 +1,52 @@
+// Binomial tree gather, of even and uneven parts.
+//
+// Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience",
+// Concurrency Computat.: Pract. Exper. 19 (2007), section on short vectors (minimum spanning tree gather).
+//
+// Places are ranks counted from the root on, around the end. A subtree is a run of places: each rank gathers its
+// subtree's parts and sends them to its parent as one message; the root puts them in order of rank.
+//
+// Steps: ceil(log2 P). On the wire: each rank but the root sends the parts of its subtree, at most half of all;
+// together (n / 2) log2 P bytes for P a power of two and n bytes in all. For short tensors: a direct gather moves fewer
+// bytes, but in P - 1 messages to the root.
+#include "framework/collectives/algorithm.h"
+#include "framework/collectives/knomial.h"
+#include "framework/collectives/steps.h"
+#include "framework/comm/arguments.h"
+
+namespace phalanx::collectives {
+namespace {
+
+void binomial_gather(Communicator& group, const Arguments& arguments) {
+  const int ranks = group.size(), root = arguments.root;
+  const Parts parts(arguments.input_counts, ranks, arguments.input.numel() * ranks);
+  const Parts placed = parts_by_place(parts, root);
+  const int own = mod(group.rank() - root, ranks);
+  const auto tree = knomial_place(own, ranks, 2);
+
+  at::Tensor held = arguments.input;
+  if (!tree.children.empty()) {
+    held = scratch(arguments.input, placed.begin(tree.end) - placed.begin(own));
+    copy(run_of(held, 0, placed.count(own)), arguments.input);
+  }
+  std::vector<Work> works;
+  for (const auto& child : tree.children) {
+    const std::int64_t begin = placed.begin(child.place);
+    works.push_back(start_recv(group, run_of(held, begin - placed.begin(own), placed.begin(child.end) - begin),
+                               mod(child.place + root, ranks)));
+  }
+  wait_all(works);
+  if (tree.parent >= 0) return send(group, held, mod(tree.parent + root, ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    copy(parts.of(arguments.output, rank), placed.of(held, mod(rank - root, ranks)));
+  }
+}
+
+const bool registered =
+    Algorithms::global().add({.op = Op::kGather,
+                              .name = "binomial",
+                              .about = "ceil(log2 P) steps, up to n / 2 bytes per rank; for short tensors",
+                              .run = binomial_gather});
+
+}  // namespace
+}  // namespace phalanx::collectives

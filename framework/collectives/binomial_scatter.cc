@@ -1,0 +1,60 @@
+// Binomial tree scatter, of even and uneven parts.
+//
+// Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience",
+// Concurrency Computat.: Pract. Exper. 19 (2007), section on short vectors (minimum spanning tree scatter).
+//
+// Places are ranks counted from the root on, around the end. A subtree is a run of places: each rank gets the parts of
+// its subtree as one message from its parent, and sends each child its share.
+//
+// Steps: ceil(log2 P). On the wire: each rank but the root receives the parts of its subtree, at most half of all;
+// together (n / 2) log2 P bytes for P a power of two and n bytes in all. For short tensors: a direct scatter moves
+// fewer bytes, but in P - 1 messages from the root.
+#include "framework/collectives/algorithm.h"
+#include "framework/collectives/knomial.h"
+#include "framework/collectives/steps.h"
+#include "framework/comm/arguments.h"
+
+namespace phalanx::collectives {
+namespace {
+
+// Root's parts by place.
+at::Tensor placed_input(const Arguments& arguments, const Parts& parts, const Parts& placed) {
+  const at::Tensor result = scratch(arguments.input, placed.total());
+  for (int rank = 0; rank < parts.ranks(); ++rank) {
+    copy(placed.of(result, mod(rank - arguments.root, parts.ranks())), parts.of(arguments.input, rank));
+  }
+  return result;
+}
+
+void binomial_scatter(Communicator& group, const Arguments& arguments) {
+  const int ranks = group.size(), root = arguments.root;
+  const Parts parts(arguments.input_counts, ranks, arguments.output.numel() * ranks);
+  const Parts placed = parts_by_place(parts, root);
+  const int own = mod(group.rank() - root, ranks);
+  const auto tree = knomial_place(own, ranks, 2);
+
+  at::Tensor held = arguments.output;
+  if (tree.parent < 0) {
+    held = placed_input(arguments, parts, placed);
+  } else {
+    if (!tree.children.empty()) held = scratch(arguments.output, placed.begin(tree.end) - placed.begin(own));
+    recv(group, held, mod(tree.parent + root, ranks));
+  }
+  std::vector<Work> works;  // the highest subtrees first: they take longest
+  for (auto child = tree.children.rbegin(); child != tree.children.rend(); ++child) {
+    const std::int64_t begin = placed.begin(child->place);
+    works.push_back(start_send(group, run_of(held, begin - placed.begin(own), placed.begin(child->end) - begin),
+                               mod(child->place + root, ranks)));
+  }
+  wait_all(works);
+  copy(arguments.output, run_of(held, 0, placed.count(own)));
+}
+
+const bool registered =
+    Algorithms::global().add({.op = Op::kScatter,
+                              .name = "binomial",
+                              .about = "ceil(log2 P) steps, up to n / 2 bytes per rank; for short tensors",
+                              .run = binomial_scatter});
+
+}  // namespace
+}  // namespace phalanx::collectives

@@ -1,0 +1,30 @@
+// Direct all-reduce: a direct reduce-scatter and a direct all-gather of P nearly equal parts.
+//
+// Steps: 2, of P - 1 messages each. On the wire: 2 n (P - 1) / P bytes per rank, which is the least possible. Memory:
+// three parts. Combines in the order of ranks: the reference for the others. For few ranks.
+#include "framework/collectives/direct.h"
+#include "framework/collectives/steps.h"
+#include "framework/comm/arguments.h"
+
+namespace phalanx {
+
+using namespace collectives;
+
+void direct_all_reduce(Communicator& group, const Arguments& arguments) {
+  const auto counts = nearly_equal_counts(arguments.output.numel(), group.size());
+  const Parts parts(counts, group.size(), arguments.output.numel());
+  const at::Tensor own = parts.of(arguments.output, group.rank());
+  direct_reduce_scatter(group, {.output = own, .input = arguments.output, .op = arguments.op, .input_counts = counts});
+  direct_all_gather(group, {.output = arguments.output, .input = own, .input_counts = counts});
+}
+
+namespace {
+
+const bool registered = Algorithms::global().add(
+    {.op = Op::kAllReduce,
+     .name = "direct",
+     .about = "2 steps of P - 1 messages, 2 n (P - 1) / P bytes per rank; in rank order; for few ranks",
+     .run = direct_all_reduce});
+
+}  // namespace
+}  // namespace phalanx

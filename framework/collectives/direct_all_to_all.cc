@@ -1,0 +1,39 @@
+// Direct all-to-all, of even and uneven parts: everybody sends everybody's part at once.
+//
+// Steps: 1, of P - 1 messages. On the wire: each part but the own once, n (P - 1) / P bytes when parts are equal, which
+// is the least possible. For few ranks.
+#include "framework/collectives/direct.h"
+#include "framework/collectives/steps.h"
+#include "framework/comm/arguments.h"
+
+namespace phalanx {
+
+using namespace collectives;
+
+void direct_all_to_all(Communicator& group, const Arguments& arguments) {
+  const int own = group.rank(), ranks = group.size();
+  const Parts from(arguments.output_counts, ranks, arguments.output.numel());
+  const Parts to(arguments.input_counts, ranks, arguments.input.numel());
+  std::vector<Work> works;
+  for (int step = 1; step < ranks; ++step) {
+    const int left = mod(own - step, ranks);
+    works.push_back(start_recv(group, from.of(arguments.output, left), left));
+  }
+  for (int step = 1; step < ranks; ++step) {
+    const int right = mod(own + step, ranks);
+    works.push_back(start_send(group, to.of(arguments.input, right), right));
+  }
+  copy(from.of(arguments.output, own), to.of(arguments.input, own));
+  wait_all(works);
+}
+
+namespace {
+
+const bool registered =
+    Algorithms::global().add({.op = Op::kAllToAll,
+                              .name = "direct",
+                              .about = "1 step of P - 1 messages, n (P - 1) / P bytes per rank; for few ranks",
+                              .run = direct_all_to_all});
+
+}  // namespace
+}  // namespace phalanx

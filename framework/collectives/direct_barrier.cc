@@ -1,0 +1,34 @@
+// Dissemination barrier.
+//
+// Source: Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization", Int. J. Parallel Program. 17
+// (1988).
+//
+// In step k each rank tells rank + 2^k that it and all it has heard of are here, and hears the same from rank - 2^k.
+//
+// Steps: ceil(log2 P). On the wire: one byte a step.
+#include <ATen/ops/zeros.h>
+
+#include "framework/collectives/direct.h"
+#include "framework/collectives/steps.h"
+
+namespace phalanx {
+
+using namespace collectives;
+
+void direct_barrier(Communicator& group, const Arguments&) {
+  const at::Tensor here = at::zeros({1}, at::kByte), heard = at::zeros({1}, at::kByte);
+  for (int distance = 1; distance < group.size(); distance *= 2) {
+    exchange(group, here, mod(group.rank() + distance, group.size()), heard,
+             mod(group.rank() - distance, group.size()));
+  }
+}
+
+namespace {
+
+const bool registered = Algorithms::global().add({.op = Op::kBarrier,
+                                                  .name = "direct",
+                                                  .about = "dissemination: ceil(log2 P) steps, one byte each",
+                                                  .run = direct_barrier});
+
+}  // namespace
+}  // namespace phalanx

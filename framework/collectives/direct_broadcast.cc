@@ -1,0 +1,29 @@
+// Direct broadcast: the root sends the tensor to each rank, all at once.
+//
+// Steps: 1, of P - 1 messages. On the wire: n (P - 1) bytes from the root. For few ranks.
+#include "framework/collectives/direct.h"
+#include "framework/collectives/steps.h"
+
+namespace phalanx {
+
+using namespace collectives;
+
+void direct_broadcast(Communicator& group, const Arguments& arguments) {
+  if (group.rank() != arguments.root) return recv(group, arguments.output, arguments.root);
+  std::vector<Work> works;
+  for (int step = 1; step < group.size(); ++step) {
+    works.push_back(start_send(group, arguments.output, mod(arguments.root + step, group.size())));
+  }
+  wait_all(works);
+}
+
+namespace {
+
+const bool registered =
+    Algorithms::global().add({.op = Op::kBroadcast,
+                              .name = "direct",
+                              .about = "1 step of P - 1 messages, n (P - 1) bytes from the root; for few ranks",
+                              .run = direct_broadcast});
+
+}  // namespace
+}  // namespace phalanx

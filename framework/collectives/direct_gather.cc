@@ -1,0 +1,32 @@
+// Direct gather: each rank sends its part to the root.
+//
+// Steps: 1, of P - 1 messages to the root. On the wire: each rank's own part, which is the least possible.
+#include "framework/collectives/direct.h"
+#include "framework/collectives/steps.h"
+#include "framework/comm/arguments.h"
+
+namespace phalanx {
+
+using namespace collectives;
+
+void direct_gather(Communicator& group, const Arguments& arguments) {
+  if (group.rank() != arguments.root) return send(group, arguments.input, arguments.root);
+  const Parts parts(arguments.input_counts, group.size(), arguments.output.numel());
+  std::vector<Work> works;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (rank != arguments.root) works.push_back(start_recv(group, parts.of(arguments.output, rank), rank));
+  }
+  copy(parts.of(arguments.output, arguments.root), arguments.input);
+  wait_all(works);
+}
+
+namespace {
+
+const bool registered = Algorithms::global().add(
+    {.op = Op::kGather,
+     .name = "direct",
+     .about = "1 step of P - 1 messages to the root, n / P bytes per rank; for few ranks or long tensors",
+     .run = direct_gather});
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,66 @@
+// Direct reduce: each rank sends its tensor to the root, which combines them in the order of ranks.
+//
+// By chunks of at most kChunkBytes, so that the root needs little memory and combines one while it receives the next.
+//
+// Steps: P - 1 messages to the root for each chunk. On the wire: n bytes from each rank but the root. Memory: 3 chunks.
+// For few ranks.
+#include "framework/collectives/direct.h"
+#include "framework/collectives/steps.h"
+
+namespace phalanx {
+
+using namespace collectives;
+
+namespace {
+
+void collect(Communicator& group, const Arguments& arguments, std::int64_t chunks) {
+  const int ranks = group.size();
+  const std::int64_t longest = piece_of(arguments.output, 0, chunks).numel();
+  const at::Tensor total = scratch(arguments.output, longest);
+  const at::Tensor received[2] = {scratch(arguments.output, longest), scratch(arguments.output, longest)};
+  const auto own = [&](std::int64_t item) { return piece_of(arguments.output, item / ranks, chunks); };
+  const auto landing = [&](std::int64_t item) { return run_of(received[item % 2], 0, own(item).numel()); };
+  const auto start = [&](std::int64_t item) {
+    const int rank = static_cast<int>(item % ranks);
+    std::vector<Work> works;
+    if (rank != arguments.root) works.push_back(start_recv(group, landing(item), rank));
+    return works;
+  };
+  const auto arrived = [&](std::int64_t item) {
+    const int rank = static_cast<int>(item % ranks);
+    const at::Tensor result = run_of(total, 0, own(item).numel());
+    const at::Tensor next = rank == arguments.root ? own(item) : landing(item);
+    if (rank == 0) {
+      copy(result, next);
+    } else {
+      combine(arguments.op, result, next);
+    }
+    if (rank < ranks - 1) return;
+    finish(arguments.op, result, ranks);
+    copy(own(item), result);
+  };
+  pipeline(chunks * ranks, 2, start, arrived);
+}
+
+}  // namespace
+
+void direct_reduce(Communicator& group, const Arguments& arguments) {
+  const std::int64_t chunks = chunks_of(arguments.output, arguments.output.numel());
+  if (group.rank() == arguments.root) return collect(group, arguments, chunks);
+  Window sent(2);
+  for (std::int64_t i = 0; i < chunks; ++i) {
+    sent.add(start_send(group, piece_of(arguments.output, i, chunks), arguments.root));
+  }
+  sent.wait_all();
+}
+
+namespace {
+
+const bool registered =
+    Algorithms::global().add({.op = Op::kReduce,
+                              .name = "direct",
+                              .about = "P - 1 messages to the root, n bytes per rank; in rank order; for few ranks",
+                              .run = direct_reduce});
+
+}  // namespace
+}  // namespace phalanx

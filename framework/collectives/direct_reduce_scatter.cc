@@ -1,0 +1,54 @@
+// Direct reduce-scatter: each rank sends every other its part, and combines what it receives of its own in the order of
+// ranks.
+//
+// Steps: 1, of P - 1 messages. On the wire: each rank sends every part once but its own, n (P - 1) / P bytes when parts
+// are equal, which is the least possible. Memory: three parts. For few ranks.
+#include "framework/collectives/direct.h"
+#include "framework/collectives/steps.h"
+#include "framework/comm/arguments.h"
+
+namespace phalanx {
+
+using namespace collectives;
+
+void direct_reduce_scatter(Communicator& group, const Arguments& arguments) {
+  const int own = group.rank(), ranks = group.size();
+  const Parts parts(arguments.input_counts, ranks, arguments.input.numel());
+  std::vector<Work> sent;
+  for (int step = 1; step < ranks; ++step) {
+    const int to = mod(own + step, ranks);
+    sent.push_back(start_send(group, parts.of(arguments.input, to), to));
+  }
+
+  // The output may be this rank's part of the input, which is not the first to be combined.
+  const at::Tensor total = scratch(arguments.input, parts.count(own));
+  const at::Tensor received[2] = {scratch(total, total.numel()), scratch(total, total.numel())};
+  const auto start = [&](std::int64_t rank) {
+    std::vector<Work> works;
+    if (rank != own) works.push_back(start_recv(group, received[rank % 2], static_cast<int>(rank)));
+    return works;
+  };
+  const auto arrived = [&](std::int64_t rank) {
+    const at::Tensor next = rank == own ? parts.of(arguments.input, own) : received[rank % 2];
+    if (rank == 0) {
+      copy(total, next);
+    } else {
+      combine(arguments.op, total, next);
+    }
+  };
+  pipeline(ranks, 2, start, arrived);
+  wait_all(sent);
+  finish(arguments.op, total, ranks);
+  copy(arguments.output, total);
+}
+
+namespace {
+
+const bool registered = Algorithms::global().add(
+    {.op = Op::kReduceScatter,
+     .name = "direct",
+     .about = "1 step of P - 1 messages, n (P - 1) / P bytes per rank; in rank order; for few ranks",
+     .run = direct_reduce_scatter});
+
+}  // namespace
+}  // namespace phalanx

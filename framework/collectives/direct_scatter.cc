@@ -1,0 +1,32 @@
+// Direct scatter: the root sends each rank its part.
+//
+// Steps: 1, of P - 1 messages from the root. On the wire: all parts but root's own, which is the least possible.
+#include "framework/collectives/direct.h"
+#include "framework/collectives/steps.h"
+#include "framework/comm/arguments.h"
+
+namespace phalanx {
+
+using namespace collectives;
+
+void direct_scatter(Communicator& group, const Arguments& arguments) {
+  if (group.rank() != arguments.root) return recv(group, arguments.output, arguments.root);
+  const Parts parts(arguments.input_counts, group.size(), arguments.input.numel());
+  std::vector<Work> works;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (rank != arguments.root) works.push_back(start_send(group, parts.of(arguments.input, rank), rank));
+  }
+  copy(arguments.output, parts.of(arguments.input, arguments.root));
+  wait_all(works);
+}
+
+namespace {
+
+const bool registered = Algorithms::global().add(
+    {.op = Op::kScatter,
+     .name = "direct",
+     .about = "1 step of P - 1 messages from the root, n (P - 1) / P bytes; for few ranks or long tensors",
+     .run = direct_scatter});
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,26 @@
+// Double binary tree reduce, pipelined by chunks (double_tree.h has the source and the trees).
+//
+// The double tree broadcast backwards: the root is on top of both trees, and a half of the tensor is combined up each.
+//
+// Steps: about 2 log2 P + C for C chunks of at most kChunkBytes. On the wire: each rank but the root sends n bytes.
+// Memory: 6 chunks. For long tensors. Places are ranks counted from the root on, so commutative reductions only.
+#include "framework/collectives/algorithm.h"
+#include "framework/collectives/double_tree.h"
+
+namespace phalanx::collectives {
+namespace {
+
+void double_tree_reduce(Communicator& group, const Arguments& arguments) {
+  flow_up(group, flows_of(rooted_double_tree(group.rank(), group.size(), arguments.root), arguments.output),
+          arguments.op);
+}
+
+const bool registered = Algorithms::global().add(
+    {.op = Op::kReduce,
+     .name = "double_tree",
+     .about = "about 2 log2 P + chunks steps, n bytes per rank, pipelined; commutative; for long tensors",
+     .run = double_tree_reduce,
+     .suits = suits_commutative});
+
+}  // namespace
+}  // namespace phalanx::collectives

@@ -1,0 +1,33 @@
+// Recursive halving-doubling all-reduce, for any number of ranks (halving.h has how).
+//
+// Source: Rabenseifner, "Optimization of collective reduction operations", ICCS 2004: a reduce-scatter by
+// recursive halving, then an all-gather by recursive doubling.
+//
+// Steps: 2 ceil(log2 P). On the wire: 2 n (P - 1) / P bytes per rank when P is a power of two, which is the least
+// possible; otherwise that on average and at most n / 2 more. Memory: at most n. For tensors of medium
+// length. Combines ranks out of order, so commutative reductions only.
+#include "framework/collectives/algorithm.h"
+#include "framework/collectives/halving.h"
+#include "framework/collectives/steps.h"
+
+namespace phalanx::collectives {
+namespace {
+
+void halving_doubling_all_reduce(Communicator& group, const Arguments& arguments) {
+  const at::Tensor& tensor = arguments.output;
+  const Parts parts(nearly_equal_counts(tensor.numel(), group.size()), group.size(), tensor.numel());
+  const at::Tensor own = parts.of(tensor, group.rank());
+  copy(own, reduce_scatter_by_halving(group, tensor, parts, arguments.op));
+  finish(arguments.op, own, group.size());
+  all_gather_by_doubling(group, tensor, parts);
+}
+
+const bool registered = Algorithms::global().add(
+    {.op = Op::kAllReduce,
+     .name = "halving_doubling",
+     .about = "2 ceil(log2 P) steps, about 2 n (P - 1) / P bytes per rank; commutative; for medium length",
+     .run = halving_doubling_all_reduce,
+     .suits = suits_commutative});
+
+}  // namespace
+}  // namespace phalanx::collectives

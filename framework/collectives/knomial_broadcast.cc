@@ -1,0 +1,30 @@
+// K-nomial tree broadcast, of radix 4 and 8; of any other: knomial_broadcast() in knomial.h.
+//
+// Source: Wilkins et al., "Generalized collective algorithms for the exascale era", IEEE CLUSTER 2023, section on
+// k-nomial trees. The binomial tree is the one of radix 2.
+//
+// Each rank gets the whole tensor from its parent and sends it to all its children at once, those with the highest
+// subtrees first.
+//
+// Steps: ceil(log_k P), each with up to k - 1 messages at once. On the wire: at most n (k - 1) ceil(log_k P) bytes from
+// the root, n (P - 1) from all. For short tensors where a rank can start several messages in the time that one takes.
+#include "framework/collectives/algorithm.h"
+#include "framework/collectives/knomial.h"
+
+namespace phalanx::collectives {
+namespace {
+
+bool add(const char* name, int radix) {
+  return Algorithms::global().add(
+      {.op = Op::kBroadcast,
+       .name = name,
+       .about = "ceil(log_k P) steps of k - 1 messages at once, n bytes each; for short tensors",
+       .run = [radix](Communicator& group, const Arguments& arguments) {
+         knomial_broadcast(group, arguments, radix);
+       }});
+}
+
+const bool registered = add("knomial_4", 4) && add("knomial_8", 8);
+
+}  // namespace
+}  // namespace phalanx::collectives

@@ -1,0 +1,35 @@
+// Pairwise exchange all-to-all, of even and uneven parts.
+//
+// Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", Int. J. High
+// Perform. Comput. Appl. 19 (2005), section on all-to-all.
+//
+// In step s = 1..P-1 each rank sends to rank + s and receives from rank - s, so that no rank is sent to by two at once.
+//
+// Steps: P - 1. On the wire: each part but the own once, n (P - 1) / P bytes when parts are equal, which is the least
+// possible. For long tensors.
+#include "framework/collectives/algorithm.h"
+#include "framework/collectives/steps.h"
+#include "framework/comm/arguments.h"
+
+namespace phalanx::collectives {
+namespace {
+
+void pairwise_all_to_all(Communicator& group, const Arguments& arguments) {
+  const int rank = group.rank(), ranks = group.size();
+  const Parts from(arguments.output_counts, ranks, arguments.output.numel());
+  const Parts to(arguments.input_counts, ranks, arguments.input.numel());
+  copy(from.of(arguments.output, rank), to.of(arguments.input, rank));
+  for (int step = 1; step < ranks; ++step) {
+    const int right = mod(rank + step, ranks), left = mod(rank - step, ranks);
+    exchange(group, to.of(arguments.input, right), right, from.of(arguments.output, left), left);
+  }
+}
+
+const bool registered =
+    Algorithms::global().add({.op = Op::kAllToAll,
+                              .name = "pairwise",
+                              .about = "P - 1 steps, n (P - 1) / P bytes per rank; for long tensors",
+                              .run = pairwise_all_to_all});
+
+}  // namespace
+}  // namespace phalanx::collectives

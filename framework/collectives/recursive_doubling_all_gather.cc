@@ -1,0 +1,27 @@
+// Recursive doubling all-gather, for any number of ranks (halving.h has the source).
+//
+// Neighbours exchange their parts, then pairs of ranks what they have, then fours, and so on.
+//
+// Steps: ceil(log2 P). On the wire: each rank receives every part once but its own; it sends n (P - 1) / P bytes when P
+// is a power of two and parts are equal, otherwise that on average and at most n / 2 more. For short tensors.
+#include "framework/collectives/algorithm.h"
+#include "framework/collectives/halving.h"
+#include "framework/collectives/steps.h"
+
+namespace phalanx::collectives {
+namespace {
+
+void recursive_doubling_all_gather(Communicator& group, const Arguments& arguments) {
+  const Parts parts(arguments.input_counts, group.size(), arguments.output.numel());
+  copy(parts.of(arguments.output, group.rank()), arguments.input);
+  all_gather_by_doubling(group, arguments.output, parts);
+}
+
+const bool registered =
+    Algorithms::global().add({.op = Op::kAllGather,
+                              .name = "recursive_doubling",
+                              .about = "ceil(log2 P) steps, about n (P - 1) / P bytes per rank; for short tensors",
+                              .run = recursive_doubling_all_gather});
+
+}  // namespace
+}  // namespace phalanx::collectives

@@ -1,0 +1,30 @@
+// Recursive halving reduce-scatter, for any number of ranks (halving.h has the source).
+//
+// Partners half a group apart exchange what they have of each other's half of the parts and combine it; then each half
+// of the group goes on by itself.
+//
+// Steps: ceil(log2 P). On the wire: each rank sends every part once but its own, n (P - 1) / P bytes when parts are
+// equal, which is the least possible. Memory: at most as much as the input. For tensors of medium length. Combines
+// ranks out of order, so commutative reductions only.
+#include "framework/collectives/algorithm.h"
+#include "framework/collectives/halving.h"
+#include "framework/collectives/steps.h"
+
+namespace phalanx::collectives {
+namespace {
+
+void recursive_halving_reduce_scatter(Communicator& group, const Arguments& arguments) {
+  const Parts parts(arguments.input_counts, group.size(), arguments.input.numel());
+  copy(arguments.output, reduce_scatter_by_halving(group, arguments.input, parts, arguments.op));
+  finish(arguments.op, arguments.output, group.size());
+}
+
+const bool registered = Algorithms::global().add(
+    {.op = Op::kReduceScatter,
+     .name = "recursive_halving",
+     .about = "ceil(log2 P) steps, n (P - 1) / P bytes per rank; commutative; for medium length",
+     .run = recursive_halving_reduce_scatter,
+     .suits = suits_commutative});
+
+}  // namespace
+}  // namespace phalanx::collectives

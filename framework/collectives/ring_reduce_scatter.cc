@@ -1,0 +1,95 @@
+// Ring reduce-scatter, pipelined by chunks.
+//
+// Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel
+// Distrib. Comput. 69 (2009), section on the ring: the first half of the ring all-reduce.
+//
+// In step s each rank sends what it has of part (rank - 1 - s) to the right, and combines what it receives of part
+// (rank - 2 - s) with its own; in the last step that is its own part. Parts are cut into chunks of at most kChunkBytes,
+// and two chunks are under way while one is combined.
+//
+// Steps: P - 1. On the wire: each rank sends every part once but its own, n (P - 1) / P bytes when parts are equal,
+// which is the least possible. Memory: two parts. For long tensors. Combines part r in the order r + 1, ..., P - 1, 0,
+// ..., r, so commutative reductions only.
+#include "framework/collectives/algorithm.h"
+#include "framework/collectives/steps.h"
+#include "framework/comm/arguments.h"
+
+namespace phalanx::collectives {
+namespace {
+
+class Ring {
+ public:
+  Ring(Communicator& group, const Arguments& arguments)
+      : group_(group),
+        arguments_(arguments),
+        ranks_(group.size()),
+        parts_(arguments.input_counts, ranks_, arguments.input.numel()) {
+    std::int64_t longest = 0;
+    for (int rank = 0; rank < ranks_; ++rank) longest = std::max(longest, parts_.count(rank));
+    chunks_ = chunks_of(arguments.input, longest);
+    slot_ = (longest + chunks_ - 1) / chunks_;
+    for (auto& part : held_) part = scratch(arguments.input, chunks_ * slot_);
+  }
+
+  void run() {
+    pipeline((ranks_ - 1) * chunks_, std::min<std::int64_t>(2, chunks_), [&](std::int64_t item) { return start(item); },
+             [&](std::int64_t item) { arrived(item); });
+  }
+
+ private:
+  int step(std::int64_t item) const { return static_cast<int>(item / chunks_); }
+  int outgoing_part(std::int64_t item) const { return mod(group_.rank() - 1 - step(item), ranks_); }
+  int incoming_part(std::int64_t item) const { return mod(group_.rank() - 2 - step(item), ranks_); }
+
+  at::Tensor chunk(std::int64_t item, const at::Tensor& part) const { return piece_of(part, item % chunks_, chunks_); }
+
+  // What was received in `step` lies in held_[step % 2] until it is sent in the next. Chunks have places of their own,
+  // whatever the length of their part: the last one of a part may still be on its way when the first of another comes.
+  at::Tensor held(std::int64_t item, int step, int part) const {
+    const std::int64_t elements = chunk(item, parts_.of(arguments_.input, part)).numel();
+    return run_of(held_[step % 2], item % chunks_ * slot_, elements);
+  }
+  at::Tensor landing(std::int64_t item) const { return held(item, step(item), incoming_part(item)); }
+
+  std::vector<Work> start(std::int64_t item) const {
+    const int part = outgoing_part(item);
+    const at::Tensor outgoing =
+        step(item) == 0 ? chunk(item, parts_.of(arguments_.input, part)) : held(item, step(item) - 1, part);
+    std::vector<Work> works;
+    works.push_back(start_recv(group_, landing(item), mod(group_.rank() - 1, ranks_)));
+    works.push_back(start_send(group_, outgoing, mod(group_.rank() + 1, ranks_)));
+    return works;
+  }
+
+  void arrived(std::int64_t item) const {
+    const at::Tensor result = landing(item);
+    combine(arguments_.op, result, chunk(item, parts_.of(arguments_.input, incoming_part(item))));
+    if (step(item) < ranks_ - 2) return;
+    finish(arguments_.op, result, ranks_);
+    copy(chunk(item, run_of(arguments_.output, 0, arguments_.output.numel())), result);
+  }
+
+  Communicator& group_;
+  const Arguments& arguments_;
+  int ranks_;
+  Parts parts_;
+  std::int64_t chunks_;
+  std::int64_t slot_;
+  at::Tensor held_[2];
+};
+
+void ring_reduce_scatter(Communicator& group, const Arguments& arguments) {
+  if (group.size() > 1) return Ring(group, arguments).run();
+  copy(arguments.output, arguments.input);
+  finish(arguments.op, arguments.output, 1);
+}
+
+const bool registered = Algorithms::global().add(
+    {.op = Op::kReduceScatter,
+     .name = "ring",
+     .about = "P - 1 steps, n (P - 1) / P bytes per rank, pipelined; commutative; for long tensors",
+     .run = ring_reduce_scatter,
+     .suits = suits_commutative});
+
+}  // namespace
+}  // namespace phalanx::collectives

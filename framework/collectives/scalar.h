@@ -1,0 +1,151 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+#include <vector>
+
+#include "framework/collectives/send_recv.h"
+#include "framework/comm/communicator.h"
+
+/// Collectives of one value of a C type: bool, every kind of char and integer, float and double. Blocking, collective,
+/// with the same type on all ranks; errors are those of the operation on tensors.
+///
+///   const double loss = all_reduce(*world, local_loss, Reduction::kMean);
+///   const std::vector<std::size_t> sizes = all_gather(*world, samples.size());
+///
+/// Results are exactly those of the C type: sums and products of integers wrap, unsigned ones compare as unsigned. A
+/// mean of integers is their sum, in 64 bits, divided by P and rounded toward zero. Of bool: the sum is the or, the
+/// product the and. std::invalid_argument: bit operations of float and double; a mean of bools; a reduction of the
+/// user's own of unsigned values of 16 bits or more, which are no dtype of tensors.
+namespace phalanx {
+
+template <class T>
+concept Scalar = std::is_same_v<T, bool> || std::is_same_v<T, float> || std::is_same_v<T, double> ||
+    (std::integral<T> && sizeof(T) <= 8 && !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char8_t> &&
+     !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>);
+
+namespace scalar {
+
+template <class T>
+constexpr c10::ScalarType dtype_of() {
+  if constexpr (std::is_same_v<T, bool>) return c10::kBool;
+  if constexpr (std::is_same_v<T, float>) return c10::kFloat;
+  if constexpr (std::is_same_v<T, double>) return c10::kDouble;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return c10::kByte;
+  if constexpr (std::is_same_v<T, std::int8_t>) return c10::kChar;
+  if constexpr (std::is_same_v<T, std::int16_t>) return c10::kShort;
+  if constexpr (std::is_same_v<T, std::int32_t>) return c10::kInt;
+  return c10::kLong;
+}
+
+// The integer of so many bytes that tensors have. They have no unsigned ones of 16 bits and more: 16 and 32 bits travel
+// in twice as many, where values, order and sums are the same; 64 bits as they are.
+template <class T>
+constexpr auto carrier_of() {
+  if constexpr (!std::integral<T> || std::is_same_v<T, bool>) {
+    return T();
+  } else if constexpr (sizeof(T) == 1) {
+    return std::conditional_t<std::is_signed_v<T>, std::int8_t, std::uint8_t>();
+  } else {
+    constexpr auto bytes = std::is_unsigned_v<T> ? 2 * sizeof(T) : sizeof(T);
+    return std::conditional_t<bytes == 2, std::int16_t, std::conditional_t<bytes == 4, std::int32_t, std::int64_t>>();
+  }
+}
+template <class T>
+using Carrier = decltype(carrier_of<T>());
+
+template <class C>
+at::Tensor tensor_of(C carried) {
+  at::Tensor tensor = at::empty({1}, dtype_of<C>());
+  *tensor.mutable_data_ptr<C>() = carried;
+  return tensor;
+}
+
+template <class C>
+C value_of(const at::Tensor& tensor) {
+  return *tensor.const_data_ptr<C>();
+}
+
+// `reduction` of all ranks' values by `operation`, which reduces a tensor of one carrier.
+template <class T, class Operation>
+T reduced(T value, const Reduction& reduction, int ranks, const Operation& operation) {
+  // With the highest bit flipped, signed numbers are in the order of the unsigned ones.
+  Carrier<T> flip{};
+  if constexpr (std::integral<T> && !std::is_same_v<T, bool>) {
+    if (reduction.kind() == Reduction::kMean) {  // here: the sum may need more bits, or division as unsigned
+      using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+      return static_cast<T>(reduced<Wide>(value, Reduction::kSum, ranks, operation) / static_cast<Wide>(ranks));
+    }
+    if constexpr (std::is_unsigned_v<T> && sizeof(T) > 1) {
+      if (reduction.kind() == Reduction::Kind::kCustom) {
+        throw std::invalid_argument(reduction.name() +
+                                    " is a reduction of your own, of a dtype of tensors; they have " +
+                                    "no unsigned one of 16 bits or more: reduce a signed scalar");
+      }
+    }
+    const bool compares = reduction.kind() == Reduction::kMin || reduction.kind() == Reduction::kMax;
+    if (std::is_unsigned_v<T> && sizeof(T) == 8 && compares) flip = std::numeric_limits<Carrier<T>>::min();
+  }
+  const auto flipped = [flip](Carrier<T> carried) {
+    if constexpr (std::integral<T>) return static_cast<Carrier<T>>(carried ^ flip);
+    return carried;
+  };
+  const at::Tensor tensor = tensor_of(flipped(static_cast<Carrier<T>>(value)));
+  operation(tensor, reduction);
+  return static_cast<T>(flipped(value_of<Carrier<T>>(tensor)));
+}
+
+}  // namespace scalar
+
+/// All ranks' values combined.
+template <Scalar T>
+T all_reduce(Communicator& group, T value, Reduction op = Reduction::kSum) {
+  return scalar::reduced(value, op, group.size(), [&](const at::Tensor& tensor, const Reduction& reduction) {
+    group.all_reduce(tensor, reduction).wait();
+  });
+}
+
+/// All ranks' values combined, on root. The others get their own value back.
+template <Scalar T>
+T reduce(Communicator& group, T value, Reduction op, int root) {
+  const T result = scalar::reduced(value, op, group.size(), [&](const at::Tensor& tensor, const Reduction& reduction) {
+    group.reduce(tensor, reduction, root).wait();
+  });
+  return group.rank() == root ? result : value;
+}
+
+/// Root's value.
+template <Scalar T>
+T broadcast(Communicator& group, T value, int root) {
+  const at::Tensor tensor = scalar::tensor_of(static_cast<scalar::Carrier<T>>(value));
+  group.broadcast(tensor, root).wait();
+  return static_cast<T>(scalar::value_of<scalar::Carrier<T>>(tensor));
+}
+
+/// Sends `value` to rank `to` and returns what comes from rank `from`.
+template <Scalar T>
+T send_recv(Communicator& group, T value, int to, int from, int tag = 0) {
+  const at::Tensor tensor = scalar::tensor_of(static_cast<scalar::Carrier<T>>(value));
+  phalanx::send_recv(group, tensor, to, from, tag).wait();
+  return static_cast<T>(scalar::value_of<scalar::Carrier<T>>(tensor));
+}
+
+/// All ranks' values, in order of rank.
+template <Scalar T>
+std::vector<T> all_gather(Communicator& group, T value) {
+  using C = scalar::Carrier<T>;
+  const at::Tensor all = at::empty({group.size()}, scalar::dtype_of<C>());
+  group.all_gather(all, scalar::tensor_of(static_cast<C>(value)), {}).wait();
+  const C* values = all.const_data_ptr<C>();
+  std::vector<T> result;
+  for (int rank = 0; rank < group.size(); ++rank) result.push_back(static_cast<T>(values[rank]));
+  return result;
+}
+
+}  // namespace phalanx
