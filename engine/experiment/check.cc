@@ -1,10 +1,12 @@
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/experiment/config.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/collectives/selection/tuned_file.h"
 
 namespace phalanx {
 namespace {
@@ -21,6 +23,16 @@ void refuse_if_not_made(std::vector<ConfigProblem>& problems, const Choice& choi
     choice.make();
   } catch (const ConfigError& error) {
     refuse_if(problems, true, key, error.what());
+  }
+}
+
+// Whether it fits the ranks, they find out when they are connected.
+void refuse_unreadable(std::vector<ConfigProblem>& problems, const std::string& selection_file) {
+  if (selection_file.empty()) return;
+  try {
+    (void)load_tuned(selection_file);
+  } catch (const ConfigError& error) {
+    refuse_if(problems, true, "framework.selection_file", error.what());
   }
 }
 
@@ -45,6 +57,10 @@ void check(const ExperimentConfig& config) {
   refuse_if_not_made(problems, config.loss, "loss");
   refuse_if_not_made(problems, config.optimizer, "optimizer");
   refuse_if_not_made(problems, config.schedule, "schedule");
+  for (auto& problem : problems_of(config.framework.selection, "config", "framework.selection")) {
+    problems.push_back(std::move(problem));
+  }
+  refuse_unreadable(problems, config.framework.selection_file);
   try {
     refuse_if(problems, parse_bytes(config.framework.bucket_bytes) <= 0, "framework.bucket_bytes", "must be above 0");
   } catch (const ConfigError& error) {

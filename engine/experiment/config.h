@@ -9,6 +9,7 @@
 #include "engine/optim/optimizer.h"
 #include "engine/schedule/schedule.h"
 #include "engine/sync/synchronizer.h"
+#include "framework/collectives/selection/rule.h"
 #include "framework/comm/backend.h"
 #include "models/model.h"
 
@@ -34,11 +35,20 @@ struct LaunchConfig {
 struct FrameworkConfig {
   double timeout = 600;
   std::string bucket_bytes = "25MB";
+  std::string progress_thread = "auto";
+  bool check_collectives = false;
+  std::vector<SelectionRule> selection;
+  std::string selection_file;
 
   template <class V>
   void visit(V& v) {
     v("timeout", timeout, "seconds that a communication waits for a peer", config::above(0));
     v("bucket_bytes", bucket_bytes, "parameters that travel together");
+    v("progress_thread", progress_thread, "a thread that communicates while a rank computes; auto: if a core is free",
+      config::one_of({"auto", "on", "off"}));
+    v("check_collectives", check_collectives, "ranks compare what they call before they do it");
+    v("selection", selection, "how operations are done; the first rule that matches wins");
+    v("selection_file", selection_file, "rules behind them, as tools:tune has measured and saved them");
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/base/version.h"
 
 DEFINE_string(config, "", "YAML file that describes the run");
 DEFINE_string(set, "", "key.path=value, in place of the file's; may be given several times");
@@ -83,7 +84,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   char** values = pointers.data();
   google::SetUsageMessage(
       "trains a model as a YAML file says\n\n  train --config configs/quickstart.yaml --set optimizer.lr=0.05");
-  google::SetVersionString("0.1.0");
+  google::SetVersionString(kVersion);
   if (std::ranges::any_of(words, [](const auto& word) { return flag_name(word) == "help"; })) {
     google::ShowUsageWithFlagsRestrict(values[0], "tools/job/");  // libraries bring flags of their own
     std::exit(0);

@@ -1,5 +1,6 @@
 #include "tools/job/job.h"
 
+#include <algorithm>
 #include <string>
 
 #include "framework/base/environment.h"
@@ -7,6 +8,7 @@
 #include "framework/comm/launch_environment.h"
 #include "tools/job/agreement.h"
 #include "tools/job/rank.h"
+#include "tools/job/world.h"
 #include "tools/launch/local.h"
 #include "tools/launch/mpi.h"
 #include "tools/launch/stop_signal.h"
@@ -18,10 +20,12 @@ enum class Way { kJoin, kThreads, kForks, kMpirun };
 
 Way choose_way(const ExperimentConfig& config, const std::optional<LaunchEnvironment>& launched) {
   if (launched) return Way::kJoin;
+  const auto others = selected_backends(config);
+  const bool uses_mpi = config.backend == "mpi" || std::ranges::find(others, "mpi") != others.end();
   if (config.launch.with == "mpi" || !config.launch.hosts.empty()) return Way::kMpirun;
-  if (config.backend == "mpi" && config.launch.ranks > 1 && config.launch.with == "auto") return Way::kMpirun;
+  if (uses_mpi && config.launch.ranks > 1 && config.launch.with == "auto") return Way::kMpirun;
   if (config.launch.ranks == 1 || config.backend == "inproc") return Way::kThreads;
-  if (config.backend == "mpi") {
+  if (uses_mpi) {
     throw ConfigError("backend mpi connects processes that mpirun started; say launch.with: mpi (or auto)");
   }
   return Way::kForks;

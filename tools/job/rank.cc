@@ -18,9 +18,9 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
-#include "framework/comm/backend.h"
 #include "tools/job/agreement.h"
 #include "tools/job/connect.h"
+#include "tools/job/world.h"
 #include "tools/launch/exit_status.h"
 #include "tools/launch/failure.h"
 #include "tools/launch/report.h"
@@ -111,8 +111,10 @@ int run_threads(const Job& job, const RunFolder& folder) {
           const ThreadLog log(log_options(folder, rank));
           log_info() << "rank " << rank << " of " << ranks << " on " << host_name() << ", a thread of one process";
           set_threads(job.config, ranks);
-          const World world{{rank, ranks, rank, ranks}, store, Seconds(job.config.framework.timeout)};
-          return logged([&] { return train(job, folder, Backends::Choice("inproc").make(world), splits); });
+          const Place place{.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks};
+          return logged([&] {
+            return train(job, folder, decorate(connect_thread(job.config, place, store), job.config), splits);
+          });
         });
       });
     }
@@ -127,7 +129,7 @@ int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnviron
   configure_log(log_options(folder, launched.place.rank));
   set_threads(job.config, launched.place.local_size);
   return logged([&] {
-    const auto world = connect(job.config.backend, launched, Seconds(job.config.framework.timeout));
+    const auto world = decorate(connect_backends(job.config, launched), job.config);
     return train(job, folder, world, job.config.dataset.make());
   });
 }
@@ -142,15 +144,15 @@ int join(Job& job, const LaunchEnvironment& launched) {
     return run_rank(rank, folder.logs(), folder.log(rank), [&] { return run_joined_rank(job, folder, launched); });
   }
   set_threads(job.config, launched.place.local_size);
-  auto world = connect(job.config.backend, launched, Seconds(job.config.framework.timeout));
-  const auto folder = agree_on_folder(job, *world);
+  auto backends = connect_backends(job.config, launched);
+  const auto folder = agree_on_folder(job, *backends.front().group);
   configure_log(log_options(folder, rank));
   log_info() << "rank " << rank << " of " << launched.place.size << " on " << host_name() << ", started by "
-             << launched.launcher << ", connects by " << choose_backend(job.config.backend, launched.place);
+             << launched.launcher << ", connects by " << choose_backend(job.config.backend, launched);
   const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {
     return logged([&] {
-      check_same_config(job, *world);
-      return train(job, folder, std::exchange(world, nullptr), job.config.dataset.make());
+      check_same_config(job, *backends.front().group);
+      return train(job, folder, decorate(std::move(backends), job.config), job.config.dataset.make());
     });
   });
   if (status != kDone && status != kInterrupted) tell_once(folder, launched.place.size);

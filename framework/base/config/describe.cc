@@ -77,6 +77,14 @@ class DescribingVisitor final : public Visitor {
     depth_ -= 2;
   }
 
+  void visit(const Field& field, SectionList& sections) override {
+    const std::string fallback = sections.size() == 0 ? "[]" : std::to_string(sections.size()) + " of them";
+    add(field.key + std::string(":"), "list of", fallback, "", field.help);
+    ++depth_;
+    sections.visit_defaults(*this);
+    --depth_;
+  }
+
   void entry(Selection& selection, const std::string& name) {
     --depth_;
     add("name: " + name, "", "", "", selection.help(name));

@@ -9,6 +9,7 @@ namespace {
 
 using config::testing::Models;
 using config::testing::Root;
+using config::testing::Stages;
 
 TEST(Describe, ShowsTheWholeSchema) {
   Root root;
@@ -31,6 +32,17 @@ model:         one of          lenet                        the network to train
   name: mlp                                                 multi-layer perceptron
     hidden     integer         128      at least 1          width of the hidden layer
     dropout    number          0        between 0 and 1     share of activations dropped
+)");
+}
+
+TEST(Describe, ShowsTheSchemaOfAListsSections) {
+  Stages root;
+  EXPECT_EQ(describe(root), R"(KEY      TYPE     DEFAULT  LIMITS          HELP
+stages:  list of  []                       one after the other
+  lr     number   0.1      above 0         learning rate
+  steps  integer  10       at least 1      how long
+  shape  string   flat     flat or linear  of the rate
+seed     integer  1                        of all randomness
 )");
 }
 

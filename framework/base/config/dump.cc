@@ -46,6 +46,18 @@ class DumpingVisitor final : public Visitor {
     leave(field);
   }
 
+  void visit(const Field& field, SectionList& sections) override {
+    out_ << YAML::Key << field.key << YAML::Value;
+    if (sections.size() == 0) out_ << YAML::Flow;
+    out_ << YAML::BeginSeq;
+    for (std::size_t i = 0; i < sections.size(); ++i) {
+      out_ << YAML::Flow << YAML::BeginMap;
+      sections.visit_item(i, *this);
+      out_ << YAML::EndMap;
+    }
+    out_ << YAML::EndSeq;
+  }
+
   template <class T>
   void pair(const Field& field, const T& value) {
     out_ << YAML::Key << field.key << YAML::Value;

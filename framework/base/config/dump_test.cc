@@ -13,6 +13,7 @@ namespace {
 using config::testing::loaded;
 using config::testing::Models;
 using config::testing::Root;
+using config::testing::Stages;
 
 TEST(Dump, HasEveryFieldInTheOrderOfTheSchema) {
   Root root;
@@ -100,6 +101,20 @@ TEST(Dump, LoadsBackToAnEqualConfig) {
   EXPECT_EQ(copy.tags, root.tags);
   EXPECT_EQ(copy.launch.with, "mpi");
   EXPECT_EQ(copy.model.make(), "mlp 128");
+  EXPECT_EQ(dump(copy), text);
+}
+
+TEST(Dump, HasEverySectionOfAListOnALine) {
+  Stages root;
+  EXPECT_EQ(dump(root), "stages: []\nseed: 1\n");
+  root.stages = {{.lr = 0.5, .steps = 3, .shape = "linear"}, {}};
+  const std::string text = dump(root);
+  EXPECT_EQ(text, R"(stages:
+  - {lr: 0.5, steps: 3, shape: linear}
+  - {lr: 0.1, steps: 10, shape: flat}
+seed: 1
+)");
+  auto copy = loaded<Stages>(text);
   EXPECT_EQ(dump(copy), text);
 }
 

@@ -21,6 +21,7 @@ class KeyVisitor final : public Visitor {
   void visit(const Field& field, std::vector<double>&) override { keys.emplace_back(field.key); }
   void visit(const Field& field, std::vector<std::string>&) override { keys.emplace_back(field.key); }
   void visit(const Field& field, Selection&) override { keys.emplace_back(field.key); }
+  void visit(const Field& field, SectionList&) override { keys.emplace_back(field.key); }
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ using config::testing::loaded;
 using config::testing::Models;
 using config::testing::problems_of;
 using config::testing::Root;
+using config::testing::Stages;
 
 TEST(Load, FillsEveryKindOfField) {
   const auto root = loaded(R"(
@@ -175,6 +176,36 @@ TEST(LoadSelection, RefusesWhatIsNoName) {
   EXPECT_EQ(problems_of("model: [mlp]"), "t.yaml:1:8: model: expected a name, got a list; known: lenet, mlp");
   EXPECT_EQ(problems_of("model: {name: {}}"),
             "t.yaml:1:15: model.name: expected a name, got a section; known: lenet, mlp");
+}
+
+TEST(LoadSectionList, FillsEverySectionOverItsDefaults) {
+  for (const char* text : {"stages: [{lr: 0.5, steps: 3}, {shape: linear}]",
+                           "stages:\n  - lr: 0.5\n    steps: 3\n  - {shape: linear}\n"}) {
+    const auto root = loaded<Stages>(text);
+    ASSERT_EQ(root.stages.size(), 2u) << text;
+    EXPECT_EQ(root.stages[0].lr, 0.5);
+    EXPECT_EQ(root.stages[0].steps, 3);
+    EXPECT_EQ(root.stages[1].lr, 0.1);
+    EXPECT_EQ(root.stages[1].shape, "linear");
+  }
+  EXPECT_TRUE(loaded<Stages>("stages: []").stages.empty());
+}
+
+TEST(LoadSectionList, AnOverrideReplacesTheWholeList) {
+  const auto root = loaded<Stages>("stages: [{lr: 0.5}, {lr: 0.6}]", {"stages=[{steps: 7}]"});
+  ASSERT_EQ(root.stages.size(), 1u);
+  EXPECT_EQ(root.stages[0].lr, 0.1);
+  EXPECT_EQ(root.stages[0].steps, 7);
+}
+
+TEST(LoadSectionList, ReportsEveryProblemWithItsPlaceInTheList) {
+  EXPECT_EQ(problems_of<Stages>("stages:\n- {lr: 0, step: 3}\n- 5\n- {shape: linar}\n"),
+            R"(t.yaml:2:8: stages[0].lr: must be above 0, got 0
+t.yaml:2:11: stages[0].step: unknown key (did you mean "steps"?)
+t.yaml:3:3: stages[1]: expected a section, got "5"
+t.yaml:4:11: stages[2].shape: must be flat or linear, got "linar" (did you mean "linear"?))");
+  EXPECT_EQ(problems_of<Stages>("stages: {lr: 0.5}"),
+            "t.yaml:1:9: stages: expected a list of sections, [{...}], got a section");
 }
 
 struct Required {

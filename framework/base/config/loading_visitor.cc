@@ -67,6 +67,28 @@ void LoadingVisitor::visit(const Field& field, Selection& selection) {
   close();
 }
 
+void LoadingVisitor::visit(const Field& field, SectionList& sections) {
+  const std::string path = path_to(field.key);
+  const Node* node = take(field.key);
+  if (!node) return;
+  if (node->kind != Node::Kind::kList) {
+    report(node->place, path, {"expected a list of sections, [{...}], got " + what_is(*node)});
+    return;
+  }
+  sections.reset(node->items.size());
+  for (std::size_t i = 0; i < node->items.size(); ++i) {
+    const Node& item = node->items[i];
+    const std::string item_path = path + "[" + std::to_string(i) + "]";
+    if (item.kind != Node::Kind::kMap) {
+      report(item.place, item_path, {"expected a section, got " + what_is(item)});
+      continue;
+    }
+    frames_.push_back({.node = &item, .path = item_path});
+    sections.visit_item(i, *this);
+    close();
+  }
+}
+
 bool LoadingVisitor::select(const Node* node, const Node* name, const std::string& path, Selection& selection) {
   if (!name) {
     if (!selection.selected().empty()) return true;

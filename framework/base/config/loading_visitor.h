@@ -47,6 +47,7 @@ class LoadingVisitor final : public Visitor {
   void visit(const Field& field, std::vector<double>& value) override { load_list(field, value); }
   void visit(const Field& field, std::vector<std::string>& value) override { load_list(field, value); }
   void visit(const Field& field, Selection& value) override;
+  void visit(const Field& field, SectionList& value) override;
 
   template <class T>
   void load(const Field& field, T& value);

@@ -47,6 +47,28 @@ struct Optimizer {
   }
 };
 
+struct Stage {
+  double lr = 0.1;
+  std::int64_t steps = 10;
+  std::string shape = "flat";
+  template <class V>
+  void visit(V& v) {
+    v("lr", lr, "learning rate", above(0));
+    v("steps", steps, "how long", at_least(1));
+    v("shape", shape, "of the rate", one_of({"flat", "linear"}));
+  }
+};
+
+struct Stages {
+  std::vector<Stage> stages;
+  std::int64_t seed = 1;
+  template <class V>
+  void visit(V& v) {
+    v("stages", stages, "one after the other");
+    v("seed", seed, "of all randomness");
+  }
+};
+
 struct Launch {
   std::int64_t ranks = 1;
   std::string with = "auto";

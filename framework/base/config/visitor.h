@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -45,9 +46,33 @@ class Selection {
   virtual void visit_defaults(const std::string& name, Visitor& visitor) const = 0;
 };
 
+/// A list of sections that share one schema, whatever their struct is: [{lr: 0.1, steps: 10}, {lr: 0.01}].
+class SectionList {
+ public:
+  virtual ~SectionList() = default;
+  virtual std::size_t size() const = 0;
+  virtual void reset(std::size_t size) = 0;  // that many sections, with the defaults of their struct
+  virtual void visit_item(std::size_t index, Visitor& visitor) = 0;
+  virtual void visit_defaults(Visitor& visitor) const = 0;  // of a section that would be added; changes nothing
+};
+
 template <class T>
 concept Section = requires(T& value, Visitor& visitor) {
   value.visit(visitor);
+};
+
+/// The SectionList over a vector of structs, which it must not outlive.
+template <Section T>
+class SectionsOf final : public SectionList {
+ public:
+  explicit SectionsOf(std::vector<T>& items) : items_(items) {}
+  std::size_t size() const override { return items_.size(); }
+  void reset(std::size_t size) override { items_.assign(size, T{}); }
+  void visit_item(std::size_t index, Visitor& visitor) override { items_[index].visit(visitor); }
+  void visit_defaults(Visitor& visitor) const override { T{}.visit(visitor); }
+
+ private:
+  std::vector<T>& items_;
 };
 
 /// Sees every field of a config struct: to load it, check it, dump it or document it.
@@ -60,7 +85,7 @@ concept Section = requires(T& value, Visitor& visitor) {
 ///     };
 ///
 /// A field is a bool, std::int64_t, double, std::string, a vector of integers, numbers or strings, a nested struct with
-/// a visit() of its own, or a Selection. Its value before loading is its default. Numbers are finite.
+/// a visit() of its own, a vector of such, or a Selection. Its value before loading is its default. Numbers are finite.
 class Visitor {
  public:
   virtual ~Visitor() = default;
@@ -72,6 +97,9 @@ class Visitor {
       if (!enter(field)) return;
       value.visit(*this);
       leave(field);
+    } else if constexpr (requires { SectionsOf(value); }) {
+      SectionsOf sections(value);
+      visit(field, static_cast<SectionList&>(sections));
     } else {
       static_assert(
           requires { visit(field, value); }, "not the type of a config field: see above");
@@ -90,6 +118,7 @@ class Visitor {
   virtual void visit(const Field& field, std::vector<double>& value) = 0;
   virtual void visit(const Field& field, std::vector<std::string>& value) = 0;
   virtual void visit(const Field& field, Selection& value) = 0;
+  virtual void visit(const Field& field, SectionList& value) = 0;
 };
 
 /// Applies a visitor to all fields of some config struct, which it hides.

@@ -1,0 +1,57 @@
+#include "framework/collectives/selection/decisions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/base/text.h"
+
+namespace phalanx {
+namespace {
+
+int position_of(const std::string& backend, const std::vector<std::string>& backends) {
+  if (backend.empty()) return -1;
+  const auto found = std::ranges::find(backends, backend);
+  if (found != backends.end()) return static_cast<int>(found - backends.begin());
+  throw ConfigError("selection: a rule names backend " + backend + ", which does not connect this group; connected: " +
+                    (backends.empty() ? kOwn : std::string(kOwn) + ", " + join(backends, ", ")));
+}
+
+}  // namespace
+
+Decisions::Decisions(const SelectionTable& table, int ranks, const std::vector<std::string>& backends) {
+  for (const Op op : selectable_ops()) {
+    std::vector<std::pair<std::int64_t, Way>> rules;
+    std::vector<std::int64_t> bounds;
+    for (const auto& rule : table.parsed()) {
+      const Way way{rule.algorithm, position_of(rule.backend, backends)};
+      if (rule.op != op || !rule.matches_group(ranks)) continue;
+      rules.emplace_back(rule.up_to, way);
+      bounds.push_back(rule.up_to);
+    }
+    std::ranges::sort(bounds);
+    const auto repeated = std::ranges::unique(bounds);
+    bounds.erase(repeated.begin(), repeated.end());
+    for (const auto bound : bounds) add_range(op, bound, rules);
+  }
+}
+
+// What comes after native, which always suits, and after the same way once more is never tried.
+void Decisions::add_range(Op op, std::int64_t up_to, const std::vector<std::pair<std::int64_t, Way>>& rules) {
+  const std::size_t begin = ways_.size();
+  for (const auto& [limit, way] : rules) {
+    if (limit < up_to ||
+        std::find(ways_.begin() + static_cast<std::ptrdiff_t>(begin), ways_.end(), way) != ways_.end()) {
+      continue;
+    }
+    ways_.push_back(way);
+    if (way.algorithm == nullptr) break;
+  }
+  ranges_[static_cast<std::size_t>(op)].push_back({up_to, begin, ways_.size()});
+}
+
+std::int64_t selection_bytes(const Call& call) {
+  const bool uneven_exchange = call.op == Op::kAllToAll && call.detail != 0;  // in which ranks differ
+  return uneven_exchange ? kAnySize : call.elements * static_cast<std::int64_t>(c10::elementSize(call.dtype));
+}
+
+}  // namespace phalanx

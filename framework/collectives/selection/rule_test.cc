@@ -1,0 +1,123 @@
+#include "framework/collectives/selection/rule.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "framework/base/config/config.h"
+
+namespace phalanx {
+namespace {
+
+struct Section {
+  std::vector<SelectionRule> selection;
+  template <class V>
+  void visit(V& v) {
+    v("selection", selection, "which algorithm an operation takes");
+  }
+};
+
+std::string problems(const std::vector<SelectionRule>& rules) {
+  const auto all = problems_of(rules, "config", "selection");
+  return all.empty() ? "" : ConfigError(all).what();
+}
+
+// Q18: thresholds are bytes, whatever the dtype.
+TEST(SelectionRule, IsReadFromYamlAndWrittenBack) {
+  Section section;
+  config::load_text(section, R"(
+selection:
+  - {op: all_reduce, up_to: 64KB, ranks: 4, algorithm: counting}
+  - {op: broadcast, backend: inproc}
+)",
+                    "t.yaml");
+  ASSERT_EQ(section.selection.size(), 2u);
+  const auto first = parse(section.selection[0]), second = parse(section.selection[1]);
+  EXPECT_EQ(first.op, Op::kAllReduce);
+  EXPECT_EQ(first.up_to, 64 << 10);
+  EXPECT_EQ(first.ranks, 4);
+  EXPECT_EQ(first.backend, "");
+  ASSERT_NE(first.algorithm, nullptr);
+  EXPECT_EQ(first.algorithm->name, "counting");
+  EXPECT_EQ(second.up_to, kAnySize);
+  EXPECT_EQ(second.backend, "inproc");
+  EXPECT_EQ(second.algorithm, nullptr);
+
+  const std::string text = config::dump(section);
+  EXPECT_EQ(text, R"(selection:
+  - {op: all_reduce, up_to: "64KB", ranks: 4, backend: own, algorithm: counting}
+  - {op: broadcast, up_to: "", ranks: 0, backend: inproc, algorithm: native}
+)");
+  Section again;
+  config::load_text(again, text, "t.yaml");
+  EXPECT_EQ(config::dump(again), text);
+}
+
+TEST(SelectionRule, WhatYamlCannotMeanIsRefusedInItsLine) {
+  Section section;
+  try {
+    config::load_text(section, R"(selection:
+- {op: allreduce}
+- {op: all_reduce, algorithm: countin, backend: inprok}
+- {op: barrier, upto: 3}
+)",
+                      "t.yaml");
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 R"(t.yaml:2:8: selection[0].op: must be broadcast, reduce, all_reduce, reduce_scatter, )"
+                 R"(all_gather, gather, scatter or all_to_all, got "allreduce" (did you mean "all_reduce"?)
+t.yaml:3:31: selection[1].algorithm: must be native, counting, counting_broadcast or counting_even, got "countin" )"
+                 R"((did you mean "counting"?)
+t.yaml:3:49: selection[1].backend: must be own or inproc, got "inprok" (did you mean "inproc"?)
+t.yaml:4:8: selection[2].op: must be broadcast, reduce, all_reduce, reduce_scatter, all_gather, gather, scatter or )"
+                 R"(all_to_all, got "barrier"
+t.yaml:4:17: selection[2].upto: unknown key (did you mean "up_to"?))");
+  }
+}
+
+TEST(SelectionRule, WhatIsWrongTogetherIsToldWithItsPlaceInTheList) {
+  EXPECT_EQ(
+      problems({{.op = "broadcast"}, {.up_to = "1KB"}, {.op = "all_reduce", .up_to = "many"}}),
+      "config: selection[1].op: missing; known: broadcast, reduce, all_reduce, reduce_scatter, all_gather, gather, "
+      "scatter, all_to_all\n"
+      "config: selection[2].up_to: " +
+          [] {
+            try {
+              (void)parse({.op = "all_reduce", .up_to = "many"});
+            } catch (const ConfigError& error) {
+              return error.problems().front().message;
+            }
+            return std::string();
+          }());
+  EXPECT_EQ(problems({{.op = "all_reduce", .algorithm = "counting_broadcast"}}),
+            "config: selection[0].algorithm: \"counting_broadcast\" is no algorithm of all_reduce, only of broadcast; "
+            "known: native, counting, counting_even (did you mean \"counting\"?)");
+  EXPECT_EQ(problems({{.op = "all_reduce", .algorithm = "countng"}}),
+            "config: selection[0].algorithm: \"countng\" is no algorithm of all_reduce; known: native, counting, "
+            "counting_even (did you mean \"counting\"?)");
+}
+
+TEST(SelectionRule, OneThatCanNeverBeReachedIsRefused) {
+  const std::string unreachable = "config: selection[1]: is never reached: [0], ";
+  EXPECT_EQ(problems({{.op = "all_reduce"}, {.op = "all_reduce", .up_to = "1KB", .algorithm = "counting"}}),
+            unreachable + "all_reduce -> native, comes first and takes all of it");
+  EXPECT_EQ(problems({{.op = "reduce", .up_to = "2KB", .algorithm = "counting"},
+                      {.op = "reduce", .up_to = "2KB", .ranks = 3}}),
+            unreachable + "reduce up to 2KB -> counting, comes first and takes all of it");
+  EXPECT_EQ(problems({{.op = "reduce", .algorithm = "counting_even"},
+                      {.op = "reduce", .up_to = "2KB", .algorithm = "counting_even"}}),
+            unreachable + "reduce -> counting_even, comes first and takes all of it");
+}
+
+TEST(SelectionRule, OneThatCanBeReachedIsNot) {
+  EXPECT_EQ(problems({{.op = "all_reduce", .up_to = "1KB"}, {.op = "all_reduce"}}), "") << "larger ones";
+  EXPECT_EQ(problems({{.op = "all_reduce"}, {.op = "reduce"}}), "") << "other operations";
+  EXPECT_EQ(problems({{.op = "all_reduce", .ranks = 2}, {.op = "all_reduce"}}), "") << "other groups";
+  EXPECT_EQ(problems({{.op = "all_reduce", .algorithm = "counting_even"}, {.op = "all_reduce"}}), "")
+      << "where the first does not suit";
+}
+
+}  // namespace
+}  // namespace phalanx

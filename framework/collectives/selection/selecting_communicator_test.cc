@@ -1,0 +1,208 @@
+#include "framework/collectives/selection/selecting_communicator.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/collectives/selection/native.h"
+#include "framework/collectives/selection/testing.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using testing::forget_runs;
+using testing::run_ranks;
+using testing::times_run;
+
+constexpr int kRanks = 3;
+constexpr std::int64_t kPart = 40;
+
+// Arguments for any operation: parts of kPart elements that tell their rank, root 1.
+Arguments arguments_for(Op op, int rank) {
+  const bool to_part = op == Op::kReduceScatter || op == Op::kScatter;
+  const bool has_input = to_part || op == Op::kAllGather || op == Op::kGather || op == Op::kAllToAll;
+  const std::int64_t input = to_part || op == Op::kAllToAll ? kPart * kRanks : kPart;
+  Arguments arguments;
+  arguments.root = 1;
+  if (has_input) arguments.input = at::arange(input, at::kLong).add(1000 * rank);
+  arguments.output = has_input ? at::zeros({to_part ? kPart : kPart * kRanks}, at::kLong)
+                               : at::arange(kPart * kRanks, at::kLong).add(1000 * rank);
+  return arguments;
+}
+
+// What the operation leaves on this rank; where it promises nothing, zeros.
+at::Tensor result_of(Communicator& group, Op op) {
+  const auto arguments = arguments_for(op, group.rank());
+  launch_native(group, op, arguments).wait();
+  const bool root_alone = op == Op::kReduce || op == Op::kGather;
+  return root_alone && group.rank() != arguments.root ? at::zeros({1}, at::kLong) : arguments.output;
+}
+
+class Selecting : public ::testing::Test {
+ protected:
+  void SetUp() override { forget_runs(); }
+};
+
+SelectionTable always(Op op, const std::string& algorithm) {
+  return SelectionTable{{.op = std::string(to_string(op)), .algorithm = algorithm}};
+}
+
+TEST_F(Selecting, RunsTheAlgorithmOfTheTableOnEveryRank) {
+  for (const Op op : selectable_ops()) {
+    run_ranks("inproc", kRanks, [&](const CommunicatorPtr& world) {
+      SelectingCommunicator selecting(world, always(op, "counting"));
+      result_of(selecting, op);
+    });
+    EXPECT_EQ(times_run(op, "counting"), kRanks) << to_string(op);
+  }
+}
+
+// K10: whatever the table says, results are the same.
+TEST_F(Selecting, EveryAlgorithmGivesWhatTheBackendsOwnWayGives) {
+  for (const Op op : selectable_ops()) {
+    const auto algorithms = Algorithms::global().of(op);
+    EXPECT_GT(algorithms.size(), 2u) << "not only those that count";
+    for (const auto* algorithm : algorithms) {
+      run_ranks("inproc", kRanks, [&](const CommunicatorPtr& world) {
+        SelectingCommunicator selecting(world, always(op, algorithm->name));
+        EXPECT_TRUE(at::equal(result_of(selecting, op), result_of(*world, op)))
+            << to_string(op) << ' ' << algorithm->name;
+      });
+    }
+  }
+}
+
+// An algorithm of another size, group or operation is not run.
+TEST_F(Selecting, TakesTheRuleOfTheSizeInBytes) {
+  run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
+    SelectingCommunicator selecting(world, SelectionTable{{.op = "all_reduce", .up_to = "80", .algorithm = "counting"},
+                                                          {.op = "broadcast", .ranks = 2, .algorithm = "counting"}});
+    at::Tensor ten = at::ones({10}, at::kDouble), more = at::ones({11}, at::kDouble);
+    selecting.all_reduce(ten, Reduction::kSum).wait();
+    selecting.all_reduce(more, Reduction::kSum).wait();
+    selecting.broadcast(ten, 0).wait();
+    EXPECT_EQ(ten[9].item<double>() + more[10].item<double>(), 2 * kRanks);
+  });
+  EXPECT_EQ(times_run(Op::kAllReduce, "counting"), kRanks);
+  EXPECT_EQ(times_run(Op::kBroadcast, "counting"), 0);
+}
+
+TEST_F(Selecting, AnAlgorithmThatDoesNotSuitYieldsToTheNextRule) {
+  run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
+    SelectingCommunicator selecting(world, SelectionTable{{.op = "all_reduce", .algorithm = "counting_even"},
+                                                          {.op = "all_reduce", .algorithm = "counting"},
+                                                          {.op = "broadcast", .algorithm = "counting_even"}});
+    at::Tensor even = at::ones({4}), odd = at::ones({5});
+    selecting.all_reduce(even, Reduction::kSum).wait();
+    selecting.all_reduce(odd, Reduction::kSum).wait();
+    selecting.all_reduce(odd, Reduction::kSum).wait();
+    selecting.broadcast(odd, 0).wait();  // natively
+    EXPECT_EQ(odd[0].item<float>(), kRanks * kRanks);
+  });
+  EXPECT_EQ(times_run(Op::kAllReduce, "counting_even"), kRanks);
+  EXPECT_EQ(times_run(Op::kAllReduce, "counting"), 2 * kRanks);
+  EXPECT_EQ(times_run(Op::kBroadcast, "counting_even"), 0);
+}
+
+TEST_F(Selecting, GroupsThatAreSplitOffFollowTheTable) {
+  run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
+    SelectingCommunicator selecting(world, SelectionTable{{.op = "all_reduce", .ranks = 2, .algorithm = "counting"}});
+    const auto pair = selecting.split(world->rank() == 0 ? -1 : 0, 0);
+    EXPECT_EQ(pair == nullptr, world->rank() == 0);
+    at::Tensor tensor = at::ones({4});
+    selecting.all_reduce(tensor, Reduction::kSum).wait();
+    if (pair) pair->all_reduce(tensor, Reduction::kSum).wait();
+  });
+  EXPECT_EQ(times_run(Op::kAllReduce, "counting"), 2);
+}
+
+// Two backends of the same ranks: here another world of threads. The recorders tell which of them did it.
+class Alternatives : public Selecting {
+ protected:
+  static std::unique_ptr<SelectingCommunicator> selecting(const CommunicatorPtr& world, const CommunicatorPtr& other,
+                                                          const SelectionTable& table) {
+    return std::make_unique<SelectingCommunicator>(
+        world, table, std::vector<SelectingCommunicator::Alternative>{{.backend = "inproc", .group = other}});
+  }
+
+  // Operations of the kind that `group` has launched.
+  static int launched(const Communicator& group, Op op) {
+    int count = 0;
+    for (const auto& record : group.recorder().records()) count += record.group == group.name() && record.call.op == op;
+    return count;
+  }
+};
+
+TEST_F(Alternatives, CarryWhatTheTableGivesThem) {
+  run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
+    const auto other = world->split(0, world->rank());
+    const auto both = selecting(world, other,
+                                SelectionTable{{.op = "all_reduce", .up_to = "16", .backend = "inproc"},
+                                               {.op = "all_reduce", .backend = "inproc", .algorithm = "counting"}});
+    at::Tensor small = at::ones({4}), large = at::ones({5});
+    both->all_reduce(small, Reduction::kSum).wait();
+    EXPECT_EQ(launched(*other, Op::kAllReduce), 1);
+    both->all_reduce(large, Reduction::kSum).wait();
+    both->broadcast(large, 0).wait();
+    EXPECT_EQ(launched(*other, Op::kBroadcast), 0);
+    EXPECT_EQ(small[0].item<float>() + large[0].item<float>(), 2 * kRanks);
+  });
+  EXPECT_EQ(times_run(Op::kAllReduce, "counting"), kRanks);
+}
+
+// Whoever waits for the last one finds that the earlier ones have been done, on whichever backend.
+TEST_F(Alternatives, KeepTheOrderOfLaunch) {
+  run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
+    const auto both =
+        selecting(world, world->split(0, world->rank()), SelectionTable{{.op = "broadcast", .backend = "inproc"}});
+    at::Tensor tensor = at::ones({4}).mul(world->rank() + 1);
+    auto sum = both->all_reduce(tensor, Reduction::kSum);
+    auto copy = both->broadcast(tensor, 2);
+    auto total = both->all_reduce(tensor, Reduction::kSum);
+    total.wait();
+    EXPECT_EQ(tensor[0].item<float>(), 6 * kRanks);
+    copy.wait();
+    sum.wait();
+  });
+}
+
+TEST_F(Alternatives, AreSplitToo) {
+  run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
+    const auto both =
+        selecting(world, world->split(0, world->rank()), SelectionTable{{.op = "all_reduce", .backend = "inproc"}});
+    const auto part = both->split(world->rank() == 0 ? 0 : 1, 0);
+    at::Tensor tensor = at::ones({4});
+    part->all_reduce(tensor, Reduction::kSum).wait();
+    EXPECT_EQ(tensor[0].item<float>(), world->rank() == 0 ? 1 : 2);
+  });
+}
+
+TEST_F(Alternatives, MustHaveTheSameRanks) {
+  run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
+    const auto reversed = world->split(0, -world->rank());
+    if (world->rank() != 1) {
+      EXPECT_THROW(selecting(world, reversed, SelectionTable()), std::invalid_argument);
+    }
+    EXPECT_THROW(SelectingCommunicator(world, SelectionTable{{.op = "gather", .backend = "inproc"}}), ConfigError);
+  });
+}
+
+TEST_F(Selecting, RefusesArgumentsAsEveryCommunicatorDoes) {
+  run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
+    SelectingCommunicator selecting(world, always(Op::kAllReduce, "counting"));
+    EXPECT_THROW((void)selecting.all_reduce(at::Tensor(), Reduction::kSum), std::invalid_argument);
+    EXPECT_THROW((void)selecting.broadcast(at::ones({2}), 2), std::invalid_argument);
+  });
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,110 @@
+#include "framework/collectives/selection/tuned_file.h"
+
+#include <nlohmann/json.hpp>
+
+#include "framework/base/files.h"
+#include "framework/base/text.h"
+
+namespace phalanx {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const Topology& topology) {
+  Json hosts = Json::array();
+  for (const auto& host : topology.hosts) {
+    hosts.push_back({{"ranks", host.ranks}, {"cores", host.cores}, {"cpu", host.cpu}});
+  }
+  return {{"hosts", hosts},
+          {"device", topology.device},
+          {"backend", topology.backend},
+          {"phalanx", topology.phalanx},
+          {"libtorch", topology.libtorch},
+          {"mpi", topology.mpi}};
+}
+
+Topology topology_of(const Json& json) {
+  Topology topology{.device = json.at("device"),
+                    .backend = json.at("backend"),
+                    .phalanx = json.at("phalanx"),
+                    .libtorch = json.at("libtorch"),
+                    .mpi = json.at("mpi")};
+  for (const auto& host : json.at("hosts")) {
+    topology.hosts.push_back({.ranks = host.at("ranks"), .cores = host.at("cores"), .cpu = host.at("cpu")});
+  }
+  return topology;
+}
+
+Json to_json(const SelectionRule& rule) {
+  return {{"op", rule.op},
+          {"up_to", rule.up_to},
+          {"ranks", rule.ranks},
+          {"backend", rule.backend},
+          {"algorithm", rule.algorithm}};
+}
+
+SelectionRule rule_of(const Json& json) {
+  return {.op = json.at("op"),
+          .up_to = json.at("up_to"),
+          .ranks = json.at("ranks"),
+          .backend = json.at("backend"),
+          .algorithm = json.at("algorithm")};
+}
+
+std::string how_to_make_one(const Topology& topology, const std::string& path) {
+  return "make a new one: bazel run //tools:tune -- --ranks " + std::to_string(topology.ranks()) + " --backend " +
+         topology.backend + " --output " + path;
+}
+
+TunedFile parse(const std::string& path, const std::string& text) {
+  const Json json = Json::parse(text);
+  const int format = json.at("format");
+  if (format != TunedFile::kFormat) {
+    throw ConfigError(path + ": has format " + std::to_string(format) + ", this program reads " +
+                      std::to_string(TunedFile::kFormat) + "; make a new one: bazel run //tools:tune -- --output " +
+                      path);
+  }
+  TunedFile tuned{.topology = topology_of(json.at("topology"))};
+  std::vector<SelectionRule> rules;
+  for (const auto& rule : json.at("rules")) rules.push_back(rule_of(rule));
+  for (const auto& row : json.at("measured")) {
+    tuned.measured.push_back({row.at("op"), row.at("algorithm"), row.at("bytes"), row.at("p50_us")});
+  }
+  auto problems = problems_of(rules, path, "rules");
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  tuned.table = SelectionTable(std::move(rules));
+  return tuned;
+}
+
+}  // namespace
+
+void save_tuned(const std::string& path, const TunedFile& tuned) {
+  Json rules = Json::array(), measured = Json::array();
+  for (const auto& rule : tuned.table.rules()) rules.push_back(to_json(rule));
+  for (const auto& row : tuned.measured) {
+    measured.push_back({{"op", row.op}, {"algorithm", row.algorithm}, {"bytes", row.bytes}, {"p50_us", row.p50_us}});
+  }
+  const Json json{
+      {"format", TunedFile::kFormat}, {"topology", to_json(tuned.topology)}, {"rules", rules}, {"measured", measured}};
+  write_atomically(path, json.dump(1) + "\n");
+}
+
+TunedFile load_tuned(const std::string& path) {
+  try {
+    return parse(path, read_file(path));
+  } catch (const DataError& error) {
+    throw ConfigError("cannot read the selection file: " + std::string(error.what()) +
+                      "; bazel run //tools:tune makes one");
+  } catch (const nlohmann::json::exception& error) {
+    throw ConfigError(path + ": is no file of tools:tune: " + error.what());
+  }
+}
+
+void check_fits(const TunedFile& tuned, const Topology& here, const std::string& path) {
+  const auto found = differences(tuned.topology, here);
+  if (found.empty()) return;
+  throw ConfigError(path + ": was measured elsewhere: " + join(found, "; ") +
+                    ". Leave framework.selection_file out, or " + how_to_make_one(here, path));
+}
+
+}  // namespace phalanx

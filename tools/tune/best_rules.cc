@@ -1,0 +1,64 @@
+#include "tools/tune/best_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+namespace phalanx::tune {
+namespace {
+
+constexpr double kAlike = 1.05;
+
+using Times = std::map<std::string, double>;          // us, by algorithm
+using BySize = std::map<std::int64_t, Times>;         // by bytes
+using Winners = std::map<std::int64_t, std::string>;  // algorithm, by bytes
+
+std::string winner(const Times& times, const std::string& previous) {
+  const auto best = std::ranges::min_element(times, {}, &Times::value_type::second);
+  for (const auto& favourite : {previous, std::string(kNative)}) {
+    const auto found = times.find(favourite);
+    if (found != times.end() && found->second <= best->second * kAlike) return favourite;
+  }
+  return best->first;
+}
+
+Winners winners(const BySize& sizes) {
+  Winners all;
+  std::string previous = kNative;
+  for (const auto& [bytes, times] : sizes) all[bytes] = previous = winner(times, previous);
+  return all;
+}
+
+std::int64_t halfway(std::int64_t less, std::int64_t more) {
+  return std::llround(std::sqrt(static_cast<double>(less) * static_cast<double>(more)));
+}
+
+void add_rules(const std::string& op, int ranks, const Winners& winners, std::vector<SelectionRule>& rules) {
+  for (auto here = winners.begin(); here != winners.end(); ++here) {
+    const auto next = std::next(here);
+    const bool last = next == winners.end();
+    if (!last && next->second == here->second) continue;
+    if (last && here->second == kNative) continue;
+    rules.push_back({.op = op,
+                     .up_to = last ? "" : std::to_string(halfway(here->first, next->first)),
+                     .ranks = ranks,
+                     .algorithm = here->second});
+  }
+}
+
+}  // namespace
+
+std::vector<SelectionRule> best_rules(const std::vector<bench::Row>& rows) {
+  std::vector<std::string> ops;  // in the order of the rows
+  std::map<std::string, BySize> by_op;
+  for (const auto& row : rows) {
+    if (!by_op.contains(row.op)) ops.push_back(row.op);
+    by_op[row.op][row.bytes][row.algorithm] = row.p50_us;
+  }
+  std::vector<SelectionRule> rules;
+  for (const auto& op : ops) add_rules(op, rows.front().ranks, winners(by_op[op]), rules);
+  return rules;
+}
+
+}  // namespace phalanx::tune

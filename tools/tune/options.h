@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace phalanx::tune {
+
+struct Options {
+  std::string backend = "auto";  // as in a config
+  std::vector<std::string> ops{};
+  std::vector<std::int64_t> bytes{};  // ascending
+  std::string memory = "registered";  // as in tools:bench
+  int ranks = 2;
+  std::vector<std::string> hosts{};  // where mpirun starts them; empty: here
+  int rounds = 20;                   // samples of each row
+  double budget_ms = 5;              // about how long one sample takes
+  std::string output;
+};
+
+/// Reads --backend, --ops, --bytes, --memory, --ranks, --hosts, --rounds, --budget_ms, --output. Throws ConfigError.
+Options parse_options(int argc, char** argv);
+
+}  // namespace phalanx::tune

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""K10: tune measures, train follows what it saved, and refuses what was measured elsewhere."""
+
+import json
+import unittest
+
+from program import ROOT, SHORT, ProgramTest, sets
+
+TUNE = str(ROOT / "tools/tune/tune")
+QUICK = ["--rounds=2", "--budget_ms=0.2", "--bytes=1KB,64KB"]
+
+
+class Tune(ProgramTest):
+    def tune(self, *flags, status=0):
+        process = self.start(*flags, command=[TUNE])
+        self.assert_status(status, process, 120)
+        return process
+
+    def tuned(self, **changes):
+        """Tunes two ranks on shm, and returns what the file says, with changes laid over it."""
+        self.tune("--ranks=2", "--backend=shm", "--ops=all_reduce,broadcast", *QUICK, "--output=tuned.json")
+        tuned = json.loads((self.folder / "tuned.json").read_text())
+        (self.folder / "tuned.json").write_text(json.dumps({**tuned, **changes}))
+        return tuned
+
+    def train_with(self, run, status=0, **settings):
+        process = self.train(*sets(SHORT, settings), "--set=backend=shm", "--set=launch.ranks=2", run=run)
+        self.assert_status(status, process)
+        return process
+
+    def test_measures_every_way_and_saves_it(self):
+        process = self.tune("--ranks=2", "--backend=shm", "--ops=all_reduce,broadcast", *QUICK, "--output=tuned.json")
+        tuned = json.loads((self.folder / "tuned.json").read_text())
+        self.assertEqual(1, tuned["format"])
+        self.assertEqual("shm", tuned["topology"]["backend"])
+        self.assertEqual([2], [host["ranks"] for host in tuned["topology"]["hosts"]])
+        measured = {(row["op"], row["algorithm"], row["bytes"]) for row in tuned["measured"]}
+        for op in ("all_reduce", "broadcast"):
+            for size in (1024, 65536):
+                self.assertIn((op, "native", size), measured)
+        self.assertIn(("all_reduce", "ring", 65536), measured)
+        self.assertTrue(all(row["p50_us"] > 0 for row in tuned["measured"]))
+        self.assertIn("2 ranks on 1 host by shm", process.out)
+        self.assertRegex(process.out, r"(?m)^operation +up to +ranks +backend +algorithm$")
+        self.assert_nothing_left()
+
+    def test_of_mpi(self):
+        self.tune("--ranks=2", "--backend=mpi", "--ops=broadcast", *QUICK)
+        tuned = json.loads((self.folder / "tuned.json").read_text())
+        self.assertIn("Open MPI v5", tuned["topology"]["mpi"])
+
+    def test_training_follows_the_file(self):
+        self.tuned(rules=[{"op": "all_reduce", "up_to": "", "ranks": 2, "backend": "own", "algorithm": "ring"}])
+        self.train_with("native")
+        self.train_with("ring", **{"framework.selection_file": "tuned.json"})
+        self.assertRegex(self.run_folder("ring").log(0).read_text(), r"all_reduce +any +2 +own +ring")
+        # The sum of two numbers has no order.
+        self.assertEqual(self.run_folder("native").weights, self.run_folder("ring").weights)
+
+    def test_training_refuses_a_file_of_elsewhere(self):
+        tuned = self.tuned()
+        tuned["topology"]["hosts"][0]["cores"] += 7
+        tuned["topology"]["phalanx"] = "0.0.0"
+        (self.folder / "tuned.json").write_text(json.dumps(tuned))
+        process = self.train_with("run", status=2, **{"framework.selection_file": "tuned.json"})
+        cores = tuned["topology"]["hosts"][0]["cores"]
+        report = process.err.replace("\n│ ", " ")
+        self.assertIn(f"tuned.json: was measured elsewhere: cores {cores}, here {cores - 7}; Phalanx 0.0.0, here ", report)
+        self.assertIn("bazel run //tools:tune -- --ranks 2 --backend shm --output tuned.json", report)
+
+    def test_training_refuses_an_old_file_before_anything_runs(self):
+        (self.folder / "old.json").write_text('{"format": 0}')
+        process = self.train_with("run", status=2, **{"framework.selection_file": "old.json"})
+        self.assertIn("config: framework.selection_file: old.json: has format 0, this program reads 1", process.err)
+        self.assertFalse((self.folder / "run").exists())
+
+    def test_training_may_check_its_collectives(self):
+        self.train_with("plain")
+        self.train_with("checked", **{"framework.check_collectives": "true", "framework.progress_thread": "on",
+                                      "framework.selection": "[{op: all_reduce, up_to: 1KB, algorithm: ring}]"})
+        self.assertEqual(self.run_folder("plain").weights, self.run_folder("checked").weights)
+
+    def test_says_what_is_wrong(self):
+        for flags, why in ((["--ops=allreduce"], '--ops: "allreduce" is none of'), (["--backend=inproc"], "are threads"),
+                           (["--backend=shmm"], 'did you mean "shm"?'), (["--ranks=1"], "at least 2"),
+                           (["--bytes=much"], "much"), (["stray"], 'unexpected argument "stray"')):
+            self.assertIn(why, self.tune(*flags, status=2).err)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
