@@ -1,19 +1,26 @@
 // Synchronous data parallelism: the mean of all ranks' gradients after backward, one all-reduce per bucket.
 // Replicas start equal by a broadcast from rank 0 and stay bitwise equal, because all-reduce gives every rank the same
-// bits. Wire: 2 (P - 1) / P of the gradients' bytes per rank and step where the backend moves the minimum.
+// bits. Wire: 2 (P - 1) / P of the gradients' bytes per rank and step where the backend moves the minimum; with
+// `compression:` what that compression sends (framework/collectives/compression).
+#include "engine/sync/gradient_group.h"
 #include "engine/sync/synchronizer.h"
 
 namespace phalanx {
 namespace {
 
 struct AllReduceConfig {
+  Compressors::Choice compression{"none"};
+
   template <class V>
-  void visit(V&) {}
+  void visit(V& v) {
+    v("compression", compression, "how gradients are made smaller on the wire");
+  }
 };
 
 class AllReduce final : public Synchronizer {
  public:
-  explicit AllReduce(CommunicatorPtr group) : group_(std::move(group)) {}
+  AllReduce(const AllReduceConfig& config, const CommunicatorPtr& group)
+      : group_(group), gradients_(group, config.compression) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters) override {
     slices_.clear();
@@ -21,24 +28,30 @@ class AllReduce final : public Synchronizer {
       group_->broadcast(bucket.values, 0).wait();
       slices_.push_back({bucket.values, bucket.gradients});
     }
+    gradients_.attach(parameters);
     return slices_;
   }
 
   void before_update(std::int64_t) override {
     std::vector<Work> works;
     works.reserve(slices_.size());
-    for (auto& slice : slices_) works.push_back(group_->all_reduce(slice.gradients, Reduction::kMean));
+    for (auto& slice : slices_) works.push_back(gradients_.all_reduce_mean(slice.gradients));
     for (auto& work : works) work.wait();
   }
 
+  void finish() override { gradients_.report(); }
+
  private:
   CommunicatorPtr group_;
+  GradientGroup gradients_;
   std::vector<Slice> slices_;
 };
 
-const bool registered = Synchronizers::global().add<AllReduceConfig>(
-    "all_reduce", "synchronous: mean of the gradients after backward",
-    [](const AllReduceConfig&, const CommunicatorPtr& group) { return std::make_unique<AllReduce>(group); });
+const bool registered =
+    Synchronizers::global().add<AllReduceConfig>("all_reduce", "synchronous: mean of the gradients after backward",
+                                                 [](const AllReduceConfig& config, const CommunicatorPtr& group) {
+                                                   return std::make_unique<AllReduce>(config, group);
+                                                 });
 
 }  // namespace
 }  // namespace phalanx

@@ -1,0 +1,51 @@
+#include "engine/sync/gradient_group.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+
+namespace phalanx {
+namespace {
+
+std::vector<std::vector<std::int64_t>> shapes_of(const Bucket& bucket) {
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const auto& parameter : bucket.parameters) shapes.push_back(parameter.sizes().vec());
+  return shapes;
+}
+
+}  // namespace
+
+GradientGroup::GradientGroup(CommunicatorPtr group, Compressors::Choice compression)
+    : group_(std::move(group)), compression_(std::move(compression)) {}
+
+void GradientGroup::attach(const FlatParameters& parameters) {
+  if (compression_.selected() == "none") return;
+  const auto& buckets = parameters.buckets();
+  compressed_ =
+      std::make_shared<CompressedCommunicator>(group_, compression_, std::max<std::size_t>(buckets.size(), 1));
+  for (const auto& bucket : buckets) {
+    if (bucket.gradients.scalar_type() != at::kFloat) {
+      throw ConfigError("strategy.compression: " + compression_.selected() + " is for gradients of Float, not of " +
+                        c10::toString(bucket.gradients.scalar_type()) + "; use compression: none");
+    }
+    compressed_->set_shapes(bucket.gradients, shapes_of(bucket));
+  }
+}
+
+Work GradientGroup::all_reduce_mean(const at::Tensor& gradients) {
+  return (compressed_ ? *compressed_ : *group_).all_reduce(gradients, Reduction::kMean);
+}
+
+void GradientGroup::report() const {
+  if (!compressed_) return;
+  const auto sent = traffic();
+  log_info() << "compression " << compression_.selected() << ": sent " << sent.sent_bytes << " bytes in "
+             << sent.reductions << " reductions of gradients, " << sent.ratio() << " times less than the "
+             << sent.uncompressed_bytes << " of float32";
+}
+
+}  // namespace phalanx

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "framework/collectives/compression/compressed_communicator.h"
+#include "framework/comm/communicator.h"
+#include "framework/parallel/flat_parameters.h"
+
+namespace phalanx {
+
+/// The group over which a strategy reduces its gradients, with the strategy's option `compression:`. With `none` it is
+/// the data-parallel group itself.
+class GradientGroup {
+ public:
+  GradientGroup(CommunicatorPtr group, Compressors::Choice compression);
+
+  /// Gives each bucket a compressor that knows the shapes of its parameters and remembers nothing yet. Throws
+  /// ConfigError where there is a compression and the parameters are not float32.
+  void attach(const FlatParameters& parameters);
+
+  /// Launches the mean of a bucket's gradients over all ranks.
+  Work all_reduce_mean(const at::Tensor& gradients);
+
+  /// Since attach(); zeros without compression.
+  Traffic traffic() const { return compressed_ ? compressed_->traffic() : Traffic{}; }
+
+  /// Logs what this rank sent and what it would have sent uncompressed; nothing without compression.
+  void report() const;
+
+ private:
+  CommunicatorPtr group_;
+  Compressors::Choice compression_;
+  std::shared_ptr<CompressedCommunicator> compressed_;  // null: none
+};
+
+}  // namespace phalanx

@@ -1,0 +1,153 @@
+// S9: the option `compression:` of a strategy.
+#include "engine/sync/gradient_group.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/sync/synchronizer.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/base/log.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::run_ranks;
+using ::testing::ThrowsMessage;
+
+struct StrategyConfig {
+  Synchronizers::Choice strategy;
+  template <class V>
+  void visit(V& v) {
+    v("strategy", strategy, "under test");
+  }
+};
+
+StrategyConfig load(const std::string& strategy) {
+  StrategyConfig config;
+  config::load_text(config, "strategy: " + strategy, "test.yaml");
+  return config;
+}
+
+// Two buckets: a matrix with its bias, and a long vector.
+FlatParameters make_parameters(Communicator& group, at::ScalarType dtype = at::kFloat) {
+  std::vector<at::Tensor> parameters;
+  for (const auto& shape : std::vector<std::vector<std::int64_t>>{{500}, {40}, {40, 30}}) {
+    parameters.push_back(at::zeros(shape, dtype).requires_grad_());
+  }
+  return FlatParameters(std::move(parameters), group, 4900);
+}
+
+at::Tensor gather(const at::Tensor& tensor, Communicator& group) {
+  const at::Tensor all = at::zeros({group.size(), tensor.numel()});
+  group.all_gather(all, tensor).wait();
+  return all;
+}
+
+class Compression : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Names, Compression,
+                         ::testing::Values("none", "fp16", "bf16", "int8", "topk", "powersgd", "one_bit"));
+
+TEST(CompressionOption, HasEveryCompression) {
+  EXPECT_THAT(Compressors::global().names(),
+              ::testing::ElementsAre("bf16", "fp16", "int8", "none", "one_bit", "powersgd", "topk"));
+}
+
+TEST_P(Compression, AllReduceGivesAllRanksTheSameBits) {
+  run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
+    const auto parameters = make_parameters(*group);
+    const auto strategy = load("{name: all_reduce, compression: " + GetParam() + "}").strategy.make(group);
+    const auto slices = strategy->attach(parameters);
+    ASSERT_EQ(slices.size(), 2u);
+    for (int step = 0; step < 3; ++step) {
+      for (const auto& slice : slices) slice.gradients.copy_(at::full_like(slice.gradients, 0.1 * group->rank() + 1));
+      strategy->before_update(step);
+      for (const auto& slice : slices) {
+        const at::Tensor all = gather(slice.gradients, *group);
+        for (int rank = 0; rank < group->size(); ++rank) EXPECT_TRUE(at::equal(all[rank], all[0]));
+      }
+    }
+    strategy->finish();
+  });
+}
+
+TEST(CompressionOption, FieldsOfTheCompressionAreInTheConfig) {
+  auto config = load("{name: all_reduce, compression: {name: powersgd, rank: 7}}");
+  EXPECT_THAT(config::dump(config), HasSubstr("compression:\n    name: powersgd\n    rank: 7\n"));
+  config = load("all_reduce");
+  EXPECT_THAT(config::dump(config), HasSubstr("compression:\n    name: none\n"));
+  EXPECT_THAT(
+      [] { load("{name: all_reduce, compression: powersdg}"); },
+      ThrowsMessage<ConfigError>(HasSubstr("strategy.compression: unknown name \"powersdg\"; known: bf16, fp16, "
+                                           "int8, none, one_bit, powersgd, topk (did you mean \"powersgd\"?)")));
+  EXPECT_THAT([] { load("{name: all_reduce, compression: {name: powersgd, rank: 0}}"); },
+              ThrowsMessage<ConfigError>(HasSubstr("strategy.compression.rank: must be between 1 and 1024, got 0")));
+}
+
+TEST(CompressionOption, BucketsHaveTheShapesOfTheirParameters) {
+  run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
+    const auto parameters = make_parameters(*group);
+    GradientGroup gradients(group, Compressors::Choice("powersgd"));
+    gradients.attach(parameters);
+    for (const auto& bucket : parameters.buckets()) gradients.all_reduce_mean(bucket.gradients).wait();
+    // Factors of rank 2 of the [40, 30] matrix, and the vectors as they are.
+    EXPECT_EQ(gradients.traffic().sent_bytes, 4 * (40 * 2 + 40 + 30 * 2 + 500));
+    EXPECT_EQ(gradients.traffic().uncompressed_bytes, 4 * (40 * 30 + 40 + 500));
+    gradients.attach(parameters);
+    EXPECT_EQ(gradients.traffic().reductions, 0) << "attaching again starts anew";
+  });
+}
+
+TEST(CompressionOption, NoneIsTheGroupItself) {
+  run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
+    const auto parameters = make_parameters(*group, at::kDouble);
+    GradientGroup gradients(group, Compressors::Choice("none"));
+    gradients.attach(parameters);
+    const at::Tensor& bucket = parameters.buckets()[0].gradients;
+    bucket.fill_(0.1 * (group->rank() + 1));
+    gradients.all_reduce_mean(bucket).wait();
+    EXPECT_DOUBLE_EQ(bucket[0].item<double>(), 0.15);
+    EXPECT_EQ(gradients.traffic().reductions, 0);
+  });
+}
+
+TEST(CompressionOption, RefusesGradientsThatAreNotFloat32) {
+  run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
+    const auto parameters = make_parameters(*group, at::kDouble);
+    GradientGroup gradients(group, Compressors::Choice("fp16"));
+    EXPECT_THAT([&] { gradients.attach(parameters); },
+                ThrowsMessage<ConfigError>(HasSubstr(
+                    "strategy.compression: fp16 is for gradients of Float, not of Double; use compression: none")));
+  });
+}
+
+TEST(CompressionOption, TheLogSaysWhatWasSent) {
+  const std::string path = ::testing::TempDir() + "/compression.log";
+  run_ranks("inproc", 2, [&path](const CommunicatorPtr& group) {
+    const ThreadLog log({.file = path + std::to_string(group->rank()), .rank = group->rank()});
+    const auto parameters = make_parameters(*group);
+    const auto strategy = load("{name: all_reduce, compression: fp16}").strategy.make(group);
+    strategy->attach(parameters);
+    for (int step = 0; step < 5; ++step) strategy->before_update(step);
+    strategy->finish();
+  });
+  for (const char* rank : {"0", "1"}) {
+    EXPECT_THAT(
+        read_file(path + rank),
+        HasSubstr("compression fp16: sent 17400 bytes in 10 reductions of gradients, 2 times less than the 34800 "
+                  "of float32"));
+  }
+}
+
+}  // namespace
+}  // namespace phalanx

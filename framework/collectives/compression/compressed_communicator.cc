@@ -1,0 +1,65 @@
+#include "framework/collectives/compression/compressed_communicator.h"
+
+#include <functional>
+#include <stdexcept>
+#include <utility>
+
+#include "framework/base/random.h"
+#include "framework/comm/arguments.h"
+
+namespace phalanx {
+namespace {
+
+bool is_compressible(const Communicator& group, const at::Tensor& tensor, const Reduction& op) {
+  const bool linear = op.kind() == Reduction::kSum || op.kind() == Reduction::kMean;
+  return linear && tensor.scalar_type() == at::kFloat && tensor.numel() > 0 && group.size() > 1;
+}
+
+}  // namespace
+
+CompressedCommunicator::CompressedCommunicator(CommunicatorPtr inner, Compressors::Choice compression,
+                                               std::size_t max_tensors)
+    : Decorator(std::move(inner)),
+      compression_(std::move(compression)),
+      max_tensors_(max_tensors),
+      table_(compression_, max_tensors) {}
+
+Work CompressedCommunicator::all_reduce(at::Tensor tensor, Reduction op) {
+  Call call = check_all_reduce(tensor, op);
+  if (!is_compressible(*inner(), tensor, op)) return Decorator::all_reduce(std::move(tensor), std::move(op));
+  // Ranks that compress differently mismatch.
+  call.detail = mix(call.detail, std::hash<std::string>()(compression_.selected()));
+  // The order of launches and that of the tables must be one: both under the lock.
+  const std::lock_guard lock(mutex_);
+  auto compressor = table_.of(tensor);
+  auto body = [group = inner(), tensor = tensor.detach(), sum = op.kind() == Reduction::kSum,
+               compressor = std::move(compressor), meter = meter_] {
+    const auto sent = compressor->all_reduce_mean(*group, tensor);
+    if (sum) tensor.mul_(group->size());
+    const std::lock_guard counting(meter->mutex);
+    ++meter->traffic.reductions;
+    meter->traffic.sent_bytes += sent;
+    meter->traffic.uncompressed_bytes += all_reduce_bytes(static_cast<std::int64_t>(tensor.nbytes()), group->size());
+  };
+  return inner()->run(call, std::move(body));
+}
+
+void CompressedCommunicator::set_shapes(const at::Tensor& tensor, std::vector<std::vector<std::int64_t>> shapes) {
+  if (tensor.scalar_type() != at::kFloat || !tensor.is_contiguous()) {
+    throw std::invalid_argument("compression: expected contiguous elements of Float, got " +
+                                std::string(c10::toString(tensor.scalar_type())));
+  }
+  const std::lock_guard lock(mutex_);
+  table_.of(tensor, std::move(shapes));
+}
+
+Traffic CompressedCommunicator::traffic() const {
+  const std::lock_guard lock(meter_->mutex);
+  return meter_->traffic;
+}
+
+CommunicatorPtr CompressedCommunicator::wrap(CommunicatorPtr child) {
+  return std::make_shared<CompressedCommunicator>(std::move(child), compression_, max_tensors_);
+}
+
+}  // namespace phalanx

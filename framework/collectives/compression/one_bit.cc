@@ -1,0 +1,103 @@
+// Signs alone (Seide et al.: 1-Bit Stochastic Gradient Descent, 2014), with a scale for each block and error feedback
+// (Karimireddy et al. 2019), on the way to the rank that reduces and on the way back (Tang et al.: 1-bit Adam, 2021).
+// What comes back has the sign of the ranks' scaled signs added up: a majority weighted by magnitude.
+//
+// A block of B elements is a float32 scale s = mean |x|, and a bit for each element: + s, or - s where x < 0.
+// Code of n elements: C = ceil(n / 8) + 4 ceil(n / B) bytes, with B a multiple of 8; a block's bits end with a byte.
+// Wire: (P - 1) / P 2 C bytes per rank and step, as BlockExchange shares it out.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <span>
+
+#include "framework/collectives/compression/block_exchange.h"
+
+namespace phalanx {
+namespace {
+
+constexpr std::size_t kBits = 8;
+
+// As many sums as a byte has bits, so that the loop is not one long chain of additions.
+double sum_of_magnitudes(std::span<const float> values) {
+  std::array<double, kBits> sums{};
+  while (values.size() >= kBits) {
+    for (std::size_t i = 0; i < kBits; ++i) sums[i] += std::abs(values[i]);
+    values = values.subspan(kBits);
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) sums[i] += std::abs(values[i]);
+  return std::reduce(sums.begin(), sums.end());
+}
+
+// The following take up to eight values; of exactly eight, the compiler knows the length and unrolls.
+
+template <std::size_t Length>
+std::uint8_t take_signs(std::span<float, Length> values, float scale) {
+  unsigned bits = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool negative = values[i] < 0;
+    bits |= static_cast<unsigned>(negative) << i;
+    values[i] -= negative ? -scale : scale;
+  }
+  return static_cast<std::uint8_t>(bits);
+}
+
+template <std::size_t Length>
+void add_signs(unsigned bits, float scale, std::span<float, Length> values) {
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] += (bits & (1U << i)) != 0 ? -scale : scale;
+}
+
+class OneBitCode final : public BlockCode {
+ public:
+  using BlockCode::BlockCode;
+
+ private:
+  std::int64_t block_bytes(std::int64_t elements) const override {
+    return static_cast<std::int64_t>(sizeof(float) + (elements + kBits - 1) / kBits);
+  }
+
+  void encode_block(std::span<float> values, std::uint8_t* code) const override {
+    const double mean = sum_of_magnitudes(values) / static_cast<double>(values.size());
+    const bool finite = std::isfinite(mean);
+    const float scale = finite ? static_cast<float>(mean) : std::numeric_limits<float>::quiet_NaN();
+    std::memcpy(code, &scale, sizeof scale);
+    if (!finite) std::ranges::fill(values, 0.0F);
+    std::uint8_t* bits = code + sizeof scale;
+    while (values.size() >= kBits) {
+      *bits++ = take_signs(values.first<kBits>(), finite ? scale : 0);
+      values = values.subspan(kBits);
+    }
+    if (!values.empty()) *bits = take_signs(values, finite ? scale : 0);
+  }
+
+  void add_block(const std::uint8_t* code, float factor, std::span<float> values) const override {
+    float scale = 0;
+    std::memcpy(&scale, code, sizeof scale);
+    const std::uint8_t* bits = code + sizeof scale;
+    while (values.size() >= kBits) {
+      add_signs(*bits++, scale * factor, values.first<kBits>());
+      values = values.subspan(kBits);
+    }
+    if (!values.empty()) add_signs(*bits, scale * factor, values);
+  }
+};
+
+struct OneBitConfig {
+  std::int64_t block = 256;
+
+  template <class V>
+  void visit(V& v) {
+    v("block", block, "elements that share a scale", config::between(8, 1 << 20));
+  }
+};
+
+const bool registered = Compressors::global().add<OneBitConfig>(
+    "one_bit", "signs and a scale per block, with error feedback",
+    [](const OneBitConfig& config, const BucketLayout& layout) {
+      return std::make_unique<BlockExchange>(layout, std::make_unique<OneBitCode>(config.block));
+    });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,118 @@
+// The k largest of n elements by magnitude, and the rest later (Stich et al.: Sparsified SGD with Memory, 2018; Lin et
+// al.: Deep Gradient Compression, 2018). In each step, with a residual e of each rank zero at first:
+//
+//   1. e += tensor; each rank chooses its k = ceil(fraction n) largest |e|, and those leave e
+//   2. every rank's chosen values and their indices go to all                                  all_gather
+//   3. the mean adds them up in the order of ranks: at most P k elements of it are not 0
+//
+// What is chosen is delivered exactly but for rounding.
+// Wire: (P - 1) 8 k bytes per rank and step (float32 value, int32 index): less than float32 where k < n / 4 / P.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/collectives/compression/compressor.h"
+
+namespace phalanx {
+namespace {
+
+struct TopKConfig {
+  double fraction = 0.01;
+
+  template <class V>
+  void visit(V& v) {
+    v("fraction", fraction, "share of the elements that is sent, at least one", config::between(0, 1));
+  }
+};
+
+// As integers, magnitudes are ordered as they are as floats, and NaN is above all, so it is delivered.
+std::int32_t magnitude(float value) { return std::bit_cast<std::int32_t>(value) & 0x7fffffff; }
+
+// The indices of the `count` largest magnitudes, in order; of equal ones the first.
+std::vector<std::int32_t> largest(std::span<const float> values, std::size_t count) {
+  std::vector<std::int32_t> magnitudes(values.size());
+  std::ranges::transform(values, magnitudes.begin(), magnitude);
+  const auto last = magnitudes.begin() + static_cast<std::ptrdiff_t>(count) - 1;
+  std::ranges::nth_element(magnitudes, last, std::greater());
+  const auto threshold = *last;
+  auto equal = std::count(magnitudes.begin(), last + 1, threshold);
+  std::vector<std::int32_t> chosen;
+  chosen.reserve(count);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto m = magnitude(values[i]);
+    if (m > threshold || (m == threshold && equal-- > 0)) chosen.push_back(static_cast<std::int32_t>(i));
+  }
+  return chosen;
+}
+
+class TopK final : public Compressor {
+ public:
+  TopK(const TopKConfig& config, const BucketLayout& layout)
+      : Compressor(layout), k_(count(config.fraction, layout.elements)) {
+    if (layout.elements > std::numeric_limits<std::int32_t>::max()) {
+      throw std::invalid_argument("topk: a bucket of " + std::to_string(layout.elements) +
+                                  " elements; more than 2^31 - 1 have no int32 indices: make the buckets smaller");
+    }
+  }
+
+ private:
+  static std::int64_t count(double fraction, std::int64_t elements) {
+    const auto share = static_cast<std::int64_t>(std::ceil(fraction * static_cast<double>(elements)));
+    return std::clamp<std::int64_t>(share, std::min<std::int64_t>(elements, 1), elements);
+  }
+
+  // A rank's message is 2 k int32: the indices, then the values' bits.
+  void exchange(Wire& wire, at::Tensor tensor) override {
+    const at::Tensor chosen = choose(tensor);
+    const at::Tensor all = at::empty({wire.size(), 2 * k_}, at::kInt);
+    wire.all_gather(all, chosen);
+    tensor.zero_();
+    for (int rank = 0; rank < wire.size(); ++rank) add(all[rank], tensor);
+    tensor.div_(wire.size());
+  }
+
+  at::Tensor choose(const at::Tensor& tensor) {
+    if (!residual_.defined()) residual_ = at::zeros({layout().elements}, at::kFloat);
+    residual_.add_(tensor);
+    auto* values = residual_.mutable_data_ptr<float>();
+    const at::Tensor message = at::empty({2 * k_}, at::kInt);
+    auto* index = message.mutable_data_ptr<std::int32_t>();
+    auto* bits = index + k_;
+    for (const auto i : largest({values, static_cast<std::size_t>(residual_.numel())}, static_cast<std::size_t>(k_))) {
+      *index++ = i;
+      *bits++ = std::bit_cast<std::int32_t>(std::exchange(values[i], 0.0F));
+    }
+    residual_.nan_to_num_(0, 0, 0);  // more of them than k
+    return message;
+  }
+
+  void add(const at::Tensor& message, const at::Tensor& tensor) const {
+    const auto* index = message.const_data_ptr<std::int32_t>();
+    const at::Tensor values = message.narrow(0, k_, k_).view(at::kFloat);
+    const auto* value = values.const_data_ptr<float>();
+    auto* sum = tensor.mutable_data_ptr<float>();
+    for (std::int64_t i = 0; i < k_; ++i) sum[index[i]] += value[i];
+  }
+
+  std::int64_t k_;
+  at::Tensor residual_;  // [n] e
+};
+
+const bool registered = Compressors::global().add<TopKConfig>(
+    "topk", "the largest elements and their indices, with error feedback",
+    [](const TopKConfig& config, const BucketLayout& layout) { return std::make_unique<TopK>(config, layout); });
+
+}  // namespace
+}  // namespace phalanx
