@@ -1,0 +1,151 @@
+#include "framework/backends/hybrid/connect.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "framework/backends/hybrid/communicator.h"
+#include "framework/backends/hybrid/host_communicator.h"
+#include "framework/backends/hybrid/testing.h"
+#include "framework/base/error.h"
+#include "framework/collectives/hierarchical/equivalence.h"
+
+namespace phalanx::hybrid {
+namespace {
+
+using testing::expect_same_collectives;
+using testing::run_hybrid;
+
+template <class T>
+bool is(const CommunicatorPtr& group) {
+  return dynamic_cast<const T*>(group.get()) != nullptr;
+}
+
+class Hosts : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Places, Hosts, ::testing::Values("a", "ab", "aa", "aabb", "abab", "aaabb", "abcb", "aabbcc"),
+                         [](const auto& info) { return info.param; });
+
+// C4, K1, K3, K5, K7
+TEST_P(Hosts, DoWhatTheSameRanksDoWithoutHosts) {
+  run_hybrid(GetParam(), [](const auto& world, const auto& flat) { expect_same_collectives(*flat, *world); });
+}
+
+TEST(Hybrid, IsPlainWhereThereIsNothingToCombine) {
+  run_hybrid("aaa", [](const auto& world, const auto&) { EXPECT_FALSE(is<HierarchicalCommunicator>(world)); });
+  run_hybrid("abc", [](const auto& world, const auto&) { EXPECT_FALSE(is<HierarchicalCommunicator>(world)); });
+  run_hybrid("aab", [](const auto& world, const auto&) { EXPECT_TRUE(is<HybridCommunicator>(world)); });
+}
+
+// Pieces that are exchanged between hosts: the order of three hosts' ranks stands.
+TEST(Hybrid, KeepsTheOrderOfAReductionThatDoesNotCommute) {
+  const auto append =
+      Reduction::custom<std::int64_t>("append", [](std::span<std::int64_t> result, std::span<const std::int64_t> next) {
+        for (std::size_t i = 0; i < result.size(); ++i) {
+          for (auto rest = next[i]; rest > 0; rest /= 10) result[i] *= 10;
+          result[i] += next[i];
+        }
+      });
+  for (const std::string hosts : {"aabbcc", "abcabc", "aaabbc"}) {
+    run_hybrid(hosts, [&](const auto& world, const auto&) {
+      const at::Tensor tensor = at::full({300'000}, world->rank() + 1, at::kLong);
+      world->all_reduce(tensor, append).wait();
+      EXPECT_TRUE(at::equal(tensor, at::full({300'000}, 123456, at::kLong))) << hosts;
+    });
+  }
+}
+
+// What goes by the world of all ranks.
+TEST(Hybrid, PassesOnWhatDoesNotGoByHosts) {
+  run_hybrid("aabb", [](const CommunicatorPtr& world, const auto&) {
+    const int rank = world->rank();
+    const at::Tensor got = at::full({5}, -1, at::kLong);
+    Work sent = world->send(at::full({5}, rank, at::kLong), (rank + 1) % 4, 7);
+    world->recv(got, (rank + 3) % 4, 7).wait();
+    sent.wait();
+    EXPECT_TRUE(at::equal(got, at::full({5}, (rank + 3) % 4, at::kLong)));
+    world->barrier().wait();
+  });
+}
+
+TEST(Hybrid, SplitsIntoHybridsAcrossHosts) {
+  run_hybrid("aabbaa", [](const auto& world, const auto& flat) {
+    const int color = world->rank() == 3 ? -1 : 0;
+    const auto child = world->split(color, -world->rank());
+    const auto flat_child = flat->split(color, -flat->rank());
+    ASSERT_EQ(child == nullptr, world->rank() == 3);
+    if (!child) return;
+    EXPECT_TRUE(is<HybridCommunicator>(child));
+    expect_same_collectives(*flat_child, *child);
+  });
+}
+
+TEST(Hybrid, SplitsIntoTheFasterBackendInsideAHost) {
+  run_hybrid("aaabbb", [](const auto& world, const auto& flat) {
+    const auto child = world->split(world->rank() / 3, world->rank());
+    const auto flat_child = flat->split(flat->rank() / 3, flat->rank());
+    EXPECT_TRUE(is<HostCommunicator>(child));
+    expect_same_collectives(*flat_child, *child);
+    const auto grandchild = child->split(child->rank() == 0 ? -1 : 0, -child->rank());
+    ASSERT_EQ(grandchild == nullptr, child->rank() == 0);
+    if (!grandchild) return;
+    EXPECT_TRUE(is<HostCommunicator>(grandchild));
+    EXPECT_EQ(grandchild->rank(), 2 - child->rank());
+  });
+}
+
+TEST(Hybrid, SplitsIntoPlainGroupsWithOneRankOfEachHost) {
+  run_hybrid("aabb", [](const auto& world, const auto&) {
+    const auto child = world->split(world->rank() % 2, world->rank());
+    EXPECT_EQ(child->size(), 2);
+    EXPECT_FALSE(is<HybridCommunicator>(child) || is<HostCommunicator>(child));
+  });
+}
+
+// The two backends have a queue each; ranks that wait in another order than they launched would block each other.
+TEST(Hybrid, KeepsOneOrderOverWorldAndGroups) {
+  run_hybrid("aabb", [](const CommunicatorPtr& world, const auto&) {
+    const auto host = world->split(world->rank() / 2, world->rank());
+    const at::Tensor tensor = at::full({3000}, 1, at::kLong);
+    Work first = host->all_reduce(tensor, Reduction::kSum);
+    Work second = world->all_reduce(tensor, Reduction::kSum);
+    Work third = host->all_reduce(tensor, Reduction::kSum);
+    if (world->rank() % 2 == 0) {
+      third.wait();
+      first.wait();
+    } else {
+      second.wait();
+    }
+    third.wait();
+    EXPECT_TRUE(at::equal(tensor, at::full({3000}, 2 * 4 * 2, at::kLong)));
+    second.wait();
+  });
+}
+
+std::string refusal(const Config& config, const World& world) {
+  try {
+    static_cast<void>(connect(config, world, "host"));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Hybrid, SaysWhichBackendIsMissing) {
+  ::unsetenv("PMIX_RANK");
+  const World alone{{}, make_hash_store(Seconds(1)), Seconds(1)};
+  EXPECT_NE(refusal({.intra = "ship", .inter = "inproc"}, alone).find("intra: \"ship\" is none of "),
+            std::string::npos);
+  EXPECT_NE(refusal({.intra = "inproc", .inter = "hybrid"}, alone).find("inter cannot be hybrid itself"),
+            std::string::npos);
+  EXPECT_NE(refusal({.intra = "inproc", .inter = "auto"}, {{}, nullptr, Seconds(1)}).find("nothing connects the hosts"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace phalanx::hybrid

@@ -1,0 +1,62 @@
+#include "framework/backends/hybrid/host_store.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "framework/base/error.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx::hybrid {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder for temporary files of this test's own, so that what is left there is seen.
+class HostStores : public ::testing::Test {
+ protected:
+  HostStores() {
+    EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
+    ::setenv("TMPDIR", folder_.c_str(), 1);
+  }
+  ~HostStores() override {
+    ::unsetenv("TMPDIR");
+    fs::remove_all(folder_);
+  }
+
+  std::string folder_ = ::testing::TempDir() + "/host_store.XXXXXX";
+};
+
+TEST_F(HostStores, BringsTheRanksOfAHostTogetherWithoutAWorldsStore) {
+  testing::run_ranks("inproc", 5, [](const CommunicatorPtr& world) {
+    const Level hosts = divide("host", world, std::to_string(world->rank() / 3));
+    HostStore meeting(hosts, {{}, nullptr, Seconds(30)});
+    EXPECT_EQ(meeting.store()->add("arrived", 1) > hosts.intra->size(), false) << "hosts share a store";
+    store_barrier(*meeting.store(), "all", hosts.intra->size());
+    EXPECT_EQ(meeting.store()->add("arrived", 0), hosts.intra->size());
+    meeting.close(*hosts.intra);
+  });
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_F(HostStores, FailsOnAllRanksWhereThereIsNoFolder) {
+  ::setenv("TMPDIR", (folder_ + "/absent").c_str(), 1);
+  std::atomic<int> refused = 0;
+  testing::run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    try {
+      const HostStore meeting(divide("host", world, "one"), {{}, nullptr, Seconds(30)});
+    } catch (const CommError& error) {
+      EXPECT_EQ(error.kind(), CommError::Kind::kSystem);
+      EXPECT_NE(std::string(error.what()).find("TMPDIR"), std::string::npos) << error.what();
+      ++refused;
+    }
+  });
+  EXPECT_EQ(refused, 2);
+}
+
+}  // namespace
+}  // namespace phalanx::hybrid

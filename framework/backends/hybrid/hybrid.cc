@@ -1,0 +1,12 @@
+#include "framework/backends/hybrid/connect.h"
+#include "framework/comm/locality.h"
+
+namespace phalanx {
+namespace {
+
+const bool registered = Backends::global().add<hybrid::Config>(
+    "hybrid", "shared memory inside hosts, MPI or Gloo between them",
+    [](const hybrid::Config& config, const World& world) { return hybrid::connect(config, world, host_key()); });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,50 @@
+// The backend as a program has it: processes, shared memory inside hosts and Gloo between them. The hosts are names.
+#include <ATen/core/Tensor.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "framework/collectives/hierarchical/communicator.h"
+#include "framework/collectives/hierarchical/equivalence.h"
+#include "framework/comm/backend.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+// Where the processes meet.
+class Folder {
+ public:
+  Folder() { EXPECT_NE(::mkdtemp(path_.data()), nullptr); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string store() const { return path_ + "/store"; }
+
+ private:
+  std::string path_ = ::testing::TempDir() + "/hybrid.XXXXXX";
+};
+
+// Hosts of `per_host` ranks each, but for the last.
+void compare(int ranks, int per_host) {
+  const Folder folder;
+  testing::run_ranks("shm", ranks, [&](const CommunicatorPtr& flat) {
+    const int rank = flat->rank();
+    ::setenv("PHALANX_HOST_KEY", ("host" + std::to_string(rank / per_host)).c_str(), 1);
+    const Seconds timeout(60);
+    auto store = make_file_store(folder.store(), ranks, timeout);
+    const Place place{.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks};
+    const auto world = Backends::Choice("hybrid").make({place, store, timeout});
+    EXPECT_NE(std::dynamic_pointer_cast<HierarchicalCommunicator>(world), nullptr);
+    testing::expect_same_collectives(*flat, *world);
+    world->barrier().wait();
+  });
+}
+
+// C4, K1, K3, K5, K7
+TEST(HybridBackend, DoesWhatSharedMemoryDoes) { compare(4, 2); }
+TEST(HybridBackend, DoesSoWithUnevenHosts) { compare(3, 2); }
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,140 @@
+#include "framework/collectives/hierarchical/all_reduce.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "framework/collectives/hierarchical/exchange.h"
+#include "framework/collectives/hierarchical/order.h"
+#include "framework/collectives/hierarchical/pieces.h"
+#include "framework/comm/arguments.h"
+
+namespace phalanx::hierarchical {
+namespace {
+
+// A piece on its way: into this rank's slice, between the groups, and out to the group again.
+class Sliced {
+ public:
+  Sliced(const Level& level, at::Tensor piece)
+      : level_(level), counts_(cut(piece.numel(), level.intra->size())), piece_(std::move(piece)) {
+    slice_ = Parts(counts_, level.intra->size(), piece_.numel()).of(piece_, level.intra->rank());
+  }
+
+  void enter(const Reduction& op) { entering_ = level_.intra->reduce_scatter(slice_, piece_, step_of(op), counts_); }
+
+  void cross(const Reduction& op) {
+    entering_.wait();
+    if (slice_.numel() == 0) return;  // and so is that of every rank it would talk to
+    level_.inter->all_reduce(slice_, step_of(op)).wait();
+    finish(level_, slice_, op);
+  }
+
+  void leave() { leaving_ = level_.intra->all_gather(piece_, slice_, counts_); }
+  void wait() { leaving_.wait(); }
+
+ private:
+  const Level& level_;
+  std::vector<std::int64_t> counts_;  // elements of the ranks' slices
+  at::Tensor piece_;
+  at::Tensor slice_;
+  Work entering_;
+  Work leaving_;
+};
+
+// The same where messages of a piece travel while others are combined.
+class Exchanged {
+ public:
+  Exchanged(const Level& level, at::Tensor piece, const Reduction& op)
+      : level_(level),
+        counts_(cut(piece.numel(), level.intra->size())),
+        piece_(std::move(piece)),
+        slice_(Parts(counts_, level.intra->size(), piece_.numel()).of(piece_, level.intra->rank())),
+        exchange_(level.inter, slice_, step_of(op)) {}
+
+  void enter(const Reduction& op) {
+    level_.intra->reduce_scatter(slice_, piece_, step_of(op), counts_).wait();
+    exchange_.scatter();
+  }
+
+  void turn(const Reduction& op) {
+    exchange_.combine();
+    finish(level_, exchange_.own(), op);
+    exchange_.gather();
+  }
+
+  void leave() {
+    exchange_.wait();
+    level_.intra->all_gather(piece_, slice_, counts_).wait();
+  }
+
+ private:
+  const Level& level_;
+  std::vector<std::int64_t> counts_;  // elements of the ranks' slices
+  at::Tensor piece_;
+  at::Tensor slice_;
+  Exchange exchange_;
+};
+
+// Three pieces are under way at a time, so there are always messages of one while another is in its group.
+void exchange(const Level& level, const at::Tensor& tensor, const Reduction& op) {
+  std::vector<Exchanged> pieces;
+  for (auto& piece : pieces_of(level, tensor)) pieces.emplace_back(level, std::move(piece), op);
+  for (std::size_t i = 0; i < pieces.size() + 2; ++i) {
+    if (i < pieces.size()) pieces[i].enter(op);
+    if (i >= 1 && i - 1 < pieces.size()) pieces[i - 1].turn(op);
+    if (i >= 2) pieces[i - 2].leave();
+  }
+}
+
+// The same by way of the leader.
+class Led {
+ public:
+  Led(const Level& level, at::Tensor piece) : level_(level), piece_(std::move(piece)) {}
+
+  void enter(const Reduction& op) { entering_ = level_.intra->reduce(piece_, step_of(op), 0); }
+
+  void cross(const Reduction& op) {
+    entering_.wait();
+    if (!level_.leads()) return;
+    level_.inter->all_reduce(piece_, step_of(op)).wait();
+    finish(level_, piece_, op);
+  }
+
+  void leave() { leaving_ = level_.intra->broadcast(piece_, 0); }
+  void wait() { leaving_.wait(); }
+
+ private:
+  const Level& level_;
+  at::Tensor piece_;
+  Work entering_;
+  Work leaving_;
+};
+
+// One piece enters ahead of the one that is between groups. All ranks of a group launch in this same order.
+template <class Way>
+void take(const Level& level, const at::Tensor& tensor, const Reduction& op) {
+  std::vector<Way> ways;
+  for (auto& piece : pieces_of(level, tensor)) ways.emplace_back(level, std::move(piece));
+  if (!ways.empty()) ways.front().enter(op);
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    if (i + 1 < ways.size()) ways[i + 1].enter(op);
+    ways[i].cross(op);
+    ways[i].leave();
+  }
+  for (auto& way : ways) way.wait();
+}
+
+}  // namespace
+
+void all_reduce(const Level& level, const at::Tensor& tensor, const Reduction& op) {
+  check_order("all_reduce", level, op);
+  const bool few = level.groups.size() <= static_cast<std::size_t>(Exchange::kMostGroups);
+  if (slices(level, tensor) && overlaps(level) && few) {
+    exchange(level, tensor, op);
+  } else if (slices(level, tensor)) {
+    take<Sliced>(level, tensor, op);
+  } else {
+    take<Led>(level, tensor, op);
+  }
+}
+
+}  // namespace phalanx::hierarchical

@@ -1,0 +1,60 @@
+#include "framework/comm/locality.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <system_error>
+
+#include "framework/base/environment.h"
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Empty where the kernel does not tell: then this part of a key tells nobody apart.
+std::string first_line(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::string namespace_of(const std::string& kind) {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/ns/" + kind, error).string();  // "net:[4026531840]"
+}
+
+// The number of the node to which a core belongs; a machine that is not divided is one node.
+std::string node_of(int cpu) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/sys/devices/system/cpu/cpu" + std::to_string(cpu), error)) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with("node")) return name.substr(4);
+  }
+  return "0";
+}
+
+}  // namespace
+
+std::string host_key() {
+  if (const auto given = environment("PHALANX_HOST_KEY")) return *given;
+  return host_name() + ' ' + first_line("/proc/sys/kernel/random/boot_id") + ' ' + namespace_of("net") + ' ' +
+         namespace_of("pid");
+}
+
+std::string numa_key() {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  if (::sched_getaffinity(0, sizeof cpus, &cpus) != 0) return "unbound";  // a machine of more than CPU_SETSIZE cores
+  std::set<std::string> nodes;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &cpus)) nodes.insert(node_of(cpu));
+  }
+  return nodes.size() == 1 ? *nodes.begin() : "unbound";
+}
+
+}  // namespace phalanx

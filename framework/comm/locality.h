@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+namespace phalanx {
+
+/// What ranks have in common that are near each other: keys for Hierarchy. Two processes are near if their keys are
+/// equal.
+
+/// The host, as far as processes share memory and a network there: host name, boot, and the namespaces of network and
+/// process ids, so that two containers of a machine are two hosts. PHALANX_HOST_KEY, where it is set, takes its place:
+/// a machine can play several hosts.
+std::string host_key();
+
+/// The NUMA node to which the calling thread is bound, by number; "unbound" where it may run on several.
+std::string numa_key();
+
+}  // namespace phalanx
