@@ -13,16 +13,19 @@ namespace phalanx {
 namespace {
 
 // Where ranks of this backend meet; null for one that needs no store.
-StorePtr meet(const std::string& backend, const LaunchEnvironment& launched, Seconds timeout) {
+StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment& launched, Seconds timeout) {
   const int size = launched.place.size;
-  if (backend == "mpi") return nullptr;
+  const auto needs_store = std::ranges::find_if(backends, [&](const auto& backend) {
+    return backend != "mpi" && !(backend == "hybrid" && launched.rendezvous.empty());  // which then goes by mpi
+  });
+  if (needs_store == backends.end()) return nullptr;
   if (size == 1) return make_hash_store(timeout);
-  if (backend == "inproc") {
+  if (std::ranges::find(backends, "inproc") != backends.end()) {
     throw ConfigError("backend inproc has all ranks in one process, but " + launched.launcher + " started " +
                       std::to_string(size) + " processes; use backend: auto");
   }
   if (launched.rendezvous.empty()) {
-    throw ConfigError("backend " + backend + " has no way to bring together ranks of several hosts that " +
+    throw ConfigError("backend " + *needs_store + " has no way to bring together ranks of several hosts that " +
                       launched.launcher + " started; use backend: mpi");
   }
   return rendezvous(launched.rendezvous, timeout).store;
@@ -30,7 +33,7 @@ StorePtr meet(const std::string& backend, const LaunchEnvironment& launched, Sec
 
 }  // namespace
 
-std::string choose_backend(const std::string& wanted, const Place& place) {
+std::string choose_backend(const std::string& wanted, const LaunchEnvironment& launched) {
   const auto names = Backends::global().names();
   if (wanted != "auto") {
     if (std::ranges::find(names, wanted) != names.end()) return wanted;
@@ -38,22 +41,34 @@ std::string choose_backend(const std::string& wanted, const Place& place) {
     throw ConfigError("backend: \"" + wanted + "\" is none of auto, " + join(names, ", ") +
                       (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
   }
-  if (place.size == 1) return "inproc";
-  return place.one_host() ? "shm" : "mpi";
+  if (launched.place.size == 1) return "inproc";
+  if (launched.place.one_host()) return "shm";
+  return launched.rendezvous.empty() ? "mpi" : "gloo";
 }
 
-CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& launched, Seconds timeout) {
+std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
+                                         Seconds timeout, std::optional<bool> progress_thread) {
   const auto& place = launched.place;
-  const std::string chosen = choose_backend(backend, place);
+  std::vector<std::string> chosen;
+  for (const auto& backend : backends) chosen.push_back(choose_backend(backend, launched));
   log_info() << "rank " << place.rank << " of " << place.size << " on " << host_name() << ", started by "
-             << launched.launcher << ", connects by " << chosen;
+             << launched.launcher << ", connects by " << join(chosen, ", ");
   auto store = meet(chosen, launched, timeout);
-  auto world = Backends::Choice(chosen).make({place, store, timeout});
+  std::vector<CommunicatorPtr> worlds;
+  for (const auto& backend : chosen) {
+    const auto part = store ? make_prefix_store(backend, store) : nullptr;
+    worlds.push_back(Backends::Choice(backend).make({place, part, timeout, progress_thread}));
+  }
   // Rank 0 leaves the store last: the others may still read there what it hosts, and of several that leave a file at
   // the same time none would remove it.
   if (place.rank != 0) store.reset();
-  world->barrier().wait();
-  return world;
+  for (const auto& world : worlds) world->barrier().wait();
+  return worlds;
+}
+
+CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& launched, Seconds timeout,
+                        std::optional<bool> progress_thread) {
+  return connect_all({backend}, launched, timeout, progress_thread).front();
 }
 
 }  // namespace phalanx

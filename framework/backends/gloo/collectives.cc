@@ -1,0 +1,110 @@
+#include "framework/backends/gloo/collectives.h"
+
+#include <ATen/ops/empty_like.h>
+#include <gloo/allgatherv.h>
+#include <gloo/allreduce.h>
+#include <gloo/barrier.h>
+#include <gloo/broadcast.h>
+#include <gloo/reduce.h>
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "framework/comm/arguments.h"
+
+namespace phalanx::gloo {
+namespace {
+
+std::size_t elements_in(const at::Tensor& tensor) { return static_cast<std::size_t>(tensor.numel()); }
+
+// Gloo takes elements by their type, but needs no more than its size.
+template <class Use>
+void with_pointer(const at::Tensor& tensor, const Use& use) {
+  void* data = tensor.data_ptr();
+  switch (tensor.element_size()) {
+    case 1:
+      return use(static_cast<std::uint8_t*>(data));
+    case 2:
+      return use(static_cast<std::uint16_t*>(data));
+    case 4:
+      return use(static_cast<std::uint32_t*>(data));
+    default:
+      return use(static_cast<std::uint64_t*>(data));
+  }
+}
+
+auto combiner(const at::Tensor& tensor, const Reduction& op) {
+  return [op, dtype = tensor.scalar_type()](void* result, const void* first, const void* second, std::size_t count) {
+    if (result != first) std::memcpy(result, first, count * c10::elementSize(dtype));
+    op.combine(dtype, result, second, static_cast<std::int64_t>(count));
+  };
+}
+
+void finish(const at::Tensor& tensor, const Reduction& op, int ranks) {
+  op.finish(tensor.scalar_type(), tensor.data_ptr(), tensor.numel(), ranks);
+}
+
+}  // namespace
+
+void broadcast(const Turn& turn, const Arguments& arguments) {
+  ::gloo::BroadcastOptions options(turn.context);
+  with_pointer(arguments.output, [&](auto* data) { options.setOutput(data, elements_in(arguments.output)); });
+  options.setRoot(arguments.root);
+  options.setTag(turn.tag());
+  options.setTimeout(turn.timeout);
+  ::gloo::broadcast(options);
+}
+
+void all_reduce(const Turn& turn, const Arguments& arguments) {
+  const at::Tensor& tensor = arguments.output;
+  ::gloo::AllreduceOptions options(turn.context);
+  with_pointer(tensor, [&](auto* data) { options.setOutput(data, elements_in(tensor)); });
+  options.setAlgorithm(tensor.nbytes() <= kBcubeBytes ? ::gloo::AllreduceOptions::Algorithm::BCUBE
+                                                      : ::gloo::AllreduceOptions::Algorithm::RING);
+  options.setReduceFunction(combiner(tensor, arguments.op));
+  options.setTag(turn.tag());
+  options.setTimeout(turn.timeout);
+  ::gloo::allreduce(options);
+  finish(tensor, arguments.op, turn.context->size);
+}
+
+// Gloo uses the output of all ranks.
+void reduce(const Turn& turn, const Arguments& arguments) {
+  const bool is_root = turn.context->rank == arguments.root;
+  const at::Tensor output = is_root ? arguments.output : at::empty_like(arguments.output);
+  ::gloo::ReduceOptions options(turn.context);
+  with_pointer(arguments.output, [&](auto* data) { options.setInput(data, elements_in(output)); });
+  with_pointer(output, [&](auto* data) { options.setOutput(data, elements_in(output)); });
+  options.setRoot(arguments.root);
+  options.setReduceFunction(combiner(output, arguments.op));
+  options.setTag(turn.tag());
+  options.setTimeout(turn.timeout);
+  ::gloo::reduce(options);
+  if (is_root) finish(output, arguments.op, turn.context->size);
+}
+
+void all_gather(const Turn& turn, const Arguments& arguments) {
+  const Parts parts(arguments.input_counts, turn.context->size, arguments.output.numel());
+  std::vector<std::size_t> counts;
+  for (int rank = 0; rank < parts.ranks(); ++rank) counts.push_back(static_cast<std::size_t>(parts.count(rank)));
+  const at::Tensor own = parts.of(arguments.output, turn.context->rank);
+  ::gloo::AllgathervOptions options(turn.context);
+  with_pointer(arguments.output, [&](auto* data) { options.setOutput(data, std::move(counts)); });
+  if (own.data_ptr() != arguments.input.data_ptr()) {
+    with_pointer(arguments.input, [&](auto* data) { options.setInput(data, elements_in(arguments.input)); });
+  }
+  options.setTag(turn.tag());
+  options.setTimeout(turn.timeout);
+  ::gloo::allgatherv(options);
+}
+
+void barrier(const Turn& turn) {
+  ::gloo::BarrierOptions options(turn.context);
+  options.setTag(turn.tag());
+  options.setTimeout(turn.timeout);
+  ::gloo::barrier(options);
+}
+
+}  // namespace phalanx::gloo

@@ -1,0 +1,93 @@
+#include "framework/backends/gloo/connect.h"
+
+#include <gloo/barrier.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "framework/base/error.h"
+
+namespace phalanx::gloo {
+namespace {
+
+using std::chrono::milliseconds;
+
+milliseconds in_milliseconds(Seconds time) {
+  return std::max(milliseconds(1), std::chrono::duration_cast<milliseconds>(time));
+}
+
+std::string where(const Member& member) {
+  return "connecting " + member.group + ", rank " + std::to_string(member.rank) + " of " + std::to_string(member.size);
+}
+
+[[noreturn]] void explain(const Member& member, int peer, const std::string& why) {
+  const bool late = why.find("timeout") != std::string::npos;
+  throw CommError(late ? CommError::Kind::kTimeout : CommError::Kind::kPeerLost,
+                  where(member) + ": rank " + std::to_string(peer) + " cannot be reached (" + why +
+                      "); check that it runs, that the network interface is the right one (GLOO_SOCKET_IFNAME) and " +
+                      "that no firewall is between");
+}
+
+// A rank that leaves before all are connected would be one that cannot be reached.
+void meet(const Member& member, const std::shared_ptr<Transport>& transport) {
+  try {
+    ::gloo::BarrierOptions options(std::make_shared<Context>(transport));
+    ::gloo::barrier(options);
+  } catch (const Absent& absent) {
+    explain(member, absent.ranks.empty() ? member.rank : absent.ranks.front(), "timeout");
+  } catch (const Lost& lost) {
+    explain(member, lost.rank, lost.why);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Transport> connect(const Member& member, std::shared_ptr<::gloo::transport::tcp::Device> device,
+                                   const Exchange& exchange) {
+  auto transport = std::make_shared<Transport>(std::move(device), member.rank, member.size);
+  constexpr int kGlooWaitsTimes = 5;  // as long for a connection as it was told to
+  transport->setTimeout(in_milliseconds(member.timeout / kGlooWaitsTimes));
+  std::vector<std::string> notes(member.size);
+  for (int peer = 0; peer < member.size; ++peer) {
+    if (peer == member.rank) continue;
+    const auto address = transport->createPair(peer)->address().bytes();
+    notes[peer].assign(address.begin(), address.end());
+  }
+  const auto addresses = exchange(notes);
+  // In the order of the ranks, each waiting for one connection at a time: so no circle of ranks waits for each other.
+  for (int peer = 0; peer < member.size; ++peer) {
+    if (peer == member.rank) continue;
+    try {
+      transport->link(peer).connect({addresses[peer].begin(), addresses[peer].end()});
+    } catch (const std::exception& error) {
+      explain(member, peer, text_of(error));
+    }
+  }
+  transport->setTimeout(in_milliseconds(member.timeout));
+  meet(member, transport);
+  return transport;
+}
+
+Exchange exchange_through(Store& store, const Member& member) {
+  return [&store, member](const std::vector<std::string>& notes) {
+    const auto key = [](int from, int to) { return "gloo/" + std::to_string(from) + "/" + std::to_string(to); };
+    for (int peer = 0; peer < member.size; ++peer) {
+      if (peer != member.rank) store.set(key(member.rank, peer), notes[peer]);
+    }
+    std::vector<std::string> received(member.size);
+    for (int peer = 0; peer < member.size; ++peer) {
+      if (peer == member.rank) continue;
+      try {
+        received[peer] = store.get(key(peer, member.rank));
+      } catch (const CommError& error) {
+        if (error.kind() != CommError::Kind::kTimeout) throw;
+        throw CommError(CommError::Kind::kTimeout,
+                        where(member) + ": rank " + std::to_string(peer) + " did not come: " + error.what());
+      }
+    }
+    return received;
+  };
+}
+
+}  // namespace phalanx::gloo

@@ -1,0 +1,39 @@
+#include <memory>
+#include <string>
+
+#include "framework/backends/gloo/address.h"
+#include "framework/backends/gloo/communicator.h"
+#include "framework/backends/gloo/connect.h"
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/comm/backend.h"
+
+namespace phalanx {
+namespace {
+
+struct GlooConfig {
+  std::string interface = environment("GLOO_SOCKET_IFNAME").value_or("");
+
+  template <class V>
+  void visit(V& v) {
+    v("interface", interface, "network interface by which ranks reach each other; empty: the one of the host's name");
+  }
+};
+
+CommunicatorPtr connect_world(const GlooConfig& config, const World& world) {
+  const auto& place = world.place;
+  if (!world.store) throw ConfigError("backend gloo needs a store where its ranks meet");
+  const gloo::Member member{.group = "world", .rank = place.rank, .size = place.size, .timeout = world.timeout};
+  auto device = gloo::open_device(gloo::address_for_peers(place, config.interface));
+  auto transport = gloo::connect(member, std::move(device), gloo::exchange_through(*world.store, member));
+  auto queue = std::make_shared<OperationQueue>();
+  if (wants_progress_thread(world)) queue->start_progress_thread();
+  return std::make_shared<gloo::GlooCommunicator>(std::make_shared<gloo::Group>(member.group, std::move(transport)),
+                                                  std::move(queue));
+}
+
+const bool registered = Backends::global().add<GlooConfig>(
+    "gloo", "ranks are processes on any hosts, or threads, connected by TCP", &connect_world);
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,181 @@
+#include "framework/backends/gloo/transport.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <ctime>
+#include <exception>
+#include <utility>
+
+namespace phalanx::gloo {
+namespace {
+
+namespace tcp = ::gloo::transport::tcp;
+using Clock = std::chrono::steady_clock;
+
+// How often a wait looks for what Gloo does not report.
+constexpr std::chrono::milliseconds kLook{50};
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Keeps this thread from SIGPIPE, which would end the process, and takes away one that came meanwhile. Not for the
+// whole process: programs rely on it to end with the reader of their output.
+class NoSigpipe {
+ public:
+  NoSigpipe() {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoSigpipe() {
+    if (::sigismember(&before_, SIGPIPE) == 1) return;
+    constexpr std::timespec kAtOnce{};
+    if (pending()) ::sigtimedwait(&pipe_, nullptr, &kAtOnce);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoSigpipe(const NoSigpipe&) = delete;
+  NoSigpipe& operator=(const NoSigpipe&) = delete;
+
+ private:
+  static bool pending() {
+    sigset_t signals;
+    ::sigpending(&signals);
+    return ::sigismember(&signals, SIGPIPE) == 1;
+  }
+
+  sigset_t pipe_, before_;
+};
+
+bool names(const ::gloo::WeakNonOwningPtr<tcp::UnboundBuffer>& name, const Buffer& buffer) {
+  const ::gloo::NonOwningPtr<tcp::UnboundBuffer> named(name);
+  return named.operator->() == static_cast<const tcp::UnboundBuffer*>(&buffer);
+}
+
+}  // namespace
+
+std::string text_of(const std::exception& error) {
+  const std::string text = error.what();
+  const auto end = text.starts_with('[') ? text.find("] ") : std::string::npos;
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+bool Link::holds(const Buffer& buffer) {
+  const std::lock_guard lock(m_);
+  const auto is_it = [&](const auto& operation) { return names(std::get<0>(operation), buffer); };
+  for (const auto* pending : {&localPendingSend_, &localPendingRecv_}) {
+    for (const auto& [slot, operations] : *pending) {
+      if (std::ranges::any_of(operations, is_it)) return true;
+    }
+  }
+  return names(rx_.ubuf, buffer) || std::ranges::any_of(tx_, [&](const auto& op) { return names(op.ubuf, buffer); });
+}
+
+std::optional<std::string> Link::closed() {
+  const std::lock_guard lock(m_);
+  if (state_ != CLOSED) return std::nullopt;
+  if (ex_ == nullptr) return "connection closed";
+  try {
+    std::rethrow_exception(ex_);
+  } catch (const std::exception& error) {
+    return text_of(error);
+  }
+}
+
+void Link::handleEvents(int events) {
+  try {
+    Pair::handleEvents(events);
+  } catch (const std::exception& error) {
+    signalExceptionExternal(text_of(error));
+  }
+}
+
+bool Link::write(tcp::Op& op) {
+  const NoSigpipe guard;
+  return Pair::write(op);
+}
+
+void Transport::throw_if_lost(const Buffer& buffer, double seconds) {
+  for (int peer = 0; peer < size; ++peer) {
+    if (peer == rank) continue;
+    if (auto why = link(peer).closed(); why && link(peer).holds(buffer)) throw Lost{peer, *std::move(why), seconds};
+  }
+}
+
+std::vector<int> Transport::needed_by(const Buffer& buffer) {
+  std::vector<int> peers;
+  for (int peer = 0; peer < size; ++peer) {
+    if (peer != rank && link(peer).holds(buffer)) peers.push_back(peer);
+  }
+  return peers;
+}
+
+std::unique_ptr<::gloo::transport::Pair>& Transport::createPair(int peer) {
+  return pairs_[peer] = std::make_unique<Link>(this, device_.get(), peer, getTimeout());
+}
+
+std::unique_ptr<::gloo::transport::UnboundBuffer> Transport::createUnboundBuffer(void* data, std::size_t bytes) {
+  return std::make_unique<Buffer>(shared_from_this(), data, bytes);
+}
+
+void Buffer::send(int peer, std::uint64_t slot, std::size_t offset, std::size_t bytes) {
+  post(peer, [&] { UnboundBuffer::send(peer, slot, offset, bytes); });
+}
+
+void Buffer::recv(int peer, std::uint64_t slot, std::size_t offset, std::size_t bytes) {
+  post(peer, [&] { UnboundBuffer::recv(peer, slot, offset, bytes); });
+}
+
+template <class Post>
+void Buffer::post(int peer, const Post& post) {
+  try {
+    post();
+  } catch (const std::exception&) {
+    if (auto why = transport().link(peer).closed()) throw Lost{peer, *std::move(why), 0};
+    throw;
+  }
+}
+
+bool Buffer::waitRecv(int* rank, std::chrono::milliseconds timeout) {
+  await(recvCv_, recvCompletions_, timeout);
+  if (rank != nullptr) *rank = recvRank_;
+  return true;
+}
+
+bool Buffer::waitSend(int* rank, std::chrono::milliseconds timeout) {
+  await(sendCv_, sendCompletions_, timeout);
+  if (rank != nullptr) *rank = sendRank_;
+  return true;
+}
+
+// Gloo reports what was posted on a connection when it closes, but not a message of which a part has been moved.
+void Buffer::await(std::condition_variable& changed, int& completions, std::chrono::milliseconds timeout) {
+  const auto start = Clock::now();
+  if (timeout == ::gloo::transport::kUnsetTimeout) timeout = context_->getTimeout();
+  const auto deadline = start + timeout;
+  bool reported = false;
+  std::unique_lock lock(m_);
+  while (completions == 0) {
+    const auto next_look = std::min(deadline, Clock::now() + kLook);
+    changed.wait_until(lock, next_look, [&] { return completions > 0 || (ex_ != nullptr && !reported); });
+    if (completions > 0) break;
+    reported = ex_ != nullptr;
+    lock.unlock();  // Gloo's thread takes this lock while it holds a connection's
+    transport().throw_if_lost(*this, seconds_since(start));
+    if (Clock::now() >= deadline) throw Absent{transport().needed_by(*this), seconds_since(start)};
+    lock.lock();
+  }
+  --completions;
+}
+
+bool Buffer::received() {
+  const std::lock_guard lock(m_);
+  return recvCompletions_ > 0;
+}
+
+bool Buffer::sent() {
+  const std::lock_guard lock(m_);
+  return sendCompletions_ > 0;
+}
+
+}  // namespace phalanx::gloo

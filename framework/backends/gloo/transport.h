@@ -1,0 +1,114 @@
+#pragma once
+
+#include <gloo/context.h>
+#include <gloo/transport/tcp/context.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/tcp/pair.h>
+#include <gloo/transport/tcp/unbound_buffer.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// Gloo's TCP transport, with waits of our own. Gloo's would not tell which rank is missing, would go on to the timeout
+/// when a peer dies in the middle of a message, could not ask without waiting, and what its thread cannot handle would
+/// end the process. Gloo's algorithms run on these classes unchanged.
+///
+/// They derive from Gloo's own classes, of the version of 2022-05 that Debian 12 has.
+namespace phalanx::gloo {
+
+/// Thrown by waits: peers that did not come in time.
+struct Absent {
+  std::vector<int> ranks;
+  double seconds = 0;  // waited
+};
+
+/// Thrown by waits, sends and receives: the connection to a peer is closed.
+struct Lost {
+  int rank = -1;
+  std::string why;
+  double seconds = 0;  // waited
+};
+
+class Buffer;
+
+/// The connection to one peer. Thread-safe, as is Gloo's.
+class Link final : public ::gloo::transport::tcp::Pair {
+ public:
+  using Pair::Pair;
+
+  /// Whether a message from or into this buffer is still under way on this connection.
+  bool holds(const Buffer& buffer);
+
+  /// Why the connection is closed; nothing while it is open.
+  std::optional<std::string> closed();
+
+  void handleEvents(int events) override;  // in Gloo's thread, where nothing may be thrown
+
+ protected:
+  bool write(::gloo::transport::tcp::Op& op) override;  // without SIGPIPE
+};
+
+/// The connections of one rank to all others of a group.
+class Transport final : public ::gloo::transport::tcp::Context {
+ public:
+  using Context::Context;
+
+  Link& link(int peer) { return static_cast<Link&>(*getPair(peer)); }
+  const std::shared_ptr<::gloo::transport::tcp::Device>& device() const { return device_; }
+
+  /// Throws Lost where a peer that this buffer needs is gone.
+  void throw_if_lost(const Buffer& buffer, double seconds);
+
+  /// The peers that this buffer needs.
+  std::vector<int> needed_by(const Buffer& buffer);
+
+  /// Closes all connections: peers that wait for this rank get Lost, and so does what waits here.
+  void close(const std::string& why) { signalException(why); }
+
+  std::unique_ptr<::gloo::transport::Pair>& createPair(int rank) override;
+  std::unique_ptr<::gloo::transport::UnboundBuffer> createUnboundBuffer(void* data, std::size_t bytes) override;
+};
+
+/// Memory that messages are sent from or received into. It must outlive what was posted, unless the group is closed.
+class Buffer final : public ::gloo::transport::tcp::UnboundBuffer {
+ public:
+  using UnboundBuffer::UnboundBuffer;
+
+  void send(int peer, std::uint64_t slot, std::size_t offset, std::size_t bytes) override;
+  void recv(int peer, std::uint64_t slot, std::size_t offset, std::size_t bytes) override;
+  void send(int peer, std::uint64_t slot) { send(peer, slot, 0, size); }
+  void recv(int peer, std::uint64_t slot) { recv(peer, slot, 0, size); }
+
+  /// For one message. Throw Lost, or Absent after `timeout`.
+  bool waitRecv(int* rank, std::chrono::milliseconds timeout) override;
+  bool waitSend(int* rank, std::chrono::milliseconds timeout) override;
+
+  /// Whether the next wait for a message will return at once.
+  bool received();
+  bool sent();
+
+ private:
+  Transport& transport() const { return static_cast<Transport&>(*context_); }
+  template <class Post>
+  void post(int peer, const Post& post);
+  void await(std::condition_variable& changed, int& completions, std::chrono::milliseconds timeout);
+};
+
+/// What Gloo's algorithms are called with.
+class Context final : public ::gloo::Context {
+ public:
+  explicit Context(std::shared_ptr<Transport> transport) : ::gloo::Context(transport->rank, transport->size) {
+    setTimeout(transport->getTimeout());
+    transportContext_ = std::move(transport);
+  }
+};
+
+/// What a Gloo error says, without the file and line of Gloo's source.
+std::string text_of(const std::exception& error);
+
+}  // namespace phalanx::gloo
