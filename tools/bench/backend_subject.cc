@@ -1,30 +1,165 @@
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "framework/collectives/algorithm.h"
+#include "framework/comm/arguments.h"
 #include "tools/bench/subject.h"
 
 namespace phalanx::bench {
 namespace {
 
-class BackendSubject final : public Subject {
- public:
-  explicit BackendSubject(CommunicatorPtr world) : world_(std::move(world)) {}
+constexpr int kRoot = 0;
 
-  int size() const override { return world_->size(); }
-  at::Tensor allocate(const std::string& memory, std::int64_t elements) override {
-    return memory == "registered" ? world_->allocate({elements}, at::kFloat) : at::zeros({elements});
+/// The tensors of a case, and its calls.
+class Bench {
+ public:
+  Bench(CommunicatorPtr world, const Case& what) : world_(std::move(world)) {
+    const Sizes sizes = sizes_of(what, world_->size());
+    const auto tensor = [&](std::int64_t elements) {
+      return what.memory == "registered" ? world_->allocate({elements}, at::kFloat) : at::zeros({elements});
+    };
+    const Op op = find_operation(what.op).op;
+    const bool many_to_part = op == Op::kReduceScatter || op == Op::kScatter;
+    const bool part_to_many = op == Op::kAllGather || op == Op::kGather;
+    output_ = tensor(many_to_part ? sizes.part : sizes.whole);
+    if (many_to_part || op == Op::kAllToAll) input_ = tensor(sizes.whole);
+    if (part_to_many) input_ = tensor(sizes.part);
   }
-  void all_reduce(const at::Tensor& tensor) override { world_->all_reduce(tensor, Reduction::kSum).wait(); }
-  void broadcast(const at::Tensor& tensor) override { world_->broadcast(tensor, 0).wait(); }
-  void barrier() override { world_->barrier().wait(); }
+
+  Work launch(Op op) const {
+    switch (op) {
+      case Op::kBroadcast:
+        return world_->broadcast(output_, kRoot);
+      case Op::kReduce:
+        return world_->reduce(output_, Reduction::kSum, kRoot);
+      case Op::kAllReduce:
+        return world_->all_reduce(output_, Reduction::kSum);
+      case Op::kReduceScatter:
+        return world_->reduce_scatter(output_, input_, Reduction::kSum);
+      case Op::kAllGather:
+        return world_->all_gather(output_, input_);
+      case Op::kGather:
+        return world_->gather(output_, input_, kRoot);
+      case Op::kScatter:
+        return world_->scatter(output_, input_, kRoot);
+      case Op::kAllToAll:
+        return world_->all_to_all(output_, input_);
+      case Op::kBarrier:
+        return world_->barrier();
+      default:
+        throw std::logic_error("no collective: " + std::string(to_string(op)));
+    }
+  }
+
+  Call call(Op op) const {
+    switch (op) {
+      case Op::kBroadcast:
+        return check_broadcast(*world_, output_, kRoot);
+      case Op::kReduce:
+        return check_reduce(*world_, output_, Reduction::kSum, kRoot);
+      case Op::kAllReduce:
+        return check_all_reduce(output_, Reduction::kSum);
+      case Op::kReduceScatter:
+        return check_reduce_scatter(*world_, output_, input_, Reduction::kSum, {});
+      case Op::kAllGather:
+        return check_all_gather(*world_, output_, input_, {});
+      case Op::kGather:
+        return check_gather(*world_, output_, input_, kRoot, {});
+      case Op::kScatter:
+        return check_scatter(*world_, output_, input_, kRoot, {});
+      case Op::kAllToAll:
+        return check_all_to_all(*world_, output_, input_, {}, {});
+      default:
+        return {.op = op};
+    }
+  }
+
+  Arguments arguments() const {
+    Arguments all;
+    all.output = output_;
+    all.input = input_;
+    all.root = kRoot;
+    return all;
+  }
+
+  // Ranks 2k and 2k + 1; of an odd number of ranks the last has no partner.
+  void round_trip() const {
+    const int rank = world_->rank(), partner = rank ^ 1;
+    if (partner >= world_->size()) return;
+    if (rank < partner) world_->send(output_, partner).wait();
+    world_->recv(output_, partner).wait();
+    if (rank > partner) world_->send(output_, partner).wait();
+  }
+
+  const CommunicatorPtr& world() const { return world_; }
 
  private:
   CommunicatorPtr world_;
+  at::Tensor output_, input_;
+};
+
+std::function<double(std::int64_t)> measured(const Bench& bench, const Case& what) {
+  if (what.op == "send_recv") return timed_round_trips([bench] { bench.round_trip(); });
+  if (what.op == "launch") {
+    const auto work = std::make_shared<Work>();
+    return timed_launches([bench, work] { *work = bench.launch(Op::kAllReduce); }, [work] { work->wait(); });
+  }
+  const Op op = find_operation(what.op).op;
+  if (what.algorithm == "native") return timed([bench, op] { bench.launch(op).wait(); });
+  const Algorithm& algorithm = Algorithms::global().find(op, what.algorithm);
+  return timed(
+      [bench, &algorithm, call = bench.call(op)] { launch(bench.world(), algorithm, call, bench.arguments()).wait(); });
+}
+
+class BackendSubject final : public Subject {
+ public:
+  BackendSubject(const std::string& name, CommunicatorPtr world, std::vector<std::string> algorithms)
+      : name_(name), world_(std::move(world)), algorithms_(std::move(algorithms)) {}
+
+  std::string name() const override { return name_; }
+  int size() const override { return world_->size(); }
+
+  std::vector<std::string> algorithms(const std::string& op) const override {
+    std::vector<std::string> all;
+    for (const auto& name : algorithms_) {
+      if (name != "all") all.push_back(name);
+      if (name != "all") continue;
+      all.emplace_back("native");
+      for (const auto* algorithm : Algorithms::global().of(find_operation(op).op)) all.push_back(algorithm->name);
+    }
+    return all;
+  }
+
+  std::string absent(const Case& what) const override {
+    if (what.op == "send_recv" && size() < 2) return "needs two ranks";
+    if (what.algorithm == "native") return "";
+    const auto all = Algorithms::global().of(find_operation(what.op).op);
+    const auto found = std::ranges::find(all, what.algorithm, &Algorithm::name);
+    if (found == all.end()) return "there is no such algorithm for it";
+    const Bench bench(world_, {.op = what.op, .bytes = what.bytes});
+    const bool suits = !(*found)->suits || (*found)->suits(*world_, bench.arguments());
+    return suits ? "" : "the algorithm does not suit this group or size";
+  }
+
+  std::unique_ptr<Trial> prepare(const Case& what) override {
+    const Bench bench(world_, what);
+    return make_trial([world = world_] { world->barrier().wait(); }, measured(bench, what));
+  }
+
+ private:
+  std::string name_;
+  CommunicatorPtr world_;
+  std::vector<std::string> algorithms_;
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> make_backend_subject(CommunicatorPtr world) {
-  return std::make_unique<BackendSubject>(std::move(world));
+std::unique_ptr<Subject> make_backend_subject(const std::string& name, CommunicatorPtr world,
+                                              std::vector<std::string> algorithms) {
+  return std::make_unique<BackendSubject>(name, std::move(world), std::move(algorithms));
 }
 
 }  // namespace phalanx::bench

@@ -1,20 +1,28 @@
-// Measures collectives of several backends side by side: bench --op all_reduce --ranks 2 --backends shm,mpi
+// Measures collectives of backends and peers side by side: bench --op all_reduce --ranks 2 --backends shm,mpi
 #include <ATen/Parallel.h>
+#include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <mutex>
+#include <thread>
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/log.h"
+#include "framework/base/text.h"
+#include "framework/comm/backend.h"
+#include "framework/comm/rendezvous.h"
+#include "tools/bench/connect.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/options.h"
-#include "tools/bench/subject.h"
+#include "tools/bench/plot.h"
+#include "tools/bench/python.h"
 #include "tools/bench/table.h"
-#include "tools/job/connect.h"
 #include "tools/launch/exit_status.h"
 #include "tools/launch/local.h"
 #include "tools/launch/mpi.h"
@@ -24,43 +32,109 @@
 namespace phalanx::bench {
 namespace {
 
-int run_as_rank(const Options& options, const LaunchEnvironment& launched) {
-  at::set_num_threads(1);
-  configure_log({.stderr_threshold = LogLevel::kNone});  // failures are reported, once for all ranks
-  Subjects subjects;
-  CommunicatorPtr world;
-  for (const auto& name : options.backends) {
-    const bool peer = name == "openmpi";
-    const auto connected = connect(peer ? "mpi" : name, launched, Seconds(60));
-    subjects[name] = peer ? make_openmpi_subject() : make_backend_subject(connected);
-    if (!world || !peer) world = connected;
+constexpr Seconds kMeeting{60};
+
+// This thread, and what it starts, stays on one of the cores that it may use.
+void bind(int local_rank) {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  int turn = local_rank % CPU_COUNT(&allowed);
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed) || turn-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    if (::sched_setaffinity(0, sizeof(one), &one) != 0)
+      throw Error("--bind core: cannot bind to core " + std::to_string(core));
+    return;
   }
-  const Result result = measure(options, subjects, *world);
-  if (launched.place.rank != 0) return kDone;
+}
+
+void report(const Options& options, const Result& result) {
   std::fputs(to_table(result).c_str(), stdout);
   if (!options.json.empty()) write_atomically(options.json, to_json(result));
+  if (!options.plot.empty()) write_atomically(options.plot, to_svg(result));
+}
+
+void be_rank(const Options& options, const Place& place, StorePtr store) {
+  at::set_num_threads(1);
+  if (options.bind) bind(place.local_rank);
+  const Connected connected = connect_subjects(options, place, store);
+  // Rank 0 leaves the store last: see connect() of tools/job.
+  if (place.rank != 0) store.reset();
+  const Result result = measure(options, connected.subjects, *connected.world);
+  if (place.rank == 0) report(options, result);
+}
+
+int be_process(const Options& options, const LaunchEnvironment& launched) {
+  configure_log({.stderr_threshold = LogLevel::kNone});  // failures are reported, once for all ranks
+  const auto& place = launched.place;
+  StorePtr store = place.size == 1 ? make_hash_store(kMeeting) : nullptr;
+  if (!store && !launched.rendezvous.empty()) store = rendezvous(launched.rendezvous, kMeeting).store;
+  be_rank(options, place, std::move(store));
+  return kDone;
+}
+
+int be_threads(const Options& options) {
+  const StorePtr store = make_hash_store(kMeeting);
+  std::mutex mutex;
+  std::exception_ptr first;  // the others fail because of it
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < options.ranks; ++rank) {
+      threads.emplace_back([&, rank] {
+        try {
+          be_rank(options, {.rank = rank, .size = options.ranks, .local_rank = rank, .local_size = options.ranks},
+                  store);
+        } catch (...) {
+          const std::lock_guard lock(mutex);
+          if (!first) first = std::current_exception();
+        }
+      });
+    }
+  }
+  if (first) std::rethrow_exception(first);
   return kDone;
 }
 
 int launch(const Options& options, std::vector<std::string> command) {
+  if (options.backends.front() == "inproc") return be_threads(options);
   TemporaryFolder logs;
-  if (options.backends == std::vector<std::string>{"shm"}) {
+  if (!options.uses("mpi") && !options.uses("openmpi")) {
     return launch_local({.ranks = options.ranks, .log_folder = logs.path()},
-                        [&](int) { return run_as_rank(options, *detect_launch_environment()); });
+                        [&](int) { return be_process(options, *detect_launch_environment()); });
   }
   ::setenv("PHALANX_BENCH_LOGS", logs.path().c_str(), 1);
   command[0] = std::filesystem::canonical("/proc/self/exe").string();
+  if (!options.python.empty()) command.push_back("--python=" + options.python);
   return launch_mpi({.ranks = options.ranks, .log_folder = logs.path(), .command = command});
+}
+
+void check_backends(const Options& options) {
+  auto known = Backends::global().names();
+  known.emplace_back("openmpi");
+  for (const auto& name : options.backends) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    const std::string near = nearest(name, known);
+    throw ConfigError("--backends: \"" + name + "\" is none of " + join(known, ", ") +
+                      (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+  }
 }
 
 int run(int argc, char** argv) {
   if (const auto caller = environment("BUILD_WORKING_DIRECTORY")) std::filesystem::current_path(*caller);
   const std::vector<std::string> command(argv, argv + argc);  // before gflags moves the words
-  const Options options = parse_options(argc, argv);
+  Options options = parse_options(argc, argv);
+  check_backends(options);
   const auto launched = detect_launch_environment();
+  if (options.uses("torch") && !(launched && !options.python.empty())) {
+    if (launched)
+      throw ConfigError("--against torch: where a launcher starts the ranks, name an interpreter by --python");
+    options.python = python_with_torch(options.python);
+  }
   if (!launched) return launch(options, command);
   return run_rank(launched->place.rank, environment("PHALANX_BENCH_LOGS").value_or("."), "",
-                  [&] { return run_as_rank(options, *launched); });
+                  [&] { return be_process(options, *launched); });
 }
 
 }  // namespace

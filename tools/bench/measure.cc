@@ -3,42 +3,18 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-
-#include "framework/base/error.h"
 
 namespace phalanx::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// One combination, with its buffer and what was measured so far.
+/// One combination, with what was measured so far.
 struct Candidate {
   Row row;
-  Subject* subject;
-  at::Tensor tensor;
+  std::unique_ptr<Trial> trial;
   std::int64_t repeats = 1;       // operations in one sample
   std::vector<double> samples{};  // us of one operation
 };
-
-void run_once(Candidate& candidate) {
-  if (candidate.row.op == "all_reduce") {
-    candidate.subject->all_reduce(candidate.tensor);
-  } else if (candidate.row.op == "broadcast") {
-    candidate.subject->broadcast(candidate.tensor);
-  } else {
-    candidate.subject->barrier();
-  }
-}
-
-double run(Candidate& candidate) {
-  candidate.subject->barrier();
-  const auto start = Clock::now();
-  for (std::int64_t i = 0; i < candidate.repeats; ++i) run_once(candidate);
-  const std::chrono::duration<double, std::micro> time = Clock::now() - start;
-  return time.count() / static_cast<double>(candidate.repeats);
-}
 
 // The slowest rank's value of each, on all ranks.
 void agree(Communicator& world, std::vector<double>& values) {
@@ -48,72 +24,107 @@ void agree(Communicator& world, std::vector<double>& values) {
   std::copy_n(tensor.data_ptr<double>(), values.size(), values.begin());
 }
 
-std::vector<Candidate> candidates(const Options& options, const std::string& op, std::int64_t bytes,
-                                  const Subjects& subjects) {
-  const auto elements = bytes / static_cast<std::int64_t>(sizeof(float));
-  std::vector<Candidate> all;
-  for (const auto& name : options.backends) {
-    auto& subject = *subjects.at(name);
-    for (const auto& memory : options.memories) {
-      const Row row{.op = op, .backend = name, .memory = memory, .ranks = subject.size(), .bytes = bytes};
-      all.push_back({.row = row, .subject = &subject, .tensor = subject.allocate(memory, elements)});
-      if (op == "barrier") break;  // has no memory
+bool has_memory(const std::string& op) { return find_operation(op).bytes[0] != '\0'; }
+
+Candidate candidate(Subject& subject, const Case& what) {
+  const std::int64_t bytes = has_memory(what.op) ? sizes_of(what, subject.size()).bytes() : 0;
+  return {.row = {.op = what.op,
+                  .backend = subject.name(),
+                  .algorithm = what.algorithm,
+                  .memory = has_memory(what.op) ? what.memory : "private",
+                  .ranks = subject.size(),
+                  .bytes = bytes},
+          .trial = subject.prepare(what)};
+}
+
+/// Everything that can do `op` with so many bytes, in the order of the rows.
+class Field {
+ public:
+  Field(const Options& options, const Subjects& subjects, Communicator& world)
+      : options_(options), subjects_(subjects), world_(world) {}
+
+  double round_trip_ns() {
+    std::vector<Candidate> all;
+    all.push_back(candidate(*subjects_.front(), {.op = "barrier"}));
+    measure(all);
+    return finish(all.front()).p50_us * 1000;
+  }
+
+  void measure(const std::string& op, std::int64_t bytes, Result& result) {
+    auto all = gather(op, bytes, result.absent);
+    measure(all);
+    for (auto& one : all) result.rows.push_back(finish(one));
+  }
+
+ private:
+  void measure(std::vector<Candidate>& all) {
+    for (auto& one : all) warm_up(one);
+    for (int round = 0; round < options_.rounds; ++round) {
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        auto& one = all[(i + static_cast<std::size_t>(round)) % all.size()];
+        one.samples.push_back(one.trial->run(one.repeats));
+      }
     }
   }
-  return all;
-}
 
-void warm_up(Candidate& candidate, double budget_ms, Communicator& world) {
-  for (int i = 0; i < 3; ++i) run(candidate);
-  std::vector<double> time{run(candidate)};
-  agree(world, time);  // all ranks must choose the same number
-  candidate.repeats = std::clamp<std::int64_t>(std::llround(budget_ms * 1000 / std::max(time[0], 0.01)), 1, 20'000);
-}
-
-// Bytes over the busiest link, as nccl-tests counts them.
-double bus_bytes(const Row& row) {
-  const double share = static_cast<double>(row.ranks - 1) / row.ranks;
-  if (row.op == "all_reduce") return 2 * share * static_cast<double>(row.bytes);
-  return row.op == "broadcast" ? static_cast<double>(row.bytes) : 0;
-}
-
-double quantile(std::vector<double> samples, double q) {
-  std::ranges::sort(samples);
-  return samples[static_cast<std::size_t>(q * static_cast<double>(samples.size() - 1) + 0.5)];
-}
-
-Row finish(Candidate& candidate, Communicator& world) {
-  agree(world, candidate.samples);
-  Row row = candidate.row;
-  row.p50_us = quantile(candidate.samples, 0.5);
-  row.p90_us = quantile(candidate.samples, 0.9);
-  row.bus_gb_s = bus_bytes(row) / row.p50_us / 1000;
-  return row;
-}
-
-std::vector<Row> measure_size(const Options& options, const std::string& op, std::int64_t bytes,
-                              const Subjects& subjects, Communicator& world) {
-  auto all = candidates(options, op, bytes, subjects);
-  for (auto& candidate : all) warm_up(candidate, options.budget_ms, world);
-  for (int round = 0; round < options.rounds; ++round) {
-    for (auto& candidate : all) candidate.samples.push_back(run(candidate));
+  std::vector<Candidate> gather(const std::string& op, std::int64_t bytes, std::vector<Absent>& absent) {
+    std::vector<Candidate> all;
+    for (const auto& memory : options_.memories) {
+      for (const auto& subject : subjects_) {
+        for (const auto& algorithm : subject->algorithms(op)) {
+          const Case what{.op = op, .algorithm = algorithm, .memory = memory, .bytes = bytes};
+          const std::string why = subject->absent(what);
+          if (why.empty()) all.push_back(candidate(*subject, what));
+          if (!why.empty()) note({op, subject->name(), algorithm, why}, absent);
+        }
+      }
+      if (!has_memory(op)) break;
+    }
+    return all;
   }
-  std::vector<Row> rows;
-  for (auto& candidate : all) rows.push_back(finish(candidate, world));
-  return rows;
-}
+
+  static void note(const Absent& one, std::vector<Absent>& absent) {
+    if (std::ranges::find(absent, one) == absent.end()) absent.push_back(one);
+  }
+
+  void warm_up(Candidate& one) {
+    for (int i = 0; i < 3; ++i) one.trial->run(1);
+    std::vector<double> time{one.trial->run(1)};
+    agree(world_, time);  // all ranks must choose the same number
+    const double repeats = options_.budget_ms * 1000 / std::max(time[0], 0.01);
+    one.repeats = std::clamp<std::int64_t>(std::llround(repeats), 1, 20'000);
+  }
+
+  static double quantile(std::vector<double> samples, double q) {
+    std::ranges::sort(samples);
+    return samples[static_cast<std::size_t>(q * static_cast<double>(samples.size() - 1) + 0.5)];
+  }
+
+  Row finish(Candidate& one) {
+    agree(world_, one.samples);
+    Row row = one.row;
+    row.p50_us = quantile(one.samples, 0.5);
+    row.p90_us = quantile(one.samples, 0.9);
+    const auto& operation = find_operation(row.op);
+    const bool moves = operation.bus_factor(2) > 0;
+    row.alg_gb_s = moves ? static_cast<double>(row.bytes) / row.p50_us / 1000 : 0;
+    row.bus_gb_s = row.alg_gb_s * operation.bus_factor(row.ranks);
+    return row;
+  }
+
+  const Options& options_;
+  const Subjects& subjects_;
+  Communicator& world_;
+};
 
 }  // namespace
 
 Result measure(const Options& options, const Subjects& subjects, Communicator& world) {
-  Options first = options;
-  first.backends = {options.backends.front()};
-  Result result{.rows = {}, .round_trip_ns = measure_size(first, "barrier", 0, subjects, world).front().p50_us * 1000};
+  Field field(options, subjects, world);
+  Result result{.rows = {}, .absent = {}, .round_trip_ns = field.round_trip_ns()};
   for (const auto& op : options.ops) {
-    const auto sizes = op == "barrier" ? std::vector<std::int64_t>{0} : options.bytes;
-    for (const auto bytes : sizes) {
-      for (auto& row : measure_size(options, op, bytes, subjects, world)) result.rows.push_back(row);
-    }
+    const auto sizes = has_memory(op) ? options.bytes : std::vector<std::int64_t>{0};
+    for (const auto bytes : sizes) field.measure(op, bytes, result);
   }
   return result;
 }

@@ -11,7 +11,7 @@ namespace {
 
 template <class... Args>
 std::string line(const char* pattern, Args... args) {
-  char text[160];
+  char text[200];
   std::snprintf(text, sizeof(text), pattern, args...);
   return text;
 }
@@ -22,32 +22,56 @@ const Row& base_of(const Row& row, const std::vector<Row>& rows) {
   });
 }
 
+std::string head(const Row& row) {
+  const std::string bytes = find_operation(row.op).bytes;
+  return line("\n%s on %d ranks%s%s\n", row.op.c_str(), row.ranks, bytes.empty() ? "" : "; bytes ", bytes.c_str()) +
+         line("%9s  %-8s %-14s %-10s %11s %11s %8s %8s %8s\n", "bytes", "backend", "algorithm", "memory", "p50 us",
+              "p90 us", "alg GB/s", "bus GB/s", "time");
+}
+
+std::string bandwidth(double gb_s) { return gb_s > 0 ? line("%8.2f", gb_s) : line("%8s", "-"); }
+
+std::string times(double ratio) { return line(ratio < 1000 ? "%7.2fx" : "%7.0fx", ratio); }
+
 }  // namespace
 
 std::string to_table(const Result& result) {
-  std::string text = line("%-11s %-8s %5s %9s  %-10s %11s %11s %9s %8s\n", "op", "backend", "ranks", "bytes", "memory",
-                          "p50 us", "p90 us", "bus GB/s", "time");
+  std::string text, op;
   for (const auto& row : result.rows) {
-    text += line("%-11s %-8s %5d %9s  %-10s %11.2f %11.2f %9.2f %7.2fx\n", row.op.c_str(), row.backend.c_str(),
-                 row.ranks, format_bytes(row.bytes).c_str(), row.memory.c_str(), row.p50_us, row.p90_us, row.bus_gb_s,
-                 row.p50_us / base_of(row, result.rows).p50_us);
+    if (row.op != op) text += head(row);
+    op = row.op;
+    const bool sized = row.bytes > 0;
+    text += line("%9s  %-8s %-14s %-10s %11.2f %11.2f %s %s %s\n", sized ? format_bytes(row.bytes).c_str() : "-",
+                 row.backend.c_str(), row.algorithm.c_str(), sized ? row.memory.c_str() : "-", row.p50_us, row.p90_us,
+                 bandwidth(row.alg_gb_s).c_str(), bandwidth(row.bus_gb_s).c_str(),
+                 times(row.p50_us / base_of(row, result.rows).p50_us).c_str());
   }
-  return text + line("barrier of the first backend: %.0f ns\n", result.round_trip_ns);
+  text += line("\nbarrier of the first backend: %.0f ns\n", result.round_trip_ns);
+  for (const auto& one : result.absent) {
+    text += one.op + ", " + one.backend + ", " + one.algorithm + ": " + one.why + "\n";
+  }
+  return text;
 }
 
 std::string to_json(const Result& result) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  using Json = nlohmann::ordered_json;
+  Json rows = Json::array(), absent = Json::array();
   for (const auto& row : result.rows) {
     rows.push_back({{"op", row.op},
                     {"backend", row.backend},
+                    {"algorithm", row.algorithm},
                     {"ranks", row.ranks},
                     {"bytes", row.bytes},
                     {"memory", row.memory},
                     {"p50_us", row.p50_us},
                     {"p90_us", row.p90_us},
+                    {"alg_gb_s", row.alg_gb_s},
                     {"bus_gb_s", row.bus_gb_s}});
   }
-  return nlohmann::ordered_json{{"round_trip_ns", result.round_trip_ns}, {"rows", rows}}.dump(2) + "\n";
+  for (const auto& one : result.absent) {
+    absent.push_back({{"op", one.op}, {"backend", one.backend}, {"algorithm", one.algorithm}, {"why", one.why}});
+  }
+  return Json{{"round_trip_ns", result.round_trip_ns}, {"rows", rows}, {"absent", absent}}.dump(2) + "\n";
 }
 
 }  // namespace phalanx::bench

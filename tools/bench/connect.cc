@@ -1,0 +1,72 @@
+#include "tools/bench/connect.h"
+
+#include "framework/base/error.h"
+#include "framework/comm/backend.h"
+
+namespace phalanx::bench {
+namespace {
+
+constexpr Seconds kTimeout{120};
+
+class Connector {
+ public:
+  Connector(const Options& options, const Place& place, StorePtr store)
+      : options_(options), place_(place), store_(std::move(store)) {}
+
+  void add(const std::string& name) {
+    if (name == "openmpi") {
+      if (!mpi_) mpi_ = connect("mpi");  // starts MPI
+      connected_.subjects.push_back(make_openmpi_subject());
+    } else {
+      connected_.subjects.push_back(make_backend_subject(name, connect(name), options_.algorithms));
+    }
+  }
+
+  void add_peer(const std::string& name) {
+    if (name == "openmpi") return add(name);
+    connected_.subjects.push_back(name == "gloo" ? make_gloo_subject(place_, store(name), kTimeout)
+                                                 : make_torch_subject(options_.python, place_, store(name), kTimeout));
+  }
+
+  Connected finish() {
+    connected_.world = connected_.all.front();
+    connected_.world->barrier().wait();
+    return std::move(connected_);
+  }
+
+ private:
+  StorePtr store(const std::string& user) const {
+    if (!store_)
+      throw ConfigError(user + ": the launcher gives these ranks no place to meet; measure mpi and openmpi alone");
+    return make_prefix_store("bench/" + user, store_);
+  }
+
+  CommunicatorPtr connect(const std::string& name) {
+    if (name == "mpi" && mpi_) return mpi_;
+    const bool alone = name == "mpi" && !store_;
+    auto world = Backends::Choice(name).make({.place = place_,
+                                              .store = alone ? nullptr : store("backend/" + name),
+                                              .timeout = kTimeout,
+                                              .progress_thread = options_.progress});
+    if (name == "mpi") mpi_ = world;
+    connected_.all.push_back(world);
+    return world;
+  }
+
+  const Options& options_;
+  Place place_;
+  StorePtr store_;
+  CommunicatorPtr mpi_;
+  Connected connected_;
+};
+
+}  // namespace
+
+Connected connect_subjects(const Options& options, const Place& place, const StorePtr& store) {
+  Connector connector(options, place, store);
+  for (const auto& name : options.backends) connector.add(name);
+  for (const auto& name : options.against) connector.add_peer(name);
+  return connector.finish();
+}
+
+}  // namespace phalanx::bench

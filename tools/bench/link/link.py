@@ -1,0 +1,167 @@
+"""all_reduce between two hosts, against what the link between them can do.
+
+    bazel run //tools/bench/link -- --rate 1gbit --bytes 64KB,1MB,16MB
+
+The hosts are two network namespaces of this machine, joined by a link of the given rate (network.py); making them needs
+root. Two ranks run on each. The least that an all_reduce of n bytes sends from each of two hosts is n bytes; `stream` is
+one TCP connection that carries just that, both ways at once. A table is written, and with --json a file:
+    {"rate": "1gbit", "rows": [{"subject", "bytes", "seconds", "times_stream", "sent", "times_least"}, ...]}
+seconds are medians over the rounds, each until its last rank was done. Two hosts share the cores of one machine here:
+while it does other things too, --realtime alone tells what the link allows.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import re
+import signal
+import statistics
+import subprocess
+import sys
+
+import network
+
+HERE = pathlib.Path(__file__).resolve().parent
+RANK = os.environ.get("PHALANX_LINK_RANK", "")
+RANKS_PER_HOST = 2
+DEADLINE = 300  # seconds for all sizes of one subject
+UNITS = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+
+
+def parse_size(text):
+    found = re.fullmatch(r"(\d+)([KMG]B)?", text.strip())
+    if not found:
+        raise argparse.ArgumentTypeError(f'"{text}" is no size; write 4096, 64KB or 16MB')
+    return int(found[1]) * UNITS[found[2] or ""]
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(prog="link", description="all_reduce between two hosts, against the link itself")
+    parser.add_argument("--rate", default="1gbit", help="of the link, as tc has it")
+    parser.add_argument("--bytes", default="64KB,1MB,16MB", type=lambda text: [parse_size(s) for s in text.split(",")])
+    parser.add_argument("--rounds", default=10, type=int, help="how often each size is measured")
+    parser.add_argument("--subjects", default="hybrid,gloo,mpi,hybrid+mpi", type=lambda text: text.split(","),
+                        help="backends; NAME+mpi: under mpirun, as mpi itself is")
+    parser.add_argument("--realtime", action="store_true", help="ranks go before all else that this machine does")
+    parser.add_argument("--json", help="file for the rows")
+    return parser.parse_args()
+
+
+@contextlib.contextmanager
+def started(commands):
+    """Processes that end with the block at the latest. The output of the first is read, the others' is passed on."""
+    processes = []
+    try:
+        for number, (command, environment) in enumerate(commands):
+            out = subprocess.PIPE if number == 0 else sys.stderr
+            processes.append(subprocess.Popen(command, env=environment, stdout=out, text=True, start_new_session=True))
+        yield processes
+    finally:
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def rows_of(subject, commands):
+    """What the first of the processes has measured."""
+    with started(commands) as processes:
+        try:
+            out, _ = processes[0].communicate(timeout=DEADLINE)
+        except subprocess.TimeoutExpired:
+            raise SystemExit(f"link: {subject} has not ended within {DEADLINE} s") from None
+        for process in processes if subject != "stream" else processes[:1]:
+            if process.wait(timeout=DEADLINE) != 0:
+                raise SystemExit(f"link: {subject} failed, see above")
+    lines = [json.loads(line) for line in out.splitlines()]
+    return [{"subject": subject, **line, "seconds": statistics.median(line["seconds"])} for line in lines]
+
+
+def measure_stream(hosts, options):
+    stream = ["python3", str(HERE / "stream.py")]
+    sizes = ",".join(str(size) for size in options.bytes)
+    there = hosts.addresses[1]
+    client = [*stream, "connect", there, hosts.interfaces[0], sizes, str(options.rounds)]
+    return rows_of("stream", [(hosts.command(0, client), None), (hosts.command(1, [*stream, "serve", there]), None)])
+
+
+def rank_command(backend, hosts, options):
+    sizes = ",".join(str(size) for size in options.bytes)
+    return [RANK, f"--backend={backend}", f"--bytes={sizes}", f"--rounds={options.rounds}",
+            f"--interface={hosts.interfaces[0]}"]
+
+
+def torchrun_variables(hosts, host, local_rank):
+    return {**os.environ, "RANK": str(host * RANKS_PER_HOST + local_rank), "WORLD_SIZE": str(2 * RANKS_PER_HOST),
+            "LOCAL_RANK": str(local_rank), "LOCAL_WORLD_SIZE": str(RANKS_PER_HOST), "MASTER_ADDR": hosts.addresses[0],
+            "MASTER_PORT": "29500", "GLOO_SOCKET_IFNAME": hosts.interfaces[host], "OMP_NUM_THREADS": "1"}
+
+
+def measure_ranks(backend, hosts, options):
+    """Ranks that find each other by the variables of torchrun. The counters are those of the first host."""
+    command = rank_command(backend, hosts, options)
+    places = [(host, local_rank) for host in range(2) for local_rank in range(RANKS_PER_HOST)]
+    return rows_of(backend, [(hosts.command(host, command), torchrun_variables(hosts, host, local_rank))
+                             for host, local_rank in places])
+
+
+def measure_mpirun(subject, hosts, options):
+    """The same by mpirun on the first host. Its daemon on the other is started by agent.sh in place of ssh."""
+    mpirun = subprocess.run([RANK, "--mpirun"], capture_output=True, text=True, check=True).stdout.strip()
+    settings = {"btl_tcp_if_include": hosts.subnet, "pml": "ob1", "btl": "self,sm,tcp"}
+    command = [mpirun, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
+               "--host", ",".join(f"{address}:{RANKS_PER_HOST}" for address in hosts.addresses),
+               "--prtemca", "plm_ssh_agent", str(HERE / "agent.sh"),
+               "--prtemca", "prte_if_include", hosts.subnet]  # a subnet: interfaces of one host alone make it crash
+    for name, value in settings.items():
+        command += ["--mca", name, value]
+    environment = {**os.environ, "PHALANX_LINK_HOST": hosts.hosts[1], "OMP_NUM_THREADS": "1",
+                   "HOME": os.environ.get("HOME", "/tmp")}
+    ranks = rank_command(subject.split("+")[0], hosts, options)
+    return rows_of(subject, [(hosts.command(0, [*command, *ranks]), environment)])
+
+
+def measure(subject, hosts, options):
+    if subject == "mpi" or subject.endswith("+mpi"):
+        return measure_mpirun(subject, hosts, options)
+    return measure_ranks(subject, hosts, options)
+
+
+def compare(rows):
+    """Adds to each row how it stands to the stream of the same size, and to the least bytes."""
+    stream = {row["bytes"]: row["seconds"] for row in rows if row["subject"] == "stream"}
+    for row in rows:
+        row["times_stream"] = row["seconds"] / stream[row["bytes"]]
+        row["times_least"] = max(row["sent"], row["received"]) / row["bytes"]
+    return rows
+
+
+def print_table(rows):
+    print("| all_reduce by | bytes | ms | times stream | bytes each way | times least |\n|---|---|---|---|---|---|")
+    for row in sorted(rows, key=lambda row: row["bytes"]):
+        print(f"| {row['subject']} | {row['bytes']} | {row['seconds'] * 1e3:.2f} | {row['times_stream']:.2f} | "
+              f"{max(row['sent'], row['received'])} | {row['times_least']:.3f} |")
+
+
+def main():
+    options = parse_options()
+    if os.geteuid() != 0:
+        raise SystemExit("link: network namespaces need root; run it by sudo, or in a container with CAP_NET_ADMIN")
+    for number in signal.SIGTERM, signal.SIGHUP:
+        signal.signal(number, lambda *_: sys.exit(1))  # leaves by way of every clean-up, as Ctrl-C does
+    if options.realtime:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
+    with network.TwoHosts(options.rate) as hosts:
+        rows = measure_stream(hosts, options)
+        for subject in options.subjects:
+            rows += measure(subject, hosts, options)
+    print_table(compare(rows))
+    if options.json:
+        folder = pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))
+        (folder / options.json).write_text(json.dumps({"rate": options.rate, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

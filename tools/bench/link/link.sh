@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Runs link.py with the rank program that was built with it.
+set -euo pipefail
+here=tools/bench/link
+PHALANX_LINK_RANK=$(realpath "$here/rank") exec python3 "$(realpath "$here/link.py")" "$@"

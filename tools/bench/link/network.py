@@ -1,0 +1,71 @@
+"""Two network namespaces joined by a link of a given rate: two hosts, as far as ranks can tell."""
+
+import os
+import re
+import subprocess
+
+PREFIX = "phalanx-link"
+
+
+class TwoHosts:
+    """Makes the namespaces and the link on entry, and takes them away on exit.
+
+    A veth pair; what leaves either end is shaped by a token bucket (tbf). Full duplex, as an Ethernet cable is.
+    hosts: names of the two namespaces; interfaces: their ends of the link; addresses, subnet: of these.
+    """
+
+    def __init__(self, rate):
+        self.rate = rate
+        self.hosts = [f"{PREFIX}-{os.getpid()}-{end}" for end in "ab"]
+        self.interfaces = [f"phx{os.getpid()}{end}" for end in "ab"]
+        self.addresses = ["10.213.0.1", "10.213.0.2"]
+        self.subnet = "10.213.0.0/30"
+
+    def __enter__(self):
+        sweep()
+        try:
+            self._make()
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self._remove()
+
+    def command(self, host, command):
+        """The command that runs `command` on one of the two hosts, 0 or 1, which has a name of its own."""
+        named = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', f"host-{'ab'[host]}", *command]
+        return ["ip", "netns", "exec", self.hosts[host], *named]
+
+    def _make(self):
+        for host in self.hosts:
+            run("ip", "netns", "add", host)
+        here, there = self.interfaces
+        run("ip", "-n", self.hosts[0], "link", "add", here, "type", "veth", "peer", "name", there, "netns", self.hosts[1])
+        for host, interface, address in zip(self.hosts, self.interfaces, self.addresses):
+            run("ip", "-n", host, "address", "add", f"{address}/{self.subnet.split('/')[1]}", "dev", interface)
+            run("ip", "-n", host, "link", "set", interface, "up")
+            run("ip", "-n", host, "link", "set", "lo", "up")
+            # A bucket of two of the longest packets that TCP hands down: less, and the kernel would cut them up, which takes
+            # more of the cores than hosts with network cards need. A queue long enough that nothing is dropped.
+            run("tc", "-n", host, "qdisc", "add", "dev", interface, "root", "tbf", "rate", self.rate, "burst", "128kb",
+                "limit", "16mb")
+
+    def _remove(self):
+        for host in self.hosts:  # the link goes with its ends
+            subprocess.run(["ip", "netns", "delete", host], stderr=subprocess.DEVNULL, check=False)
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"link: {' '.join(command)}: {done.stderr.strip() or done.returncode}")
+
+
+def sweep():
+    """Removes namespaces of measurements that were killed before they could."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False).stdout
+    for name, process in re.findall(rf"^({PREFIX}-(\d+)-[ab])\b", listed, re.MULTILINE):
+        if not os.path.exists(f"/proc/{process}"):
+            subprocess.run(["ip", "netns", "delete", name], check=False)

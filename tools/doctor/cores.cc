@@ -1,0 +1,95 @@
+#include "tools/doctor/cores.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+namespace phalanx::doctor {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+constexpr int kTurns = 4000;  // in one sample
+constexpr int kSamples = 9;
+
+std::vector<int> allowed_cores() {
+  std::vector<int> cores;
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
+  }
+  return cores;
+}
+
+void stay_on(int core) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  ::sched_setaffinity(0, sizeof(one), &one);
+}
+
+// Waits until the ball is `turn`, and throws it back as the next. Yields now and then: the other side may share the
+// core with somebody.
+void take_turn(std::atomic<int>& ball, int turn) {
+  for (int spins = 1; ball.load(std::memory_order_acquire) != turn; ++spins) {
+    if (spins % 10'000 == 0) std::this_thread::yield();
+  }
+  ball.store(turn + 1, std::memory_order_release);
+}
+
+double round_trip_ns(int first, int second) {
+  alignas(128) std::atomic<int> ball{0};
+  constexpr int kAll = 2 * kTurns * kSamples;
+  const std::jthread other([&] {
+    stay_on(second);
+    for (int turn = 1; turn < kAll; turn += 2) take_turn(ball, turn);
+  });
+  std::array<double, kSamples> samples{};
+  std::jthread([&] {
+    stay_on(first);
+    for (int sample = 0; sample < kSamples; ++sample) {
+      const auto start = Clock::now();
+      for (int turn = 0; turn < kTurns; ++turn) take_turn(ball, 2 * (sample * kTurns + turn));
+      samples[static_cast<std::size_t>(sample)] = Seconds(Clock::now() - start).count() * 1e9 / kTurns;
+    }
+  }).join();
+  std::ranges::sort(samples);
+  return samples[kSamples / 2];
+}
+
+}  // namespace
+
+std::vector<CoreLink> measure_cores(int most) {
+  const auto cores = allowed_cores();
+  std::vector<CoreLink> links;
+  const int others = static_cast<int>(cores.size()) - 1;
+  const int count = std::min(most, others);
+  for (int i = 0; i < count; ++i) {
+    const int second = cores[static_cast<std::size_t>(others - i * others / count)];
+    links.push_back({cores.front(), second, round_trip_ns(cores.front(), second)});
+  }
+  std::ranges::sort(links, {}, &CoreLink::round_trip_ns);
+  return links;
+}
+
+double measure_copy_gb_s() {
+  std::vector<char> from(64 << 20, 1), to(from.size(), 2);
+  std::array<double, 5> samples{};
+  for (auto& sample : samples) {
+    const auto start = Clock::now();
+    std::memcpy(to.data(), from.data(), from.size());
+    sample = static_cast<double>(from.size()) / Seconds(Clock::now() - start).count() / 1e9;
+    from[0] = to[1];
+  }
+  std::ranges::sort(samples);
+  return samples[samples.size() / 2];
+}
+
+}  // namespace phalanx::doctor

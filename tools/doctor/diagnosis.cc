@@ -1,0 +1,153 @@
+#include "tools/doctor/diagnosis.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "framework/comm/launch_environment.h"
+#include "tools/doctor/capture.h"
+#include "tools/doctor/notes.h"
+#include "tools/doctor/operation_names.h"
+
+namespace phalanx::doctor {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::chrono::seconds kPatience{90};
+constexpr int kCoreLinks = 16;
+
+// What a program said last that explains its end, on one line.
+std::string reason(const Captured& ended) {
+  if (ended.late) return "no answer within " + std::to_string(kPatience.count()) + " s";
+  std::string text = ended.errors.empty() ? "exit status " + std::to_string(ended.status) : ended.errors;
+  // The launcher's frame: what counts is the line in it that is no title.
+  if (const auto bar = text.find("│ "); bar != std::string::npos) text.erase(0, bar + std::string("│ ").size());
+  return text.substr(0, text.find('\n'));
+}
+
+// One JSON document, or the reason why there is none.
+struct Answer {
+  json document;
+  std::string problem;
+};
+
+Answer ask(std::vector<std::string> command) {
+  const Captured ended = capture(command, kPatience);
+  const json document = json::parse(ended.output, nullptr, false);
+  if (ended.status != 0 || document.is_discarded()) return {nullptr, reason(ended)};
+  return {document, ""};
+}
+
+void take_libraries(const json& document, Diagnosis& found) {
+  for (const auto& library : document.at("libraries")) {
+    found.libraries.push_back({library.at("name"), library.at("linked"), library.at("loaded"), library.at("path")});
+  }
+  found.torch_build = document.at("torch_build").get<std::vector<std::string>>();
+  found.cuda_aware_mpi = document.at("cuda_aware_mpi");
+  found.cuda_devices = document.at("cuda_devices");
+  for (const auto& [op, algorithms] : document.at("algorithms").items()) {
+    for (const auto& algorithm : algorithms) {
+      found.algorithms[op].push_back({algorithm.at("name"), algorithm.at("about")});
+    }
+  }
+}
+
+BackendFinding without_proof(const std::string& name, const std::string& why) {
+  BackendFinding finding{.name = name, .device = name == "nccl" ? "cuda" : "cpu"};
+  for (const auto* operation : kOperationNames) finding.operations[operation] = why;
+  return finding;
+}
+
+BackendFinding examine(const std::string& name, const std::string& probe) {
+  const Answer answer = ask({probe, "backend", name});
+  if (!answer.problem.empty()) return without_proof(name, answer.problem);
+  BackendFinding finding = without_proof(name, "not tried");
+  for (const auto& [operation, said] : answer.document.at("operations").items()) finding.operations[operation] = said;
+  if (const auto link = answer.document.find("link"); link != answer.document.end()) {
+    finding.round_trip_us = link->at("round_trip_us");
+    finding.message_gb_s = link->at("message_gb_s");
+    finding.all_reduce_gb_s = link->at("all_reduce_gb_s");
+  }
+  return finding;
+}
+
+void examine_backends(const Answer& libraries, const std::string& probe, Diagnosis& found) {
+  std::vector<std::string> registered;
+  if (libraries.problem.empty()) registered = libraries.document.at("backends").get<std::vector<std::string>>();
+  auto names = registered;
+  for (const char* known : {"inproc", "shm", "mpi", "gloo", "nccl"}) {
+    if (std::ranges::find(names, known) == names.end()) names.emplace_back(known);
+  }
+  for (const auto& name : names) {
+    const bool there = std::ranges::find(registered, name) != registered.end();
+    if (!libraries.problem.empty()) {
+      found.backends.push_back(without_proof(name, libraries.problem));
+    } else {
+      found.backends.push_back(there ? examine(name, probe) : without_proof(name, kNotInThisBuild));
+    }
+  }
+}
+
+void look_for_launcher(Diagnosis& found) {
+  found.nodes = "one, as far as this process knows";
+  found.launched = "by nobody as a rank; train starts its ranks itself";
+  try {
+    const auto launched = detect_launch_environment();
+    if (!launched) return;
+    const auto& place = launched->place;
+    found.launched = "by " + launched->launcher + " as rank " + std::to_string(place.rank) + " of " +
+                     std::to_string(place.size) + ", local rank " + std::to_string(place.local_rank) + " of " +
+                     std::to_string(place.local_size);
+    found.nodes = place.one_host() ? "one" : "several";
+  } catch (const std::exception& error) {
+    found.launched = std::string("unclear: ") + error.what();
+  }
+}
+
+// The ranks that probe starts are its own, also where a launcher started this process as one of others.
+void leave_launcher() {
+  std::vector<std::string> names;
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string text = *variable;
+    for (const char* begin : {"OMPI_", "PMIX_", "PRTE_", "SLURM_", "TORCHELASTIC_", "PHALANX_", "MASTER_",
+                              "RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE="}) {
+      if (text.starts_with(begin)) names.push_back(text.substr(0, text.find('=')));
+    }
+  }
+  for (const auto& name : names) ::unsetenv(name.c_str());
+}
+
+}  // namespace
+
+const BackendFinding* Diagnosis::find(const std::string& backend) const {
+  const auto found = std::ranges::find(backends, backend, &BackendFinding::name);
+  return found == backends.end() ? nullptr : &*found;
+}
+
+bool Diagnosis::works(const std::string& backend) const {
+  const auto* finding = find(backend);
+  return finding && std::ranges::all_of(finding->operations, [](const auto& one) { return one.second == "ok"; });
+}
+
+Diagnosis diagnose(const std::string& probe) {
+  Diagnosis found{.machine = read_machine(), .launched = {}, .nodes = {}};
+  found.operations.assign(std::begin(kOperationNames), std::end(kOperationNames));
+  look_for_launcher(found);
+  leave_launcher();
+  const Answer libraries = ask({probe, "libraries"});
+  if (libraries.problem.empty()) take_libraries(libraries.document, found);
+  examine_backends(libraries, probe, found);
+  found.cores = measure_cores(kCoreLinks);
+  found.copy_gb_s = measure_copy_gb_s();
+  found.notes = notes_on(found);
+  if (!libraries.problem.empty()) {
+    found.notes.insert(found.notes.begin(), "programs of Phalanx do not start here: " + libraries.problem);
+  }
+  return found;
+}
+
+}  // namespace phalanx::doctor

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/doctor/cores.h"
+#include "tools/doctor/machine.h"
+
+namespace phalanx::doctor {
+
+/// What was found out of one backend on one kind of device.
+struct BackendFinding {
+  std::string name, device;
+  std::map<std::string, std::string> operations{};  // "ok", or why not, for each operation of the table
+  double round_trip_us = 0;                         // of the smallest message between two ranks; 0: not measured
+  double message_gb_s = 0, all_reduce_gb_s = 0;     // bus bandwidth, 16 MB, 2 ranks
+};
+
+struct LibraryFinding {
+  std::string name, linked, loaded, path;
+};
+
+struct AlgorithmFinding {
+  std::string name, about;
+};
+
+/// Everything that doctor found; what could not be found out is empty and has a note.
+struct Diagnosis {
+  Machine machine;
+  std::vector<LibraryFinding> libraries{};
+  std::vector<std::string> torch_build{};
+  std::string cuda_aware_mpi = "unknown";
+  int cuda_devices = -1;                                              // that this build can use; -1: it cannot use any
+  std::string launched;                                               // by whom, and as which rank
+  std::string nodes;                                                  // "one", or "several"
+  std::vector<std::string> operations{};                              // rows of the table
+  std::vector<BackendFinding> backends{};                             // its columns
+  std::map<std::string, std::vector<AlgorithmFinding>> algorithms{};  // by operation
+  std::vector<CoreLink> cores{};                                      // nearest first
+  double copy_gb_s = 0;
+  std::vector<std::string> notes{};  // what to know, or to mend
+
+  const BackendFinding* find(const std::string& backend) const;  // null: there is none
+  bool works(const std::string& backend) const;                  // every operation was proved
+};
+
+/// Looks at this machine, runs `probe` (see probe.cc) to see what works, and measures links: some 15 seconds. Never
+/// throws for what it finds.
+Diagnosis diagnose(const std::string& probe);
+
+}  // namespace phalanx::doctor

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace phalanx::doctor {
+
+/// What this process finds itself on. Text that cannot be had is empty, numbers are 0.
+struct Machine {
+  std::string host, kernel, distribution, compiler;
+  std::string cpu;         // model
+  int cores = 0;           // online
+  int allowed_cores = 0;   // that this process may run on
+  double quota_cores = 0;  // of cgroup's cpu.max; 0: no limit
+  int numa_nodes = 0;
+  bool virtual_machine = false;
+  std::int64_t memory = 0, available_memory = 0;   // bytes
+  std::int64_t dev_shm = 0;                        // size of /dev/shm, bytes
+  std::int64_t open_files = 0, locked_memory = 0;  // soft limits (locked memory in bytes); -1: none
+  std::string malloc;                              // the allocator, and what tunes it
+  std::vector<std::string> devices;                // of NVIDIA, as their driver names them
+};
+
+/// Reads /proc, /sys and limits under `root`; "" but for tests.
+Machine read_machine(const std::string& root = "");
+
+}  // namespace phalanx::doctor

@@ -1,0 +1,61 @@
+// K9: what stands in the table was done, and its result was looked at.
+#include "tools/doctor/operations.h"
+
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+
+#include "framework/comm/decorator.h"
+#include "framework/testing/worlds.h"
+#include "tools/doctor/operation_names.h"
+
+namespace phalanx::doctor {
+namespace {
+
+TEST(Operations, AreThoseOfTheTable) {
+  std::vector<std::string> proved;
+  for (const auto& operation : operations()) proved.push_back(operation.name);
+  EXPECT_EQ(proved, std::vector<std::string>(std::begin(kOperationNames), std::end(kOperationNames)));
+}
+
+TEST(Operations, AreProvedByABackendThatHasThem) {
+  for (const int ranks : {1, 2, 3}) {
+    testing::run_ranks("inproc", ranks, [](const CommunicatorPtr& world) {
+      for (const auto& operation : operations()) EXPECT_TRUE(operation.proof(*world)) << operation.name;
+    });
+  }
+}
+
+/// Launches nothing.
+class Lazy final : public Decorator {
+ public:
+  using Decorator::Decorator;
+  Work broadcast(at::Tensor, int) override { return {}; }
+  Work reduce(at::Tensor, Reduction, int) override { return {}; }
+  Work all_reduce(at::Tensor, Reduction) override { return {}; }
+  Work reduce_scatter(at::Tensor, at::Tensor, Reduction, Counts) override { return {}; }
+  Work all_gather(at::Tensor, at::Tensor, Counts) override { return {}; }
+  Work gather(at::Tensor, at::Tensor, int, Counts) override { return {}; }
+  Work scatter(at::Tensor, at::Tensor, int, Counts) override { return {}; }
+  Work all_to_all(at::Tensor, at::Tensor, Counts, Counts) override { return {}; }
+  Work send(at::Tensor, int, int) override { return {}; }
+  Work recv(at::Tensor, int, int) override { return {}; }
+  Work run(const Call&, std::function<void()>) override { return {}; }
+
+ protected:
+  CommunicatorPtr wrap(CommunicatorPtr child) override { return std::make_shared<Lazy>(std::move(child)); }
+};
+
+TEST(Operations, AreNotProvedByABackendThatDoesNothing) {
+  testing::run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
+    Lazy lazy(world);
+    for (const auto& operation : operations()) {
+      if (operation.name == "barrier") continue;  // has no result
+      const at::Tensor proved = at::full({1}, operation.proof(lazy) ? 1.0 : 0.0);
+      world->all_reduce(proved, Reduction::kMin).wait();
+      EXPECT_EQ(proved.item<float>(), 0) << operation.name;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace phalanx::doctor

@@ -1,0 +1,178 @@
+// What doctor asks of a program that is linked with all of Phalanx: probe libraries, or probe backend NAME. Prints one
+// JSON document. It is a program of its own so that doctor can say what is wrong when it does not start.
+#include <ATen/Parallel.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+#include "framework/collectives/algorithm.h"
+#include "framework/comm/backend.h"
+#include "framework/comm/launch_environment.h"
+#include "framework/comm/rendezvous.h"
+#include "tools/bench/measure.h"
+#include "tools/doctor/libraries.h"
+#include "tools/doctor/operations.h"
+#include "tools/launch/exit_status.h"
+#include "tools/launch/local.h"
+#include "tools/launch/mpi.h"
+#include "tools/launch/run_rank.h"
+#include "tools/launch/temporary_folder.h"
+
+namespace phalanx::doctor {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kRanks = 2;
+constexpr Seconds kTimeout{10};
+
+Json describe_algorithms() {
+  Json all = Json::object();
+  for (int number = 0; number <= static_cast<int>(Op::kCustom); ++number) {
+    const Op op = static_cast<Op>(number);
+    for (const auto* algorithm : Algorithms::global().of(op)) {
+      all[std::string(to_string(op))].push_back({{"name", algorithm->name}, {"about", algorithm->about}});
+    }
+  }
+  return all;
+}
+
+int print_libraries() {
+  Json list = Json::array();
+  for (const auto& library : libraries()) {
+    list.push_back(
+        {{"name", library.name}, {"linked", library.linked}, {"loaded", library.loaded}, {"path", library.path}});
+  }
+  const Json all{{"libraries", list},
+                 {"cuda_aware_mpi", cuda_aware_mpi()},
+                 {"cuda_devices", cuda_devices()},
+                 {"torch_build", torch_build()},
+                 {"backends", Backends::global().names()},
+                 {"algorithms", describe_algorithms()}};
+  std::printf("%s\n", all.dump().c_str());
+  return kDone;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+std::string prove(const Operation& operation, Communicator& world) {
+  try {
+    return operation.proof(world) ? "ok" : "the result is wrong";
+  } catch (const std::exception& error) {
+    return first_line(error.what());
+  }
+}
+
+// What ranks say of each operation, in the store: it works also where the backend does not. Rank 0 gets the first
+// complaint of any.
+Json prove_all(Communicator& world, Store& store) {
+  Json all = Json::object();
+  for (const auto& operation : operations()) {
+    store.set("doctor/" + operation.name + "/" + std::to_string(world.rank()), prove(operation, world));
+    std::string worst = "ok";
+    for (int rank = 0; rank < world.size(); ++rank) {
+      const std::string said = store.get("doctor/" + operation.name + "/" + std::to_string(rank));
+      if (worst == "ok" && said != "ok") worst = "rank " + std::to_string(rank) + ": " + said;
+    }
+    all[operation.name] = worst;
+  }
+  return all;
+}
+
+// The smallest message there and back, and what 16 MB of all_reduce move, in memory that the backend moves fastest.
+Json measure_link(const std::string& backend, const CommunicatorPtr& world) {
+  const auto median = [&](const std::string& op, std::int64_t bytes) {
+    bench::Options options;
+    options.ops = {op};
+    options.bytes = {bytes};
+    options.memories = {"registered"};
+    options.rounds = 9;
+    options.budget_ms = 5;
+    bench::Subjects subjects;
+    subjects.push_back(bench::make_backend_subject(backend, world, {"native"}));
+    return bench::measure(options, subjects, *world).rows.at(0);
+  };
+  return {{"round_trip_us", 2 * median("send_recv", 4).p50_us},
+          {"message_gb_s", median("send_recv", 16 << 20).bus_gb_s},
+          {"all_reduce_gb_s", median("all_reduce", 16 << 20).bus_gb_s}};
+}
+
+void be_rank(const std::string& backend, const Place& place, const StorePtr& store) {
+  at::set_num_threads(1);
+  const auto world = Backends::Choice(backend).make({.place = place,
+                                                     .store = make_prefix_store("doctor/backend", store),
+                                                     .timeout = kTimeout,
+                                                     .progress_thread = {}});
+  Json all{{"operations", prove_all(*world, *store)}};
+  bool well = true;
+  for (const auto& said : all["operations"]) well = well && said == "ok";
+  if (well) all["link"] = measure_link(backend, world);
+  if (place.rank == 0) std::printf("%s\n", all.dump().c_str());
+}
+
+int be_process(const std::string& backend, const LaunchEnvironment& launched) {
+  configure_log({.stderr_threshold = LogLevel::kNone});
+  be_rank(backend, launched.place, rendezvous(launched.rendezvous, kTimeout).store);
+  std::fflush(stdout);
+  return kDone;
+}
+
+int be_threads(const std::string& backend) {
+  const StorePtr store = make_hash_store(kTimeout);
+  std::exception_ptr problems[kRanks];
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      threads.emplace_back([&, rank] {
+        try {
+          be_rank(backend, {.rank = rank, .size = kRanks, .local_rank = rank, .local_size = kRanks}, store);
+        } catch (...) {
+          problems[rank] = std::current_exception();
+        }
+      });
+    }
+  }
+  for (const auto& problem : problems) {
+    if (problem) std::rethrow_exception(problem);
+  }
+  return kDone;
+}
+
+int probe_backend(const std::string& backend) {
+  if (const auto launched = detect_launch_environment()) {
+    return run_rank(launched->place.rank, environment("PHALANX_DOCTOR_LOGS").value_or("."), "",
+                    [&] { return be_process(backend, *launched); });
+  }
+  if (backend == "inproc") return be_threads(backend);
+  TemporaryFolder logs;
+  if (backend != "mpi") {
+    return launch_local({.ranks = kRanks, .log_folder = logs.path()},
+                        [&](int) { return be_process(backend, *detect_launch_environment()); });
+  }
+  ::setenv("PHALANX_DOCTOR_LOGS", logs.path().c_str(), 1);
+  const std::string self = std::filesystem::canonical("/proc/self/exe").string();
+  return launch_mpi({.ranks = kRanks, .log_folder = logs.path(), .command = {self, "backend", backend}});
+}
+
+}  // namespace
+}  // namespace phalanx::doctor
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  try {
+    if (words == std::vector<std::string>{"libraries"}) return phalanx::doctor::print_libraries();
+    if (words.size() == 2 && words[0] == "backend") return phalanx::doctor::probe_backend(words[1]);
+    std::fprintf(stderr, "probe is a part of doctor: probe libraries, or probe backend NAME\n");
+    return phalanx::kUsage;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return phalanx::kFailed;
+  }
+}
