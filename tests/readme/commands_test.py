@@ -2,14 +2,17 @@
 """Runs every command that the documents show, in a folder that looks like the root of a clone after a build.
 
 Each `sh` block is a script for bash that must end with status 0; the blocks of a page share a folder. A block after
-the comment <!-- not run: REASON --> is left out. Real are train, bench and mpirun. Stand-ins, found in the clone or
-first on PATH, take the place of:
+the comment <!-- not run: REASON --> is left out. Real are train, bench, doctor, tune and mpirun. Stand-ins, found in the
+clone or first on PATH, take the place of:
 
-    ./bazelw run //tools:X -- ...  runs the X that was built for this test as bazel does: from another folder, the
-                                   caller's in BUILD_WORKING_DIRECTORY
+    ./bazelw run //A:X -- ...      runs the bazel-bin/A/X that was built for this test as bazel does: from another folder,
+                                   the caller's in BUILD_WORKING_DIRECTORY
     ./bazelw build, test           do nothing: pages_test.py looks whether their targets and flags exist
     bazel-bin/tools/train          the real train, with fewer steps and no expectation of what they reach
-    bazel-bin/tools/bench          the real bench, with fewer rounds
+    bazel-bin/tools/bench          the real bench, with one short round of small tensors
+    bazel-bin/tools/doctor         the real doctor
+    bazel-bin/tools/tune           the real tune, with one short round
+    .../fuzz/replay                the real replay
     mpirun                         Open MPI's, with what root and few cores need
     torchrun                       if there is none: sets torchrun's variables and starts a process for each rank
 """
@@ -34,7 +37,10 @@ case " $* " in
 esac
 exec "$train" "$@" --set train.max_steps=20 --set expect.test_accuracy=0
 """
-BENCH = 'exec %(root)s/tools/bench/bench "$@" --rounds=2'
+BENCH = 'exec %(root)s/tools/bench/bench "$@" --rounds=1 --budget_ms=0.2 --bytes=4KB'
+DOCTOR = 'exec %(root)s/tools/doctor/doctor "$@"'
+TUNE = 'exec %(root)s/tools/tune/tune "$@" --rounds=1 --budget_ms=0.2'
+REPLAY = 'exec %(root)s/framework/testing/fuzz/replay "$@"'
 # What train calls has these options.
 MPIRUN = """
 [[ " $* " == *" --bind-to "* ]] || set -- --allow-run-as-root --oversubscribe --bind-to none "$@"
@@ -42,9 +48,10 @@ exec %(mpirun)s "$@"
 """
 BAZELW = """
 [[ $1 == run ]] || exit 0
-[[ $2 == //tools:* && $3 == -- ]] || { echo "bazelw: only run //tools:X -- ARGUMENTS"; exit 1; }
-program=%(clone)s/bazel-bin/tools/${2#//tools:}
-shift 3
+[[ $2 == //*:* && ( $# == 2 || $3 == -- ) ]] || { echo "bazelw: only run //PACKAGE:X -- ARGUMENTS"; exit 1; }
+label=${2#//}
+program=%(clone)s/bazel-bin/${label/://}
+shift $(($# == 2 ? 2 : 3))
 export BUILD_WORKING_DIRECTORY=$PWD
 cd /
 exec "$program" "$@"
@@ -76,7 +83,9 @@ class Commands(ProgramTest):
         mpirun = os.path.realpath(ROOT / os.environ["MPIRUN"])
         values = {"root": ROOT, "clone": clone, "mpirun": mpirun, "port": free_port()}
         scripts = {"bazelw": BAZELW, "bin/mpirun": MPIRUN,
-                   "bazel-bin/tools/train": TRAIN, "bazel-bin/tools/bench": BENCH}
+                   "bazel-bin/tools/train": TRAIN, "bazel-bin/tools/bench": BENCH,
+                   "bazel-bin/tools/doctor": DOCTOR, "bazel-bin/tools/tune": TUNE,
+                   "bazel-bin/framework/testing/fuzz/replay": REPLAY}
         if not shutil.which("torchrun"):
             scripts["bin/torchrun"] = TORCHRUN
         for name, text in scripts.items():

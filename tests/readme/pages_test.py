@@ -29,7 +29,7 @@ class Pages(unittest.TestCase):
     def test_all_are_there(self):
         names = documents.pages(ROOT)
         for page in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/benchmarks.md", "docs/clusters.md",
-                     "docs/configs.md", "docs/faults.md", "docs/first_dataset.md", "docs/first_model.md",
+                     "docs/communication.md", "docs/configs.md", "docs/faults.md", "docs/first_dataset.md", "docs/first_model.md",
                      "docs/strategies.md"):
             self.assertIn(page, names)
 
@@ -82,7 +82,8 @@ class Pages(unittest.TestCase):
         return label.startswith("//") and build.exists() and f'name = "{name}"' in build.read_text()
 
     def test_keys_set_on_the_command_line_are_in_a_schema(self):
-        sources = [path.read_text() for folder in ("engine", "models", "datasets", "tests/readme/examples")
+        folders = ("engine", "models", "datasets", "framework/collectives", "tests/readme/examples")
+        sources = [path.read_text() for folder in folders
                    for path in (ROOT / folder).rglob("*.[ch]*") if path.is_file()]
         keys = {key for text in sources for key in re.findall(r'\bv\("(\w+)"', text)} | {"name"}
         for block in SHELL:
@@ -105,8 +106,13 @@ class Code(unittest.TestCase):
     def test_the_dataset(self):
         self.assertIn((EXAMPLES / "rings.cc").read_text(), self.shown("docs/first_dataset.md", "cpp"))
 
+    def test_communication(self):
+        for name in ("tour.cc", "larger_magnitude.h", "relay.cc"):
+            self.assertIn((EXAMPLES / name).read_text(), self.shown("docs/communication.md", "cpp"))
+
     def test_their_targets(self):
-        for page, name in (("docs/first_model.md", "tiny"), ("docs/first_dataset.md", "rings")):
+        for page, name in (("docs/first_model.md", "tiny"), ("docs/first_dataset.md", "rings"),
+                           ("docs/communication.md", "relay")):
             rule = documents.rule(EXAMPLES / "BUILD.bazel", name)
             self.assertTrue(rule, name)
             self.assertIn(rule, self.shown(page, "python"))
