@@ -7,8 +7,7 @@
 namespace phalanx::direct {
 namespace {
 
-constexpr int kOneShotRanks = 4;  // beyond, everybody's reading everything costs more than further meetings
-constexpr int kAll = -1;          // for a root: everybody gets the result
+constexpr int kAll = -1;  // for a root: everybody gets the result
 
 struct Slice {
   std::int64_t begin = 0, count = 0;
@@ -46,10 +45,9 @@ void two_shot(const Operation& operation, const Elements& elements, const Reduct
   auto& group = operation.group;
   const auto item = elements.item();
   const bool gets_result = root == kAll || root == operation.rank();
-  const std::size_t step = step_of(elements.bytes());
   int half = 0;
-  for (std::int64_t chunk = 0; chunk < chunks_of(elements.bytes(), step); ++chunk, half ^= 1) {
-    const Piece piece(elements.bytes(), chunk, step);
+  for (std::int64_t chunk = 0; chunk < chunks_of(elements.bytes(), kScratchBytes); ++chunk, half ^= 1) {
+    const Piece piece(elements.bytes(), chunk, kScratchBytes);
     std::byte* own = group.scratch(operation.rank(), half);
     copy_bytes(own, elements.data + piece.begin, piece.bytes);
     group.meet_again();
@@ -68,26 +66,6 @@ void combine_all(const Operation& operation, const Elements& elements, const Red
   for (int rank = 0; rank < operation.size(); ++rank) sources.push_back(scratch_of(rank));
   std::byte* target[] = {elements.data};
   reduce(elements.dtype, op, target, sources, elements.count);
-}
-
-// Every rank combines everything itself: fewer meetings and no result that travels back, but P n bytes read.
-void one_shot(const Operation& operation, const Elements& elements, const Reduction& op, int root) {
-  const std::size_t step = step_of(elements.bytes());
-  const auto fill = [&](std::byte* own, std::int64_t chunk) {
-    const Piece piece(elements.bytes(), chunk, step);
-    if (root != operation.rank()) operation.copy_in(own, elements.data + piece.begin, piece.bytes);
-  };
-  const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
-    if (root != kAll && root != operation.rank()) return;
-    const Piece piece(elements.bytes(), chunk, step);
-    c10::SmallVector<const std::byte*, 16> sources;
-    for (int rank = 0; rank < operation.size(); ++rank) {
-      sources.push_back(rank == operation.rank() ? elements.data + piece.begin : scratch_of(rank));
-    }
-    std::byte* target[] = {elements.data + piece.begin};
-    reduce(elements.dtype, op, target, sources, static_cast<std::int64_t>(piece.bytes / elements.item()));
-  };
-  operation.through_scratch(chunks_of(elements.bytes(), step), fill, drain);
 }
 
 // Then all ranks have prepared their scratch: they decided by the same sizes.
@@ -115,8 +93,6 @@ void combine(const Operation& operation, const Elements& elements, const Reducti
   } else if (auto addresses = operation.inputs(); !addresses.empty()) {
     reduce_own_slice(operation, std::move(addresses), elements.count, op, root);
     group.meet_again();
-  } else if (operation.size() <= kOneShotRanks) {
-    one_shot(operation, elements, op, root);
   } else {
     two_shot(operation, elements, op, root);
   }

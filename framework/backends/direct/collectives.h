@@ -19,14 +19,15 @@ namespace phalanx::direct {
 //   scratch. 1 meeting.
 // - Where it lies, where all ranks reach the memory that is read (or else that is written): 2 meetings.
 // - Through scratch, otherwise: chunk by chunk (step_of), copied in, met, copied out, while others are at the chunk
-//   before. 2 meetings and one per chunk. What goes in is written past the caches (stream_copy).
+//   before. 2 meetings and one per chunk. What goes in may be written past the caches (ScratchWriter); but not for
+//   all_reduce and reduce, whose ranks take slices back from each other's scratch.
 //
 // Bytes that all ranks together read and write:
 //
 //                   where it lies                    through scratch, in addition
 //   broadcast       (P-1) n, spread evenly           n written by root
-//   reduce          P n read, n written, evenly      (P-1) n written; up to 4 ranks root reads them, else evenly
-//   all_reduce      P n read, P n written, evenly    P n written, up to 4 ranks P (P-1) n read, else 3 P n
+//   reduce          P n read, n written, evenly      P n written, n read; 2 meetings a chunk
+//   all_reduce      P n read, P n written, evenly    P n written, P n read; 2 meetings a chunk
 //   reduce_scatter  P n read, n written, evenly      (P-1) n written
 //   all_gather      P n, evenly                      n written
 //   gather          n, by root                       n written
