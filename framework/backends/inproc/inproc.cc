@@ -1,6 +1,8 @@
 #include <sys/mman.h>
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,33 @@
 namespace phalanx {
 namespace {
 
+// The blocks of all worlds of this process, by number: a peer may ask for one whose owner has given up meanwhile.
+class Blocks {
+ public:
+  static Blocks& all() {
+    static auto& blocks = *new Blocks;  // ranks may outlive what is static
+    return blocks;
+  }
+
+  std::int64_t add(const std::shared_ptr<void>& memory) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(blocks_, [](const auto& block) { return block.second.expired(); });
+    blocks_.emplace(++last_, memory);
+    return last_;
+  }
+
+  std::shared_ptr<void> find(std::int64_t number) {
+    const std::lock_guard lock(mutex_);
+    const auto found = blocks_.find(number);
+    return found == blocks_.end() ? nullptr : found->second.lock();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::int64_t, std::weak_ptr<void>> blocks_;
+  std::int64_t last_ = 0;
+};
+
 // Ranks are threads: all memory is everybody's already, and a rank that ends says so by leaving its group.
 class HeapFabric final : public direct::Fabric {
  public:
@@ -19,13 +48,14 @@ class HeapFabric final : public direct::Fabric {
     if (memory == MAP_FAILED) {
       throw CommError(CommError::Kind::kSystem, "inproc: no memory for " + std::to_string(bytes) + " bytes");
     }
-    kept_.push_back(std::make_unique<std::shared_ptr<void>>(memory, [bytes](void* begin) { ::munmap(begin, bytes); }));
-    const auto address = reinterpret_cast<std::int64_t>(kept_.back().get());
-    return {*kept_.back(), {.owner = 0, .token = address, .bytes = static_cast<std::int64_t>(bytes)}};
+    kept_.emplace_back(memory, [bytes](void* begin) { ::munmap(begin, bytes); });
+    const std::int64_t number = Blocks::all().add(kept_.back());
+    return {kept_.back(), {.owner = 0, .token = number, .bytes = static_cast<std::int64_t>(bytes)}};
   }
 
   std::shared_ptr<void> open(const Handle& handle) override {
-    return *reinterpret_cast<const std::shared_ptr<void>*>(handle.token);
+    if (auto memory = Blocks::all().find(handle.token)) return memory;
+    throw CommError(CommError::Kind::kPeerLost, "inproc: the rank that shares its memory has given up");
   }
 
   void reserve(const Handle&, std::size_t, std::size_t) override {}
@@ -35,7 +65,7 @@ class HeapFabric final : public direct::Fabric {
   std::unique_ptr<Fabric> subset(std::span<const int>) override { return std::make_unique<HeapFabric>(); }
 
  private:
-  std::vector<std::unique_ptr<std::shared_ptr<void>>> kept_;  // what handles point to, until release()
+  std::vector<std::shared_ptr<void>> kept_;  // made here, until release()
 };
 
 struct InprocConfig {
