@@ -57,9 +57,15 @@ class Reduction {
   /// Whether there is such a reduction of elements of `dtype`.
   bool takes(c10::ScalarType dtype) const;
 
-  /// result[i] = result[i] . source[i]. A mean only adds: finish() divides. float16 and bfloat16 are combined in
-  /// float32 and rounded. bool: the sum is the or, the product the and. The runs must not overlap unless they are one.
-  void combine(c10::ScalarType dtype, void* result, const void* source, std::int64_t count) const;
+  /// result[i] = first[i] . second[i]. A mean only adds: finish() divides. float16 and bfloat16 are combined in
+  /// float32 and rounded. bool: the sum is the or, the product the and. The result may be the first run or, except for
+  /// a user's own reduction, the second; runs must not overlap otherwise.
+  void combine(c10::ScalarType dtype, void* result, const void* first, const void* second, std::int64_t count) const;
+
+  /// result[i] = result[i] . source[i].
+  void combine(c10::ScalarType dtype, void* result, const void* source, std::int64_t count) const {
+    combine(dtype, result, result, source, count);
+  }
 
   /// Ends a reduction over `ranks`: divides a mean; nothing else has an end.
   void finish(c10::ScalarType dtype, void* result, std::int64_t count, int ranks) const;

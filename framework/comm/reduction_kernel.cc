@@ -2,6 +2,7 @@
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
+#include <cstring>
 #include <stdexcept>
 #include <type_traits>
 
@@ -29,36 +30,39 @@ template <class T>
 using Wide = std::conditional_t<kNarrowFloat<T>, float, T>;
 
 template <class T, class Combine>
-[[gnu::always_inline]] inline void each(T* result, const T* source, std::int64_t count, const Combine& combine) {
+[[gnu::always_inline]] inline void each(T* result, const T* first, const T* second, std::int64_t count,
+                                        const Combine& combine) {
+#pragma GCC ivdep  // the result may be one of the others
   for (std::int64_t i = 0; i < count; ++i) {
-    result[i] = static_cast<T>(combine(static_cast<Wide<T>>(result[i]), static_cast<Wide<T>>(source[i])));
+    result[i] = static_cast<T>(combine(static_cast<Wide<T>>(first[i]), static_cast<Wide<T>>(second[i])));
   }
 }
 
 template <class T>
-[[gnu::always_inline]] inline void combine_all(T* result, const T* source, std::int64_t count, Kind kind) {
+[[gnu::always_inline]] inline void combine_all(T* result, const T* first, const T* second, std::int64_t count,
+                                               Kind kind) {
   using W = Wide<T>;
   switch (kind) {
     case Kind::kSum:
     case Kind::kMean:
-      return each(result, source, count, [](W a, W b) { return a + b; });
+      return each(result, first, second, count, [](W a, W b) { return a + b; });
     case Kind::kProduct:
-      return each(result, source, count, [](W a, W b) { return a * b; });
+      return each(result, first, second, count, [](W a, W b) { return a * b; });
     case Kind::kMin:
-      return each(result, source, count, [](W a, W b) { return b < a ? b : a; });
+      return each(result, first, second, count, [](W a, W b) { return b < a ? b : a; });
     case Kind::kMax:
-      return each(result, source, count, [](W a, W b) { return a < b ? b : a; });
+      return each(result, first, second, count, [](W a, W b) { return a < b ? b : a; });
     default:
       break;
   }
   if constexpr (std::is_integral_v<T>) {
     switch (kind) {
       case Kind::kBitAnd:
-        return each(result, source, count, [](W a, W b) { return a & b; });
+        return each(result, first, second, count, [](W a, W b) { return a & b; });
       case Kind::kBitOr:
-        return each(result, source, count, [](W a, W b) { return a | b; });
+        return each(result, first, second, count, [](W a, W b) { return a | b; });
       case Kind::kBitXor:
-        return each(result, source, count, [](W a, W b) { return a ^ b; });
+        return each(result, first, second, count, [](W a, W b) { return a ^ b; });
       default:
         break;
     }
@@ -70,16 +74,17 @@ template <class T>
   for (std::int64_t i = 0; i < count; ++i) result[i] = static_cast<T>(static_cast<Wide<T>>(result[i]) / divisor);
 }
 
-#define PHALANX_DEFINE_KERNELS(T, name)                                                                  \
-  PHALANX_VECTOR_CLONES void combine_##name(T* result, const T* source, std::int64_t count, Kind kind) { \
-    combine_all<T>(result, source, count, kind);                                                         \
-  }                                                                                                      \
-  PHALANX_VECTOR_CLONES void divide_##name(T* result, std::int64_t count, Wide<T> divisor) {             \
-    divide_all<T>(result, count, divisor);                                                               \
-  }                                                                                                      \
-  void combine_run(T* result, const T* source, std::int64_t count, Kind kind) {                          \
-    combine_##name(result, source, count, kind);                                                         \
-  }                                                                                                      \
+#define PHALANX_DEFINE_KERNELS(T, name)                                                                     \
+  PHALANX_VECTOR_CLONES void combine_##name(T* result, const T* first, const T* second, std::int64_t count, \
+                                            Kind kind) {                                                    \
+    combine_all<T>(result, first, second, count, kind);                                                     \
+  }                                                                                                         \
+  PHALANX_VECTOR_CLONES void divide_##name(T* result, std::int64_t count, Wide<T> divisor) {                \
+    divide_all<T>(result, count, divisor);                                                                  \
+  }                                                                                                         \
+  void combine_run(T* result, const T* first, const T* second, std::int64_t count, Kind kind) {             \
+    combine_##name(result, first, second, count, kind);                                                     \
+  }                                                                                                         \
   void divide_run(T* result, std::int64_t count, Wide<T> divisor) { divide_##name(result, count, divisor); }
 
 PHALANX_DEFINE_KERNELS(std::uint8_t, uint8)
@@ -125,10 +130,15 @@ void dispatch(c10::ScalarType dtype, const Body& body) {
 
 }  // namespace
 
-void Reduction::combine(c10::ScalarType dtype, void* result, const void* source, std::int64_t count) const {
-  if (custom_) return custom_->combine(result, source, static_cast<std::size_t>(count));
-  dispatch(dtype,
-           [&]<class T>(T) { combine_run(static_cast<T*>(result), static_cast<const T*>(source), count, kind_); });
+void Reduction::combine(c10::ScalarType dtype, void* result, const void* first, const void* second,
+                        std::int64_t count) const {
+  if (custom_) {
+    if (result != first) std::memcpy(result, first, static_cast<std::size_t>(count) * c10::elementSize(dtype));
+    return custom_->combine(result, second, static_cast<std::size_t>(count));
+  }
+  dispatch(dtype, [&]<class T>(T) {
+    combine_run(static_cast<T*>(result), static_cast<const T*>(first), static_cast<const T*>(second), count, kind_);
+  });
 }
 
 void Reduction::finish(c10::ScalarType dtype, void* result, std::int64_t count, int ranks) const {

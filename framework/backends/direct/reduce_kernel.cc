@@ -10,7 +10,7 @@ namespace phalanx::direct {
 namespace {
 
 // Results of a block stay in the first-level cache until they are written.
-constexpr std::size_t kBlockBytes = 8 << 10;
+constexpr std::size_t kBlockBytes = 2 << 10;
 
 template <class Narrow>
 void widen(float* to, const std::byte* from, std::int64_t count) {
@@ -48,14 +48,24 @@ void reduce(c10::ScalarType dtype, const Reduction& op, std::span<std::byte* con
   if (dtype == c10::kBFloat16 && !custom) return reduce_narrow<c10::BFloat16>(op, targets, sources, count);
   const auto item = c10::elementSize(dtype);
   const auto block = static_cast<std::int64_t>(kBlockBytes / item);
-  alignas(64) std::byte result[kBlockBytes];
+  const auto ranks = static_cast<int>(sources.size());
+  alignas(64) std::byte sums[kBlockBytes];
   for (std::int64_t begin = 0; begin < count; begin += block) {
     const std::int64_t n = std::min(block, count - begin);
     const auto offset = static_cast<std::size_t>(begin) * item, bytes = static_cast<std::size_t>(n) * item;
-    std::memcpy(result, sources[0] + offset, bytes);
-    for (const auto* source : sources.subspan(1)) op.combine(dtype, result, source + offset, n);
-    op.finish(dtype, result, n, static_cast<int>(sources.size()));
-    for (auto* target : targets) std::memcpy(target + offset, result, bytes);
+    // All that a target may be has been read when the last step writes to it.
+    std::byte* result = custom ? sums : targets[0] + offset;
+    const std::byte* sum = sources[0] + offset;
+    for (int i = 1; i < ranks; ++i) {
+      std::byte* next = i + 1 < ranks ? sums : result;
+      op.combine(dtype, next, sum, sources[i] + offset, n);
+      sum = next;
+    }
+    if (sum != result) std::memcpy(result, sum, bytes);  // a single rank's
+    op.finish(dtype, result, n, ranks);
+    for (auto* target : targets) {
+      if (target + offset != result) std::memcpy(target + offset, result, bytes);
+    }
   }
 }
 
