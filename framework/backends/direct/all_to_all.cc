@@ -4,6 +4,9 @@
 #include <vector>
 
 #include "framework/backends/direct/collectives.h"
+#include "framework/backends/direct/part_bytes.h"
+#include "framework/backends/direct/shares.h"
+#include "framework/backends/direct/sources.h"
 #include "framework/base/error.h"
 
 namespace phalanx::direct {
@@ -13,11 +16,9 @@ namespace {
 using Traffic = std::vector<Parts>;
 
 std::size_t largest_part(const Traffic& traffic, std::size_t item) {
-  std::int64_t most = 0;
-  for (const auto& parts : traffic) {
-    for (int rank = 0; rank < parts.ranks(); ++rank) most = std::max(most, parts.count(rank));
-  }
-  return static_cast<std::size_t>(most) * item;
+  std::size_t most = 0;
+  for (const auto& parts : traffic) most = std::max(most, direct::largest_part(parts, item));
+  return most;
 }
 
 void check(const Operation& operation, const Traffic& traffic, int sender, int receiver, std::int64_t expected) {
@@ -31,15 +32,15 @@ void check(const Operation& operation, const Traffic& traffic, int sender, int r
 
 // The first meeting of ranks that know only their own counts. Everybody looks at all of them, so that all see the same
 // disagreement.
-Traffic meet_and_exchange_counts(const Operation& operation, const Elements& input, const Parts& from,
-                                 const Parts& to) {
+Traffic meet_and_exchange_counts(const Operation& operation, const Elements& input, const Parts& from, const Parts& to,
+                                 std::size_t touched) {
   const int size = operation.size();
   auto* mine = reinterpret_cast<std::int64_t*>(operation.group.next_scratch());
   for (int rank = 0; rank < size; ++rank) {
     mine[rank] = to.count(rank);
     mine[size + rank] = from.count(rank);
   }
-  operation.meet(input, {});
+  operation.meet_to_copy(input, {}, touched);
   const auto counts_of = [&](int rank) { return reinterpret_cast<const std::int64_t*>(operation.group.scratch(rank)); };
   Traffic traffic;
   for (int rank = 0; rank < size; ++rank) traffic.emplace_back(Counts(counts_of(rank), size), size, 0);
@@ -52,14 +53,13 @@ Traffic meet_and_exchange_counts(const Operation& operation, const Elements& inp
   return traffic;
 }
 
-void pull(const Operation& operation, const Elements& output, const Addresses& inputs, const Parts& from,
+void pull(const Operation& operation, const Elements& output, const Sources& sources, const Parts& from,
           const Traffic& traffic) {
   const auto item = output.item();
   for (int i = 0; i < operation.size(); ++i) {
     const int rank = (operation.rank() + i) % operation.size();  // not all from the same one at a time
-    const auto begin = static_cast<std::size_t>(traffic[rank].begin(operation.rank()));
-    copy_bytes(output.data + static_cast<std::size_t>(from.begin(rank)) * item, inputs[rank] + begin * item,
-               static_cast<std::size_t>(from.count(rank)) * item);
+    sources.copy(output.data + begin_of(from, rank, item), rank, begin_of(traffic[rank], operation.rank(), item),
+                 bytes_of(from, rank, item));
   }
 }
 
@@ -69,37 +69,32 @@ void all_to_all(const Operation& operation, Elements output, Elements input, con
   const auto item = input.item();
   const bool even = operation.call.detail == 0;
   const bool small = even && input.bytes() <= kAtOnceBytes;
-  const std::size_t step = small ? small_share_of(input.bytes() / operation.size())
-                                 : share_of(even ? input.bytes() : SIZE_MAX, operation.size());  // alike on all ranks
   const int self = operation.rank();
-  const auto fill = [&](std::byte* own, std::int64_t chunk) {
-    for (int rank = 0; rank < operation.size(); ++rank) {
-      if (rank == self) continue;
-      const Piece piece(static_cast<std::size_t>(to.count(rank)) * item, chunk, step);
-      operation.copy_in(own + step * rank, input.data + static_cast<std::size_t>(to.begin(rank)) * item + piece.begin,
-                        piece.bytes);
-    }
-  };
+  const std::size_t touched = 2 * input.bytes() * static_cast<std::size_t>(operation.size());
+  const BulkCopy copy(touched);
+  const Shares shares(operation, small ? small_share_of(input.bytes() / operation.size())
+                                       : share_of(even ? input.bytes() : SIZE_MAX, operation.size()));  // all alike
+  const auto fill = [&](std::byte* own, std::int64_t chunk) { shares.fill(own, input, to, chunk); };
   const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
     for (int rank = 0; rank < operation.size(); ++rank) {
-      const Piece piece(static_cast<std::size_t>(from.count(rank)) * item, chunk, step);
-      const auto* own = input.data + static_cast<std::size_t>(to.begin(self)) * item + piece.begin;
-      copy_bytes(output.data + static_cast<std::size_t>(from.begin(rank)) * item + piece.begin,
-                 rank == self ? own : scratch_of(rank) + step * self, piece.bytes);
+      const Piece piece(bytes_of(from, rank, item), chunk, shares.step());
+      copy(output.data + begin_of(from, rank, item) + piece.begin,
+           rank == self ? input.data + begin_of(to, self, item) + piece.begin : shares.from(scratch_of(rank), rank),
+           piece.bytes);
     }
   };
-  if (small) return operation.at_once(step * operation.size(), fill, drain);
+  if (small) return operation.at_once(shares.bytes(), fill, drain);
   Traffic traffic(operation.size(), to);
   if (even) {
-    operation.meet(input, {});
+    operation.meet_to_copy(input, {}, touched);
   } else {
-    traffic = meet_and_exchange_counts(operation, input, from, to);
+    traffic = meet_and_exchange_counts(operation, input, from, to, touched);
   }
-  if (const auto inputs = operation.inputs(); !inputs.empty()) {
-    pull(operation, output, inputs, from, traffic);
+  if (const Sources sources(operation, touched); sources) {
+    pull(operation, output, sources, from, traffic);
     operation.group.meet_again();
   } else {
-    operation.through_scratch(chunks_of(largest_part(traffic, item), step), fill, drain);
+    operation.through_scratch(chunks_of(largest_part(traffic, item), shares.step()), fill, drain);
   }
 }
 

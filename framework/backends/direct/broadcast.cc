@@ -2,20 +2,23 @@
 #include <algorithm>
 #include <cstring>
 
+#include "framework/backends/direct/bulk_copy.h"
 #include "framework/backends/direct/collectives.h"
+#include "framework/backends/direct/sources.h"
 
 namespace phalanx::direct {
 namespace {
 
 // Rank r copies slice r of root's elements to everybody.
-void spread_own_slice(const Operation& operation, const Elements& elements, const Addresses& addresses, int root) {
+void spread_own_slice(const Operation& operation, const Elements& elements, const Addresses& addresses, int root,
+                      const BulkCopy& copy) {
   const std::size_t lines = (elements.bytes() + kLine - 1) / kLine;
   const auto border = [&](int rank) {
     return std::min(elements.bytes(), lines * static_cast<std::size_t>(rank) / operation.size() * kLine);
   };
   const std::size_t begin = border(operation.rank()), bytes = border(operation.rank() + 1) - begin;
   for (int rank = 0; rank < operation.size(); ++rank) {
-    if (rank != root) copy_bytes(addresses[rank] + begin, addresses[root] + begin, bytes);
+    if (rank != root) copy(addresses[rank] + begin, addresses[root] + begin, bytes);
   }
 }
 
@@ -23,21 +26,25 @@ void spread_own_slice(const Operation& operation, const Elements& elements, cons
 
 void broadcast(const Operation& operation, Elements elements, int root) {
   const bool is_root = operation.rank() == root;
-  const std::size_t step = step_of(elements.bytes());
+  const std::size_t step = step_of(elements.bytes()), touched = elements.bytes() * operation.size();
+  const BulkCopy copy(touched);
   const auto fill = [&](std::byte* own, std::int64_t chunk) {
     const Piece piece(elements.bytes(), chunk, step);
     if (is_root) operation.copy_in(own, elements.data + piece.begin, piece.bytes);
   };
   const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
     const Piece piece(elements.bytes(), chunk, step);
-    if (!is_root) copy_bytes(elements.data + piece.begin, scratch_of(root), piece.bytes);
+    if (!is_root) copy(elements.data + piece.begin, scratch_of(root), piece.bytes);
   };
   if (elements.bytes() <= kAtOnceBytes) return operation.at_once(elements.bytes(), fill, drain, root);
-  operation.meet(elements, {});
+  operation.meet_to_copy(elements, {}, touched);
+  if (const Sources sources(operation, touched); sources && operation.input_is_fetched()) {
+    if (!is_root) sources.copy(elements.data, root, 0, elements.bytes());
+    return operation.group.meet_again();
+  }
   if (const auto addresses = operation.inputs(); !addresses.empty()) {
-    spread_own_slice(operation, elements, addresses, root);
-    operation.group.meet_again();
-    return;
+    spread_own_slice(operation, elements, addresses, root, copy);
+    return operation.group.meet_again();
   }
   operation.through_scratch(chunks_of(elements.bytes(), step), fill, drain);
 }

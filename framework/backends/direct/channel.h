@@ -1,7 +1,5 @@
 #pragma once
 
-#include <c10/core/ScalarType.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +18,6 @@ struct Channel {
   struct alignas(kLine) Header {
     std::int64_t bytes = 0;
     std::int32_t tag = 0;
-    c10::ScalarType dtype = c10::ScalarType::Undefined;
     Location location;  // region 0: the bytes follow in slots
   };
 

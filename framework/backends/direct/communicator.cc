@@ -289,12 +289,12 @@ Addresses DirectCommunicator::addresses(const Group& group, Location Post::*whic
     const std::uint32_t theirs = (group.post_of(rank).*which).region;
     if (theirs == 0 || theirs != id) return {};
   }
-  const auto region = id == kEverywhere ? Regions::Region{} : regions_->find(id);
+  const bool is_address = id == kEverywhere || id == kFetched;
+  const auto region = is_address ? Regions::Region{} : regions_->find(id);
   Addresses all;
   for (int rank = 0; rank < group.size(); ++rank) {
     const std::uint64_t offset = (group.post_of(rank).*which).offset;
-    all.push_back(id == kEverywhere ? reinterpret_cast<std::byte*>(offset)
-                                    : region.base + region.stride * rank + offset);
+    all.push_back(is_address ? reinterpret_cast<std::byte*>(offset) : region.base + region.stride * rank + offset);
   }
   return all;
 }

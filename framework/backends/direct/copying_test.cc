@@ -1,8 +1,10 @@
-#include "framework/backends/direct/scratch_writer.h"
-
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
+
+#include "framework/backends/direct/bulk_copy.h"
+#include "framework/backends/direct/scratch_writer.h"
 
 namespace phalanx::direct {
 namespace {
@@ -38,6 +40,22 @@ TEST(ScratchWriter, WritesTheSameInEitherWay) {
     ASSERT_TRUE(std::equal(target.begin(), target.begin() + static_cast<std::ptrdiff_t>(bytes), source.begin())) << i;
     ASSERT_TRUE(bytes == target.size() || target[bytes] == std::byte{}) << i;
   }
+}
+
+TEST(BulkCopy, MovesTheSameWithinTheCachesAndPastThem) {
+  const auto source = numbered(10'000);
+  for (const std::size_t touched : {std::size_t{0}, cache_bytes(), cache_bytes() + 1}) {
+    std::vector<std::byte> target(source.size());
+    BulkCopy{touched}(target.data() + 1, source.data(), source.size() - 1);
+    EXPECT_TRUE(std::equal(target.begin() + 1, target.end(), source.begin())) << touched;
+    BulkCopy{touched}(target.data(), target.data(), target.size());
+    BulkCopy{touched}(target.data(), nullptr, 0);
+  }
+}
+
+TEST(BulkCopy, KnowsACacheOfACredibleSize) {
+  EXPECT_GE(cache_bytes(), std::size_t{64} << 10);
+  EXPECT_LE(cache_bytes(), std::size_t{4} << 30);
 }
 
 }  // namespace

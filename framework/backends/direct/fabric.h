@@ -39,6 +39,13 @@ class Fabric {
   /// Whether every rank reaches all memory of every other, also what was not created here.
   virtual bool reaches_everything() const = 0;
 
+  /// Whether every rank can fetch() from every other; the same on all ranks.
+  virtual bool fetches() const = 0;
+
+  /// Copies memory of a peer, whatever it is, by a call into the system. Throws CommError::kPeerLost where the peer has
+  /// ended or has freed it.
+  virtual void fetch(int rank, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
+
   virtual bool alive(int rank) = 0;
 
   /// The same for a group of some of these ranks, given by their ranks here in the new order.

@@ -1,20 +1,17 @@
 // all_gather and gather: every rank has a part, and all or root want them all.
-#include <algorithm>
-
+#include "framework/backends/direct/bulk_copy.h"
 #include "framework/backends/direct/collectives.h"
+#include "framework/backends/direct/part_bytes.h"
+#include "framework/backends/direct/sources.h"
 
 namespace phalanx::direct {
 namespace {
 
-std::size_t largest_part(const Parts& parts, std::size_t item) {
-  std::int64_t most = 0;
-  for (int rank = 0; rank < parts.ranks(); ++rank) most = std::max(most, parts.count(rank));
-  return static_cast<std::size_t>(most) * item;
-}
+bool is_small(const Elements& input, const Parts& parts) { return all_of(parts, input.item()) <= kAtOnceBytes; }
 
 // `wanted`: whether this rank's output is one that gets the parts.
 void gather_through_scratch(const Operation& operation, const Elements& output, const Elements& input,
-                            const Parts& parts, bool wanted) {
+                            const Parts& parts, const BulkCopy& copy, bool wanted) {
   const auto item = input.item();
   const std::size_t most = largest_part(parts, item), step = step_of(most);
   const auto fill = [&](std::byte* own, std::int64_t chunk) {
@@ -23,63 +20,63 @@ void gather_through_scratch(const Operation& operation, const Elements& output, 
   };
   const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
     for (int rank = 0; wanted && rank < operation.size(); ++rank) {
-      const Piece piece(static_cast<std::size_t>(parts.count(rank)) * item, chunk, step);
-      const std::size_t at = static_cast<std::size_t>(parts.begin(rank)) * item + piece.begin;
+      const Piece piece(bytes_of(parts, rank, item), chunk, step);
+      const std::size_t at = begin_of(parts, rank, item) + piece.begin;
       const bool own = rank == operation.rank();
-      copy_bytes(output.data + at, own ? input.data + piece.begin : scratch_of(rank), piece.bytes);
+      copy(output.data + at, own ? input.data + piece.begin : scratch_of(rank), piece.bytes);
     }
   };
-  if (static_cast<std::size_t>(parts.total()) * item <= kAtOnceBytes) return operation.at_once(most, fill, drain);
+  if (is_small(input, parts)) return operation.at_once(most, fill, drain);
   operation.through_scratch(chunks_of(most, step), fill, drain);
 }
 
 // This rank's output gets everybody's input.
-void pull(const Operation& operation, const Elements& output, const Addresses& inputs, const Parts& parts) {
+void pull(const Operation& operation, const Elements& output, const Sources& sources, const Parts& parts) {
   const auto item = output.item();
   for (int i = 0; i < operation.size(); ++i) {
     const int rank = (operation.rank() + i) % operation.size();  // not all from the same one at a time
-    copy_bytes(output.data + static_cast<std::size_t>(parts.begin(rank)) * item, inputs[rank],
-               static_cast<std::size_t>(parts.count(rank)) * item);
+    sources.copy(output.data + begin_of(parts, rank, item), rank, 0, bytes_of(parts, rank, item));
   }
 }
 
 // Everybody's output gets this rank's input.
-void push(const Operation& operation, const Elements& input, const Addresses& outputs, const Parts& parts) {
-  const std::size_t at = static_cast<std::size_t>(parts.begin(operation.rank())) * input.item();
+void push(const Operation& operation, const Elements& input, const Addresses& outputs, const Parts& parts,
+          const BulkCopy& copy) {
+  const std::size_t at = begin_of(parts, operation.rank(), input.item());
   for (int i = 0; i < operation.size(); ++i) {
-    copy_bytes(outputs[(operation.rank() + i) % operation.size()] + at, input.data, input.bytes());
+    copy(outputs[(operation.rank() + i) % operation.size()] + at, input.data, input.bytes());
   }
-}
-
-bool is_small(const Elements& input, const Parts& parts) {
-  return static_cast<std::size_t>(parts.total()) * input.item() <= kAtOnceBytes;
 }
 
 }  // namespace
 
 void all_gather(const Operation& operation, Elements output, Elements input, const Parts& parts) {
-  if (is_small(input, parts)) return gather_through_scratch(operation, output, input, parts, true);
-  operation.meet(input, output);
-  if (const auto inputs = operation.inputs(); !inputs.empty()) {
-    pull(operation, output, inputs, parts);
+  const std::size_t touched = all_of(parts, input.item()) * (static_cast<std::size_t>(operation.size()) + 1);
+  const BulkCopy copy(touched);
+  if (is_small(input, parts)) return gather_through_scratch(operation, output, input, parts, copy, true);
+  operation.meet_to_copy(input, output, touched);
+  if (const Sources sources(operation, touched); sources) {
+    pull(operation, output, sources, parts);
     operation.group.meet_again();
   } else if (const auto outputs = operation.outputs(); !outputs.empty()) {
-    push(operation, input, outputs, parts);
+    push(operation, input, outputs, parts, copy);
     operation.group.meet_again();
   } else {
-    gather_through_scratch(operation, output, input, parts, true);
+    gather_through_scratch(operation, output, input, parts, copy, true);
   }
 }
 
 void gather(const Operation& operation, Elements output, Elements input, const Parts& parts, int root) {
   const bool is_root = operation.rank() == root;
-  if (is_small(input, parts)) return gather_through_scratch(operation, output, input, parts, is_root);
-  operation.meet(input, {});
-  if (const auto inputs = operation.inputs(); !inputs.empty()) {
-    if (is_root) pull(operation, output, inputs, parts);
+  const std::size_t touched = 2 * all_of(parts, input.item());
+  const BulkCopy copy(touched);
+  if (is_small(input, parts)) return gather_through_scratch(operation, output, input, parts, copy, is_root);
+  operation.meet_to_copy(input, {}, touched);
+  if (const Sources sources(operation, touched); sources) {
+    if (is_root) pull(operation, output, sources, parts);
     operation.group.meet_again();
   } else {
-    gather_through_scratch(operation, output, input, parts, is_root);
+    gather_through_scratch(operation, output, input, parts, copy, is_root);
   }
 }
 

@@ -71,20 +71,15 @@ const char* Group::loss_of(int peer) const {
 }
 
 void Group::meet(const Post& mine, std::optional<Seconds> timeout) {
-  throw_if_broken();
-  timeout_ = timeout.value_or(options_.timeout);
-  sequence_.store(sequence() + 1, std::memory_order_relaxed);
+  begin(timeout);
   post(mine);
   await_all([this, sequence = sequence()](int peer) { return posted(peer, sequence); });
-  refuse_failed();
-  compare_calls();
+  agree();
 }
 
 void Group::meet(const Post& mine, std::span<const std::byte> mine_too, std::size_t bytes, int sender) {
-  throw_if_broken();
-  timeout_ = options_.timeout;
-  const std::uint64_t sequence = this->sequence() + 1;
-  sequence_.store(sequence, std::memory_order_relaxed);
+  begin({});
+  const std::uint64_t sequence = this->sequence();
   write_lines(self().payload[sequence % 2], mine_too, sequence);
   post(mine);
   const std::size_t lines = (bytes + FlaggedLine::kBytes - 1) / FlaggedLine::kBytes;
@@ -97,12 +92,23 @@ void Group::meet(const Post& mine, std::span<const std::byte> mine_too, std::siz
     // One that calls something else brings something else along.
     return posted(peer, sequence) && (here || post_of(peer).call != mine.call);
   });
-  refuse_failed();
-  compare_calls();
+  agree();
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank() || (sender >= 0 && sender != peer)) continue;
     read_lines(payloads_.data() + kPayloadBytes * peer, block_.member(peer).payload[sequence % 2], lines);
   }
+}
+
+void Group::begin(std::optional<Seconds> timeout) {
+  throw_if_broken();
+  timeout_ = timeout.value_or(options_.timeout);
+  sequence_.store(sequence() + 1, std::memory_order_relaxed);
+}
+
+// All have posted.
+void Group::agree() {
+  refuse_failed();
+  compare_calls();
 }
 
 void Group::post(const Post& mine) {

@@ -106,7 +106,9 @@ class Group {
   void fail_in(std::uint64_t sequence, const CommError& error);
   [[noreturn]] void throw_failure() const;
 
+  void begin(std::optional<Seconds> timeout);
   void post(const Post& mine);
+  void agree();
   bool posted(int peer, std::uint64_t sequence) const {
     return block_.member(peer).posts[sequence % 2].sequence.load(std::memory_order_acquire) == sequence;
   }

@@ -14,6 +14,7 @@ struct Location {
   std::uint32_t region = 0;
 };
 #pragma pack(pop)
-inline constexpr std::uint32_t kEverywhere = ~0u;  // the offset is an address that is valid for every rank
+inline constexpr std::uint32_t kEverywhere = ~0u;   // the offset is an address that is valid for every rank
+inline constexpr std::uint32_t kFetched = ~0u - 1;  // an address of its owner, for Fabric::fetch()
 
 }  // namespace phalanx::direct

@@ -125,10 +125,7 @@ bool Messages::fill_slot(ToPeer& to, Channel& channel, std::uint64_t slot) {
   auto& header = channel.headers[slot % Channel::kSlots];
   const bool lend = in_place_ && transfer->bytes() > Channel::kSlotBytes;
   if (transfer->moved == 0) {
-    header = {.bytes = static_cast<std::int64_t>(transfer->bytes()),
-              .tag = transfer->tag(),
-              .dtype = transfer->tensor().scalar_type(),
-              .location = {}};
+    header = {.bytes = static_cast<std::int64_t>(transfer->bytes()), .tag = transfer->tag(), .location = {}};
   }
   if (lend) {
     header.location = {reinterpret_cast<std::uint64_t>(transfer->data()), kEverywhere};

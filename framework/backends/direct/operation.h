@@ -9,6 +9,7 @@
 #include <span>
 
 #include "framework/backends/direct/address_book.h"
+#include "framework/backends/direct/bulk_copy.h"
 #include "framework/backends/direct/group.h"
 
 namespace phalanx::direct {
@@ -42,6 +43,18 @@ struct Operation {
   void meet(const Elements& input, const Elements& output) const {
     group.meet({.call = call, .input = locate(input), .output = locate(output)});
   }
+
+  /// The same for an input that others copy from and do nothing else with. They may fetch it, which takes one copy
+  /// instead of two, unless this rank's output is one that they reach, or the operation touches more than the caches
+  /// hold: the kernel cannot write past them.
+  void meet_to_copy(const Elements& input, const Elements& output, std::size_t touched) const {
+    Post mine{.call = call, .input = locate(input), .output = locate(output)};
+    if (mine.input.region == 0 && mine.output.region == 0 && touched <= cache_bytes() / 2 && group.fabric().fetches()) {
+      mine.input = {reinterpret_cast<std::uint64_t>(input.data), kFetched};
+    }
+    group.meet(mine);
+  }
+  bool input_is_fetched() const { return group.post_of(0).input.region == kFetched; }
 
   Addresses inputs() const { return book.addresses(group, &Post::input); }
   Addresses outputs() const { return book.addresses(group, &Post::output); }

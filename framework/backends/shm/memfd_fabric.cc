@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,6 +23,12 @@ namespace {
 
 // The C library has it since 2.36, and there without extern "C".
 int pidfd_open(int process) { return static_cast<int>(::syscall(SYS_pidfd_open, process, 0)); }
+
+// Bytes read, which may be fewer than asked for; -1 and errno.
+ssize_t read_from(int process, void* to, const void* from, std::size_t bytes) {
+  const iovec here{to, bytes}, there{const_cast<void*>(from), bytes};
+  return ::process_vm_readv(process, &here, 1, &there, 1, 0);
+}
 
 std::shared_ptr<void> map(int fd, std::size_t bytes) {
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -52,7 +59,7 @@ MemfdFabric::MemfdFabric(const std::vector<int>& processes) {
       if (errno == ESRCH) throw CommError(CommError::Kind::kPeerLost, who + ", is gone or in another container");
       fail(who + " cannot be watched", errno);
     }
-    peers_.push_back(std::make_shared<const Descriptor>(std::move(peer)));
+    peers_.push_back({process, std::make_shared<const Descriptor>(std::move(peer))});
   }
 }
 
@@ -88,8 +95,29 @@ void MemfdFabric::reserve(const Handle& handle, std::size_t offset, std::size_t 
   }
 }
 
+bool MemfdFabric::can_fetch(std::span<const Word> words) {
+  for (std::size_t rank = 0; rank < words.size(); ++rank) {
+    std::uint64_t value = 0;
+    if (read_from(peers_[rank].process, &value, words[rank].address, sizeof(value)) != sizeof(value)) return false;
+    if (value != words[rank].value) return false;
+  }
+  return true;
+}
+
+void MemfdFabric::fetch(int rank, std::byte* to, const std::byte* from, std::size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t moved = read_from(peers_[rank].process, to, from, bytes);
+    if (moved <= 0) {
+      throw CommError(CommError::Kind::kPeerLost, "shm: the memory of rank " + std::to_string(rank) + ", process " +
+                                                      std::to_string(peers_[rank].process) +
+                                                      ", cannot be read any more: " + std::strerror(errno));
+    }
+    to += moved, from += moved, bytes -= static_cast<std::size_t>(moved);
+  }
+}
+
 bool MemfdFabric::alive(int rank) {
-  const Descriptor& peer = *peers_[rank];
+  const Descriptor& peer = *peers_[rank].ended;
   if (!peer) return true;
   pollfd poll{.fd = peer.get(), .events = POLLIN, .revents = 0};
   return ::poll(&poll, 1, 0) <= 0;  // a signal may interrupt it
@@ -98,6 +126,7 @@ bool MemfdFabric::alive(int rank) {
 std::unique_ptr<direct::Fabric> MemfdFabric::subset(std::span<const int> ranks) {
   std::unique_ptr<MemfdFabric> part(new MemfdFabric);
   for (int rank : ranks) part->peers_.push_back(peers_[rank]);
+  part->fetches_ = fetches_;
   return part;
 }
 

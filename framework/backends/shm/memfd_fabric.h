@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -27,7 +30,8 @@ class Descriptor {
 ///
 /// Such a file has no name: nothing can be left behind, however the processes end, and the size of /dev/shm does not
 /// limit it. A peer's end shows at its pidfd. Needs Linux 5.3, one user, and a process-id namespace that all ranks
-/// share.
+/// share. Other memory of a peer can be fetched (process_vm_readv) where the system allows it, which some containers do
+/// not.
 class MemfdFabric final : public direct::Fabric {
  public:
   /// `processes`: the id of every rank's process. Throws CommError::kPeerLost naming the rank when one is gone already.
@@ -38,6 +42,19 @@ class MemfdFabric final : public direct::Fabric {
   void reserve(const Handle& handle, std::size_t offset, std::size_t bytes) override;
   void release() override { files_.clear(); }
   bool reaches_everything() const override { return false; }
+
+  /// Whether this process can read a word of every peer's, given where that lies and what it holds.
+  struct Word {
+    const std::uint64_t* address = nullptr;
+    std::uint64_t value = 0;
+  };
+  bool can_fetch(std::span<const Word> words);
+
+  /// From now on fetches() says so; to be called when all ranks can.
+  void allow_fetching() { fetches_ = true; }
+  bool fetches() const override { return fetches_; }
+  void fetch(int rank, std::byte* to, const std::byte* from, std::size_t bytes) override;
+
   bool alive(int rank) override;
   std::unique_ptr<Fabric> subset(std::span<const int> ranks) override;
 
@@ -46,12 +63,17 @@ class MemfdFabric final : public direct::Fabric {
     Handle handle;
     Descriptor descriptor;
   };
-  using Peers = std::vector<std::shared_ptr<const Descriptor>>;
+  struct Peer {
+    int process = 0;
+    std::shared_ptr<const Descriptor> ended;  // pidfd; none for this process itself. Shared with subsets: a peer may
+                                              // have ended by then
+  };
 
   MemfdFabric() = default;
 
-  Peers peers_;              // pidfds; none for this process itself. Shared with subsets: a peer may have ended by then
+  std::vector<Peer> peers_;
   std::vector<File> files_;  // made or opened since the last release()
+  bool fetches_ = false;
 };
 
 }  // namespace phalanx::shm

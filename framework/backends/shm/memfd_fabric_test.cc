@@ -6,7 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "framework/base/error.h"
 
@@ -96,6 +98,48 @@ TEST(MemfdFabric, ALackOfMemoryIsAnErrorNotASignal) {
   EXPECT_THROW(fabric.create(1 << 20), CommError);
   ::setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_THROW(fabric.create(std::size_t{1} << 62), CommError);
+}
+
+TEST(MemfdFabric, FetchesWhatItsPeerHasWhereverThatLies) {
+  std::vector<std::uint64_t> words(100'000);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = i * i;
+  const auto original = words;
+  Peer peer;  // has a copy of all this
+  std::ranges::fill(words, 0);
+  MemfdFabric fabric({::getpid(), peer.pid()});
+  const auto* there = reinterpret_cast<const std::byte*>(words.data());
+  std::vector<std::uint64_t> fetched(words.size());
+  fabric.fetch(1, reinterpret_cast<std::byte*>(fetched.data()), there, fetched.size() * sizeof(fetched[0]));
+  EXPECT_EQ(fetched, original);
+}
+
+TEST(MemfdFabric, FindsOutWhetherItCanFetch) {
+  static const std::uint64_t word = 42;
+  Peer peer;
+  MemfdFabric fabric({::getpid(), peer.pid()});
+  EXPECT_FALSE(fabric.fetches());
+  using Words = std::vector<MemfdFabric::Word>;
+  EXPECT_TRUE(fabric.can_fetch(Words{{&word, 42}, {&word, 42}}));
+  EXPECT_FALSE(fabric.can_fetch(Words{{&word, 42}, {&word, 43}})) << "another process's word";
+  EXPECT_FALSE(fabric.can_fetch(Words{{&word, 42}, {nullptr, 42}}));
+  fabric.allow_fetching();
+  const int ranks[] = {1};
+  EXPECT_TRUE(fabric.fetches() && fabric.subset(ranks)->fetches());
+}
+
+TEST(MemfdFabric, FetchingFromAPeerThatIsGoneNamesIt) {
+  Peer peer;
+  MemfdFabric fabric({::getpid(), peer.pid()});
+  peer.kill();
+  ::waitpid(peer.pid(), nullptr, 0);
+  std::byte byte{};
+  try {
+    fabric.fetch(1, &byte, &byte, 1);
+    FAIL() << "fetched from a process that is gone";
+  } catch (const CommError& error) {
+    EXPECT_EQ(error.kind(), CommError::Kind::kPeerLost);
+    EXPECT_NE(std::string(error.what()).find("rank 1, process " + std::to_string(peer.pid())), std::string::npos);
+  }
 }
 
 TEST(MemfdFabric, LeavesNoFileInDevShm) {

@@ -1,5 +1,8 @@
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -13,24 +16,66 @@
 namespace phalanx {
 namespace {
 
-std::string card_key(int rank) { return "shm/process/" + std::to_string(rank); }
+// What a rank tells the others of itself.
+struct Card {
+  int process = 0;
+  std::string host;
+  std::uint64_t word = 0;  // the address of kWord in that process
+};
 
-// Every rank's process id, in rank order. Collective.
-std::vector<int> introduce(const World& world) {
-  world.store->set(card_key(world.place.rank), std::to_string(::getpid()) + " " + host_name());
-  std::vector<int> processes;
+constexpr std::uint64_t kValue = 0x7068616c616e78;
+const std::uint64_t kWord = kValue;  // with an address, for others to read
+
+void publish(Store& store, const std::string& what, int rank, const std::string& text) {
+  store.set("shm/" + what + "/" + std::to_string(rank), text);
+}
+
+// Every rank's card, in rank order. Collective.
+std::vector<Card> introduce(const World& world) {
+  std::ostringstream own;
+  own << ::getpid() << ' ' << host_name() << ' ' << reinterpret_cast<std::uint64_t>(&kWord);
+  publish(*world.store, "card", world.place.rank, own.str());
+  std::vector<Card> cards;
   for (int rank = 0; rank < world.place.size; ++rank) {
-    int process = 0;
-    std::string host;
-    std::istringstream(world.store->get(card_key(rank))) >> process >> host;
-    if (host != host_name()) {
+    Card card;
+    std::istringstream(world.store->get("shm/card/" + std::to_string(rank))) >> card.process >> card.host >> card.word;
+    if (card.host != host_name()) {
       throw ConfigError("backend shm connects ranks of one host, but rank " + std::to_string(world.place.rank) +
-                        " is on " + host_name() + " and rank " + std::to_string(rank) + " on " + host +
+                        " is on " + host_name() + " and rank " + std::to_string(rank) + " on " + card.host +
                         "; use backend: mpi");
     }
-    processes.push_back(process);
+    cards.push_back(card);
   }
-  return processes;
+  return cards;
+}
+
+bool wants_to_fetch() {
+  const auto wish = environment("PHALANX_SHM_FETCH").value_or("on");
+  if (wish != "on" && wish != "off") throw ConfigError("PHALANX_SHM_FETCH is \"" + wish + "\": it is on or off");
+  return wish == "on";
+}
+
+// Whether every rank wants to fetch memory of every other, and can. Collective.
+bool all_can_fetch(const World& world, shm::MemfdFabric& fabric, const std::vector<Card>& cards) {
+  std::vector<shm::MemfdFabric::Word> words;
+  for (const auto& card : cards) words.push_back({reinterpret_cast<const std::uint64_t*>(card.word), kValue});
+  publish(*world.store, "fetches", world.place.rank, wants_to_fetch() && fabric.can_fetch(words) ? "yes" : "no");
+  bool all = true;
+  for (int rank = 0; rank < world.place.size; ++rank) {
+    all &= world.store->get("shm/fetches/" + std::to_string(rank)) == "yes";
+  }
+  return all;
+}
+
+std::unique_ptr<shm::MemfdFabric> make_fabric(const World& world) {
+  // Where the system lets only ancestors read (Yama), a process may say that its peers may.
+  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  const auto cards = introduce(world);
+  std::vector<int> processes;
+  for (const auto& card : cards) processes.push_back(card.process);
+  auto fabric = std::make_unique<shm::MemfdFabric>(processes);
+  if (all_can_fetch(world, *fabric, cards)) fabric->allow_fetching();
+  return fabric;
 }
 
 struct ShmConfig {
@@ -39,10 +84,8 @@ struct ShmConfig {
 };
 
 const bool registered = Backends::global().add<ShmConfig>(
-    "shm", "ranks are processes of one host that share memory", [](const ShmConfig&, const World& world) {
-      auto fabric = std::make_unique<shm::MemfdFabric>(introduce(world));
-      return direct::connect("shm", world, std::move(fabric));
-    });
+    "shm", "ranks are processes of one host that share memory",
+    [](const ShmConfig&, const World& world) { return direct::connect("shm", world, make_fabric(world)); });
 
 }  // namespace
 }  // namespace phalanx

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "framework/backends/direct/operation.h"
+#include "framework/backends/direct/part_bytes.h"
+
+namespace phalanx::direct {
+
+/// How a rank's scratch holds a share for every other rank: a piece of the part that is meant for it. A rank finds its
+/// own part where it is.
+class Shares {
+ public:
+  /// `step`: bytes of one share.
+  Shares(const Operation& operation, std::size_t step) : operation_(operation), step_(step) {}
+
+  std::size_t step() const { return step_; }
+  std::size_t bytes() const { return step_ * static_cast<std::size_t>(operation_.size() - 1); }
+
+  /// This rank's share in `sender`'s scratch.
+  const std::byte* from(const std::byte* scratch, int sender) const {
+    return scratch + step_ * place(sender, operation_.rank());
+  }
+
+  /// Chunk `chunk` of all parts but its own.
+  void fill(std::byte* own, const Elements& input, const Parts& parts, std::int64_t chunk) const {
+    for (int rank = 0; rank < parts.ranks(); ++rank) {
+      if (rank == operation_.rank()) continue;
+      const Piece piece(bytes_of(parts, rank, input.item()), chunk, step_);
+      operation_.copy_in(own + step_ * place(operation_.rank(), rank),
+                         input.data + begin_of(parts, rank, input.item()) + piece.begin, piece.bytes);
+    }
+  }
+
+ private:
+  static std::size_t place(int sender, int receiver) {
+    return static_cast<std::size_t>(receiver < sender ? receiver : receiver - 1);
+  }
+
+  const Operation& operation_;
+  std::size_t step_;
+};
+
+}  // namespace phalanx::direct

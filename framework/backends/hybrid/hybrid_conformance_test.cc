@@ -1,0 +1,22 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "framework/collectives/hierarchical/communicator.h"
+#include "framework/testing/backend_under_test.h"
+#include "framework/testing/worlds.h"
+
+const char* const phalanx::testing::kBackend = "hybrid";
+
+namespace phalanx::testing {
+namespace {
+
+// Without hosts that are told apart the suite would try one of the two backends.
+TEST(HybridWorld, GoesByHosts) {
+  run_ranks(kBackend, 8, [](const CommunicatorPtr& world) {
+    EXPECT_NE(std::dynamic_pointer_cast<HierarchicalCommunicator>(world), nullptr);
+  });
+}
+
+}  // namespace
+}  // namespace phalanx::testing
