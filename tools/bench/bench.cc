@@ -1,22 +1,24 @@
 // Measures collectives of backends and peers side by side: bench --op all_reduce --ranks 2 --backends shm,mpi
 #include <ATen/Parallel.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
-#include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "framework/comm/backend.h"
+#include "framework/comm/launch_environment.h"
 #include "framework/comm/rendezvous.h"
+#include "tools/bench/command_line.h"
 #include "tools/bench/connect.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/options.h"
@@ -24,10 +26,8 @@
 #include "tools/bench/python.h"
 #include "tools/bench/table.h"
 #include "tools/launch/exit_status.h"
-#include "tools/launch/local.h"
-#include "tools/launch/mpi.h"
-#include "tools/launch/run_rank.h"
-#include "tools/launch/temporary_folder.h"
+#include "tools/launch/run_main.h"
+#include "tools/launch/start_ranks.h"
 
 namespace phalanx::bench {
 namespace {
@@ -97,19 +97,6 @@ int be_threads(const Options& options) {
   return kDone;
 }
 
-int launch(const Options& options, std::vector<std::string> command) {
-  if (options.backends.front() == "inproc") return be_threads(options);
-  TemporaryFolder logs;
-  if (!options.uses("mpi") && !options.uses("openmpi")) {
-    return launch_local({.ranks = options.ranks, .log_folder = logs.path()},
-                        [&](int) { return be_process(options, *detect_launch_environment()); });
-  }
-  ::setenv("PHALANX_BENCH_LOGS", logs.path().c_str(), 1);
-  command[0] = std::filesystem::canonical("/proc/self/exe").string();
-  if (!options.python.empty()) command.push_back("--python=" + options.python);
-  return launch_mpi({.ranks = options.ranks, .log_folder = logs.path(), .command = command});
-}
-
 void check_backends(const Options& options) {
   auto known = Backends::global().names();
   known.emplace_back("openmpi");
@@ -121,33 +108,32 @@ void check_backends(const Options& options) {
   }
 }
 
+// Where this process starts the ranks, it finds them an interpreter too.
+void choose_python(Options& options, RankStart& start, bool launched) {
+  if (!options.uses("torch")) return;
+  if (!launched) {
+    options.python = python_with_torch(options.python);
+    start.command.push_back("--python=" + options.python);
+  } else if (options.python.empty()) {
+    throw ConfigError("--against torch: where a launcher starts the ranks, name an interpreter by --python");
+  }
+}
+
 int run(int argc, char** argv) {
-  if (const auto caller = environment("BUILD_WORKING_DIRECTORY")) std::filesystem::current_path(*caller);
-  const std::vector<std::string> command(argv, argv + argc);  // before gflags moves the words
+  RankStart start{.command = {argv, argv + argc}};  // before gflags moves the words
   Options options = parse_options(argc, argv);
   check_backends(options);
-  const auto launched = detect_launch_environment();
-  if (options.uses("torch") && !(launched && !options.python.empty())) {
-    if (launched)
-      throw ConfigError("--against torch: where a launcher starts the ranks, name an interpreter by --python");
-    options.python = python_with_torch(options.python);
-  }
-  if (!launched) return launch(options, command);
-  return run_rank(launched->place.rank, environment("PHALANX_BENCH_LOGS").value_or("."), "",
-                  [&] { return be_process(options, *launched); });
+  const bool launched = detect_launch_environment().has_value();
+  choose_python(options, start, launched);
+  if (!launched && options.backends.front() == "inproc") return be_threads(options);
+  start.ranks = options.ranks;
+  start.with_mpirun = options.uses("mpi") || options.uses("openmpi");
+  return start_ranks(start, [&](const LaunchEnvironment& rank) { return be_process(options, rank); });
 }
 
 }  // namespace
 }  // namespace phalanx::bench
 
 int main(int argc, char** argv) {
-  try {
-    return phalanx::bench::run(argc, argv);
-  } catch (const phalanx::ConfigError& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return phalanx::kUsage;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return phalanx::kFailed;
-  }
+  return phalanx::run_main([&] { return phalanx::bench::run(argc, argv); });
 }

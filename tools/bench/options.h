@@ -7,6 +7,7 @@
 
 namespace phalanx::bench {
 
+/// What to measure, and how.
 struct Options {
   std::vector<std::string> ops{"all_reduce"};
   std::vector<std::string> backends{"shm", "openmpi"};  // the first is what the others are compared with; openmpi is a
@@ -26,9 +27,5 @@ struct Options {
 
   bool uses(const std::string& subject) const;  // among backends or against
 };
-
-/// Reads --op, --backends, --against, --algorithms, --bytes, --memory, --ranks, --rounds, --budget_ms, --bind,
-/// --progress, --python, --json, --plot. Throws ConfigError.
-Options parse_options(int argc, char** argv);
 
 }  // namespace phalanx::bench

@@ -1,15 +1,14 @@
 // What doctor asks of a program that is linked with all of Phalanx: probe libraries, or probe backend NAME. Prints one
 // JSON document. It is a program of its own so that doctor can say what is wrong when it does not start.
 #include <ATen/Parallel.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <thread>
+#include <vector>
 
-#include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/collectives/algorithm.h"
@@ -20,10 +19,8 @@
 #include "tools/doctor/libraries.h"
 #include "tools/doctor/operations.h"
 #include "tools/launch/exit_status.h"
-#include "tools/launch/local.h"
-#include "tools/launch/mpi.h"
-#include "tools/launch/run_rank.h"
-#include "tools/launch/temporary_folder.h"
+#include "tools/launch/run_main.h"
+#include "tools/launch/start_ranks.h"
 
 namespace phalanx::doctor {
 namespace {
@@ -145,34 +142,21 @@ int be_threads(const std::string& backend) {
   return kDone;
 }
 
-int probe_backend(const std::string& backend) {
-  if (const auto launched = detect_launch_environment()) {
-    return run_rank(launched->place.rank, environment("PHALANX_DOCTOR_LOGS").value_or("."), "",
-                    [&] { return be_process(backend, *launched); });
-  }
+int probe_backend(const std::string& backend, const std::vector<std::string>& command) {
   if (backend == "inproc") return be_threads(backend);
-  TemporaryFolder logs;
-  if (backend != "mpi") {
-    return launch_local({.ranks = kRanks, .log_folder = logs.path()},
-                        [&](int) { return be_process(backend, *detect_launch_environment()); });
-  }
-  ::setenv("PHALANX_DOCTOR_LOGS", logs.path().c_str(), 1);
-  const std::string self = std::filesystem::canonical("/proc/self/exe").string();
-  return launch_mpi({.ranks = kRanks, .log_folder = logs.path(), .command = {self, "backend", backend}});
+  return start_ranks({.ranks = kRanks, .with_mpirun = backend == "mpi", .command = command},
+                     [&](const LaunchEnvironment& launched) { return be_process(backend, launched); });
+}
+
+int run(const std::vector<std::string>& words) {
+  if (words.size() == 2 && words[1] == "libraries") return print_libraries();
+  if (words.size() == 3 && words[1] == "backend") return probe_backend(words[2], words);
+  throw ConfigError("probe is a part of doctor: probe libraries, or probe backend NAME");
 }
 
 }  // namespace
 }  // namespace phalanx::doctor
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
-  try {
-    if (words == std::vector<std::string>{"libraries"}) return phalanx::doctor::print_libraries();
-    if (words.size() == 2 && words[0] == "backend") return phalanx::doctor::probe_backend(words[1]);
-    std::fprintf(stderr, "probe is a part of doctor: probe libraries, or probe backend NAME\n");
-    return phalanx::kUsage;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return phalanx::kFailed;
-  }
+  return phalanx::run_main([&] { return phalanx::doctor::run({argv, argv + argc}); });
 }

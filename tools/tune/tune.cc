@@ -3,12 +3,8 @@
 #include <ATen/Parallel.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <filesystem>
+#include <string>
 
-#include "framework/base/environment.h"
-#include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/collectives/selection/tuned_file.h"
 #include "framework/comm/launch_environment.h"
@@ -17,10 +13,8 @@
 #include "tools/job/connect.h"
 #include "tools/job/topology.h"
 #include "tools/launch/exit_status.h"
-#include "tools/launch/local.h"
-#include "tools/launch/mpi.h"
-#include "tools/launch/run_rank.h"
-#include "tools/launch/temporary_folder.h"
+#include "tools/launch/run_main.h"
+#include "tools/launch/start_ranks.h"
 #include "tools/tune/best_rules.h"
 #include "tools/tune/options.h"
 
@@ -66,40 +60,19 @@ int run_as_rank(const Options& options, const LaunchEnvironment& launched) {
   return kDone;
 }
 
-int launch(const Options& options, std::vector<std::string> command) {
-  TemporaryFolder logs;
-  if (options.backend != "mpi" && options.hosts.empty()) {
-    return launch_local({.ranks = options.ranks, .log_folder = logs.path()},
-                        [&](int) { return run_as_rank(options, *detect_launch_environment()); });
-  }
-  ::setenv("PHALANX_TUNE_LOGS", logs.path().c_str(), 1);
-  command[0] = std::filesystem::canonical("/proc/self/exe").string();
-  return launch_mpi(
-      {.ranks = options.ranks, .hosts = options.hosts, .log_folder = logs.path(), .command = std::move(command)});
-}
-
 int run(int argc, char** argv) {
-  if (const auto caller = environment("BUILD_WORKING_DIRECTORY")) std::filesystem::current_path(*caller);
-  const std::vector<std::string> command(argv, argv + argc);  // before gflags moves the words
+  RankStart start{.command = {argv, argv + argc}};  // before gflags moves the words
   const Options options = parse_options(argc, argv);
   choose_backend(options.backend, {});  // is there
-  const auto launched = detect_launch_environment();
-  if (!launched) return launch(options, command);
-  return run_rank(launched->place.rank, environment("PHALANX_TUNE_LOGS").value_or("."), "",
-                  [&] { return run_as_rank(options, *launched); });
+  start.ranks = options.ranks;
+  start.with_mpirun = options.backend == "mpi" || !options.hosts.empty();
+  start.hosts = options.hosts;
+  return start_ranks(start, [&](const LaunchEnvironment& launched) { return run_as_rank(options, launched); });
 }
 
 }  // namespace
 }  // namespace phalanx::tune
 
 int main(int argc, char** argv) {
-  try {
-    return phalanx::tune::run(argc, argv);
-  } catch (const phalanx::ConfigError& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return phalanx::kUsage;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return phalanx::kFailed;
-  }
+  return phalanx::run_main([&] { return phalanx::tune::run(argc, argv); });
 }

@@ -63,6 +63,8 @@ def started(commands):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            if process.stdout:
+                process.stdout.close()
 
 
 def rows_of(subject, commands):
@@ -147,8 +149,8 @@ def print_table(rows):
 
 def main():
     options = parse_options()
-    if os.geteuid() != 0:
-        raise SystemExit("link: network namespaces need root; run it by sudo, or in a container with CAP_NET_ADMIN")
+    if missing := network.what_is_missing():
+        raise SystemExit(f"link: {missing}")
     for number in signal.SIGTERM, signal.SIGHUP:
         signal.signal(number, lambda *_: sys.exit(1))  # leaves by way of every clean-up, as Ctrl-C does
     if options.realtime:

@@ -2,9 +2,19 @@
 
 import os
 import re
+import shutil
 import subprocess
 
 PREFIX = "phalanx-link"
+RIGHTS = "it takes root with CAP_NET_ADMIN and CAP_SYS_ADMIN: run it by sudo, or in a container that has these"
+
+
+def what_is_missing():
+    """Why no hosts can be made here, as far as that shows without trying; else an empty string."""
+    if os.geteuid() != 0:
+        return f"no right to make network namespaces; {RIGHTS}"
+    absent = [program for program in ("ip", "tc", "unshare") if shutil.which(program) is None]
+    return f"no {', '.join(absent)} on PATH; install iproute2 and util-linux" if absent else ""
 
 
 class TwoHosts:
@@ -43,7 +53,7 @@ class TwoHosts:
             run("ip", "netns", "add", host)
         here, there = self.interfaces
         run("ip", "-n", self.hosts[0], "link", "add", here, "type", "veth", "peer", "name", there, "netns", self.hosts[1])
-        for host, interface, address in zip(self.hosts, self.interfaces, self.addresses):
+        for number, (host, interface, address) in enumerate(zip(self.hosts, self.interfaces, self.addresses)):
             run("ip", "-n", host, "address", "add", f"{address}/{self.subnet.split('/')[1]}", "dev", interface)
             run("ip", "-n", host, "link", "set", interface, "up")
             run("ip", "-n", host, "link", "set", "lo", "up")
@@ -51,6 +61,7 @@ class TwoHosts:
             # more of the cores than hosts with network cards need. A queue long enough that nothing is dropped.
             run("tc", "-n", host, "qdisc", "add", "dev", interface, "root", "tbf", "rate", self.rate, "burst", "128kb",
                 "limit", "16mb")
+            run(*self.command(number, ["true"]))  # one that cannot be entered is told of at once
 
     def _remove(self):
         for host in self.hosts:  # the link goes with its ends
@@ -60,7 +71,9 @@ class TwoHosts:
 def run(*command):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"link: {' '.join(command)}: {done.stderr.strip() or done.returncode}")
+        why = done.stderr.strip() or f"exit status {done.returncode}"
+        hint = f"; {RIGHTS}" if re.search("not permitted|denied", why) else ""
+        raise SystemExit(f"link: {' '.join(command)}: {why}{hint}")
 
 
 def sweep():

@@ -27,14 +27,25 @@ def exchange(connection, bytes_each_way):
     sender.join()
 
 
+def answer(connection):
+    """The other end of measure(), until it closes."""
+    while header := connection.recv(8, socket.MSG_WAITALL):
+        connection.sendall(header)  # begin
+        exchange(connection, int.from_bytes(header, "little"))
+
+
 def serve(address):
     with socket.create_server((address, PORT)) as server:
         connection, _ = server.accept()
         with connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            while header := connection.recv(8, socket.MSG_WAITALL):
-                connection.sendall(header)  # begin
-                exchange(connection, int.from_bytes(header, "little"))
+            answer(connection)
+
+
+def begin(connection, bytes_each_way):
+    """Returns when the other end is about to exchange so many bytes, and so has all of those before."""
+    connection.sendall(bytes_each_way.to_bytes(8, "little"))
+    connection.recv(8, socket.MSG_WAITALL)
 
 
 def connect(address):
@@ -55,12 +66,11 @@ def measure(connection, interface, size, rounds):
     seconds = []
     before = counter(interface, "tx_bytes"), counter(interface, "rx_bytes")
     for _ in range(rounds):
-        header = size.to_bytes(8, "little")
-        connection.sendall(header)
-        connection.recv(8, socket.MSG_WAITALL)
+        begin(connection, size)
         start = time.perf_counter()
         exchange(connection, size)
         seconds.append(time.perf_counter() - start)
+    begin(connection, 0)  # what is sent last is counted too
     after = counter(interface, "tx_bytes"), counter(interface, "rx_bytes")
     return {"bytes": size, "seconds": seconds, "sent": (after[0] - before[0]) // rounds,
             "received": (after[1] - before[1]) // rounds}

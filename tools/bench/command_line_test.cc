@@ -1,7 +1,11 @@
-#include "tools/bench/options.h"
+#include "tools/bench/command_line.h"
 
 #include <gflags/gflags.h>
 #include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "tools/bench/operation.h"
@@ -27,7 +31,7 @@ std::string problem_of(const std::vector<std::string>& flags) {
   return "none";
 }
 
-TEST(Options, AreReadFromTheCommandLine) {
+TEST(CommandLine, GivesOptions) {
   const Options options = parse({"--op=all_reduce,launch", "--backends=shm,mpi", "--against=mpi,torch",
                                  "--bytes=1KB,2MB", "--algorithms=native,ring", "--memory=private", "--ranks=4",
                                  "--bind=core", "--progress=off", "--python=/p", "--json=a.json", "--plot=a.svg"});
@@ -42,7 +46,7 @@ TEST(Options, AreReadFromTheCommandLine) {
   EXPECT_EQ(options.plot, "a.svg");
 }
 
-TEST(Options, HaveDefaults) {
+TEST(CommandLine, HasDefaults) {
   const Options options = parse({});
   EXPECT_EQ(options.backends, (std::vector<std::string>{"shm", "openmpi"}));
   EXPECT_FALSE(options.progress.has_value());
@@ -50,7 +54,7 @@ TEST(Options, HaveDefaults) {
   EXPECT_EQ(parse({"--op=all"}).ops, operation_names());
 }
 
-TEST(Options, SayWhatIsWrong) {
+TEST(CommandLine, SaysWhatIsWrong) {
   EXPECT_EQ(problem_of({"--op=all_reduc"}).substr(0, 29), "--op: \"all_reduc\" is none of ");
   EXPECT_NE(problem_of({"--op=all_reduc"}).find("did you mean \"all_reduce\"?"), std::string::npos);
   EXPECT_EQ(problem_of({"--memory=pinned"}), "--memory: \"pinned\" is none of registered, private");

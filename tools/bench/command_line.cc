@@ -1,0 +1,140 @@
+#include "tools/bench/command_line.h"
+
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "tools/bench/operation.h"
+
+DEFINE_string(op, "all_reduce",
+              "what to measure, of all_reduce, broadcast, reduce, all_gather, reduce_scatter, all_to_all, gather, "
+              "scatter, send_recv (ping-pong), barrier, launch (cost of launching an asynchronous all_reduce); or all");
+DEFINE_string(backends, "shm,openmpi",
+              "what to measure: backends (shm, mpi, ...; inproc alone), and openmpi as in --against; the first is what "
+              "the others are compared with");
+DEFINE_string(against, "",
+              "peers, by their own calls with no Phalanx between: mpi (Open MPI), gloo (the library, over TCP), torch "
+              "(Python's torch.distributed with gloo)");
+DEFINE_string(algorithms, "native", "of the backends: native, names of registered algorithms, or all");
+DEFINE_string(
+    bytes, "1KB,64KB,1MB,16MB",
+    "sizes, as nccl-tests has them: the table says of which tensor; rounded up to what all ranks share evenly");
+DEFINE_string(memory, "registered,private", "memory to measure: registered (from allocate()), private");
+DEFINE_int32(ranks, 2, "ranks to start");
+DEFINE_int32(rounds, 40, "samples of each row; backends, algorithms and memories take turns");
+DEFINE_double(budget_ms, 10, "about how long one sample takes");
+DEFINE_string(bind, "none", "none, or core: rank r stays on core r, modulo their number");
+DEFINE_string(progress, "auto", "whether backends have a progress thread: auto, on, off");
+DEFINE_string(python, "", "for --against torch: an interpreter that has PyTorch; without, one is made once, by pip");
+DEFINE_string(json, "", "file for the rows");
+DEFINE_string(plot, "", "SVG file for a plot of time and bandwidth over bytes");
+
+namespace phalanx::bench {
+namespace {
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; std::getline(stream, word, ',');) {
+    if (!word.empty() && std::ranges::find(words, word) == words.end()) words.push_back(word);
+  }
+  return words;
+}
+
+// Without a list of what is known any word goes; what is not there shows later.
+std::vector<std::string> choose(const std::string& flag, const std::string& text,
+                                const std::vector<std::string>& known = {}) {
+  auto words = split(text);
+  if (words.empty())
+    throw ConfigError("--" + flag + " names nothing" + (known.empty() ? "" : "; choose of ") + join(known, ", "));
+  for (const auto& word : words) {
+    if (known.empty() || std::ranges::find(known, word) != known.end()) continue;
+    const std::string near = nearest(word, known);
+    throw ConfigError("--" + flag + ": \"" + word + "\" is none of " + join(known, ", ") +
+                      (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+  }
+  return words;
+}
+
+std::string choose_one(const std::string& flag, const std::string& text, const std::vector<std::string>& known) {
+  const auto words = choose(flag, text, known);
+  if (words.size() > 1)
+    throw ConfigError("--" + flag + ": expected one of " + join(known, ", ") + ", got \"" + text + "\"");
+  return words.front();
+}
+
+std::vector<std::string> choose_ops() {
+  auto known = operation_names();
+  if (FLAGS_op == "all") return known;
+  return choose("op", FLAGS_op, known);
+}
+
+std::vector<std::string> choose_peers() {
+  auto peers = FLAGS_against.empty() ? std::vector<std::string>{}
+                                     : choose("against", FLAGS_against, {"mpi", "openmpi", "gloo", "torch"});
+  std::ranges::replace(peers, "mpi", "openmpi");
+  return peers;
+}
+
+std::vector<std::int64_t> choose_bytes() {
+  std::vector<std::int64_t> sizes;
+  for (const auto& size : choose("bytes", FLAGS_bytes)) sizes.push_back(parse_bytes(size));
+  return sizes;
+}
+
+std::optional<bool> choose_progress() {
+  const std::string word = choose_one("progress", FLAGS_progress, {"auto", "on", "off"});
+  if (word == "auto") return {};
+  return word == "on";
+}
+
+void check(const Options& options) {
+  if (options.ranks < 1 || options.rounds < 1) throw ConfigError("--ranks and --rounds must be at least 1");
+  if (!(options.budget_ms > 0)) throw ConfigError("--budget_ms must be more than 0");
+  const bool threads = std::ranges::find(options.backends, "inproc") != options.backends.end();
+  if (threads && (options.backends.size() > 1 || options.uses("openmpi"))) {
+    throw ConfigError("--backends: inproc has all ranks in one process, so it cannot be measured beside processes");
+  }
+  if (std::ranges::find(options.against, "openmpi") != options.against.end() &&
+      std::ranges::find(options.backends, "openmpi") != options.backends.end()) {
+    throw ConfigError("openmpi is both in --backends and in --against; name it once");
+  }
+  if (!options.plot.empty() && std::filesystem::path(options.plot).extension() != ".svg") {
+    throw ConfigError("--plot: " + options.plot + " does not end in .svg, the one format there is");
+  }
+  if (!options.python.empty() && !options.uses("torch")) throw ConfigError("--python is for --against torch");
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv) {
+  google::SetUsageMessage("measures collectives of several backends and peers side by side");
+  google::ParseCommandLineFlags(&argc, &argv, true);
+  if (argc > 1) throw ConfigError("unexpected argument \"" + std::string(argv[1]) + "\"; see --helpshort");
+  Options options{.ops = choose_ops(),
+                  .backends = choose("backends", FLAGS_backends),
+                  .against = choose_peers(),
+                  .algorithms = choose("algorithms", FLAGS_algorithms),
+                  .bytes = choose_bytes(),
+                  .memories = choose("memory", FLAGS_memory, {"registered", "private"}),
+                  .ranks = FLAGS_ranks,
+                  .rounds = FLAGS_rounds,
+                  .budget_ms = FLAGS_budget_ms,
+                  .bind = choose_one("bind", FLAGS_bind, {"none", "core"}) == "core",
+                  .progress = choose_progress(),
+                  .python = FLAGS_python,
+                  .json = FLAGS_json,
+                  .plot = FLAGS_plot};
+  check(options);
+  return options;
+}
+
+}  // namespace phalanx::bench

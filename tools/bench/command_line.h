@@ -1,0 +1,11 @@
+#pragma once
+
+#include "tools/bench/options.h"
+
+namespace phalanx::bench {
+
+/// Reads --op, --backends, --against, --algorithms, --bytes, --memory, --ranks, --rounds, --budget_ms, --bind,
+/// --progress, --python, --json, --plot. Throws ConfigError.
+Options parse_options(int argc, char** argv);
+
+}  // namespace phalanx::bench

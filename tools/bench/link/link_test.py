@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""The benchmark between two hosts: what it reads, counts and writes; and the whole of it where hosts can be made."""
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import socket
+import sys
+import threading
+import unittest
+from unittest import mock
+
+import link
+import network
+import stream
+from program import ROOT, ProgramTest
+
+PYTHON = sys.executable
+LINES = [{"bytes": 8, "seconds": [3, 1, 2], "sent": 9, "received": 10}, {"bytes": 16, "seconds": [4], "sent": 1, "received": 2}]
+
+
+def writes(lines, status=0):
+    """A command that writes lines of JSON and ends."""
+    text = "\n".join(json.dumps(line) for line in lines)
+    return [PYTHON, "-c", f"import sys; print({text!r}); sys.exit({status})"], None
+
+
+class Sizes(unittest.TestCase):
+    def test_have_binary_units(self):
+        for text, size in (("4096", 4096), ("64KB", 65536), (" 16MB", 16 << 20), ("1GB", 1 << 30)):
+            self.assertEqual(size, link.parse_size(text))
+
+    def test_refuse_what_is_none(self):
+        for text in ("", "many", "1.5MB", "-1", "1TB", "1MB2"):
+            with self.assertRaisesRegex(argparse.ArgumentTypeError, "write 4096, 64KB or 16MB"):
+                link.parse_size(text)
+
+
+class Rows(unittest.TestCase):
+    def test_are_medians_of_what_the_first_process_writes(self):
+        rows = link.rows_of("gloo", [writes(LINES), writes([])])
+        self.assertEqual([{"subject": "gloo", "bytes": 8, "seconds": 2, "sent": 9, "received": 10},
+                          {"subject": "gloo", "bytes": 16, "seconds": 4, "sent": 1, "received": 2}], rows)
+
+    def test_are_none_where_any_process_fails(self):
+        for first, second in ((1, 0), (0, 1)):
+            with self.assertRaisesRegex(SystemExit, "link: gloo failed"):
+                link.rows_of("gloo", [writes(LINES, first), writes([], second)])
+
+    def test_leave_no_process_behind(self):
+        with link.started([writes([]), ([PYTHON, "-c", "import time; time.sleep(600)"], None)]) as processes:
+            self.assertIsNone(processes[1].poll())
+        self.assertEqual(-9, processes[1].returncode)
+
+    def test_compare_with_the_stream_and_with_the_least_bytes(self):
+        rows = link.compare([{"subject": "stream", "bytes": 100, "seconds": 2, "sent": 100, "received": 100},
+                             {"subject": "gloo", "bytes": 100, "seconds": 3, "sent": 110, "received": 150}])
+        self.assertEqual([1, 1.5], [row["times_stream"] for row in rows])
+        self.assertEqual([1, 1.5], [row["times_least"] for row in rows])
+
+    def test_are_a_table_by_size(self):
+        row = {"sent": 5, "received": 7, "times_stream": 1.5, "times_least": 1.25}
+        with contextlib.redirect_stdout(io.StringIO()) as table:
+            link.print_table([{"subject": "mpi", "bytes": 20, "seconds": 0.25, **row},
+                              {"subject": "gloo", "bytes": 3, "seconds": 0.001, **row}])
+        self.assertEqual(["| gloo | 3 | 1.00 | 1.50 | 7 | 1.250 |", "| mpi | 20 | 250.00 | 1.50 | 7 | 1.250 |"],
+                         table.getvalue().splitlines()[2:])
+
+
+class Stream(unittest.TestCase):
+    def setUp(self):
+        self.near, self.far = socket.socketpair()
+        self.addCleanup(self.near.close)
+        self.addCleanup(self.far.close)
+
+    def test_counts_the_bytes_of_a_round_at_the_interface(self):
+        answering = threading.Thread(target=stream.answer, args=(self.far,))
+        answering.start()
+        counters = iter([1000, 500, 7000, 3500])  # sent and received, before and after
+        with mock.patch.object(stream, "counter", lambda *_: next(counters)):
+            line = stream.measure(self.near, "any", 300_000, rounds=3)
+        self.near.shutdown(socket.SHUT_WR)
+        answering.join()
+        self.assertEqual((300_000, 3, 2000, 1000), (line["bytes"], len(line["seconds"]), line["sent"], line["received"]))
+        self.near.setblocking(False)
+        self.assertRaises(BlockingIOError, self.near.recv, 1)  # not a byte more than was asked for
+
+    def test_says_that_the_other_end_is_gone(self):
+        self.far.sendall(bytes(10))
+        self.far.shutdown(socket.SHUT_WR)
+        before = set(threading.enumerate())
+        with self.assertRaisesRegex(SystemExit, "the other end is gone"):
+            stream.exchange(self.near, 20)
+        for sender in set(threading.enumerate()) - before:
+            sender.join()
+
+
+class Hosts(ProgramTest):
+    def with_programs(self, **scripts):
+        """Lets nothing be on PATH but these programs."""
+        folder = self.folder / "bin"
+        folder.mkdir()
+        for name, script in scripts.items():
+            (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+            (folder / name).chmod(0o755)
+        patch = mock.patch.dict(os.environ, PATH=str(folder))
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_say_which_rights_are_missing(self):
+        with mock.patch.object(os, "geteuid", lambda: 1000):
+            self.assertRegex(network.what_is_missing(), "root with CAP_NET_ADMIN and CAP_SYS_ADMIN.* sudo")
+
+    def test_say_which_programs_are_missing(self):
+        self.with_programs(ip="")
+        with mock.patch.object(os, "geteuid", lambda: 0):
+            self.assertEqual("no tc, unshare on PATH; install iproute2 and util-linux", network.what_is_missing())
+
+    def test_say_why_the_system_refuses_and_leave_nothing(self):
+        calls = self.folder / "calls"
+        self.with_programs(ip=f'echo "$*" >> {calls}', tc='echo "Operation not permitted" >&2; exit 2')
+        with self.assertRaisesRegex(SystemExit, "link: tc .*: Operation not permitted; it takes root with CAP_NET_ADMIN"):
+            network.TwoHosts("1gbit").__enter__()
+        made, deleted = ([line.split()[2] for line in calls.read_text().splitlines() if line.startswith(f"netns {what} ")]
+                         for what in ("add", "delete"))
+        self.assertEqual(2, len(made))
+        self.assertEqual(made, deleted)
+
+    def test_have_names_of_their_own(self):
+        hosts = network.TwoHosts("1gbit")
+        command = hosts.command(1, ["rank", "--flag"])
+        self.assertEqual(["ip", "netns", "exec", hosts.hosts[1]], command[:4])
+        self.assertEqual(["host-b", "rank", "--flag"], command[-3:])
+
+
+class Whole(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        # Where ip and tc are, and tests do not look.
+        patch = mock.patch.dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin:/sbin")
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def refusal(self):
+        """Why this machine has no two hosts; empty where it has."""
+        if missing := network.what_is_missing():
+            return missing
+        try:
+            with network.TwoHosts("1gbit"):
+                return ""
+        except SystemExit as problem:
+            return str(problem).rsplit(": ", 1)[-1]
+
+    def test_measures_or_says_what_is_missing(self):
+        refusal = self.refusal()
+        process = self.start("--bytes=64KB", "--rounds=2", "--subjects=hybrid", f"--json={self.folder}/link.json",
+                             command=[str(ROOT / "tools/bench/link/link")], cwd=ROOT)
+        if refusal:
+            self.assert_status(1, process)
+            self.assertIn(refusal, process.err)
+            return
+        self.assert_status(0, process)
+        rows = json.loads((self.folder / "link.json").read_text())["rows"]
+        self.assertEqual([("stream", 65536), ("hybrid", 65536)], [(row["subject"], row["bytes"]) for row in rows])
+        for row in rows:
+            self.assertGreater(row["seconds"], 0)
+            self.assertGreaterEqual(min(row["sent"], row["received"]), 65536, "all bytes have gone over the link")
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
