@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -23,6 +24,17 @@ CommunicatorPtr connect(const std::string& backend, Place place, StorePtr store,
 }
 
 Place place_of(int rank, int ranks) { return {.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks}; }
+
+// In a process that is to have a place on one of several hosts.
+Place take_place_on_host(int rank, int ranks) {
+  const int per_host = ranks > 4 ? 3 : 2;
+  const int host = rank / per_host;
+  ::setenv("PHALANX_HOST_KEY", ("host" + std::to_string(host)).c_str(), 1);
+  return {.rank = rank,
+          .size = ranks,
+          .local_rank = rank % per_host,
+          .local_size = std::min(per_host, ranks - host * per_host)};
+}
 
 // Leaves the world before it reports: peers of a rank that fails are not kept waiting.
 void run_rank(const std::string& backend, Place place, const StorePtr& store, const RankBody& body, Seconds timeout) {
@@ -43,10 +55,11 @@ void run_threads(const std::string& backend, int ranks, const RankBody& body, Se
   }
 }
 
-[[noreturn]] void run_child(const std::string& backend, Place place, const std::string& store_path,
+[[noreturn]] void run_child(const std::string& backend, int rank, int ranks, const std::string& store_path,
                             const RankBody& body, Seconds timeout) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  run_rank(backend, place, make_file_store(store_path, place.size, timeout), body, timeout);
+  const Place place = backend == "hybrid" ? take_place_on_host(rank, ranks) : place_of(rank, ranks);
+  run_rank(backend, place, make_file_store(store_path, ranks, timeout), body, timeout);
   ::fflush(nullptr);
   ::_exit(::testing::Test::HasFailure() ? 1 : 0);
 }
@@ -59,7 +72,7 @@ void run_processes(const std::string& backend, int ranks, const RankBody& body, 
   for (int rank = 0; rank < ranks; ++rank) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
-    if (child == 0) run_child(backend, place_of(rank, ranks), folder + "/store", body, timeout);
+    if (child == 0) run_child(backend, rank, ranks, folder + "/store", body, timeout);
     children.push_back(child);
   }
   for (int rank = 0; rank < ranks; ++rank) {
@@ -70,15 +83,13 @@ void run_processes(const std::string& backend, int ranks, const RankBody& body, 
   std::filesystem::remove_all(folder);
 }
 
-// One world for the whole program: MPI starts once.
-const CommunicatorPtr& mpi_world(Seconds timeout) {
-  static const CommunicatorPtr world =
-      connect("mpi", detect_launch_environment().value_or(LaunchEnvironment{}).place, nullptr, timeout);
-  return world;
+CommunicatorPtr connect_by_mpi(const std::string& backend, Seconds timeout) {
+  const Place place = detect_launch_environment().value_or(LaunchEnvironment{}).place;
+  return connect(backend, backend == "hybrid" ? take_place_on_host(place.rank, place.size) : place, nullptr, timeout);
 }
 
-void run_under_mpirun(int ranks, const RankBody& body, Seconds timeout) {
-  const auto& all = mpi_world(timeout);
+void run_under_mpirun(const std::string& backend, int ranks, const RankBody& body, Seconds timeout) {
+  static const CommunicatorPtr all = connect_by_mpi(backend, timeout);  // MPI starts once in a program
   ASSERT_GE(all->size(), ranks) << "start this test with mpirun -np " << ranks << " or more";
   const auto world = all->split(all->rank() < ranks ? 0 : -1, all->rank());
   try {
@@ -93,8 +104,10 @@ void run_under_mpirun(int ranks, const RankBody& body, Seconds timeout) {
 
 void run_ranks(const std::string& backend, int ranks, const RankBody& body, Seconds timeout) {
   if (backend == "inproc" || backend == "gloo") return run_threads(backend, ranks, body, timeout);
-  if (backend == "shm") return run_processes(backend, ranks, body, timeout);
-  if (backend == "mpi") return run_under_mpirun(ranks, body, timeout);
+  if (backend == "mpi" || (backend == "hybrid" && detect_launch_environment())) {
+    return run_under_mpirun(backend, ranks, body, timeout);
+  }
+  if (backend == "shm" || backend == "hybrid") return run_processes(backend, ranks, body, timeout);
   FAIL() << "no way to run ranks of backend " << backend;
 }
 

@@ -17,6 +17,9 @@ using RankBody = std::function<void(const CommunicatorPtr& world)>;
 ///   gloo    threads of this process, connected by TCP over the loopback
 ///   shm     processes forked from this one, which must not have started threads (OpenMP's included)
 ///   mpi     the first `ranks` processes of the mpirun that started this one; the others skip `body`
+///   hybrid  processes of either kind, on hosts of two ranks each, or of three where there are more than four; the last
+///           may have fewer. shm inside hosts; between them mpi where mpirun started the program, otherwise gloo: these
+///           must be linked into the test too
 ///
 /// An exception in a body, a failed expectation in a child process and a child's death fail the test, with the rank
 /// named; peers of a failed rank get CommError::kPeerLost. All but inproc must be linked into the test.

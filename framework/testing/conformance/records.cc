@@ -15,10 +15,11 @@ using State = FlightRecorder::State;
 
 class Recording : public Suite {
  protected:
-  // Those after `number`.
+  // Those of the group after `number`. What its operations are made of may have records too, of other groups.
   static std::vector<Record> records_since(const Communicator& group, std::uint64_t number) {
     auto records = group.recorder().records();
-    std::erase_if(records, [&](const Record& record) { return record.number <= number; });
+    std::erase_if(records,
+                  [&](const Record& record) { return record.number <= number || record.group != group.name(); });
     return records;
   }
   static std::uint64_t last_number(const Communicator& group) {
@@ -55,7 +56,6 @@ TEST_P(Recording, HoldsEveryOperationAsItWasCalled) {
       Call call = records[i].call;
       call.detail = 0;
       EXPECT_EQ(call, want[i]) << describe(call) << ", not " << describe(want[i]);
-      EXPECT_EQ(records[i].group, world->name());
       EXPECT_EQ(records[i].state, State::kDone) << describe(call);
       EXPECT_LE(records[i].launched_ns, records[i].finished_ns);
     }
@@ -64,18 +64,19 @@ TEST_P(Recording, HoldsEveryOperationAsItWasCalled) {
 
 TEST_P(Recording, CountsInEachGroup) {
   run([](const CommunicatorPtr& world) {
-    const auto group = world->split(0, 0);
     const auto before = last_number(*world);
+    const auto group = world->split(0, 0);
     group->barrier().wait();
     world->barrier().wait();
     group->barrier().wait();
-    const auto records = records_since(*group, before);
-    ASSERT_EQ(records.size(), 3u) << "one recorder for all groups of a world";
-    EXPECT_EQ(records[0].group, group->name());
-    EXPECT_EQ(records[1].group, world->name());
-    EXPECT_EQ(records[0].sequence, 1u);
-    EXPECT_EQ(records[2].sequence, 2u);
-    EXPECT_EQ(records[0].number + 2, records[2].number);
+    const auto in_group = records_since(*group, before), in_world = records_since(*world, before);
+    ASSERT_GE(in_group.size(), 2u);
+    ASSERT_FALSE(in_world.empty()) << "one recorder for all groups of a world";
+    for (std::size_t i = 0; i < in_group.size(); ++i) EXPECT_EQ(in_group[i].sequence, i + 1);
+    const Record &first = *(in_group.end() - 2), &between = in_world.back(), &last = in_group.back();
+    for (const auto& record : {first, between, last}) EXPECT_EQ(record.call.op, Op::kBarrier);
+    EXPECT_LT(first.number, between.number);
+    EXPECT_LT(between.number, last.number);
   });
 }
 
