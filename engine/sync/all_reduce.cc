@@ -22,12 +22,8 @@ class AllReduce final : public Synchronizer {
   AllReduce(const AllReduceConfig& config, const CommunicatorPtr& group)
       : group_(group), gradients_(group, config.compression) {}
 
-  std::vector<Slice> attach(const FlatParameters& parameters) override {
-    slices_.clear();
-    for (const auto& bucket : parameters.buckets()) {
-      group_->broadcast(bucket.values, 0).wait();
-      slices_.push_back({bucket.values, bucket.gradients});
-    }
+  std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
+    slices_ = broadcast_all(parameters, *group_);
     gradients_.attach(parameters);
     return slices_;
   }
@@ -49,8 +45,8 @@ class AllReduce final : public Synchronizer {
 
 const bool registered =
     Synchronizers::global().add<AllReduceConfig>("all_reduce", "synchronous: mean of the gradients after backward",
-                                                 [](const AllReduceConfig& config, const CommunicatorPtr& group) {
-                                                   return std::make_unique<AllReduce>(config, group);
+                                                 [](const AllReduceConfig& config, const Replicas& replicas) {
+                                                   return std::make_unique<AllReduce>(config, replicas.group);
                                                  });
 
 }  // namespace

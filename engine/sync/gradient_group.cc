@@ -23,16 +23,22 @@ GradientGroup::GradientGroup(CommunicatorPtr group, Compressors::Choice compress
     : group_(std::move(group)), compression_(std::move(compression)) {}
 
 void GradientGroup::attach(const FlatParameters& parameters) {
+  std::vector<at::Tensor> gradients;
+  for (const auto& bucket : parameters.buckets()) gradients.push_back(bucket.gradients);
+  attach_tensors(gradients, parameters);
+}
+
+void GradientGroup::attach_tensors(const std::vector<at::Tensor>& tensors, const FlatParameters& parameters) {
   if (compression_.selected() == "none") return;
   const auto& buckets = parameters.buckets();
   compressed_ =
       std::make_shared<CompressedCommunicator>(group_, compression_, std::max<std::size_t>(buckets.size(), 1));
-  for (const auto& bucket : buckets) {
-    if (bucket.gradients.scalar_type() != at::kFloat) {
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    if (tensors[i].scalar_type() != at::kFloat) {
       throw ConfigError("strategy.compression: " + compression_.selected() + " is for gradients of Float, not of " +
-                        c10::toString(bucket.gradients.scalar_type()) + "; use compression: none");
+                        c10::toString(tensors[i].scalar_type()) + "; use compression: none");
     }
-    compressed_->set_shapes(bucket.gradients, shapes_of(bucket));
+    compressed_->set_shapes(tensors[i], shapes_of(buckets[i]));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <vector>
 
 #include "framework/collectives/compression/compressed_communicator.h"
 #include "framework/comm/communicator.h"
@@ -19,6 +20,9 @@ class GradientGroup {
   /// Gives each bucket a compressor that knows the shapes of its parameters and remembers nothing yet. Throws
   /// ConfigError where there is a compression and the parameters are not float32.
   void attach(const FlatParameters& parameters);
+
+  /// The same for tensors that are reduced instead of the gradients, one for each bucket and like its values.
+  void attach_tensors(const std::vector<at::Tensor>& tensors, const FlatParameters& parameters);
 
   /// Launches the mean of a bucket's gradients over all ranks.
   Work all_reduce_mean(const at::Tensor& gradients);

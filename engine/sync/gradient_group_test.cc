@@ -67,7 +67,7 @@ TEST_P(Compression, AllReduceGivesAllRanksTheSameBits) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     const auto strategy = load("{name: all_reduce, compression: " + GetParam() + "}").strategy.make(group);
-    const auto slices = strategy->attach(parameters);
+    const auto slices = strategy->attach(parameters, Cut::kAnywhere);
     ASSERT_EQ(slices.size(), 2u);
     for (int step = 0; step < 3; ++step) {
       for (const auto& slice : slices) slice.gradients.copy_(at::full_like(slice.gradients, 0.1 * group->rank() + 1));
@@ -137,7 +137,7 @@ TEST(CompressionOption, TheLogSaysWhatWasSent) {
     const ThreadLog log({.file = path + std::to_string(group->rank()), .rank = group->rank()});
     const auto parameters = make_parameters(*group);
     const auto strategy = load("{name: all_reduce, compression: fp16}").strategy.make(group);
-    strategy->attach(parameters);
+    strategy->attach(parameters, Cut::kAnywhere);
     for (int step = 0; step < 5; ++step) strategy->before_update(step);
     strategy->finish();
   });

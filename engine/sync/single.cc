@@ -14,18 +14,18 @@ struct SingleConfig {
 
 class Single final : public Synchronizer {
  public:
-  std::vector<Slice> attach(const FlatParameters& parameters) override {
+  std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
     std::vector<Slice> slices;
-    for (const auto& bucket : parameters.buckets()) slices.push_back({bucket.values, bucket.gradients});
+    for (const auto& bucket : parameters.buckets()) slices.push_back(whole(bucket));
     return slices;
   }
 };
 
 const bool registered = Synchronizers::global().add<SingleConfig>(
-    "single", "one rank, no communication", [](const SingleConfig&, const CommunicatorPtr& group) {
-      if (group->size() != 1) {
-        throw ConfigError("strategy single trains on one rank, but there are " + std::to_string(group->size()) +
-                          "; use strategy: all_reduce");
+    "single", "one rank, no communication", [](const SingleConfig&, const Replicas& replicas) {
+      if (replicas.group->size() != 1) {
+        throw ConfigError("strategy single trains on one rank, but there are " +
+                          std::to_string(replicas.group->size()) + "; use strategy: all_reduce");
       }
       return std::make_unique<Single>();
     });

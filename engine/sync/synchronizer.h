@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "framework/base/registry.h"
@@ -14,8 +15,27 @@ namespace phalanx {
 
 /// What one rank's optimizer updates: a run of parameters with the gradient for it.
 struct Slice {
-  at::Tensor values;     // [n]
-  at::Tensor gradients;  // [n]
+  at::Tensor values;                // [n]
+  at::Tensor gradients;             // [n]
+  std::vector<Segment> segments{};  // the parameters in it, or parts of them
+};
+
+/// All of a bucket.
+inline Slice whole(const Bucket& bucket) { return {bucket.values, bucket.gradients, bucket.segments}; }
+
+/// Gives all ranks the values of rank 0. All buckets. Collective.
+std::vector<Slice> broadcast_all(const FlatParameters& parameters, Communicator& group);
+
+/// Elements [begin, begin + count) of a slice.
+inline Slice part(const Slice& slice, std::int64_t begin, std::int64_t count) {
+  return {slice.values.narrow(0, begin, count), slice.gradients.narrow(0, begin, count),
+          cut(slice.segments, begin, count)};
+}
+
+/// Where parameters may be cut when ranks share their update.
+enum class Cut {
+  kAnywhere,          // the optimizer looks at elements alone
+  kBetweenParameters  // it looks at whole parameters
 };
 
 /// How replicas agree. The engine knows nothing else about distribution.
@@ -24,7 +44,11 @@ class Synchronizer {
   virtual ~Synchronizer() = default;
 
   /// Makes replicas equal and says what this rank updates from now on. Collective.
-  virtual std::vector<Slice> attach(const FlatParameters& parameters) = 0;
+  virtual std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) = 0;
+
+  /// The optimizer's state for these slices, after it was made or loaded: one tensor [n] for a slice and kind of state.
+  /// A strategy that changes parameters behind the optimizer's back may change its state too. Collective.
+  virtual void attach_state(const std::vector<at::Tensor>& /*state*/) {}
 
   /// After it, the slices' gradients are the agreed ones.
   virtual void before_update(std::int64_t /*step*/) {}
@@ -32,12 +56,25 @@ class Synchronizer {
   /// After it, replicas hold what the strategy promises.
   virtual void after_update(std::int64_t /*step*/) {}
 
+  /// Whether the replicas are to be equal now, bit for bit; after after_update().
+  virtual bool replicas_equal() const { return true; }
+
+  /// Sums that ranks have made over their slices become sums over all parameters, alike on all ranks. sums: [k] double.
+  virtual void sum_over_slices(at::Tensor& /*sums*/) {}
+
   /// After the last step.
   virtual void finish() {}
 };
 
-/// Strategies by name; a factory gets the data-parallel group and throws ConfigError where the strategy does not fit
-/// it.
-using Synchronizers = Registry<std::unique_ptr<Synchronizer>(const CommunicatorPtr&)>;
+/// What a strategy gets to work with.
+struct Replicas {
+  Replicas(CommunicatorPtr ranks, std::int64_t times = 1) : group(std::move(ranks)), backwards(times) {}  // NOLINT
+
+  CommunicatorPtr group;   // the ranks that hold a replica each
+  std::int64_t backwards;  // that add up to the gradients of one step
+};
+
+/// Strategies by name; a factory throws ConfigError where the strategy does not fit the replicas.
+using Synchronizers = Registry<std::unique_ptr<Synchronizer>(const Replicas&)>;
 
 }  // namespace phalanx

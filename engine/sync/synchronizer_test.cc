@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, AllReduceSync, ::testing::Range(1, 5));
 
 TEST_P(AllReduceSync, N1_S5_AttachingGivesEveryRankTheParametersOfRank0) {
   run([](const CommunicatorPtr&, Synchronizer& synchronizer, const FlatParameters& parameters) {
-    synchronizer.attach(parameters);
+    synchronizer.attach(parameters, Cut::kAnywhere);
     for (const auto& bucket : parameters.buckets()) {
       for (const auto& parameter : bucket.parameters) {
         EXPECT_TRUE(at::equal(parameter.detach(), at::zeros(parameter.sizes())));
@@ -69,7 +69,7 @@ TEST_P(AllReduceSync, N1_S5_AttachingGivesEveryRankTheParametersOfRank0) {
 
 TEST_P(AllReduceSync, N2_GradientsBecomeTheMeanOfAllRanks) {
   run([](const CommunicatorPtr& group, Synchronizer& synchronizer, const FlatParameters& parameters) {
-    const auto slices = synchronizer.attach(parameters);
+    const auto slices = synchronizer.attach(parameters, Cut::kAnywhere);
     for (std::size_t i = 0; i < slices.size(); ++i) {
       slices[i].gradients.fill_(static_cast<double>(2 * (group->rank() + 1) + 100 * i));
     }
@@ -83,7 +83,7 @@ TEST_P(AllReduceSync, N2_GradientsBecomeTheMeanOfAllRanks) {
 
 TEST_P(AllReduceSync, N2_AgreedGradientsAreBitwiseTheSameOnEveryRank) {
   run([](const CommunicatorPtr& group, Synchronizer& synchronizer, const FlatParameters& parameters) {
-    const auto slices = synchronizer.attach(parameters);
+    const auto slices = synchronizer.attach(parameters, Cut::kAnywhere);
     for (int step = 0; step < 3; ++step) {
       for (const auto& slice : slices) slice.gradients.copy_(at::rand(slice.gradients.sizes()) / 3);
       synchronizer.before_update(step);
@@ -94,7 +94,7 @@ TEST_P(AllReduceSync, N2_AgreedGradientsAreBitwiseTheSameOnEveryRank) {
 
 TEST_P(AllReduceSync, N5_SlicesAreTheBucketsThemselves) {
   run([](const CommunicatorPtr&, Synchronizer& synchronizer, const FlatParameters& parameters) {
-    const auto slices = synchronizer.attach(parameters);
+    const auto slices = synchronizer.attach(parameters, Cut::kAnywhere);
     ASSERT_EQ(slices.size(), 3u);
     for (std::size_t i = 0; i < slices.size(); ++i) {
       EXPECT_EQ(slices[i].values.data_ptr(), parameters.buckets()[i].values.data_ptr());
@@ -105,8 +105,8 @@ TEST_P(AllReduceSync, N5_SlicesAreTheBucketsThemselves) {
 
 TEST_P(AllReduceSync, AttachingAgainStartsAnew) {
   run([](const CommunicatorPtr& group, Synchronizer& synchronizer, const FlatParameters& parameters) {
-    synchronizer.attach(parameters);
-    const auto slices = synchronizer.attach(parameters);
+    synchronizer.attach(parameters, Cut::kAnywhere);
+    const auto slices = synchronizer.attach(parameters, Cut::kAnywhere);
     EXPECT_EQ(slices.size(), parameters.buckets().size());
     for (const auto& slice : slices) slice.gradients.fill_(group->rank());
     synchronizer.before_update(0);
@@ -118,7 +118,7 @@ TEST(SingleSync, LeavesOneRankAlone) {
   testing::run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
     const FlatParameters parameters(make_parameters(7), *group, kBucketBytes);
     const auto synchronizer = Synchronizers::Choice("single").make(group);
-    const auto slices = synchronizer->attach(parameters);
+    const auto slices = synchronizer->attach(parameters, Cut::kAnywhere);
     ASSERT_EQ(slices.size(), parameters.buckets().size());
     for (const auto& slice : slices) slice.gradients.fill_(3);
     synchronizer->before_update(0);

@@ -2,47 +2,78 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 namespace phalanx {
 namespace {
 
-Bucket flatten(std::vector<at::Tensor> parameters, Communicator& memory) {
+FlatParameters::Named numbered(const std::vector<at::Tensor>& parameters) {
+  FlatParameters::Named named;
+  for (const auto& parameter : parameters) named.emplace_back(std::to_string(named.size()), parameter);
+  return named;
+}
+
+Bucket flatten(const FlatParameters::Named& parameters, Communicator& memory) {
   const at::NoGradGuard no_grad;
   std::int64_t elements = 0;
-  for (const auto& parameter : parameters) elements += parameter.numel();
-  const auto options = parameters.front().options().requires_grad(false);
-  Bucket bucket{memory.allocate({elements}, options), memory.allocate({elements}, options), std::move(parameters)};
-  std::int64_t offset = 0;
-  for (auto& parameter : bucket.parameters) {
+  for (const auto& [name, parameter] : parameters) elements += parameter.numel();
+  const auto options = parameters.front().second.options().requires_grad(false);
+  Bucket bucket{memory.allocate({elements}, options), memory.allocate({elements}, options), {}, {}};
+  std::int64_t begin = 0;
+  for (const auto& [name, parameter] : parameters) {
     const auto view = [&](const at::Tensor& flat) {
-      return flat.narrow(0, offset, parameter.numel()).view(parameter.sizes());
+      return flat.narrow(0, begin, parameter.numel()).view(parameter.sizes());
     };
     view(bucket.values).copy_(parameter);
-    parameter.set_data(view(bucket.values));
-    parameter.mutable_grad() = view(bucket.gradients);
-    offset += parameter.numel();
+    at::Tensor moved = parameter;
+    moved.set_data(view(bucket.values));
+    moved.mutable_grad() = view(bucket.gradients);
+    bucket.parameters.push_back(moved);
+    bucket.segments.push_back({name, parameter.sizes().vec(), begin, parameter.numel(), 0});
+    begin += parameter.numel();
   }
   return bucket;
 }
 
 }  // namespace
 
-FlatParameters::FlatParameters(std::vector<at::Tensor> parameters, Communicator& memory, std::int64_t bucket_bytes) {
-  std::vector<at::Tensor> run;
+bool Segment::whole() const {
+  std::int64_t elements = 1;
+  for (const auto size : shape) elements *= size;
+  return count == elements;
+}
+
+std::vector<Segment> cut(const std::vector<Segment>& segments, std::int64_t begin, std::int64_t count) {
+  std::vector<Segment> inside;
+  for (const auto& segment : segments) {
+    const auto from = std::max(segment.begin, begin), to = std::min(segment.end(), begin + count);
+    if (from >= to) continue;
+    inside.push_back({segment.name, segment.shape, from - begin, to - from, segment.offset + from - segment.begin});
+  }
+  return inside;
+}
+
+FlatParameters::FlatParameters(const std::vector<at::Tensor>& parameters, Communicator& memory,
+                               std::int64_t bucket_bytes)
+    : FlatParameters(numbered(parameters), memory, bucket_bytes) {}
+
+FlatParameters::FlatParameters(const Named& parameters, Communicator& memory, std::int64_t bucket_bytes) {
+  Named run;
   std::int64_t bytes = 0;
   for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
-    if (parameter->scalar_type() != parameters.front().scalar_type()) {
+    const auto& tensor = parameter->second;
+    if (tensor.scalar_type() != parameters.front().second.scalar_type()) {
       throw std::invalid_argument("a model's parameters must have one dtype");
     }
     run.push_back(*parameter);
-    bytes += static_cast<std::int64_t>(parameter->nbytes());
+    bytes += static_cast<std::int64_t>(tensor.nbytes());
     if (bytes < bucket_bytes) continue;
     buckets_.push_back(flatten(std::exchange(run, {}), memory));
     bytes = 0;
   }
-  if (!run.empty()) buckets_.push_back(flatten(std::move(run), memory));
+  if (!run.empty()) buckets_.push_back(flatten(run, memory));
 }
 
 }  // namespace phalanx

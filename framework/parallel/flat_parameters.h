@@ -3,26 +3,49 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/comm/communicator.h"
 
 namespace phalanx {
 
+/// Where a parameter, or a part of one, lies in a run of elements.
+struct Segment {
+  std::string name;
+  std::vector<std::int64_t> shape;  // of the whole parameter
+  std::int64_t begin = 0;           // in the run
+  std::int64_t count = 0;           // elements here
+  std::int64_t offset = 0;          // of the first of them in the parameter
+
+  std::int64_t end() const { return begin + count; }
+  bool whole() const;  // all of the parameter is here
+};
+
+/// The segments of elements [begin, begin + count) of a run, as they lie in that part of it.
+std::vector<Segment> cut(const std::vector<Segment>& segments, std::int64_t begin, std::int64_t count);
+
 /// A contiguous run of parameters, in the order in which backward produces their gradients (the last layer first).
 struct Bucket {
   at::Tensor values;                   // [n], every parameter is a view of it
   at::Tensor gradients;                // [n], every parameter's grad is a view of it; zeroed by the optimizer
   std::vector<at::Tensor> parameters;  // in the order in which they lie in `values`
+  std::vector<Segment> segments;       // of the same
 };
 
 /// A model's parameters moved into a few buckets, so that communication, optimizer, sharding and checkpoints all work
 /// on the same few long tensors and nothing is copied in the loop.
 class FlatParameters {
  public:
+  using Named = std::vector<std::pair<std::string, at::Tensor>>;
+
   /// Moves `parameters` (leaves, of one dtype, on the CPU) into buckets allocated by `memory`; a bucket is closed as
   /// soon as it holds `bucket_bytes`. Collective. Throws std::invalid_argument for a mixture of dtypes.
-  FlatParameters(std::vector<at::Tensor> parameters, Communicator& memory, std::int64_t bucket_bytes);
+  FlatParameters(const Named& parameters, Communicator& memory, std::int64_t bucket_bytes);
+
+  /// The same of parameters whose names are their places: "0", "1", ...
+  FlatParameters(const std::vector<at::Tensor>& parameters, Communicator& memory, std::int64_t bucket_bytes);
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
 

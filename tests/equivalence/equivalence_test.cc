@@ -84,7 +84,7 @@ class Equivalence : public ::testing::TestWithParam<Case> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Strategies, Equivalence,
-                         ::testing::Combine(::testing::Values("mlp", "lenet"), ::testing::Values("all_reduce"),
+                         ::testing::Combine(::testing::Values("mlp", "lenet"), ::testing::Values("all_reduce", "overlapped", "sharded"),
                                             ::testing::Values(2, 3, 4)));
 
 // N2, N5, S8: the mean over the global batch, however many ranks share it and however unevenly.

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "framework/parallel/step.h"
+
+namespace phalanx {
+
+/// Takes a batch in several parts, one after the other, so that it needs the memory of one part alone. The gradients
+/// add up to those of the whole batch, and so does the loss; batch normalisation sees the parts.
+///
+/// Who watches sees each stage once, after the last part, with the outputs of all parts and their common loss.
+class AccumulatedStep final : public Step {
+ public:
+  /// `parts` > 0: nearly equal; fewer where the batch has fewer rows. `step` must outlive this one.
+  AccumulatedStep(Step& step, std::int64_t parts) : step_(step), parts_(parts) {}
+
+  Result run(const Batch& batch, const Watch& watch) override;
+  Result evaluate(const Batch& batch, const Watch& watch) override { return step_.evaluate(batch, watch); }
+
+ private:
+  Step& step_;
+  std::int64_t parts_;
+};
+
+}  // namespace phalanx

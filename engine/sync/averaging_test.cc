@@ -1,0 +1,187 @@
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/sync/synchronizer.h"
+#include "framework/base/config/config.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using testing::run_ranks;
+
+struct StrategyConfig {
+  Synchronizers::Choice strategy;
+  template <class V>
+  void visit(V& v) {
+    v("strategy", strategy, "under test");
+  }
+};
+
+std::unique_ptr<Synchronizer> make(const std::string& strategy, const CommunicatorPtr& group) {
+  StrategyConfig config;
+  config::load_text(config, "strategy: " + strategy, "test.yaml");
+  return config.strategy.make(group);
+}
+
+constexpr std::int64_t kElements = 40;
+constexpr double kRate = 0.1;
+
+// What a rank's gradient is at its own values: each rank pulls elsewhere.
+at::Tensor gradient_at(const at::Tensor& x, int rank, std::int64_t step) {
+  return (x - rank) * 0.5 + 0.01 * static_cast<double>(step);
+}
+
+// Values of all ranks, [P, kElements].
+at::Tensor gather(const at::Tensor& own, Communicator& group) {
+  const at::Tensor all = at::zeros({group.size(), own.numel()});
+  group.all_gather(all, own).wait();
+  return all;
+}
+
+// Trains with plain SGD; `after(step, values of all ranks)` compares.
+template <class After>
+void train(const std::string& strategy, const CommunicatorPtr& group, int steps, const After& after) {
+  const at::NoGradGuard no_grad;
+  const FlatParameters parameters(std::vector<at::Tensor>{at::full({kElements}, 3.0 + group->rank())}, *group, 1 << 20);
+  const auto synchronizer = make(strategy, group);
+  const auto slice = synchronizer->attach(parameters, Cut::kAnywhere).at(0);
+  for (int step = 0; step < steps; ++step) {
+    slice.gradients.copy_(gradient_at(slice.values, group->rank(), step));
+    synchronizer->before_update(step);
+    slice.values.sub_(slice.gradients, kRate);
+    synchronizer->after_update(step);
+    after(step, gather(slice.values, *group), *synchronizer);
+  }
+  synchronizer->finish();
+  const at::Tensor end = gather(slice.values, *group);
+  for (int rank = 1; rank < group->size(); ++rank) EXPECT_TRUE(at::equal(end[rank], end[0])) << "after the last step";
+}
+
+class Averaging : public ::testing::TestWithParam<int> {
+ protected:
+  // One local step of all ranks.
+  static void step_all(std::vector<at::Tensor>& x, int step) {
+    for (std::size_t rank = 0; rank < x.size(); ++rank) {
+      x[rank] = x[rank] - kRate * gradient_at(x[rank], static_cast<int>(rank), step);
+    }
+  }
+  static at::Tensor mean_of(const std::vector<at::Tensor>& x) { return at::stack(x).mean(0); }
+  static void expect_near(const at::Tensor& all, const std::vector<at::Tensor>& x, int step) {
+    EXPECT_TRUE(at::allclose(all, at::stack(x), 1e-5, 1e-6)) << "step " << step;
+  }
+  std::vector<at::Tensor> start() const { return std::vector<at::Tensor>(GetParam(), at::full({kElements}, 3.0f)); }
+};
+INSTANTIATE_TEST_SUITE_P(Ranks, Averaging, ::testing::Values(1, 2, 3, 4, 5));
+
+TEST_P(Averaging, LocalSgdFollowsItsRecurrence) {
+  run_ranks("inproc", GetParam(), [this](const CommunicatorPtr& group) {
+    auto x = start();
+    train("{name: local_sgd, every: 3}", group, 10, [&](int step, const at::Tensor& all, Synchronizer& strategy) {
+      step_all(x, step);
+      const bool averages = (step + 1) % 3 == 0;
+      if (averages) std::ranges::fill(x, mean_of(x));
+      expect_near(all, x, step);
+      EXPECT_EQ(strategy.replicas_equal(), averages);
+    });
+  });
+}
+
+TEST_P(Averaging, PostLocalSgdIsSynchronousAtFirst) {
+  run_ranks("inproc", GetParam(), [this](const CommunicatorPtr& group) {
+    auto x = start();
+    train("{name: local_sgd, every: 2, warmup_steps: 3}", group, 9,
+          [&](int step, const at::Tensor& all, Synchronizer& strategy) {
+            step_all(x, step);
+            const bool averages = step < 3 || (step - 3) % 2 == 1;
+            if (averages) std::ranges::fill(x, mean_of(x));  // of gradients or of values: the same from equal values
+            expect_near(all, x, step);
+            EXPECT_EQ(strategy.replicas_equal(), averages);
+          });
+  });
+}
+
+TEST_P(Averaging, CompressedAveragesComeNear) {
+  run_ranks("inproc", GetParam(), [this](const CommunicatorPtr& group) {
+    auto x = start();
+    train("{name: local_sgd, every: 2, compression: bf16}", group, 12, [&](int step, const at::Tensor& all, auto&) {
+      step_all(x, step);
+      if (step % 2 == 1) std::ranges::fill(x, mean_of(x));
+      EXPECT_TRUE(at::allclose(all, at::stack(x), 1e-2, 1e-2)) << "step " << step;
+      EXPECT_TRUE(step % 2 == 0 || at::equal(all[0], all[group->size() - 1]));
+    });
+  });
+}
+
+TEST_P(Averaging, MomentumIsAveragedForgottenOrLeftAlone) {
+  run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
+    const double mean = (group->size() + 1) / 2.0, own = group->rank() + 1;
+    for (const auto& [what, expected] :
+         std::vector<std::pair<std::string, double>>{{"average", mean}, {"reset", 0}, {"local", own}}) {
+      const FlatParameters parameters(std::vector<at::Tensor>{at::full({8}, 1.0)}, *group, 1 << 20);
+      const auto strategy = make("{name: local_sgd, every: 2, momentum: " + what + "}", group);
+      strategy->attach(parameters, Cut::kAnywhere);
+      const at::Tensor momentum = at::full({8}, own);
+      strategy->attach_state({momentum});
+      strategy->after_update(0);
+      EXPECT_EQ(momentum[7].item<double>(), own) << "not yet";
+      strategy->after_update(1);
+      EXPECT_FLOAT_EQ(momentum[7].item<float>(), static_cast<float>(expected)) << what;
+    }
+  });
+}
+
+// Each rank's exchange is with the values of the step before; whom it met shows in what it moved to.
+TEST_P(Averaging, GossipMovesHalfwayToOnePeerAStepLate) {
+  run_ranks("inproc", GetParam(), [this](const CommunicatorPtr& group) {
+    const int size = group->size();
+    auto x = start();
+    std::vector<at::Tensor> exchanged;
+    std::vector<int> meetings(size, 0);
+    train("gossip", group, 40, [&](int step, const at::Tensor& all, Synchronizer&) {
+      step_all(x, step);
+      for (int rank = 0; rank < size && !exchanged.empty(); ++rank) {
+        std::vector<int> fits;
+        for (int peer = 0; peer < size; ++peer) {
+          const at::Tensor moved = x[rank] + (exchanged[peer] - exchanged[rank]) / 2;
+          if (at::allclose(all[rank], moved, 1e-5, 1e-5)) fits.push_back(peer);
+        }
+        ASSERT_FALSE(fits.empty()) << "rank " << rank << ", step " << step;
+        meetings[rank] += fits.front() != rank;
+      }
+      exchanged.clear();
+      for (int rank = 0; rank < size; ++rank) {
+        x[rank] = all[rank].clone();
+        exchanged.push_back(x[rank]);
+      }
+    });
+    for (const int met : meetings) EXPECT_GE(met, size == 1 ? 0 : 20);
+  });
+}
+
+TEST_P(Averaging, GossipKeepsTheMeanAndBringsReplicasTogether) {
+  run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
+    const at::NoGradGuard no_grad;
+    const FlatParameters parameters(std::vector<at::Tensor>{at::full({4}, 0.0)}, *group, 1 << 20);
+    const auto strategy = make("gossip", group);
+    const auto slice = strategy->attach(parameters, Cut::kAnywhere).at(0);
+    slice.values.fill_(group->rank());  // and no gradients
+    for (int step = 0; step < 60; ++step) strategy->after_update(step);
+    const double mean = (group->size() - 1) / 2.0;
+    EXPECT_NEAR(slice.values[0].item<double>(), mean, 0.3);
+    strategy->finish();
+    EXPECT_NEAR(slice.values[0].item<double>(), mean, 1e-5);
+  });
+}
+
+}  // namespace
+}  // namespace phalanx

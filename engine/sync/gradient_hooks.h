@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "framework/parallel/flat_parameters.h"
+
+namespace phalanx {
+
+/// Says during backward when all gradients of a bucket have come. One backward gives a parameter its gradient at most
+/// once, however often the model uses it, so a bucket is ready after `backwards` gradients of each of its parameters;
+/// one with a parameter that the loss does not depend on is never ready.
+///
+/// Called in the threads that run backward: one for parameters on the CPU.
+class GradientHooks {
+ public:
+  using Ready = std::function<void(std::size_t bucket)>;
+
+  /// Replaces other hooks after accumulation that the parameters have.
+  GradientHooks(const FlatParameters& parameters, std::int64_t backwards, Ready ready);
+  ~GradientHooks();
+  GradientHooks(const GradientHooks&) = delete;
+  GradientHooks& operator=(const GradientHooks&) = delete;
+
+  /// Begins to count anew: before the first backward of a step.
+  void start();
+
+ private:
+  class Hook;
+
+  void arrived(std::size_t bucket);
+
+  std::vector<std::vector<at::Tensor>> parameters_;  // by bucket
+  std::int64_t backwards_;
+  Ready ready_;
+  std::vector<std::int64_t> missing_;  // gradients, by bucket
+};
+
+}  // namespace phalanx

@@ -1,0 +1,81 @@
+// Synchronous data parallelism with communication under backward (Li et al. 2020, PyTorch Distributed, section 3.2.3):
+// a bucket's mean over all ranks is launched as soon as backward has made its last gradient, while it goes on with the
+// layers before. Buckets are launched in one order on all ranks, however their gradients come; those that lack a
+// gradient, because the loss does not depend on a parameter, follow after backward. Which gradients, and so every bit
+// of the result, are those of all_reduce. It takes a progress thread: without one, all happens where it is waited for.
+// Wire: as all_reduce.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/sync/gradient_group.h"
+#include "engine/sync/gradient_hooks.h"
+#include "engine/sync/synchronizer.h"
+
+namespace phalanx {
+namespace {
+
+struct OverlappedConfig {
+  Compressors::Choice compression{"none"};
+
+  template <class V>
+  void visit(V& v) {
+    v("compression", compression, "how gradients are made smaller on the wire");
+  }
+};
+
+class Overlapped final : public Synchronizer {
+ public:
+  Overlapped(const OverlappedConfig& config, const Replicas& replicas)
+      : replicas_(replicas), gradients_(replicas.group, config.compression) {}
+
+  std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
+    slices_ = broadcast_all(parameters, *replicas_.group);
+    gradients_.attach(parameters);
+    hooks_ = std::make_unique<GradientHooks>(parameters, replicas_.backwards,
+                                             [this](std::size_t bucket) { launch_if_next(bucket); });
+    start();
+    return slices_;
+  }
+
+  void before_update(std::int64_t) override {
+    while (works_.size() < slices_.size()) launch_next();
+    for (auto& work : works_) work.wait();
+    start();
+  }
+
+  void finish() override {
+    hooks_.reset();
+    gradients_.report();
+  }
+
+ private:
+  void start() {
+    works_.clear();
+    ready_.assign(slices_.size(), false);
+    hooks_->start();
+  }
+
+  void launch_if_next(std::size_t bucket) {
+    ready_[bucket] = true;
+    while (works_.size() < slices_.size() && ready_[works_.size()]) launch_next();
+  }
+
+  void launch_next() { works_.push_back(gradients_.all_reduce_mean(slices_[works_.size()].gradients)); }
+
+  Replicas replicas_;
+  GradientGroup gradients_;
+  std::vector<Slice> slices_;  // the buckets
+  std::unique_ptr<GradientHooks> hooks_;
+  std::vector<bool> ready_;  // of this step
+  std::vector<Work> works_;  // of the first buckets, which are launched
+};
+
+const bool registered = Synchronizers::global().add<OverlappedConfig>(
+    "overlapped", "synchronous: mean of the gradients, launched while backward makes the next ones",
+    [](const OverlappedConfig& config, const Replicas& replicas) {
+      return std::make_unique<Overlapped>(config, replicas);
+    });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,78 @@
+#include "engine/sync/replica_check.h"
+
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+#include "framework/base/text.h"
+#include "framework/parallel/digest.h"
+
+namespace phalanx {
+
+ReplicaCheck::ReplicaCheck(CommunicatorPtr group, const FlatParameters& parameters, bool repair)
+    : group_(std::move(group)), parameters_(parameters), repair_(repair) {}
+
+// By rank; in the order of the buckets and their segments.
+std::vector<std::vector<std::int64_t>> ReplicaCheck::all_digests() const {
+  std::vector<std::int64_t> own;
+  for (const auto& bucket : parameters_.buckets()) {
+    for (const auto& segment : bucket.segments) {
+      own.push_back(static_cast<std::int64_t>(digest(bucket.values.narrow(0, segment.begin, segment.count))));
+    }
+  }
+  const at::Tensor all = at::zeros({group_->size(), static_cast<std::int64_t>(own.size())}, at::kLong);
+  std::ranges::copy(own, all[group_->rank()].mutable_data_ptr<std::int64_t>());
+  group_->all_gather(all, all[group_->rank()]).wait();
+  std::vector<std::vector<std::int64_t>> digests;
+  for (int rank = 0; rank < group_->size(); ++rank) {
+    const auto* row = all[rank].const_data_ptr<std::int64_t>();
+    digests.emplace_back(row, row + own.size());
+  }
+  return digests;
+}
+
+std::vector<ReplicaCheck::Divergence> ReplicaCheck::find() const {
+  const auto digests = all_digests();
+  std::vector<Divergence> found;
+  std::size_t column = 0;
+  for (const auto& bucket : parameters_.buckets()) {
+    for (const auto& segment : bucket.segments) {
+      std::map<std::int64_t, std::vector<int>> ranks_with;
+      for (int rank = 0; rank < group_->size(); ++rank) ranks_with[digests[rank][column]].push_back(rank);
+      const auto* most = &ranks_with.at(digests[0][column]);
+      for (const auto& [_, ranks] : ranks_with) {
+        if (ranks.size() > most->size()) most = &ranks;
+      }
+      std::vector<int> others;
+      for (int rank = 0; rank < group_->size(); ++rank) {
+        if (std::ranges::find(*most, rank) == most->end()) others.push_back(rank);
+      }
+      const at::Tensor values = bucket.values.narrow(0, segment.begin, segment.count);
+      if (!others.empty()) found.push_back({segment.name, values, std::move(others), most->front()});
+      ++column;
+    }
+  }
+  return found;
+}
+
+void ReplicaCheck::check(std::int64_t step) {
+  const auto found = find();
+  if (found.empty()) return;
+  const auto& first = found.front();
+  std::vector<std::string> ranks;
+  for (const int rank : first.ranks) ranks.push_back(std::to_string(rank));
+  std::ostringstream text;
+  text << "after step " << step << " replicas differ: parameter " << first.parameter << " on rank "
+       << join(ranks, ", ");
+  if (found.size() > 1) text << ", and " << found.size() - 1 << " more parameters";
+  if (!repair_) throw Error(text.str());
+  log_warning() << text.str() << "; repaired with the values of rank " << first.source;
+  for (const auto& divergence : found) group_->broadcast(divergence.values, divergence.source).wait();
+}
+
+}  // namespace phalanx

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/comm/communicator.h"
+#include "framework/parallel/flat_parameters.h"
+
+namespace phalanx {
+
+/// Whether replicas that are to be equal are, bit for bit: a digest of every parameter, compared between the ranks.
+/// Bytes on the wire: 8 for each parameter and rank.
+class ReplicaCheck {
+ public:
+  /// `repair`: give diverged parameters the values that most ranks have, those of rank 0 where none are more, and log
+  /// it.
+  ReplicaCheck(CommunicatorPtr group, const FlatParameters& parameters, bool repair);
+
+  /// Throws Error naming the step, the first parameter that differs and the ranks where it does, on all ranks alike,
+  /// unless it repairs. Collective.
+  void check(std::int64_t step);
+
+ private:
+  struct Divergence {
+    std::string parameter;
+    at::Tensor values;
+    std::vector<int> ranks;  // that differ from most
+    int source;              // the lowest that does not
+  };
+
+  std::vector<std::vector<std::int64_t>> all_digests() const;
+  std::vector<Divergence> find() const;
+
+  CommunicatorPtr group_;
+  const FlatParameters& parameters_;
+  bool repair_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,64 @@
+#include "engine/sync/replica_check.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
+
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using testing::run_ranks;
+using ::testing::ThrowsMessage;
+
+FlatParameters make_parameters(Communicator& group) {
+  FlatParameters::Named parameters;
+  for (const char* name : {"conv.weight", "conv.bias", "fc.weight"}) {
+    parameters.emplace_back(name, at::arange(1, 21).to(at::kFloat));
+  }
+  return {parameters, group, 100};
+}
+
+// N3, Q20: a changed sign and an exchange of elements are seen.
+TEST(ReplicaCheck, N3_NamesTheStepTheParameterAndTheRankThatDiffers) {
+  run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
+    const auto parameters = make_parameters(*group);
+    ReplicaCheck check(group, parameters, false);
+    check.check(1);
+    if (group->rank() == 1) parameters.buckets()[1].parameters[0].narrow(0, 3, 1).neg_();
+    EXPECT_THAT([&] { check.check(7); },
+                ThrowsMessage<Error>("after step 7 replicas differ: parameter conv.weight on rank 1"));
+    if (group->rank() == 2) parameters.buckets()[0].values.copy_(parameters.buckets()[0].values.flip(0));
+    EXPECT_THAT(
+        [&] { check.check(8); },
+        ThrowsMessage<Error>("after step 8 replicas differ: parameter fc.weight on rank 2, and 2 more parameters"));
+  });
+}
+
+TEST(ReplicaCheck, N3_RepairsWithWhatMostHave) {
+  run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
+    const auto parameters = make_parameters(*group);
+    const at::Tensor good = parameters.buckets()[0].values.clone();
+    ReplicaCheck check(group, parameters, true);
+    if (group->rank() == 0) parameters.buckets()[0].values.fill_(0);
+    check.check(3);
+    EXPECT_TRUE(at::equal(parameters.buckets()[0].values, good));
+    EXPECT_NO_THROW(ReplicaCheck(group, parameters, false).check(4));
+  });
+}
+
+TEST(ReplicaCheck, N3_OfTwoRank0IsRight) {
+  run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
+    const auto parameters = make_parameters(*group);
+    parameters.buckets()[0].values.fill_(group->rank() + 5);
+    ReplicaCheck(group, parameters, true).check(1);
+    EXPECT_EQ(parameters.buckets()[0].values[0].item<float>(), 5);
+  });
+}
+
+}  // namespace
+}  // namespace phalanx

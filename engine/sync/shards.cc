@@ -1,0 +1,34 @@
+#include "engine/sync/shards.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace phalanx {
+namespace {
+
+std::int64_t nearest_border(const std::vector<Segment>& segments, std::int64_t wanted) {
+  std::int64_t best = 0;
+  for (const auto& segment : segments) {
+    if (std::abs(segment.end() - wanted) < std::abs(best - wanted)) best = segment.end();
+  }
+  return best;
+}
+
+}  // namespace
+
+Shards::Shards(const Slice& bucket, int ranks, Cut cut) {
+  constexpr std::int64_t kStep = 16;
+  const std::int64_t elements = bucket.values.numel(), steps = (elements + kStep - 1) / kStep;
+  std::int64_t begin = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::int64_t wanted = std::min(elements, steps * (rank + 1) / ranks * kStep);
+    const std::int64_t end = cut == Cut::kAnywhere || rank + 1 == ranks
+                                 ? wanted
+                                 : std::max(begin, nearest_border(bucket.segments, elements * (rank + 1) / ranks));
+    begins_.push_back(begin);
+    counts_.push_back(end - begin);
+    begin = end;
+  }
+}
+
+}  // namespace phalanx
