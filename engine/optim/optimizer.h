@@ -1,6 +1,11 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/sync/synchronizer.h"
@@ -8,12 +13,38 @@
 
 namespace phalanx {
 
+/// Settings for the parameters whose names match; of several groups that match, the first counts.
+struct ParameterGroup {
+  std::string match;
+  double lr_factor = 1;
+  double weight_decay_factor = 1;
+
+  template <class V>
+  void visit(V& v) {
+    v("match", match, "regular expression (ECMAScript), found anywhere in a parameter's name");
+    v("lr_factor", lr_factor, "times the learning rate", config::at_least(0));
+    v("weight_decay_factor", weight_decay_factor, "times the weight decay", config::at_least(0));
+  }
+};
+using ParameterGroups = std::vector<ParameterGroup>;
+
+/// What an optimizer remembers of a slice from update to update.
+struct StateTensor {
+  std::string kind;         // "momentum", "exp_avg", ...
+  std::size_t slice = 0;    // in the order of attach()
+  at::Tensor values;        // [n], one for each element of the slice; or [m] of parameter `parameter`
+  std::string parameter{};  // empty: of all elements of the slice
+};
+
 /// Updates slices of parameters in place.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// What to update from now on; allocates state for these slices only.
+  /// Where slices may begin and end.
+  virtual Cut cut() const { return Cut::kAnywhere; }
+
+  /// What to update from now on; allocates state for these slices only, as before the first update.
   virtual void attach(std::vector<Slice> slices) = 0;
 
   /// One update with the learning rate set last, which also zeroes the gradients.
@@ -21,8 +52,14 @@ class Optimizer {
 
   virtual double learning_rate() const = 0;
   virtual void set_learning_rate(double rate) = 0;
+
+  /// All that the next updates depend on besides values and gradients: the tensors themselves, to be read or written.
+  virtual std::vector<StateTensor> state() { return {}; }
+  virtual std::int64_t updates() const = 0;  // since attach() or as set
+  virtual void set_updates(std::int64_t updates) = 0;
 };
 
-using Optimizers = Registry<std::unique_ptr<Optimizer>()>;
+/// A factory throws ConfigError for settings that do not go together and for an expression that is none.
+using Optimizers = Registry<std::unique_ptr<Optimizer>(const ParameterGroups&)>;
 
 }  // namespace phalanx

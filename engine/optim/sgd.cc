@@ -1,12 +1,12 @@
 // Stochastic gradient descent with momentum, as torch.optim.SGD defines it:
 //   g += weight_decay * p;  v = momentum * v + (1 - dampening) * g (v = g at first)
 //   p -= lr * (nesterov ? g + momentum * v : v)
-// One fused pass over each flat slice (at::_fused_sgd_).
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_fused_sgd.h>
-#include <ATen/ops/empty_like.h>
 
-#include "engine/optim/optimizer.h"
+#include <memory>
+#include <vector>
+
+#include "engine/optim/elementwise.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -29,45 +29,31 @@ struct SgdConfig {
   }
 };
 
-class Sgd final : public Optimizer {
+class Sgd final : public ElementwiseOptimizer {
  public:
-  explicit Sgd(const SgdConfig& config) : config_(config) {
+  Sgd(const SgdConfig& config, const ParameterGroups& groups)
+      : ElementwiseOptimizer(config.lr, config.weight_decay, groups), config_(config) {
     if (config.nesterov && (config.momentum == 0 || config.dampening != 0)) {
       throw ConfigError("nesterov needs a momentum above 0 and no dampening");
     }
   }
 
-  void attach(std::vector<Slice> slices) override {
-    values_.clear(), gradients_.clear(), momentum_.clear();
-    for (auto& slice : slices) {
-      if (config_.momentum > 0) momentum_.push_back(at::empty_like(slice.values));
-      values_.push_back(std::move(slice.values));
-      gradients_.push_back(std::move(slice.gradients));
-    }
-    first_ = true;
-  }
-
-  void update() override {
-    if (values_.empty()) return;
-    const at::NoGradGuard no_grad;
-    at::_fused_sgd_(values_, gradients_, momentum_, config_.weight_decay, config_.momentum, config_.lr,
-                    config_.dampening, config_.nesterov, /*maximize=*/false, first_);
-    for (auto& gradient : gradients_) gradient.zero_();
-    first_ = false;
-  }
-
-  double learning_rate() const override { return config_.lr; }
-  void set_learning_rate(double rate) override { config_.lr = rate; }
-
  private:
+  std::vector<Kind> kinds() const override {
+    return config_.momentum > 0 ? std::vector<Kind>{{"momentum"}} : std::vector<Kind>{};
+  }
+
+  void update_run(const Run& run, const Rates& rates) const override {
+    at::_fused_sgd_(run.values, run.gradients, run.state, rates.weight_decay, config_.momentum, rates.learning_rate,
+                    config_.dampening, config_.nesterov, /*maximize=*/false, /*is_first_step=*/rates.update == 1);
+  }
+
   SgdConfig config_;
-  bool first_ = true;
-  std::vector<at::Tensor> values_, gradients_, momentum_;
 };
 
-const bool registered =
-    Optimizers::global().add<SgdConfig>("sgd", "stochastic gradient descent, with momentum",
-                                        [](const SgdConfig& config) { return std::make_unique<Sgd>(config); });
+const bool registered = Optimizers::global().add<SgdConfig>(
+    "sgd", "stochastic gradient descent, with momentum",
+    [](const SgdConfig& config, const ParameterGroups& groups) { return std::make_unique<Sgd>(config, groups); });
 
 }  // namespace
 }  // namespace phalanx

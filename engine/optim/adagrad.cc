@@ -1,0 +1,53 @@
+// Adagrad (Duchi, Hazan and Singer 2011, JMLR 12), as torch.optim.Adagrad defines it, t being the update's number:
+//   g += weight_decay * p;  s += g^2
+//   p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)
+#include <ATen/ops/_fused_adagrad.h>
+
+#include <memory>
+
+#include "engine/optim/elementwise.h"
+
+namespace phalanx {
+namespace {
+
+struct AdagradConfig {
+  double lr = 0.01;
+  double lr_decay = 0;
+  double weight_decay = 0;
+  double initial_sum = 0;
+  double eps = 1e-10;
+
+  template <class V>
+  void visit(V& v) {
+    v("lr", lr, "learning rate", config::at_least(0));
+    v("lr_decay", lr_decay, "the learning rate is divided by 1 + this for every update done", config::at_least(0));
+    v("weight_decay", weight_decay, "L2 penalty, added to the gradient", config::at_least(0));
+    v("initial_sum", initial_sum, "of squared gradients, before the first update", config::at_least(0));
+    v("eps", eps, "added to the root that divides", config::at_least(0));
+  }
+};
+
+class Adagrad final : public ElementwiseOptimizer {
+ public:
+  Adagrad(const AdagradConfig& config, const ParameterGroups& groups)
+      : ElementwiseOptimizer(config.lr, config.weight_decay, groups), config_(config) {}
+
+ private:
+  std::vector<Kind> kinds() const override { return {{"sum", config_.initial_sum}}; }
+
+  void update_run(const Run& run, const Rates& rates) const override {
+    at::_fused_adagrad_(run.values, run.gradients, run.state[0], rates.update_tensor, rates.learning_rate,
+                        config_.lr_decay, rates.weight_decay, config_.eps, /*maximize=*/false);
+  }
+
+  AdagradConfig config_;
+};
+
+const bool registered =
+    Optimizers::global().add<AdagradConfig>("adagrad", "steps scaled by the sum of squared gradients",
+                                            [](const AdagradConfig& config, const ParameterGroups& groups) {
+                                              return std::make_unique<Adagrad>(config, groups);
+                                            });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <limits>
+#include <memory>
+
+#include "engine/optim/decorator.h"
+
+namespace phalanx {
+
+/// Limits of gradients; 0: none.
+struct ClipLimits {
+  double norm = 0;   // Euclidean, of all gradients of all parameters together
+  double value = 0;  // of each
+};
+
+/// Makes gradients smaller before an update when they are too large (Pascanu et al. 2013, arXiv:1211.5063): all by one
+/// factor, limit / (norm + 1e-6), if their norm is above the limit, as torch.nn.utils.clip_grad_norm_ does; and then
+/// each that is beyond [-value, value] to there. The norm is that over all ranks' slices, alike on all ranks.
+///
+/// Gradients whose norm is not finite have no direction: they reach the inner optimizer as they are, and finite() says
+/// so.
+class Clip final : public OptimizerDecorator {
+ public:
+  Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum);
+
+  void update() override;  // collective where `sum` is, if there is a limit of the norm
+
+  /// Of the gradients of the last update, before they were clipped; not a number before the first and where there is no
+  /// limit of the norm.
+  double norm() const { return norm_; }
+
+  /// Whether the gradients of the last update had a finite norm; true where there is no limit of the norm.
+  bool finite() const { return finite_; }
+
+ private:
+  double global_norm();
+
+  ClipLimits limits_;
+  SumOverSlices sum_;
+  double norm_ = std::numeric_limits<double>::quiet_NaN();
+  bool finite_ = true;
+};
+
+}  // namespace phalanx

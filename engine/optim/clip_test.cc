@@ -1,0 +1,106 @@
+// E2: clipping by norm and by value.
+#include "engine/optim/clip.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+#include <torch/nn/utils/clip_grad.h>
+
+#include <cmath>
+#include <limits>
+
+#include "engine/optim/testing_decorator.h"
+#include "framework/comm/communicator.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using testing::no_other_slices;
+using testing::Recorder;
+
+// Gradients as the inner optimizer sees them.
+struct Clipped {
+  explicit Clipped(ClipLimits limits, SumOverSlices sum = no_other_slices)
+      : clip(std::unique_ptr<Optimizer>(recorder = new Recorder), limits, std::move(sum)) {}
+
+  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& gradients) {
+    std::vector<Slice> slices;
+    for (const auto& gradient : gradients) slices.push_back({at::zeros(gradient.sizes()), gradient.clone()});
+    clip.attach(slices);
+    clip.update();
+    return recorder->seen;
+  }
+
+  Recorder* recorder;
+  Clip clip;
+};
+
+TEST(Clip, ByNormAsTorchDoes) {
+  const std::vector<at::Tensor> gradients{at::randn({40000}), at::randn({37})};
+  std::vector<at::Tensor> theirs;
+  for (const auto& gradient : gradients) {
+    theirs.push_back(at::zeros(gradient.sizes()).requires_grad_());
+    theirs.back().mutable_grad() = gradient.clone();
+  }
+  const double norm = torch::nn::utils::clip_grad_norm_(theirs, 3.0);
+  Clipped clipped({.norm = 3});
+  const auto ours = clipped(gradients);
+  EXPECT_NEAR(clipped.clip.norm(), norm, 1e-5 * norm);
+  EXPECT_TRUE(clipped.clip.finite());
+  for (std::size_t i = 0; i < ours.size(); ++i) EXPECT_TRUE(at::allclose(ours[i], theirs[i].grad(), 1e-6, 1e-9));
+}
+
+TEST(Clip, LeavesSmallGradientsAsTheyAre) {
+  Clipped clipped({.norm = 5.1, .value = 4});
+  const auto gradients = at::tensor({3.0F, -4.0F});
+  EXPECT_TRUE(at::equal(clipped({gradients})[0], gradients));
+  EXPECT_EQ(clipped.clip.norm(), 5);
+}
+
+TEST(Clip, ByValue) {
+  Clipped clipped({.value = 2});
+  EXPECT_TRUE(at::equal(clipped({at::tensor({3.0F, -4.0F, 1.5F})})[0], at::tensor({2.0F, -2.0F, 1.5F})));
+  EXPECT_TRUE(std::isnan(clipped.clip.norm())) << "nobody needed it";
+}
+
+TEST(Clip, ByNormAndThenByValue) {
+  Clipped clipped({.norm = 1, .value = 0.7});
+  EXPECT_TRUE(at::allclose(clipped({at::tensor({3.0F, -4.0F})})[0], at::tensor({0.6F, -0.7F})));
+}
+
+TEST(Clip, SaysWhenTheNormIsNotFiniteAndLeavesTheGradients) {
+  const float infinite = std::numeric_limits<float>::infinity();
+  Clipped clipped({.norm = 1});
+  const auto gradients = at::tensor({3.0F, infinite});
+  EXPECT_TRUE(at::equal(clipped({gradients})[0], gradients));
+  EXPECT_FALSE(clipped.clip.finite());
+  clipped({at::tensor({3.0F})});
+  EXPECT_TRUE(clipped.clip.finite()) << "it is of the last update";
+  clipped({at::tensor({std::nanf("")})});
+  EXPECT_FALSE(clipped.clip.finite());
+}
+
+// The square of each gradient is beyond float.
+TEST(Clip, FindsNormsWhoseSquareIsNoFloat) {
+  Clipped clipped({.norm = 1});
+  EXPECT_TRUE(at::allclose(clipped({at::tensor({3e30F, 4e30F})})[0], at::tensor({0.6F, 0.8F})));
+  EXPECT_NEAR(clipped.clip.norm(), 5e30, 1e25);
+}
+
+// N5: each rank has a shard of the gradients.
+TEST(Clip, TheNormIsThatOfAllRanks) {
+  testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
+    Clipped clipped({.norm = 1}, [&](at::Tensor& sums) { group->all_reduce(sums, Reduction::kSum).wait(); });
+    const auto ours = clipped({at::tensor({group->rank() == 0 ? 3.0F : 4.0F})});
+    EXPECT_EQ(clipped.clip.norm(), 5);
+    EXPECT_NEAR(ours[0].item<float>(), group->rank() == 0 ? 0.6 : 0.8, 1e-6);
+  });
+}
+
+}  // namespace
+}  // namespace phalanx

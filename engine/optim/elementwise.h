@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/optim/group_table.h"
+#include "engine/optim/optimizer.h"
+
+namespace phalanx {
+
+/// An optimizer that treats every element by itself. A subclass says what it remembers and how a run of elements is
+/// updated. Runs are short enough to stay in a core's cache, where their gradients are then zeroed, so that memory is
+/// passed once; threads share them. What becomes of an element depends, to the last bit, on nothing else: not on where
+/// slices are cut, nor on its neighbours, nor on the number of threads.
+class ElementwiseOptimizer : public Optimizer {
+ public:
+  ElementwiseOptimizer(double learning_rate, double weight_decay, const ParameterGroups& groups)
+      : learning_rate_(learning_rate), weight_decay_(weight_decay), groups_(groups) {}
+
+  void attach(std::vector<Slice> slices) final;
+  void update() final;
+  double learning_rate() const final { return learning_rate_; }
+  void set_learning_rate(double rate) final { learning_rate_ = rate; }
+  std::vector<StateTensor> state() final;
+  std::int64_t updates() const final { return updates_; }
+  void set_updates(std::int64_t updates) final { updates_ = updates; }
+
+ protected:
+  /// A kind of state, a tensor like the values.
+  struct Kind {
+    std::string name;
+    double initial = 0;
+  };
+
+  /// What belongs to the same n elements, n a multiple of 64. All tensors are [n].
+  struct Run {
+    at::Tensor values, gradients;
+    std::vector<at::Tensor> state;  // by kind
+  };
+
+  /// What all elements of a group share.
+  struct Rates {
+    double learning_rate, weight_decay;
+    std::int64_t update;              // its number, from 1
+    const at::Tensor& update_tensor;  // the same, [] double, as LibTorch's fused kernels take it
+  };
+
+  virtual std::vector<Kind> kinds() const = 0;
+
+  /// Called without autograd, by several threads at a time with a run each. May overwrite the gradients, which are
+  /// zeroed afterwards.
+  virtual void update_run(const Run& run, const Rates& rates) const = 0;
+
+ private:
+  // A run, or the end of one that is too short for a whole one: that is updated in a copy.
+  struct Piece {
+    std::size_t group;
+    Run run;
+    std::optional<Run> original{};
+  };
+
+  void add_pieces(std::size_t slice, std::size_t group, std::int64_t begin, std::int64_t end);
+  Run run_of(std::size_t slice, std::int64_t begin, std::int64_t end) const;
+  void update_piece(const Piece& piece, const at::Tensor& update_tensor) const;
+
+  double learning_rate_, weight_decay_;
+  GroupTable groups_;
+  std::vector<Slice> slices_;
+  std::vector<std::vector<at::Tensor>> state_;  // by kind, then slice
+  std::vector<Piece> pieces_;
+  std::int64_t updates_ = 0;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,101 @@
+// E2: the moving average of the values.
+#include "engine/optim/ema.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "engine/optim/loss_scale.h"
+#include "engine/optim/testing_decorator.h"
+#include "engine/optim/testing_optimizer.h"
+
+namespace phalanx {
+namespace {
+
+using testing::Recorder;
+
+TEST(Ema, FollowsItsRecurrence) {
+  Ema ema(testing::make_optimizer("{name: adam, lr: 0.01}"), 0.7);
+  auto network = testing::small_network(at::kDouble);
+  ema.attach({whole(network)});
+  at::Tensor average = network.values.clone();
+  for (int t = 1; t <= 50; ++t) {
+    testing::train(ema, {whole(network)}, t, t + 1);
+    const double decay = std::min(0.7, (1.0 + t) / (10.0 + t));
+    average = decay * average + (1 - decay) * network.values;
+  }
+  ASSERT_EQ(ema.state().back().kind, "ema");
+  EXPECT_TRUE(at::allclose(ema.state().back().values, average, 1e-12, 1e-12));
+}
+
+// The first update counts for 9 / 11, whatever the decay.
+TEST(Ema, ForgetsTheInitialValuesSoon) {
+  Ema ema(std::make_unique<Recorder>(), 0.9999);
+  const Slice slice{at::full({1}, 0.0), at::full({1}, -11.0)};
+  ema.attach({slice});
+  ema.update();
+  EXPECT_NEAR(ema.state()[0].values.item<double>(), 9, 1e-5);
+}
+
+TEST(Ema, AveragesAreInPlaceForAWhile) {
+  Ema ema(std::make_unique<Recorder>(), 0.5);
+  const Slice first{at::ones({3}), at::ones({3})}, second{at::ones({2}), at::ones({2})};
+  const auto parameter = first.values.narrow(0, 1, 2);  // as a module sees it
+  ema.attach({first, second});
+  ema.update();
+  const auto average = ema.state()[0].values.clone(), trained = first.values.clone();
+  EXPECT_FALSE(at::equal(average, trained));
+  {
+    const Ema::InPlace averages(ema);
+    EXPECT_TRUE(at::equal(first.values, average));
+    EXPECT_TRUE(at::equal(parameter, average.narrow(0, 1, 2)));
+    EXPECT_TRUE(at::equal(second.values, average.narrow(0, 0, 2)));
+  }
+  EXPECT_TRUE(at::equal(first.values, trained));
+  EXPECT_TRUE(at::equal(ema.state()[0].values, average));
+}
+
+TEST(Ema, GoesOnFromItsState) {
+  Ema first(testing::make_optimizer("{name: adam, lr: 0.01}"), 0.99),
+      second(testing::make_optimizer("{name: adam, lr: 0.01}"), 0.99);
+  auto network = testing::small_network(), copy = testing::small_network();
+  first.attach({whole(network)});
+  testing::train(first, {whole(network)}, 0, 5);
+  copy.values.copy_(network.values);
+  second.attach({whole(copy)});
+  second.set_updates(first.updates());
+  const auto from = first.state(), to = second.state();
+  for (std::size_t i = 0; i < from.size(); ++i) to[i].values.copy_(from[i].values);
+  testing::train(first, {whole(network)}, 5, 9);
+  testing::train(second, {whole(copy)}, 5, 9);
+  EXPECT_TRUE(at::equal(first.state().back().values, second.state().back().values));
+}
+
+TEST(Ema, AnUpdateLeftOutChangesNoAverage) {
+  Ema ema(std::make_unique<LossScale>(std::make_unique<Recorder>(), LossScaleConfig{}, testing::no_other_slices), 0.5);
+  const Slice slice{at::full({1}, 1.0), at::full({1}, std::numeric_limits<double>::infinity())};
+  ema.attach({slice});
+  slice.values.fill_(2);
+  ema.update();
+  EXPECT_EQ(ema.updates(), 0);
+  EXPECT_EQ(ema.state().back().values.item<double>(), 1);
+}
+
+TEST(Ema, PassesTheRestOn) {
+  Ema ema(testing::make_optimizer("{name: lamb, lr: 0.25}"), 0.5);
+  EXPECT_EQ(ema.cut(), Cut::kBetweenParameters);
+  EXPECT_EQ(ema.learning_rate(), 0.25);
+  ema.set_learning_rate(0.5);
+  EXPECT_EQ(ema.learning_rate(), 0.5);
+  EXPECT_THROW(Ema(std::make_unique<Recorder>(), 1), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "engine/optim/optimizer.h"
+
+namespace phalanx {
+
+/// Finds the group of a parameter. What no group matches is in a last one, whose factors are 1.
+class GroupTable {
+ public:
+  /// Throws ConfigError for an expression that is none.
+  explicit GroupTable(ParameterGroups groups);
+
+  std::size_t size() const { return groups_.size(); }
+  const ParameterGroup& operator[](std::size_t group) const { return groups_[group]; }
+  std::size_t of(const std::string& parameter) const;
+
+ private:
+  ParameterGroups groups_;
+  std::vector<std::regex> matches_;  // one less
+};
+
+}  // namespace phalanx

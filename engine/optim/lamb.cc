@@ -1,0 +1,73 @@
+// LAMB (You et al. 2020, arXiv:1904.00962, algorithm 2, phi the identity), per parameter, t being the update's number:
+//   m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g^2
+//   u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps) + weight_decay * p
+//   p -= lr * |p| / |u| * u
+// The ratio of norms is 1 where one of them is 0. As in the authors' code, biases and parameters of normalizations have
+// neither the ratio nor weight decay.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/linalg_vector_norm.h>
+
+#include <cmath>
+#include <memory>
+
+#include "engine/optim/layerwise.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+struct LambConfig {
+  double lr = 0.001;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-6;
+  double weight_decay = 0.01;
+  bool adapt_vectors = false;
+
+  template <class V>
+  void visit(V& v) {
+    v("lr", lr, "learning rate", config::at_least(0));
+    v("beta1", beta1, "share of the mean gradient kept at an update, below 1", config::between(0, 1));
+    v("beta2", beta2, "share of the mean squared gradient kept at an update, below 1", config::between(0, 1));
+    v("eps", eps, "added to the root that divides", config::at_least(0));
+    v("weight_decay", weight_decay, "share of the values added to the step", config::at_least(0));
+    v("adapt_vectors", adapt_vectors, "treat biases and normalizations like weights");
+  }
+};
+
+class Lamb final : public LayerwiseOptimizer {
+ public:
+  Lamb(const LambConfig& config, const ParameterGroups& groups)
+      : LayerwiseOptimizer("lamb", config.lr, config.weight_decay, groups), config_(config) {
+    if (config.beta1 == 1 || config.beta2 == 1) throw ConfigError("beta1 and beta2 must be below 1");
+  }
+
+ private:
+  std::vector<std::string> kinds() const override { return {"exp_avg", "exp_avg_sq"}; }
+
+  void update_parameter(const Parameter& parameter, const Rates& rates) const override {
+    const auto& [name, values, gradients, state, own] = parameter;
+    state[0].mul_(config_.beta1).add_(gradients, 1 - config_.beta1);
+    state[1].mul_(config_.beta2).addcmul_(gradients, gradients, 1 - config_.beta2);
+    const auto t = static_cast<double>(rates.update);
+    const double mean_bias = 1 - std::pow(config_.beta1, t), root_bias = std::sqrt(1 - std::pow(config_.beta2, t));
+    at::Tensor step = state[1].sqrt().div_(root_bias).add_(config_.eps).reciprocal_().mul_(state[0]).div_(mean_bias);
+    if (parameter.vector() && !config_.adapt_vectors) {
+      values.add_(step, -rates.learning_rate);
+      return;
+    }
+    if (rates.weight_decay != 0) step.add_(values, rates.weight_decay);
+    const auto size = at::linalg_vector_norm(values).item<double>(),
+               length = at::linalg_vector_norm(step).item<double>();
+    values.add_(step, -rates.learning_rate * (size > 0 && length > 0 ? size / length : 1));
+  }
+
+  LambConfig config_;
+};
+
+const bool registered = Optimizers::global().add<LambConfig>(
+    "lamb", "adam with steps in proportion to each parameter's norm, for large batches",
+    [](const LambConfig& config, const ParameterGroups& groups) { return std::make_unique<Lamb>(config, groups); });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,47 @@
+// E2: lamb against algorithm 2 of You et al. 2020 as it is printed.
+#include <ATen/TensorOperators.h>
+
+#include <cmath>
+
+#include "engine/optim/testing_paper.h"
+
+namespace phalanx::testing {
+namespace {
+
+void expect_follows_lamb(bool adapt_vectors, double decay) {
+  const double lr = 0.01, beta1 = 0.9, beta2 = 0.95, eps = 1e-6;
+  const auto yaml = "{name: lamb, lr: 0.01, beta2: 0.95, weight_decay: " + std::to_string(decay) +
+                    ", adapt_vectors: " + (adapt_vectors ? "true}" : "false}");
+  expect_follows_paper(yaml, [&](Twin& twin, Memory& memory, int t) {
+    auto &m = remembered(memory, "m", twin.values), &v = remembered(memory, "v", twin.values);
+    m = beta1 * m + (1 - beta1) * twin.gradients;
+    v = beta2 * v + (1 - beta2) * twin.gradients * twin.gradients;
+    const at::Tensor m_hat = m / (1 - std::pow(beta1, t)), v_hat = v / (1 - std::pow(beta2, t));
+    at::Tensor r = m_hat / (v_hat.sqrt() + eps);
+    double ratio = 1;
+    if (adapt_vectors || twin.values.dim() > 1) {
+      r += decay * twin.weight_decay_factor * twin.values;
+      ratio = twin.values.norm().item<double>() / r.norm().item<double>();
+    }
+    twin.values -= lr * twin.lr_factor * ratio * r;
+  });
+}
+
+TEST(LambReference, AdaptsWeightsAlone) { expect_follows_lamb(false, 0.1); }
+
+TEST(LambReference, AdaptsAllWhenAsked) { expect_follows_lamb(true, 0.1); }
+
+TEST(LambReference, WithoutWeightDecay) { expect_follows_lamb(false, 0); }
+
+// From zero no ratio of norms leads away: it counts as 1.
+TEST(Lamb, LeavesZero) {
+  const auto optimizer = make_optimizer("{name: lamb, lr: 0.5, weight_decay: 0}");
+  auto network = small_network();
+  network.values.zero_();
+  optimizer->attach({whole(network)});
+  train(*optimizer, {whole(network)}, 0, 1);
+  EXPECT_NEAR(network.values.abs().min().item<double>(), 0.5, 0.01) << "as far as Adam goes first";
+}
+
+}  // namespace
+}  // namespace phalanx::testing

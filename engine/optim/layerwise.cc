@@ -1,0 +1,79 @@
+#include "engine/optim/layerwise.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <stdexcept>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+
+void LayerwiseOptimizer::attach(std::vector<Slice> slices) {
+  slices_ = std::move(slices);
+  updates_ = 0;
+  state_.assign(kinds().size(), {});
+  for (auto& kind : state_) {
+    for (const auto& slice : slices_)
+      kind.push_back(at::zeros_like(slice.values, slice.values.options().requires_grad(false)));
+  }
+  places_.clear();
+  for (std::size_t i = 0; i < slices_.size(); ++i) add_parameters(i);
+}
+
+void LayerwiseOptimizer::add_parameters(std::size_t slice) {
+  std::int64_t end = 0;
+  for (const auto& segment : slices_[slice].segments) {
+    if (!segment.whole()) {
+      throw ConfigError("optimizer " + name_ + " looks at whole parameters, but a rank has only " +
+                        std::to_string(segment.count) + " elements of " + segment.name +
+                        "; choose a strategy that does not cut parameters, or another optimizer");
+    }
+    if (segment.begin == end) end = segment.end();
+    add_parameter(slice, segment);
+  }
+  if (end != slices_[slice].values.numel()) {
+    throw std::invalid_argument("optimizer " + name_ + ": element " + std::to_string(end) + " of slice " +
+                                std::to_string(slice) + " is in no parameter");
+  }
+}
+
+void LayerwiseOptimizer::add_parameter(std::size_t slice, const Segment& segment) {
+  const auto view = [&](const at::Tensor& all) {
+    return all.detach().narrow(0, segment.begin, segment.count).view(segment.shape);
+  };
+  Parameter parameter{segment.name, view(slices_[slice].values), view(slices_[slice].gradients), {}};
+  for (const auto& kind : state_) parameter.state.push_back(view(kind[slice]));
+  for (const auto& kind : own_kinds(parameter))
+    parameter.own_state.push_back(at::zeros(kind.shape, parameter.values.options()));
+  places_.push_back({std::move(parameter), slice, groups_.of(segment.name)});
+}
+
+void LayerwiseOptimizer::update() {
+  const at::NoGradGuard no_grad;
+  ++updates_;
+  for (const auto& place : places_) {
+    const auto& group = groups_[place.group];
+    update_parameter(place.parameter,
+                     {learning_rate_ * group.lr_factor, weight_decay_ * group.weight_decay_factor, updates_});
+    place.parameter.gradients.zero_();
+  }
+}
+
+std::vector<StateTensor> LayerwiseOptimizer::state() {
+  std::vector<StateTensor> all;
+  const auto names = kinds();
+  for (std::size_t kind = 0; kind < names.size(); ++kind) {
+    for (std::size_t slice = 0; slice < slices_.size(); ++slice)
+      all.push_back({names[kind], slice, state_[kind][slice]});
+  }
+  for (const auto& place : places_) {
+    const auto own = own_kinds(place.parameter);
+    for (std::size_t kind = 0; kind < own.size(); ++kind)
+      all.push_back({own[kind].name, place.slice, place.parameter.own_state[kind].view(-1), place.parameter.name});
+  }
+  return all;
+}
+
+}  // namespace phalanx

@@ -1,0 +1,53 @@
+// Lion, evolved sign momentum (Chen et al. 2023, arXiv:2302.06675, algorithm 2):
+//   p -= lr * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p)
+//   m = beta2 * m + (1 - beta2) * g
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "engine/optim/elementwise.h"
+
+namespace phalanx {
+namespace {
+
+struct LionConfig {
+  double lr = 0.0001;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double weight_decay = 0;
+
+  template <class V>
+  void visit(V& v) {
+    v("lr", lr, "learning rate: how far a value goes at an update", config::at_least(0));
+    v("beta1", beta1, "share of the momentum in a step's direction", config::between(0, 1));
+    v("beta2", beta2, "share of the momentum kept at an update", config::between(0, 1));
+    v("weight_decay", weight_decay, "share of a value, times the learning rate, that an update takes away",
+      config::at_least(0));
+  }
+};
+
+class Lion final : public ElementwiseOptimizer {
+ public:
+  Lion(const LionConfig& config, const ParameterGroups& groups)
+      : ElementwiseOptimizer(config.lr, config.weight_decay, groups), config_(config) {}
+
+ private:
+  std::vector<Kind> kinds() const override { return {{"momentum"}}; }
+
+  void update_run(const Run& run, const Rates& rates) const override {
+    const auto& momentum = run.state[0];
+    const at::Tensor direction = momentum.mul(config_.beta1).add_(run.gradients, 1 - config_.beta1).sign_();
+    if (rates.weight_decay != 0) direction.add_(run.values, rates.weight_decay);
+    run.values.add_(direction, -rates.learning_rate);
+    momentum.mul_(config_.beta2).add_(run.gradients, 1 - config_.beta2);
+  }
+
+  LionConfig config_;
+};
+
+const bool registered = Optimizers::global().add<LionConfig>(
+    "lion", "steps of one size in the direction of the momentum's sign",
+    [](const LionConfig& config, const ParameterGroups& groups) { return std::make_unique<Lion>(config, groups); });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,74 @@
+#include "engine/optim/loss_scale.h"
+
+#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+// Beyond these a scale says nothing: the largest fp16 gradient, 65504, times the least scale is below the least fp16
+// number, and the least fp16 number times the largest scale is above the largest.
+constexpr double kLeast = 0x1p-40, kMost = 0x1p40;
+
+}  // namespace
+
+LossScale::LossScale(std::unique_ptr<Optimizer> inner, const LossScaleConfig& config, SumOverSlices sum)
+    : OptimizerDecorator(std::move(inner)), config_(config), sum_(std::move(sum)) {
+  if (config.backoff == 0 || config.backoff == 1) throw ConfigError("backoff must be above 0 and below 1");
+  progress_ = at::zeros({2}, at::kDouble);
+  progress_.data_ptr<double>()[0] = config.initial;
+}
+
+double LossScale::scale() const { return progress_.const_data_ptr<double>()[0]; }
+
+void LossScale::attach(std::vector<Slice> slices) {
+  progress_.data_ptr<double>()[0] = config_.initial;
+  progress_.data_ptr<double>()[1] = 0;
+  skipped_ = false;
+  OptimizerDecorator::attach(std::move(slices));
+}
+
+void LossScale::update() {
+  skipped_ = !unscale();
+  if (skipped_) {
+    for (auto& slice : slices()) slice.gradients.zero_();
+    shrink();
+    return;
+  }
+  inner().update();
+  auto* progress = progress_.data_ptr<double>();
+  if (++progress[1] < static_cast<double>(config_.growth_interval)) return;
+  progress[0] = std::min(progress[0] * config_.growth, std::max(kMost, config_.initial));
+  progress[1] = 0;
+}
+
+// Whether the gradients of all ranks are finite.
+bool LossScale::unscale() {
+  std::vector<at::Tensor> gradients;
+  for (const auto& slice : slices()) gradients.push_back(slice.gradients);
+  at::Tensor found = at::zeros({1}, at::kFloat);
+  if (!gradients.empty()) {
+    at::_amp_foreach_non_finite_check_and_unscale_(gradients, found, at::scalar_tensor(1 / scale(), at::kFloat));
+  }
+  at::Tensor sums = found.to(at::kDouble);
+  sum_(sums);
+  return sums.item<double>() == 0;
+}
+
+void LossScale::shrink() {
+  auto* progress = progress_.data_ptr<double>();
+  progress[0] *= config_.backoff;
+  progress[1] = 0;
+  if (progress[0] >= kLeast) return;
+  throw Error("the gradients are not finite, however small the loss scale (now " + std::to_string(progress[0]) +
+              "): look for inf or nan in the data, or lower the learning rate");
+}
+
+}  // namespace phalanx

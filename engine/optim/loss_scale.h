@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "engine/optim/decorator.h"
+
+namespace phalanx {
+
+/// How a loss scale changes.
+struct LossScaleConfig {
+  double initial = 65536;
+  double growth = 2;
+  double backoff = 0.5;
+  std::int64_t growth_interval = 2000;
+
+  template <class V>
+  void visit(V& v) {
+    v("initial", initial, "what the loss is multiplied with at first", config::above(0));
+    v("growth", growth, "factor of the scale after growth_interval good updates", config::at_least(1));
+    v("backoff", backoff, "factor of the scale after gradients that were not finite", config::between(0, 1));
+    v("growth_interval", growth_interval, "good updates until the scale grows", config::at_least(1));
+  }
+};
+
+/// Dynamic loss scaling (Micikevicius et al. 2018, arXiv:1710.03740): fp16 gradients of a loss that was multiplied with
+/// scale() do not vanish, but may overflow. An update divides them by the scale. When one of any rank is not finite,
+/// all ranks leave the update out (updates() stays as it is), zero their gradients and make the scale smaller; after
+/// `growth_interval` good updates in a row they make it larger.
+class LossScale final : public OptimizerDecorator {
+ public:
+  LossScale(std::unique_ptr<Optimizer> inner, const LossScaleConfig& config, SumOverSlices sum);
+
+  /// What the loss of the next step is multiplied with.
+  double scale() const;
+
+  /// Whether the last update was left out.
+  bool skipped() const { return skipped_; }
+
+  void attach(std::vector<Slice> slices) override;
+
+  /// Collective where `sum` is. Throws Error when the scale is so small that the gradients are not finite for another
+  /// reason.
+  void update() override;
+
+  /// What the next updates depend on beside state(), to be read or written: [2] double, the scale and the good updates
+  /// since it changed. Alike on all ranks.
+  at::Tensor& progress() { return progress_; }
+
+ private:
+  bool unscale();
+  void shrink();
+
+  LossScaleConfig config_;
+  SumOverSlices sum_;
+  at::Tensor progress_;
+  bool skipped_ = false;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,123 @@
+// E2: dynamic loss scaling; what is found on one rank, all ranks agree on.
+#include "engine/optim/loss_scale.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "engine/optim/testing_decorator.h"
+#include "framework/base/error.h"
+#include "framework/comm/communicator.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using testing::no_other_slices;
+using testing::Recorder;
+
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
+
+// A loss scale over two slices of one element each.
+struct Scaled {
+  explicit Scaled(const LossScaleConfig& config, SumOverSlices sum = no_other_slices)
+      : scale(std::unique_ptr<Optimizer>(recorder = new Recorder), config, std::move(sum)) {
+    scale.attach(slices);
+  }
+
+  void update(float first, float second) {
+    slices[0].gradients.fill_(first);
+    slices[1].gradients.fill_(second);
+    scale.update();
+  }
+
+  std::vector<Slice> slices{{at::zeros({1}), at::zeros({1})}, {at::zeros({1}), at::zeros({1})}};
+  Recorder* recorder;
+  LossScale scale;
+};
+
+TEST(LossScale, TheInnerOptimizerSeesGradientsOfTheLoss) {
+  Scaled scaled({.initial = 1024});
+  scaled.update(1024, -512);
+  EXPECT_EQ(scaled.recorder->seen[0].item<float>(), 1);
+  EXPECT_EQ(scaled.recorder->seen[1].item<float>(), -0.5);
+  EXPECT_FALSE(scaled.scale.skipped());
+}
+
+TEST(LossScale, WhatIsNotFiniteIsLeftOut) {
+  for (const float bad : {kInfinite, -kInfinite, std::nanf("")}) {
+    Scaled scaled({.initial = 1024});
+    scaled.update(1, bad);
+    EXPECT_TRUE(scaled.scale.skipped());
+    EXPECT_EQ(scaled.scale.scale(), 512);
+    EXPECT_EQ(scaled.scale.updates(), 0);
+    for (const auto& slice : scaled.slices) {
+      EXPECT_EQ(slice.values.item<float>(), 0);
+      EXPECT_EQ(slice.gradients.item<float>(), 0);
+    }
+    scaled.update(1, 1);
+    EXPECT_FALSE(scaled.scale.skipped());
+    EXPECT_EQ(scaled.scale.updates(), 1);
+  }
+}
+
+TEST(LossScale, GrowsAfterGoodUpdatesInARow) {
+  Scaled scaled({.initial = 8, .growth_interval = 3});
+  std::vector<double> scales;
+  for (const float gradient : {1.0F, 1.0F, kInfinite, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F, 1.0F}) {
+    scaled.update(1, gradient);
+    scales.push_back(scaled.scale.scale());
+  }
+  EXPECT_THAT(scales, ::testing::ElementsAre(8, 8, 4, 4, 4, 8, 8, 8, 16));
+}
+
+// One rank's overflow is all ranks' overflow: none goes on alone.
+TEST(LossScale, AllRanksLeaveOutWhatOneFound) {
+  testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
+    Scaled scaled({.initial = 8}, [&](at::Tensor& sums) { group->all_reduce(sums, Reduction::kSum).wait(); });
+    scaled.update(1, group->rank() == 1 ? kInfinite : 1);
+    EXPECT_TRUE(scaled.scale.skipped());
+    EXPECT_EQ(scaled.scale.scale(), 4);
+    scaled.update(1, 1);
+    EXPECT_FALSE(scaled.scale.skipped());
+  });
+}
+
+TEST(LossScale, ProgressGoesOn) {
+  const LossScaleConfig config{.initial = 8, .growth_interval = 3};
+  Scaled first(config), second(config);
+  first.update(1, kInfinite);
+  first.update(1, 1);
+  first.update(1, 1);
+  second.scale.progress().copy_(first.scale.progress());
+  EXPECT_EQ(second.scale.scale(), 4);
+  second.update(1, 1);
+  EXPECT_EQ(second.scale.scale(), 8);
+}
+
+TEST(LossScale, EndsWhenNoScaleHelps) {
+  Scaled scaled({.initial = 1});
+  const auto go = [&] {
+    for (int i = 0; i < 100; ++i) scaled.update(kInfinite, 0);
+  };
+  EXPECT_THAT(go, ::testing::ThrowsMessage<Error>(::testing::HasSubstr("the gradients are not finite, however small")));
+}
+
+TEST(LossScale, ARankWithoutSlicesTakesPart) {
+  LossScale scale(std::make_unique<Recorder>(), {.initial = 8}, [](at::Tensor& sums) { sums.add_(1); });
+  scale.attach({});
+  scale.update();
+  EXPECT_TRUE(scale.skipped());
+}
+
+TEST(LossScale, RefusesABackoffThatIsNone) {
+  EXPECT_THROW(LossScale(std::make_unique<Recorder>(), {.backoff = 1}, no_other_slices), ConfigError);
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,271 @@
+// What every registered optimizer must do (E2, E3, S7, N5), with its defaults and with all that it can remember.
+#include <ATen/Parallel.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/zeros_like.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "engine/optim/testing_optimizer.h"
+#include "framework/base/error.h"
+
+namespace phalanx::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+// Fields of an optimizer, without the braces.
+std::vector<std::string> optimizers() {
+  std::vector<std::string> all{"name: sgd, momentum: 0.9, nesterov: true",
+                               "name: sgd, momentum: 0.9, dampening: 0.5",
+                               "name: adam, amsgrad: true",
+                               "name: adamw, amsgrad: true",
+                               "name: adagrad, lr_decay: 0.1, initial_sum: 0.1",
+                               "name: rmsprop, momentum: 0.9, centered: true",
+                               "name: lamb, adapt_vectors: true",
+                               "name: lars, adapt_vectors: true",
+                               "name: adafactor, relative_step: false",
+                               "name: muon, nesterov: false"};
+  for (const auto& name : Optimizers::global().names()) all.push_back("name: " + name);
+  return all;
+}
+
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name;
+  std::ranges::copy_if(info.param.substr(6), std::back_inserter(name), [](char c) { return std::isalnum(c) != 0; });
+  return name;
+}
+
+class EveryOptimizer : public ::testing::TestWithParam<std::string> {
+ protected:
+  static std::unique_ptr<Optimizer> make(const std::string& more = "", const ParameterGroups& groups = {}) {
+    return make_optimizer("{" + GetParam() + more + "}", groups);
+  }
+
+  // The network after 7 updates.
+  static Bucket trained(Optimizer& optimizer, double rate) {
+    auto network = small_network();
+    optimizer.attach({whole(network)});
+    optimizer.set_learning_rate(rate);
+    train(optimizer, {whole(network)}, 0, 7);
+    return network;
+  }
+
+  static bool same(const Bucket& a, const Bucket& b, bool biases) {
+    return std::ranges::all_of(a.segments, [&](const Segment& segment) {
+      return segment.name.ends_with("bias") != biases ||
+             at::equal(parameter_of(a.values, segment), parameter_of(b.values, segment));
+    });
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, EveryOptimizer, ::testing::ValuesIn(optimizers()), test_name);
+
+TEST_P(EveryOptimizer, UpdatesValuesAndZeroesGradients) {
+  const auto optimizer = make();
+  auto network = small_network();
+  const at::Tensor before = network.values.clone();
+  optimizer->attach({whole(network)});
+  EXPECT_EQ(optimizer->updates(), 0);
+  train(*optimizer, {whole(network)}, 0, 1);
+  EXPECT_EQ(optimizer->updates(), 1);
+  EXPECT_EQ(network.gradients.abs().max().item<float>(), 0);
+  for (const auto& segment : network.segments) {
+    EXPECT_FALSE(at::equal(parameter_of(network.values, segment), parameter_of(before, segment))) << segment.name;
+  }
+  EXPECT_TRUE(network.values.isfinite().all().item<bool>());
+}
+
+TEST_P(EveryOptimizer, ALearningRateOf0ChangesNothing) {
+  const auto optimizer = make(", weight_decay: 0.1");
+  EXPECT_TRUE(at::equal(trained(*optimizer, 0).values, small_network().values));
+  EXPECT_EQ(optimizer->learning_rate(), 0);
+}
+
+TEST_P(EveryOptimizer, GradientsOf0ChangeNoFiniteValueToAnother) {
+  const auto optimizer = make(", weight_decay: 0");
+  auto network = small_network();
+  optimizer->attach({whole(network)});
+  for (int i = 0; i < 3; ++i) optimizer->update();
+  EXPECT_TRUE(at::equal(network.values, small_network().values));
+}
+
+TEST_P(EveryOptimizer, GroupsHaveTheirOwnLearningRate) {
+  const auto plain = make(), slower = make(), grouped = make("", {{"bias$", 0.25}, {"layer", 9}});
+  const auto a = trained(*plain, 0.01), b = trained(*slower, 0.0025);
+  auto grouped_network = trained(*grouped, 0.01);
+  EXPECT_TRUE(same(grouped_network, b, true));
+  EXPECT_FALSE(same(grouped_network, a, true));
+  EXPECT_FALSE(same(grouped_network, a, false)) << "layer.weight has nine times the rate";
+  const auto biases_alone = make("", {{"bias$", 0.25}});
+  EXPECT_TRUE(same(trained(*biases_alone, 0.01), a, false));
+}
+
+TEST_P(EveryOptimizer, GroupsHaveTheirOwnWeightDecay) {
+  const auto with = make(", weight_decay: 0.5"), without = make(", weight_decay: 0"),
+             grouped = make(", weight_decay: 0.5", {{"bias$", 1, 0}});
+  const auto a = trained(*with, 0.01), b = trained(*without, 0.01), c = trained(*grouped, 0.01);
+  EXPECT_TRUE(same(c, a, false));
+  EXPECT_TRUE(same(c, b, true));
+  EXPECT_FALSE(same(a, b, false)) << "weight decay does something";
+}
+
+// Where parameters lie does not matter: not to the optimizers that look at elements, nor to those that look at
+// parameters.
+TEST_P(EveryOptimizer, SeveralSlicesAreAsGoodAsOne) {
+  const ParameterGroups groups{{"bias$", 0.5, 0}};
+  const auto one = make("", groups), several = make("", groups);
+  const auto network = trained(*one, 0.01), parts = small_network();
+  std::vector<Slice> slices;
+  for (const auto& [first, last] : {std::pair{0, 1}, std::pair{2, 2}, std::pair{3, 5}}) {
+    const auto begin = parts.segments[first].begin;
+    slices.push_back(part(whole(parts), begin, parts.segments[last].end() - begin));
+  }
+  several->attach(slices);
+  several->set_learning_rate(0.01);
+  train(*several, slices, 0, 7);
+  EXPECT_TRUE(at::equal(parts.values, network.values));
+}
+
+// S7: what shards change is nothing, wherever they are cut.
+TEST_P(EveryOptimizer, CutsChangeNoBitWhereTheyAreAllowed) {
+  const ParameterGroups groups{{"bias$", 0.5, 0}};
+  const auto one = make("", groups), sharded = make("", groups);
+  const auto parts = small_network();
+  std::vector<Slice> slices;
+  for (const auto& [begin, end] : {std::pair{0, 16}, std::pair{16, 400}, std::pair{400, 577}, std::pair{577, 1058}})
+    slices.push_back(part(whole(parts), begin, end - begin));
+  if (sharded->cut() == Cut::kBetweenParameters) {
+    const std::string name = GetParam().substr(6, GetParam().find(',') - 6);
+    EXPECT_THAT([&] { sharded->attach(slices); },
+                ThrowsMessage<ConfigError>(HasSubstr("optimizer " + name +
+                                                     " looks at whole parameters, but a rank has "
+                                                     "only 16 elements of conv.weight")));
+    return;
+  }
+  const auto network = trained(*one, 0.01);
+  sharded->attach(slices);
+  sharded->set_learning_rate(0.01);
+  train(*sharded, slices, 0, 7);
+  EXPECT_TRUE(at::equal(parts.values, network.values));
+}
+
+// Nor does it matter how many threads share many runs.
+TEST_P(EveryOptimizer, ThreadsAndCutsOfManyElementsChangeNoBit) {
+  const auto one = make(), sharded = make();
+  if (one->cut() != Cut::kAnywhere) return;  // norms of whole parameters are sums, whose order threads may change
+  const auto threads = at::get_num_threads();
+  const at::Tensor values = gradients_of(-1, 100003), shared = values.clone();
+  const Slice all{values, at::zeros_like(values)}, copy{shared, at::zeros_like(values)};
+  at::set_num_threads(1);
+  one->attach({all});
+  train(*one, {all}, 0, 3);
+  at::set_num_threads(4);
+  const std::vector<Slice> slices{part(copy, 0, 41001), part(copy, 41001, 59002)};
+  sharded->attach(slices);
+  train(*sharded, slices, 0, 3);
+  at::set_num_threads(threads);
+  EXPECT_TRUE(at::equal(values, shared));
+}
+
+// E3: a run that goes on is the run that was not interrupted.
+TEST_P(EveryOptimizer, StateGoesOnInAnotherOptimizerBitForBit) {
+  const auto first = make(), second = make();
+  auto network = trained(*first, 0.01), copy = small_network();
+  copy.values.copy_(network.values);
+  second->attach({whole(copy)});
+  second->set_learning_rate(0.01);
+  second->set_updates(first->updates());
+  const auto from = first->state(), to = second->state();
+  ASSERT_EQ(from.size(), to.size());
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    EXPECT_EQ(std::tie(from[i].kind, from[i].slice, from[i].parameter),
+              std::tie(to[i].kind, to[i].slice, to[i].parameter));
+    to[i].values.copy_(from[i].values);
+  }
+  train(*first, {whole(network)}, 7, 14);
+  train(*second, {whole(copy)}, 7, 14);
+  EXPECT_EQ(second->updates(), 14);
+  EXPECT_TRUE(at::equal(copy.values, network.values));
+}
+
+TEST_P(EveryOptimizer, StateHasNamesAndIsFlat) {
+  const auto optimizer = make();
+  const auto network = trained(*optimizer, 0.01);
+  std::set<std::tuple<std::string, std::size_t, std::string>> names;
+  for (const auto& state : optimizer->state()) {
+    EXPECT_EQ(state.values.dim(), 1) << state.kind;
+    EXPECT_TRUE(names.emplace(state.kind, state.slice, state.parameter).second) << state.kind << " twice";
+    if (state.parameter.empty()) {
+      EXPECT_EQ(state.values.numel(), network.values.numel()) << state.kind;
+    } else {
+      EXPECT_EQ(std::ranges::count(network.segments, state.parameter, &Segment::name), 1) << state.parameter;
+    }
+  }
+}
+
+TEST_P(EveryOptimizer, AttachingAgainForgets) {
+  const auto optimizer = make();
+  const auto first = trained(*optimizer, 0.01), second = trained(*optimizer, 0.01);
+  EXPECT_TRUE(at::equal(first.values, second.values));
+  EXPECT_EQ(optimizer->updates(), 7);
+}
+
+TEST_P(EveryOptimizer, UpdatesValuesThatTrackGradients) {
+  const auto plain = make(), tracked = make();
+  auto network = small_network();
+  network.values.requires_grad_();
+  tracked->attach({whole(network)});
+  tracked->set_learning_rate(0.01);
+  train(*tracked, {whole(network)}, 0, 7);
+  EXPECT_TRUE(network.values.is_leaf());
+  EXPECT_TRUE(at::equal(network.values.detach(), trained(*plain, 0.01).values));
+}
+
+TEST_P(EveryOptimizer, NothingToUpdateIsFine) {
+  const auto optimizer = make();
+  optimizer->attach({});
+  EXPECT_NO_THROW(optimizer->update());
+  EXPECT_EQ(optimizer->updates(), 1);
+}
+
+TEST_P(EveryOptimizer, RefusesWhatMakesNoSense) {
+  EXPECT_THAT([] { make(", lr: -1"); }, ThrowsMessage<ConfigError>(HasSubstr("optimizer.lr")));
+  EXPECT_THAT([] { make(", weight_decay: -1"); }, ThrowsMessage<ConfigError>(HasSubstr("optimizer.weight_decay")));
+  EXPECT_THAT([] { make("", {{"("}}); }, ThrowsMessage<ConfigError>(HasSubstr("\"(\" is no regular expression")));
+}
+
+TEST(Optimizers, RefuseSharesThatNeverEnd) {
+  for (const auto* yaml : {"{name: adam, beta1: 1}", "{name: adamw, beta2: 1}", "{name: rmsprop, alpha: 1}",
+                           "{name: lamb, beta1: 1}", "{name: muon, momentum: 1}"}) {
+    EXPECT_THAT([&] { make_optimizer(yaml); }, ThrowsMessage<ConfigError>(HasSubstr("must be below 1"))) << yaml;
+  }
+}
+
+TEST(Optimizers, SgdRefusesNesterovWithoutMomentumOrWithDampening) {
+  const auto refused = ThrowsMessage<ConfigError>("nesterov needs a momentum above 0 and no dampening");
+  EXPECT_THAT([] { make_optimizer("{name: sgd, nesterov: true}"); }, refused);
+  EXPECT_THAT([] { make_optimizer("{name: sgd, nesterov: true, momentum: 0.9, dampening: 0.1}"); }, refused);
+}
+
+// An elementwise one needs no names; one of whole parameters does.
+TEST(Optimizers, ElementsOfNoParameterAreRefusedByThoseThatLookAtParameters) {
+  const auto network = small_network();
+  const Slice nameless{network.values, network.gradients};
+  EXPECT_NO_THROW(make_optimizer("sgd")->attach({nameless}));
+  EXPECT_THAT([&] { make_optimizer("lamb")->attach({nameless}); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("element 0 of slice 0 is in no parameter")));
+}
+
+}  // namespace
+}  // namespace phalanx::testing

@@ -1,0 +1,83 @@
+// RMSprop (Tieleman and Hinton 2012, Coursera lecture 6.5), centered as in Graves 2013 (arXiv:1308.0850), as
+// torch.optim.RMSprop defines it:
+//   g += weight_decay * p
+//   s = alpha * s + (1 - alpha) * g^2;  m = alpha * m + (1 - alpha) * g
+//   d = g / (sqrt(centered ? s - m^2 : s) + eps);  b = momentum * b + d
+//   p -= lr * (momentum > 0 ? b : d)
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "engine/optim/elementwise.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+struct RmspropConfig {
+  double lr = 0.01;
+  double alpha = 0.99;
+  double eps = 1e-8;
+  double weight_decay = 0;
+  double momentum = 0;
+  bool centered = false;
+
+  template <class V>
+  void visit(V& v) {
+    v("lr", lr, "learning rate", config::at_least(0));
+    v("alpha", alpha, "share of the mean squared gradient kept at an update, below 1", config::between(0, 1));
+    v("eps", eps, "added to the root that divides", config::at_least(0));
+    v("weight_decay", weight_decay, "L2 penalty, added to the gradient", config::at_least(0));
+    v("momentum", momentum, "share of the last step kept in the next", config::between(0, 1));
+    v("centered", centered, "divide by the deviation from the mean gradient (Graves 2013)");
+  }
+};
+
+class Rmsprop final : public ElementwiseOptimizer {
+ public:
+  Rmsprop(const RmspropConfig& config, const ParameterGroups& groups)
+      : ElementwiseOptimizer(config.lr, config.weight_decay, groups), config_(config) {
+    if (config.alpha == 1) throw ConfigError("alpha must be below 1");
+  }
+
+ private:
+  std::vector<Kind> kinds() const override {
+    std::vector<Kind> all{{"square_avg"}};
+    if (config_.centered) all.push_back({"grad_avg"});
+    if (config_.momentum > 0) all.push_back({"momentum"});
+    return all;
+  }
+
+  void update_run(const Run& run, const Rates& rates) const override {
+    const auto& gradients = run.gradients;
+    const auto& squares = run.state[0];
+    if (rates.weight_decay != 0) gradients.add_(run.values, rates.weight_decay);
+    squares.mul_(config_.alpha).addcmul_(gradients, gradients, 1 - config_.alpha);
+    const at::Tensor divisor = root(run).add_(config_.eps);
+    if (config_.momentum > 0) {
+      run.state.back().mul_(config_.momentum).addcdiv_(gradients, divisor);
+      run.values.add_(run.state.back(), -rates.learning_rate);
+    } else {
+      run.values.addcdiv_(gradients, divisor, -rates.learning_rate);
+    }
+  }
+
+  // Of the mean square or, centered, of the variance of the gradients; a new tensor.
+  at::Tensor root(const Run& run) const {
+    if (!config_.centered) return run.state[0].sqrt();
+    const auto& mean = run.state[1];
+    mean.lerp_(run.gradients, 1 - config_.alpha);
+    return run.state[0].addcmul(mean, mean, -1).sqrt_();
+  }
+
+  RmspropConfig config_;
+};
+
+const bool registered =
+    Optimizers::global().add<RmspropConfig>("rmsprop", "steps scaled by a running mean of squared gradients",
+                                            [](const RmspropConfig& config, const ParameterGroups& groups) {
+                                              return std::make_unique<Rmsprop>(config, groups);
+                                            });
+
+}  // namespace
+}  // namespace phalanx
