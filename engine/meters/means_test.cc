@@ -1,4 +1,4 @@
-#include "engine/meters/meters.h"
+// Meters that are means, and what all meters promise.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -8,12 +8,20 @@
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "datasets/sampler.h"
+#include "engine/meters/mean.h"
+#include "engine/meters/meter_set.h"
+#include "engine/meters/testing_meter.h"
+#include "engine/meters/time.h"
+#include "framework/base/error.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
@@ -31,8 +39,14 @@ at::Tensor logits_of(const at::Tensor& samples) {
   return at::one_hot((targets_of(samples) + wrong) % kClasses, kClasses).to(at::kFloat);
 }
 
+MeterSet set_of(const std::vector<std::string>& names) {
+  std::vector<std::unique_ptr<Meter>> meters;
+  for (const auto& name : names) meters.push_back(testing::make_meter(name));
+  return MeterSet(std::move(meters));
+}
+
 // The batch and result of some samples followed by padding that is guessed right, so that counting it would show.
-void add_rows(Meters& meters, const at::Tensor& samples, std::int64_t padding, std::int64_t global_rows) {
+void add_rows(MeterSet& meters, const at::Tensor& samples, std::int64_t padding, std::int64_t global_rows) {
   const at::Tensor all = at::cat({samples, at::full({padding}, 1, at::kLong)});
   const auto valid = samples.numel();
   const double loss =
@@ -41,7 +55,7 @@ void add_rows(Meters& meters, const at::Tensor& samples, std::int64_t padding, s
              {.output = logits_of(all), .loss = at::full({}, loss, at::kDouble)});
 }
 
-void add_loss(Meters& meters, std::int64_t rows, double loss) {
+void add_loss(MeterSet& meters, std::int64_t rows, double loss) {
   Batch batch;
   batch.valid = rows;
   meters.add(batch, {.loss = at::full({}, loss, at::kDouble)});
@@ -55,7 +69,7 @@ TEST_P(MetersAcrossRanks, Q22_S8_MeansAreExactWithUnevenAndEmptyShares) {
     // 11 samples by 3: the last batch has 2, so with 3 and 4 ranks some shares are padding alone.
     DistributedSampler sampler(
         {.samples = kSamples, .global_batch = 3, .seed = 5, .rank = group->rank(), .size = group->size()});
-    Meters meters({loss_meter(), accuracy_meter()});
+    MeterSet meters = set_of({"loss", "accuracy"});
     for (std::int64_t cursor = 0; cursor < sampler.batches(); ++cursor) {
       const auto share = sampler.share(0, cursor);
       const std::vector<std::int64_t> samples(share.indices.begin(), share.indices.begin() + share.valid);
@@ -70,7 +84,7 @@ TEST_P(MetersAcrossRanks, Q22_RanksWithMoreSamplesCountMore) {
   testing::run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     // Rank r has r + 1 samples of loss r: a mean of the ranks' means would be another number.
     const auto rows = group->rank() + 1;
-    Meters meters({loss_meter()});
+    MeterSet meters = set_of({"loss"});
     add_loss(meters, rows, group->rank());
     double sum = 0, weight = 0;
     for (int rank = 0; rank < group->size(); ++rank) sum += rank * (rank + 1), weight += rank + 1;
@@ -82,7 +96,7 @@ void alone(const testing::RankBody& body) { testing::run_ranks("inproc", 1, body
 
 TEST(Meters, S8_PaddingDoesNotCount) {
   alone([](const CommunicatorPtr& group) {
-    Meters meters({loss_meter(), accuracy_meter()});
+    MeterSet meters = set_of({"loss", "accuracy"});
     add_rows(meters, at::arange(0, 4, at::kLong), 5, 4);
     EXPECT_THAT(meters.take(*group), ElementsAre(Pair("loss", 1.5), Pair("accuracy", 0.5)));
   });
@@ -90,7 +104,7 @@ TEST(Meters, S8_PaddingDoesNotCount) {
 
 TEST(Meters, S8_ABatchOfPaddingAloneCountsNothing) {
   alone([](const CommunicatorPtr& group) {
-    Meters meters({loss_meter(), accuracy_meter()});
+    MeterSet meters = set_of({"loss", "accuracy"});
     add_rows(meters, at::arange(1, 3, at::kLong), 0, 2);
     add_rows(meters, at::arange(0, 0, at::kLong), 1, 2);
     EXPECT_THAT(meters.take(*group), ElementsAre(Pair("loss", 1.5), Pair("accuracy", 1.0)));
@@ -99,7 +113,7 @@ TEST(Meters, S8_ABatchOfPaddingAloneCountsNothing) {
 
 TEST(Meters, TakingStartsANewMean) {
   alone([](const CommunicatorPtr& group) {
-    Meters meters({loss_meter()});
+    MeterSet meters = set_of({"loss"});
     add_loss(meters, 2, 8.0);
     EXPECT_THAT(meters.take(*group), ElementsAre(Pair("loss", 8.0)));
     add_loss(meters, 1, 3.0);
@@ -109,7 +123,7 @@ TEST(Meters, TakingStartsANewMean) {
 
 TEST(Meters, NothingAddedReadsZero) {
   alone([](const CommunicatorPtr& group) {
-    Meters meters({loss_meter(), accuracy_meter()});
+    MeterSet meters = set_of({"loss", "accuracy"});
     EXPECT_THAT(meters.take(*group), ElementsAre(Pair("loss", 0.0), Pair("accuracy", 0.0)));
   });
 }
@@ -117,7 +131,7 @@ TEST(Meters, NothingAddedReadsZero) {
 // A diverged run must not look like a good one.
 TEST(Meters, ALossThatIsNotANumberStaysOne) {
   alone([](const CommunicatorPtr& group) {
-    Meters meters({loss_meter()});
+    MeterSet meters = set_of({"loss"});
     add_loss(meters, 1, 1.0);
     add_loss(meters, 1, std::numeric_limits<double>::quiet_NaN());
     EXPECT_TRUE(std::isnan(meters.take(*group)[0].second));
@@ -126,11 +140,94 @@ TEST(Meters, ALossThatIsNotANumberStaysOne) {
 
 TEST(Meters, ReadingsAreInTheOrderOfTheMeters) {
   alone([](const CommunicatorPtr& group) {
-    Meters meters({accuracy_meter(), {"rows", [](const Batch& b, const Step::Result&) {
-                                        return Tally{1.0 * b.valid, 1};
-                                      }}});
+    std::vector<std::unique_ptr<Meter>> two;
+    two.push_back(testing::make_meter("accuracy"));
+    two.push_back(std::make_unique<MeanMeter>(
+        "rows", [](const Batch& batch, const Step::Result&, Mean& mean) { mean.add(1.0 * batch.valid, 1); }));
+    MeterSet meters(std::move(two));
     add_rows(meters, at::arange(1, 3, at::kLong), 0, 2);
     EXPECT_THAT(meters.take(*group), ElementsAre(Pair("accuracy", 1.0), Pair("rows", 2.0)));
+  });
+}
+
+TEST(Meters, TokensOfASequenceCountOneByOne) {
+  // Two sequences of three tokens; the second's last is wrong.
+  const at::Tensor target = at::tensor({0, 1, 2, 2, 1, 0}, at::kLong).reshape({2, 3});
+  const at::Tensor guess = at::tensor({0, 1, 2, 2, 1, 1}, at::kLong).reshape({2, 3});
+  const at::Tensor output = at::one_hot(guess, 3).to(at::kFloat);
+  EXPECT_DOUBLE_EQ(testing::reading_of("accuracy", output, target), 5.0 / 6);
+  alone([&](const CommunicatorPtr& group) {
+    const auto meter = testing::make_meter("accuracy");
+    Batch batch = testing::batch_of(target);
+    batch.valid = 1;
+    meter->add(batch, {.output = output});
+    EXPECT_EQ(meter->take(*group)[0].second, 1) << "the second sequence is padding";
+  });
+}
+
+TEST(Meters, AccuracyRefusesATargetThatIsNoClass) {
+  EXPECT_THROW(testing::reading_of("accuracy", at::full({2, 3}, 1.0), at::full({2, 3}, 1.0)), ConfigError);
+  EXPECT_THROW(testing::reading_of("mse", at::full({2, 3}, 1.0), at::full({2}, 1.0)), ConfigError);
+}
+
+TEST(Perplexity, IsTheExponentialOfTheMeanLoss) {
+  alone([](const CommunicatorPtr& group) {
+    MeterSet meters = set_of({"perplexity"});
+    add_loss(meters, 3, 1.0);
+    add_loss(meters, 1, 5.0);
+    EXPECT_THAT(meters.take(*group), ElementsAre(Pair("perplexity", std::exp(2.0))));
+    EXPECT_THAT(meters.take(*group), ElementsAre(Pair("perplexity", 0.0))) << "nothing added";
+  });
+}
+
+TEST(Mse, E7_IsTheMeanOfTheSquares) {
+  const at::Tensor output = at::tensor({1.0, 2.0, 3.0, 5.0}, at::kFloat).reshape({2, 2});
+  const at::Tensor target = at::tensor({1.0, 0.0, 4.0, 2.0}, at::kFloat).reshape({2, 2});
+  EXPECT_EQ(testing::reading_of("mse", output, target), 14.0 / 4);
+  EXPECT_EQ(testing::readings_of("{name: mse, root: true}", output, target)[0],
+            (Readings::value_type{"rmse", std::sqrt(3.5)}));
+}
+
+// E7: the golden values of {1, 3}.
+TEST(Average, E7_HasMeanAndDeviation) {
+  const at::Tensor values = testing::numbers({1, 3}), others = testing::numbers({5, 5});
+  EXPECT_THAT(testing::readings_of("average", values, others),
+              ElementsAre(Pair("output_mean", 2.0), Pair("output_std", std::sqrt(2.0))));
+  EXPECT_THAT(testing::readings_of("{name: average, of: target}", values, others),
+              ElementsAre(Pair("target_mean", 5.0), Pair("target_std", 0.0)));
+}
+
+TEST(Average, E7_DoesNotLoseASmallDeviationBesideALargeMean) {
+  const at::Tensor values = testing::numbers({1e15 + 1, 1e15 + 3, 1e15 + 5});
+  EXPECT_THAT(testing::readings_of("average", values, values),
+              ElementsAre(Pair("output_mean", 1e15 + 3), Pair("output_std", 2.0)));
+}
+
+TEST(Average, OfOneValueHasNoDeviation) {
+  EXPECT_THAT(testing::readings_of("average", testing::numbers({7}), testing::numbers({7})),
+              ElementsAre(Pair("output_mean", 7.0), Pair("output_std", 0.0)));
+}
+
+// E7: the golden values of window 3 after 1, 3, 5, 4, 0.
+TEST(MovingAverage, E7_IsOfTheLastBatchesAndMovesOn) {
+  alone([](const CommunicatorPtr& group) {
+    MeterSet meters = set_of({"{name: moving_average, window: 3}"});
+    for (const double loss : {1, 3, 5, 4, 0}) add_loss(meters, 2, loss);
+    EXPECT_THAT(meters.take(*group), ElementsAre(Pair("moving_loss", 3.0), Pair("moving_loss_std", std::sqrt(7.0))));
+    add_loss(meters, 2, 8);
+    EXPECT_THAT(meters.take(*group), ElementsAre(Pair("moving_loss", 4.0), Pair("moving_loss_std", 4.0)));
+  });
+}
+
+TEST(TimeMeter, E7_IsThatOfTheSlowestRank) {
+  testing::run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
+    TimeMeter::Clock::time_point now{};
+    TimeMeter meter([&] { return now; });
+    for (int batch = 0; batch < 4; ++batch) meter.add({}, {});
+    now += std::chrono::seconds(2 + 2 * group->rank());
+    EXPECT_THAT(meter.take(*group), ElementsAre(Pair("seconds", 6.0), Pair("seconds_per_batch", 1.5)));
+    now += std::chrono::seconds(1);
+    EXPECT_THAT(meter.take(*group), ElementsAre(Pair("seconds", 1.0), Pair("seconds_per_batch", 0.0)));
   });
 }
 

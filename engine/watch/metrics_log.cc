@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "framework/base/error.h"
@@ -19,6 +20,18 @@ void MetricsLog::add(const Measurement& measurement) {
   line["seconds"] = measurement.seconds;
   file_ << line << '\n' << std::flush;
   if (!file_) throw DataError(path_ + ": cannot be written: " + std::strerror(errno));
+}
+
+void cut_metrics(const std::string& path, std::int64_t bytes) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return;
+  std::string kept(static_cast<std::size_t>(bytes), '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(kept.data(), bytes);
+  kept.resize(static_cast<std::size_t>(file.gcount()));
+  kept.resize(kept.find_last_of('\n') + 1);  // of no line: 0
+  std::filesystem::resize_file(path, kept.size(), error);
+  if (error) throw DataError(path + ": cannot be cut: " + error.message());
 }
 
 }  // namespace phalanx

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <fstream>
 #include <string>
 
-#include "engine/meters/meters.h"
+#include "engine/meters/readings.h"
 
 namespace phalanx {
 
@@ -28,5 +29,9 @@ class MetricsLog {
   std::string path_;
   std::ofstream file_;
 };
+
+/// Cuts the file back to `bytes`, to where a checkpoint has seen it, and a line that was begun and not ended. A file
+/// that is not there, or shorter, is left as it is. Open logs go on behind the cut. Throws DataError.
+void cut_metrics(const std::string& path, std::int64_t bytes);
 
 }  // namespace phalanx

@@ -4,8 +4,11 @@
 
 namespace phalanx {
 
-StopVote::StopVote(CommunicatorPtr group, std::function<bool()> asked)
-    : group_(std::move(group)), asked_(std::move(asked)), ballot_(at::zeros({1}, at::kLong)) {}
+StopVote::StopVote(CommunicatorPtr group, std::function<bool()> asked, std::function<bool()> time_up)
+    : group_(std::move(group)),
+      asked_(std::move(asked)),
+      time_up_(std::move(time_up)),
+      ballot_(at::zeros({1}, at::kLong)) {}
 
 void StopVote::attach(Engine& engine) {
   engine.on(Event::kUpdate, [this](State& state) { vote(state); });
@@ -14,11 +17,12 @@ void StopVote::attach(Engine& engine) {
 void StopVote::vote(State& state) {
   pending_.wait();
   auto& ballot = *ballot_.data_ptr<std::int64_t>();
-  if (ballot != 0) {
-    stopped_ = state.stop = true;
+  verdict_ = ballot;
+  if (verdict_ != kGoOn) {
+    state.stop = true;
     return;
   }
-  ballot = asked_() ? 1 : 0;
+  ballot = asked_() ? kAsked : time_up_() ? kTimeUp : kGoOn;
   pending_ = group_->all_reduce(ballot_, Reduction::kMax);
 }
 

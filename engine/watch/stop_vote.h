@@ -15,22 +15,28 @@ namespace phalanx {
 /// small all-reduce and no waiting.
 class StopVote {
  public:
-  /// `asked` is polled once a step: a signal came, the time is up.
-  StopVote(CommunicatorPtr group, std::function<bool()> asked);
+  /// Polled once a step: whether somebody has asked for it, whether the time is up.
+  StopVote(
+      CommunicatorPtr group, std::function<bool()> asked, std::function<bool()> time_up = [] { return false; });
 
   void attach(Engine& engine);
 
   /// Whether the ranks agreed to stop.
-  bool stopped() const { return stopped_; }
+  bool stopped() const { return verdict_ != kGoOn; }
+
+  /// Whether they stopped because of the time alone.
+  bool time_up() const { return verdict_ == kTimeUp; }
 
  private:
+  enum Ballot : std::int64_t { kGoOn, kTimeUp, kAsked };  // the greatest wins
+
   void vote(State& state);
 
   CommunicatorPtr group_;
-  std::function<bool()> asked_;
-  at::Tensor ballot_;  // [1] int64: 1 = stop
+  std::function<bool()> asked_, time_up_;
+  at::Tensor ballot_;  // [1] int64
   Work pending_;
-  bool stopped_ = false;
+  std::int64_t verdict_ = kGoOn;
 };
 
 }  // namespace phalanx

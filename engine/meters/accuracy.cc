@@ -1,0 +1,22 @@
+// Share of rows whose largest score is the target class; of equal scores the lower class is the guess. Output
+// [n, ..., classes], target [n, ...] int64: the positions of a sequence count one by one.
+#include <ATen/core/Tensor.h>
+
+#include "engine/meters/labels.h"
+#include "engine/meters/mean.h"
+#include "engine/meters/no_fields.h"
+
+namespace phalanx {
+namespace {
+
+void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
+  const auto [scores, target] = classes_of(batch, result);
+  mean.add(scores.argmax(-1).eq(target).sum().item<double>(), target.numel());
+}
+
+const bool registered =
+    Meters::global().add<NoFields>("accuracy", "share of samples, or of tokens, whose class has the largest score",
+                                   [](const NoFields&) { return std::make_unique<MeanMeter>("accuracy", measure); });
+
+}  // namespace
+}  // namespace phalanx

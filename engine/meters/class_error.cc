@@ -1,0 +1,40 @@
+// Share of rows whose class is not among the k with the largest scores (torchnet's ClassErrorMeter). Of equal scores
+// the lower class comes first; a row whose score of the class is NaN is an error. Output [n, ..., classes], target [n,
+// ...] int64.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+
+#include "engine/meters/labels.h"
+#include "engine/meters/mean.h"
+
+namespace phalanx {
+namespace {
+
+struct ClassErrorConfig {
+  std::int64_t k = 1;
+
+  template <class V>
+  void visit(V& v) {
+    v("k", k, "guesses that a sample has", config::at_least(1));
+  }
+};
+
+void measure(const Batch& batch, const Step::Result& result, std::int64_t k, Mean& mean) {
+  const auto [scores, target] = classes_of(batch, result);
+  const at::Tensor column = target.unsqueeze(1), own = scores.gather(1, column);
+  const at::Tensor lower = at::arange(scores.size(1), target.options()).lt(column);  // [m, K]
+  const at::Tensor not_above = scores.le(own);                                       // a NaN is above everything
+  const at::Tensor before = not_above.logical_not().logical_or(scores.eq(own).logical_and(lower)).sum(1);
+  mean.add(before.ge(k).sum().item<double>(), target.numel());
+}
+
+const bool registered = Meters::global().add<ClassErrorConfig>(
+    "class_error", "share of samples whose class is not among the k with the largest scores",
+    [](const ClassErrorConfig& config) {
+      return std::make_unique<MeanMeter>(
+          "class_error_top" + std::to_string(config.k),
+          [k = config.k](const auto& batch, const auto& result, Mean& mean) { measure(batch, result, k, mean); });
+    });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,61 @@
+// How often samples of class i are taken for class j, the one with the largest score (torchnet's ConfusionMeter).
+// "confusion[i][j]" is a count, or, normalized, the share of class i's samples. Output [n, ..., K], target [n, ...]
+// int64.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/bincount.h>
+
+#include "engine/meters/class_counts.h"
+#include "engine/meters/labels.h"
+#include "engine/meters/meter.h"
+
+namespace phalanx {
+namespace {
+
+struct ConfusionConfig {
+  bool normalized = false;
+
+  template <class V>
+  void visit(V& v) {
+    v("normalized", normalized, "shares of each class's samples instead of counts");
+  }
+};
+
+class Confusion final : public Meter {
+ public:
+  explicit Confusion(const ConfusionConfig& config) : config_(config) {}
+
+  void add(const Batch& batch, const Step::Result& result) override {
+    const auto [scores, target] = classes_of(batch, result);
+    const auto classes = scores.size(1);
+    const at::Tensor cell = target.mul(classes).add(scores.argmax(-1)).cpu();
+    counts_.add(at::bincount(cell, {}, classes * classes).reshape({classes, classes}));
+  }
+
+  Readings take(Communicator& group) override {
+    const at::Tensor counts = counts_.take(group);
+    const auto* count = counts.data_ptr<std::int64_t>();
+    Readings readings;
+    for (std::int64_t i = 0; i < counts.size(0); ++i) {
+      const auto samples = config_.normalized ? counts.select(0, i).sum().item<std::int64_t>() : 1;
+      for (std::int64_t j = 0; j < counts.size(1); ++j, ++count) {
+        const double value = samples > 0 ? static_cast<double>(*count) / static_cast<double>(samples) : 0;
+        readings.emplace_back("confusion[" + std::to_string(i) + "][" + std::to_string(j) + "]", value);
+      }
+    }
+    return readings;
+  }
+
+  State state() override { return counts_.state(); }
+  void absorb(const State& state) override { counts_.absorb(state); }
+
+ private:
+  ConfusionConfig config_;
+  ClassCounts counts_;
+};
+
+const bool registered = Meters::global().add<ConfusionConfig>(
+    "confusion", "how often samples of one class are taken for another",
+    [](const ConfusionConfig& config) { return std::make_unique<Confusion>(config); });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,51 @@
+#include "engine/meters/labels.h"
+
+#include <ATen/ops/nan_to_num.h>
+#include <ATen/ops/one_hot.h>
+#include <c10/util/StringUtil.h>
+
+#include <limits>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+bool has_class_numbers(const at::Tensor& output, const at::Tensor& target) {
+  return target.scalar_type() == at::kLong && target.dim() + 1 == output.dim() &&
+         target.sizes() == output.sizes().slice(0, static_cast<std::size_t>(target.dim()));
+}
+
+[[noreturn]] void refuse(const char* wanted, const at::Tensor& output, const at::Tensor& target) {
+  throw ConfigError(c10::str("a meter wants ", wanted, ", but the model's output is ", output.sizes(),
+                             " and the target ", target.sizes(), " ", target.scalar_type(),
+                             "; choose others in evaluate.meters and watch.meters"));
+}
+
+}  // namespace
+
+Classes classes_of(const Batch& batch, const Step::Result& result) {
+  if (!has_class_numbers(result.output, batch.target)) {
+    refuse("scores [n, ..., classes] and class numbers [n, ...] int64", result.output, batch.target);
+  }
+  return {result.output.narrow(0, 0, batch.valid).flatten(0, -2), batch.target.narrow(0, 0, batch.valid).flatten()};
+}
+
+Labels labels_of(const Batch& batch, const Step::Result& result) {
+  const at::Tensor &output = result.output, &target = batch.target;
+  const bool one_score = output.dim() == 1 || (output.dim() == 2 && output.size(1) == 1);
+  const bool alike = one_score ? target.numel() == output.numel() : target.sizes() == output.sizes();
+  if (!alike && !has_class_numbers(output, target)) {
+    refuse("scores and as many labels, or class numbers [n, ...] int64", output, target);
+  }
+  const auto columns = one_score ? 1 : output.size(-1);
+  at::Tensor labels = target.narrow(0, 0, batch.valid);
+  if (!alike) labels = at::one_hot(labels, columns);
+  constexpr double kLast = -std::numeric_limits<double>::infinity();
+  const at::Tensor scores = output.narrow(0, 0, batch.valid).to(at::kCPU, at::kDouble).reshape({-1, columns});
+  return {.scores = at::nan_to_num(scores, kLast, -kLast, kLast).contiguous(),
+          .relevance = labels.to(at::kCPU, at::kDouble).reshape({-1, columns}).contiguous(),
+          .one_class = !alike};
+}
+
+}  // namespace phalanx

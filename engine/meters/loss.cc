@@ -1,0 +1,25 @@
+// The training loss, a mean over samples; and its exponential, which of a cross entropy over tokens is the perplexity.
+#include <cmath>
+
+#include "engine/meters/mean.h"
+#include "engine/meters/no_fields.h"
+
+namespace phalanx {
+namespace {
+
+// A loss is a float and a share below 2^29 samples: their product is exact.
+void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
+  mean.add(result.loss.item<double>() * static_cast<double>(batch.valid), batch.valid);
+}
+
+const bool loss_registered =
+    Meters::global().add<NoFields>("loss", "what training makes small: mean over samples",
+                                   [](const NoFields&) { return std::make_unique<MeanMeter>("loss", measure); });
+
+const bool perplexity_registered =
+    Meters::global().add<NoFields>("perplexity", "exp of the mean loss", [](const NoFields&) {
+      return std::make_unique<MeanMeter>("perplexity", measure, [](double loss) { return std::exp(loss); });
+    });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "engine/meters/exact_sum.h"
+#include "engine/meters/meter.h"
+
+namespace phalanx {
+
+/// A mean of values that are added without rounding.
+class Mean {
+ public:
+  /// `sum` over `count` values; nothing if there are none.
+  void add(double sum, std::int64_t count);
+
+  /// Each element is a value. Any shape and floating-point dtype.
+  void add(const at::Tensor& values);
+
+  /// The mean over all values of all ranks, nothing of none; starts anew. Collective.
+  std::optional<double> take(Communicator& group);
+
+  /// [1 + cells] int64, which add up. See Meter.
+  at::Tensor state();
+  void absorb(const at::Tensor& state);
+
+ private:
+  ExactSum sum_;
+  std::int64_t count_ = 0;
+};
+
+/// A meter whose one reading is a mean.
+class MeanMeter final : public Meter {
+ public:
+  /// Adds what is measured in a batch with valid rows.
+  using Measure = std::function<void(const Batch&, const Step::Result&, Mean&)>;
+  using Finish = std::function<double(double mean)>;
+
+  MeanMeter(
+      std::string name, Measure measure, Finish finish = [](double mean) { return mean; })
+      : name_(std::move(name)), measure_(std::move(measure)), finish_(std::move(finish)) {}
+
+  void add(const Batch& batch, const Step::Result& result) override {
+    if (batch.valid > 0) measure_(batch, result, mean_);
+  }
+  Readings take(Communicator& group) override {
+    const auto mean = mean_.take(group);
+    return {{name_, mean ? finish_(*mean) : 0}};
+  }
+  State state() override { return {mean_.state()}; }
+  void absorb(const State& state) override { mean_.absorb(state.at(0)); }
+
+ private:
+  std::string name_;
+  Measure measure_;
+  Finish finish_;
+  Mean mean_;
+};
+
+}  // namespace phalanx

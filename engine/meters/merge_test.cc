@@ -1,0 +1,168 @@
+// Every meter that is registered: ranks with uneven shares of all samples, one of them with padding alone, read bit for
+// bit what one rank with all samples reads.
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randint.h>
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cmath>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/meters/testing_meter.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+constexpr std::int64_t kBatches = 5, kRows = 8, kSamples = kBatches * kRows;
+constexpr std::array<std::int64_t, 4> kShares = {4, 2, 0, 2};  // rows of each batch, by rank
+
+// What a model says of the samples, and what is so.
+struct Samples {
+  at::Tensor output, target, losses{};
+};
+
+Samples classes() {
+  return {.output = (at::rand({kSamples, 4}) * 5).floor(), .target = at::randint(4, {kSamples}, at::kLong)};
+}
+Samples tokens() { return {.output = at::rand({kSamples, 3, 4}), .target = at::randint(4, {kSamples, 3}, at::kLong)}; }
+Samples labels() {
+  return {.output = (at::rand({kSamples, 4}) * 9 - 4).floor(), .target = at::rand({kSamples, 4}).lt(0.4).to(at::kLong)};
+}
+Samples graded() { return {.output = at::rand({kSamples, 7}), .target = (at::rand({kSamples, 7}) * 4).floor()}; }
+Samples scores() { return {.output = at::rand({kSamples}), .target = at::rand({kSamples}).lt(0.5).to(at::kLong)}; }
+Samples values() { return {.output = at::rand({kSamples, 2}) * 1e3, .target = at::rand({kSamples, 2})}; }
+
+struct Case {
+  const char* meter;
+  Samples (*samples)();
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.meter; }
+
+const std::vector<Case> kCases = {
+    {"loss", values},
+    {"perplexity", values},
+    {"accuracy", classes},
+    {"accuracy", tokens},
+    {"class_error", classes},
+    {"{name: class_error, k: 2}", tokens},
+    {"mse", values},
+    {"{name: mse, root: true}", values},
+    {"average", values},
+    {"{name: average, of: target}", values},
+    {"{name: moving_average, window: 3}", values},
+    {"{name: moving_average, window: 100}", values},
+    {"confusion", classes},
+    {"{name: confusion, normalized: true}", tokens},
+    {"multi_label_confusion", labels},
+    {"precision", labels},
+    {"{name: precision, average: micro}", classes},
+    {"recall", labels},
+    {"{name: recall, average: none}", classes},
+    {"{name: ndcg, k: 4}", graded},
+    {"{name: ndcg, k: 3, discount: log2(i)}", graded},
+    {"{name: precision_at_k, k: 3}", graded},
+    {"average_precision", labels},
+    {"average_precision", classes},
+    {"mean_average_precision", labels},
+    {"auc", scores},
+    {"auc", classes},
+};
+
+// Rows [begin, begin + rows) of the samples, and then two that must not count: their scores and labels are all 1.
+void add(Meter& meter, const Samples& samples, std::int64_t begin, std::int64_t rows) {
+  const auto padded = [&](const at::Tensor& all) {
+    const at::Tensor two = at::full_like(all.narrow(0, 0, 2), 1);
+    return at::cat({all.narrow(0, begin, rows), two});
+  };
+  const Batch batch{.input = {}, .target = padded(samples.target), .valid = rows, .global_rows = kRows};
+  // Eighths, of which a mean over 2, 4 or 8 is exact, as the sums are.
+  const at::Tensor loss = rows > 0 ? samples.losses.narrow(0, begin, rows).mean() : at::full({}, NAN);
+  meter.add(batch, {.output = padded(samples.output), .loss = loss});
+}
+
+Readings alone(const Case& c, const Samples& samples) {
+  Readings readings;
+  testing::run_ranks("inproc", 1, [&](const CommunicatorPtr& group) {
+    const auto meter = testing::make_meter(c.meter);
+    for (std::int64_t batch = 0; batch < kBatches; ++batch) add(*meter, samples, batch * kRows, kRows);
+    readings = meter->take(*group);
+  });
+  return readings;
+}
+
+class Merge : public ::testing::TestWithParam<Case> {
+ protected:
+  Merge()
+      : samples_([] {
+          at::manual_seed(11);
+          Samples samples = GetParam().samples();
+          samples.losses = at::randint(64, {kSamples}, at::kDouble) / 8;
+          return samples;
+        }()) {}
+
+  Samples samples_;
+};
+
+TEST_P(Merge, E7_S8_UnevenSharesReadWhatOneRankReads) {
+  const auto expected = alone(GetParam(), samples_);
+  ASSERT_FALSE(expected.empty());
+  testing::run_ranks("inproc", 4, [&](const CommunicatorPtr& group) {
+    const auto rank = static_cast<std::size_t>(group->rank());
+    const auto meter = testing::make_meter(GetParam().meter);
+    for (int round = 0; round < 2; ++round) {  // the second starts anew
+      for (std::int64_t batch = 0; batch < kBatches; ++batch) {
+        std::int64_t begin = batch * kRows;
+        for (std::size_t before = 0; before < rank; ++before) begin += kShares[before];
+        add(*meter, samples_, begin, kShares[rank]);
+      }
+      const auto readings = meter->take(*group);
+      if (round == 0 || std::string(GetParam().meter).find("window: 100") == std::string::npos) {
+        EXPECT_EQ(readings, expected) << "round " << round;
+      }
+    }
+  });
+}
+
+TEST_P(Merge, E7_OneRankMayHaveEverything) {
+  const auto expected = alone(GetParam(), samples_);
+  testing::run_ranks("inproc", 4, [&](const CommunicatorPtr& group) {
+    const auto meter = testing::make_meter(GetParam().meter);
+    for (std::int64_t batch = 0; batch < kBatches; ++batch) {
+      add(*meter, samples_, batch * kRows, group->rank() == 2 ? kRows : 0);
+    }
+    EXPECT_EQ(meter->take(*group), expected);
+  });
+}
+
+TEST_P(Merge, NothingAddedReadsZeroOrNothing) {
+  testing::run_ranks("inproc", 2, [&](const CommunicatorPtr& group) {
+    for (const auto& [name, value] : testing::make_meter(GetParam().meter)->take(*group)) EXPECT_EQ(value, 0) << name;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Meters, Merge, ::testing::ValuesIn(kCases));
+
+TEST(MergeCases, HaveEveryMeter) {
+  std::set<std::string> missing;
+  for (const auto& name : Meters::global().names()) missing.insert(name);
+  missing.erase("time");  // depends on no samples; see means_test.cc
+  for (const auto& c : kCases) {
+    testing::MeterRoot root;
+    config::load_text(root, std::string("meter: ") + c.meter, "test.yaml");
+    missing.erase(root.meter.selected());
+  }
+  EXPECT_THAT(missing, ::testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+#include "engine/meters/readings.h"
+#include "framework/base/batch.h"
+#include "framework/base/registry.h"
+#include "framework/comm/communicator.h"
+#include "framework/parallel/step.h"
+
+namespace phalanx {
+
+/// Something that is measured over many samples, on all ranks together.
+///
+/// What ranks measure together is what one rank that saw all samples would read, bit for bit: counts are integers, sums
+/// are exact (ExactSum) and rounded once, and what needs all scores gathers them and does not depend on their order.
+/// A loss is the exception, as its value is what a rank computed over its share: adding the shares is exact.
+///
+/// Padding rows of a batch do not count. One thread at a time.
+class Meter {
+ public:
+  virtual ~Meter() = default;
+
+  /// This rank's share of a batch. Throws ConfigError where target and output are not of the kind that it measures.
+  virtual void add(const Batch& batch, const Step::Result& result) = 0;
+
+  /// The readings over all that the ranks of `group` have added since the last take(), and starts anew. 0 where there
+  /// was nothing to measure. Collective.
+  virtual Readings take(Communicator& group) = 0;
+
+  /// What this rank has added since the last take(), for checkpoints; as many tensors at any time, which may be empty.
+  using State = std::vector<at::Tensor>;
+  virtual State state() = 0;
+
+  /// Adds what a meter of the same config had added, on this or another rank. Going on, each of the ranks that were is
+  /// absorbed by one rank and passed over by the others, all in the same order.
+  virtual void absorb(const State& state) = 0;
+  virtual void pass_over(const State& /*state*/) {}
+};
+
+using Meters = Registry<std::unique_ptr<Meter>()>;
+
+}  // namespace phalanx

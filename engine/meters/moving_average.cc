@@ -1,0 +1,99 @@
+// Mean and standard deviation (n - 1) of the losses of the last `window` batches: what a training curve looks like when
+// it is smoothed. The loss of a batch is the mean over its samples on all ranks, which add the same batches. take()
+// does not start it anew: the window moves on.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+
+#include <cmath>
+#include <deque>
+#include <vector>
+
+#include "engine/meters/across_ranks.h"
+#include "engine/meters/exact_sum.h"
+#include "engine/meters/meter.h"
+
+namespace phalanx {
+namespace {
+
+struct MovingAverageConfig {
+  std::int64_t window = 100;
+
+  template <class V>
+  void visit(V& v) {
+    v("window", window, "batches", config::between(1, 1e6));
+  }
+};
+
+// Of n values: the mean, then the deviation around it. In the order of the batches.
+Readings mean_and_deviation(const std::vector<double>& values) {
+  ExactSum sum, squares;
+  for (const double value : values) sum.add(value);
+  const auto n = static_cast<double>(values.size());
+  const double mean = values.empty() ? 0 : sum.value() / n;
+  for (const double value : values) squares.add((value - mean) * (value - mean));
+  return {{"moving_loss", mean}, {"moving_loss_std", n > 1 ? std::sqrt(squares.value() / (n - 1)) : 0}};
+}
+
+class MovingAverage final : public Meter {
+ public:
+  explicit MovingAverage(const MovingAverageConfig& config) : window_(static_cast<std::size_t>(config.window)) {}
+
+  void add(const Batch& batch, const Step::Result& result) override {
+    const auto rows = static_cast<double>(batch.valid);
+    shares_.push_back({rows > 0 ? result.loss.item<double>() * rows : 0, rows});
+    if (shares_.size() > window_) shares_.pop_front();
+  }
+
+  Readings take(Communicator& group) override {
+    const auto batches = shares_.size();
+    const at::Tensor all = gather_ranks(state().at(0), group);
+    std::vector<double> losses;
+    for (std::size_t batch = 0; batch < batches; ++batch) {
+      ExactSum sum, rows;
+      for (int rank = 0; rank < group.size(); ++rank) {
+        const auto* share = all.data_ptr<double>() + 2 * (static_cast<std::size_t>(rank) * batches + batch);
+        sum.add(share[0]);
+        rows.add(share[1]);
+      }
+      if (rows.value() > 0) losses.push_back(sum.value() / rows.value());
+    }
+    return mean_and_deviation(losses);
+  }
+
+  // [2 n]: sum and rows of each batch.
+  State state() override {
+    at::Tensor all = at::empty({static_cast<std::int64_t>(2 * shares_.size())}, at::kDouble);
+    auto* next = all.data_ptr<double>();
+    for (const auto& share : shares_) {
+      *next++ = share.sum;
+      *next++ = share.rows;
+    }
+    return {all};
+  }
+
+  // All ranks' windows are of the same batches.
+  void absorb(const State& state) override {
+    const auto* number = state.at(0).data_ptr<double>();
+    shares_.resize(static_cast<std::size_t>(state[0].numel() / 2));
+    for (auto& share : shares_) {
+      share.sum += *number++;
+      share.rows += *number++;
+    }
+  }
+  void pass_over(const State& state) override { shares_.resize(static_cast<std::size_t>(state.at(0).numel() / 2)); }
+
+ private:
+  struct Share {
+    double sum = 0, rows = 0;
+  };
+
+  std::size_t window_;
+  std::deque<Share> shares_;  // this rank's of the last batches
+};
+
+const bool registered = Meters::global().add<MovingAverageConfig>(
+    "moving_average", "mean and standard deviation of the losses of the last batches",
+    [](const MovingAverageConfig& config) { return std::make_unique<MovingAverage>(config); });
+
+}  // namespace
+}  // namespace phalanx

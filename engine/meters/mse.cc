@@ -1,0 +1,39 @@
+// Mean squared error over all elements; its root on request. Output and target with as many elements per sample.
+#include <ATen/core/Tensor.h>
+#include <c10/util/StringUtil.h>
+
+#include <cmath>
+
+#include "engine/meters/mean.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+struct MseConfig {
+  bool root = false;
+
+  template <class V>
+  void visit(V& v) {
+    v("root", root, "the root of the mean: in the target's unit");
+  }
+};
+
+void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
+  if (result.output.numel() != batch.target.numel()) {
+    throw ConfigError(c10::str("mse wants as many outputs as targets, but the model's output is ",
+                               result.output.sizes(), " and the target ", batch.target.sizes()));
+  }
+  const at::Tensor output = result.output.narrow(0, 0, batch.valid).to(at::kDouble);
+  const at::Tensor target = batch.target.narrow(0, 0, batch.valid).to(at::kDouble);
+  mean.add(output.flatten().sub(target.flatten()).square());
+}
+
+const bool registered = Meters::global().add<MseConfig>(
+    "mse", "mean squared error over all outputs", [](const MseConfig& config) -> std::unique_ptr<Meter> {
+      if (!config.root) return std::make_unique<MeanMeter>("mse", measure);
+      return std::make_unique<MeanMeter>("rmse", measure, [](double mean) { return std::sqrt(mean); });
+    });
+
+}  // namespace
+}  // namespace phalanx

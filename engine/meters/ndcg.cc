@@ -1,0 +1,59 @@
+// Normalized discounted cumulative gain of the k items with the largest scores, a mean over queries that have relevant
+// items (Jarvelin, Kekalainen: Cumulated Gain-Based Evaluation of IR Techniques, 2002).
+//
+// The gain of an item is its relevance >= 0, discounted by its place i = 1, 2, ...: divided by log2(i + 1), as is usual
+// today, or by log2(i) from the second place on, as in that paper and in torchnet. Divided by what the best order of
+// the items would have. Output [n, items], target of that shape; or class numbers. See ranking.h.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "engine/meters/ranking.h"
+
+namespace phalanx {
+namespace {
+
+struct NdcgConfig {
+  std::int64_t k = 10;
+  std::string discount = "log2(i + 1)";
+
+  template <class V>
+  void visit(V& v) {
+    v("k", k, "items that are looked at", config::at_least(1));
+    v("discount", discount, "of place i", config::one_of({"log2(i + 1)", "log2(i)"}));
+  }
+};
+
+class Ndcg {
+ public:
+  explicit Ndcg(const NdcgConfig& config)
+      : k_(static_cast<std::size_t>(config.k)), shift_(config.discount == "log2(i)" ? 0 : 1) {}
+
+  std::optional<double> operator()(const Ranking& ranking) const {
+    std::vector<double> gains;
+    for (const auto item : ranking.items) gains.push_back(ranking.relevance[static_cast<std::size_t>(item)]);
+    const double found = discounted(gains);
+    std::ranges::sort(gains, std::greater());
+    const double best = discounted(gains);
+    return best > 0 ? std::optional(found / best) : std::nullopt;
+  }
+
+ private:
+  double discounted(const std::vector<double>& gains) const {
+    double sum = 0;
+    for (std::size_t i = 1; i <= std::min(k_, gains.size()); ++i) {
+      sum += gains[i - 1] / std::max(1.0, std::log2(static_cast<double>(i) + shift_));  // the first place has 1
+    }
+    return sum;
+  }
+
+  std::size_t k_;
+  double shift_;
+};
+
+const bool registered = Meters::global().add<NdcgConfig>(
+    "ndcg", "normalized discounted cumulative gain of the k items with the largest scores",
+    [](const NdcgConfig& config) { return make_ranking_meter("ndcg_at_" + std::to_string(config.k), Ndcg(config)); });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "engine/meters/class_counts.h"
+#include "engine/meters/meter.h"
+
+namespace phalanx {
+
+struct DecisionConfig {
+  double threshold = 0;
+
+  template <class V>
+  void visit(V& v) {
+    v("threshold", threshold, "scores above say yes: 0 for logits, 0.5 for probabilities; not with class numbers");
+  }
+};
+
+struct AveragedConfig {
+  DecisionConfig decision;
+  std::string average = "macro";
+
+  template <class V>
+  void visit(V& v) {
+    decision.visit(v);
+    v("average", average, "macro: mean over classes; micro: over all decisions; none: one reading per class",
+      config::one_of({"macro", "micro", "none"}));
+  }
+};
+
+/// How often a yes or no was right, per class. With class numbers as target, the class of the largest score has a yes
+/// and the others a no; with labels, every score above the threshold is a yes.
+class Outcomes {
+ public:
+  enum Column { kTruePositive, kFalsePositive, kFalseNegative, kTrueNegative, kColumns };
+
+  explicit Outcomes(const DecisionConfig& config) : config_(config) {}
+
+  void add(const Batch& batch, const Step::Result& result);
+
+  /// [K, kColumns] int64, of all ranks; K = 0 where nobody has added. Starts anew. Collective.
+  at::Tensor take(Communicator& group) { return counts_.take(group); }
+  Meter::State state() const { return counts_.state(); }
+  void absorb(const Meter::State& state) { counts_.absorb(state); }
+
+ private:
+  DecisionConfig config_;
+  ClassCounts counts_;
+};
+
+/// A meter of true positives / (true positives + `misses`), 0 where that is 0 / 0.
+class ShareOfTruePositives final : public Meter {
+ public:
+  ShareOfTruePositives(std::string name, Outcomes::Column misses, const AveragedConfig& config)
+      : name_(std::move(name)), misses_(misses), average_(config.average), outcomes_(config.decision) {}
+
+  void add(const Batch& batch, const Step::Result& result) override { outcomes_.add(batch, result); }
+  Readings take(Communicator& group) override;
+  State state() override { return outcomes_.state(); }
+  void absorb(const State& state) override { outcomes_.absorb(state); }
+
+ private:
+  std::string name_;
+  Outcomes::Column misses_;
+  std::string average_;
+  Outcomes outcomes_;
+};
+
+}  // namespace phalanx

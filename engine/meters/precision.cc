@@ -1,0 +1,13 @@
+// True positives / (true + false positives): how many of those found are right. See outcomes.h.
+#include "engine/meters/outcomes.h"
+
+namespace phalanx {
+namespace {
+
+const bool registered = Meters::global().add<AveragedConfig>(
+    "precision", "share of the found that are right", [](const AveragedConfig& config) {
+      return std::make_unique<ShareOfTruePositives>("precision", Outcomes::kFalsePositive, config);
+    });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,170 @@
+// Row E7: average precision, its mean, area under the curve, NDCG, precision at k; by hand, and against their
+// definitions.
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/rand.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "engine/meters/testing_meter.h"
+#include "engine/meters/thresholds.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::integers;
+using testing::numbers;
+using ::testing::Pair;
+using testing::reading_of;
+using testing::readings_of;
+
+constexpr std::int64_t kSamples = 120, kClasses = 3;
+
+struct Random {
+  Random() {
+    at::manual_seed(5);
+    labels = at::rand({kSamples, kClasses}).lt(0.3).to(at::kFloat);
+    scores = (at::rand({kSamples, kClasses}) * 20 + labels * 6).floor();  // many ties
+  }
+  double score(std::int64_t i, std::int64_t j) const { return scores[i][j].item<double>(); }
+  bool relevant(std::int64_t i, std::int64_t j) const { return labels[i][j].item<double>() > 0; }
+
+  at::Tensor labels, scores;
+};
+
+// The mean over the positives of the precision among all that score no less: the same as the sum over thresholds.
+double average_precision_of(const Random& random, std::int64_t j) {
+  double sum = 0, positives = 0;
+  for (std::int64_t i = 0; i < kSamples; ++i) {
+    if (!random.relevant(i, j)) continue;
+    double found = 0, right = 0;
+    for (std::int64_t other = 0; other < kSamples; ++other) {
+      if (random.score(other, j) < random.score(i, j)) continue;
+      ++found;
+      right += random.relevant(other, j);
+    }
+    sum += right / found;
+    ++positives;
+  }
+  return sum / positives;
+}
+
+// The share of pairs of a positive and a negative that are in order; half of one for equal scores.
+double area_of(const Random& random, std::int64_t j) {
+  double won = 0, pairs = 0;
+  for (std::int64_t i = 0; i < kSamples; ++i) {
+    for (std::int64_t other = 0; other < kSamples; ++other) {
+      if (!random.relevant(i, j) || random.relevant(other, j)) continue;
+      const double lead = random.score(i, j) - random.score(other, j);
+      won += lead > 0 ? 1 : lead == 0 ? 0.5 : 0;
+      ++pairs;
+    }
+  }
+  return won / pairs;
+}
+
+TEST(AveragePrecision, E7_ByHand) {
+  // Relevant in places 1, 3 and 4: precisions 1, 2/3 and 3/4.
+  const at::Tensor scores = numbers({.9, .8, .7, .6, .5}), target = integers({1, 0, 1, 1, 0});
+  EXPECT_DOUBLE_EQ(reading_of("average_precision", scores, target), (1 + 2.0 / 3 + 3.0 / 4) / 3);
+}
+
+TEST(AveragePrecision, E7_EqualsItsDefinitionWithTies) {
+  const Random random;
+  const auto readings = readings_of("average_precision", random.scores, random.labels);
+  ASSERT_EQ(readings.size(), static_cast<std::size_t>(kClasses));
+  double sum = 0;
+  for (std::int64_t j = 0; j < kClasses; ++j) {
+    EXPECT_EQ(readings[static_cast<std::size_t>(j)].first, "average_precision[" + std::to_string(j) + "]");
+    EXPECT_NEAR(readings[static_cast<std::size_t>(j)].second, average_precision_of(random, j), 1e-14);
+    sum += average_precision_of(random, j);
+  }
+  EXPECT_NEAR(reading_of("mean_average_precision", random.scores, random.labels), sum / kClasses, 1e-14);
+}
+
+TEST(AveragePrecision, E7_TheMeanLeavesOutClassesWithoutSamples) {
+  const at::Tensor scores = numbers({.9, .1, 0, .8, .2, 0}).reshape({2, 3});
+  EXPECT_EQ(reading_of("mean_average_precision", scores, integers({0, 1})), 1) << "class 1 is found in its first place";
+  EXPECT_EQ(reading_of("mean_average_precision", scores, integers({1, 0})), 0.5);
+}
+
+TEST(AveragePrecision, TheOrderOfEqualScoresDoesNotMatter) {
+  const at::Tensor scores = numbers({1, 1, 1, 1});
+  EXPECT_EQ(reading_of("average_precision", scores, integers({1, 0, 0, 0})), 0.25);
+  EXPECT_EQ(reading_of("average_precision", scores, integers({0, 0, 0, 1})), 0.25);
+}
+
+TEST(Auc, E7_ByHand) {
+  const at::Tensor target = integers({1, 1, 0, 0});
+  EXPECT_EQ(reading_of("auc", numbers({4, 3, 2, 1}), target), 1);
+  EXPECT_EQ(reading_of("auc", numbers({1, 2, 3, 4}), target), 0);
+  EXPECT_EQ(reading_of("auc", numbers({4, 2, 3, 1}), target), 0.75);
+  EXPECT_EQ(reading_of("auc", numbers({1, 1, 1, 1}), target), 0.5);
+}
+
+TEST(Auc, E7_EqualsItsDefinitionWithTies) {
+  const Random random;
+  double sum = 0;
+  for (std::int64_t j = 0; j < kClasses; ++j) {
+    const auto one = reading_of("auc", random.scores.select(1, j), random.labels.select(1, j));
+    EXPECT_EQ(one, area_of(random, j));
+    sum += one;
+  }
+  EXPECT_DOUBLE_EQ(reading_of("auc", random.scores, random.labels), sum / kClasses);
+}
+
+TEST(Auc, AScoreThatIsNotANumberRanksLast) {
+  EXPECT_EQ(reading_of("auc", numbers({NAN, 1, -1}), integers({1, 0, 0})), 0);
+}
+
+TEST(Thresholds, WithoutPositivesThereIsNoPrecisionAndNoOrder) {
+  EXPECT_EQ(average_precision({{.positives = 0, .negatives = 3}}), 0);
+  EXPECT_EQ(area_under_roc({{.positives = 0, .negatives = 3}}), 0.5);
+}
+
+// E7: the golden values of NDCG@6 of {3, 2, 3, 0, 1, 2}, in the order in which they are found.
+TEST(Ndcg, E7_HasBothDiscounts) {
+  const at::Tensor scores = numbers({6, 5, 4, 3, 2, 1}).reshape({1, 6});
+  const at::Tensor relevance = numbers({3, 2, 3, 0, 1, 2}).reshape({1, 6});
+  const auto torchnet = readings_of("{name: ndcg, k: 6, discount: log2(i)}", scores, relevance);
+  EXPECT_THAT(torchnet, ElementsAre(Pair("ndcg_at_6", ::testing::DoubleNear(0.932, 5e-4))));
+  EXPECT_NEAR(reading_of("{name: ndcg, k: 6}", scores, relevance), 0.961, 5e-4);
+}
+
+TEST(Ndcg, E7_LooksAtTheFirstKAlone) {
+  const at::Tensor scores = numbers({3, 2, 1}).reshape({1, 3}), relevance = numbers({0, 2, 1}).reshape({1, 3});
+  EXPECT_EQ(reading_of("{name: ndcg, k: 1}", scores, relevance), 0);
+  const double second = 2 / std::log2(3.0), best = 2 + 1 / std::log2(3.0);
+  EXPECT_DOUBLE_EQ(reading_of("{name: ndcg, k: 2}", scores, relevance), second / best);
+}
+
+TEST(Ndcg, E7_IsAMeanOverQueriesWithSomethingToFind) {
+  const at::Tensor scores = numbers({2, 1, 2, 1, 2, 1}).reshape({3, 2});
+  const at::Tensor relevance = numbers({1, 0, 0, 1, 0, 0}).reshape({3, 2});
+  EXPECT_DOUBLE_EQ(reading_of("ndcg", scores, relevance), (1 + 1 / std::log2(3.0)) / 2);
+}
+
+TEST(PrecisionAtK, E7_IsTheShareOfRelevantItemsAmongTheFirst) {
+  const at::Tensor scores = numbers({4, 3, 2, 1, 1, 2, 3, 4}).reshape({2, 4});
+  const at::Tensor relevance = numbers({1, 0, 1, 0, 0, 0, 1, 0}).reshape({2, 4});
+  const auto at_k = [&](int k) {
+    return readings_of("{name: precision_at_k, k: " + std::to_string(k) + "}", scores, relevance)[0];
+  };
+  EXPECT_EQ(at_k(1), (Readings::value_type{"precision_at_1", 0.5}));
+  EXPECT_EQ(at_k(2).second, 0.5);
+  EXPECT_EQ(at_k(3).second, 0.5);
+  EXPECT_EQ(at_k(8).second, 3.0 / 16) << "of k items, however many there are";
+}
+
+TEST(PrecisionAtK, OfEqualScoresTheLowerColumnComesFirst) {
+  const at::Tensor scores = numbers({1, 1, 1}).reshape({1, 3});
+  EXPECT_EQ(reading_of("{name: precision_at_k, k: 1}", scores, numbers({1, 0, 0}).reshape({1, 3})), 1);
+  EXPECT_EQ(reading_of("{name: precision_at_k, k: 1}", scores, numbers({0, 0, 1}).reshape({1, 3})), 0);
+}
+
+}  // namespace
+}  // namespace phalanx

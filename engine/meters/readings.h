@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace phalanx {
+
+/// What was measured, by name, as in metrics.jsonl; in the order in which it is shown. The same on all ranks.
+using Readings = std::vector<std::pair<std::string, double>>;
+
+}  // namespace phalanx

@@ -1,0 +1,13 @@
+// True positives / (true positives + false negatives): how many of the right ones are found. See outcomes.h.
+#include "engine/meters/outcomes.h"
+
+namespace phalanx {
+namespace {
+
+const bool registered = Meters::global().add<AveragedConfig>(
+    "recall", "share of the right that are found", [](const AveragedConfig& config) {
+      return std::make_unique<ShareOfTruePositives>("recall", Outcomes::kFalseNegative, config);
+    });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/meters/meter.h"
+#include "framework/base/config/config.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx::testing {
+
+struct MeterRoot {
+  Meters::Choice meter{"loss"};
+
+  template <class V>
+  void visit(V& v) {
+    v("meter", meter, "under test");
+  }
+};
+
+/// The meter that a config file would make of this YAML.
+inline std::unique_ptr<Meter> make_meter(const std::string& yaml) {
+  MeterRoot root;
+  config::load_text(root, "meter: " + yaml, "test.yaml");
+  return root.meter.make();
+}
+
+/// Rows that all count.
+inline Batch batch_of(const at::Tensor& target) {
+  return {.input = target, .target = target, .valid = target.size(0), .global_rows = target.size(0)};
+}
+
+/// What the meter reads of one batch, on one rank.
+inline Readings readings_of(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
+  const auto meter = make_meter(yaml);
+  meter->add(batch_of(target), {.output = output, .loss = at::full({}, 0.0)});
+  Readings readings;
+  run_ranks("inproc", 1, [&](const CommunicatorPtr& group) { readings = meter->take(*group); });
+  return readings;
+}
+
+/// The first reading alone.
+inline double reading_of(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
+  return readings_of(yaml, output, target).at(0).second;
+}
+
+inline at::Tensor numbers(const std::vector<double>& values) { return at::tensor(values, at::kDouble); }
+inline at::Tensor integers(const std::vector<std::int64_t>& values) { return at::tensor(values, at::kLong); }
+
+}  // namespace phalanx::testing

@@ -1,0 +1,45 @@
+#include "engine/meters/time.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+
+#include "engine/meters/no_fields.h"
+
+namespace phalanx {
+
+Readings TimeMeter::take(Communicator& group) {
+  const double seconds = std::chrono::duration<double>(now_() - start_).count();
+  const at::Tensor longest = at::empty({2}, at::kDouble);
+  auto* reading = longest.data_ptr<double>();
+  reading[0] = seconds;
+  reading[1] = batches_ > 0 ? seconds / static_cast<double>(batches_) : 0;
+  group.all_reduce(longest, Reduction::kMax).wait();
+  start_ = now_();
+  batches_ = 0;
+  return {{"seconds", reading[0]}, {"seconds_per_batch", reading[1]}};
+}
+
+// The slowest rank counts here too.
+void TimeMeter::absorb(const State& state) {
+  const auto* saved = state.at(0).data_ptr<double>();
+  const auto age = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(saved[0]));
+  start_ = std::min(start_, now_() - age);
+  batches_ += static_cast<std::int64_t>(saved[1]);
+}
+
+Meter::State TimeMeter::state() {
+  at::Tensor all = at::empty({2}, at::kDouble);
+  all.data_ptr<double>()[0] = std::chrono::duration<double>(now_() - start_).count();
+  all.data_ptr<double>()[1] = static_cast<double>(batches_);
+  return {all};
+}
+
+namespace {
+
+const bool registered =
+    Meters::global().add<NoFields>("time", "seconds since the last reading, and per batch; of the slowest rank",
+                                   [](const NoFields&) { return std::make_unique<TimeMeter>(); });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "engine/meters/meter.h"
+
+namespace phalanx {
+
+/// "seconds" since the last take() (at first: since it was made) and "seconds_per_batch": those of the rank that took
+/// longest. For tests, `now` may be another clock.
+class TimeMeter final : public Meter {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit TimeMeter(std::function<Clock::time_point()> now = Clock::now) : now_(std::move(now)), start_(now_()) {}
+
+  void add(const Batch&, const Step::Result&) override { ++batches_; }
+  Readings take(Communicator& group) override;
+  State state() override;
+  void absorb(const State& state) override;
+
+ private:
+  std::function<Clock::time_point()> now_;
+  Clock::time_point start_;
+  std::int64_t batches_ = 0;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,111 @@
+// Falls when a test stops getting better, as torch's ReduceLROnPlateau.
+//
+// A test is better when it beats the best one so far by more than `threshold`; a NaN never is. After more than
+// `patience` tests in a row that were not, the factor is multiplied by `gamma`, and the next `cooldown` tests do not
+// count.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "engine/schedule/schedule.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+struct PlateauConfig {
+  std::string metric = "loss";
+  std::string best = "lowest";
+  double gamma = 0.1;
+  std::int64_t patience = 10;
+  double threshold = 1e-4;
+  std::string threshold_is = "relative";
+  std::int64_t cooldown = 0;
+  double least_factor = 0;
+
+  template <class V>
+  void visit(V& v) {
+    v("metric", metric, "reading of the tests that is watched; evaluate.meters must measure it");
+    v("best", best, "its best value", config::one_of({"lowest", "highest"}));
+    v("gamma", gamma, "what each fall multiplies by", config::between(0, 1));
+    v("patience", patience, "tests that need not be better than the best", config::at_least(0));
+    v("threshold", threshold, "by how much one must be better", config::at_least(0));
+    v("threshold_is", threshold_is, "to the best reading or in its unit", config::one_of({"relative", "absolute"}));
+    v("cooldown", cooldown, "tests after a fall that do not count", config::at_least(0));
+    v("least_factor", least_factor, "it falls no lower", config::between(0, 1));
+  }
+};
+
+class Plateau final : public Schedule {
+ public:
+  explicit Plateau(const PlateauConfig& config) : config_(config) {
+    if (config.gamma >= 1) throw ConfigError("plateau falls by its gamma, which must be below 1");
+    best_ = (lowest() ? 1 : -1) * std::numeric_limits<double>::infinity();
+  }
+
+  double factor(std::int64_t, std::int64_t) const override { return factor_; }
+  std::vector<std::string> watches() const override { return {config_.metric}; }
+
+  void observe(std::int64_t, const Readings& readings) override {
+    const auto reading = std::ranges::find(readings, config_.metric, &Readings::value_type::first);
+    if (reading == readings.end()) {
+      throw ConfigError("plateau watches \"" + config_.metric + "\", which no meter reads; see evaluate.meters");
+    }
+    count(reading->second);
+  }
+
+  std::vector<double> state() const override {
+    return {factor_, best_, static_cast<double>(bad_), static_cast<double>(cooling_)};
+  }
+
+  void load(const std::vector<double>& saved) override {
+    if (saved.size() != state().size()) {
+      throw DataError("the state of plateau has 4 numbers, but the checkpoint " + std::to_string(saved.size()) +
+                      ": it is of a run with another schedule");
+    }
+    factor_ = saved[0];
+    best_ = saved[1];
+    bad_ = static_cast<std::int64_t>(saved[2]);
+    cooling_ = static_cast<std::int64_t>(saved[3]);
+  }
+
+ private:
+  bool lowest() const { return config_.best == "lowest"; }
+
+  bool better(double reading) const {
+    const double sign = lowest() ? -1 : 1;
+    if (std::isinf(best_)) return sign * reading > sign * best_;
+    if (config_.threshold_is == "absolute") return sign * reading > sign * best_ + config_.threshold;
+    return sign * reading > sign * best_ * (1 + sign * config_.threshold);
+  }
+
+  void count(double reading) {
+    if (better(reading)) {
+      best_ = reading;
+      bad_ = 0;
+    } else {
+      ++bad_;
+    }
+    if (cooling_ > 0) {
+      --cooling_;
+      bad_ = 0;
+    }
+    if (bad_ <= config_.patience) return;
+    factor_ = std::max(factor_ * config_.gamma, config_.least_factor);
+    cooling_ = config_.cooldown;
+    bad_ = 0;
+  }
+
+  PlateauConfig config_;
+  double factor_ = 1;
+  double best_;
+  std::int64_t bad_ = 0;      // tests in a row that were not better
+  std::int64_t cooling_ = 0;  // tests to come that do not count
+};
+
+const bool registered = Schedules::global().add<PlateauConfig>(
+    "plateau", "times gamma when a test stops getting better",
+    [](const PlateauConfig& config) { return std::make_unique<Plateau>(config); });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,42 @@
+// (1 - step / over)^power, as torch's PolynomialLR.
+#include <cmath>
+
+#include "engine/schedule/schedule.h"
+
+namespace phalanx {
+namespace {
+
+struct PolynomialConfig {
+  double power = 1;
+  std::int64_t over = 0;
+  double final_factor = 0;
+
+  template <class V>
+  void visit(V& v) {
+    v("power", power, "1 falls in equal steps, above 1 steeply at first", config::above(0));
+    v("over", over, "steps until the end of the fall; 0: the whole run", config::at_least(0));
+    v("final_factor", final_factor, "factor after it", config::between(0, 1));
+  }
+};
+
+class Polynomial final : public Schedule {
+ public:
+  explicit Polynomial(const PolynomialConfig& config) : config_(config) {}
+
+  double factor(std::int64_t step, std::int64_t steps) const override {
+    const auto over = config_.over > 0 ? config_.over : steps;
+    if (step >= over) return config_.final_factor;
+    const double left = 1 - static_cast<double>(step) / static_cast<double>(over);
+    return config_.final_factor + (1 - config_.final_factor) * std::pow(left, config_.power);
+  }
+
+ private:
+  PolynomialConfig config_;
+};
+
+const bool registered = Schedules::global().add<PolynomialConfig>(
+    "polynomial", "a power of the share of steps that are left",
+    [](const PolynomialConfig& config) { return std::make_unique<Polynomial>(config); });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,37 @@
+// Falls by one factor after every so many steps, as torch's StepLR.
+#include <cmath>
+
+#include "engine/schedule/schedule.h"
+
+namespace phalanx {
+namespace {
+
+struct StepConfig {
+  std::int64_t every = 1000;
+  double gamma = 0.1;
+
+  template <class V>
+  void visit(V& v) {
+    v("every", every, "steps between two falls", config::at_least(1));
+    v("gamma", gamma, "what each fall multiplies by", config::above(0));
+  }
+};
+
+class StepSchedule final : public Schedule {
+ public:
+  explicit StepSchedule(const StepConfig& config) : config_(config) {}
+
+  double factor(std::int64_t step, std::int64_t) const override {
+    return std::pow(config_.gamma, static_cast<double>(step / config_.every));
+  }
+
+ private:
+  StepConfig config_;
+};
+
+const bool registered = Schedules::global().add<StepConfig>(
+    "step", "times gamma after every so many steps",
+    [](const StepConfig& config) { return std::make_unique<StepSchedule>(config); });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,51 @@
+// A linear rise laid over the first steps of any other schedule, whose own steps stay where they are. A rise that comes
+// before another schedule begins is a part of `chained`.
+#include "engine/schedule/schedule.h"
+
+namespace phalanx {
+namespace {
+
+struct WarmupConfig {
+  std::int64_t over = 100;
+  double from = 0;
+  Schedules::Choice schedule{"constant"};
+
+  template <class V>
+  void visit(V& v) {
+    v("over", over, "steps of the rise", config::at_least(1));
+    v("from", from, "the share that it rises from, to 1", config::between(0, 1));
+    v("schedule", schedule, "what is multiplied by that share");
+  }
+};
+
+class Warmup final : public Schedule {
+ public:
+  explicit Warmup(const WarmupConfig& config)
+      : over_(config.over), from_(config.from), schedule_(config.schedule.make()) {}
+
+  double factor(std::int64_t step, std::int64_t steps) const override {
+    return share(step) * schedule_->factor(step, steps);
+  }
+  std::vector<std::string> watches() const override { return schedule_->watches(); }
+  void observe(std::int64_t step, const Readings& readings) override { schedule_->observe(step, readings); }
+  std::vector<double> state() const override { return schedule_->state(); }
+  void load(const std::vector<double>& saved) override { schedule_->load(saved); }
+
+ private:
+  // The first step learns already, the last of the rise is whole: 1/n, 2/n, ..., n/n of the way.
+  double share(std::int64_t step) const {
+    if (step >= over_) return 1;
+    return from_ + (1 - from_) * static_cast<double>(step + 1) / static_cast<double>(over_);
+  }
+
+  std::int64_t over_;
+  double from_;
+  std::unique_ptr<Schedule> schedule_;
+};
+
+const bool registered =
+    Schedules::global().add<WarmupConfig>("warmup", "a linear rise laid over the first steps of another schedule",
+                                          [](const WarmupConfig& config) { return std::make_unique<Warmup>(config); });
+
+}  // namespace
+}  // namespace phalanx
