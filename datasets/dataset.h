@@ -23,7 +23,11 @@ class Dataset {
   /// data. The tensors are reused when their shapes fit and nobody else holds them, and allocated anew otherwise; the
   /// other fields of `batch` are left alone. Throws c10::IndexError when an index is not in [0, size()); the rows are
   /// then undefined.
-  virtual void gather(std::span<const std::int64_t> indices, Batch& batch) const = 0;
+  ///
+  /// A dataset that changes its samples at random (crops, flips) draws the changes of sample i from
+  /// RandomStream(mix(seed, i)): so what is read depends on neither the number of ranks nor the order of reading. The
+  /// loader passes another seed in every epoch; other datasets ignore it.
+  virtual void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const = 0;
 };
 
 /// The parts of a dataset that training uses, with one spec.

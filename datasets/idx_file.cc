@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "datasets/malformed.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -47,7 +48,7 @@ class Reader {
   std::int64_t offset() const { return offset_; }
 
   [[noreturn]] void fail(std::int64_t offset, const std::string& problem) const {
-    throw DataError(path_ + ": byte " + std::to_string(offset) + ": " + problem);
+    throw_malformed(path_, offset, problem);
   }
 
   void read(std::span<std::uint8_t> bytes, const std::string& what) {

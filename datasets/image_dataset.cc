@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "datasets/batch_memory.h"
+#include "datasets/random_stream.h"
+#include "framework/base/random.h"
 
 namespace phalanx {
 namespace {
@@ -24,11 +26,13 @@ void transform(const std::uint8_t* __restrict in, float* __restrict out, std::in
 
 }  // namespace
 
-ImageDataset::ImageDataset(Images images, SampleSpec spec, std::span<const ChannelStatistics> statistics)
-    : images_(std::move(images)), spec_(std::move(spec)) {
+ImageDataset::ImageDataset(Images images, SampleSpec spec, std::span<const ChannelStatistics> statistics,
+                           const Augmentation& augmentation)
+    : images_(std::move(images)), spec_(std::move(spec)), augmentation_(augmentation) {
   TORCH_CHECK(spec_.input.size() == 3, "an image has three dimensions, not ", spec_.input.size());
   const std::int64_t channels = spec_.input[0];
   plane_ = spec_.input[1] * spec_.input[2];
+  TORCH_CHECK(augmentation_.padding >= 0, "a padding must be >= 0, got ", augmentation_.padding);
   TORCH_CHECK(size() > 0, "a dataset needs at least one image");
   TORCH_CHECK(static_cast<std::int64_t>(images_.pixels.size()) == size() * channels * plane_, images_.pixels.size(),
               " bytes of pixels are not ", size(), " images of ", channels, " x ", plane_, " pixels");
@@ -43,23 +47,30 @@ ImageDataset::ImageDataset(Images images, SampleSpec spec, std::span<const Chann
   }
 }
 
-void ImageDataset::gather(std::span<const std::int64_t> indices, Batch& batch) const {
+void ImageDataset::gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {
   const auto rows = static_cast<std::int64_t>(indices.size());
-  const std::int64_t channels = spec_.input[0];
-  ensure(batch.input, std::array{rows, channels, spec_.input[1], spec_.input[2]}, at::kFloat);
+  const std::array shape{spec_.input[0], spec_.input[1], spec_.input[2]};
+  const std::int64_t pixels = shape[0] * plane_;
+  ensure(batch.input, std::array{rows, shape[0], shape[1], shape[2]}, at::kFloat);
   ensure(batch.target, std::array{rows}, at::kLong);
   auto* input = batch.input.data_ptr<float>();
   auto* target = batch.target.data_ptr<std::int64_t>();
+  std::vector<std::uint8_t> changed(augmentation_.any() ? static_cast<std::size_t>(pixels) : 0);
   for (const auto index : indices) {
     TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
-    normalize(index, input);
-    input += channels * plane_;
+    const auto* image = images_.pixels.data() + index * pixels;
+    if (augmentation_.any()) {
+      RandomStream random(mix(seed, static_cast<std::uint64_t>(index)));
+      augment(augmentation_, random, shape, image, changed.data());
+      image = changed.data();
+    }
+    normalize(image, input);
+    input += pixels;
     *target++ = images_.labels[static_cast<std::size_t>(index)];
   }
 }
 
-void ImageDataset::normalize(std::int64_t index, float* out) const {
-  const auto* pixels = images_.pixels.data() + index * static_cast<std::int64_t>(normalize_.size()) * plane_;
+void ImageDataset::normalize(const std::uint8_t* pixels, float* out) const {
   for (const auto [scale, shift] : normalize_) {
     transform(pixels, out, plane_, scale, shift);
     pixels += plane_;

@@ -26,7 +26,7 @@ ImageDataset dataset() { return {some_images(), {.input = {2, 3, 7}, .classes = 
 
 TEST(ImageDataset, E6_GathersRowsInTheOrderAsked) {
   Batch batch;
-  dataset().gather(std::array<std::int64_t, 3>{3, 1, 1}, batch);
+  dataset().gather(std::array<std::int64_t, 3>{3, 1, 1}, 0, batch);
   ASSERT_EQ(batch.input.sizes(), at::IntArrayRef({3, 2, 3, 7}));
   ASSERT_EQ(batch.target.sizes(), at::IntArrayRef({3}));
   const auto* target = batch.target.data_ptr<std::int64_t>();
@@ -36,7 +36,7 @@ TEST(ImageDataset, E6_GathersRowsInTheOrderAsked) {
 
 TEST(ImageDataset, NormalizesEveryPixelByItsChannel) {
   Batch batch;
-  dataset().gather(std::array<std::int64_t, 2>{2, 0}, batch);
+  dataset().gather(std::array<std::int64_t, 2>{2, 0}, 0, batch);
   const auto images = some_images();
   const auto* got = batch.input.data_ptr<float>();
   for (const std::int64_t image : {2, 0}) {
@@ -54,17 +54,52 @@ TEST(ImageDataset, GivesTheSameValueWhereverAPixelLies) {
   Images gray{.pixels = std::vector<std::uint8_t>(37, 77), .labels = {0}};
   const ImageDataset dataset(gray, {.input = {1, 1, 37}, .classes = 1}, std::span(kTwoChannels).first(1));
   Batch batch;
-  dataset.gather(std::array<std::int64_t, 1>{0}, batch);
+  dataset.gather(std::array<std::int64_t, 1>{0}, 0, batch);
   const auto* pixels = batch.input.data_ptr<float>();
   for (int i = 1; i < 37; ++i) EXPECT_EQ(pixels[i], pixels[0]) << i;
+}
+
+ImageDataset augmented() { return {some_images(), {.input = {2, 3, 7}, .classes = 3}, kTwoChannels, {2, true}}; }
+
+at::Tensor rows(const ImageDataset& images, const std::vector<std::int64_t>& indices, std::uint64_t seed) {
+  Batch batch;
+  images.gather(indices, seed, batch);
+  return batch.input;
+}
+
+TEST(ImageDataset, S8_ASamplesChangesDependOnSeedAndIndexAlone) {
+  const auto images = augmented();
+  const auto together = rows(images, {3, 0, 2, 1}, 5);
+  EXPECT_TRUE(at::equal(rows(images, {2}, 5)[0], together[2])) << "another rank reads it, alone";
+  EXPECT_TRUE(at::equal(rows(images, {1, 3}, 5)[1], together[0])) << "in another order";
+  EXPECT_FALSE(at::equal(rows(images, {3, 0, 2, 1}, 6), together)) << "in another epoch";
+}
+
+TEST(ImageDataset, WithoutAnAugmentationTheSeedChangesNothing) {
+  EXPECT_TRUE(at::equal(rows(dataset(), {0, 1, 2, 3}, 1), rows(dataset(), {0, 1, 2, 3}, 2)));
+}
+
+TEST(ImageDataset, PadsWithBlack) {
+  Images white{.pixels = std::vector<std::uint8_t>(21, 255), .labels = {0}};
+  const ImageDataset images(white, {.input = {1, 3, 7}, .classes = 1}, std::span(kTwoChannels).first(1), {2, false});
+  bool moved = false;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto pixels = rows(images, {0}, seed);
+    const auto lowest = pixels.min().item<float>();
+    EXPECT_EQ(pixels.max().item<float>(), 1.5f);  // (1 - 0.25) / 0.5
+    if (lowest == 1.5f) continue;
+    EXPECT_EQ(lowest, -0.5f);
+    moved = true;
+  }
+  EXPECT_TRUE(moved);
 }
 
 TEST(ImageDataset, ReusesTheBatchsMemory) {
   const auto images = dataset();
   Batch batch;
-  images.gather(std::array<std::int64_t, 2>{0, 1}, batch);
+  images.gather(std::array<std::int64_t, 2>{0, 1}, 0, batch);
   const void *input = batch.input.data_ptr(), *target = batch.target.data_ptr();
-  images.gather(std::array<std::int64_t, 2>{2, 3}, batch);
+  images.gather(std::array<std::int64_t, 2>{2, 3}, 0, batch);
   EXPECT_EQ(batch.input.data_ptr(), input);
   EXPECT_EQ(batch.target.data_ptr(), target);
 }
@@ -73,15 +108,15 @@ TEST(ImageDataset, LeavesTheOtherFieldsAlone) {
   Batch batch;
   batch.valid = 5;
   batch.global_rows = 7;
-  dataset().gather(std::array<std::int64_t, 1>{0}, batch);
+  dataset().gather(std::array<std::int64_t, 1>{0}, 0, batch);
   EXPECT_EQ(batch.valid, 5);
   EXPECT_EQ(batch.global_rows, 7);
 }
 
 TEST(ImageDataset, RefusesAnIndexOutside) {
   Batch batch;
-  EXPECT_THROW(dataset().gather(std::array<std::int64_t, 1>{kImages}, batch), c10::IndexError);
-  EXPECT_THROW(dataset().gather(std::array<std::int64_t, 1>{-1}, batch), c10::IndexError);
+  EXPECT_THROW(dataset().gather(std::array<std::int64_t, 1>{kImages}, 0, batch), c10::IndexError);
+  EXPECT_THROW(dataset().gather(std::array<std::int64_t, 1>{-1}, 0, batch), c10::IndexError);
 }
 
 TEST(ImageDataset, RefusesPartsThatDisagree) {
@@ -94,6 +129,7 @@ TEST(ImageDataset, RefusesPartsThatDisagree) {
   EXPECT_THROW(ImageDataset(images, spec, kTwoChannels), c10::Error);
   EXPECT_THROW(ImageDataset(some_images(), spec, std::span(kTwoChannels).first(1)), c10::Error);
   EXPECT_THROW(ImageDataset({}, spec, kTwoChannels), c10::Error);
+  EXPECT_THROW(ImageDataset(some_images(), spec, kTwoChannels, {.padding = -1}), c10::Error);
 }
 
 }  // namespace

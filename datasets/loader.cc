@@ -4,25 +4,30 @@
 #include <string>
 #include <utility>
 
+#include "framework/base/random.h"
+
 namespace phalanx {
 namespace {
+
+// Of mix(seed, epoch), which itself orders the samples.
+constexpr std::uint64_t kChangesOfSamples = 1;
 
 class GatheringLoader final : public Loader {
  public:
   GatheringLoader(std::shared_ptr<const Dataset> dataset, const DistributedSampler::Options& options)
-      : dataset_(std::move(dataset)), sampler_(options) {}
+      : dataset_(std::move(dataset)), sampler_(options), seed_(static_cast<std::uint64_t>(options.seed)) {}
 
   std::int64_t batches() const override { return sampler_.batches(); }
 
-  void start_epoch(std::int64_t epoch) override {
+  void start_epoch(std::int64_t epoch, std::int64_t cursor) override {
     epoch_ = epoch;
-    cursor_ = 0;
+    cursor_ = cursor;
   }
 
   bool next(Batch& batch) override {
     if (cursor_ == sampler_.batches()) return false;
     const auto share = sampler_.share(epoch_, cursor_);
-    dataset_->gather(share.indices, batch);
+    dataset_->gather(share.indices, mix(mix(seed_, static_cast<std::uint64_t>(epoch_)), kChangesOfSamples), batch);
     batch.valid = share.valid;
     batch.global_rows = share.global_rows;
     ++cursor_;  // last, so that a read that failed can be tried again
@@ -32,6 +37,7 @@ class GatheringLoader final : public Loader {
  private:
   std::shared_ptr<const Dataset> dataset_;
   DistributedSampler sampler_;
+  std::uint64_t seed_;
   std::int64_t epoch_ = 0;
   std::int64_t cursor_ = 0;
 };

@@ -21,15 +21,18 @@ class Loader {
 
   virtual std::int64_t batches() const = 0;  // per epoch
 
-  virtual void start_epoch(std::int64_t epoch) = 0;  // rewinds; without it the loader stands at the start of epoch 0
+  /// Goes to batch `cursor` of an epoch, 0 <= cursor <= batches(). Without it the loader stands at the start of epoch
+  /// 0.
+  virtual void start_epoch(std::int64_t epoch, std::int64_t cursor = 0) = 0;
 
   /// Fills all of `batch`, or returns false at the end of the epoch and leaves it alone. The batch is the caller's
   /// until the next call, which writes into the same tensors unless someone else still holds them.
   virtual bool next(Batch& batch) = 0;
 };
 
-/// Gathers the shares of `options` from `dataset` straight into the batch's tensors. options.samples may be left 0: it
-/// is the dataset's size, and std::invalid_argument is thrown when it says otherwise.
+/// Gathers the shares of `options` from `dataset` straight into the batch's tensors. What the dataset changes at random
+/// is a pure function of (options.seed, epoch, sample). options.samples may be left 0: it is the dataset's size, and
+/// std::invalid_argument is thrown when it says otherwise.
 std::unique_ptr<Loader> make_loader(std::shared_ptr<const Dataset> dataset, DistributedSampler::Options options);
 
 }  // namespace phalanx

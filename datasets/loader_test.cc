@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -12,19 +13,22 @@
 namespace phalanx {
 namespace {
 
-// Sample i is the number i.
+// Sample i is the number i. Notes the seeds that it is given.
 class Numbers final : public Dataset {
  public:
   explicit Numbers(std::int64_t size) : size_(size) {}
   std::int64_t size() const override { return size_; }
   const SampleSpec& spec() const override { return spec_; }
-  void gather(std::span<const std::int64_t> indices, Batch& batch) const override {
+  void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
+    seeds.push_back(seed);
     const auto rows = static_cast<std::int64_t>(indices.size());
     ensure(batch.input, {rows}, at::kLong);
     ensure(batch.target, {rows}, at::kLong);
     std::ranges::copy(indices, batch.input.data_ptr<std::int64_t>());
     std::ranges::copy(indices, batch.target.data_ptr<std::int64_t>());
   }
+
+  mutable std::vector<std::uint64_t> seeds;
 
  private:
   std::int64_t size_;
@@ -76,6 +80,25 @@ TEST(Loader, S8_APaddingRowDoesNotCount) {
   EXPECT_EQ(batch.input.size(0), 1);
   EXPECT_EQ(batch.valid, 0);
   EXPECT_EQ(batch.global_rows, 1);
+}
+
+// The seeds of an epoch's gathers, of which there is but one.
+std::set<std::uint64_t> seeds_of(std::int64_t epoch, const DistributedSampler::Options& options) {
+  const auto numbers = std::make_shared<Numbers>(17);
+  const auto batches = make_loader(numbers, options);
+  batches->start_epoch(epoch);
+  drain(*batches);
+  return {numbers->seeds.begin(), numbers->seeds.end()};
+}
+
+TEST(Loader, SamplesChangeByASeedOfSeedAndEpochAlone) {
+  const auto first = seeds_of(0, {.global_batch = 8, .seed = 1});
+  EXPECT_EQ(first.size(), 1u);
+  for (const int rank : {0, 1, 2}) {
+    EXPECT_EQ(seeds_of(0, {.global_batch = 4, .seed = 1, .rank = rank, .size = 3}), first) << rank;
+  }
+  EXPECT_NE(seeds_of(1, {.global_batch = 8, .seed = 1}), first);
+  EXPECT_NE(seeds_of(0, {.global_batch = 8, .seed = 2}), first);
 }
 
 TEST(Loader, RewindsToAnyEpoch) {

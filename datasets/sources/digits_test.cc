@@ -14,7 +14,7 @@ TEST(Digits, E6_NeedsNoFiles) {
   EXPECT_EQ(splits.train->spec().input, (std::vector<std::int64_t>{1, 28, 28}));
   EXPECT_EQ(splits.train->spec().classes, 10);
   Batch batch;
-  splits.test->gather(std::array<std::int64_t, 2>{3, 19}, batch);
+  splits.test->gather(std::array<std::int64_t, 2>{3, 19}, 0, batch);
   EXPECT_EQ(batch.target.data_ptr<std::int64_t>()[0], 3);
   EXPECT_EQ(batch.target.data_ptr<std::int64_t>()[1], 9);
 }

@@ -9,9 +9,9 @@
 #include "datasets/dataset.h"
 #include "datasets/idx_file.h"
 #include "datasets/image_dataset.h"
+#include "datasets/malformed.h"
 #include "datasets/root.h"
 #include "framework/base/config/visitor.h"
-#include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
@@ -31,18 +31,15 @@ struct MnistConfig {
   }
 };
 
-[[noreturn]] void fail(const fs::path& file, std::int64_t offset, const std::string& problem) {
-  throw DataError(file.string() + ": byte " + std::to_string(offset) + ": " + problem);
-}
-
 std::vector<std::int64_t> read_labels(const fs::path& file, std::int64_t images) {
   const auto [shape, values] = read_idx(file, 1);
   if (shape[0] != images) {
-    fail(file, 4, std::to_string(shape[0]) + " labels for " + std::to_string(images) + " images");
+    throw_malformed(file, 4, std::to_string(shape[0]) + " labels for " + std::to_string(images) + " images");
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i] < kClasses) continue;
-    fail(file, idx_offset(1, static_cast<std::int64_t>(i)), "label " + std::to_string(values[i]) + ", expected 0 to 9");
+    throw_malformed(file, idx_offset(1, static_cast<std::int64_t>(i)),
+                    "label " + std::to_string(values[i]) + ", expected 0 to 9");
   }
   return {values.begin(), values.end()};
 }
@@ -51,8 +48,9 @@ std::shared_ptr<const Dataset> read_split(const fs::path& images_file, const fs:
   auto [shape, pixels] = read_idx(images_file, 3);
   for (const int dimension : {1, 2}) {
     if (shape[dimension] == kSide) continue;
-    fail(images_file, 4 + 4 * dimension,
-         "images of " + std::to_string(shape[1]) + " x " + std::to_string(shape[2]) + " pixels, expected 28 x 28");
+    throw_malformed(
+        images_file, 4 + 4 * dimension,
+        "images of " + std::to_string(shape[1]) + " x " + std::to_string(shape[2]) + " pixels, expected 28 x 28");
   }
   Images images{.pixels = std::move(pixels), .labels = read_labels(labels_file, shape[0])};
   const SampleSpec spec{.input = {1, kSide, kSide}, .classes = kClasses};

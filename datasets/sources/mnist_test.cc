@@ -51,7 +51,7 @@ TEST_F(Mnist, E6_ReadsPlainAndCompressedFiles) {
   EXPECT_EQ(splits.train->spec().input, (std::vector<std::int64_t>{1, 28, 28}));
   EXPECT_EQ(splits.train->spec().classes, 10);
   Batch batch;
-  splits.train->gather(std::array<std::int64_t, 2>{2, 0}, batch);
+  splits.train->gather(std::array<std::int64_t, 2>{2, 0}, 0, batch);
   EXPECT_EQ(batch.target.data_ptr<std::int64_t>()[0], 9);
   EXPECT_NEAR(batch.input.data_ptr<float>()[0], (2 / 255.0 - 0.1307) / 0.3081, 1e-6);
 }

@@ -1,5 +1,7 @@
-// Cross entropy of logits [n, classes] and class numbers [n] int64.
+// Cross entropy of logits [n, ..., classes] and class numbers [n, ...] int64. Samples that have several targets each,
+// such as [n, t] characters, have equally many: so the mean over all targets is the mean over samples.
 #include <ATen/ops/cross_entropy_loss.h>
+#include <c10/util/Exception.h>
 
 #include "engine/loss/loss.h"
 
@@ -20,7 +22,11 @@ class CrossEntropy final : public Loss {
   explicit CrossEntropy(const CrossEntropyConfig& config) : config_(config) {}
 
   at::Tensor mean(const at::Tensor& output, const at::Tensor& target) const override {
-    return at::cross_entropy_loss(output, target, {}, at::Reduction::Mean, -100, config_.label_smoothing);
+    TORCH_CHECK(output.dim() >= 2 && target.sizes() == output.sizes().slice(0, output.dim() - 1),
+                "cross_entropy takes logits [n, ..., classes] and class numbers [n, ...], but got ", output.sizes(),
+                " and ", target.sizes());
+    return at::cross_entropy_loss(output.flatten(0, -2), target.flatten(), {}, at::Reduction::Mean, -100,
+                                  config_.label_smoothing);
   }
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
 
 #include <cstdint>
 #include <vector>
@@ -21,8 +22,9 @@ struct Batch {
 
 /// What one sample looks like: what a model needs to know of a dataset.
 struct SampleSpec {
-  std::vector<std::int64_t> input;  // shape of one sample without the batch dimension: {1, 28, 28}
-  std::int64_t classes = 0;         // number of target classes
+  std::vector<std::int64_t> input;    // shape of one sample without the batch dimension: {1, 28, 28}
+  std::int64_t classes = 0;           // number of target classes
+  at::ScalarType dtype = at::kFloat;  // of the input; at::kLong: indices in [0, classes), such as characters
 };
 
 }  // namespace phalanx

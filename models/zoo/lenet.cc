@@ -6,12 +6,8 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
-#include <string>
-#include <vector>
-
-#include "framework/base/error.h"
-#include "framework/base/text.h"
 #include "models/model.h"
+#include "models/refuse_sample.h"
 
 namespace phalanx {
 namespace {
@@ -48,12 +44,9 @@ class LeNet final : public Model {
 constexpr std::int64_t kSmallest = 12;  // pixels a side; what the two convolutions and pools leave something of
 
 std::shared_ptr<Model> make_lenet(const LeNetConfig&, const SampleSpec& sample) {
-  if (sample.input.size() != 3 || sample.input[1] < kSmallest || sample.input[2] < kSmallest) {
-    std::vector<std::string> sizes;
-    for (const auto size : sample.input) sizes.push_back(std::to_string(size));
-    throw ConfigError(
-        "model lenet needs images [channels, height, width] of at least 12 x 12 pixels, but a sample is [" +
-        join(sizes, ", ") + "]");
+  const bool image = sample.input.size() == 3 && sample.dtype == at::kFloat;
+  if (!image || sample.input[1] < kSmallest || sample.input[2] < kSmallest) {
+    refuse_sample("lenet", "images [channels, height, width] of at least 12 x 12 pixels", sample);
   }
   return std::make_shared<LeNet>(sample);
 }

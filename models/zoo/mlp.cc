@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/model.h"
+#include "models/refuse_sample.h"
 
 namespace phalanx {
 namespace {
@@ -46,9 +47,12 @@ class Mlp final : public Model {
   std::vector<torch::nn::Linear> layers_;
 };
 
-const bool registered = Models::global().add<MlpConfig>(
-    "mlp", "multi-layer perceptron",
-    [](const MlpConfig& config, const SampleSpec& sample) { return std::make_shared<Mlp>(config, sample); });
+std::shared_ptr<Model> make_mlp(const MlpConfig& config, const SampleSpec& sample) {
+  if (sample.dtype != at::kFloat) refuse_sample("mlp", "numbers", sample);
+  return std::make_shared<Mlp>(config, sample);
+}
+
+const bool registered = Models::global().add<MlpConfig>("mlp", "multi-layer perceptron", make_mlp);
 
 }  // namespace
 }  // namespace phalanx

@@ -5,6 +5,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <gmock/gmock.h>
 
@@ -16,46 +17,40 @@
 #include <vector>
 
 #include "engine/checkpoint/safetensors.h"
-#include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "models/model.h"
+#include "tests/zoo/model_under_test.h"
 
 namespace phalanx {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::make_model;
+using testing::names_of;
+using testing::parameters_of;
+using testing::state_of;
 using ::testing::ThrowsMessage;
 
 const SampleSpec kSample{.input = {1, 28, 28}, .classes = 10};
 
-std::shared_ptr<Model> make(const std::string& name, const SampleSpec& sample = kSample, std::uint64_t seed = 1) {
-  at::manual_seed(seed);
-  return Models::Choice(name).make(sample);
+const SampleSpec kText{.input = {12}, .classes = 10, .dtype = at::kLong};
+
+// What a model can be fed with: pictures, else text.
+SampleSpec sample_for(const std::string& name) {
+  try {
+    Models::Choice(name).make(kSample);
+    return kSample;
+  } catch (const ConfigError&) {
+    return kText;
+  }
 }
 
-NamedTensors state_of(const Model& model) {
-  NamedTensors state;
-  for (const auto& parameter : model.named_parameters()) state.emplace_back(parameter.key(), parameter.value());
-  for (const auto& buffer : model.named_buffers()) state.emplace_back(buffer.key(), buffer.value());
-  return state;
-}
-
-std::int64_t parameters_of(const Model& model) {
-  std::int64_t count = 0;
-  for (const auto& parameter : model.parameters()) count += parameter.numel();
-  return count;
-}
-
-std::vector<std::string> names_of(const Model& model) {
-  std::vector<std::string> names;
-  for (const auto& [name, tensor] : state_of(model)) names.push_back(name);
-  return names;
-}
-
-at::Tensor some_input(std::int64_t rows) {
+at::Tensor some_input(const SampleSpec& sample, std::int64_t rows) {
   at::manual_seed(7);
-  return at::randn({rows, 1, 28, 28});
+  auto sizes = sample.input;
+  sizes.insert(sizes.begin(), rows);
+  return sample.dtype == at::kLong ? at::randint(sample.classes, sizes, at::kLong) : at::randn(sizes);
 }
 
 class Zoo : public ::testing::TestWithParam<std::string> {
@@ -63,7 +58,7 @@ class Zoo : public ::testing::TestWithParam<std::string> {
   // The loss before a step of gradient descent.
   static double train_step(Model& model, const at::Tensor& input, const at::Tensor& target) {
     model.train();
-    const at::Tensor loss = at::cross_entropy_loss(model.forward(input), target);
+    const at::Tensor loss = at::cross_entropy_loss(model.forward(input).flatten(0, -2), target.flatten());
     model.zero_grad();
     loss.backward();
     const at::NoGradGuard no_grad;
@@ -88,8 +83,11 @@ class Zoo : public ::testing::TestWithParam<std::string> {
     }
   }
 
-  const at::Tensor input_ = some_input(8);
-  const at::Tensor target_ = at::arange(8, at::kLong);
+  std::shared_ptr<Model> make(std::uint64_t seed = 1) const { return make_model(GetParam(), sample_, seed); }
+
+  const SampleSpec sample_ = sample_for(GetParam());
+  const at::Tensor input_ = some_input(sample_, 8);
+  const at::Tensor target_ = sample_.dtype == at::kLong ? (input_ + 1) % 10 : at::arange(8, at::kLong);
 };
 
 INSTANTIATE_TEST_SUITE_P(EveryModel, Zoo, ::testing::ValuesIn(Models::global().names()), [](const auto& info) {
@@ -100,14 +98,16 @@ INSTANTIATE_TEST_SUITE_P(EveryModel, Zoo, ::testing::ValuesIn(Models::global().n
 });
 
 TEST_P(Zoo, GivesLogitsForAnyNumberOfSamples) {
-  const auto model = make(GetParam());
+  const auto model = make();
   for (const std::int64_t rows : {1, 3}) {
-    EXPECT_EQ(output(*model, some_input(rows)).sizes(), (at::IntArrayRef{rows, kSample.classes}));
+    std::vector<std::int64_t> expected{rows, sample_.classes};
+    if (sample_.dtype == at::kLong) expected.insert(expected.begin() + 1, sample_.input[0]);
+    EXPECT_EQ(output(*model, some_input(sample_, rows)).sizes(), expected);
   }
 }
 
 TEST_P(Zoo, TwoStepsOfTrainingMakeTheLossSmaller) {
-  const auto model = make(GetParam());
+  const auto model = make();
   const double first = train_step(*model, input_, target_);
   const double second = train_step(*model, input_, target_);
   const double third = train_step(*model, input_, target_);
@@ -116,7 +116,7 @@ TEST_P(Zoo, TwoStepsOfTrainingMakeTheLossSmaller) {
 }
 
 TEST_P(Zoo, EveryParameterTakesPartInTraining) {
-  const auto model = make(GetParam());
+  const auto model = make();
   train_step(*model, input_, target_);
   for (const auto& parameter : model->named_parameters()) {
     ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
@@ -127,25 +127,25 @@ TEST_P(Zoo, EveryParameterTakesPartInTraining) {
 
 TEST_P(Zoo, IsTheSameAfterSavingAndLoading) {
   const std::string path = ::testing::TempDir() + "/weights.safetensors";
-  const auto trained = make(GetParam());
+  const auto trained = make();
   train_step(*trained, input_, target_);
   train_step(*trained, input_, target_);
   save_safetensors(path, state_of(*trained));
-  const auto fresh = make(GetParam(), kSample, 2);
+  const auto fresh = make(2);
   EXPECT_FALSE(at::equal(output(*fresh, input_), output(*trained, input_))) << "another seed, not trained";
   copy_state(*fresh, load_safetensors(path));
   EXPECT_TRUE(at::equal(output(*fresh, input_), output(*trained, input_)));
 }
 
 TEST_P(Zoo, NamesItsParametersAndBuffersUniquely) {
-  const auto names = names_of(*make(GetParam()));
+  const auto names = names_of(*make());
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
   EXPECT_FALSE(names.empty());
 }
 
 TEST_P(Zoo, TheSeedDecidesTheInitialValues) {
-  const auto first = state_of(*make(GetParam())), same = state_of(*make(GetParam()));
-  const auto other = state_of(*make(GetParam(), kSample, 2));
+  const auto first = state_of(*make()), same = state_of(*make());
+  const auto other = state_of(*make(2));
   bool differs = false;
   for (std::size_t i = 0; i < first.size(); ++i) {
     EXPECT_TRUE(at::equal(first[i].second, same.at(i).second)) << first[i].first;
@@ -155,7 +155,7 @@ TEST_P(Zoo, TheSeedDecidesTheInitialValues) {
 }
 
 TEST_P(Zoo, ParametersAreOfOneDtypeAndDense) {
-  for (const auto& parameter : make(GetParam())->named_parameters()) {
+  for (const auto& parameter : make()->named_parameters()) {
     EXPECT_EQ(parameter.value().scalar_type(), at::kFloat) << parameter.key();
     EXPECT_TRUE(parameter.value().is_contiguous()) << parameter.key();
     EXPECT_TRUE(parameter.value().is_leaf()) << parameter.key();
@@ -163,40 +163,31 @@ TEST_P(Zoo, ParametersAreOfOneDtypeAndDense) {
 }
 
 TEST(LeNet, HasTheParametersOfThePaper) {
-  const auto model = make("lenet");
+  const auto model = make_model("lenet", kSample);
   EXPECT_EQ(parameters_of(*model), 61'706);
   EXPECT_THAT(names_of(*model), ElementsAre("conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias", "fc1.weight",
                                             "fc1.bias", "fc2.weight", "fc2.bias", "fc3.weight", "fc3.bias"));
 }
 
 TEST(LeNet, FitsImagesOfOtherSizesAndChannels) {
-  const auto model = make("lenet", {.input = {3, 12, 33}, .classes = 4});
+  const auto model = make_model("lenet", {.input = {3, 12, 33}, .classes = 4});
   EXPECT_EQ(model->forward(at::randn({2, 3, 12, 33})).sizes(), (at::IntArrayRef{2, 4}));
 }
 
 TEST(LeNet, RefusesWhatIsTooSmallOrNoImage) {
   const auto refused = ThrowsMessage<ConfigError>(HasSubstr("at least 12 x 12 pixels"));
-  EXPECT_THAT([] { make("lenet", {.input = {1, 11, 28}, .classes = 10}); }, refused);
-  EXPECT_THAT([] { make("lenet", {.input = {1, 28, 11}, .classes = 10}); }, refused);
-  EXPECT_THAT([] { make("lenet", {.input = {784}, .classes = 10}); }, refused);
+  EXPECT_THAT([] { make_model("lenet", {.input = {1, 11, 28}, .classes = 10}); }, refused);
+  EXPECT_THAT([] { make_model("lenet", {.input = {1, 28, 11}, .classes = 10}); }, refused);
+  EXPECT_THAT([] { make_model("lenet", {.input = {784}, .classes = 10}); }, refused);
+  EXPECT_THAT([] { make_model("lenet", kText); }, refused);
 }
 
-struct Root {
-  Models::Choice model{"mlp"};
-  template <class V>
-  void visit(V& v) {
-    v("model", model, "under test");
-  }
-};
-
 std::shared_ptr<Model> make_mlp(const std::string& hidden) {
-  Root root;
-  config::load_text(root, "model: {name: mlp, hidden: " + hidden + "}", "test.yaml");
-  return root.model.make(kSample);
+  return make_model("{name: mlp, hidden: " + hidden + "}", kSample);
 }
 
 TEST(Mlp, HasAWeightAndABiasPerLayer) {
-  const auto model = make("mlp");
+  const auto model = make_model("mlp", kSample);
   EXPECT_EQ(parameters_of(*model), 784 * 128 + 128 + 128 * 10 + 10);
   EXPECT_THAT(names_of(*model), ElementsAre("fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"));
 }
@@ -208,8 +199,13 @@ TEST(Mlp, HasTheHiddenLayersOfItsConfig) {
 }
 
 TEST(Mlp, TakesSamplesOfAnyShape) {
-  const auto model = make("mlp", {.input = {2, 3, 5, 7}, .classes = 4});
+  const auto model = make_model("mlp", {.input = {2, 3, 5, 7}, .classes = 4});
   EXPECT_EQ(model->forward(at::randn({6, 2, 3, 5, 7})).sizes(), (at::IntArrayRef{6, 4}));
+}
+
+TEST(Mlp, RefusesIndices) {
+  EXPECT_THAT([] { make_model("mlp", kText); },
+              ThrowsMessage<ConfigError>(HasSubstr("model mlp needs numbers, but a sample is [12] indices")));
 }
 
 }  // namespace

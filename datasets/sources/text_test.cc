@@ -1,0 +1,153 @@
+#include <c10/util/Exception.h>
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "datasets/dataset.h"
+#include "datasets/testing/idx_files.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+using Numbers = std::vector<std::int64_t>;
+
+struct Section {
+  Datasets::Choice dataset;
+  template <class V>
+  void visit(V& v) {
+    v("dataset", dataset, "under test");
+  }
+};
+
+class Text : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("PHALANX_DATA", root_.parent_path().c_str(), 1);
+    unsetenv("BUILD_WORKING_DIRECTORY");
+    // Sorted: e h l o w, so that hello is 1 0 2 2 3.
+    write("input.txt", "hellohellohellohelloweowe");
+  }
+
+  void write(const std::string& name, const std::string& text) const {
+    testing::write_plain(root_ / name, {text.begin(), text.end()});
+  }
+
+  static Splits load(const std::string& settings = "context: 4, train_share: 0.8") {
+    Section section;
+    config::load_text(section, "dataset: {name: text, " + settings + "}", "test.yaml");
+    return section.dataset.make();
+  }
+
+  static Batch gather(const Dataset& split, const Numbers& indices) {
+    Batch batch;
+    split.gather(indices, 0, batch);
+    return batch;
+  }
+
+  static Numbers values(const at::Tensor& tensor) {
+    const auto* first = tensor.data_ptr<std::int64_t>();
+    return {first, first + tensor.numel()};
+  }
+
+  static auto refused(const std::string& message) { return ThrowsMessage<DataError>(HasSubstr(message)); }
+
+  std::filesystem::path root_ = testing::fresh_folder("text_test/text");
+};
+
+TEST_F(Text, E6_ASampleIsCharactersAndThoseOneFurtherOn) {
+  const auto splits = load();
+  const auto batch = gather(*splits.train, {1, 0});
+  ASSERT_EQ(batch.input.sizes(), at::IntArrayRef({2, 4}));
+  EXPECT_EQ(values(batch.input), (Numbers{3, 1, 0, 2, /**/ 1, 0, 2, 2}));
+  EXPECT_EQ(values(batch.target), (Numbers{1, 0, 2, 2, /**/ 0, 2, 2, 3}));
+}
+
+TEST_F(Text, TellsAModelWhatItNeeds) {
+  const auto spec = load().train->spec();
+  EXPECT_EQ(spec.input, Numbers{4});
+  EXPECT_EQ(spec.classes, 5) << "w occurs in the test part alone, but counts";
+  EXPECT_EQ(spec.dtype, at::kLong);
+}
+
+TEST_F(Text, EveryCharacterIsGuessedOnce) {
+  const auto splits = load();
+  ASSERT_EQ(splits.train->size(), 4) << "20 characters: 19 have one before them, and 4 samples take 16 of these";
+  Numbers targets;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    for (const auto value : values(gather(*splits.train, {i}).target)) targets.push_back(value);
+  }
+  EXPECT_EQ(targets, (Numbers{0, 2, 2, 3, 1, 0, 2, 2, 3, 1, 0, 2, 2, 3, 1, 0}));
+  EXPECT_EQ(splits.test->size(), 1);
+  EXPECT_EQ(values(gather(*splits.test, {0}).input), (Numbers{4, 0, 3, 4})) << "begins after the training part";
+}
+
+TEST_F(Text, AStrideOfOneGivesASampleAtEveryOffset) {
+  const auto splits = load("context: 4, train_share: 0.8, stride: 1");
+  EXPECT_EQ(splits.train->size(), 16);
+  EXPECT_EQ(values(gather(*splits.train, {15}).target), (Numbers{0, 2, 2, 3})) << "the last characters";
+  EXPECT_EQ(splits.test->size(), 1) << "testing counts each character once";
+}
+
+TEST_F(Text, ALastSampleMayEndWithTheText) {
+  write("input.txt", "abcdefghijabcdefghij");  // ten for each part
+  EXPECT_EQ(load("context: 9, train_share: 0.5, stride: 1").train->size(), 1);
+  EXPECT_EQ(load("context: 9, train_share: 0.5, stride: 30").train->size(), 1);
+  EXPECT_EQ(load("context: 3, train_share: 0.5").train->size(), 3);
+}
+
+TEST_F(Text, KnowsEveryByte) {
+  std::string bytes;
+  for (int i = 255; i >= 0; --i) bytes += static_cast<char>(i);
+  write("bytes.txt", bytes + bytes);
+  const auto splits = load("file: bytes.txt, root: " + root_.string() + ", context: 3, train_share: 0.5");
+  EXPECT_EQ(splits.train->spec().classes, 256);
+  EXPECT_EQ(values(gather(*splits.train, {0}).input), (Numbers{255, 254, 253}));
+}
+
+TEST_F(Text, TheFileMayBeElsewhere) {
+  write("other.txt", "abababababababababab");
+  const auto path = (root_ / "other.txt").string();
+  const std::string settings = ", context: 2, train_share: 0.5";
+  EXPECT_EQ(load("file: " + path + settings).train->spec().classes, 2);
+  EXPECT_EQ(load("file: " + path + ", root: /elsewhere" + settings).train->spec().classes, 2) << "absolute";
+  setenv("BUILD_WORKING_DIRECTORY", root_.c_str(), 1);
+  EXPECT_EQ(load("file: ./other.txt" + settings).train->spec().classes, 2) << "where you call from";
+}
+
+TEST_F(Text, SaysWhatIsMissingWhereAndWhatToDo) {
+  setenv("PHALANX_DATA", "/nowhere", 1);
+  EXPECT_THAT([] { load(); }, refused("dataset \"text\": files are missing from /nowhere/text (no such folder):\n"
+                                      "  input.txt\nAny text file will do. To use another one: set dataset.file"));
+  setenv("BUILD_WORKING_DIRECTORY", root_.c_str(), 1);
+  EXPECT_THAT([] { load("file: book.txt"); }, refused("missing from " + root_.string() + ":\n  book.txt\n"));
+}
+
+TEST_F(Text, RefusesATextThatHasNoSample) {
+  const auto file = (root_ / "input.txt").string();
+  EXPECT_THAT([] { load("context: 20, train_share: 0.8"); },
+              refused(file + ": 20 characters are left for training, but a sample takes 21 (dataset.context and one"));
+  EXPECT_THAT([] { load("context: 5, train_share: 0.8"); }, refused(file + ": 5 characters are left for testing"));
+  write("input.txt", "");
+  EXPECT_THAT([] { load(); }, refused(file + ": 0 characters are left for training"));
+}
+
+TEST_F(Text, RefusesSharesThatLeaveASplitEmpty) {
+  EXPECT_THROW(load("train_share: 1"), ConfigError);
+  EXPECT_THROW(load("train_share: 0"), ConfigError);
+  EXPECT_THROW(load("context: 0"), ConfigError);
+}
+
+TEST_F(Text, RefusesAnIndexOutside) {
+  EXPECT_THROW(gather(*load().train, {4}), c10::IndexError);
+  EXPECT_THROW(gather(*load().train, {-1}), c10::IndexError);
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,104 @@
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "engine/loss/loss.h"
+#include "framework/base/config/config.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+constexpr std::int64_t kRows = 5, kLength = 4, kClasses = 3;
+
+struct Section {
+  Losses::Choice loss{"cross_entropy"};
+  template <class V>
+  void visit(V& v) {
+    v("loss", loss, "under test");
+  }
+};
+
+std::unique_ptr<Loss> with_smoothing(double share) {
+  Section section;
+  config::load_text(section, "loss: {name: cross_entropy, label_smoothing: " + std::to_string(share) + "}",
+                    "test.yaml");
+  return section.loss.make();
+}
+
+// The definition, in double.
+double by_hand(const at::Tensor& logits, const at::Tensor& target, double smoothing) {
+  const auto scores = logits.reshape({-1, kClasses}).to(at::kDouble);
+  const auto classes = target.flatten();
+  double sum = 0;
+  for (std::int64_t i = 0; i < classes.size(0); ++i) {
+    double total = 0;
+    for (std::int64_t c = 0; c < kClasses; ++c) total += std::exp(scores[i][c].item<double>());
+    for (std::int64_t c = 0; c < kClasses; ++c) {
+      const double wanted = smoothing / kClasses + (c == classes[i].item<std::int64_t>() ? 1 - smoothing : 0);
+      sum -= wanted * (scores[i][c].item<double>() - std::log(total));
+    }
+  }
+  return sum / static_cast<double>(classes.size(0));
+}
+
+class CrossEntropy : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    at::manual_seed(1);
+    logits_ = at::randn({kRows, kLength, kClasses});
+    target_ = at::randint(kClasses, {kRows, kLength}, at::kLong);
+  }
+
+  std::unique_ptr<Loss> loss_ = Losses::Choice("cross_entropy").make();
+  at::Tensor logits_, target_;
+};
+
+TEST_F(CrossEntropy, IsTheMeanOverAllTargets) {
+  const auto last = logits_.select(1, 3), last_target = target_.select(1, 3);
+  for (const double smoothing : {0.0, 0.2}) {
+    const auto loss = with_smoothing(smoothing);
+    EXPECT_NEAR(loss->mean(last, last_target).item<double>(), by_hand(last, last_target, smoothing), 1e-6);
+    EXPECT_NEAR(loss->mean(logits_, target_).item<double>(), by_hand(logits_, target_, smoothing), 1e-6);
+  }
+}
+
+// S8: what a rank's share weighs is its number of samples, however many targets each sample has.
+TEST_F(CrossEntropy, S8_SharesWeightedBySamplesAddUpToTheWhole) {
+  double sum = 0;
+  for (const auto& [begin, rows] : {std::pair{0, 1}, {1, 3}, {4, 1}}) {
+    sum += rows * loss_->mean(logits_.narrow(0, begin, rows), target_.narrow(0, begin, rows)).item<double>();
+  }
+  EXPECT_NEAR(sum / kRows, loss_->mean(logits_, target_).item<double>(), 1e-6);
+}
+
+TEST_F(CrossEntropy, EveryTargetPullsAtItsOwnLogits) {
+  const auto logits = logits_.clone().requires_grad_();
+  loss_->mean(logits, target_).backward();
+  auto expected = logits_.softmax(-1);
+  expected.scatter_add_(-1, target_.unsqueeze(-1), at::zeros({kRows, kLength, 1}) - 1);
+  EXPECT_TRUE(at::allclose(logits.grad(), expected / static_cast<double>(kRows * kLength), 1e-5, 1e-7));
+}
+
+TEST_F(CrossEntropy, RefusesTargetsThatAreNotThoseOfTheLogits) {
+  const auto refused = ThrowsMessage<c10::Error>(HasSubstr("cross_entropy takes logits [n, ..., classes]"));
+  EXPECT_THAT([&] { loss_->mean(logits_, target_.select(1, 0)); }, refused);
+  EXPECT_THAT([&] { loss_->mean(logits_.transpose(1, 2), target_); }, refused) << "classes come last";
+  EXPECT_THAT([&] { loss_->mean(logits_.select(1, 0).select(1, 0), target_); }, refused);
+  EXPECT_THAT([&] { loss_->mean(logits_.select(1, 0), target_); }, refused);
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,194 @@
+// A causal transformer as GPT-2 (Radford et al. 2019, Language Models are Unsupervised Multitask Learners), without
+// dropout: input [n, t] int64 characters, t <= context -> logits [n, t, classes] of the character after each.
+//
+// Parameters have the names and layouts of Hugging Face's GPT2LMHeadModel, of which lm_head.weight is
+// transformer.wte.weight itself and not listed; linear layers are [in, out] there. Initial values as GPT-2's: normal
+// with deviation 0.02, divided by sqrt(2 layers) where a layer adds to the residual stream; biases 0.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/zeros.h>
+#include <torch/nn/modules/normalization.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "models/model.h"
+#include "models/refuse_sample.h"
+
+namespace phalanx {
+namespace {
+
+struct CharLmConfig {
+  std::int64_t layers = 4;
+  std::int64_t heads = 4;
+  std::int64_t width = 128;
+  std::string attention = "sdpa";
+
+  template <class V>
+  void visit(V& v) {
+    v("layers", layers, "attention layers", config::at_least(1));
+    v("heads", heads, "parts of the width, each with an attention of its own", config::at_least(1));
+    v("width", width, "numbers that stand for a character", config::at_least(1));
+    v("attention", attention, "sdpa: LibTorch's fused kernel; explicit: matrix products and softmax",
+      config::one_of({"sdpa", "explicit"}));
+  }
+};
+
+constexpr double kDeviation = 0.02;
+
+at::Tensor normal(at::IntArrayRef sizes, double deviation) { return at::empty(sizes).normal_(0, deviation); }
+
+// A linear layer whose weight is [in, out]: Hugging Face's Conv1D.
+class Projection final : public torch::nn::Module {
+ public:
+  Projection(std::int64_t in, std::int64_t out, double deviation) {
+    weight_ = register_parameter("weight", normal({in, out}, deviation));
+    bias_ = register_parameter("bias", at::zeros({out}));
+  }
+
+  // [n, t, in] -> [n, t, out]
+  at::Tensor forward(const at::Tensor& x) {
+    return at::addmm(bias_, x.flatten(0, 1), weight_).view({x.size(0), x.size(1), -1});
+  }
+
+ private:
+  at::Tensor weight_, bias_;
+};
+
+class Embedding final : public torch::nn::Module {
+ public:
+  Embedding(std::int64_t count, std::int64_t width) {
+    weight = register_parameter("weight", normal({count, width}, kDeviation));
+  }
+
+  at::Tensor weight;  // [count, width]
+};
+
+// Each position looks at itself and those before it.
+class Attention final : public torch::nn::Module {
+ public:
+  explicit Attention(const CharLmConfig& config) : heads_(config.heads), fused_(config.attention == "sdpa") {
+    const double into_residual = kDeviation / std::sqrt(2.0 * static_cast<double>(config.layers));
+    c_attn_ = register_module("c_attn", std::make_shared<Projection>(config.width, 3 * config.width, kDeviation));
+    c_proj_ = register_module("c_proj", std::make_shared<Projection>(config.width, config.width, into_residual));
+  }
+
+  at::Tensor forward(const at::Tensor& x) {
+    const auto rows = x.size(0), length = x.size(1), width = x.size(2);
+    const auto parts = c_attn_->forward(x).split(width, 2);
+    const auto by_head = [&](const at::Tensor& part) {  // [n, heads, t, width / heads]
+      return part.view({rows, length, heads_, width / heads_}).transpose(1, 2);
+    };
+    const at::Tensor query = by_head(parts[0]), key = by_head(parts[1]), value = by_head(parts[2]);
+    const at::Tensor seen = fused_ ? at::scaled_dot_product_attention(query, key, value, {}, 0.0, /*is_causal=*/true)
+                                   : attend(query, key, value);
+    return c_proj_->forward(seen.transpose(1, 2).reshape({rows, length, width}));
+  }
+
+ private:
+  static at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+    const auto length = query.size(2);
+    const auto later = at::ones({length, length}, query.options().dtype(at::kBool)).triu(1);
+    const double scale = 1 / std::sqrt(static_cast<double>(query.size(3)));
+    const auto scores =
+        (at::matmul(query, key.transpose(2, 3)) * scale).masked_fill(later, -std::numeric_limits<double>::infinity());
+    return at::matmul(scores.softmax(-1), value);
+  }
+
+  std::int64_t heads_;
+  bool fused_;
+  std::shared_ptr<Projection> c_attn_, c_proj_;
+};
+
+class Feedforward final : public torch::nn::Module {
+ public:
+  explicit Feedforward(const CharLmConfig& config) {
+    const double into_residual = kDeviation / std::sqrt(2.0 * static_cast<double>(config.layers));
+    c_fc_ = register_module("c_fc", std::make_shared<Projection>(config.width, 4 * config.width, kDeviation));
+    c_proj_ = register_module("c_proj", std::make_shared<Projection>(4 * config.width, config.width, into_residual));
+  }
+
+  at::Tensor forward(const at::Tensor& x) { return c_proj_->forward(at::gelu(c_fc_->forward(x), "tanh")); }
+
+ private:
+  std::shared_ptr<Projection> c_fc_, c_proj_;
+};
+
+torch::nn::LayerNorm layer_norm(std::int64_t width) {
+  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}));
+}
+
+class Block final : public torch::nn::Module {
+ public:
+  explicit Block(const CharLmConfig& config) {
+    ln_1_ = register_module("ln_1", layer_norm(config.width));
+    attn_ = register_module("attn", std::make_shared<Attention>(config));
+    ln_2_ = register_module("ln_2", layer_norm(config.width));
+    mlp_ = register_module("mlp", std::make_shared<Feedforward>(config));
+  }
+
+  at::Tensor forward(const at::Tensor& input) {
+    const at::Tensor x = input + attn_->forward(ln_1_(input));
+    return x + mlp_->forward(ln_2_(x));
+  }
+
+ private:
+  torch::nn::LayerNorm ln_1_{nullptr}, ln_2_{nullptr};
+  std::shared_ptr<Attention> attn_;
+  std::shared_ptr<Feedforward> mlp_;
+};
+
+class CharLm final : public Model {
+ public:
+  CharLm(const CharLmConfig& config, const SampleSpec& sample) {
+    const auto transformer = register_module("transformer", std::make_shared<torch::nn::Module>());
+    wte_ = transformer->register_module("wte", std::make_shared<Embedding>(sample.classes, config.width));
+    wpe_ = transformer->register_module("wpe", std::make_shared<Embedding>(sample.input[0], config.width));
+    const auto layers = transformer->register_module("h", std::make_shared<torch::nn::Module>());
+    for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+      blocks_.push_back(layers->register_module(std::to_string(layer), std::make_shared<Block>(config)));
+    }
+    ln_f_ = transformer->register_module("ln_f", layer_norm(config.width));
+  }
+
+  at::Tensor forward(at::Tensor input) override {
+    const auto length = input.size(1), context = wpe_->weight.size(0);
+    TORCH_CHECK(length <= context, "char_lm has positions for ", context, " characters, but got ", length);
+    at::Tensor x = at::embedding(wte_->weight, input) + wpe_->weight.narrow(0, 0, length);
+    for (const auto& block : blocks_) x = block->forward(x);
+    return at::linear(ln_f_(x), wte_->weight);
+  }
+
+ private:
+  std::shared_ptr<Embedding> wte_, wpe_;
+  std::vector<std::shared_ptr<Block>> blocks_;
+  torch::nn::LayerNorm ln_f_{nullptr};
+};
+
+std::shared_ptr<Model> make_char_lm(const CharLmConfig& config, const SampleSpec& sample) {
+  if (sample.input.size() != 1 || sample.dtype != at::kLong) {
+    refuse_sample("char_lm", "a row of indices, as the dataset \"text\" gives", sample);
+  }
+  if (config.width % config.heads != 0) {
+    throw ConfigError("model char_lm: a width of " + std::to_string(config.width) + " cannot be shared by " +
+                      std::to_string(config.heads) + " heads: choose a multiple");
+  }
+  return std::make_shared<CharLm>(config, sample);
+}
+
+const bool registered =
+    Models::global().add<CharLmConfig>("char_lm", "causal transformer for characters, as GPT-2", make_char_lm);
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,136 @@
+// ResNet-18 (He et al. 2015, Deep Residual Learning for Image Recognition): input [n, c, h, w] float, dense or
+// channels_last -> logits [n, classes]. Parameters, buffers, their names and their initial values are those of
+// torchvision's resnet18. For small pictures the stem is one 3 x 3 convolution, as in section 4.2 of the paper; with
+// stem: imagenet it is 7 x 7 with stride 2 and a max pool, as in section 4.1.
+#include <ATen/ops/max_pool2d.h>
+#include <torch/nn/init.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+#include "models/refuse_sample.h"
+
+namespace phalanx {
+namespace {
+
+struct ResNet18Config {
+  std::string stem = "small";
+
+  template <class V>
+  void visit(V& v) {
+    v("stem", stem, "small: 3 x 3 convolution, for pictures of some 32 pixels; imagenet: 7 x 7, stride 2 and max pool",
+      config::one_of({"small", "imagenet"}));
+  }
+};
+
+torch::nn::Conv2d convolution(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
+  auto options = torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false);
+  return torch::nn::Conv2d(options);
+}
+
+// What is added where a block changes the shape. "0" and "1" because torchvision has a Sequential here.
+class Downsample final : public torch::nn::Module {
+ public:
+  Downsample(std::int64_t in, std::int64_t out, std::int64_t stride) {
+    conv_ = register_module("0", convolution(in, out, 1, stride));
+    norm_ = register_module("1", torch::nn::BatchNorm2d(out));
+  }
+
+  at::Tensor forward(const at::Tensor& x) { return norm_(conv_(x)); }
+
+ private:
+  torch::nn::Conv2d conv_{nullptr};
+  torch::nn::BatchNorm2d norm_{nullptr};
+};
+
+// Two convolutions, and what came in added to what they make of it.
+class Block final : public torch::nn::Module {
+ public:
+  Block(std::int64_t in, std::int64_t out, std::int64_t stride) {
+    conv1_ = register_module("conv1", convolution(in, out, 3, stride));
+    bn1_ = register_module("bn1", torch::nn::BatchNorm2d(out));
+    conv2_ = register_module("conv2", convolution(out, out, 3, 1));
+    bn2_ = register_module("bn2", torch::nn::BatchNorm2d(out));
+    if (stride == 1 && in == out) return;
+    downsample_ = register_module("downsample", std::make_shared<Downsample>(in, out, stride));
+  }
+
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor change = bn2_(conv2_(bn1_(conv1_(x)).relu_()));
+    return (change + (downsample_ ? downsample_->forward(x) : x)).relu_();
+  }
+
+ private:
+  torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
+  torch::nn::BatchNorm2d bn1_{nullptr}, bn2_{nullptr};
+  std::shared_ptr<Downsample> downsample_;
+};
+
+class ResNet18 final : public Model {
+ public:
+  ResNet18(const ResNet18Config& config, const SampleSpec& sample) : imagenet_(config.stem == "imagenet") {
+    const std::int64_t channels = sample.input[0];
+    conv1_ = register_module("conv1", imagenet_ ? convolution(channels, 64, 7, 2) : convolution(channels, 64, 3, 1));
+    bn1_ = register_module("bn1", torch::nn::BatchNorm2d(64));
+    add_layer(1, 64, 64);
+    add_layer(2, 64, 128);
+    add_layer(3, 128, 256);
+    add_layer(4, 256, 512);
+    fc_ = register_module("fc", torch::nn::Linear(512, sample.classes));
+    initialize();
+  }
+
+  at::Tensor forward(at::Tensor input) override {
+    at::Tensor x = bn1_(conv1_(input)).relu_();
+    if (imagenet_) x = at::max_pool2d(x, 3, 2, 1);
+    for (const auto& block : blocks_) x = block->forward(x);
+    return fc_(x.mean({2, 3}));
+  }
+
+ private:
+  // Two blocks, of which the first halves height and width in all layers but the first.
+  void add_layer(int number, std::int64_t in, std::int64_t out) {
+    const auto layer = register_module("layer" + std::to_string(number), std::make_shared<torch::nn::Module>());
+    blocks_.push_back(layer->register_module("0", std::make_shared<Block>(in, out, in == out ? 1 : 2)));
+    blocks_.push_back(layer->register_module("1", std::make_shared<Block>(out, out, 1)));
+  }
+
+  // After all modules have drawn values of their own, in the order in which they are registered: so a seed gives the
+  // values that torchvision has with it.
+  void initialize() {
+    for (const auto& module : modules(/*include_self=*/false)) {
+      if (const auto* conv = module->as<torch::nn::Conv2d>()) {
+        torch::nn::init::kaiming_normal_(conv->weight, 0, torch::kFanOut, torch::kReLU);
+      }
+    }
+  }
+
+  bool imagenet_;
+  torch::nn::Conv2d conv1_{nullptr};
+  torch::nn::BatchNorm2d bn1_{nullptr};
+  std::vector<std::shared_ptr<Block>> blocks_;
+  torch::nn::Linear fc_{nullptr};
+};
+
+std::shared_ptr<Model> make_resnet18(const ResNet18Config& config, const SampleSpec& sample) {
+  // Batch norm of a single picture needs more than one pixel where pictures are smallest: in layer4.
+  const std::int64_t smallest = config.stem == "imagenet" ? 33 : 9;
+  const bool image = sample.input.size() == 3 && sample.dtype == at::kFloat;
+  if (!image || sample.input[1] < smallest || sample.input[2] < smallest) {
+    const auto side = std::to_string(smallest);
+    refuse_sample("resnet18 with stem " + config.stem,
+                  "images [channels, height, width] of at least " + side + " x " + side + " pixels", sample);
+  }
+  return std::make_shared<ResNet18>(config, sample);
+}
+
+const bool registered =
+    Models::global().add<ResNet18Config>("resnet18", "ResNet-18, for small or large pictures", make_resnet18);
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,122 @@
+// What is known of char_lm. The golden file and the figures are those of GPT2LMHeadModel of Hugging Face's transformers
+// 4.46 with PyTorch 2.13, with n_layer=2, n_head=2, n_embd=8, vocab_size=11, n_positions=6 and without dropout.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/tensor.h>
+#include <c10/util/Exception.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "tests/zoo/model_under_test.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::make_model;
+using ::testing::ThrowsMessage;
+
+const SampleSpec kTiny{.input = {6}, .classes = 11, .dtype = at::kLong};
+const SampleSpec kText{.input = {64}, .classes = 65, .dtype = at::kLong};
+constexpr const char* kTinyModel = "{name: char_lm, layers: 2, heads: 2, width: 8}";
+constexpr const char* kTinyExplicit = "{name: char_lm, layers: 2, heads: 2, width: 8, attention: explicit}";
+
+at::Tensor some_text() { return at::tensor({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8}, at::kLong).view({2, 6}); }
+
+TEST(CharLm, HasTheNamesAndShapesOfGpt2) {
+  const auto model = make_model(kTinyModel, kTiny);
+  EXPECT_EQ(testing::layout_of(*model), read_file("tests/zoo/char_lm.golden")) << "all but the head, which is wte";
+  const std::int64_t layer = 2 * 2 * 128 + (128 + 1) * 3 * 128 + (128 + 1) * 128 + (128 + 1) * 512 + (512 + 1) * 128;
+  EXPECT_EQ(testing::parameters_of(*make_model("char_lm", kText)), (65 + 64) * 128 + 4 * layer + 2 * 128);
+}
+
+TEST(CharLm, ComputesAsGpt2) {
+  for (const auto* section : {kTinyModel, kTinyExplicit}) {
+    const auto model = make_model(section, kTiny);
+    testing::fill(*model);
+    const auto output = model->forward(some_text());
+    ASSERT_EQ(output.sizes(), (at::IntArrayRef{2, 6, 11}));
+    const auto last = at::tensor({1.007238, 0.787619, -0.201182, -0.993510, -0.815584, 0.158835, 0.978137, 0.842198,
+                                  -0.116224, -0.961144, -0.867417})
+                          .to(at::kFloat);
+    EXPECT_TRUE(at::allclose(output[1][5], last, 1e-4, 1e-5)) << section << output[1][5];
+    const auto loss = at::cross_entropy_loss(output.flatten(0, 1), (some_text() * 3 % 11).flatten());
+    EXPECT_NEAR(loss.item<double>(), 2.896570, 1e-5) << section;
+    loss.backward();
+    const auto of_a_character =
+        at::tensor({0.108744, -0.034266, -0.060506, 0.041726, 0.014500, 0.025432, -0.081489, -0.005398}).to(at::kFloat);
+    EXPECT_TRUE(at::allclose(model->parameters()[0].grad()[5], of_a_character, 1e-4, 1e-5))
+        << section << ": both as input and as head";
+  }
+}
+
+TEST(CharLm, BothAttentionsAreOne) {
+  const at::NoGradGuard no_grad;
+  const auto fused = make_model("char_lm", kText, 3),
+             plain = make_model("{name: char_lm, attention: explicit}", kText, 3);
+  const auto text = at::randint(65, {4, 64}, at::kLong);
+  EXPECT_TRUE(at::allclose(fused->forward(text), plain->forward(text), 1e-5, 1e-5));
+}
+
+TEST(CharLm, NoPositionSeesWhatComesLater) {
+  const at::NoGradGuard no_grad;
+  for (const auto* section : {kTinyModel, kTinyExplicit}) {
+    const auto model = make_model(section, kTiny);
+    testing::fill(*model);
+    const auto before = model->forward(some_text());
+    for (std::int64_t changed = 0; changed < 6; ++changed) {
+      auto text = some_text();
+      text.select(1, changed).fill_(10);
+      const auto after = model->forward(text);
+      EXPECT_TRUE(at::allclose(after.narrow(1, 0, changed), before.narrow(1, 0, changed), 0, 1e-6)) << changed;
+      EXPECT_FALSE(at::allclose(after.select(1, changed), before.select(1, changed), 0, 1e-3)) << changed;
+    }
+  }
+}
+
+TEST(CharLm, TakesTextsThatAreShorter) {
+  const at::NoGradGuard no_grad;
+  const auto model = make_model(kTinyModel, kTiny);
+  EXPECT_TRUE(
+      at::allclose(model->forward(some_text().narrow(1, 0, 4)), model->forward(some_text()).narrow(1, 0, 4), 0, 1e-6));
+  EXPECT_THAT(
+      [&] {
+        model->forward(some_text().view({1, 12}));
+      },
+      ThrowsMessage<c10::Error>(HasSubstr("positions for 6 characters, but got 12")));
+}
+
+TEST(CharLm, StartsWithTheValuesOfGpt2) {
+  const auto model = make_model("{name: char_lm, layers: 8}", kText);
+  for (const auto& [name, tensor] : testing::state_of(*model)) {
+    if (tensor.dim() == 2) {
+      const double expected = name.ends_with("c_proj.weight") ? 0.02 / std::sqrt(2 * 8) : 0.02;
+      EXPECT_NEAR(tensor.std().item<double>() / expected, 1, 0.05) << name;
+      EXPECT_NEAR(tensor.mean().item<double>(), 0, 0.001) << name;
+    } else {
+      EXPECT_TRUE(tensor.eq(name.ends_with("weight") ? 1 : 0).all().item<bool>()) << name;
+    }
+  }
+}
+
+TEST(CharLm, RefusesWhatIsNoText) {
+  const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
+  EXPECT_THAT(
+      [] {
+        make_model("char_lm", {.input = {1, 28, 28}, .classes = 10});
+      },
+      refused("model char_lm needs a row of indices, as the dataset \"text\" gives, but a sample is [1, 28, 28]"));
+  EXPECT_THAT([] { make_model("char_lm", {.input = {64}, .classes = 10}); }, refused("needs a row of indices"));
+  EXPECT_THAT([] { make_model("{name: char_lm, heads: 3}", kText); },
+              refused("a width of 128 cannot be shared by 3 heads"));
+}
+
+}  // namespace
+}  // namespace phalanx

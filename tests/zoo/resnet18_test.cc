@@ -1,0 +1,110 @@
+// What is known of resnet18. The golden file and the figures are those of torchvision 0.28's resnet18(num_classes=10)
+// with PyTorch 2.13; for stem: small, with conv1 = Conv2d(3, 64, 3, 1, 1, bias=False) and maxpool = Identity().
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/tensor.h>
+#include <c10/core/MemoryFormat.h>
+#include <gmock/gmock.h>
+
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "tests/zoo/model_under_test.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::make_model;
+using ::testing::ThrowsMessage;
+
+const SampleSpec kSmall{.input = {3, 32, 32}, .classes = 10}, kLarge{.input = {3, 64, 64}, .classes = 10};
+constexpr const char* kImagenet = "{name: resnet18, stem: imagenet}";
+
+TEST(ResNet18, HasTorchvisionsNamesAndShapes) {
+  const auto model = make_model("resnet18", kSmall);
+  EXPECT_EQ(testing::layout_of(*model), read_file("tests/zoo/resnet18.golden"));
+  EXPECT_EQ(testing::parameters_of(*model), 11'173'962);
+  const auto names = testing::names_of(*model);
+  EXPECT_EQ(testing::names_of(*make_model(kImagenet, kLarge)), names);
+  EXPECT_EQ(testing::parameters_of(*make_model(kImagenet, {.input = {3, 224, 224}, .classes = 1000})), 11'689'512);
+}
+
+// One seed, one network: initial values and forward pass with the stem of the paper.
+TEST(ResNet18, StartsAndComputesAsTorchvisionsDoes) {
+  const at::NoGradGuard no_grad;
+  const auto model = make_model(kImagenet, kLarge, 1);
+  model->eval();
+  const auto expected = at::tensor({0.012308,  -0.100750, 0.063707,  0.349027,  -0.140291, 0.372827, -0.163061,
+                                    -0.062075, -0.085182, 0.412481,  0.056274,  -0.073690, 0.066149, 0.327768,
+                                    -0.183062, 0.343613,  -0.206019, -0.041302, -0.138280, 0.374549})
+                            .to(at::kFloat)
+                            .view({2, 10});
+  const auto output = model->forward(testing::waves({2, 3, 64, 64}));
+  EXPECT_TRUE(at::allclose(output, expected, 1e-3, 1e-4)) << output;
+}
+
+TEST(ResNet18, ComputesAsTorchvisionsWithTheSmallStem) {
+  const auto model = make_model("resnet18", kSmall);
+  testing::fill(*model);
+  model->train();
+  const auto expected = at::tensor({0.524339,  0.675404,  -1.898577, 3.403273, -4.842593, 5.796493,  -6.437045,
+                                    7.170129,  -7.879720, 8.093003,  1.349810, 0.171179,  -1.731683, 3.579034,
+                                    -5.355400, 6.629991,  -7.564648, 8.555869, -9.479397, 9.855592})
+                            .to(at::kFloat)
+                            .view({2, 10});
+  const auto output = model->forward(testing::waves({2, 3, 32, 32}));
+  EXPECT_TRUE(at::allclose(output, expected, 1e-3, 1e-3)) << output;
+  const auto& variance = model->named_buffers()["layer4.1.bn2.running_var"];
+  EXPECT_NEAR(variance[0].item<float>(), 0.917625, 1e-4) << "the statistics that testing takes";
+}
+
+TEST(ResNet18, StartsWithTheVarianceThatReluNeeds) {
+  const auto model = make_model("resnet18", kSmall);
+  for (const auto& [name, tensor] : testing::state_of(*model)) {
+    if (tensor.dim() == 4) {
+      const double fan_out = static_cast<double>(tensor.size(0) * tensor.size(2) * tensor.size(3));
+      EXPECT_NEAR(tensor.std().item<double>() / std::sqrt(2 / fan_out), 1, 0.06) << name;
+    } else if (name.find("bn") != std::string::npos && name.ends_with("weight")) {
+      EXPECT_TRUE(tensor.eq(1).all().item<bool>()) << name;
+    } else if (name.find("bn") != std::string::npos && name.ends_with("bias")) {
+      EXPECT_TRUE(tensor.eq(0).all().item<bool>()) << name;
+    }
+  }
+}
+
+TEST(ResNet18, TakesChannelsLast) {
+  const at::NoGradGuard no_grad;
+  const auto model = make_model("resnet18", kSmall);
+  const auto input = testing::waves({2, 3, 32, 32});
+  const auto last = input.contiguous(at::MemoryFormat::ChannelsLast);
+  ASSERT_FALSE(last.is_contiguous());
+  EXPECT_TRUE(at::allclose(model->forward(last), model->forward(input), 1e-3, 1e-4));
+}
+
+TEST(ResNet18, FitsPicturesOfOtherSizesAndChannels) {
+  EXPECT_EQ(make_model("resnet18", {.input = {1, 9, 30}, .classes = 4})->forward(testing::waves({1, 1, 9, 30})).sizes(),
+            (at::IntArrayRef{1, 4}))
+      << "one picture of the least size has a variance";
+  EXPECT_EQ(
+      make_model(kImagenet, {.input = {3, 33, 33}, .classes = 4})->forward(testing::waves({1, 3, 33, 33})).sizes(),
+      (at::IntArrayRef{1, 4}));
+}
+
+TEST(ResNet18, RefusesWhatIsTooSmallOrNoPicture) {
+  const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
+  EXPECT_THAT(
+      [] {
+        make_model("resnet18", {.input = {3, 8, 32}, .classes = 10});
+      },
+      refused("model resnet18 with stem small needs images [channels, height, width] of at least 9 x 9 pixels, "
+              "but a sample is [3, 8, 32]"));
+  EXPECT_THAT([] { make_model(kImagenet, kSmall); }, refused("stem imagenet needs images [channels, height, width] of "
+                                                             "at least 33 x 33"));
+  EXPECT_THAT([] { make_model("resnet18", {.input = {64}, .classes = 10, .dtype = at::kLong}); },
+              refused("but a sample is [64] indices"));
+  EXPECT_THAT([] { make_model("{name: resnet18, stem: large}", kSmall); }, refused("stem"));
+}
+
+}  // namespace
+}  // namespace phalanx
