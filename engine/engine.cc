@@ -28,10 +28,14 @@ Step::Watch Engine::watch(const Hooks& hooks, State& state) {
 
 State Engine::train(const FlatParameters& parameters, Loader& loader, State state) {
   const auto watched = watch(hooks_, state);
-  optimizer_.attach(synchronizer_.attach(parameters));
+  slices_ = synchronizer_.attach(parameters, optimizer_.cut());
+  optimizer_.attach(slices_);
+  std::vector<at::Tensor> remembered;
+  for (const auto& one : optimizer_.state()) remembered.push_back(one.values);
+  synchronizer_.attach_state(remembered);
   emit(hooks_, Event::kStart, state);
-  for (; state.epoch < state.epochs && !state.stop; ++state.epoch) {
-    loader.start_epoch(state.epoch);
+  for (; state.epoch < state.epochs && !state.stop; ++state.epoch, state.cursor = 0) {
+    loader.start_epoch(state.epoch, state.cursor);
     emit(hooks_, Event::kStartEpoch, state);
     while (!state.stop && loader.next(state.batch)) {
       emit(hooks_, Event::kSample, state);
@@ -40,6 +44,7 @@ State Engine::train(const FlatParameters& parameters, Loader& loader, State stat
       optimizer_.update();
       synchronizer_.after_update(state.step);
       ++state.step;
+      ++state.cursor;
       emit(hooks_, Event::kUpdate, state);
     }
     emit(hooks_, Event::kEndEpoch, state);

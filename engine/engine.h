@@ -20,6 +20,7 @@ struct State {
   std::int64_t epoch = 0;   // of the current step, from 0
   std::int64_t epochs = 0;  // to train in all
   std::int64_t step = 0;    // updates done
+  std::int64_t cursor = 0;  // batches taken of the epoch
   bool training = true;     // false while testing
   bool stop = false;        // set by a hook: leave after this step; all ranks must set it after the same step
   Batch batch{};
@@ -39,8 +40,12 @@ class Engine {
   void on(Event event, Hook hook) { hooks_[static_cast<int>(event)].push_back(std::move(hook)); }
   void on(const std::string& event, Hook hook) { on(event_from_name(event), std::move(hook)); }
 
-  /// From `state` on, to the end of its last epoch or until a hook says stop. Collective.
+  /// From `state` on, which hooks of on_start may set to where another run was, to the end of its last epoch or until
+  /// a hook says stop. Collective.
   State train(const FlatParameters& parameters, Loader& loader, State state);
+
+  /// What this rank updates, from on_start on.
+  const std::vector<Slice>& slices() const { return slices_; }
 
   /// One pass without updates. Fires on_start, on_sample, on_forward, on_forward_criterion and on_end of the hooks
   /// registered with on_test(): those of training do not see it.
@@ -58,6 +63,7 @@ class Engine {
   Step& step_;
   Optimizer& optimizer_;
   Synchronizer& synchronizer_;
+  std::vector<Slice> slices_;
   Hooks hooks_, test_hooks_;
 };
 

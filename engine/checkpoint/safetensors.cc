@@ -3,10 +3,13 @@
 #include <ATen/ops/empty.h>
 
 #include <bit>
-#include <cstdint>
+#include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 #include <string_view>
 
@@ -18,9 +21,12 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are written as they lie in memory");
 
+using Entry = SafetensorsFile::Entry;
+
 const std::map<std::string, at::ScalarType>& dtypes() {
   static const std::map<std::string, at::ScalarType> all{
-      {"F32", at::kFloat}, {"F64", at::kDouble}, {"I64", at::kLong}, {"I32", at::kInt}, {"U8", at::kByte}};
+      {"F16", at::kHalf},  {"BF16", at::kBFloat16}, {"F32", at::kFloat}, {"F64", at::kDouble}, {"I8", at::kChar},
+      {"I16", at::kShort}, {"I32", at::kInt},       {"I64", at::kLong},  {"U8", at::kByte},    {"BOOL", at::kBool}};
   return all;
 }
 
@@ -30,13 +36,6 @@ std::string name_of(at::ScalarType dtype, const std::string& path, const std::st
   }
   throw DataError(path + ": tensor " + tensor + " has dtype " + c10::toString(dtype) + ", which is not written");
 }
-
-struct Entry {
-  std::string name;
-  at::ScalarType dtype;
-  std::vector<std::int64_t> shape;
-  std::uint64_t begin, end;  // in the part after the header
-};
 
 std::vector<std::uint64_t> whole_numbers(const nlohmann::ordered_json& list) {
   for (const auto& item : list) {
@@ -53,64 +52,105 @@ Entry parse_entry(const std::string& name, const nlohmann::ordered_json& json) {
   return {name, found->second, {shape.begin(), shape.end()}, offsets.at(0), offsets.at(1)};
 }
 
-at::Tensor read_tensor(const Entry& entry, std::string_view data) {
+// Before anything is allocated for it.
+void check_entry(const Entry& entry, std::uint64_t data_bytes) {
   std::uint64_t bytes = c10::elementSize(entry.dtype);
   for (const auto size : entry.shape) {
     if (size < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes)) {
       throw std::out_of_range("shape of " + entry.name);
     }
   }
-  if (entry.begin > entry.end || entry.end > data.size() || entry.end - entry.begin != bytes) {
+  if (entry.begin > entry.end || entry.end > data_bytes || entry.end - entry.begin != bytes) {
     throw std::out_of_range("data_offsets of " + entry.name);
   }
-  at::Tensor tensor = at::empty(entry.shape, entry.dtype);
-  std::memcpy(tensor.data_ptr(), data.data() + entry.begin, bytes);
-  return tensor;
+}
+
+std::string header_of(const std::string& path, const NamedTensors& tensors) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  std::set<std::string_view> names;
+  std::uint64_t begin = 0;
+  for (const auto& [name, tensor] : tensors) {
+    if (!names.insert(name).second) throw DataError(path + ": two tensors are called " + name);
+    header[name] = {{"dtype", name_of(tensor.scalar_type(), path, name)},
+                    {"shape", tensor.sizes().vec()},
+                    {"data_offsets", {begin, begin + tensor.nbytes()}}};
+    begin += tensor.nbytes();
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // elements start at a multiple of 8
+  return text;
 }
 
 }  // namespace
 
-void save_safetensors(const std::string& path, const NamedTensors& tensors) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  std::string data;
+void lay_out_safetensors(const std::string& path, const NamedTensors& tensors, std::string& file) {
+  const std::string header = header_of(path, tensors);
+  const std::uint64_t length = header.size();
+  std::size_t bytes = sizeof(length) + header.size();
+  for (const auto& [name, tensor] : tensors) bytes += tensor.nbytes();
+  file.resize(bytes);
+  char* next = file.data();
+  const auto append = [&next](const void* data, std::size_t count) {
+    if (count > 0) std::memcpy(next, data, count);
+    next += count;
+  };
+  append(&length, sizeof(length));
+  append(header.data(), header.size());
   for (const auto& [name, tensor] : tensors) {
-    if (header.contains(name)) throw DataError(path + ": two tensors are called " + name);
     const at::Tensor dense = tensor.detach().contiguous();
-    const auto begin = data.size();
-    data.append(static_cast<const char*>(dense.data_ptr()), dense.nbytes());
-    header[name] = {{"dtype", name_of(dense.scalar_type(), path, name)},
-                    {"shape", dense.sizes().vec()},
-                    {"data_offsets", {begin, data.size()}}};
+    append(dense.data_ptr(), dense.nbytes());
   }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // elements start at a multiple of 8
-  const std::uint64_t length = text.size();
-  write_atomically(path, std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + text + data);
 }
 
-NamedTensors load_safetensors(const std::string& path) {
-  const std::string file = read_file(path);
+void save_safetensors(const std::string& path, const NamedTensors& tensors) {
+  std::string file;
+  lay_out_safetensors(path, tensors, file);
+  write_atomically(path, file);
+}
+
+SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw DataError(path + ": " + std::strerror(errno));
+  const std::uint64_t bytes = std::filesystem::file_size(path);
   std::uint64_t length = 0;
-  if (file.size() < sizeof(length)) {
-    throw DataError(path + ": ends at byte " + std::to_string(file.size()) + ", in the header's length");
+  if (bytes < sizeof(length) || !file.read(reinterpret_cast<char*>(&length), sizeof(length))) {
+    throw DataError(path + ": ends at byte " + std::to_string(bytes) + ", in the header's length");
   }
-  std::memcpy(&length, file.data(), sizeof(length));
-  if (length > file.size() - sizeof(length)) {
+  if (length > bytes - sizeof(length)) {
     throw DataError(path + ": says that its header has " + std::to_string(length) + " bytes, but the file has " +
-                    std::to_string(file.size()));
+                    std::to_string(bytes));
   }
-  const auto begin = sizeof(length) + length;
-  NamedTensors tensors;
+  data_begin_ = sizeof(length) + length;
+  std::string text(length, '\0');
+  if (!file.read(text.data(), static_cast<std::streamsize>(length))) throw DataError(path + ": cannot be read");
   try {
-    const auto header = nlohmann::ordered_json::parse(file.substr(sizeof(length), length));
+    const auto header = nlohmann::ordered_json::parse(text);
     if (!header.is_object()) throw std::invalid_argument("it is no JSON object");
     for (const auto& [name, json] : header.items()) {
       if (name == "__metadata__") continue;
-      tensors.emplace_back(name, read_tensor(parse_entry(name, json), std::string_view(file).substr(begin)));
+      entries_.push_back(parse_entry(name, json));
+      check_entry(entries_.back(), bytes - data_begin_);
     }
   } catch (const std::exception& error) {
-    throw DataError(path + ": the header (bytes 8 to " + std::to_string(begin) + ") is damaged: " + error.what());
+    throw DataError(path + ": the header (bytes 8 to " + std::to_string(data_begin_) + ") is damaged: " + error.what());
   }
+}
+
+at::Tensor SafetensorsFile::read(const Entry& entry) const {
+  at::Tensor tensor = at::empty(entry.shape, entry.dtype);
+  std::ifstream file(path_, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(data_begin_ + entry.begin));
+  if (!file || (tensor.nbytes() > 0 &&
+                !file.read(static_cast<char*>(tensor.data_ptr()), static_cast<std::streamsize>(tensor.nbytes())))) {
+    throw DataError(path_ + ": tensor " + entry.name + " cannot be read");
+  }
+  return tensor;
+}
+
+NamedTensors load_safetensors(const std::string& path) {
+  const SafetensorsFile file(path);
+  NamedTensors tensors;
+  for (const auto& entry : file.entries()) tensors.emplace_back(entry.name, file.read(entry));
   return tensors;
 }
 

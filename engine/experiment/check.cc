@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -17,10 +18,11 @@ void refuse_if(std::vector<ConfigProblem>& problems, bool wrong, const char* key
 }
 
 // Components know best which of their fields go together.
-template <class Choice>
-void refuse_if_not_made(std::vector<ConfigProblem>& problems, const Choice& choice, const char* key) {
+template <class Choice, class... Args>
+void refuse_if_not_made(std::vector<ConfigProblem>& problems, const char* key, const Choice& choice,
+                        const Args&... args) {
   try {
-    choice.make();
+    choice.make(args...);
   } catch (const ConfigError& error) {
     refuse_if(problems, true, key, error.what());
   }
@@ -54,9 +56,14 @@ void check(const ExperimentConfig& config) {
             "mpi starts processes, but the ranks of backend inproc are threads");
   refuse_if(problems, config.backend == "inproc" && !config.launch.hosts.empty(), "backend",
             "the ranks of inproc are threads of one process, but launch.hosts names hosts");
-  refuse_if_not_made(problems, config.loss, "loss");
-  refuse_if_not_made(problems, config.optimizer, "optimizer");
-  refuse_if_not_made(problems, config.schedule, "schedule");
+  refuse_if(problems, config.train.ema_decay == 1, "train.ema_decay",
+            "must be below 1: averages that keep all learn nothing");
+  refuse_if_not_made(problems, "loss", config.loss);
+  refuse_if_not_made(problems, "optimizer", config.optimizer, config.parameter_groups);
+  refuse_if_not_made(problems, "schedule", config.schedule);
+  const auto measures = [&](const MeterConfig& meter) { return meter.meter.selected() == "accuracy"; };
+  refuse_if(problems, config.expect.test_accuracy > 0 && std::ranges::none_of(config.evaluate.meters, measures),
+            "expect.test_accuracy", "needs {meter: accuracy} among evaluate.meters");
   for (auto& problem : problems_of(config.framework.selection, "config", "framework.selection")) {
     problems.push_back(std::move(problem));
   }

@@ -29,6 +29,12 @@ TEST(Check, TakesWhatFitsTogether) {
   EXPECT_EQ(complaint("backend: inproc, launch: {ranks: 2}"), "");
 }
 
+TEST(Check, AnAverageThatKeepsAllIsRefused) {
+  EXPECT_EQ(complaint("train: {ema_decay: 0.999}"), "");
+  EXPECT_EQ(complaint("train: {ema_decay: 1}"),
+            "config: train.ema_decay: must be below 1: averages that keep all learn nothing");
+}
+
 TEST(Check, AModelIsNeededAndADatasetIsThere) {
   try {
     check(ExperimentConfig{});
@@ -79,6 +85,17 @@ TEST(Check, ListsEveryProblemAtOnce) {
             "config: name: \"a/b\" cannot be part of a folder's name\n"
             "config: train.global_batch_size: 1 samples cannot be shared by launch.ranks: 2\n"
             "config: strategy: single trains on one rank, but launch.ranks is 2");
+}
+
+TEST(Check, WhatIsExpectedMustBeMeasured) {
+  EXPECT_EQ(complaint("expect: {test_accuracy: 0.5}, evaluate: {meters: [{meter: loss}]}"),
+            "config: expect.test_accuracy: needs {meter: accuracy} among evaluate.meters");
+  EXPECT_EQ(complaint("expect: {test_accuracy: 0.5}, evaluate: {meters: [{meter: {name: accuracy}}]}"), "");
+}
+
+TEST(Check, PartsOfAScheduleMustFitTogether) {
+  EXPECT_EQ(complaint("schedule: {name: multi_step, at: [20, 10]}"),
+            "config: schedule: the steps of multi_step's `at` must be in order");
 }
 
 }  // namespace

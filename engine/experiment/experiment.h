@@ -6,7 +6,7 @@
 #include "datasets/dataset.h"
 #include "engine/experiment/config.h"
 #include "engine/experiment/run_folder.h"
-#include "engine/meters/meters.h"
+#include "engine/meters/readings.h"
 #include "framework/comm/communicator.h"
 
 namespace phalanx {
@@ -23,9 +23,11 @@ struct ExperimentContext {
 
 struct ExperimentResult {
   std::int64_t steps = 0;
-  bool stopped = false;            // a rank was asked to stop before the end
-  Readings test{};                 // of the last test; the same on all ranks
-  std::shared_ptr<Model> model{};  // this rank's replica, as it is after the last step
+  bool stopped = false;                 // a rank was asked to stop before the end, or the time was up
+  bool time_up = false;                 // it was the time
+  std::int64_t failed_checkpoints = 0;  // that were given up
+  Readings test{};                      // of the last test; the same on all ranks
+  std::shared_ptr<Model> model{};       // this rank's replica, as it is after the last step
 };
 
 /// Trains and tests as the config says, on this rank of the world. Collective; ranks may be threads of one process.

@@ -295,6 +295,31 @@ TEST_F(ExperimentTest, WritesNoWeightsWhereNoneAreWanted) {
   EXPECT_FALSE(std::filesystem::exists(run(1, {"checkpoint.final_weights=false"}).folder.weights()));
 }
 
+TEST_F(ExperimentTest, E2_AveragesAreTestedAndKeptAndChangeNoTraining) {
+  const auto plain = run(1), averaged = run(1, {"train.ema_decay=0.9"});
+  EXPECT_TRUE(at::equal(averaged.weights[0], plain.weights[0]));
+  EXPECT_NE(summary(averaged).at("test").at("loss"), summary(plain).at("test").at("loss"));
+  std::vector<at::Tensor> kept;
+  for (const auto& [name, tensor] : load_safetensors(averaged.folder.weights())) kept.push_back(tensor);
+  const double difference = relative_difference(flat(kept), plain.weights[0]);
+  EXPECT_GT(difference, 1e-3);
+  EXPECT_LT(difference, 0.5);
+}
+
+TEST_F(ExperimentTest, E2_AveragesNeedRanksThatUpdateAllParameters) {
+  EXPECT_THAT(run(2, {"train.ema_decay=0.9", "strategy=sharded"}).errors,
+              Each(HasSubstr("train.ema_decay needs ranks that update all parameters, but strategy sharded gives")));
+}
+
+TEST_F(ExperimentTest, E2_ClippingIsByTheNormOverAllRanks) {
+  const auto free = run(1), clipped = run(1, {"train.clip_norm=0.2"}),
+             sharded = run(2, {"train.clip_norm=0.2", "strategy=sharded"});
+  EXPECT_LT(relative_difference(sharded.weights[0], clipped.weights[0]), 1e-5);
+  EXPECT_GT(relative_difference(free.weights[0], clipped.weights[0]), 1e-2);
+  const auto by_value = run(1, {"train.clip_value=0.01"});
+  EXPECT_GT(relative_difference(free.weights[0], by_value.weights[0]), 1e-2);
+}
+
 TEST_F(ExperimentTest, RefusesAMeshThatIsNotTheWorld) {
   EXPECT_THAT(run(2, {"mesh.data=3"}).errors, Each("mesh.data is 3, but the world has 2 ranks; 0 takes all"));
   EXPECT_THAT(run(2, {"mesh.data=2"}).errors, Each(""));
@@ -310,6 +335,46 @@ TEST_F(ExperimentTest, AScheduleDecidesTheLearningRate) {
   // The whole schedule lies in the steps that are taken: with factor 1 at step 0 a run of one step is the same.
   EXPECT_TRUE(
       at::equal(run(1, {"train.max_steps=1"}).weights[0], run(1, {"train.max_steps=1", "schedule=cosine"}).weights[0]));
+}
+
+TEST_F(ExperimentTest, PlateauSeesEveryTest) {
+  // No test is better by so much than the first, so after the second the learning rate is 0.
+  const std::string plateau =
+      "schedule={name: plateau, patience: 0, threshold: 1000, threshold_is: absolute, gamma: 0}";
+  const auto two = run(2, {plateau, "train.epochs=2"}), four = run(2, {plateau, "train.epochs=4"});
+  EXPECT_TRUE(at::equal(four.weights[0], two.weights[0]));
+  EXPECT_TRUE(at::equal(run(2, {"train.epochs=2"}).weights[0], two.weights[0])) << "until then nothing has changed";
+}
+
+TEST_F(ExperimentTest, RefusesAScheduleThatWatchesWhatIsNotMeasured) {
+  EXPECT_THAT(run(2, {"schedule={name: plateau, metric: auc}"}).errors,
+              Each("the schedule watches \"auc\", which none of evaluate.meters reads; add the meter"));
+  EXPECT_THAT(run(2, {"schedule={name: plateau, metric: auc}", "evaluate.meters=[{meter: auc}]"}).errors, Each(""));
+}
+
+TEST_F(ExperimentTest, E7_MetersAreChosen) {
+  const auto two = run(2, {"evaluate.meters=[{meter: {name: class_error, k: 3}}, {meter: recall}]",
+                           "watch.meters=[{meter: perplexity}, {meter: {name: moving_average, window: 2}}]"});
+  EXPECT_THAT(keys_of(summary(two).at("test")), ElementsAre("class_error_top3", "recall"));
+  const auto lines = metrics(two, "train");
+  EXPECT_THAT(keys_of(lines.at(0)), ::testing::IsSupersetOf({"perplexity", "moving_loss", "moving_loss_std"}));
+  EXPECT_EQ(lines.at(0).count("loss"), 0u);
+}
+
+TEST_F(ExperimentTest, E7_EveryMeterOfClassesReadsTheSameOnAllRanks) {
+  std::string meters;
+  for (const char* name : {"accuracy", "auc", "average", "average_precision", "class_error", "confusion",
+                           "mean_average_precision", "multi_label_confusion", "ndcg", "precision", "precision_at_k"}) {
+    meters += std::string("{meter: ") + name + "}, ";
+  }
+  const auto three = run(3, {"evaluate.meters=[" + meters + "{meter: recall}]"});
+  EXPECT_THAT(three.errors, Each(""));
+  for (const std::size_t rank : {1, 2}) EXPECT_EQ(three.results[rank].test, three.results[0].test);
+}
+
+TEST_F(ExperimentTest, RefusesAMeterOfAnotherTask) {
+  EXPECT_THAT(run(2, {"evaluate.meters=[{meter: mse}]"}).errors,
+              Each(HasSubstr("mse wants as many outputs as targets")));
 }
 
 TEST_F(ExperimentTest, WithoutShufflingEveryEpochHasTheOrderOfTheData) {

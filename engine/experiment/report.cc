@@ -1,17 +1,41 @@
 #include "engine/experiment/report.h"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/safetensors.h"
+#include "framework/base/config/config.h"
 #include "framework/base/files.h"
 
 namespace phalanx {
+namespace {
+
+constexpr const char* kMetersConfig = "config";
+
+at::Tensor as_text(std::vector<MeterConfig> meters) {
+  struct Section {
+    std::vector<MeterConfig>& meters;
+    void visit(config::Visitor& v) { v("meters", meters, ""); }
+  } section{meters};
+  const std::string yaml = config::dump(section);
+  at::Tensor letters = at::empty({static_cast<std::int64_t>(yaml.size())}, at::kByte);
+  std::ranges::copy(yaml, letters.data_ptr<std::uint8_t>());
+  return letters;
+}
+
+}  // namespace
 
 Report::Report(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total)
     : config_(config),
       context_(context),
       speaks_(context.world->rank() == 0),
-      meters_({loss_meter(), accuracy_meter()}) {
+      meters_(config.watch.meters),
+      meters_config_(as_text(config.watch.meters)) {
   if (!speaks_) return;
   metrics_ = std::make_unique<MetricsLog>(context.folder.metrics());
   if (config.watch.progress) progress_ = std::make_unique<Progress>(stdout, context.terminal, total);
@@ -32,7 +56,7 @@ void Report::attach(Engine& engine, Communicator& group) {
 void Report::start() { train_start_ = window_start_ = Clock::now(); }
 
 void Report::count(const State& state) {
-  if (state.step == 1) seconds_to_first_step_ = seconds_since(context_.started);
+  if (seconds_to_first_step_ == 0) seconds_to_first_step_ = seconds_since(context_.started);
   window_samples_ += state.batch.global_rows;
   samples_ += state.batch.global_rows;
   meters_.add(state.batch, state.result);
@@ -54,6 +78,57 @@ void Report::read_meters(const State& state, Communicator& group) {
   window_start_ = Clock::now();
   if (metrics_) metrics_->add(latest_);
   if (progress_) progress_->update(latest_);
+}
+
+std::vector<Part> Report::parts() {
+  const auto meters = [this] {
+    NamedTensors state = meters_.state();
+    state.emplace_back(kMetersConfig, meters_config_);
+    return state;
+  };
+  return {{.name = "report",
+           .save = [this] { return save(); },
+           .load = [this](const SavedRanks& saved) { load(saved.of(0)); },
+           .every_rank = false},
+          {.name = "meters", .save = meters, .load = [this](const SavedRanks& saved) { load_meters(saved); }}};
+}
+
+// Meters that were changed begin with the next window.
+void Report::load_meters(const SavedRanks& saved) {
+  for (int rank = 0; rank < saved.ranks; ++rank) {
+    NamedTensors state = saved.of(rank);
+    const auto config = std::ranges::find(state, kMetersConfig, &NamedTensors::value_type::first);
+    if (config == state.end() || !at::equal(config->second, meters_config_)) return;
+    state.erase(config);
+    meters_.load(state, rank % context_.world->size() == context_.world->rank());
+  }
+}
+
+NamedTensors Report::save() const {
+  std::error_code none;
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(context_.folder.metrics(), none));
+  return {
+      {"counts", at::tensor({bytes, window_samples_, samples_}, at::kLong)},
+      {"seconds", at::tensor({seconds_since(train_start_), seconds_since(window_start_), test_seconds_}, at::kDouble)}};
+}
+
+void Report::load(const NamedTensors& saved) {
+  const auto before = [now = Clock::now()](double seconds) {
+    return now - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  };
+  for (const auto& [name, tensor] : saved) {
+    if (name == "counts") {
+      const auto* count = tensor.data_ptr<std::int64_t>();
+      if (speaks_) cut_metrics(context_.folder.metrics(), count[0]);
+      window_samples_ = count[1];
+      samples_ = count[2];
+    } else if (name == "seconds") {
+      const auto* seconds = tensor.data_ptr<double>();
+      train_start_ = before(seconds[0]);
+      window_start_ = before(seconds[1]);
+      test_seconds_ = seconds[2];
+    }
+  }
 }
 
 void Report::start_test() { test_start_ = Clock::now(); }
@@ -98,6 +173,7 @@ std::string Report::summary(const ExperimentResult& result) const {
                                 {"ranks", context_.world->size()},
                                 {"steps", result.steps},
                                 {"stopped", result.stopped},
+                                {"failed_checkpoints", result.failed_checkpoints},
                                 {"train_seconds", train_seconds_},
                                 {"seconds_to_first_step", seconds_to_first_step_},
                                 {"samples_per_second", training > 0 ? static_cast<double>(samples_) / training : 0},

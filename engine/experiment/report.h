@@ -3,9 +3,10 @@
 #include <chrono>
 #include <memory>
 
+#include "engine/checkpoint/part.h"
 #include "engine/engine.h"
 #include "engine/experiment/experiment.h"
-#include "engine/meters/meters.h"
+#include "engine/meters/meter_set.h"
 #include "engine/watch/metrics_log.h"
 #include "engine/watch/progress.h"
 
@@ -22,6 +23,9 @@ class Report {
   void start_test();
   void end_test(const State& state, const Readings& readings);
 
+  /// For checkpoints: going on, metrics.jsonl is cut back to where it was, and times and counts are of the whole run.
+  std::vector<Part> parts();
+
   /// Writes what remains.
   void finish(const ExperimentResult& result);
 
@@ -31,6 +35,9 @@ class Report {
   void start();
   void count(const State& state);
   void read_meters(const State& state, Communicator& group);
+  NamedTensors save() const;
+  void load(const NamedTensors& saved);
+  void load_meters(const SavedRanks& saved);
   double seconds_since(Clock::time_point start) const;
   std::string summary(const ExperimentResult& result) const;
 
@@ -39,8 +46,9 @@ class Report {
   const bool speaks_;  // rank 0
   std::unique_ptr<MetricsLog> metrics_;
   std::unique_ptr<Progress> progress_;
-  Meters meters_;
-  Measurement latest_;  // of training
+  MeterSet meters_;
+  at::Tensor meters_config_;  // as text
+  Measurement latest_;        // of training
 
   Clock::time_point train_start_, test_start_, window_start_;
   std::int64_t window_samples_ = 0, window_begin_ = 0, samples_ = 0;

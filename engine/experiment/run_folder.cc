@@ -8,12 +8,13 @@ namespace phalanx {
 
 namespace fs = std::filesystem;
 
-RunFolder RunFolder::create(const std::string& path) {
+RunFolder RunFolder::create(const std::string& path, bool goes_on) {
   RunFolder folder(path);
   std::error_code error;
   for (const auto& file : {folder.metrics(), folder.summary()}) {
-    if (fs::exists(file, error)) {
-      throw ConfigError("run folder " + path + " already holds a run (" + file + "); name another");
+    if (!goes_on && fs::exists(file, error)) {
+      throw ConfigError("run folder " + path + " already holds a run (" + file +
+                        "); name another, or go on with it (--resume auto)");
     }
   }
   fs::create_directories(folder.logs(), error);

@@ -4,22 +4,23 @@
 
 namespace phalanx {
 
-/// The folder that holds everything a run leaves: config.yaml, metrics.jsonl, summary.json, weights.safetensors and
-/// logs/rank<r>.log.
+/// The folder that holds everything a run leaves: config.yaml, metrics.jsonl, summary.json, weights.safetensors,
+/// checkpoints/ and logs/rank<r>.log.
 class RunFolder {
  public:
   RunFolder() = default;
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
 
-  /// Makes the folder and its logs/. One that holds a run already (a summary or metrics) is refused. Throws
-  /// ConfigError.
-  static RunFolder create(const std::string& path);
+  /// Makes the folder and its logs/. One that holds a run already (a summary or metrics) is refused, unless that run
+  /// `goes_on`. Throws ConfigError.
+  static RunFolder create(const std::string& path, bool goes_on = false);
 
   const std::string& path() const { return path_; }
   std::string config() const { return path_ + "/config.yaml"; }
   std::string metrics() const { return path_ + "/metrics.jsonl"; }
   std::string summary() const { return path_ + "/summary.json"; }
   std::string weights() const { return path_ + "/weights.safetensors"; }
+  std::string checkpoints() const { return path_ + "/checkpoints"; }
   std::string logs() const { return path_ + "/logs"; }
   std::string log(int rank) const { return logs() + "/rank" + std::to_string(rank) + ".log"; }
 

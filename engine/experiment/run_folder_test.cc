@@ -43,7 +43,7 @@ TEST_F(RunFolderTest, OneThatHoldsARunIsRefusedAndLeftAlone) {
     std::ofstream(path_ + file) << "precious";
     EXPECT_THAT([&] { RunFolder::create(path_); },
                 ThrowsMessage<ConfigError>("run folder " + path_ + " already holds a run (" + path_ + file +
-                                           "); name another"));
+                                           "); name another, or go on with it (--resume auto)"));
     EXPECT_FALSE(fs::exists(path_ + "/logs"));
   }
 }

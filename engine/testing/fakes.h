@@ -19,9 +19,9 @@ class FakeLoader final : public Loader {
   explicit FakeLoader(std::int64_t batches, Calls* calls = nullptr) : batches_(batches), calls_(calls) {}
 
   std::int64_t batches() const override { return batches_; }
-  void start_epoch(std::int64_t epoch) override {
+  void start_epoch(std::int64_t epoch, std::int64_t cursor) override {
     if (calls_) calls_->push_back("epoch " + std::to_string(epoch));
-    cursor_ = 0;
+    cursor_ = cursor;
   }
   bool next(Batch& batch) override {
     if (cursor_ == batches_) return false;
@@ -62,6 +62,8 @@ class FakeOptimizer final : public Optimizer {
   }
   double learning_rate() const override { return 0; }
   void set_learning_rate(double) override {}
+  std::int64_t updates() const override { return 0; }
+  void set_updates(std::int64_t) override {}
 
  private:
   Calls* calls_;
@@ -71,7 +73,7 @@ class FakeSynchronizer final : public Synchronizer {
  public:
   explicit FakeSynchronizer(Calls* calls = nullptr) : calls_(calls) {}
 
-  std::vector<Slice> attach(const FlatParameters&) override { return call("attach"); }
+  std::vector<Slice> attach(const FlatParameters&, Cut) override { return call("attach"); }
   void before_update(std::int64_t step) override { call("before_update " + std::to_string(step)); }
   void after_update(std::int64_t step) override { call("after_update " + std::to_string(step)); }
   void finish() override { call("finish"); }
@@ -87,7 +89,7 @@ class FakeSynchronizer final : public Synchronizer {
 
 inline FlatParameters no_parameters() {
   std::optional<FlatParameters> none;
-  run_ranks("inproc", 1, [&](const CommunicatorPtr& memory) { none.emplace(std::vector<at::Tensor>{}, *memory, 1); });
+  run_ranks("inproc", 1, [&](const CommunicatorPtr& memory) { none.emplace(FlatParameters::Named{}, *memory, 1); });
   return *none;
 }
 

@@ -3,6 +3,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 
 #include "framework/base/config/config.h"
@@ -38,9 +39,27 @@ void check_same_config(Job& job, Communicator& world) {
                     "--config files and --set flags (--print_config shows what they amount to)");
 }
 
+namespace {
+
+// Whether the run in this folder is to go on. One that has ended without a checkpoint cannot; and a checkpoint of
+// another run is where a new one begins.
+bool goes_on(const std::string& resume, const std::string& run_dir) {
+  if (resume == "none") return false;
+  const RunFolder folder(run_dir);
+  if (resume == "auto")
+    return std::filesystem::exists(folder.checkpoints()) || !std::filesystem::exists(folder.summary());
+  const auto run = std::filesystem::path(resume + "/").parent_path().parent_path().parent_path();
+  std::error_code none;
+  return std::filesystem::equivalent(run.empty() ? "." : run, run_dir, none);
+}
+
+}  // namespace
+
 RunFolder prepare_folder(Job& job) {
+  const std::string& resume = job.config.checkpoint.resume;
+  if (job.run_dir.empty() && resume == "auto") job.run_dir = newest_run_dir(job.config.name);
   if (job.run_dir.empty()) job.run_dir = choose_run_dir(job.config.name);
-  const auto folder = RunFolder::create(job.run_dir);
+  const auto folder = RunFolder::create(job.run_dir, goes_on(resume, job.run_dir));
   write_atomically(folder.config(), config::dump(job.config));
   return folder;
 }

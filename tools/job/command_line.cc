@@ -13,13 +13,16 @@
 DEFINE_string(config, "", "YAML file that describes the run");
 DEFINE_string(set, "", "key.path=value, in place of the file's; may be given several times");
 DEFINE_string(run_dir, "", "folder for everything the run leaves (default: runs/<name>-<time>)");
+DEFINE_string(resume, "",
+              "go on from a checkpoint: auto (the newest of the run folder) or its path; checkpoint.resume");
 DEFINE_bool(print_config, false, "print the resolved config, defaults included, and exit");
 DEFINE_bool(help_config, false, "print every key a config can have, and exit");
 
 namespace phalanx {
 namespace {
 
-const std::vector<std::string> kFlags{"config", "set", "run_dir", "print_config", "help_config", "help", "version"};
+const std::vector<std::string> kFlags{"config",       "set",         "run_dir", "resume",
+                                      "print_config", "help_config", "help",    "version"};
 
 // Name of a flag as written ("--set=a=b" -> "set"); empty for what is no flag.
 std::string flag_name(std::string_view word) {
@@ -92,6 +95,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   google::ParseCommandLineFlags(&count, &values, /*remove_flags=*/true);
   line.config = FLAGS_config;
   line.run_dir = FLAGS_run_dir;
+  if (!FLAGS_resume.empty()) line.overrides.push_back("checkpoint.resume=" + FLAGS_resume);
   line.print_config = FLAGS_print_config;
   line.help_config = FLAGS_help_config;
   return line;

@@ -10,6 +10,7 @@ struct CommandLine {
   std::string config{};                  // --config FILE
   std::vector<std::string> overrides{};  // --set key=value, as often as one likes
   std::string run_dir{};                 // --run_dir DIR; empty: runs/<name>-<time>
+                                         // --resume X is --set checkpoint.resume=X, and wins
   bool print_config = false;
   bool help_config = false;
 };

@@ -66,11 +66,11 @@ int train(const Job& job, const RunFolder& folder, const CommunicatorPtr& world,
                                                   .started = job.started,
                                                   .stop_asked = stop_requested});
   if (world->rank() == 0 && job.config.watch.progress) {
-    std::printf("%s after step %" PRId64 "; everything is in %s\n", result.stopped ? "Stopped" : "Done", result.steps,
-                folder.path().c_str());
+    const char* why = result.time_up ? "The time is up" : result.stopped ? "Stopped" : "Done";
+    std::printf("%s after step %" PRId64 "; everything is in %s\n", why, result.steps, folder.path().c_str());
     std::fflush(stdout);
   }
-  return result.stopped ? kInterrupted : kDone;
+  return result.time_up ? kTimeUp : result.stopped ? kInterrupted : kDone;
 }
 
 void tell(const std::vector<Failure>& failures, const RunFolder& folder, int ranks) {
@@ -119,7 +119,7 @@ int run_threads(const Job& job, const RunFolder& folder) {
       });
     }
   }
-  for (const int status : {kUsage, kFailed, kInterrupted}) {
+  for (const int status : {kUsage, kFailed, kInterrupted, kTimeUp}) {
     if (std::ranges::find(statuses, status) != statuses.end()) return status;
   }
   return kDone;
@@ -155,7 +155,7 @@ int join(Job& job, const LaunchEnvironment& launched) {
       return train(job, folder, decorate(std::move(backends), job.config), job.config.dataset.make());
     });
   });
-  if (status != kDone && status != kInterrupted) tell_once(folder, launched.place.size);
+  if (status != kDone && status != kTimeUp && status != kInterrupted) tell_once(folder, launched.place.size);
   return status;
 }
 

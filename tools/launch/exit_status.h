@@ -8,6 +8,7 @@ enum ExitStatus : int {
   kFailed = 1,    // an error in training: data, arithmetic, a file that cannot be written
   kUsage = 2,     // command line or configuration
   kRankDied = 3,  // a rank ended without saying why: a signal, an unexpected exit
+  kTimeUp = 124,  // train.max_seconds have passed; the run is saved, and can go on
   kInterrupted = 130,
 };
 

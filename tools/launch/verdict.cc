@@ -61,7 +61,9 @@ Verdict judge(const std::vector<RankEnd>& ends, std::vector<Failure> failures, b
 
   Verdict verdict;
   const bool stopped = std::ranges::any_of(ends, [](const RankEnd& end) { return end.status != 0; });
-  verdict.status = interrupted || stopped ? kInterrupted : kDone;
+  const bool time_up =
+      std::ranges::any_of(ends, [](const RankEnd& end) { return exit_status_of(end.status) == kTimeUp; });
+  verdict.status = interrupted ? kInterrupted : time_up ? kTimeUp : stopped ? kInterrupted : kDone;
   if (failures.empty()) return verdict;
   verdict.cause = failures.front();
   const int rank = verdict.cause->rank;
@@ -78,6 +80,7 @@ int exit_status_of(int wait_status) {
     case kDone:
     case kFailed:
     case kUsage:
+    case kTimeUp:
     case kInterrupted:
       return status;
     default:
@@ -87,7 +90,7 @@ int exit_status_of(int wait_status) {
 
 bool failed(int wait_status) {
   const int status = exit_status_of(wait_status);
-  return status != kDone && status != kInterrupted;
+  return status != kDone && status != kTimeUp && status != kInterrupted;
 }
 
 std::string describe_end(int wait_status) {

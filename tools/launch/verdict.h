@@ -30,14 +30,15 @@ struct Verdict {
 /// nothing else, whichever was seen first.
 ///
 /// Status: kInterrupted when the job was interrupted; else that of the first cause's rank (see exit_status_of), or
-/// `status_without_end` where its end is not among `ends`; kInterrupted when ranks stopped by themselves; else kDone.
+/// `status_without_end` where its end is not among `ends`; kTimeUp or kInterrupted when ranks stopped by themselves;
+/// else kDone.
 Verdict judge(const std::vector<RankEnd>& ends, std::vector<Failure> failures, bool interrupted,
               int status_without_end = 1);
 
 /// ExitStatus for the end of one process: its own where it is one of ours, else kRankDied.
 int exit_status_of(int wait_status);
 
-/// Whether a process failed: it ended otherwise than with kDone or kInterrupted.
+/// Whether a process failed: it ended otherwise than with kDone, kTimeUp or kInterrupted.
 bool failed(int wait_status);
 
 /// "It was killed by signal 9 (SIGKILL). ...", with what commonly is behind it.

@@ -42,7 +42,7 @@ class Rings final : public Dataset {
   std::int64_t size() const override { return samples_; }
   const SampleSpec& spec() const override { return spec_; }
 
-  void gather(std::span<const std::int64_t> indices, Batch& batch) const override {
+  void gather(std::span<const std::int64_t> indices, std::uint64_t, Batch& batch) const override {
     const auto rows = static_cast<std::int64_t>(indices.size());
     ensure(batch.input, std::array{rows, std::int64_t{2}}, at::kFloat);
     ensure(batch.target, std::array{rows}, at::kLong);

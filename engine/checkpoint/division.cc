@@ -1,0 +1,59 @@
+#include "engine/checkpoint/division.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+using Holders = std::map<Piece, std::vector<int>>;
+
+Holders holders_of(const std::vector<std::vector<Piece>>& held) {
+  Holders holders;
+  for (std::size_t rank = 0; rank < held.size(); ++rank) {
+    for (const auto& piece : held[rank]) holders[piece].push_back(static_cast<int>(rank));
+  }
+  return holders;
+}
+
+void check_complete(const Holders& holders, const std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> ends(sizes.size(), 0);
+  for (const auto& [piece, ranks] : holders) {  // sorted by parameter and offset
+    auto& end = ends.at(static_cast<std::size_t>(piece.parameter));
+    if (piece.offset != end) {
+      throw Error("ranks hold parts of parameter " + std::to_string(piece.parameter) +
+                  " that do not join at its element " + std::to_string(end) + ", so it cannot be saved");
+    }
+    end += piece.count;
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (ends[i] == sizes[i]) continue;
+    throw Error("ranks hold " + std::to_string(ends[i]) + " of the " + std::to_string(sizes[i]) +
+                " elements of parameter " + std::to_string(i) + ", so it cannot be saved");
+  }
+}
+
+}  // namespace
+
+Division divide(const std::vector<std::vector<Piece>>& held, const std::vector<std::int64_t>& sizes) {
+  const Holders holders = holders_of(held);
+  check_complete(holders, sizes);
+  std::vector<Piece> pieces;
+  for (const auto& [piece, ranks] : holders) pieces.push_back(piece);
+  std::ranges::stable_sort(pieces, std::greater(), &Piece::count);
+  std::vector<std::int64_t> loads(held.size(), 0);
+  Division division;
+  for (const auto& piece : pieces) {
+    const auto& ranks = holders.at(piece);
+    const int owner =
+        *std::ranges::min_element(ranks, {}, [&](int rank) { return loads[static_cast<std::size_t>(rank)]; });
+    loads[static_cast<std::size_t>(owner)] += piece.count;
+    division[piece] = owner;
+  }
+  return division;
+}
+
+}  // namespace phalanx

@@ -1,0 +1,44 @@
+#include "engine/checkpoint/division.h"
+
+#include <gmock/gmock.h>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::ThrowsMessage;
+
+TEST(Division, WhatAllHoldIsSharedOutEvenly) {
+  const std::vector<Piece> all{{0, 0, 10}, {1, 0, 6}, {2, 0, 4}};
+  EXPECT_THAT(divide({all, all}, {10, 6, 4}),
+              ElementsAre(Pair(Piece{0, 0, 10}, 0), Pair(Piece{1, 0, 6}, 1), Pair(Piece{2, 0, 4}, 1)));
+}
+
+TEST(Division, ShardsStayWhereTheyAre) {
+  EXPECT_THAT(divide({{{0, 0, 7}}, {{0, 7, 3}, {1, 0, 5}}}, {10, 5}),
+              ElementsAre(Pair(Piece{0, 0, 7}, 0), Pair(Piece{0, 7, 3}, 1), Pair(Piece{1, 0, 5}, 1)));
+}
+
+TEST(Division, ShardsThatSeveralHostsHoldAreWrittenOnce) {
+  const std::vector<Piece> first{{0, 0, 5}}, second{{0, 5, 5}};
+  EXPECT_THAT(divide({first, second, first, second}, {10}),
+              ElementsAre(Pair(Piece{0, 0, 5}, 0), Pair(Piece{0, 5, 5}, 1)));
+}
+
+TEST(Division, AParameterWithoutElementsIsAPieceToo) {
+  EXPECT_THAT(divide({{{0, 0, 0}}}, {0}), ElementsAre(Pair(Piece{0, 0, 0}, 0)));
+  EXPECT_TRUE(divide({{}}, {0}).empty()) << "and may be left out";
+}
+
+TEST(Division, RefusesGapsAndOverlaps) {
+  EXPECT_THAT([] { divide({{{0, 0, 4}}, {{0, 5, 5}}}, {10}); }, ThrowsMessage<Error>(HasSubstr("at its element 4")));
+  EXPECT_THAT([] { divide({{{0, 0, 6}}, {{0, 5, 5}}}, {10}); }, ThrowsMessage<Error>(HasSubstr("at its element 6")));
+  EXPECT_THAT([] { divide({{{0, 0, 9}}}, {10}); }, ThrowsMessage<Error>(HasSubstr("9 of the 10 elements")));
+}
+
+}  // namespace
+}  // namespace phalanx

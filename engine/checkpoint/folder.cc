@@ -1,0 +1,184 @@
+#include "engine/checkpoint/folder.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTemporary = ".tmp";
+constexpr std::string_view kSetAside = "set-aside-";
+constexpr std::string_view kStep = "step-";
+
+std::string manifest_of(const std::string& path) { return path + "/" + kManifestName; }
+
+std::vector<std::string> folders_in(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(path, none)) {
+    if (entry.is_directory()) names.push_back(entry.path().filename());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// What is, or was to be, a checkpoint; in the order of names.
+std::vector<std::string> candidates_in(const std::string& path) {
+  std::vector<std::string> found;
+  for (const auto& name : folders_in(path)) {
+    if (name.ends_with(kTemporary) || name.starts_with(kSetAside)) continue;
+    const std::string candidate = path + "/" + name;
+    if (name.starts_with(kStep) || fs::exists(manifest_of(candidate))) found.push_back(candidate);
+  }
+  return found;
+}
+
+void rename(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) throw DataError(from + ": cannot be renamed to " + to + ": " + error.message());
+}
+
+void remove(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) throw DataError(path + ": cannot be removed: " + error.message());
+}
+
+// In one step, so that a run that is killed has one of the two. Not where there is only one, nor on every file system.
+bool exchanged(const std::string& one, const std::string& other) {
+  return fs::exists(other) && ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0;
+}
+
+void set_aside(const std::string& path) {
+  const std::string aside =
+      fs::path(path).parent_path().string() + "/" + std::string(kSetAside) + fs::path(path).filename().string();
+  std::string free = aside;
+  for (int i = 2; fs::exists(free); ++i) free = aside + "-" + std::to_string(i);
+  rename(path, free);
+}
+
+// Those whose test was that of the very weights that they hold, the best first.
+std::vector<const Checkpoint*> by_reading(const std::vector<Checkpoint>& all, const Retention& retention) {
+  std::vector<std::pair<double, const Checkpoint*>> found;
+  for (const auto& checkpoint : all) {
+    const auto& readings = checkpoint.manifest.readings;
+    const auto reading = std::ranges::find(readings, retention.best_by, &Readings::value_type::first);
+    if (checkpoint.manifest.tested_at != checkpoint.manifest.position.step || reading == readings.end()) continue;
+    if (std::isnan(reading->second)) continue;
+    found.emplace_back(retention.highest ? -reading->second : reading->second, &checkpoint);
+  }
+  std::ranges::stable_sort(found, {}, [](const auto& one) { return one.first; });
+  std::vector<const Checkpoint*> sorted;
+  for (const auto& [order, checkpoint] : found) sorted.push_back(checkpoint);
+  return sorted;
+}
+
+}  // namespace
+
+Checkpoint read_checkpoint(const std::string& path) {
+  const std::string manifest = manifest_of(path);
+  return {path, parse_manifest(read_file(manifest), manifest)};
+}
+
+void verify(const Checkpoint& checkpoint) {
+  for (const auto& file : checkpoint.manifest.files) check_file(checkpoint.path, file);
+}
+
+std::string CheckpointFolder::final_path(std::int64_t step) const {
+  char name[40];
+  std::snprintf(name, sizeof(name), "/step-%08lld", static_cast<long long>(step));
+  return path_ + name;
+}
+
+std::string CheckpointFolder::temporary_path(std::int64_t step) const {
+  return final_path(step) + std::string(kTemporary);
+}
+
+std::vector<Checkpoint> CheckpointFolder::list(const Refuse& refuse) const {
+  std::vector<Checkpoint> found;
+  for (const auto& path : candidates_in(path_)) {
+    try {
+      found.push_back(read_checkpoint(path));
+    } catch (const DataError& error) {
+      refuse(error.what());
+    }
+  }
+  std::ranges::stable_sort(found, std::greater(), [](const Checkpoint& one) { return one.manifest.position.step; });
+  return found;
+}
+
+Checkpoint CheckpointFolder::newest_good(const Refuse& refuse) const {
+  for (auto& checkpoint : list(refuse)) {
+    try {
+      verify(checkpoint);
+      return checkpoint;
+    } catch (const DataError& error) {
+      refuse(error.what());
+    }
+  }
+  return {};
+}
+
+void CheckpointFolder::commit(const Manifest& manifest, const Retention& retention) const {
+  const auto step = manifest.position.step;
+  const std::string temporary = temporary_path(step), final = final_path(step);
+  write_synced(manifest_of(temporary), to_text(manifest));
+  sync_folder(temporary);
+  if (exchanged(temporary, final)) {
+    remove(temporary);  // what the run had saved at this step before
+  } else {
+    if (fs::exists(final)) set_aside(final);
+    rename(temporary, final);
+  }
+  sync_folder(path_);
+  prune(retention);
+}
+
+void CheckpointFolder::prune(const Retention& retention) const {
+  const auto all = list([](const std::string&) {});
+  std::set<std::string> kept;
+  for (std::size_t i = 0; i < all.size() && static_cast<std::int64_t>(i) < retention.keep_last; ++i) {
+    kept.insert(all[i].path);
+  }
+  const auto best = by_reading(all, retention);
+  for (std::size_t i = 0; i < best.size() && static_cast<std::int64_t>(i) < retention.keep_best; ++i) {
+    kept.insert(best[i]->path);
+  }
+  for (const auto& checkpoint : all) {
+    if (kept.contains(checkpoint.path)) continue;
+    // Killed in the middle of it, no half of a checkpoint is left under a checkpoint's name.
+    rename(checkpoint.path, checkpoint.path + std::string(kTemporary));
+    remove(checkpoint.path + std::string(kTemporary));
+  }
+}
+
+void CheckpointFolder::remove_temporary() const {
+  for (const auto& name : folders_in(path_)) {
+    if (name.ends_with(kTemporary)) remove(path_ + "/" + name);
+  }
+}
+
+void CheckpointFolder::set_aside_after(std::int64_t step) const {
+  for (const auto& path : candidates_in(path_)) {
+    bool later = true;  // what cannot be read is no checkpoint either
+    try {
+      later = read_checkpoint(path).manifest.position.step > step;
+    } catch (const DataError&) {
+    }
+    if (later) set_aside(path);
+  }
+}
+
+}  // namespace phalanx

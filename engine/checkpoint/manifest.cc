@@ -1,0 +1,122 @@
+#include "engine/checkpoint/manifest.h"
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "engine/checkpoint/crc32c.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+constexpr std::string_view kEnd = "\"\n}\n";
+constexpr std::string_view kChecksum = ",\n  \"crc32c\": \"";
+constexpr std::size_t kDigits = 8;
+constexpr std::size_t kTail = kChecksum.size() + kDigits + kEnd.size();
+
+std::string hex(std::uint32_t crc) {
+  char text[kDigits + 1];
+  std::snprintf(text, sizeof(text), "%08x", crc);
+  return text;
+}
+
+std::uint32_t unhex(const std::string& text) { return static_cast<std::uint32_t>(std::stoul(text, nullptr, 16)); }
+
+Json words(const Manifest::Words& words) {
+  Json json = Json::object();
+  for (const auto& [key, value] : words) json[key] = value;
+  return json;
+}
+
+Manifest::Words words(const Json& json) {
+  Manifest::Words words;
+  for (const auto& [key, value] : json.items()) words.emplace_back(key, value.get<std::string>());
+  return words;
+}
+
+// JSON has no NaN.
+Json readings(const Readings& readings) {
+  Json json = Json::object();
+  for (const auto& [name, value] : readings) json[name] = std::isfinite(value) ? Json(value) : Json(nullptr);
+  return json;
+}
+
+Readings readings(const Json& json) {
+  Readings readings;
+  for (const auto& [name, value] : json.items()) {
+    readings.emplace_back(name, value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
+  }
+  return readings;
+}
+
+Json files(const std::vector<FileRecord>& files) {
+  Json json = Json::array();
+  for (const auto& file : files)
+    json.push_back({{"name", file.name}, {"bytes", file.bytes}, {"crc32c", hex(file.crc)}});
+  return json;
+}
+
+std::vector<FileRecord> files(const Json& json) {
+  std::vector<FileRecord> files;
+  for (const auto& file : json) {
+    files.push_back({file.at("name"), file.at("bytes"), unhex(file.at("crc32c").get<std::string>())});
+  }
+  return files;
+}
+
+Manifest from_json(const Json& json) {
+  const auto& position = json.at("position");
+  return {.position = {json.at("step"), position.at("epoch"), position.at("batch")},
+          .ranks = json.at("ranks"),
+          .updates = json.at("updates"),
+          .identity = words(json.at("identity")),
+          .readings = readings(json.at("readings")),
+          .tested_at = json.at("tested_at"),
+          .provenance = words(json.at("provenance")),
+          .files = files(json.at("files"))};
+}
+
+}  // namespace
+
+std::string to_text(const Manifest& manifest) {
+  const Json json{{"format", kFormat},
+                  {"step", manifest.position.step},
+                  {"position", {{"epoch", manifest.position.epoch}, {"batch", manifest.position.batch}}},
+                  {"ranks", manifest.ranks},
+                  {"updates", manifest.updates},
+                  {"identity", words(manifest.identity)},
+                  {"readings", readings(manifest.readings)},
+                  {"tested_at", manifest.tested_at},
+                  {"provenance", words(manifest.provenance)},
+                  {"files", files(manifest.files)}};
+  std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  text.resize(text.size() - 2);  // "\n}"
+  return text + std::string(kChecksum) + hex(crc32c(text.data(), text.size())) + std::string(kEnd);
+}
+
+Manifest parse_manifest(const std::string& text, const std::string& path) {
+  if (text.size() < kTail || !text.ends_with(kEnd)) throw DataError(path + ": is cut short, or damaged at its end");
+  const std::string body = text.substr(0, text.size() - kTail);
+  const std::string tail = std::string(kChecksum) + hex(crc32c(body.data(), body.size())) + std::string(kEnd);
+  if (text.substr(body.size()) != tail) throw DataError(path + ": is damaged: its checksum is not that of its text");
+  try {
+    const auto json = Json::parse(text);
+    const auto format = json.at("format").get<int>();
+    if (format != kFormat) {
+      throw DataError(path + ": has format " + std::to_string(format) + ", but this program reads format " +
+                      std::to_string(kFormat));
+    }
+    return from_json(json);
+  } catch (const DataError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw DataError(path + ": " + error.what());
+  }
+}
+
+}  // namespace phalanx

@@ -1,0 +1,67 @@
+#include "engine/checkpoint/provenance.h"
+
+#include <torch/version.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+#include "framework/base/environment.h"
+#include "framework/base/version.h"
+
+namespace phalanx {
+namespace {
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// A line of .git/packed-refs: "<commit> <reference>".
+std::string packed(const std::string& git, const std::string& reference) {
+  std::ifstream file(git + "/packed-refs");
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with(" " + reference)) return line.substr(0, line.find(' '));
+  }
+  return {};
+}
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string words((std::istreambuf_iterator<char>(file)), {});
+  if (words.ends_with('\0')) words.pop_back();
+  std::ranges::replace(words, '\0', ' ');
+  return words;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+}  // namespace
+
+std::string git_commit(const std::string& folder) {
+  const std::string git = folder + "/.git", head = first_line(git + "/HEAD");
+  constexpr std::string_view kReference = "ref: ";
+  if (!head.starts_with(kReference)) return head;  // a detached head is the commit itself
+  const std::string reference = head.substr(kReference.size());
+  const std::string commit = first_line(git + "/" + reference);
+  return commit.empty() ? packed(git, reference) : commit;
+}
+
+Manifest::Words provenance() {
+  std::error_code none;
+  const auto here = environment("BUILD_WORKSPACE_DIRECTORY").value_or(std::filesystem::current_path(none).string());
+  return {{"phalanx", kVersion}, {"libtorch", TORCH_VERSION}, {"commit", git_commit(here)},
+          {"host", host_name()}, {"command", command_line()}, {"time", utc_now()}};
+}
+
+}  // namespace phalanx

@@ -1,0 +1,125 @@
+#include "engine/checkpoint/restore.h"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "engine/checkpoint/stored_tensors.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+std::vector<SafetensorsFile> open_files(const Checkpoint& checkpoint, std::string (*name)(int, int)) {
+  std::vector<SafetensorsFile> files;
+  const int ranks = checkpoint.manifest.ranks;
+  for (int rank = 0; rank < ranks; ++rank) files.emplace_back(checkpoint.path + "/" + name(rank, ranks));
+  return files;
+}
+
+std::string text(const Shape& shape) {
+  std::ostringstream text;
+  text << at::IntArrayRef(shape);
+  return text.str();
+}
+
+void check_model(const Checkpoint& checkpoint, const StoredTensors& stored, const RunState& state) {
+  const auto refuse = [&](const std::string& why) {
+    throw DataError(checkpoint.path + " is of another model: " + why);
+  };
+  std::set<std::string> known;
+  const auto check = [&](const std::string& name, const Shape& shape) {
+    known.insert(name);
+    Shape there;
+    if (!stored.has(name)) refuse("it has no " + name);
+    if (!stored.shape(name, there) || there != shape) {
+      refuse(name + " has shape " + text(there) + " there and " + text(shape) + " here");
+    }
+  };
+  for (const auto& segment : whole_parameters(*state.parameters)) check(segment.name, segment.shape);
+  for (const auto& [name, buffer] : state.buffers) check(name, buffer.sizes().vec());
+  for (const auto& name : stored.names()) {
+    if (!known.contains(name)) refuse("it has " + name + ", which is not in this one");
+  }
+}
+
+std::set<std::string> kinds(const std::vector<std::string>& names) {
+  std::set<std::string> kinds;
+  for (const auto& name : names) kinds.insert(name.substr(0, name.find('/')));
+  return kinds;
+}
+
+void check_optimizer(const Checkpoint& checkpoint, const StoredTensors& stored, const RunState& state) {
+  std::set<std::string> here;
+  for (const auto& remembered : state.optimizer->state()) {
+    if (remembered.values.numel() > 0) here.insert(remembered.kind);
+  }
+  const auto there = kinds(stored.names());
+  const auto refuse = [&](const std::string& why) {
+    throw DataError(checkpoint.path + " is of another optimizer: " + why);
+  };
+  for (const auto& kind : here) {
+    if (!there.contains(kind)) refuse("it has no " + kind);
+  }
+  const bool updates_any =
+      std::ranges::any_of(state.slices, [](const Slice& slice) { return slice.values.numel() > 0; });
+  for (const auto& kind : there) {
+    if (!here.contains(kind) && updates_any) refuse("it has " + kind + ", which this one does not use");
+  }
+}
+
+void restore_weights(const StoredTensors& stored, const RunState& state) {
+  for (const auto& bucket : state.parameters->buckets()) {
+    for (const auto& segment : bucket.segments) {
+      stored.read(segment.name, 0, bucket.values.narrow(0, segment.begin, segment.count));
+    }
+  }
+}
+
+void restore_optimizer(const StoredTensors& stored, const RunState& state) {
+  for (const auto& remembered : state.optimizer->state()) {
+    if (!remembered.parameter.empty()) {
+      stored.read(remembered.kind + "/" + remembered.parameter, 0, remembered.values.view({-1}));
+      continue;
+    }
+    for (const auto& segment : state.slices.at(remembered.slice).segments) {
+      stored.read(remembered.kind + "/" + segment.name, segment.offset,
+                  remembered.values.narrow(0, segment.begin, segment.count));
+    }
+  }
+}
+
+}  // namespace
+
+void check_fits(const Checkpoint& checkpoint, const RunState& state) {
+  const auto weights = open_files(checkpoint, weights_file), rest = open_files(checkpoint, state_file);
+  check_model(checkpoint, StoredTensors(weights, ""), state);
+  check_optimizer(checkpoint, StoredTensors(rest, "optimizer/"), state);
+}
+
+void restore(const Checkpoint& checkpoint, RunState& state, int rank, int ranks) {
+  const auto weights = open_files(checkpoint, weights_file), rest = open_files(checkpoint, state_file);
+  const auto own = static_cast<std::size_t>(ranks == checkpoint.manifest.ranks ? rank : 0);
+  const std::vector<SafetensorsFile> mine{rest[own]};
+  const StoredTensors replica(mine, "replica/weights/");
+  if (replica.names().empty()) {
+    restore_weights(StoredTensors(weights, ""), state);
+    restore_optimizer(StoredTensors(rest, "optimizer/"), state);
+  } else {
+    restore_weights(replica, state);
+    restore_optimizer(StoredTensors(mine, "replica/optimizer/"), state);
+  }
+  state.optimizer->set_updates(checkpoint.manifest.updates);
+  for (const auto& part : state.parts) {
+    const auto of = [&](int saved_rank) {
+      const std::vector<SafetensorsFile> file{rest.at(static_cast<std::size_t>(saved_rank))};
+      return StoredTensors(file, "part/" + part.name + "/").read_whole();
+    };
+    part.load({.ranks = checkpoint.manifest.ranks, .of = of});
+  }
+}
+
+}  // namespace phalanx

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "engine/checkpoint/folder.h"
+#include "engine/checkpoint/run_state.h"
+
+namespace phalanx {
+
+/// Throws DataError where the checkpoint is of another model or another optimizer: it names the first parameter whose
+/// name or shape differs, or the state that is missing.
+void check_fits(const Checkpoint& checkpoint, const RunState& state);
+
+/// Puts all of this rank's state back, on any number of ranks and however they share the update. Where replicas had
+/// differed, ranks of the same number get back their own, and all get that of rank 0 otherwise. Throws DataError.
+void restore(const Checkpoint& checkpoint, RunState& state, int rank, int ranks);
+
+}  // namespace phalanx

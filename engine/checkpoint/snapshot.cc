@@ -1,0 +1,93 @@
+#include "engine/checkpoint/snapshot.h"
+
+#include <functional>
+#include <map>
+
+namespace phalanx {
+namespace {
+
+using Numbers = std::map<std::string, std::int64_t>;
+using Mine = std::function<bool(const Piece&)>;
+
+Numbers numbers_of(const RunState& state) {
+  Numbers numbers;
+  for (const auto& segment : whole_parameters(*state.parameters)) {
+    numbers.emplace(segment.name, static_cast<std::int64_t>(numbers.size()));
+  }
+  return numbers;
+}
+
+Mine share_of(const Division& division, int rank) {
+  return [&division, rank](const Piece& piece) {
+    const auto found = division.find(piece);
+    return found != division.end() && found->second == rank;
+  };
+}
+
+// A state that is not one number for each element goes with the parameter's first element.
+bool has_first(const Division& division, std::int64_t parameter, int rank) {
+  const auto found = division.lower_bound(Piece{parameter, 0, 0});
+  return found != division.end() && found->first.parameter == parameter && found->second == rank;
+}
+
+void add_weights(const RunState& state, const Numbers& numbers, const Mine& mine, const std::string& prefix,
+                 NamedTensors& tensors) {
+  for (const auto& bucket : state.parameters->buckets()) {
+    for (std::size_t i = 0; i < bucket.segments.size(); ++i) {
+      const auto& segment = bucket.segments[i];
+      if (mine({numbers.at(segment.name), 0, segment.count}))
+        tensors.emplace_back(prefix + segment.name, bucket.parameters[i]);
+    }
+  }
+}
+
+void add_slice(const StateTensor& remembered, const Slice& slice, const Numbers& numbers, const Mine& mine,
+               const std::string& prefix, NamedTensors& tensors) {
+  for (const auto& segment : slice.segments) {
+    if (segment.count == 0 || !mine({numbers.at(segment.name), segment.offset, segment.count})) continue;
+    const at::Tensor values = remembered.values.narrow(0, segment.begin, segment.count);
+    const std::string name = prefix + remembered.kind + "/" + segment.name;
+    if (segment.whole()) {
+      tensors.emplace_back(name, values.view(segment.shape));
+    } else {
+      tensors.emplace_back(
+          name + "[" + std::to_string(segment.offset) + ":" + std::to_string(segment.offset + segment.count) + "]",
+          values);
+    }
+  }
+}
+
+void add_optimizer(const RunState& state, const Numbers& numbers, const WritePlan& plan, bool all,
+                   const std::string& prefix, NamedTensors& tensors) {
+  const Mine mine = all ? [](const Piece&) { return true; } : share_of(plan.state, plan.rank);
+  for (const auto& remembered : state.optimizer->state()) {
+    if (remembered.parameter.empty()) {
+      add_slice(remembered, state.slices.at(remembered.slice), numbers, mine, prefix, tensors);
+    } else if (all || has_first(plan.state, numbers.at(remembered.parameter), plan.rank)) {
+      tensors.emplace_back(prefix + remembered.kind + "/" + remembered.parameter, remembered.values);
+    }
+  }
+}
+
+}  // namespace
+
+void take_snapshot(const RunState& state, const WritePlan& plan, bool replicas_equal, Snapshot& snapshot) {
+  const Numbers numbers = numbers_of(state);
+  NamedTensors weights, rest;
+  add_weights(state, numbers, share_of(plan.weights, plan.rank), "", weights);
+  if (plan.rank == 0) weights.insert(weights.end(), state.buffers.begin(), state.buffers.end());
+  add_optimizer(state, numbers, plan, false, "optimizer/", rest);
+  for (const auto& part : state.parts) {
+    if (!part.every_rank && plan.rank != 0) continue;
+    for (auto& [name, tensor] : part.save()) rest.emplace_back("part/" + part.name + "/" + name, tensor);
+  }
+  if (!replicas_equal) {
+    add_weights(
+        state, numbers, [](const Piece&) { return true; }, "replica/weights/", rest);
+    add_optimizer(state, numbers, plan, true, "replica/optimizer/", rest);
+  }
+  lay_out_safetensors(weights_file(plan.rank, plan.ranks), weights, snapshot.weights);
+  lay_out_safetensors(state_file(plan.rank, plan.ranks), rest, snapshot.state);
+}
+
+}  // namespace phalanx

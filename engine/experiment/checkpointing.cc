@@ -1,0 +1,232 @@
+#include "engine/experiment/checkpointing.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <filesystem>
+#include <sstream>
+
+#include "engine/checkpoint/choose.h"
+#include "engine/checkpoint/provenance.h"
+#include "engine/checkpoint/random_part.h"
+#include "engine/checkpoint/restore.h"
+#include "engine/watch/metrics_log.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+
+namespace phalanx {
+namespace {
+
+// What the samples are, wherever their files lie.
+std::string describe(Datasets::Choice dataset) {
+  struct Section {
+    Datasets::Choice& dataset;
+    void visit(config::Visitor& v) { v("dataset", dataset, ""); }
+  } section{dataset};
+  std::istringstream lines(config::dump(section));
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    const auto begin = line.find_first_not_of(' ');
+    if (begin == std::string::npos || line == "dataset:" || line.compare(begin, 5, "root:") == 0) continue;
+    text += (text.empty() ? "" : ", ") + line.substr(begin);
+  }
+  return text;
+}
+
+Part schedule_part(Schedule& schedule) {
+  return {.name = "schedule",
+          .save =
+              [&schedule] {
+                const auto state = schedule.state();
+                at::Tensor numbers = at::empty({static_cast<std::int64_t>(state.size())}, at::kDouble);
+                std::ranges::copy(state, numbers.data_ptr<double>());
+                return NamedTensors{{"state", numbers}};
+              },
+          .load =
+              [&schedule](const SavedRanks& saved) {
+                const at::Tensor numbers = saved.of(0).at(0).second;
+                const auto* first = numbers.data_ptr<double>();
+                schedule.load({first, first + numbers.numel()});
+              },
+          .every_rank = false};
+}
+
+FlatParameters::Named named_buffers(Model& model) {
+  FlatParameters::Named named;
+  for (const auto& buffer : model.named_buffers()) named.emplace_back(buffer.key(), buffer.value());
+  return named;
+}
+
+// Ranks may have seen other batches, and have other statistics of them.
+Part buffers_part(Model& model, int rank, int ranks) {
+  return {.name = "buffers",
+          .save = [&model] { return NamedTensors(named_buffers(model)); },
+          .load =
+              [&model, rank, ranks](const SavedRanks& saved) {
+                const at::NoGradGuard no_grad;
+                for (const auto& [name, values] : saved.of(saved.ranks == ranks ? rank : 0)) {
+                  model.named_buffers()[name].copy_(values);
+                }
+              }};
+}
+
+Part flag_part(const std::string& name, bool& flag) {
+  return {.name = name,
+          .save =
+              [&flag] {
+                return NamedTensors{{"flag", at::full({1}, flag ? 1 : 0, at::kLong)}};
+              },
+          .load = [&flag](const SavedRanks& saved) { flag = saved.of(0).at(0).second.item<std::int64_t>() != 0; },
+          .every_rank = false};
+}
+
+bool lies_in(const std::string& checkpoint, const std::string& folder) {
+  std::error_code none;
+  return std::filesystem::equivalent(std::filesystem::path(checkpoint).parent_path(), folder, none);
+}
+
+}  // namespace
+
+void Checkpointing::attach(const Readings& measured) {
+  const auto& config = run_.config.checkpoint;
+  if (config.keep_best > 0 && std::ranges::count(measured, config.best_by, &Readings::value_type::first) == 0) {
+    throw ConfigError("checkpoint.best_by is \"" + config.best_by +
+                      "\", which none of evaluate.meters reads; add the meter, or name another reading");
+  }
+  auto& engine = run_.engine;
+  engine.on(Event::kStart, [this](State& state) { start(state); });
+  engine.on(Event::kUpdate, [this](State& state) { update(state); });
+  engine.on(Event::kEndEpoch, [this](State& state) { end_epoch(state); });
+  engine.on(Event::kEnd, [this](State&) { end(); });
+}
+
+RunState Checkpointing::run_state() {
+  RunState state{.parameters = &run_.parameters,
+                 .slices = run_.engine.slices(),
+                 .optimizer = &run_.optimizer,
+                 .buffers = named_buffers(run_.model),
+                 .parts = parts_};
+  state.parts.push_back(random_part(run_.world->rank()));
+  state.parts.push_back(buffers_part(run_.model, run_.world->rank(), run_.world->size()));
+  state.parts.push_back(schedule_part(run_.schedule));
+  state.parts.push_back(flag_part("were_apart", were_apart_));
+  return state;
+}
+
+Manifest::Words Checkpointing::identity() const {
+  return {{"seed", std::to_string(run_.config.seed)},
+          {"dataset", describe(run_.config.dataset)},
+          {"number of training samples", std::to_string(run_.samples)},
+          {"loader.shuffle", run_.config.loader.shuffle ? "true" : "false"},
+          {"train.global_batch_size", std::to_string(run_.config.train.global_batch_size)}};
+}
+
+void Checkpointing::start(State& state) {
+  const auto& config = run_.config.checkpoint;
+  const CheckpointFolder folder(run_.folder.checkpoints());
+  state_ = run_state();
+  checkpointer_.emplace(folder,
+                        Retention{.keep_last = config.keep_last,
+                                  .keep_best = config.keep_best,
+                                  .best_by = config.best_by,
+                                  .highest = config.best_is == "highest"},
+                        run_.world, state_);
+  const Choice choice = choose(config.resume, folder, identity(), state_, *run_.world);
+  const bool first = run_.world->rank() == 0;
+  if (first) folder.remove_temporary();
+  for (const auto& reason : choice.refused) {
+    log_warning() << "a checkpoint is not used: " << reason;
+    std::fprintf(stderr, "A checkpoint is not used: %s\n", reason.c_str());
+  }
+  if (choice.checkpoint) go_on(*choice.checkpoint, state);
+  if (first && !choice.checkpoint && config.resume == "auto") cut_metrics(run_.folder.metrics(), 0);
+  // Nobody writes before rank 0 has tidied up, or changes memory that ranks share before all have filled it.
+  run_.world->barrier().wait();
+}
+
+void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
+  restore(checkpoint, state_, run_.world->rank(), run_.world->size());
+  const auto& manifest = checkpoint.manifest;
+  state.step = manifest.position.step;
+  state.epoch = manifest.position.epoch;
+  state.cursor = manifest.position.batch;
+  run_.last_test = {manifest.readings, manifest.tested_at};
+  const bool over = state.step >= run_.steps;
+  const bool end_to_come = state.cursor > 0 && run_.last_test.step != state.step;
+  if (over && end_to_come) state.cursor = run_.loader.batches();
+  state.stop = over && !end_to_come;
+  log_info() << "goes on after step " << state.step << ", from " << checkpoint.path;
+  if (run_.world->rank() != 0) return;
+  if (lies_in(checkpoint.path, run_.folder.checkpoints())) {
+    CheckpointFolder(run_.folder.checkpoints()).set_aside_after(state.step);
+  }
+  if (!run_.config.watch.progress) return;
+  std::printf("Goes on after step %" PRId64 ", from %s\n", state.step, checkpoint.path.c_str());
+  std::fflush(stdout);
+}
+
+bool Checkpointing::regular() const {
+  const auto& config = run_.config.checkpoint;
+  return config.every_steps > 0 || config.every_epochs > 0 || config.keep_best > 0;
+}
+
+bool Checkpointing::due_at_step(std::int64_t step) const {
+  const auto every = run_.config.checkpoint.every_steps;
+  return every > 0 && step % every == 0;
+}
+
+void Checkpointing::update(const State& state) {
+  were_apart_ |= !run_.synchronizer.replicas_equal();
+  checkpointer_->advance();
+  tell_failures();
+  const bool end_of_epoch = state.cursor == run_.loader.batches();
+  const bool end = state.step >= run_.steps;
+  if (run_.vote.stopped() || (!end_of_epoch && !end && due_at_step(state.step))) {
+    save({state.step, state.epoch, state.cursor});
+  }
+}
+
+void Checkpointing::end_epoch(State& state) {
+  state.stop |= state.step >= run_.steps;  // a run that was stopped after its last step only had this to do
+  if (run_.vote.stopped()) return;
+  const auto& config = run_.config.checkpoint;
+  const bool whole = state.cursor == run_.loader.batches();
+  const bool epoch_due = whole && config.every_epochs > 0 && (state.epoch + 1) % config.every_epochs == 0;
+  const bool tested = config.keep_best > 0 && run_.last_test.step == state.step;
+  const bool end = regular() && state.step >= run_.steps;
+  if (!epoch_due && !tested && !end && !due_at_step(state.step)) return;
+  save(whole ? Position{state.step, state.epoch + 1, 0} : Position{state.step, state.epoch, state.cursor});
+}
+
+void Checkpointing::save(const Position& position) {
+  checkpointer_->save({.position = position,
+                       .updates = run_.optimizer.updates(),
+                       .identity = identity(),
+                       .readings = run_.last_test.readings,
+                       .tested_at = run_.last_test.step,
+                       .provenance = provenance()},
+                      !were_apart_);
+}
+
+void Checkpointing::end() {
+  checkpointer_->settle();
+  tell_failures();
+}
+
+void Checkpointing::tell_failures() {
+  if (checkpointer_->failed() == told_) return;
+  told_ = checkpointer_->failed();
+  if (run_.world->rank() == 0)
+    std::fprintf(stderr, "A checkpoint was given up: %s\n", checkpointer_->failure().c_str());
+}
+
+void Checkpointing::check() const {
+  if (!run_.vote.stopped() || checkpointer_->failure().empty()) return;
+  throw DataError("the run was stopped, but could not be saved: " + checkpointer_->failure());
+}
+
+}  // namespace phalanx

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <optional>
+
+#include "engine/checkpoint/checkpointer.h"
+#include "engine/checkpoint/run_state.h"
+#include "engine/engine.h"
+#include "engine/experiment/config.h"
+#include "engine/experiment/run_folder.h"
+#include "engine/watch/stop_vote.h"
+
+namespace phalanx {
+
+/// The last test of a run.
+struct LastTest {
+  Readings readings{};
+  std::int64_t step = -1;  // -1: there was none
+};
+
+/// When a run saves itself, and where it goes on.
+///
+///   after every n-th step     before what the end of an epoch brings; if the step is an epoch's last: after it
+///   after every n-th epoch    after its test
+///   after a test              where the best ones are kept
+///   at the end                where any of these is asked for
+///   when it is stopped        in any case, after the step that all ranks stop at
+class Checkpointing {
+ public:
+  /// What it looks at; must outlive it.
+  struct Run {
+    const ExperimentConfig& config;
+    const RunFolder& folder;
+    CommunicatorPtr world;
+    Engine& engine;
+    const FlatParameters& parameters;
+    Model& model;
+    Optimizer& optimizer;
+    Schedule& schedule;
+    const Synchronizer& synchronizer;
+    const Loader& loader;
+    const StopVote& vote;
+    LastTest& last_test;
+    std::int64_t samples;  // in the training split
+    std::int64_t steps;    // of the whole run
+  };
+
+  explicit Checkpointing(const Run& run) : run_(run) {}
+
+  /// Something more to save; before attach().
+  void add(Part part) { parts_.push_back(std::move(part)); }
+
+  /// After all other hooks. Throws ConfigError where the best checkpoints are to be kept by what no test reads.
+  void attach(const Readings& measured);
+
+  /// After training. Throws DataError, on all ranks alike, where the run was stopped and could not be saved.
+  void check() const;
+
+  std::int64_t failed() const { return checkpointer_->failed(); }
+
+ private:
+  void start(State& state);
+  void go_on(const Checkpoint& checkpoint, State& state);
+  void update(const State& state);
+  void end_epoch(State& state);
+  void end();
+  void save(const Position& position);
+  void tell_failures();
+  bool regular() const;
+  bool due_at_step(std::int64_t step) const;
+  RunState run_state();
+  Manifest::Words identity() const;
+
+  Run run_;
+  std::vector<Part> parts_;
+  RunState state_;
+  std::optional<Checkpointer> checkpointer_;
+  std::int64_t told_ = 0;    // failures that the user has seen
+  bool were_apart_ = false;  // replicas have differed: what optimizers remember may differ ever since
+};
+
+}  // namespace phalanx

@@ -1,0 +1,256 @@
+// A run that was stopped, killed or saved in between goes on as if nothing had been.
+#include <ATen/Parallel.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint/folder.h"
+#include "engine/experiment/experiment.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+
+// 4 steps an epoch, 16 in all; a line of metrics after every third step, so that windows lie across everything.
+constexpr const char* kTiny = R"(
+name: tiny
+seed: 3
+model: {name: mlp, hidden: [16]}
+dataset: {name: digits, train_samples: 100, test_samples: 26, side: 16}
+optimizer: {name: sgd, lr: 0.05, momentum: 0.9}
+schedule: {name: plateau, patience: 0, threshold: 0.2, gamma: 0.5}
+framework: {bucket_bytes: 4KB}
+train: {global_batch_size: 32, epochs: 4}
+evaluate: {global_batch_size: 16}
+watch: {every_steps: 3, progress: false}
+)";
+
+struct Finished {
+  RunFolder folder;
+  ExperimentResult result;
+  at::Tensor weights;
+  std::vector<std::string> errors;
+};
+
+class Resume : public ::testing::Test {
+ protected:
+  using Changes = std::vector<std::string>;
+
+  // `stop_after`: as by SIGTERM; the ranks agree a step later.
+  Finished run(int ranks, const RunFolder& folder, const Changes& changes = {}, std::int64_t stop_after = -1) {
+    ExperimentConfig config;
+    config::load_text(config, kTiny, "tiny.yaml", changes);
+    const auto splits = config.dataset.make();
+    Finished run{folder, {}, {}, std::vector<std::string>(static_cast<std::size_t>(ranks))};
+    testing::run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
+      at::set_num_threads(1);
+      std::int64_t steps = 0;
+      const auto asked = [&] { return ++steps == stop_after; };
+      try {
+        auto result = run_experiment(config, {.world = world, .splits = splits, .folder = folder, .stop_asked = asked});
+        if (world->rank() != 0) return;
+        run.result = result;
+        std::vector<at::Tensor> parts;
+        for (const auto& parameter : result.model->parameters()) parts.push_back(parameter.detach().flatten());
+        run.weights = at::cat(parts);
+      } catch (const Error& error) {
+        run.errors[static_cast<std::size_t>(world->rank())] = error.what();
+      }
+    });
+    return run;
+  }
+
+  static RunFolder new_folder() {
+    static int number = 0;
+    const std::string path = ::testing::TempDir() + "/resume" + std::to_string(++number);
+    fs::remove_all(path);
+    return RunFolder::create(path);
+  }
+
+  // Without what depends on the clock.
+  static std::vector<std::string> metrics(const RunFolder& folder) {
+    std::istringstream text(read_file(folder.metrics()));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(text, line);) {
+      Json json = Json::parse(line);
+      json.erase("samples_per_second");
+      json.erase("seconds");
+      lines.push_back(json.dump());
+    }
+    return lines;
+  }
+
+  static void expect_same(const Finished& run, const Finished& reference) {
+    EXPECT_THAT(run.errors, Each(""));
+    EXPECT_TRUE(at::equal(run.weights, reference.weights));
+    EXPECT_EQ(run.result.steps, reference.result.steps);
+    EXPECT_EQ(run.result.test, reference.result.test);
+    EXPECT_EQ(metrics(run.folder), metrics(reference.folder));
+  }
+
+  static std::vector<std::int64_t> steps_saved(const RunFolder& folder) {
+    std::vector<std::int64_t> steps;
+    for (const auto& one : CheckpointFolder(folder.checkpoints()).list([](const std::string&) {})) {
+      steps.push_back(one.manifest.position.step);
+    }
+    return steps;
+  }
+};
+
+TEST_F(Resume, StoppedAfterAnyStepItEqualsTheUninterruptedRunBitForBit) {
+  for (const int ranks : {1, 2, 3}) {
+    const auto whole = run(ranks, new_folder());
+    for (std::int64_t stop = 1; stop <= 15; stop += ranks) {
+      const auto folder = new_folder();
+      const auto stopped = run(ranks, folder, {}, stop);
+      EXPECT_TRUE(stopped.result.stopped);
+      EXPECT_THAT(steps_saved(folder), ElementsAre(stop + 1));
+      SCOPED_TRACE("stopped after " + std::to_string(stop) + " on " + std::to_string(ranks));
+      expect_same(run(ranks, folder, {"checkpoint.resume=auto"}), whole);
+    }
+  }
+}
+
+TEST_F(Resume, FromEveryCheckpointOfARunTheSameFollows) {
+  const auto whole = run(2, new_folder(), {"checkpoint.every_steps=1", "checkpoint.keep_last=100"});
+  EXPECT_EQ(steps_saved(whole.folder).size(), 16u);
+  EXPECT_TRUE(at::equal(whole.weights, run(2, new_folder()).weights)) << "saving changes nothing";
+  for (const auto step : steps_saved(whole.folder)) {
+    const auto path = CheckpointFolder(whole.folder.checkpoints()).final_path(step);
+    const auto again = run(2, new_folder(), {"checkpoint.resume=" + path});
+    EXPECT_THAT(again.errors, Each(""));
+    EXPECT_TRUE(at::equal(again.weights, whole.weights)) << step;
+    EXPECT_EQ(again.result.test, whole.result.test) << step;
+  }
+}
+
+TEST_F(Resume, OnAnotherNumberOfRanksTheDataGoOnInTheirOrder) {
+  const auto alone = run(1, new_folder());
+  for (const int before : {1, 2, 4}) {
+    for (const int after : {1, 2, 4}) {
+      const auto folder = new_folder();
+      run(before, folder, {}, 5);
+      const auto resumed = run(after, folder, {"checkpoint.resume=auto"});
+      EXPECT_THAT(resumed.errors, Each(""));
+      const double difference = ((resumed.weights - alone.weights).norm() / alone.weights.norm()).item<double>();
+      EXPECT_LT(difference, 1e-5) << before << " to " << after;
+      EXPECT_EQ(metrics(folder).size(), metrics(alone.folder).size());
+    }
+  }
+}
+
+TEST_F(Resume, ResumingAgainAndAgainIsTheSameToo) {
+  const auto whole = run(2, new_folder());
+  const auto folder = new_folder();
+  for (int i = 0; i < 6; ++i) run(2, folder, {"checkpoint.resume=auto"}, 1);
+  expect_same(run(2, folder, {"checkpoint.resume=auto"}), whole);
+}
+
+TEST_F(Resume, AutoBeginsWhereThereIsNoCheckpointYet) {
+  const auto whole = run(2, new_folder());
+  const auto folder = new_folder();
+  write_atomically(folder.metrics(), "{\"step\": 3, of a run that was killed early");
+  expect_same(run(2, folder, {"checkpoint.resume=auto"}), whole);
+}
+
+TEST_F(Resume, AFinishedRunGoesOnWhereThereIsMoreToDo) {
+  const Changes saved{"checkpoint.every_epochs=1"};
+  const auto folder = new_folder();
+  run(2, folder, {saved[0], "train.epochs=2", "schedule=constant"});
+  const auto more = run(2, folder, {saved[0], "checkpoint.resume=auto", "schedule=constant"});
+  expect_same(more, run(2, new_folder(), {"schedule=constant"}));
+  const auto again = run(2, folder, {saved[0], "checkpoint.resume=auto", "schedule=constant"});
+  EXPECT_EQ(again.result.steps, 16) << "nothing is left to do";
+  EXPECT_TRUE(at::equal(again.weights, more.weights));
+  EXPECT_EQ(again.result.test, more.result.test);
+}
+
+TEST_F(Resume, LocalReplicasGoOnEachForItself) {
+  const Changes strategy{"strategy={name: local_sgd, every: 5}"};
+  const auto whole = run(2, new_folder(), strategy);
+  for (const std::int64_t stop : {2, 4, 6}) {
+    const auto folder = new_folder();
+    run(2, folder, strategy, stop);
+    expect_same(run(2, folder, {strategy[0], "checkpoint.resume=auto"}), whole);
+  }
+}
+
+TEST_F(Resume, ShardsOfAnyNumberGoOn) {
+  const Changes strategy{"strategy=sharded"};
+  const auto whole = run(3, new_folder(), strategy);
+  const auto folder = new_folder();
+  run(3, folder, strategy, 6);
+  expect_same(run(3, folder, {strategy[0], "checkpoint.resume=auto"}), whole);
+  const auto other = new_folder();
+  run(3, other, strategy, 6);
+  const auto replicated = run(2, other, {"checkpoint.resume=auto"});
+  EXPECT_THAT(replicated.errors, Each(""));
+  EXPECT_LT(((replicated.weights - whole.weights).norm() / whole.weights.norm()).item<double>(), 1e-5);
+}
+
+TEST_F(Resume, KeepsTheLastAndTheBest) {
+  const auto kept = run(2, new_folder(),
+                        {"checkpoint.keep_best=1", "checkpoint.keep_last=1", "checkpoint.best_by=loss",
+                         "checkpoint.best_is=lowest", "optimizer.lr=0.02"});
+  EXPECT_THAT(steps_saved(kept.folder), Contains(16));
+  EXPECT_LE(steps_saved(kept.folder).size(), 2u);
+  EXPECT_THAT(run(2, new_folder(), {"checkpoint.keep_best=1", "checkpoint.best_by=auc"}).errors,
+              Each(HasSubstr("checkpoint.best_by is \"auc\", which none of evaluate.meters reads")));
+}
+
+TEST_F(Resume, SavesAfterSoManyEpochs) {
+  EXPECT_THAT(steps_saved(run(1, new_folder(), {"checkpoint.every_epochs=3"}).folder), ElementsAre(16, 12));
+}
+
+TEST_F(Resume, RefusesTheCheckpointOfAnotherRunOnEveryRank) {
+  const auto folder = new_folder();
+  run(1, folder, {}, 3);
+  const auto refused = [&](const std::string& change) {
+    return run(2, folder, {"checkpoint.resume=auto", change}).errors;
+  };
+  EXPECT_THAT(refused("seed=4"), Each(HasSubstr("its seed is 3, here it is 4")));
+  EXPECT_THAT(refused("train.global_batch_size=64"), Each(HasSubstr("train.global_batch_size is 32, here it is 64")));
+  EXPECT_THAT(refused("dataset.seed=77"), Each(HasSubstr("its dataset is")));
+  EXPECT_THAT(refused("loader.shuffle=false"), Each(HasSubstr("its loader.shuffle is true")));
+  EXPECT_THAT(refused("model.hidden=[17]"), Each(HasSubstr("another model")));
+  EXPECT_THAT(refused("optimizer=sgd"), Each(HasSubstr("another optimizer")));
+  EXPECT_THAT(refused("schedule=constant"), Each(HasSubstr("another schedule")));
+  EXPECT_THAT(refused("optimizer.lr=0.01"), Each("")) << "that may change";
+}
+
+TEST_F(Resume, TheTimeLimitStopsAndSaves) {
+  const auto folder = new_folder();
+  const auto limited = run(2, folder, {"train.max_seconds=0.000001"});
+  EXPECT_TRUE(limited.result.stopped);
+  EXPECT_TRUE(limited.result.time_up);
+  EXPECT_EQ(limited.result.steps, 2);
+  expect_same(run(2, folder, {"checkpoint.resume=auto"}), run(2, new_folder()));
+}
+
+TEST_F(Resume, CheckpointsOfAnAbandonedFutureAreSetAside) {
+  const auto folder = new_folder();
+  run(1, folder, {"checkpoint.every_steps=5", "checkpoint.keep_last=100"});
+  const auto path = CheckpointFolder(folder.checkpoints()).final_path(10);
+  run(1, folder, {"checkpoint.resume=" + path, "optimizer.lr=0.001"}, 1);
+  EXPECT_THAT(steps_saved(folder), ElementsAre(12, 10, 5)) << "not 15 and 16, which are of another future";
+  EXPECT_TRUE(fs::exists(folder.checkpoints() + "/set-aside-step-00000016"));
+}
+
+}  // namespace
+}  // namespace phalanx

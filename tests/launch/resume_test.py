@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""A run that was killed, asked to stop or out of time goes on from its checkpoints, and ends as if nothing had been."""
+
+import json
+import signal
+import struct
+
+import program
+from program import ENDLESS, SHORT, ProgramTest, becomes_true, sets
+
+FAILED, USAGE, TIME_UP, INTERRUPTED = 1, 2, 124, 130
+
+RUN = {**SHORT, "train.max_steps": 120, "train.epochs": 100, "checkpoint.every_steps": 3}
+
+
+class Resume(ProgramTest):
+    way = {}
+
+    def finish(self, name, *flags, settings=RUN, status=0):
+        process = self.train(*sets(settings, self.way), *flags, run=name)
+        self.assert_status(status, process)
+        return self.run_folder(name), process
+
+    def checkpoints(self, name):
+        return sorted((self.folder / name / "checkpoints").glob("step-" + 8 * "[0-9]"))
+
+    def lines(self, run):
+        """Metrics, without what depends on the clock."""
+        return [{key: value for key, value in line.items() if key not in ("samples_per_second", "seconds")}
+                for line in run.metrics]
+
+    def assert_same(self, run, whole):
+        self.assertEqual(whole.weights, run.weights)
+        self.assertEqual(self.lines(whole), self.lines(run))
+        self.assertEqual(whole.summary["test"], run.summary["test"])
+        self.assertEqual(whole.summary["steps"], run.summary["steps"])
+
+    def test_killed_it_goes_on_bit_for_bit(self):
+        whole, _ = self.finish("whole")
+        process = self.train(*sets(RUN, self.way), run="killed")
+        becomes_true(lambda: self.checkpoints("killed") or not process.running)
+        process.kill(signal.SIGKILL)
+        process.wait()
+        self.assertTrue(self.checkpoints("killed"), process.text())
+        run, process = self.finish("killed", "--resume", "auto")
+        self.assertIn("Goes on after step", process.out)
+        self.assert_same(run, whole)
+        self.assert_nothing_left()
+
+    def test_asked_to_stop_it_saves_itself(self):
+        whole, _ = self.finish("whole")
+        process = self.train(*sets({**RUN, "checkpoint.every_steps": 0}, self.way), run="stopped")
+        becomes_true(lambda: self.run_folder("stopped").metrics or not process.running)
+        process.kill(signal.SIGTERM)
+        self.assert_status(INTERRUPTED, process)
+        self.assertEqual(1, len(self.checkpoints("stopped")))
+        run, _ = self.finish("stopped", "--resume=auto", settings={**RUN, "checkpoint.every_steps": 0})
+        self.assert_same(run, whole)
+
+    def test_when_the_time_is_up_it_saves_itself(self):
+        run, process = self.finish("run", settings={**ENDLESS, "train.max_seconds": 1}, status=TIME_UP)
+        self.assertTrue(run.summary["stopped"])
+        steps = run.summary["steps"]
+        self.assertIn("The time is up", process.out)
+        run, _ = self.finish("run", "--resume=auto", settings={**ENDLESS, "train.max_steps": steps + 8})
+        self.assertEqual(steps + 8, run.summary["steps"])
+        steps = [line["step"] for line in run.metrics if line["split"] == "train"]
+        self.assertEqual(sorted(set(steps)), steps, "no line twice")
+
+
+class Local(Resume):
+    way = {"launch.ranks": 2}
+
+    def damage(self, checkpoint):
+        file = checkpoint / "state-00002-of-00002.safetensors"
+        file.write_bytes(file.read_bytes()[:-1])
+        return file
+
+    def test_a_damaged_checkpoint_is_refused_by_name_and_the_one_before_offered(self):
+        self.finish("run")
+        before, last = self.checkpoints("run")[-2:]
+        file = self.damage(last)
+        _, process = self.finish("other", "--resume", last, status=FAILED)
+        message = " ".join(process.err.replace("│", " ").split())
+        self.assertIn("state-00002-of-00002.safetensors: has", message)
+        self.assertIn("the newest whole one is", message)
+        _, process = self.finish("run", "--resume", "auto")
+        self.assertIn(f"A checkpoint is not used: {file}", process.err)
+        self.assertIn(f"from {before}", process.out)
+
+    def test_a_checkpoint_begins_a_run_of_its_own(self):
+        whole, _ = self.finish("whole")
+        run, _ = self.finish("branch", "--resume", self.checkpoints("whole")[0])
+        self.assertEqual(whole.weights, run.weights)
+
+    def test_a_run_is_not_overwritten_without_being_asked(self):
+        self.finish("run")
+        _, process = self.finish("run", status=USAGE)
+        self.assertIn("--resume auto", process.err)
+
+    def test_without_a_folder_the_newest_run_of_the_name_goes_on(self):
+        arguments = [f"--config={program.QUICKSTART}", *sets(RUN, self.way)]
+        self.assert_status(0, self.start(*arguments))
+        self.assert_status(0, self.start(*arguments, "--resume=auto"))
+        self.assertEqual(1, len(list((self.folder / "runs").iterdir())))
+
+    def test_python_reads_the_weights(self):
+        self.finish("run")
+        names = []
+        for file in self.checkpoints("run")[-1].glob("weights-*.safetensors"):
+            data = file.read_bytes()
+            header = json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
+            names += [name for name in header if name != "__metadata__"]
+        self.assertEqual(len(set(names)), len(names))
+        self.assertIn("weight", " ".join(names))
+
+
+class Mpi(Resume):
+    way = {"launch.ranks": 2, "launch.with": "mpi"}
+
+
+del Resume, program.ProgramTest  # not tests by themselves
+
+if __name__ == "__main__":
+    program.main()
