@@ -55,10 +55,13 @@ struct FrameworkConfig {
 
 struct LoaderConfig {
   bool shuffle = true;
+  std::int64_t prefetch = 0;
 
   template <class V>
   void visit(V& v) {
     v("shuffle", shuffle, "a new order of the training samples in every epoch");
+    v("prefetch", prefetch, "batches that a thread of its own gathers ahead; 0: none, each when it is needed",
+      config::between(0, 1000));
   }
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "datasets/prefetching_loader.h"
 #include "engine/accumulated_step.h"
 #include "engine/engine.h"
 #include "engine/experiment/checkpointing.h"
@@ -49,12 +50,13 @@ Mesh make_mesh(const ExperimentConfig& config, const CommunicatorPtr& world) {
 
 std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& split, std::int64_t global_batch,
                                           const ExperimentConfig& config, bool shuffle, const Communicator& group) {
-  return make_loader(split, {.samples = split->size(),
-                             .global_batch = global_batch,
-                             .seed = config.seed,
-                             .shuffle = shuffle,
-                             .rank = group.rank(),
-                             .size = group.size()});
+  auto loader = make_loader(split, {.samples = split->size(),
+                                    .global_batch = global_batch,
+                                    .seed = config.seed,
+                                    .shuffle = shuffle,
+                                    .rank = group.rank(),
+                                    .size = group.size()});
+  return config.loader.prefetch == 0 ? std::move(loader) : make_prefetching(std::move(loader), config.loader.prefetch);
 }
 
 /// One rank's share of a run: builds what the config names and lets the engine run.
@@ -112,6 +114,7 @@ class Experiment {
                             .time_up = vote_.time_up(),
                             .failed_checkpoints = checkpointing_.failed(),
                             .test = last_test_.readings,
+                            .strategy = synchronizer_->figures(),
                             .model = model_};
     finish_report(result);
     // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.

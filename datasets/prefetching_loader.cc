@@ -1,0 +1,137 @@
+#include "datasets/prefetching_loader.h"
+
+#include <ATen/Parallel.h>
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace phalanx {
+namespace {
+
+class PrefetchingLoader final : public Loader {
+ public:
+  PrefetchingLoader(std::unique_ptr<Loader> loader, std::int64_t ahead)
+      : loader_(std::move(loader)), ahead_(static_cast<std::size_t>(ahead)), batches_(loader_->batches()) {
+    thread_ = std::thread([this, threads = at::get_num_threads()] {
+      at::set_num_threads(threads);  // of OpenMP every thread has a number of its own
+      run();
+    });
+  }
+
+  ~PrefetchingLoader() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  std::int64_t batches() const override { return batches_; }
+
+  void start_epoch(std::int64_t epoch, std::int64_t cursor) override {
+    {
+      const std::lock_guard lock(mutex_);
+      start_ = {epoch, cursor};
+      ++starts_;
+      for (auto& batch : ready_) free_.push_back(std::move(batch));
+      ready_.clear();
+      ended_ = false;
+      error_ = nullptr;
+      wanted_ = true;
+    }
+    changed_.notify_all();
+  }
+
+  bool next(Batch& batch) override {
+    std::unique_lock lock(mutex_);
+    wanted_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !ready_.empty() || ended_ || error_; });
+    if (!ready_.empty()) {
+      std::swap(batch, ready_.front());
+      free_.push_back(std::move(ready_.front()));
+      ready_.pop_front();
+      changed_.notify_all();
+      return true;
+    }
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    return false;
+  }
+
+ private:
+  bool has_to_gather() const { return wanted_ && !ended_ && !error_ && ready_.size() < ahead_; }
+
+  // All of the loader's calls but batches() are this thread's.
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return stopped_ || start_ || has_to_gather(); });
+      if (stopped_) return;
+      const auto start = std::exchange(start_, std::nullopt);
+      Batch batch;
+      if (!start && !free_.empty()) {
+        batch = std::move(free_.back());
+        free_.pop_back();
+      }
+      const auto starts = starts_;
+      lock.unlock();
+      if (start) loader_->start_epoch(start->first, start->second);
+      bool more = true;
+      std::exception_ptr error;
+      if (!start) more = gather(batch, error);
+      lock.lock();
+      if (!start) keep(std::move(batch), more, std::move(error), starts);
+    }
+  }
+
+  bool gather(Batch& batch, std::exception_ptr& error) {
+    try {
+      return loader_->next(batch);
+    } catch (...) {
+      error = std::current_exception();
+      return true;
+    }
+  }
+
+  // A batch of an epoch that is over is none.
+  void keep(Batch batch, bool more, std::exception_ptr error, std::uint64_t starts) {
+    const bool current = starts == starts_;
+    if (current && error) error_ = std::move(error);
+    if (current && !more) ended_ = true;
+    const bool is_batch = current && more && !error_;
+    (is_batch ? ready_.emplace_back() : free_.emplace_back()) = std::move(batch);
+    changed_.notify_all();
+  }
+
+  std::unique_ptr<Loader> loader_;
+  const std::size_t ahead_;
+  const std::int64_t batches_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::optional<std::pair<std::int64_t, std::int64_t>> start_;  // epoch and cursor to go to
+  std::uint64_t starts_ = 0;
+  std::deque<Batch> ready_;
+  std::vector<Batch> free_;  // whose tensors can be written to
+  bool wanted_ = false;      // somebody has called
+  bool ended_ = false;       // the epoch
+  bool stopped_ = false;
+  std::exception_ptr error_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<Loader> make_prefetching(std::unique_ptr<Loader> loader, std::int64_t ahead) {
+  if (ahead <= 0) throw std::invalid_argument("make_prefetching: `ahead` must be above 0");
+  return std::make_unique<PrefetchingLoader>(std::move(loader), ahead);
+}
+
+}  // namespace phalanx

@@ -1,0 +1,111 @@
+#include "datasets/prefetching_loader.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace phalanx {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Batch c of epoch e has input e * 100 + c.
+class NumberedLoader final : public Loader {
+ public:
+  explicit NumberedLoader(std::atomic<int>& gathered, std::int64_t fails_at = -1)
+      : gathered_(gathered), fails_at_(fails_at) {}
+
+  std::int64_t batches() const override { return 5; }
+  void start_epoch(std::int64_t epoch, std::int64_t cursor) override { epoch_ = epoch, cursor_ = cursor; }
+  bool next(Batch& batch) override {
+    if (cursor_ == batches()) return false;
+    if (cursor_ == std::exchange(fails_at_, cursor_ == fails_at_ ? -1 : fails_at_)) throw std::runtime_error("torn");
+    if (!batch.input.defined() || batch.input.use_count() > 1) batch.input = at::empty({1});
+    batch.input.fill_(static_cast<double>(epoch_ * 100 + cursor_));
+    batch.valid = ++cursor_;
+    ++gathered_;
+    return true;
+  }
+
+ private:
+  std::atomic<int>& gathered_;
+  std::int64_t fails_at_, epoch_ = 0, cursor_ = 0;
+};
+
+std::vector<int> rest_of(Loader& loader) {
+  std::vector<int> seen;
+  for (Batch batch; loader.next(batch);) seen.push_back(batch.input.item<int>());
+  return seen;
+}
+
+class Prefetching : public ::testing::TestWithParam<int> {
+ protected:
+  std::atomic<int> gathered_{0};
+  std::unique_ptr<Loader> make(std::int64_t fails_at = -1) {
+    return make_prefetching(std::make_unique<NumberedLoader>(gathered_, fails_at), GetParam());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Ahead, Prefetching, ::testing::Values(1, 2, 9));
+
+TEST_P(Prefetching, E2_GivesTheSameBatchesInTheSameOrder) {
+  const auto loader = make();
+  EXPECT_EQ(loader->batches(), 5);
+  EXPECT_THAT(rest_of(*loader), ElementsAre(0, 1, 2, 3, 4)) << "without a start it stands at epoch 0";
+  EXPECT_THAT(rest_of(*loader), ElementsAre());
+  for (int epoch = 1; epoch < 30; ++epoch) {
+    loader->start_epoch(epoch);
+    EXPECT_THAT(rest_of(*loader),
+                ElementsAre(epoch * 100, epoch * 100 + 1, epoch * 100 + 2, epoch * 100 + 3, epoch * 100 + 4));
+  }
+}
+
+TEST_P(Prefetching, StartsAnywhereAlsoInTheMiddleOfAnEpoch) {
+  const auto loader = make();
+  for (int turn = 0; turn < 200; ++turn) {
+    const int cursor = turn % 6;
+    loader->start_epoch(turn, cursor);
+    Batch batch;
+    ASSERT_EQ(loader->next(batch), cursor < 5);
+    if (cursor < 5) {
+      ASSERT_EQ(batch.input.item<int>(), turn * 100 + cursor) << "nothing of the epoch before";
+    }
+  }
+}
+
+TEST_P(Prefetching, E2_GathersWhileTheCallerIsAtWork) {
+  const auto loader = make();
+  Batch batch;
+  ASSERT_TRUE(loader->next(batch));
+  const int expected = std::min(1 + GetParam(), 5);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (gathered_ < expected && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_EQ(gathered_, expected) << "as many as it may, and no more";
+  EXPECT_EQ(batch.input.item<int>(), 0) << "the caller's batch is the caller's";
+}
+
+TEST_P(Prefetching, WhatGatheringThrowsComesInItsTurnAndCanBeTriedAgain) {
+  const auto loader = make(2);
+  Batch batch;
+  ASSERT_TRUE(loader->next(batch));
+  ASSERT_TRUE(loader->next(batch));
+  EXPECT_THROW(loader->next(batch), std::runtime_error);
+  EXPECT_THAT(rest_of(*loader), ElementsAre(2, 3, 4));
+}
+
+TEST_P(Prefetching, EndsWithoutHavingBeenAsked) { make(); }
+
+TEST(PrefetchingLoader, RefusesNothingAhead) {
+  std::atomic<int> gathered{0};
+  EXPECT_THROW(make_prefetching(std::make_unique<NumberedLoader>(gathered), 0), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace phalanx
