@@ -27,6 +27,7 @@ struct ExperimentResult {
   bool time_up = false;                 // it was the time
   std::int64_t failed_checkpoints = 0;  // that were given up
   Readings test{};                      // of the last test; the same on all ranks
+  Figures strategy{};                   // what the strategy has counted on this rank
   std::shared_ptr<Model> model{};       // this rank's replica, as it is after the last step
 };
 

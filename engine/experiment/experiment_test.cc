@@ -202,6 +202,14 @@ TEST_F(ExperimentTest, SummaryHasThePromisedKeys) {
   EXPECT_GT(text.at("seconds_to_first_step"), 0);
   EXPECT_THAT(keys_of(text.at("test")), ElementsAre("loss", "accuracy"));
   EXPECT_EQ(text.at("test").at("accuracy"), reading(two, 0, "accuracy"));
+  EXPECT_EQ(text.at("strategy"), Json({{"name", "all_reduce"}}));
+}
+
+TEST_F(ExperimentTest, S9_TheSummaryTellsWhatCompressionSaved) {
+  const auto strategy = summary(run(2, {"strategy={name: all_reduce, compression: bf16}"})).at("strategy");
+  EXPECT_EQ(strategy.at("compression_ratio"), 2);
+  EXPECT_EQ(strategy.at("uncompressed_bytes"), 2 * strategy.at("sent_bytes").get<double>());
+  EXPECT_GT(strategy.at("sent_bytes"), 0);
 }
 
 TEST_F(ExperimentTest, E8_MetricsHaveALineEveryFewStepsAndAtTheEndOfAnEpoch) {
@@ -375,6 +383,10 @@ TEST_F(ExperimentTest, E7_EveryMeterOfClassesReadsTheSameOnAllRanks) {
 TEST_F(ExperimentTest, RefusesAMeterOfAnotherTask) {
   EXPECT_THAT(run(2, {"evaluate.meters=[{meter: mse}]"}).errors,
               Each(HasSubstr("mse wants as many outputs as targets")));
+}
+
+TEST_F(ExperimentTest, E2_PrefetchingChangesNoBit) {
+  EXPECT_TRUE(at::equal(run(2).weights[0], run(2, {"loader.prefetch=3"}).weights[0]));
 }
 
 TEST_F(ExperimentTest, WithoutShufflingEveryEpochHasTheOrderOfTheData) {

@@ -168,6 +168,8 @@ double Report::seconds_since(Clock::time_point start) const {
 std::string Report::summary(const ExperimentResult& result) const {
   nlohmann::ordered_json test = nlohmann::ordered_json::object();
   for (const auto& [name, value] : result.test) test[name] = value;
+  nlohmann::ordered_json strategy = {{"name", config_.strategy.selected()}};
+  for (const auto& [name, value] : result.strategy) strategy[name] = value;
   const double training = train_seconds_ - test_seconds_;
   return nlohmann::ordered_json{{"name", config_.name},
                                 {"ranks", context_.world->size()},
@@ -177,6 +179,7 @@ std::string Report::summary(const ExperimentResult& result) const {
                                 {"train_seconds", train_seconds_},
                                 {"seconds_to_first_step", seconds_to_first_step_},
                                 {"samples_per_second", training > 0 ? static_cast<double>(samples_) / training : 0},
+                                {"strategy", strategy},
                                 {"test", test}}
              .dump(2) +
          "\n";

@@ -35,7 +35,7 @@ class AllReduce final : public Synchronizer {
     for (auto& work : works) work.wait();
   }
 
-  void finish() override { gradients_.report(); }
+  Figures figures() const override { return gradients_.figures(); }
 
  private:
   CommunicatorPtr group_;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/base/log.h"
 
 namespace phalanx {
 namespace {
@@ -46,12 +45,13 @@ Work GradientGroup::all_reduce_mean(const at::Tensor& gradients) {
   return (compressed_ ? *compressed_ : *group_).all_reduce(gradients, Reduction::kMean);
 }
 
-void GradientGroup::report() const {
-  if (!compressed_) return;
+Figures GradientGroup::figures() const {
+  if (!compressed_) return {};
   const auto sent = traffic();
-  log_info() << "compression " << compression_.selected() << ": sent " << sent.sent_bytes << " bytes in "
-             << sent.reductions << " reductions of gradients, " << sent.ratio() << " times less than the "
-             << sent.uncompressed_bytes << " of float32";
+  return {{"reductions", static_cast<double>(sent.reductions)},
+          {"sent_bytes", static_cast<double>(sent.sent_bytes)},
+          {"uncompressed_bytes", static_cast<double>(sent.uncompressed_bytes)},
+          {"compression_ratio", sent.ratio()}};
 }
 
 }  // namespace phalanx

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/sync/synchronizer.h"
 #include "framework/collectives/compression/compressed_communicator.h"
 #include "framework/comm/communicator.h"
 #include "framework/parallel/flat_parameters.h"
@@ -30,8 +31,8 @@ class GradientGroup {
   /// Since attach(); zeros without compression.
   Traffic traffic() const { return compressed_ ? compressed_->traffic() : Traffic{}; }
 
-  /// Logs what this rank sent and what it would have sent uncompressed; nothing without compression.
-  void report() const;
+  /// Of the same: reductions, sent_bytes, uncompressed_bytes, compression_ratio; none without compression.
+  Figures figures() const;
 
  private:
   CommunicatorPtr group_;

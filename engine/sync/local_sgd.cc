@@ -62,8 +62,9 @@ class LocalSgd final : public Synchronizer {
 
   void finish() override {
     if (apart_) average();
-    average_.report();
   }
+
+  Figures figures() const override { return average_.figures(); }
 
  private:
   void average() {

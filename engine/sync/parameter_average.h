@@ -22,7 +22,7 @@ class ParameterAverage {
   /// Values of all buckets become the mean over the ranks, bitwise the same on all of them. Collective.
   void average();
 
-  void report() const { steps_.report(); }
+  Figures figures() const { return steps_.figures(); }
 
  private:
   CommunicatorPtr group_;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,8 @@ enum class Cut {
   kBetweenParameters  // it looks at whole parameters
 };
 
+using Figures = std::vector<std::pair<std::string, double>>;
+
 /// How replicas agree. The engine knows nothing else about distribution.
 class Synchronizer {
  public:
@@ -64,6 +67,9 @@ class Synchronizer {
 
   /// After the last step.
   virtual void finish() {}
+
+  /// What this rank has counted of its own, by name, for the summary of the run; after finish().
+  virtual Figures figures() const { return {}; }
 };
 
 /// What a strategy gets to work with.
