@@ -89,7 +89,7 @@ class Disk(ProgramTest):
             settings, why = {**ENDLESS, "launch.ranks": 1}, "File too large"
             full = ["bash", "-c", 'ulimit -f 8; exec "$@"', "bash"]
         process = self.train(*sets(settings), command=[*full, program.TRAIN])
-        self.assert_status(1, process, SOON)
+        self.assert_status(1, process, 6 * SOON)
         self.assertIn(f"{run}/metrics.jsonl: cannot be written: {why}", process.err.replace("\n│ ", " "))
         self.assert_nothing_left()
 
