@@ -8,18 +8,9 @@
 namespace phalanx {
 namespace {
 
-struct AllReduceConfig {
-  Compressors::Choice compression{"none"};
-
-  template <class V>
-  void visit(V& v) {
-    v("compression", compression, "how gradients are made smaller on the wire");
-  }
-};
-
 class AllReduce final : public Synchronizer {
  public:
-  AllReduce(const AllReduceConfig& config, const CommunicatorPtr& group)
+  AllReduce(const GradientConfig& config, const CommunicatorPtr& group)
       : group_(group), gradients_(group, config.compression) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
@@ -32,7 +23,7 @@ class AllReduce final : public Synchronizer {
     std::vector<Work> works;
     works.reserve(slices_.size());
     for (auto& slice : slices_) works.push_back(gradients_.all_reduce_mean(slice.gradients));
-    for (auto& work : works) work.wait();
+    wait_all(works);
   }
 
   Figures figures() const override { return gradients_.figures(); }
@@ -44,10 +35,10 @@ class AllReduce final : public Synchronizer {
 };
 
 const bool registered =
-    Synchronizers::global().add<AllReduceConfig>("all_reduce", "synchronous: mean of the gradients after backward",
-                                                 [](const AllReduceConfig& config, const Replicas& replicas) {
-                                                   return std::make_unique<AllReduce>(config, replicas.group);
-                                                 });
+    Synchronizers::global().add<GradientConfig>("all_reduce", "synchronous: mean of the gradients after backward",
+                                                [](const GradientConfig& config, const Replicas& replicas) {
+                                                  return std::make_unique<AllReduce>(config, replicas.group);
+                                                });
 
 }  // namespace
 }  // namespace phalanx

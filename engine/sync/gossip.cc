@@ -83,7 +83,7 @@ class Gossip final : public Synchronizer {
   void meet_halfway() {
     const at::NoGradGuard no_grad;
     if (works_.empty()) return;
-    for (auto& work : works_) work.wait();
+    wait_all(works_);
     works_.clear();
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       slices_[i].values.add_(received_[i].sub_(sent_[i]), 0.5);

@@ -28,7 +28,7 @@ void GradientGroup::attach(const FlatParameters& parameters) {
 }
 
 void GradientGroup::attach_tensors(const std::vector<at::Tensor>& tensors, const FlatParameters& parameters) {
-  if (compression_.selected() == "none") return;
+  if (!compresses()) return;
   const auto& buckets = parameters.buckets();
   compressed_ =
       std::make_shared<CompressedCommunicator>(group_, compression_, std::max<std::size_t>(buckets.size(), 1));

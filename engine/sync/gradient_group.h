@@ -12,6 +12,16 @@
 
 namespace phalanx {
 
+/// The fields of a strategy that has none but those of its gradients.
+struct GradientConfig {
+  Compressors::Choice compression{"none"};
+
+  template <class V>
+  void visit(V& v) {
+    v("compression", compression, "how gradients are made smaller on the wire");
+  }
+};
+
 /// The group over which a strategy reduces its gradients, with the strategy's option `compression:`. With `none` it is
 /// the data-parallel group itself.
 class GradientGroup {
@@ -27,6 +37,8 @@ class GradientGroup {
 
   /// Launches the mean of a bucket's gradients over all ranks.
   Work all_reduce_mean(const at::Tensor& gradients);
+
+  bool compresses() const { return compression_.selected() != "none"; }
 
   /// Since attach(); zeros without compression.
   Traffic traffic() const { return compressed_ ? compressed_->traffic() : Traffic{}; }

@@ -50,7 +50,7 @@ class LocalSgd final : public Synchronizer {
     if (step >= config_.warmup_steps) return;
     std::vector<Work> works;
     for (auto& slice : slices_) works.push_back(group_->all_reduce(slice.gradients, Reduction::kMean));
-    for (auto& work : works) work.wait();
+    wait_all(works);
   }
 
   void after_update(std::int64_t step) override {

@@ -15,18 +15,9 @@
 namespace phalanx {
 namespace {
 
-struct OverlappedConfig {
-  Compressors::Choice compression{"none"};
-
-  template <class V>
-  void visit(V& v) {
-    v("compression", compression, "how gradients are made smaller on the wire");
-  }
-};
-
 class Overlapped final : public Synchronizer {
  public:
-  Overlapped(const OverlappedConfig& config, const Replicas& replicas)
+  Overlapped(const GradientConfig& config, const Replicas& replicas)
       : replicas_(replicas), gradients_(replicas.group, config.compression) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
@@ -40,7 +31,7 @@ class Overlapped final : public Synchronizer {
 
   void before_update(std::int64_t) override {
     while (works_.size() < slices_.size()) launch_next();
-    for (auto& work : works_) work.wait();
+    wait_all(works_);
     start();
   }
 
@@ -70,9 +61,9 @@ class Overlapped final : public Synchronizer {
   std::vector<Work> works_;  // of the first buckets, which are launched
 };
 
-const bool registered = Synchronizers::global().add<OverlappedConfig>(
+const bool registered = Synchronizers::global().add<GradientConfig>(
     "overlapped", "synchronous: mean of the gradients, launched while backward makes the next ones",
-    [](const OverlappedConfig& config, const Replicas& replicas) {
+    [](const GradientConfig& config, const Replicas& replicas) {
       return std::make_unique<Overlapped>(config, replicas);
     });
 

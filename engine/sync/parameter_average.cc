@@ -10,29 +10,30 @@
 namespace phalanx {
 
 ParameterAverage::ParameterAverage(CommunicatorPtr group, Compressors::Choice compression)
-    : group_(group), compressed_(compression.selected() != "none"), steps_(std::move(group), std::move(compression)) {}
+    : group_(group), steps_(std::move(group), std::move(compression)) {}
 
 void ParameterAverage::attach(const FlatParameters& parameters) {
   values_.clear(), last_.clear(), moved_.clear();
   for (const auto& bucket : parameters.buckets()) {
     values_.push_back(bucket.values);
-    if (!compressed_) continue;
+    if (!steps_.compresses()) continue;
     last_.push_back(bucket.values.clone());
     moved_.push_back(at::empty_like(bucket.values));
   }
-  if (compressed_) steps_.attach_tensors(moved_, parameters);
+  if (steps_.compresses()) steps_.attach_tensors(moved_, parameters);
 }
 
 void ParameterAverage::average() {
   const at::NoGradGuard no_grad;
   std::vector<Work> works;
   for (std::size_t i = 0; i < values_.size(); ++i) {
-    if (compressed_) at::sub_out(moved_[i], values_[i], last_[i]);
-    works.push_back(compressed_ ? steps_.all_reduce_mean(moved_[i]) : group_->all_reduce(values_[i], Reduction::kMean));
+    if (steps_.compresses()) at::sub_out(moved_[i], values_[i], last_[i]);
+    works.push_back(steps_.compresses() ? steps_.all_reduce_mean(moved_[i])
+                                        : group_->all_reduce(values_[i], Reduction::kMean));
   }
   for (std::size_t i = 0; i < values_.size(); ++i) {
     works[i].wait();
-    if (compressed_) values_[i].copy_(last_[i].add_(moved_[i]));
+    if (steps_.compresses()) values_[i].copy_(last_[i].add_(moved_[i]));
   }
 }
 

@@ -26,7 +26,6 @@ class ParameterAverage {
 
  private:
   CommunicatorPtr group_;
-  bool compressed_;
   GradientGroup steps_;
   std::vector<at::Tensor> values_;
   std::vector<at::Tensor> last_;   // values after the last average; empty without compression

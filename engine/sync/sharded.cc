@@ -3,7 +3,6 @@
 // and all gather the new values. An optimizer's state takes 1 / P of the memory and its update 1 / P of the time.
 // Wire: 2 (P - 1) / P of the gradients' bytes per rank and step, as all_reduce: a reduce-scatter and an all-gather.
 // With `compression:` gradients are reduced as in all_reduce, compressed, and values gathered as they are.
-#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -14,21 +13,10 @@
 namespace phalanx {
 namespace {
 
-struct ShardedConfig {
-  Compressors::Choice compression{"none"};
-
-  template <class V>
-  void visit(V& v) {
-    v("compression", compression, "how gradients are made smaller on the wire");
-  }
-};
-
 class Sharded final : public Synchronizer {
  public:
-  Sharded(const ShardedConfig& config, const Replicas& replicas)
-      : group_(replicas.group),
-        compressed_(config.compression.selected() != "none"),
-        gradients_(replicas.group, config.compression) {}
+  Sharded(const GradientConfig& config, const Replicas& replicas)
+      : group_(replicas.group), gradients_(replicas.group, config.compression) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override {
     buckets_.clear();
@@ -45,9 +33,9 @@ class Sharded final : public Synchronizer {
 
   void before_update(std::int64_t) override {
     run_all([this](const Bucket& bucket) {
-      return compressed_ ? gradients_.all_reduce_mean(bucket.all.gradients)
-                         : group_->reduce_scatter(bucket.own.gradients, bucket.all.gradients, Reduction::kMean,
-                                                  bucket.shards.counts());
+      return gradients_.compresses() ? gradients_.all_reduce_mean(bucket.all.gradients)
+                                     : group_->reduce_scatter(bucket.own.gradients, bucket.all.gradients,
+                                                              Reduction::kMean, bucket.shards.counts());
     });
     for (const auto& bucket : buckets_) zero_others(bucket);
   }
@@ -72,7 +60,7 @@ class Sharded final : public Synchronizer {
   void run_all(const Launch& launch) {
     std::vector<Work> works;
     for (const auto& bucket : buckets_) works.push_back(launch(bucket));
-    for (auto& work : works) work.wait();
+    wait_all(works);
   }
 
   // The optimizer zeroes what it has used; the next backward adds to the others' parts too.
@@ -83,14 +71,13 @@ class Sharded final : public Synchronizer {
   }
 
   CommunicatorPtr group_;
-  bool compressed_;
   GradientGroup gradients_;
   std::vector<Bucket> buckets_;
 };
 
-const bool registered = Synchronizers::global().add<ShardedConfig>(
+const bool registered = Synchronizers::global().add<GradientConfig>(
     "sharded", "synchronous: every rank updates its share of the parameters (ZeRO stage 1)",
-    [](const ShardedConfig& config, const Replicas& replicas) { return std::make_unique<Sharded>(config, replicas); });
+    [](const GradientConfig& config, const Replicas& replicas) { return std::make_unique<Sharded>(config, replicas); });
 
 }  // namespace
 }  // namespace phalanx

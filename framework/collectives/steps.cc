@@ -27,10 +27,6 @@ void exchange(Communicator& group, const at::Tensor& outgoing, int to, const at:
   sent.wait();
 }
 
-void wait_all(std::vector<Work>& works) {
-  for (Work& work : works) work.wait();
-}
-
 at::Tensor scratch(const at::Tensor& tensor, std::int64_t count) { return at::empty({count}, tensor.options()); }
 
 at::Tensor run_of(const at::Tensor& tensor, std::int64_t begin, std::int64_t count) {

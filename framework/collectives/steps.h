@@ -32,9 +32,6 @@ void send(Communicator& group, const at::Tensor& tensor, int to);
 void recv(Communicator& group, const at::Tensor& tensor, int from);
 void exchange(Communicator& group, const at::Tensor& outgoing, int to, const at::Tensor& incoming, int from);
 
-/// Waits for each in turn. All of them must have been started before any is waited for.
-void wait_all(std::vector<Work>& works);
-
 /// Uninitialised memory for `count` elements like those of `tensor`.
 at::Tensor scratch(const at::Tensor& tensor, std::int64_t count);
 

@@ -32,7 +32,7 @@ void launch(benchmark::State& state, bool progress_thread) {
   while (state.KeepRunningBatch(kBuckets)) {
     for (auto& work : works) work = queue.launch(*group, kCall, [] {});
     state.PauseTiming();
-    for (auto& work : works) work.wait();
+    wait_all(works);
     state.ResumeTiming();
   }
 }

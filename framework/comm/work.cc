@@ -19,4 +19,8 @@ void Work::finish() noexcept {
   }
 }
 
+void wait_all(std::vector<Work>& works) {
+  for (auto& work : works) work.wait();
+}
+
 }  // namespace phalanx

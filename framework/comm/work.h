@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace phalanx {
 
@@ -44,5 +45,8 @@ class [[nodiscard]] Work {
 
   std::shared_ptr<State> state_;
 };
+
+/// Waits for each in turn. All of them must have been launched before any is waited for.
+void wait_all(std::vector<Work>& works);
 
 }  // namespace phalanx

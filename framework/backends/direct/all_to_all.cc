@@ -90,7 +90,7 @@ void all_to_all(const Operation& operation, Elements output, Elements input, con
   } else {
     traffic = meet_and_exchange_counts(operation, input, from, to, touched);
   }
-  if (const Sources sources(operation, touched); sources) {
+  if (const Sources sources(operation, copy); sources) {
     pull(operation, output, sources, from, traffic);
     operation.group.meet_again();
   } else {

@@ -1,6 +1,7 @@
 // broadcast, exchange and barrier.
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "framework/backends/direct/bulk_copy.h"
 #include "framework/backends/direct/collectives.h"
@@ -10,8 +11,8 @@ namespace phalanx::direct {
 namespace {
 
 // Rank r copies slice r of root's elements to everybody.
-void spread_own_slice(const Operation& operation, const Elements& elements, const Addresses& addresses, int root,
-                      const BulkCopy& copy) {
+void spread_own_slice(const Operation& operation, const Elements& elements, std::span<std::byte* const> addresses,
+                      int root, const BulkCopy& copy) {
   const std::size_t lines = (elements.bytes() + kLine - 1) / kLine;
   const auto border = [&](int rank) {
     return std::min(elements.bytes(), lines * static_cast<std::size_t>(rank) / operation.size() * kLine);
@@ -38,15 +39,14 @@ void broadcast(const Operation& operation, Elements elements, int root) {
   };
   if (elements.bytes() <= kAtOnceBytes) return operation.at_once(elements.bytes(), fill, drain, root);
   operation.meet_to_copy(elements, {}, touched);
-  if (const Sources sources(operation, touched); sources && operation.input_is_fetched()) {
-    if (!is_root) sources.copy(elements.data, root, 0, elements.bytes());
-    return operation.group.meet_again();
-  }
-  if (const auto addresses = operation.inputs(); !addresses.empty()) {
+  const Sources sources(operation, copy);
+  if (!sources) return operation.through_scratch(chunks_of(elements.bytes(), step), fill, drain);
+  if (const auto addresses = sources.reached(); !addresses.empty()) {
     spread_own_slice(operation, elements, addresses, root, copy);
-    return operation.group.meet_again();
+  } else if (!is_root) {
+    sources.copy(elements.data, root, 0, elements.bytes());
   }
-  operation.through_scratch(chunks_of(elements.bytes(), step), fill, drain);
+  operation.group.meet_again();
 }
 
 void exchange(Group& group, const Call& call, std::span<const std::byte> mine, std::span<std::byte> all) {

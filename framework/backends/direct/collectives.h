@@ -18,9 +18,9 @@ namespace phalanx::direct {
 // - At once, where n is small: what others need comes along with the call, in flagged lines or, above kPayloadBytes, in
 //   scratch. 1 meeting.
 // - Where it lies, where all ranks reach the memory that is read (or else that is written): 2 meetings.
-// - Fetched, where ranks copy from each other and no more: the fabric reads what it does not reach (Fabric::fetch), with
-//   a call into the system for each peer. 2 meetings. Not for more than caches hold, since the kernel writes through
-//   them. Bytes as where it lies, but that all but root read root's n in a broadcast.
+// - Fetched, where ranks copy from each other and no more: the fabric reads what it does not reach (Fabric::fetch),
+//   with a call into the system for each peer. 2 meetings. Not for more than caches hold, since the kernel writes
+//   through them. Bytes as where it lies, but that all but root read root's n in a broadcast.
 // - Through scratch, otherwise: chunk by chunk (step_of), copied in, met, copied out, while others are at the chunk
 //   before. 2 meetings and one per chunk. What goes in may be written past the caches (ScratchWriter); but not for
 //   all_reduce and reduce, whose ranks take slices back from each other's scratch.

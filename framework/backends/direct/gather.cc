@@ -55,7 +55,7 @@ void all_gather(const Operation& operation, Elements output, Elements input, con
   const BulkCopy copy(touched);
   if (is_small(input, parts)) return gather_through_scratch(operation, output, input, parts, copy, true);
   operation.meet_to_copy(input, output, touched);
-  if (const Sources sources(operation, touched); sources) {
+  if (const Sources sources(operation, copy); sources) {
     pull(operation, output, sources, parts);
     operation.group.meet_again();
   } else if (const auto outputs = operation.outputs(); !outputs.empty()) {
@@ -72,7 +72,7 @@ void gather(const Operation& operation, Elements output, Elements input, const P
   const BulkCopy copy(touched);
   if (is_small(input, parts)) return gather_through_scratch(operation, output, input, parts, copy, is_root);
   operation.meet_to_copy(input, {}, touched);
-  if (const Sources sources(operation, touched); sources) {
+  if (const Sources sources(operation, copy); sources) {
     if (is_root) pull(operation, output, sources, parts);
     operation.group.meet_again();
   } else {

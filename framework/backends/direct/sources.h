@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "framework/backends/direct/bulk_copy.h"
 #include "framework/backends/direct/operation.h"
@@ -11,12 +12,16 @@ namespace phalanx::direct {
 /// reaches, or that the fabric fetches. After the first meeting; all ranks get the same answer.
 class Sources {
  public:
-  /// `touched`: see BulkCopy.
-  Sources(const Operation& operation, std::size_t touched)
-      : operation_(operation), addresses_(operation.inputs()), fetched_(operation.input_is_fetched()), copy_(touched) {}
+  Sources(const Operation& operation, const BulkCopy& copy)
+      : operation_(operation), addresses_(operation.inputs()), fetched_(operation.input_is_fetched()), copy_(copy) {}
 
   /// Whether there is a way to copy from all of them.
   explicit operator bool() const { return !addresses_.empty(); }
+
+  /// Where they lie, if this rank reaches them; empty otherwise.
+  std::span<std::byte* const> reached() const {
+    return fetched_ ? std::span<std::byte* const>() : std::span<std::byte* const>(addresses_);
+  }
 
   /// From byte `begin` of what `rank` has posted. Throws CommError where that rank is gone.
   void copy(std::byte* to, int rank, std::size_t begin, std::size_t bytes) const {
@@ -32,7 +37,7 @@ class Sources {
   const Operation& operation_;
   Addresses addresses_;
   bool fetched_;
-  BulkCopy copy_;
+  const BulkCopy& copy_;
 };
 
 }  // namespace phalanx::direct

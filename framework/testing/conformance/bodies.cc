@@ -56,7 +56,7 @@ TEST_P(Bodies, MaySendReceiveAndCallCollectives) {
       half->all_reduce(pairs, Reduction::kSum).wait();
     }));
     works.push_back(world->all_reduce(sum, Reduction::kSum));
-    for (auto& work : works) work.wait();
+    wait_all(works);
     EXPECT_TRUE(at::equal(sum, at::full({3000}, size * size * (size - 1) / 2, at::kLong)));
     EXPECT_EQ(pairs.item<std::int64_t>(), half->size());
   });

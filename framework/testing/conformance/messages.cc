@@ -59,7 +59,7 @@ TEST_P(Messaging, AllRanksToAllAtOnce) {
         received.push_back(at::zeros({elements}));
         works.push_back(world->recv(received.back(), peer));
       }
-      for (auto& work : works) work.wait();
+      wait_all(works);
       for (int peer = 0; peer < world->size(); ++peer) {
         EXPECT_TRUE(at::equal(received[peer], floats(elements, peer * 10 + world->rank()))) << "from " << peer;
       }
