@@ -33,12 +33,14 @@ class Registry<Product(Args...)> {
     return registry;
   }
 
-  /// Config has defaults and a visit() (framework/base/config/visitor.h); `help` is one line. Throws std::logic_error
-  /// when the name is taken, which ends the program before main().
+  /// Config has defaults and a visit() (framework/base/config/visitor.h); `help` is one line. A Config may name one of
+  /// its keys that tells it without a name: static constexpr const char* kTellingKey. Throws std::logic_error when the
+  /// name is taken, which ends the program before main().
   template <class Config>
   bool add(const std::string& name, const std::string& help,
            std::type_identity_t<std::function<Product(const Config&, Args...)>> make) {
-    const Entry entry{help, [make] { return std::make_unique<FactoryOf<Config>>(make); }};
+    Entry entry{help, [make] { return std::make_unique<FactoryOf<Config>>(make); }};
+    if constexpr (requires { Config::kTellingKey; }) entry.telling_key = Config::kTellingKey;
     if (!entries_.emplace(name, entry).second) throw std::logic_error("registered twice: " + name);
     return true;
   }
@@ -75,6 +77,7 @@ class Registry<Product(Args...)> {
   struct Entry {
     std::string help;
     std::function<std::unique_ptr<Factory>()> factory;
+    std::string telling_key{};
   };
   std::map<std::string, Entry> entries_;
 };
@@ -101,6 +104,12 @@ class Registry<Product(Args...)>::Choice final : public config::Selection {
   std::vector<std::string> names() const override { return Registry::global().names(); }
   std::string help(const std::string& name) const override { return entry(name).help; }
   const std::string& selected() const override { return name_; }
+  std::string told_by(const std::string& key) const override {
+    for (const auto& [name, entry] : Registry::global().entries_) {
+      if (!key.empty() && entry.telling_key == key) return name;
+    }
+    return "";
+  }
   void select(const std::string& name) override {
     factory_ = entry(name).factory();
     name_ = name;

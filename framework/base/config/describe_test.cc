@@ -32,6 +32,8 @@ model:         one of          lenet                        the network to train
   name: mlp                                                 multi-layer perceptron
     hidden     integer         128      at least 1          width of the hidden layer
     dropout    number          0        between 0 and 1     share of activations dropped
+  name: stack                                               layers on layers
+    layers     integer         2                            how many
 )");
 }
 

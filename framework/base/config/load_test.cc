@@ -85,7 +85,7 @@ t.yaml:7:9: launch.with: must be auto, local or mpi, got "lokal" (did you mean "
 t.yaml:8:3: launch.ranks: duplicate key, first written in line 6
 t.yaml:11:3: optimizer.momentun: unknown key (did you mean "momentum"?)
 t.yaml:12:13: optimizer.momentum: must be between 0 and 1, got 1.5
-t.yaml:14:9: model.name: unknown name "lenett"; known: lenet, mlp (did you mean "lenet"?)
+t.yaml:14:9: model.name: unknown name "lenett"; known: lenet, mlp, stack (did you mean "lenet"?)
 t.yaml:17:1: momentum: unknown key (did you mean "optimizer.momentum"?)
 --set launch.ranks=two: launch.ranks: expected an integer, got "two"
 --set seed: expected key.path=value
@@ -157,7 +157,21 @@ TEST(Load, ReadsAFile) {
 TEST(LoadSelection, TheShortFormIsTheNameAlone) {
   EXPECT_EQ(loaded("model: mlp").model.make(), "mlp 128");
   EXPECT_EQ(problems_of("model: mpl"),
-            "t.yaml:1:8: model: unknown name \"mpl\"; known: lenet, mlp (did you mean \"mlp\"?)");
+            "t.yaml:1:8: model: unknown name \"mpl\"; known: lenet, mlp, stack (did you mean \"mlp\"?)");
+}
+
+TEST(LoadSelection, TheNameMayBeTheKeyOfTheFields) {
+  EXPECT_EQ(loaded("model: {mlp: {hidden: 9}}").model.make(), "mlp 9");
+  EXPECT_EQ(loaded("model:\n  mlp:\n").model.make(), "mlp 128");
+  EXPECT_EQ(problems_of("model: {mlp: {hiden: 9}}"),
+            "t.yaml:1:15: model.hiden: unknown key (did you mean \"hidden\"?)");
+  EXPECT_EQ(problems_of("model: {mpl: {hidden: 9}}"), "t.yaml:1:9: model.mpl: unknown key (did you mean \"mlp\"?)");
+}
+
+TEST(LoadSelection, AKeyMayTellTheName) {
+  EXPECT_EQ(loaded("model: {layers: 5}").model.make(), "stack 5");
+  EXPECT_EQ(problems_of("model: {layers: 4, hidden: 3}"),
+            "t.yaml:1:20: model.hidden: unknown key: a field of mlp, not of stack");
 }
 
 TEST(LoadSelection, WithoutANameTheDefaultStays) { EXPECT_EQ(loaded("model: {channels: 9}").model.make(), "lenet 9"); }
@@ -168,14 +182,14 @@ TEST(LoadSelection, SaysWhoseTheKeyIs) {
 
 TEST(LoadSelection, OfAnUnknownNameOnlyTheNameIsReported) {
   EXPECT_EQ(problems_of("model: {name: vgg, depth: 3}"),
-            "t.yaml:1:15: model.name: unknown name \"vgg\"; known: lenet, mlp");
+            "t.yaml:1:15: model.name: unknown name \"vgg\"; known: lenet, mlp, stack");
 }
 
 TEST(LoadSelection, RefusesWhatIsNoName) {
-  EXPECT_EQ(problems_of("model:\n"), "t.yaml:1:1: model: expected a name, got nothing; known: lenet, mlp");
-  EXPECT_EQ(problems_of("model: [mlp]"), "t.yaml:1:8: model: expected a name, got a list; known: lenet, mlp");
+  EXPECT_EQ(problems_of("model:\n"), "t.yaml:1:1: model: expected a name, got nothing; known: lenet, mlp, stack");
+  EXPECT_EQ(problems_of("model: [mlp]"), "t.yaml:1:8: model: expected a name, got a list; known: lenet, mlp, stack");
   EXPECT_EQ(problems_of("model: {name: {}}"),
-            "t.yaml:1:15: model.name: expected a name, got a section; known: lenet, mlp");
+            "t.yaml:1:15: model.name: expected a name, got a section; known: lenet, mlp, stack");
 }
 
 TEST(LoadSectionList, FillsEverySectionOverItsDefaults) {
@@ -217,8 +231,8 @@ struct Required {
 };
 
 TEST(LoadSelection, WithoutADefaultItMustBeWritten) {
-  EXPECT_EQ(problems_of<Required>(""), "t.yaml: model: missing; known: lenet, mlp");
-  EXPECT_EQ(problems_of<Required>("model: {hidden: 3}"), "t.yaml:1:8: model.name: missing; known: lenet, mlp");
+  EXPECT_EQ(problems_of<Required>(""), "t.yaml: model: missing; known: lenet, mlp, stack");
+  EXPECT_EQ(problems_of<Required>("model: {hidden: 3}"), "t.yaml:1:8: model.name: missing; known: lenet, mlp, stack");
   EXPECT_EQ(loaded<Required>("model: lenet").model.make(), "lenet 6");
 }
 

@@ -1,6 +1,7 @@
 #include "framework/base/config/loading_visitor.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "framework/base/config/keys.h"
@@ -22,6 +23,28 @@ std::vector<std::string> names_with(const Selection& selection, const std::strin
 std::string known_names(const Selection& selection) {
   const auto names = selection.names();
   return names.empty() ? "; nothing is registered here" : "; known: " + join(names, ", ");
+}
+
+// {sgd: {lr: 0.1}} and what is told by one of its keys, as {name: ..., ...}; what else is written stays as it is.
+Node with_name(const Node& node, const Selection& selection) {
+  if (node.kind != Node::Kind::kMap || find(node, "name")) return node;
+  Node named = node;
+  const auto add_name = [&named](const std::string& name, const Place& place) {
+    named.entries.push_back({"name", place, {.kind = Node::Kind::kScalar, .place = place, .text = name}});
+  };
+  for (const auto& [key, place, value] : node.entries) {
+    if (const auto told = selection.told_by(key); !told.empty()) {
+      add_name(told, place);
+      return named;
+    }
+  }
+  if (node.entries.size() != 1) return node;
+  const auto& [key, place, value] = node.entries.front();
+  const bool section = value.kind == Node::Kind::kMap || value.kind == Node::Kind::kNull;
+  if (!section || find(value, "name") || std::ranges::count(selection.names(), key) == 0) return node;
+  named.entries = value.entries;
+  add_name(key, place);
+  return named;
 }
 
 }  // namespace
@@ -54,7 +77,9 @@ void LoadingVisitor::leave(const Field&) { close(); }
 
 void LoadingVisitor::visit(const Field& field, Selection& selection) {
   const std::string path = path_to(field.key);
-  const Node* node = take(field.key);
+  const Node* written = take(field.key);
+  const Node named = written ? with_name(*written, selection) : Node{};
+  const Node* node = written ? &named : nullptr;
   const Node* name = node;
   if (node && node->kind == Node::Kind::kMap) {
     const Node::Entry* entry = find(*node, "name");
@@ -184,7 +209,9 @@ void LoadingVisitor::report_unknown(const Frame& frame, const Node::Entry& entry
       return;
     }
   }
-  const std::string near = nearest(entry.key, frame.keys);
+  auto known = frame.keys;
+  if (frame.selection) std::ranges::copy(frame.selection->names(), std::back_inserter(known));
+  const std::string near = nearest(entry.key, known);
   if (near.empty()) unknown_.push_back({problems_.size(), entry.key});
   report(entry.place, path, {"unknown key", near});
 }

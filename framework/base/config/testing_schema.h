@@ -30,11 +30,22 @@ struct Mlp {
   }
 };
 
+struct Stack {
+  static constexpr const char* kTellingKey = "layers";
+  std::int64_t layers = 2;
+  template <class V>
+  void visit(V& v) {
+    v("layers", layers, "how many");
+  }
+};
+
 using Models = Registry<std::string()>;
 inline const bool models_registered = Models::global().add<Lenet>("lenet", "LeNet-5", [](const Lenet& c) {
   return "lenet " + std::to_string(c.channels);
 }) && Models::global().add<Mlp>("mlp", "multi-layer perceptron", [](const Mlp& c) {
   return "mlp " + std::to_string(c.hidden);
+}) && Models::global().add<Stack>("stack", "layers on layers", [](const Stack& c) {
+  return "stack " + std::to_string(c.layers);
 });
 
 struct Optimizer {

@@ -31,16 +31,17 @@ struct Field {
 
 class Visitor;
 
-/// A section whose `name` key picks one of several schemas: {name: sgd, lr: 0.1}, or just `sgd` for its defaults.
-/// Implemented by Registry::Choice.
+/// A section whose `name` key picks one of several schemas: {name: sgd, lr: 0.1}, or {sgd: {lr: 0.1}}, or just `sgd`
+/// for its defaults. Implemented by Registry::Choice.
 class Selection {
  public:
   virtual ~Selection() = default;
-  virtual std::vector<std::string> names() const = 0;           // sorted
-  virtual std::string help(const std::string& name) const = 0;  // one line
-  virtual const std::string& selected() const = 0;              // empty: nothing selected yet
-  virtual void select(const std::string& name) = 0;             // resets the fields to the defaults of `name`
-  virtual void visit_selected(Visitor& visitor) = 0;            // the fields beside `name`; none if nothing is selected
+  virtual std::vector<std::string> names() const = 0;             // sorted
+  virtual std::string help(const std::string& name) const = 0;    // one line
+  virtual const std::string& selected() const = 0;                // empty: nothing selected yet
+  virtual std::string told_by(const std::string& key) const = 0;  // the name that this key alone tells; empty: none
+  virtual void select(const std::string& name) = 0;               // resets the fields to the defaults of `name`
+  virtual void visit_selected(Visitor& visitor) = 0;  // the fields beside `name`; none if nothing is selected
 
   /// The fields of `name` as they would be if it were selected; changes nothing.
   virtual void visit_defaults(const std::string& name, Visitor& visitor) const = 0;
