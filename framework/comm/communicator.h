@@ -106,6 +106,11 @@ class Communicator {
   /// same arguments on all ranks. The memory lives as long as any tensor that views it, also after the communicator.
   virtual at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) = 0;
 
+  /// Zeroed memory that is the same on all ranks: what one writes the others read, in an order that nothing promises
+  /// but operations of this communicator between the two. Collective, blocking, as allocate(). To the operations it is
+  /// memory like any other. Throws ConfigError where the ranks share no memory.
+  virtual at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) = 0;
+
   /// What this rank has launched lately, on all communicators of its world.
   virtual const FlightRecorder& recorder() const = 0;
 };

@@ -49,4 +49,8 @@ at::Tensor Decorator::allocate(at::IntArrayRef sizes, at::TensorOptions options)
   return inner_->allocate(sizes, options);
 }
 
+at::Tensor Decorator::allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) {
+  return inner_->allocate_shared(sizes, options);
+}
+
 }  // namespace phalanx

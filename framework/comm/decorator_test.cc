@@ -52,6 +52,10 @@ class Scribe final : public Communicator {
     note("allocate", sizes).wait();
     return at::zeros(sizes, options);
   }
+  at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) override {
+    note("allocate_shared", sizes).wait();
+    return at::zeros(sizes, options);
+  }
   const FlightRecorder& recorder() const override { return recorder_; }
 
   std::string asked() { return std::exchange(asked_, ""); }
@@ -127,6 +131,8 @@ TEST_F(Decorated, PassesBodiesOn) {
 TEST_F(Decorated, AllocatesFromTheInnerOne) {
   EXPECT_EQ(group_->allocate({3, 2}, at::kDouble).numel(), 6);
   EXPECT_EQ(scribe_->asked(), "allocate [3, 2]");
+  EXPECT_EQ(group_->allocate_shared({5}, at::kDouble).numel(), 5);
+  EXPECT_EQ(scribe_->asked(), "allocate_shared [5]");
 }
 
 TEST_F(Decorated, DecoratesItsGroups) {

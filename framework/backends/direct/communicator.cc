@@ -252,26 +252,37 @@ CommunicatorPtr DirectCommunicator::split_now(int color, int key) {
 }
 
 at::Tensor DirectCommunicator::allocate(at::IntArrayRef sizes, at::TensorOptions options) {
+  return allocate_in_order(sizes, options, false);
+}
+
+at::Tensor DirectCommunicator::allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) {
+  return allocate_in_order(sizes, options, true);
+}
+
+at::Tensor DirectCommunicator::allocate_in_order(at::IntArrayRef sizes, at::TensorOptions options, bool shared) {
   if (!options.device().is_cpu()) throw std::invalid_argument("allocate: only memory of the CPU is shared here");
   const std::size_t bytes = count_bytes(sizes, options.dtype().itemsize(), size());
   std::shared_ptr<void> memory;
   run_in_order({.elements = static_cast<std::int64_t>(bytes), .op = Op::kAllocate},
-               [&] { memory = allocate_now(bytes); });
+               [&] { memory = allocate_now(bytes, shared); });
   return at::from_blob(
       memory.get(), sizes, [memory](void*) {}, options);
 }
 
-std::shared_ptr<void> DirectCommunicator::allocate_now(std::size_t bytes) {
+// Of one block: a part of each rank's own, or one for all.
+std::shared_ptr<void> DirectCommunicator::allocate_now(std::size_t bytes, bool shared) {
   const std::size_t stride = round_up(bytes);
   auto& fabric = group_->fabric();
   std::optional<Fabric::Block> made;
-  if (rank() == 0) made = fabric.create(stride * size());
+  if (rank() == 0) made = fabric.create(shared ? stride : stride * size());
   const Call call{.elements = static_cast<std::int64_t>(bytes), .op = Op::kAllocate};
   const auto handle = exchange_values(*group_, call, made ? made->handle : Fabric::Handle{})[0];
   auto mapping = made ? made->memory : fabric.open(handle);
-  fabric.reserve(handle, stride * rank(), stride);  // by its user: the memory lies near to it
+  // By its user: the memory lies near to it.
+  if (!shared || rank() == 0) fabric.reserve(handle, shared ? 0 : stride * rank(), stride);
   direct::barrier(*group_);
   fabric.release();
+  if (shared) return mapping;
   const Regions::Region region{++last_region_, static_cast<std::byte*>(mapping.get()), stride};
   return Regions::add(regions_, region, rank(), std::move(mapping));
 }

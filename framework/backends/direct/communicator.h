@@ -52,6 +52,7 @@ class DirectCommunicator final : public Communicator,
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
   at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) override;
+  at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) override;
   const FlightRecorder& recorder() const override { return rank_->queue.recorder(); }
 
   // AddressBook
@@ -68,7 +69,8 @@ class DirectCommunicator final : public Communicator,
   template <class Run>
   void run_in_order(const Call& call, const Run& run);
   CommunicatorPtr split_now(int color, int key);
-  std::shared_ptr<void> allocate_now(std::size_t bytes);
+  at::Tensor allocate_in_order(at::IntArrayRef sizes, at::TensorOptions options, bool shared);
+  std::shared_ptr<void> allocate_now(std::size_t bytes, bool shared);
   std::shared_ptr<Transfer> transfer(at::Tensor tensor, const Call& call);
 
   std::unique_ptr<Group> group_;

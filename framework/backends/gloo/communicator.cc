@@ -15,6 +15,7 @@
 #include "framework/base/error.h"
 #include "framework/collectives/direct.h"
 #include "framework/comm/arguments.h"
+#include "framework/comm/shared_memory.h"
 
 namespace phalanx::gloo {
 namespace {
@@ -179,6 +180,11 @@ at::Tensor GlooCommunicator::allocate(at::IntArrayRef sizes, at::TensorOptions o
   at::Tensor memory;
   queue_->launch(*record_, call, [&] { memory = at::zeros(sizes, options); }).wait();
   return memory;
+}
+
+at::Tensor GlooCommunicator::allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) {
+  refuse_shared_memory(*this);
+  return allocate(sizes, options);
 }
 
 }  // namespace phalanx::gloo

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/comm/arguments.h"
+#include "framework/comm/shared_memory.h"
 
 namespace phalanx::hybrid {
 
@@ -69,6 +70,13 @@ CommunicatorPtr HostCommunicator::split(int color, int key) {
 Tensor HostCommunicator::allocate(at::IntArrayRef sizes, at::TensorOptions options) {
   Tensor memory;
   inner()->run({.op = Op::kAllocate}, [&] { memory = host_->allocate(sizes, options); }).wait();
+  return memory;
+}
+
+Tensor HostCommunicator::allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) {
+  if (host_->size() != size()) refuse_shared_memory(*this);
+  Tensor memory;
+  inner()->run({.op = Op::kAllocate}, [&] { memory = host_->allocate_shared(sizes, options); }).wait();
   return memory;
 }
 

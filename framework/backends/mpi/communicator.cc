@@ -13,6 +13,7 @@
 #include "framework/base/error.h"
 #include "framework/collectives/direct.h"
 #include "framework/comm/arguments.h"
+#include "framework/comm/shared_memory.h"
 
 namespace phalanx::mpi {
 namespace {
@@ -192,6 +193,11 @@ at::Tensor MpiCommunicator::allocate(at::IntArrayRef sizes, at::TensorOptions op
   at::Tensor memory = at::zeros(sizes, options);
   recorder.finished(ticket, true);
   return memory;
+}
+
+at::Tensor MpiCommunicator::allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) {
+  refuse_shared_memory(*this);
+  return allocate(sizes, options);
 }
 
 std::shared_ptr<Group> duplicate_world(Group::Options options) {

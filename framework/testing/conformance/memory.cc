@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <string>
 
+#include "framework/base/error.h"
 #include "framework/testing/conformance/suite.h"
 
 namespace phalanx::testing {
@@ -23,6 +25,37 @@ TEST_P(Allocating, GivesZeroedMemoryOfEveryDtype) {
       world->barrier().wait();
       EXPECT_TRUE(at::equal(tensor.view({-1}), input_of(world->rank(), 3000, dtype))) << "every rank has its own";
     }
+  });
+}
+
+// Hosts of hybrid have two or three ranks, so that a small world may lie on one.
+bool may_refuse(int ranks) {
+  const std::string backend = kBackend;
+  return backend != "inproc" && backend != "shm" && ranks > 1;
+}
+bool must_refuse(int ranks) { return may_refuse(ranks) && (kBackend != std::string("hybrid") || ranks > 3); }
+
+// Threads and processes of one host see the same memory; others say that they do not.
+TEST_P(Allocating, SharesOnePieceWhereThereIsMemoryInCommon) {
+  run([](const CommunicatorPtr& world) {
+    const int size = world->size();
+    at::Tensor shared;
+    try {
+      shared = world->allocate_shared({size, 1000}, at::kFloat);
+    } catch (const ConfigError&) {
+      EXPECT_TRUE(may_refuse(size));
+      return world->barrier().wait();
+    }
+    EXPECT_FALSE(must_refuse(size));
+    EXPECT_EQ(shared.count_nonzero().item<std::int64_t>(), 0);
+    world->barrier().wait();
+    shared[world->rank()].fill_(world->rank() + 1);
+    world->barrier().wait();
+    for (int rank = 0; rank < size; ++rank) EXPECT_EQ(shared[rank].sum().item<float>(), 1000.0f * (rank + 1));
+    world->barrier().wait();
+    at::Tensor sum = shared[world->rank()].clone();
+    world->all_reduce(sum, Reduction::kSum).wait();
+    EXPECT_EQ(sum[999].item<float>(), size * (size + 1) / 2.0f);
   });
 }
 
