@@ -1,6 +1,7 @@
 #include "framework/collectives/compression/block_exchange.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 #include <numeric>
@@ -17,7 +18,7 @@ BlockExchange::BlockExchange(const BucketLayout& layout, std::unique_ptr<const B
     : Compressor(layout), code_(std::move(code)) {}
 
 void BlockExchange::exchange(Wire& wire, at::Tensor tensor) {
-  if (begins_.empty()) divide(wire);
+  if (begins_.empty()) divide(wire.rank(), wire.size());
   const int ranks = wire.size();
   const auto own_bytes = code_bytes_[wire.rank()];
 
@@ -33,16 +34,23 @@ void BlockExchange::exchange(Wire& wire, at::Tensor tensor) {
   decode(sent, tensor);
 }
 
-void BlockExchange::divide(const Wire& wire) {
-  const int ranks = wire.size();
+Memory BlockExchange::memory(const Communicator& group) {
+  if (begins_.empty()) divide(group.rank(), group.size());
+  const auto view = [](std::vector<float>& values) {
+    return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kFloat);
+  };
+  return {{"residual", view(residual_)}, {"part_residual", view(part_residual_)}};
+}
+
+void BlockExchange::divide(int rank, int ranks) {
   const auto elements = layout().elements;
   const auto blocks = (elements + code_->block() - 1) / code_->block();
-  for (int rank = 0; rank <= ranks; ++rank) {
-    begins_.push_back(std::min(rank * blocks / ranks * code_->block(), elements));
-    if (rank > 0) code_bytes_.push_back(code_->bytes(begins_[rank] - begins_[rank - 1]));
+  for (int part = 0; part <= ranks; ++part) {
+    begins_.push_back(std::min(part * blocks / ranks * code_->block(), elements));
+    if (part > 0) code_bytes_.push_back(code_->bytes(begins_[part] - begins_[part - 1]));
   }
   residual_.resize(elements);
-  part_residual_.resize(begins_[wire.rank() + 1] - begins_[wire.rank()]);
+  part_residual_.resize(begins_[rank + 1] - begins_[rank]);
 }
 
 // Steps 1 and 3 code in place: what a code does not hold is what stays behind.

@@ -30,9 +30,11 @@ class BlockExchange final : public Compressor {
  public:
   BlockExchange(const BucketLayout& layout, std::unique_ptr<const BlockCode> code);
 
+  Memory memory(const Communicator& group) override;
+
  private:
   void exchange(Wire& wire, at::Tensor tensor) override;
-  void divide(const Wire& wire);
+  void divide(int rank, int ranks);
   at::Tensor encode_own(const at::Tensor& tensor);
   void add_mean(const Wire& wire, const at::Tensor& codes);
   void decode(const at::Tensor& codes, const at::Tensor& tensor) const;

@@ -53,6 +53,11 @@ void CompressedCommunicator::set_shapes(const at::Tensor& tensor, std::vector<st
   table_.of(tensor, std::move(shapes));
 }
 
+Memory CompressedCommunicator::memory(const at::Tensor& tensor) {
+  const std::lock_guard lock(mutex_);
+  return table_.of(tensor)->memory(*inner());
+}
+
 Traffic CompressedCommunicator::traffic() const {
   const std::lock_guard lock(meter_->mutex);
   return meter_->traffic;

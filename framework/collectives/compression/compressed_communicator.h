@@ -49,6 +49,9 @@ class CompressedCommunicator final : public Decorator {
   /// Throws std::invalid_argument where they have not as many elements as the tensor, or where it is not float32.
   void set_shapes(const at::Tensor& tensor, std::vector<std::vector<std::int64_t>> shapes);
 
+  /// What the compressor of `tensor` remembers; while no operation is under way.
+  Memory memory(const at::Tensor& tensor);
+
   /// Of the operations that are complete.
   Traffic traffic() const;
 

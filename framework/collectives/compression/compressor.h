@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/base/registry.h"
+#include "framework/base/remembered.h"
 #include "framework/collectives/compression/wire.h"
 #include "framework/comm/communicator.h"
 
@@ -42,6 +43,9 @@ class Compressor {
   /// `tensor`: float32, contiguous, with as many elements as the layout, else std::invalid_argument. Values of one
   /// bucket: passing another one's mixes up what is remembered.
   std::int64_t all_reduce_mean(Communicator& group, const at::Tensor& tensor);
+
+  /// What it remembers, complete between two reductions; as many tensors at any time. `group`: as in all_reduce_mean().
+  virtual Memory memory(const Communicator& /*group*/) { return {}; }
 
  protected:
   const BucketLayout& layout() const { return layout_; }

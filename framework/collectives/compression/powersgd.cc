@@ -116,6 +116,11 @@ class PowerSgd final : public Compressor {
   PowerSgd(const PowerSgdConfig& config, const BucketLayout& layout)
       : Compressor(layout), config_(config), pieces_(pieces_of(layout, config.rank)) {}
 
+  Memory memory(const Communicator&) override {
+    make_buffers();
+    return {{"steps", steps_, true}, {"q", q_, true}, {"residual", residual_}};
+  }
+
  private:
   // A piece, its values, and its parts of the messages.
   struct View {
@@ -127,7 +132,7 @@ class PowerSgd final : public Compressor {
   };
 
   void exchange(Wire& wire, at::Tensor tensor) override {
-    const auto step = steps_++;
+    const auto step = (*steps_.mutable_data_ptr<std::int64_t>())++;
     if (step < config_.start_after) return wire.all_reduce(tensor, Reduction::kMean);
     const auto views = views_of(tensor);
     if (step == config_.start_after || !config_.warm_start) draw_all(views, step);
@@ -147,7 +152,7 @@ class PowerSgd final : public Compressor {
   }
 
   std::vector<View> views_of(const at::Tensor& tensor) {
-    if (!residual_.defined()) make_buffers();
+    make_buffers();
     std::vector<View> views;
     std::int64_t p_begin = 0, q_begin = 0;
     for (const auto& piece : pieces_) {
@@ -165,13 +170,14 @@ class PowerSgd final : public Compressor {
   }
 
   void make_buffers() {
+    if (residual_.defined()) return;
     std::int64_t p_elements = 0, q_elements = 0;
     for (const auto& piece : pieces_) {
       p_elements += piece.p_elements();
       q_elements += piece.q_elements();
     }
     p_ = at::empty({p_elements}, at::kFloat);
-    q_ = at::empty({q_elements}, at::kFloat);
+    q_ = at::zeros({q_elements}, at::kFloat);
     residual_ = at::zeros({layout().elements}, at::kFloat);
   }
 
@@ -222,7 +228,7 @@ class PowerSgd final : public Compressor {
 
   PowerSgdConfig config_;
   std::vector<Piece> pieces_;
-  std::int64_t steps_ = 0;
+  at::Tensor steps_ = at::zeros({1}, at::kLong);
   at::Tensor p_, q_;     // all pieces' P, or their values, and Q, one behind the other: a message each
   at::Tensor residual_;  // [n] e; 0 where nothing is compressed
 };

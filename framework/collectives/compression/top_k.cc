@@ -67,6 +67,8 @@ class TopK final : public Compressor {
     }
   }
 
+  Memory memory(const Communicator&) override { return {{"residual", residual()}}; }
+
  private:
   static std::int64_t count(double fraction, std::int64_t elements) {
     const auto share = static_cast<std::int64_t>(std::ceil(fraction * static_cast<double>(elements)));
@@ -84,8 +86,7 @@ class TopK final : public Compressor {
   }
 
   at::Tensor choose(const at::Tensor& tensor) {
-    if (!residual_.defined()) residual_ = at::zeros({layout().elements}, at::kFloat);
-    residual_.add_(tensor);
+    residual().add_(tensor);
     auto* values = residual_.mutable_data_ptr<float>();
     const at::Tensor message = at::empty({2 * k_}, at::kInt);
     auto* index = message.mutable_data_ptr<std::int32_t>();
@@ -96,6 +97,11 @@ class TopK final : public Compressor {
     }
     residual_.nan_to_num_(0, 0, 0);  // more of them than k
     return message;
+  }
+
+  at::Tensor& residual() {
+    if (!residual_.defined()) residual_ = at::zeros({layout().elements}, at::kFloat);
+    return residual_;
   }
 
   void add(const at::Tensor& message, const at::Tensor& tensor) const {
