@@ -19,11 +19,14 @@ void require(bool condition, const std::string& what) {
 }  // namespace
 
 DistributedSampler::DistributedSampler(const Options& options) : options_(options) {
+  if (options_.parts == 0) options_.parts = options_.size;
   require(options.samples > 0, "samples must be > 0, got " + std::to_string(options.samples));
   require(options.global_batch > 0, "global_batch must be > 0, got " + std::to_string(options.global_batch));
   require(options.size > 0, "size must be > 0, got " + std::to_string(options.size));
   require(options.rank >= 0 && options.rank < options.size,
           "rank must be in [0, " + std::to_string(options.size) + "), got " + std::to_string(options.rank));
+  require(options_.parts > 0 && options_.parts % options.size == 0,
+          "parts must be a multiple of size, got " + std::to_string(options.parts));
 }
 
 std::int64_t DistributedSampler::batches() const {
@@ -38,10 +41,10 @@ DistributedSampler::Share DistributedSampler::share(std::int64_t epoch, std::int
   order_for(epoch);
   const std::int64_t start = cursor * options_.global_batch;
   const std::int64_t rows = std::min(options_.global_batch, options_.samples - start);
-  const std::int64_t part = rows / options_.size;
-  const std::int64_t longer = rows % options_.size;
-  const std::int64_t begin = start + options_.rank * part + std::min<std::int64_t>(options_.rank, longer);
-  const std::int64_t valid = part + (options_.rank < longer ? 1 : 0);
+  const std::int64_t per_rank = options_.parts / options_.size;
+  const std::int64_t first = part_begin(rows, options_.parts, options_.rank * per_rank);
+  const std::int64_t valid = part_begin(rows, options_.parts, (options_.rank + 1) * per_rank) - first;
+  const std::int64_t begin = start + first;
   if (valid == 0) return {.indices = {order_.data() + start, 1}, .valid = 0, .global_rows = rows};
   return {.indices = {order_.data() + begin, static_cast<std::size_t>(valid)}, .valid = valid, .global_rows = rows};
 }

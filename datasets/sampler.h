@@ -1,10 +1,17 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace phalanx {
+
+/// Where part `part` of `parts` begins in a row of `rows`: nearly equal parts, of which the first ones are one longer
+/// where parts does not divide rows.
+inline std::int64_t part_begin(std::int64_t rows, std::int64_t parts, std::int64_t part) {
+  return rows / parts * part + std::min(part, rows % parts);
+}
 
 /// Which samples a rank takes, as a pure function of (seed, epoch, cursor, rank, size).
 ///
@@ -23,6 +30,7 @@ class DistributedSampler {
     bool shuffle = true;  // false: the dataset's own order in every epoch
     int rank = 0;         // 0 <= rank < size
     int size = 1;
+    int parts = 0;  // of a global batch, of which every rank takes as many, one behind the other; 0: size
   };
 
   /// A rank's part of one global batch.

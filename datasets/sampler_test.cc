@@ -59,6 +59,21 @@ TEST(DistributedSampler, S8_SharesAreNearlyEqualAndTheFirstOnesLonger) {
   EXPECT_EQ(sizes, (Indices{3, 3, 2, 2}));
 }
 
+TEST(DistributedSampler, S8_ARankTakesWholePartsWhereThereAreMorePartsThanRanks) {
+  for (const int size : {1, 2, 3, 6}) {
+    Indices ends;
+    std::int64_t taken = 0;
+    for (int rank = 0; rank < size; ++rank) {
+      DistributedSampler sampler({.samples = 9, .global_batch = 9, .rank = rank, .size = size, .parts = 6});
+      taken += sampler.share(0, 0).valid;
+      ends.push_back(taken);
+    }
+    const Indices border{2, 4, 6, 7, 8, 9};  // of the six parts
+    for (int rank = 0; rank < size; ++rank) EXPECT_EQ(ends[rank], border[(rank + 1) * 6 / size - 1]) << size;
+  }
+  EXPECT_THROW(DistributedSampler({.samples = 9, .global_batch = 9, .size = 4, .parts = 6}), std::invalid_argument);
+}
+
 TEST(DistributedSampler, S8_TheLastBatchIsSmaller) {
   DistributedSampler sampler({.samples = 103, .global_batch = 16, .rank = 1, .size = 2});
   EXPECT_EQ(sampler.batches(), 7);

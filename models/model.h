@@ -2,6 +2,7 @@
 
 #include <torch/nn/module.h>
 
+#include <cstdint>
 #include <memory>
 
 #include "framework/base/batch.h"
@@ -13,6 +14,11 @@ namespace phalanx {
 class Model : public torch::nn::Module {
  public:
   virtual at::Tensor forward(at::Tensor input) = 0;  // [n, ...] -> [n, ...]
+
+  /// From now on, in training: cuts the model's blocks into `segments` runs, at most one for each block, keeps of each
+  /// run only what goes in, and computes the rest again in backward (framework/parallel/checkpointed.h). False: the
+  /// model cannot.
+  virtual bool checkpoint_activations(std::int64_t /*segments*/) { return false; }
 };
 
 /// Models by name. A factory gets what a sample looks like and throws ConfigError for samples that do not fit it.

@@ -39,6 +39,17 @@ Bucket flatten(const FlatParameters::Named& parameters, Communicator& memory) {
 
 }  // namespace
 
+void view_values(const Bucket& bucket, const at::Tensor& memory) {
+  const at::NoGradGuard no_grad;
+  at::Tensor values = bucket.values;
+  values.set_data(memory);
+  for (std::size_t i = 0; i < bucket.parameters.size(); ++i) {
+    at::Tensor parameter = bucket.parameters[i];
+    const auto begin = memory.storage_offset() + bucket.segments[i].begin;
+    parameter.set_data(memory.as_strided(parameter.sizes(), parameter.strides(), begin));
+  }
+}
+
 bool Segment::whole() const {
   std::int64_t elements = 1;
   for (const auto size : shape) elements *= size;

@@ -47,10 +47,17 @@ class FlatParameters {
   /// The same of parameters whose names are their places: "0", "1", ...
   FlatParameters(const std::vector<at::Tensor>& parameters, Communicator& memory, std::int64_t bucket_bytes);
 
+  /// Buckets that lie somewhere already.
+  explicit FlatParameters(std::vector<Bucket> buckets) : buckets_(std::move(buckets)) {}
+
   const std::vector<Bucket>& buckets() const { return buckets_; }
 
  private:
   std::vector<Bucket> buckets_;
 };
+
+/// Makes the values and parameters of a bucket views of other memory, of as many elements and the same dtype, with the
+/// values that are there. Views that others made of the old values stay views of those.
+void view_values(const Bucket& bucket, const at::Tensor& memory);
 
 }  // namespace phalanx

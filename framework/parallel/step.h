@@ -17,6 +17,9 @@ class Step {
   struct Result {
     at::Tensor output{};  // [n, ...], detached; after kForward
     at::Tensor loss{};    // [], detached: mean over the batch's valid rows, 0 without any; after kForwardCriterion
+
+    // Of a batch that was taken in parts: [parts] double, each part's loss times its valid rows, without rounding.
+    at::Tensor loss_sums{};
   };
   /// Called after each stage with what is known by then.
   using Watch = std::function<void(Stage stage, const Result& result)>;

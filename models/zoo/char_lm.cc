@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "models/checkpointed_blocks.h"
 #include "models/model.h"
 #include "models/refuse_sample.h"
 
@@ -166,13 +167,19 @@ class CharLm final : public Model {
     const auto length = input.size(1), context = wpe_->weight.size(0);
     TORCH_CHECK(length <= context, "char_lm has positions for ", context, " characters, but got ", length);
     at::Tensor x = at::embedding(wte_->weight, input) + wpe_->weight.narrow(0, 0, length);
-    for (const auto& block : blocks_) x = block->forward(x);
+    x = forward_in_segments(blocks_, is_training() ? segments_ : 0, x);
     return at::linear(ln_f_(x), wte_->weight);
+  }
+
+  bool checkpoint_activations(std::int64_t segments) override {
+    segments_ = segments;
+    return true;
   }
 
  private:
   std::shared_ptr<Embedding> wte_, wpe_;
   std::vector<std::shared_ptr<Block>> blocks_;
+  std::int64_t segments_ = 0;  // that are checkpointed
   torch::nn::LayerNorm ln_f_{nullptr};
 };
 

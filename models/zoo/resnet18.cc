@@ -4,7 +4,6 @@
 // stem: imagenet it is 7 x 7 with stride 2 and a max pool, as in section 4.1.
 #include <ATen/ops/max_pool2d.h>
 #include <torch/nn/init.h>
-#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
@@ -12,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "models/batch_norm.h"
+#include "models/checkpointed_blocks.h"
 #include "models/model.h"
 #include "models/refuse_sample.h"
 
@@ -38,14 +39,14 @@ class Downsample final : public torch::nn::Module {
  public:
   Downsample(std::int64_t in, std::int64_t out, std::int64_t stride) {
     conv_ = register_module("0", convolution(in, out, 1, stride));
-    norm_ = register_module("1", torch::nn::BatchNorm2d(out));
+    norm_ = register_module("1", BatchNorm2d(out));
   }
 
   at::Tensor forward(const at::Tensor& x) { return norm_(conv_(x)); }
 
  private:
   torch::nn::Conv2d conv_{nullptr};
-  torch::nn::BatchNorm2d norm_{nullptr};
+  BatchNorm2d norm_{nullptr};
 };
 
 // Two convolutions, and what came in added to what they make of it.
@@ -53,9 +54,9 @@ class Block final : public torch::nn::Module {
  public:
   Block(std::int64_t in, std::int64_t out, std::int64_t stride) {
     conv1_ = register_module("conv1", convolution(in, out, 3, stride));
-    bn1_ = register_module("bn1", torch::nn::BatchNorm2d(out));
+    bn1_ = register_module("bn1", BatchNorm2d(out));
     conv2_ = register_module("conv2", convolution(out, out, 3, 1));
-    bn2_ = register_module("bn2", torch::nn::BatchNorm2d(out));
+    bn2_ = register_module("bn2", BatchNorm2d(out));
     if (stride == 1 && in == out) return;
     downsample_ = register_module("downsample", std::make_shared<Downsample>(in, out, stride));
   }
@@ -67,7 +68,7 @@ class Block final : public torch::nn::Module {
 
  private:
   torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
-  torch::nn::BatchNorm2d bn1_{nullptr}, bn2_{nullptr};
+  BatchNorm2d bn1_{nullptr}, bn2_{nullptr};
   std::shared_ptr<Downsample> downsample_;
 };
 
@@ -76,7 +77,7 @@ class ResNet18 final : public Model {
   ResNet18(const ResNet18Config& config, const SampleSpec& sample) : imagenet_(config.stem == "imagenet") {
     const std::int64_t channels = sample.input[0];
     conv1_ = register_module("conv1", imagenet_ ? convolution(channels, 64, 7, 2) : convolution(channels, 64, 3, 1));
-    bn1_ = register_module("bn1", torch::nn::BatchNorm2d(64));
+    bn1_ = register_module("bn1", BatchNorm2d(64));
     add_layer(1, 64, 64);
     add_layer(2, 64, 128);
     add_layer(3, 128, 256);
@@ -88,8 +89,13 @@ class ResNet18 final : public Model {
   at::Tensor forward(at::Tensor input) override {
     at::Tensor x = bn1_(conv1_(input)).relu_();
     if (imagenet_) x = at::max_pool2d(x, 3, 2, 1);
-    for (const auto& block : blocks_) x = block->forward(x);
+    x = forward_in_segments(blocks_, is_training() ? segments_ : 0, x);
     return fc_(x.mean({2, 3}));
+  }
+
+  bool checkpoint_activations(std::int64_t segments) override {
+    segments_ = segments;
+    return true;
   }
 
  private:
@@ -111,8 +117,9 @@ class ResNet18 final : public Model {
   }
 
   bool imagenet_;
+  std::int64_t segments_ = 0;  // that are checkpointed
   torch::nn::Conv2d conv1_{nullptr};
-  torch::nn::BatchNorm2d bn1_{nullptr};
+  BatchNorm2d bn1_{nullptr};
   std::vector<std::shared_ptr<Block>> blocks_;
   torch::nn::Linear fc_{nullptr};
 };

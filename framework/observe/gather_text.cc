@@ -1,0 +1,55 @@
+#include "framework/observe/gather_text.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+
+namespace phalanx {
+namespace {
+
+std::vector<std::int64_t> gather_lengths(const std::string& mine, Communicator& group) {
+  at::Tensor length = at::empty({1}, at::kLong), lengths = at::empty({group.size()}, at::kLong);
+  length.data_ptr<std::int64_t>()[0] = static_cast<std::int64_t>(mine.size());
+  group.all_gather(lengths, length).wait();
+  return {lengths.data_ptr<std::int64_t>(), lengths.data_ptr<std::int64_t>() + lengths.numel()};
+}
+
+at::Tensor to_letters(const std::string& text) {
+  at::Tensor letters = at::empty({static_cast<std::int64_t>(text.size())}, at::kByte);
+  std::ranges::copy(text, letters.data_ptr<std::uint8_t>());
+  return letters;
+}
+
+at::Tensor room_for(const std::vector<std::int64_t>& lengths) {
+  return at::empty({std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0})}, at::kByte);
+}
+
+std::vector<std::string> split(const at::Tensor& letters, const std::vector<std::int64_t>& lengths) {
+  std::vector<std::string> texts;
+  const auto* next = reinterpret_cast<const char*>(letters.data_ptr<std::uint8_t>());
+  for (const auto length : lengths) {
+    texts.emplace_back(next, static_cast<std::size_t>(length));
+    next += length;
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::vector<std::string> all_gather_text(const std::string& mine, Communicator& group) {
+  const auto lengths = gather_lengths(mine, group);
+  at::Tensor all = room_for(lengths);
+  group.all_gather(all, to_letters(mine), lengths).wait();
+  return split(all, lengths);
+}
+
+std::vector<std::string> gather_text(const std::string& mine, Communicator& group) {
+  const auto lengths = gather_lengths(mine, group);
+  at::Tensor all = group.rank() == 0 ? room_for(lengths) : at::Tensor();
+  group.gather(all, to_letters(mine), 0, lengths).wait();
+  return group.rank() == 0 ? split(all, lengths) : std::vector<std::string>{};
+}
+
+}  // namespace phalanx

@@ -1,0 +1,96 @@
+#include "framework/parallel/checkpointed.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <mutex>
+#include <utility>
+
+#include "framework/parallel/autocast.h"
+
+namespace phalanx {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Function = std::function<at::Tensor(const at::Tensor&)>;
+
+thread_local bool again = false;
+
+// The state of the default generator, which threads share.
+at::Tensor random_state() {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  std::lock_guard lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_random_state(const at::Tensor& state) {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  std::lock_guard lock(generator.mutex());
+  generator.set_state(state);
+}
+
+struct Again final {
+  explicit Again(const at::Tensor& random) : random_before(random_state()) {
+    set_random_state(random);
+    again = true;
+  }
+  ~Again() {
+    again = before;
+    set_random_state(random_before);
+  }
+  Again(const Again&) = delete;
+  Again& operator=(const Again&) = delete;
+
+  bool before = again;
+  at::Tensor random_before;
+};
+
+struct Kept final : torch::CustomClassHolder {
+  Kept(Function what, c10::ScalarType with, at::Tensor state)
+      : function(std::move(what)), autocast(with), random(std::move(state)) {}
+  Function function;
+  c10::ScalarType autocast;
+  at::Tensor random;
+};
+
+class Checkpointed final : public torch::autograd::Function<Checkpointed> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
+                            const std::function<at::Tensor(const at::Tensor&)>& function) {
+    context->save_for_backward({input});
+    context->saved_data["kept"] = c10::IValue::make_capsule(
+        c10::make_intrusive<Kept>(function, Autocast::current(input.device().type()), random_state()));
+    return function(input);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto capsule = context->saved_data["kept"].toCapsule();
+    const auto& kept = static_cast<const Kept&>(*capsule);
+    const at::Tensor input = context->get_saved_variables()[0].detach().requires_grad_();
+    const at::Tensor output = compute_again(kept, input);
+    torch::autograd::backward({output}, {gradients[0]});
+    return {input.grad(), {}};
+  }
+
+ private:
+  static at::Tensor compute_again(const Kept& kept, const at::Tensor& input) {
+    const at::AutoGradMode grad(true);
+    const Autocast autocast(input.device().type(), kept.autocast);
+    const Again mark(kept.random);
+    return kept.function(input);
+  }
+};
+
+}  // namespace
+
+at::Tensor checkpointed(const std::function<at::Tensor(const at::Tensor&)>& function, const at::Tensor& input) {
+  if (!at::GradMode::is_enabled() || !input.requires_grad()) return function(input);
+  return Checkpointed::apply(input, function);
+}
+
+bool recomputing() { return again; }
+
+}  // namespace phalanx

@@ -1,0 +1,152 @@
+#include "framework/parallel/sync_batch_norm.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/addcmul.h>
+#include <ATen/ops/batch_norm_update_stats.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/native_batch_norm.h>
+#include <ATen/ops/native_batch_norm_backward.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace phalanx {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Of the values of each channel. [C] float64 each.
+struct Moments {
+  double count = 0;
+  at::Tensor mean, squares;  // sum of squared differences from the mean
+};
+
+Moments combined(const Moments& a, const Moments& b) {
+  if (a.count == 0) return b;
+  if (b.count == 0) return a;
+  const double count = a.count + b.count;
+  const at::Tensor delta = b.mean - a.mean;
+  return {count, a.mean + delta * (b.count / count),
+          a.squares + b.squares + delta * delta * (a.count * b.count / count)};
+}
+
+// [1 + 2 C]: count, means, squares.
+at::Tensor own_moments(const at::Tensor& input, std::int64_t valid) {
+  const auto channels = input.size(1);
+  if (valid == 0) return at::zeros({1 + 2 * channels}, at::kDouble);
+  const at::Tensor samples = input.narrow(0, 0, valid).to(at::kFloat);
+  const auto [mean, variance] = at::batch_norm_update_stats(samples, {}, {}, 0);
+  const auto count = static_cast<double>(samples.numel() / channels);
+  const at::Tensor first = at::zeros({1}, at::kDouble).fill_(count);
+  return at::cat({first, mean.to(at::kDouble), variance.to(at::kDouble) * count});
+}
+
+Moments moments_of_all(const at::Tensor& input, const BatchStatistics& statistics) {
+  const auto channels = input.size(1);
+  const at::Tensor all = at::empty({statistics.group->size(), 1 + 2 * channels}, at::kDouble);
+  statistics.group->all_gather(all, own_moments(input, statistics.valid)).wait();
+  Moments moments;
+  for (const auto& row : all.unbind(0)) {
+    moments =
+        combined(moments, {row[0].item<double>(), row.narrow(0, 1, channels), row.narrow(0, 1 + channels, channels)});
+  }
+  return moments;
+}
+
+// The mean and variance that the batch is normalised with, [C] float32.
+std::pair<at::Tensor, at::Tensor> normal_of(const Moments& moments, const at::Tensor& input,
+                                            const RunningStatistics& running) {
+  if (moments.count > 0) return {moments.mean.to(at::kFloat), (moments.squares / moments.count).to(at::kFloat)};
+  if (running.mean.defined()) return {running.mean.clone(), running.variance.clone()};
+  return {at::zeros({input.size(1)}), at::ones({input.size(1)})};
+}
+
+void keep(const Moments& moments, const RunningStatistics& running) {
+  if (!running.mean.defined() || moments.count == 0) return;
+  at::Tensor mean = running.mean, variance = running.variance;
+  mean.lerp_(moments.mean.to(at::kFloat), running.momentum);
+  variance.lerp_((moments.squares / std::max(moments.count - 1, 1.0)).to(at::kFloat), running.momentum);
+}
+
+struct Shared final : torch::CustomClassHolder {
+  Shared(BatchStatistics of, double count) : statistics(std::move(of)), samples(count) {}
+  BatchStatistics statistics;  // as they were in forward
+  double samples;              // values of each channel, over all ranks
+};
+
+// A tensor of one number per channel, to be combined with [n, C, ...].
+at::Tensor along(const at::Tensor& channels, const at::Tensor& input) {
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(input.dim()), 1);
+  shape[1] = channels.numel();
+  return channels.to(at::kFloat).view(shape);
+}
+
+class SyncBatchNorm final : public torch::autograd::Function<SyncBatchNorm> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
+                            const at::Tensor& bias, const RunningStatistics& running, double eps,
+                            const BatchStatistics& statistics) {
+    const Moments moments = moments_of_all(input, statistics);
+    const auto [mean, variance] = normal_of(moments, input, running);
+    keep(moments, running);
+    context->save_for_backward({input, weight, mean, variance});
+    context->saved_data["eps"] = eps;
+    context->saved_data["shared"] = c10::IValue::make_capsule(c10::make_intrusive<Shared>(statistics, moments.count));
+    return std::get<0>(at::native_batch_norm(input, weight, bias, mean, variance, /*training=*/false, 0, eps));
+  }
+
+  // With xhat = (x - mean) / deviation, and sums over all samples:
+  //   dx = weight / deviation * (dy - sum(dy) / count - xhat * sum(dy * xhat) / count)
+  // The first of the three terms is what batch norm with given statistics has, and its kernel makes the sums as well.
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const at::Tensor &input = saved[0], &weight = saved[1], &mean = saved[2], &variance = saved[3];
+    const double eps = context->saved_data["eps"].toDouble();
+    const auto capsule = context->saved_data["shared"].toCapsule();
+    const auto& shared = static_cast<const Shared&>(*capsule);
+    auto [grad_input, grad_weight, grad_bias] =
+        at::native_batch_norm_backward(gradients[0].to(input.scalar_type()), input, weight, mean, variance, {}, {},
+                                       /*train=*/false, eps, {true, true, true});
+    const at::Tensor sums = at::cat({grad_bias, grad_weight}).to(at::kDouble);
+    shared.statistics.group->all_reduce(sums, Reduction::kSum).wait();
+    if (shared.samples > 0) {
+      grad_input = with_statistics(grad_input, input, shared, sums / shared.samples, weight, mean,
+                                   (variance.to(at::kDouble) + eps).rsqrt());
+    }
+    return {grad_input, grad_weight, grad_bias, {}, {}, {}};
+  }
+
+ private:
+  // The other two terms, of rows that the statistics are of. means: [2 C], of dy and of dy * xhat.
+  static at::Tensor with_statistics(const at::Tensor& grad_input, const at::Tensor& input, const Shared& shared,
+                                    const at::Tensor& means, const at::Tensor& weight, const at::Tensor& mean,
+                                    const at::Tensor& inverse) {
+    const auto channels = input.size(1), valid = shared.statistics.valid;
+    const at::Tensor slope = weight.to(at::kDouble) * inverse;
+    const at::Tensor by_input = -slope * inverse * means.narrow(0, channels, channels);
+    const at::Tensor constant = -slope * means.narrow(0, 0, channels) - by_input * mean;
+    const at::Tensor whole = grad_input.to(at::kFloat);  // a tensor of this function's own, whatever its dtype
+    whole.narrow(0, 0, valid)
+        .add_(along(constant, input))
+        .addcmul_(input.narrow(0, 0, valid).to(at::kFloat), along(by_input, input));
+    return whole.to(grad_input.scalar_type());
+  }
+};
+
+}  // namespace
+
+at::Tensor sync_batch_norm(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
+                           const RunningStatistics& running, double eps, const BatchStatistics& statistics) {
+  TORCH_CHECK(statistics.valid >= 0 && statistics.valid <= input.size(0), "sync_batch_norm: ", statistics.valid, " of ",
+              input.size(0), " rows cannot be samples");
+  return SyncBatchNorm::apply(input, weight, bias, running, eps, statistics);
+}
+
+}  // namespace phalanx

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <torch/nn/modules/batchnorm.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "framework/parallel/sync_batch_norm.h"
+#include "models/model.h"
+
+namespace phalanx {
+
+/// torch::nn::BatchNorm2d, with the same parameters and buffers, that can take its statistics over all ranks, and keeps
+/// those of a batch once, also where its activations are computed twice (framework/parallel/checkpointed.h).
+class BatchNorm2dImpl final : public torch::nn::BatchNorm2dImpl {
+ public:
+  using torch::nn::BatchNorm2dImpl::BatchNorm2dImpl;
+
+  at::Tensor forward(const at::Tensor& input);
+
+  /// From now on, in training, over the samples that `statistics` says.
+  void synchronize(std::shared_ptr<const BatchStatistics> statistics) { statistics_ = std::move(statistics); }
+
+ private:
+  std::shared_ptr<const BatchStatistics> statistics_;  // null: of the input alone
+};
+TORCH_MODULE(BatchNorm2d);
+
+/// Gives the statistics to all layers of batch norm that the model has, and returns how many these are.
+std::int64_t synchronize_batch_norm(Model& model, const std::shared_ptr<const BatchStatistics>& statistics);
+
+}  // namespace phalanx

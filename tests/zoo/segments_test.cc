@@ -1,0 +1,77 @@
+// Models of blocks whose activations are computed again in backward: the same gradients and statistics, bit for bit.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "framework/parallel/autocast.h"
+#include "tests/zoo/model_under_test.h"
+
+namespace phalanx {
+namespace {
+
+using testing::make_model;
+
+struct Sample {
+  std::string section;
+  SampleSpec spec;
+  at::Tensor batch;
+};
+
+Sample sample_of(const std::string& model) {
+  if (model == "char_lm") {
+    return {"{name: char_lm, layers: 5, heads: 2, width: 16}",
+            {.input = {12}, .classes = 20, .dtype = at::kLong},
+            (at::arange(3 * 12, at::kLong) % 20).view({3, 12})};
+  }
+  return {model, {.input = {3, 16, 16}, .classes = 10}, testing::waves({4, 3, 16, 16})};
+}
+
+// Gradients of all parameters, then buffers, after one forward and backward.
+std::vector<at::Tensor> trained(const std::string& name, std::int64_t segments, at::ScalarType dtype) {
+  const auto sample = sample_of(name);
+  const auto model = make_model(sample.section, sample.spec);
+  if (segments > 0) {
+    EXPECT_TRUE(model->checkpoint_activations(segments));
+  }
+  model->train();
+  at::Tensor output;
+  {
+    const Autocast autocast(at::kCPU, dtype);
+    output = model->forward(sample.batch);
+  }
+  output = output.to(at::kFloat);
+  (output * output).sum().backward();
+  std::vector<at::Tensor> all;
+  for (const auto& parameter : model->parameters()) all.push_back(parameter.grad());
+  for (const auto& buffer : model->buffers()) all.push_back(buffer);
+  return all;
+}
+
+class Segments : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Models, Segments, ::testing::Values("char_lm", "resnet18"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(Segments, GiveTheSameBits) {
+  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+    const auto kept = trained(GetParam(), 0, dtype);
+    for (const std::int64_t segments : {1, 3, 100}) {
+      const auto computed = trained(GetParam(), segments, dtype);
+      ASSERT_EQ(computed.size(), kept.size());
+      for (std::size_t i = 0; i < kept.size(); ++i) {
+        EXPECT_TRUE(at::equal(computed[i], kept[i])) << i << " with " << segments << " segments";
+      }
+    }
+  }
+}
+
+TEST(NoSegments, AModelWithoutBlocksSaysSo) {
+  EXPECT_FALSE(make_model("mlp", {.input = {4}, .classes = 2})->checkpoint_activations(2));
+}
+
+}  // namespace
+}  // namespace phalanx
