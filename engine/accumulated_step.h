@@ -7,12 +7,16 @@
 namespace phalanx {
 
 /// Takes a batch in several parts, one after the other, so that it needs the memory of one part alone. The gradients
-/// add up to those of the whole batch, and so does the loss; batch normalisation sees the parts.
+/// add up to those of the whole batch, and so does the loss; batch normalisation sees the parts: over all ranks, the
+/// i-th parts of all of them.
+///
+/// Every rank takes `parts` parts, so that they may communicate in each: where a batch has fewer rows, some are one row
+/// of padding.
 ///
 /// Who watches sees each stage once, after the last part, with the outputs of all parts and their common loss.
 class AccumulatedStep final : public Step {
  public:
-  /// `parts` > 0: nearly equal; fewer where the batch has fewer rows. `step` must outlive this one.
+  /// `parts` > 0: nearly equal. `step` must outlive this one.
   AccumulatedStep(Step& step, std::int64_t parts) : step_(step), parts_(parts) {}
 
   Result run(const Batch& batch, const Watch& watch) override;

@@ -3,11 +3,13 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
+#include "framework/parallel/autocast.h"
+
 namespace phalanx {
 
 Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
   model_.train();
-  const at::Tensor output = model_.forward(batch.input);
+  const at::Tensor output = forward(batch.input);
   Result result{.output = output.detach()};
   watch(Stage::kForward, result);
 
@@ -17,7 +19,8 @@ Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
   result.loss = loss.detach();
   watch(Stage::kForwardCriterion, result);
 
-  const double weight = static_cast<double>(batch.valid) * ranks_ / static_cast<double>(batch.global_rows);
+  const double share = static_cast<double>(batch.valid) * ranks_ / static_cast<double>(batch.global_rows);
+  const double weight = arithmetic_.loss_scale ? share * arithmetic_.loss_scale() : share;
   (weight == 1 ? loss : loss * weight).backward();
   watch(Stage::kBackwardCriterion, result);
 
@@ -29,11 +32,18 @@ Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
 Step::Result PlainStep::evaluate(const Batch& batch, const Watch& watch) {
   const at::NoGradGuard no_grad;
   model_.eval();
-  Result result{.output = model_.forward(batch.input)};
+  Result result{.output = forward(batch.input)};
   watch(Stage::kForward, result);
   result.loss = mean_over_valid(result.output, batch);
   watch(Stage::kForwardCriterion, result);
   return result;
+}
+
+// The loss sees float32: a softmax of many classes is beyond what fp16 holds.
+at::Tensor PlainStep::forward(const at::Tensor& input) {
+  const Autocast autocast(input.device().type(), arithmetic_.dtype);
+  const at::Tensor output = model_.forward(input.dim() == 4 ? input.contiguous(arithmetic_.images) : input);
+  return arithmetic_.dtype == at::kFloat ? output : output.to(at::kFloat);
 }
 
 // Padding lies at the end. A batch of padding alone has loss 0, with gradients of 0 rather than none.

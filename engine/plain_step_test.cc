@@ -157,6 +157,54 @@ TEST_F(PlainSteps, TheModelIsInTheModeOfWhatIsDone) {
   EXPECT_THAT(model_.was_training, ElementsAre(true, false, true));
 }
 
+TEST_F(PlainSteps, S4_HalfPrecisionFollowsAndLossesStayFloat32) {
+  const auto expected = plain_gradients();
+  for (const auto dtype : {at::kBFloat16, at::kHalf}) {
+    PlainStep step(model_, *loss_, 1, {.dtype = dtype});
+    const auto result = step.run(whole_batch(), unwatched);
+    EXPECT_EQ(result.output.scalar_type(), at::kFloat);
+    EXPECT_EQ(result.loss.scalar_type(), at::kFloat);
+    EXPECT_TRUE(at::equal(result.output, result.output.to(dtype).to(at::kFloat))) << "computed with fewer bits";
+    const auto gradients = take_gradients();
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      EXPECT_EQ(gradients[i].scalar_type(), at::kFloat);
+      EXPECT_FALSE(at::equal(gradients[i], expected[i]));
+      EXPECT_LT((gradients[i] - expected[i]).norm().item<float>(), 0.02F * expected[i].norm().item<float>());
+    }
+    EXPECT_EQ(step.evaluate(whole_batch(), unwatched).output.scalar_type(), at::kFloat);
+  }
+}
+
+TEST_F(PlainSteps, S4_TheLossScaleIsInTheGradientsAloneAndAskedForInEveryStep) {
+  const auto expected = plain_gradients();
+  double scale = 1024;
+  PlainStep step(model_, *loss_, 1, {.loss_scale = [&] { return scale; }});
+  const auto loss = step.run(whole_batch(), unwatched).loss;
+  EXPECT_TRUE(at::equal(take_gradients()[0], expected[0] * 1024)) << "a power of two changes no bit";
+  EXPECT_TRUE(at::equal(loss, PlainStep(model_, *loss_, 1).evaluate(whole_batch(), unwatched).loss));
+  scale = 2;
+  step.run(whole_batch(), unwatched);
+  EXPECT_TRUE(at::equal(take_gradients()[1], expected[1] * 2));
+}
+
+// Gives pictures back as rows, and remembers how they lay.
+class Pictures final : public Model {
+ public:
+  at::Tensor forward(at::Tensor input) override {
+    channels_last.push_back(input.is_contiguous(at::MemoryFormat::ChannelsLast));
+    return input.mean({2, 3});
+  }
+  std::vector<bool> channels_last;
+};
+
+TEST_F(PlainSteps, ImagesLieAsTheArithmeticSays) {
+  Pictures pictures;
+  const Batch batch{.input = at::randn({kRows, 3, 4, 4}), .target = target_, .valid = kRows, .global_rows = kRows};
+  PlainStep(pictures, *loss_, 1).evaluate(batch, unwatched);
+  PlainStep(pictures, *loss_, 1, {.images = at::MemoryFormat::ChannelsLast}).evaluate(batch, unwatched);
+  EXPECT_THAT(pictures.channels_last, ElementsAre(false, true));
+}
+
 // Stage, and whether output, loss and the parameters' gradients are known by then.
 using Seen = std::tuple<Stage, bool, bool, bool>;
 

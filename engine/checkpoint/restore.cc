@@ -71,6 +71,11 @@ void check_optimizer(const Checkpoint& checkpoint, const StoredTensors& stored, 
   }
 }
 
+bool has_whole(const StoredTensors& stored, const std::vector<std::string>& names) {
+  Shape shape;
+  return std::ranges::all_of(names, [&](const auto& name) { return stored.has(name) && stored.shape(name, shape); });
+}
+
 void restore_weights(const StoredTensors& stored, const RunState& state) {
   for (const auto& bucket : state.parameters->buckets()) {
     for (const auto& segment : bucket.segments) {
@@ -110,7 +115,10 @@ void restore(const Checkpoint& checkpoint, RunState& state, int rank, int ranks)
     restore_optimizer(StoredTensors(rest, "optimizer/"), state);
   } else {
     restore_weights(replica, state);
-    restore_optimizer(StoredTensors(mine, "replica/optimizer/"), state);
+    // On another number of ranks, what one of them had to update may be less than this one has. Together they had all.
+    const StoredTensors own_state(mine, "replica/optimizer/"), all_state(rest, "optimizer/");
+    const bool fits = ranks == checkpoint.manifest.ranks || has_whole(own_state, all_state.names());
+    restore_optimizer(fits ? own_state : all_state, state);
   }
   state.optimizer->set_updates(checkpoint.manifest.updates);
   for (const auto& part : state.parts) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/experiment/config.h"
+#include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/collectives/selection/tuned_file.h"
@@ -38,6 +39,34 @@ void refuse_unreadable(std::vector<ConfigProblem>& problems, const std::string& 
   }
 }
 
+std::string dumped(Synchronizers::Choice strategy) {
+  struct Section {
+    Synchronizers::Choice& strategy;
+    void visit(config::Visitor& v) { v("strategy", strategy, ""); }
+  } section{strategy};
+  return config::dump(section);
+}
+
+// What would make bits depend on the ranks, or share the one reduction that does not.
+void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  if (config.determinism != "world_size_invariant") return;
+  const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
+    refuse_if(problems, wrong, key, message + " with determinism: world_size_invariant");
+  };
+  const auto shards = config.train.virtual_shards;
+  refuse(dumped(config.strategy) != dumped(Synchronizers::Choice("all_reduce")), "strategy",
+         "must be all_reduce without options");
+  refuse(config.launch.threads == 0, "launch.threads",
+         "must be set, since results depend on how many threads share an operation,");
+  refuse(shards % config.launch.ranks != 0, "train.virtual_shards",
+         std::to_string(shards) + " cannot be shared by launch.ranks: " + std::to_string(config.launch.ranks));
+  refuse(config.backend == "inproc" && config.launch.ranks > 1, "backend",
+         "inproc has ranks that draw from one generator of random numbers, which do not go together");
+  refuse(config.train.accumulate > 1, "train.accumulate", "must be 1: the virtual shards take its place");
+  refuse(config.train.data_parallel > 1, "train.data_parallel", "must be 1");
+  refuse(config.train.sync_batch_norm, "train.sync_batch_norm", "must be false");
+}
+
 }  // namespace
 
 void check(const ExperimentConfig& config) {
@@ -58,6 +87,18 @@ void check(const ExperimentConfig& config) {
             "the ranks of inproc are threads of one process, but launch.hosts names hosts");
   refuse_if(problems, config.train.ema_decay == 1, "train.ema_decay",
             "must be below 1: averages that keep all learn nothing");
+  refuse_if(problems, config.train.ema_decay > 0 && config.strategy.selected() == "hogwild", "train.ema_decay",
+            "does not go with strategy hogwild, whose ranks would put averages into the one copy of the parameters");
+  const double backoff = config.train.loss_scale.backoff;
+  refuse_if(problems, backoff == 0 || backoff == 1, "train.loss_scale.backoff", "must be above 0 and below 1");
+  const bool tested = config.evaluate.every_epochs > 0 || config.evaluate.every_steps > 0;
+  refuse_if(problems, !config.train.early_stop.metric.empty() && !tested, "train.early_stop",
+            "needs tests while training: set evaluate.every_epochs or evaluate.every_steps");
+  check_determinism(problems, config);
+  const auto& profile = config.watch.profile;
+  refuse_if(problems, profile.to < profile.from || (profile.from == 0 && profile.to > 0), "watch.profile",
+            "a window from step " + std::to_string(profile.from) + " to " + std::to_string(profile.to) +
+                " is none; steps are numbered from 1");
   refuse_if_not_made(problems, "loss", config.loss);
   refuse_if_not_made(problems, "optimizer", config.optimizer, config.parameter_groups);
   refuse_if_not_made(problems, "schedule", config.schedule);

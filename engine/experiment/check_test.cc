@@ -33,6 +33,24 @@ TEST(Check, AnAverageThatKeepsAllIsRefused) {
   EXPECT_EQ(complaint("train: {ema_decay: 0.999}"), "");
   EXPECT_EQ(complaint("train: {ema_decay: 1}"),
             "config: train.ema_decay: must be below 1: averages that keep all learn nothing");
+  EXPECT_EQ(
+      complaint("train: {ema_decay: 0.9}, strategy: hogwild"),
+      "config: train.ema_decay: does not go with strategy hogwild, whose ranks would put averages into the one copy"
+      " of the parameters");
+}
+
+TEST(Check, S4_ALossScaleMustBeAbleToFall) {
+  EXPECT_EQ(complaint("train: {loss_scale: {backoff: 0.25}}"), "");
+  EXPECT_EQ(complaint("train: {loss_scale: {backoff: 1}}"),
+            "config: train.loss_scale.backoff: must be above 0 and below 1");
+}
+
+TEST(Check, StoppingEarlyTakesTestsBeforeTheEnd) {
+  const std::string early = "train: {early_stop: {metric: accuracy}}";
+  EXPECT_EQ(complaint(early), "");
+  EXPECT_EQ(complaint(early + ", evaluate: {every_epochs: 0, every_steps: 5}"), "");
+  EXPECT_EQ(complaint(early + ", evaluate: {every_epochs: 0}"),
+            "config: train.early_stop: needs tests while training: set evaluate.every_epochs or evaluate.every_steps");
 }
 
 TEST(Check, AModelIsNeededAndADatasetIsThere) {
@@ -67,6 +85,13 @@ TEST(Check, OtherHostsAreNotReachedByForksOrThreads) {
             "config: launch.with: mpi starts processes, but the ranks of backend inproc are threads");
   EXPECT_EQ(complaint("launch: {ranks: 2, hosts: [a]}, backend: inproc"),
             "config: backend: the ranks of inproc are threads of one process, but launch.hosts names hosts");
+}
+
+TEST(Check, E3_AWindowOfStepsBeginsBeforeItEnds) {
+  EXPECT_EQ(complaint("watch: {profile: {from: 3, to: 3}}"), "");
+  EXPECT_EQ(complaint("watch: {profile: {from: 3, to: 2}}"),
+            "config: watch.profile: a window from step 3 to 2 is none; steps are numbered from 1");
+  EXPECT_NE(complaint("watch: {profile: {to: 2}}"), "");
 }
 
 TEST(Check, BucketsAreSizes) {

@@ -1,15 +1,16 @@
 #include "engine/experiment/checkpointing.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <sstream>
 
 #include "engine/checkpoint/choose.h"
+#include "engine/checkpoint/numbers_part.h"
 #include "engine/checkpoint/provenance.h"
 #include "engine/checkpoint/random_part.h"
 #include "engine/checkpoint/restore.h"
@@ -38,21 +39,9 @@ std::string describe(Datasets::Choice dataset) {
 }
 
 Part schedule_part(Schedule& schedule) {
-  return {.name = "schedule",
-          .save =
-              [&schedule] {
-                const auto state = schedule.state();
-                at::Tensor numbers = at::empty({static_cast<std::int64_t>(state.size())}, at::kDouble);
-                std::ranges::copy(state, numbers.data_ptr<double>());
-                return NamedTensors{{"state", numbers}};
-              },
-          .load =
-              [&schedule](const SavedRanks& saved) {
-                const at::Tensor numbers = saved.of(0).at(0).second;
-                const auto* first = numbers.data_ptr<double>();
-                schedule.load({first, first + numbers.numel()});
-              },
-          .every_rank = false};
+  return numbers_part(
+      "schedule", [&schedule] { return schedule.state(); },
+      [&schedule](const std::vector<double>& state) { schedule.load(state); });
 }
 
 FlatParameters::Named named_buffers(Model& model) {
@@ -70,6 +59,28 @@ Part buffers_part(Model& model, int rank, int ranks) {
                 const at::NoGradGuard no_grad;
                 for (const auto& [name, values] : saved.of(saved.ranks == ranks ? rank : 0)) {
                   model.named_buffers()[name].copy_(values);
+                }
+              }};
+}
+
+// What only some other number of ranks remembers of its own is forgotten.
+Part strategy_part(Synchronizer& strategy, int rank, int ranks) {
+  return {.name = "strategy",
+          .save =
+              [&strategy] {
+                NamedTensors all;
+                for (const auto& one : strategy.memory()) all.emplace_back(one.name, one.values);
+                return all;
+              },
+          .load =
+              [&strategy, rank, ranks](const SavedRanks& saved) {
+                const at::NoGradGuard no_grad;
+                const NamedTensors all = saved.of(saved.ranks == ranks ? rank : 0);
+                const std::map<std::string, at::Tensor> by_name(all.begin(), all.end());
+                for (auto& one : strategy.memory()) {
+                  const auto found = by_name.find(one.name);
+                  if (found == by_name.end() || !found->second.sizes().equals(one.values.sizes())) continue;
+                  if (one.alike || saved.ranks == ranks) one.values.copy_(found->second);
                 }
               }};
 }
@@ -113,6 +124,7 @@ RunState Checkpointing::run_state() {
   state.parts.push_back(random_part(run_.world->rank()));
   state.parts.push_back(buffers_part(run_.model, run_.world->rank(), run_.world->size()));
   state.parts.push_back(schedule_part(run_.schedule));
+  state.parts.push_back(strategy_part(run_.synchronizer, run_.world->rank(), run_.world->size()));
   state.parts.push_back(flag_part("were_apart", were_apart_));
   return state;
 }
@@ -179,13 +191,16 @@ bool Checkpointing::due_at_step(std::int64_t step) const {
   return every > 0 && step % every == 0;
 }
 
+bool Checkpointing::due_by_test(std::int64_t step) const {
+  return run_.config.checkpoint.keep_best > 0 && run_.last_test.step == step;
+}
+
 void Checkpointing::update(const State& state) {
   were_apart_ |= !run_.synchronizer.replicas_equal();
   checkpointer_->advance();
   tell_failures();
-  const bool end_of_epoch = state.cursor == run_.loader.batches();
-  const bool end = state.step >= run_.steps;
-  if (run_.vote.stopped() || (!end_of_epoch && !end && due_at_step(state.step))) {
+  const bool end_of_epoch = state.cursor == run_.loader.batches() || state.step >= run_.steps || state.stop;
+  if (run_.vote.stopped() || (!end_of_epoch && (due_at_step(state.step) || due_by_test(state.step)))) {
     save({state.step, state.epoch, state.cursor});
   }
 }
@@ -196,9 +211,8 @@ void Checkpointing::end_epoch(State& state) {
   const auto& config = run_.config.checkpoint;
   const bool whole = state.cursor == run_.loader.batches();
   const bool epoch_due = whole && config.every_epochs > 0 && (state.epoch + 1) % config.every_epochs == 0;
-  const bool tested = config.keep_best > 0 && run_.last_test.step == state.step;
-  const bool end = regular() && state.step >= run_.steps;
-  if (!epoch_due && !tested && !end && !due_at_step(state.step)) return;
+  const bool end = regular() && state.stop;
+  if (!epoch_due && !end && !due_by_test(state.step) && !due_at_step(state.step)) return;
   save(whole ? Position{state.step, state.epoch + 1, 0} : Position{state.step, state.epoch, state.cursor});
 }
 

@@ -22,7 +22,7 @@ struct LastTest {
 ///   after every n-th step     before what the end of an epoch brings; if the step is an epoch's last: after it
 ///   after every n-th epoch    after its test
 ///   after a test              where the best ones are kept
-///   at the end                where any of these is asked for
+///   at the end                where any of these is asked for; also at an early one
 ///   when it is stopped        in any case, after the step that all ranks stop at
 class Checkpointing {
  public:
@@ -36,7 +36,7 @@ class Checkpointing {
     Model& model;
     Optimizer& optimizer;
     Schedule& schedule;
-    const Synchronizer& synchronizer;
+    Synchronizer& synchronizer;
     const Loader& loader;
     const StopVote& vote;
     LastTest& last_test;
@@ -67,6 +67,7 @@ class Checkpointing {
   void tell_failures();
   bool regular() const;
   bool due_at_step(std::int64_t step) const;
+  bool due_by_test(std::int64_t step) const;
   RunState run_state();
   Manifest::Words identity() const;
 

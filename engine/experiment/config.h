@@ -5,11 +5,14 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "engine/experiment/evaluate_config.h"
+#include "engine/experiment/train_config.h"
 #include "engine/loss/loss.h"
 #include "engine/meters/meter_set.h"
 #include "engine/optim/optimizer.h"
 #include "engine/schedule/schedule.h"
 #include "engine/sync/synchronizer.h"
+#include "engine/watch/config.h"
 #include "framework/collectives/selection/rule.h"
 #include "framework/comm/backend.h"
 #include "models/model.h"
@@ -74,33 +77,6 @@ struct MeshConfig {
   }
 };
 
-struct TrainConfig {
-  std::int64_t global_batch_size = 64;
-  std::int64_t epochs = 1;
-  std::int64_t max_steps = 0;
-  double max_seconds = 0;
-  std::int64_t accumulate = 1;
-  double clip_norm = 0;
-  double clip_value = 0;
-  double ema_decay = 0;
-
-  template <class V>
-  void visit(V& v) {
-    v("global_batch_size", global_batch_size, "samples of one step over all ranks", config::at_least(1));
-    v("epochs", epochs, "passes over the training split", config::at_least(1));
-    v("max_steps", max_steps, "end after this many steps; 0: after the last epoch", config::at_least(0));
-    v("max_seconds", max_seconds, "save the run and end after so much time since the program was called; 0: no limit",
-      config::at_least(0));
-    v("accumulate", accumulate, "parts in which a rank takes its share of a batch, to need less memory",
-      config::between(1, 65536));
-    v("clip_norm", clip_norm, "largest norm of all gradients together; 0: any", config::at_least(0));
-    v("clip_value", clip_value, "largest size of each gradient; 0: any", config::at_least(0));
-    v("ema_decay", ema_decay,
-      "test and keep a moving average of the parameters, of which an update keeps this share; 0: none",
-      config::between(0, 1));
-  }
-};
-
 struct ReplicaCheckConfig {
   std::int64_t every_steps = 0;
   bool repair = false;
@@ -110,23 +86,6 @@ struct ReplicaCheckConfig {
     v("every_steps", every_steps, "compare the replicas' parameters, bit for bit, after every n-th step; 0: never",
       config::at_least(0));
     v("repair", repair, "give those that differ the values that most ranks have, and go on");
-  }
-};
-
-/// What runs measure unless they say otherwise.
-inline std::vector<MeterConfig> default_meters() { return {{Meters::Choice("loss")}, {Meters::Choice("accuracy")}}; }
-
-struct EvaluateConfig {
-  std::int64_t every_epochs = 1;
-  std::int64_t global_batch_size = 256;
-  std::vector<MeterConfig> meters = default_meters();
-
-  template <class V>
-  void visit(V& v) {
-    v("every_epochs", every_epochs, "test after every n-th epoch and after the last; 0: after the last alone",
-      config::at_least(0));
-    v("global_batch_size", global_batch_size, "samples tested at a time over all ranks", config::at_least(1));
-    v("meters", meters, "what a test measures");
   }
 };
 
@@ -150,19 +109,6 @@ struct CheckpointConfig {
     v("best_is", best_is, "its best value", config::one_of({"highest", "lowest"}));
     v("resume", resume, "where to go on: none, auto (the newest checkpoint of the run folder) or a checkpoint's path");
     v("final_weights", final_weights, "write weights.safetensors to the run folder at the end");
-  }
-};
-
-struct WatchConfig {
-  std::int64_t every_steps = 20;
-  std::vector<MeterConfig> meters = default_meters();
-  bool progress = true;
-
-  template <class V>
-  void visit(V& v) {
-    v("every_steps", every_steps, "a training line in metrics.jsonl after every n-th step", config::at_least(1));
-    v("meters", meters, "what is measured while training");
-    v("progress", progress, "show progress on standard output");
   }
 };
 
@@ -197,6 +143,7 @@ struct ExperimentConfig {
   ParameterGroups parameter_groups;
   Schedules::Choice schedule{"constant"};
   Synchronizers::Choice strategy{"all_reduce"};
+  std::string determinism = "run";
   ReplicaCheckConfig replica_check;
   MeshConfig mesh;
   TrainConfig train;
@@ -220,9 +167,12 @@ struct ExperimentConfig {
     v("parameter_groups", parameter_groups, "parameters that are updated otherwise than the rest");
     v("schedule", schedule, "how the learning rate changes");
     v("strategy", strategy, "how replicas agree");
+    v("determinism", determinism,
+      "what gives the same bits: run, another run on as many ranks; world_size_invariant, on any number of ranks too",
+      config::one_of({"run", "world_size_invariant"}));
     v("replica_check", replica_check, "whether replicas are still equal");
     v("mesh", mesh, "how ranks are arranged");
-    v("train", train, "how long");
+    v("train", train, "how long, and how a step is computed");
     v("evaluate", evaluate, "when to test");
     v("checkpoint", checkpoint, "what is kept");
     v("watch", watch, "what is shown and logged");

@@ -7,15 +7,16 @@
 #include <mutex>
 
 #include "datasets/prefetching_loader.h"
-#include "engine/accumulated_step.h"
+#include "engine/checkpoint/numbers_part.h"
+#include "engine/early_stop.h"
 #include "engine/engine.h"
 #include "engine/experiment/checkpointing.h"
+#include "engine/experiment/parameter_update.h"
 #include "engine/experiment/report.h"
-#include "engine/optim/clip.h"
-#include "engine/optim/ema.h"
-#include "engine/plain_step.h"
+#include "engine/experiment/training_step.h"
 #include "engine/sync/replica_check.h"
 #include "engine/watch/stop_vote.h"
+#include "engine/watch/watching.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
 #include "framework/base/text.h"
@@ -50,12 +51,14 @@ Mesh make_mesh(const ExperimentConfig& config, const CommunicatorPtr& world) {
 
 std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& split, std::int64_t global_batch,
                                           const ExperimentConfig& config, bool shuffle, const Communicator& group) {
+  const bool invariant = config.determinism == "world_size_invariant";
   auto loader = make_loader(split, {.samples = split->size(),
                                     .global_batch = global_batch,
                                     .seed = config.seed,
                                     .shuffle = shuffle,
                                     .rank = group.rank(),
-                                    .size = group.size()});
+                                    .size = group.size(),
+                                    .parts = invariant ? static_cast<int>(config.train.virtual_shards) : 0});
   return config.loader.prefetch == 0 ? std::move(loader) : make_prefetching(std::move(loader), config.loader.prefetch);
 }
 
@@ -65,23 +68,36 @@ class Experiment {
   Experiment(const ExperimentConfig& config, const ExperimentContext& context)
       : config_(config),
         mesh_(make_mesh(config, context.world)),
+        watching_(config.watch, context.world, context.folder),
         model_(make_model(config, context.splits.train->spec())),
         parameters_(named_parameters(*model_), *mesh_.data(), parse_bytes(config.framework.bucket_bytes)),
         loss_(config.loss.make()),
-        optimizer_(make_optimizer()),
+        synchronizer_(make_synchronizer()),
+        update_(config, *synchronizer_, mesh_.data(), watching_),
+        rate_(update_.optimizer().learning_rate()),
         schedule_(config.schedule.make()),
-        synchronizer_(config.strategy.make({mesh_.data(), config.train.accumulate})),
-        step_(*model_, *loss_, mesh_.data()->size()),
-        accumulated_(step_, config.train.accumulate),
+        early_stop_(config.train.early_stop),
+        step_({.config = config.train,
+               .sample = context.splits.train->spec(),
+               .model = *model_,
+               .loss = *loss_,
+               .group = mesh_.data(),
+               .loss_scale = update_.loss_scale(),
+               .clock = watching_.clock(),
+               .parameters = parameters_,
+               .make_replica = [&config, spec = context.splits.train->spec()] { return make_model(config, spec); },
+               .bucket_bytes = parse_bytes(config.framework.bucket_bytes),
+               .invariant = invariant_,
+               .seed = mix(static_cast<std::uint64_t>(config.seed), 1)}),
         train_loader_(make_split_loader(context.splits.train, config.train.global_batch_size, config,
                                         config.loader.shuffle, *mesh_.data())),
         test_loader_(
             make_split_loader(context.splits.test, config.evaluate.global_batch_size, config, false, *mesh_.data())),
         steps_(total_steps()),
-        engine_(config.train.accumulate > 1 ? static_cast<Step&>(accumulated_) : step_, *optimizer_, *synchronizer_),
+        engine_(step_.step(), update_.optimizer(), *synchronizer_),
         replicas_(mesh_.data(), parameters_, config.replica_check.repair),
         vote_(mesh_.world(), context.stop_asked, [this, started = context.started] { return time_is_up(started); }),
-        report_(config, context, {config.train.epochs, steps_, train_loader_->batches()}),
+        report_(config, context, {config.train.epochs, steps_, train_loader_->batches()}, watching_.clock(), update_),
         test_meters_(config.evaluate.meters),
         checkpointing_({.config = config,
                         .folder = context.folder,
@@ -89,32 +105,43 @@ class Experiment {
                         .engine = engine_,
                         .parameters = parameters_,
                         .model = *model_,
-                        .optimizer = *optimizer_,
+                        .optimizer = update_.optimizer(),
                         .schedule = *schedule_,
                         .synchronizer = *synchronizer_,
                         .loader = *train_loader_,
                         .vote = vote_,
                         .last_test = last_test_,
                         .samples = context.splits.train->size(),
-                        .steps = steps_}) {}
+                        .steps = steps_}),
+        add_own_hooks_(context.add_hooks) {}
 
   ExperimentResult run() {
     broadcast_buffers();
     // Before the first step, not at the first test: meters that have seen nothing already say what they read.
     const auto measured = test_meters_.take(*mesh_.data());
     check_schedule(measured);
+    early_stop_.check(measured);
     add_hooks();
-    for (auto& part : report_.parts()) checkpointing_.add(std::move(part));
+    add_parts();
     checkpointing_.attach(measured);
+    engine_.on(Event::kStart, [this](State& state) {
+      state.stop |= early_stop_.stopped();
+      if (state.step > 0) set_learning_rate(state.step - 1);  // that of the last step, until there is another
+      step_.start(state.step);
+    });
+    add_own_hooks_(engine_);
+    watching_.attach_last(engine_, steps_);
     const State end = engine_.train(parameters_, *train_loader_, {.epochs = config_.train.epochs});
     // The epoch that `end` is in never began.
     if (!vote_.stopped() && last_test_.step != end.step) test({.epoch = end.epoch - 1, .step = end.step});
     ExperimentResult result{.steps = end.step,
                             .stopped = vote_.stopped(),
                             .time_up = vote_.time_up(),
+                            .early_stop = early_stop_.reason(),
                             .failed_checkpoints = checkpointing_.failed(),
                             .test = last_test_.readings,
                             .strategy = synchronizer_->figures(),
+                            .update = update_.readings(),
                             .model = model_};
     finish_report(result);
     // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.
@@ -124,44 +151,28 @@ class Experiment {
   }
 
  private:
+  // Gradients of replicas in threads come together after the last backward.
+  std::unique_ptr<Synchronizer> make_synchronizer() {
+    const auto& train = config_.train;
+    if (config_.determinism != "world_size_invariant") {
+      return config_.strategy.make({mesh_.data(), train.data_parallel > 1 ? 0 : train.accumulate});
+    }
+    if (train.virtual_shards % mesh_.data()->size() != 0) {
+      throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be shared by " +
+                        std::to_string(mesh_.data()->size()) + " ranks; take a multiple");
+    }
+    auto invariant = std::make_unique<Invariant>(mesh_.data(), static_cast<int>(train.virtual_shards));
+    invariant_ = invariant.get();
+    return invariant;
+  }
+
   std::int64_t total_steps() const {
     const auto steps = config_.train.epochs * train_loader_->batches();
     return config_.train.max_steps == 0 ? steps : std::min(steps, config_.train.max_steps);
   }
 
-  std::unique_ptr<Optimizer> make_optimizer() {
-    const auto& train = config_.train;
-    auto optimizer = config_.optimizer.make(config_.parameter_groups);
-    if (train.clip_norm > 0 || train.clip_value > 0) {
-      optimizer =
-          std::make_unique<Clip>(std::move(optimizer), ClipLimits{.norm = train.clip_norm, .value = train.clip_value},
-                                 [this](at::Tensor& sums) { synchronizer_->sum_over_slices(sums); });
-    }
-    if (train.ema_decay == 0) return optimizer;
-    auto ema = std::make_unique<Ema>(std::move(optimizer), train.ema_decay);
-    ema_ = ema.get();
-    return ema;
-  }
-
-  // Averages of some of the parameters are no model to test.
-  void check_averages() const {
-    std::int64_t averaged = 0, all = 0;
-    for (const auto& slice : engine_.slices()) averaged += slice.values.numel();
-    for (const auto& bucket : parameters_.buckets()) all += bucket.values.numel();
-    if (averaged == all) return;
-    throw ConfigError("train.ema_decay needs ranks that update all parameters, but strategy " +
-                      config_.strategy.selected() + " gives this one " + std::to_string(averaged) + " of " +
-                      std::to_string(all) + " values; choose another strategy");
-  }
-
-  // What is tested and kept, if the config asks for averages.
-  std::unique_ptr<Ema::InPlace> averages_in_place() {
-    return ema_ == nullptr ? nullptr : std::make_unique<Ema::InPlace>(*ema_);
-  }
-
   void finish_report(const ExperimentResult& result) {
-    const auto averages = averages_in_place();
-    report_.finish(result);
+    update_.with_averages([&] { report_.finish(result); });
   }
 
   void broadcast_buffers() {
@@ -181,31 +192,53 @@ class Experiment {
   }
 
   void add_hooks() {
-    const double rate = optimizer_->learning_rate();
-    engine_.on(Event::kBackward, [this, rate](State& state) {
-      optimizer_->set_learning_rate(rate * schedule_->factor(state.step, steps_));
-    });
+    watching_.attach_first(engine_);
+    engine_.on(Event::kBackward, [this](State& state) { set_learning_rate(state.step); });
     engine_.on(Event::kUpdate, [this](State& state) {
       const auto every = config_.replica_check.every_steps;
       if (every > 0 && state.step % every == 0 && synchronizer_->replicas_equal()) replicas_.check(state.step);
     });
-    if (ema_ != nullptr) engine_.on(Event::kStart, [this](State&) { check_averages(); });
     vote_.attach(engine_);
     report_.attach(engine_, *mesh_.data());
-    engine_.on(Event::kUpdate, [this](State& state) { state.stop |= state.step >= steps_; });
+    engine_.on(Event::kUpdate, [this](State& state) {
+      state.stop |= state.step >= steps_;
+      const bool end_of_epoch = state.cursor == train_loader_->batches() || state.step >= steps_;
+      if (!end_of_epoch && due(config_.evaluate.every_steps, state.step)) test_while_training(state);
+    });
     engine_.on(Event::kEndEpoch, [this](State& state) {
-      const auto every = config_.evaluate.every_epochs;
-      if (!vote_.stopped() && every > 0 && (state.epoch + 1) % every == 0) test(state);
+      const auto& evaluate = config_.evaluate;
+      const bool tested = last_test_.step == state.step;
+      if (vote_.stopped() || tested) return;
+      if (due(evaluate.every_epochs, state.epoch + 1) || due(evaluate.every_steps, state.step)) {
+        test_while_training(state);
+      }
     });
     engine_.on_test(Event::kForwardCriterion, [this](State& state) { test_meters_.add(state.batch, state.result); });
   }
 
+  void set_learning_rate(std::int64_t step) {
+    update_.optimizer().set_learning_rate(rate_ * schedule_->factor(step, steps_));
+  }
+
+  static bool due(std::int64_t every, std::int64_t count) { return every > 0 && count % every == 0; }
+
+  void add_parts() {
+    for (auto& part : report_.parts()) checkpointing_.add(std::move(part));
+    for (auto& part : update_.parts()) checkpointing_.add(std::move(part));
+    checkpointing_.add(numbers_part(
+        "early_stop", [this] { return early_stop_.state(); },
+        [this](const std::vector<double>& state) { early_stop_.load(state); }));
+  }
+
+  void test_while_training(State& state) {
+    test(state);
+    early_stop_.observe(state.step, last_test_.readings);
+    state.stop |= early_stop_.stopped();
+  }
+
   void test(const State& state) {
     report_.start_test();
-    {
-      const auto averages = averages_in_place();
-      engine_.test(*test_loader_, {.epoch = state.epoch, .step = state.step});
-    }
+    update_.with_averages([&] { engine_.test(*test_loader_, {.epoch = state.epoch, .step = state.step}); });
     last_test_ = {test_meters_.take(*mesh_.data()), state.step};
     schedule_->observe(state.step, last_test_.readings);
     report_.end_test(state, last_test_.readings);
@@ -213,15 +246,17 @@ class Experiment {
 
   const ExperimentConfig& config_;
   Mesh mesh_;
+  Watching watching_;
   std::shared_ptr<Model> model_;
   FlatParameters parameters_;
   std::unique_ptr<Loss> loss_;
-  Ema* ema_ = nullptr;  // in optimizer_
-  std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<Schedule> schedule_;
+  Invariant* invariant_ = nullptr;  // what synchronizer_ is, if anything
   std::unique_ptr<Synchronizer> synchronizer_;
-  PlainStep step_;
-  AccumulatedStep accumulated_;
+  ParameterUpdate update_;
+  double rate_;  // that the schedule's factors are of
+  std::unique_ptr<Schedule> schedule_;
+  EarlyStop early_stop_;
+  TrainingStep step_;
   std::unique_ptr<Loader> train_loader_, test_loader_;
   std::int64_t steps_;
   Engine engine_;
@@ -231,6 +266,7 @@ class Experiment {
   MeterSet test_meters_;
   LastTest last_test_;
   Checkpointing checkpointing_;
+  std::function<void(Engine&)> add_own_hooks_;  // the caller's
 };
 
 }  // namespace

@@ -2,8 +2,11 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
+#include <string>
 
 #include "datasets/dataset.h"
+#include "engine/engine.h"
 #include "engine/experiment/config.h"
 #include "engine/experiment/run_folder.h"
 #include "engine/meters/readings.h"
@@ -19,15 +22,18 @@ struct ExperimentContext {
   bool terminal = false;                                                             // standard output ends at one
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  // when the user started the job
   std::function<bool()> stop_asked = [] { return false; };                           // polled once a step
+  std::function<void(Engine&)> add_hooks = [](Engine&) {};  // registers hooks of the caller's own, after all others
 };
 
 struct ExperimentResult {
   std::int64_t steps = 0;
   bool stopped = false;                 // a rank was asked to stop before the end, or the time was up
   bool time_up = false;                 // it was the time
+  std::string early_stop{};             // why it ended before the last step by itself; empty: it did not
   std::int64_t failed_checkpoints = 0;  // that were given up
   Readings test{};                      // of the last test; the same on all ranks
   Figures strategy{};                   // what the strategy has counted on this rank
+  Readings update{};                    // of the last update: loss scale, updates left out, norm of the gradients
   std::shared_ptr<Model> model{};       // this rank's replica, as it is after the last step
 };
 

@@ -88,6 +88,7 @@ std::string metrics(const std::string& path) {
     Json json = Json::parse(line);
     json.erase("samples_per_second");
     json.erase("seconds");
+    json.erase("step_ms");
     lines += json.dump() + "\n";
   }
   return lines;

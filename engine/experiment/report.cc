@@ -8,7 +8,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/checkpoint/provenance.h"
 #include "engine/checkpoint/safetensors.h"
+#include "engine/watch/html/run_page.h"
+#include "engine/watch/metrics_log.h"
+#include "engine/watch/prometheus.h"
+#include "engine/watch/step_times_json.h"
+#include "engine/watch/tensorboard.h"
+#include "engine/watch/time_table.h"
 #include "framework/base/config/config.h"
 #include "framework/base/files.h"
 
@@ -30,15 +37,25 @@ at::Tensor as_text(std::vector<MeterConfig> meters) {
 
 }  // namespace
 
-Report::Report(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total)
+Report::Report(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total,
+               StepClock& clock, const ParameterUpdate& update)
     : config_(config),
       context_(context),
       speaks_(context.world->rank() == 0),
+      clock_(clock),
+      update_(update),
       meters_(config.watch.meters),
       meters_config_(as_text(config.watch.meters)) {
   if (!speaks_) return;
-  metrics_ = std::make_unique<MetricsLog>(context.folder.metrics());
-  if (config.watch.progress) progress_ = std::make_unique<Progress>(stdout, context.terminal, total);
+  const auto& watch = config.watch;
+  sinks_.push_back(std::make_unique<MetricsLog>(context.folder.metrics()));
+  if (watch.tensorboard) sinks_.push_back(std::make_unique<TensorBoard>(context.folder.tensorboard()));
+  if (watch.prometheus.port > 0) {
+    sinks_.push_back(std::make_unique<PrometheusEndpoint>(watch.prometheus, config.name, context.world->size()));
+  }
+  if (watch.progress) {
+    progress_ = std::make_unique<Progress>(stdout, context.terminal, total, context.terminal && wants_colors());
+  }
 }
 
 void Report::attach(Engine& engine, Communicator& group) {
@@ -50,7 +67,10 @@ void Report::attach(Engine& engine, Communicator& group) {
   engine.on(Event::kEndEpoch, [this, &group](State& state) {
     if (window_samples_ > 0) read_meters(state, group);
   });
-  engine.on(Event::kEnd, [this](State&) { train_seconds_ = seconds_since(train_start_); });
+  engine.on(Event::kEnd, [this, &group](State&) {
+    train_seconds_ = seconds_since(train_start_);
+    times_ = across_ranks(clock_.total(), group);
+  });
 }
 
 void Report::start() { train_start_ = window_start_ = Clock::now(); }
@@ -68,16 +88,25 @@ void Report::count(const State& state) {
 }
 
 void Report::read_meters(const State& state, Communicator& group) {
+  Readings readings = meters_.take(group);
+  for (auto& reading : update_.readings()) readings.push_back(std::move(reading));
   latest_ = {.step = state.step,
              .epoch = state.epoch,
              .split = "train",
-             .readings = meters_.take(group),
+             .readings = std::move(readings),
              .samples_per_second = static_cast<double>(window_samples_) / seconds_since(window_start_),
-             .seconds = seconds_since(train_start_)};
+             .seconds = seconds_since(train_start_),
+             .learning_rate = update_.optimizer().learning_rate(),
+             .times = across_ranks(clock_.total() - window_times_, group)};
   window_samples_ = 0;
   window_start_ = Clock::now();
-  if (metrics_) metrics_->add(latest_);
+  window_times_ = clock_.total();
+  add(latest_);
   if (progress_) progress_->update(latest_);
+}
+
+void Report::add(const Measurement& measurement) {
+  for (auto& sink : sinks_) sink->add(measurement);
 }
 
 std::vector<Part> Report::parts() {
@@ -137,6 +166,7 @@ void Report::end_test(const State& state, const Readings& readings) {
   const double seconds = seconds_since(test_start_);
   if (train_seconds_ == 0) test_seconds_ += seconds;  // a test after the end is no part of training
   window_start_ = Clock::now();
+  clock_.skip();
   if (!speaks_) return;
   const Measurement test{.step = state.step,
                          .epoch = state.epoch,
@@ -144,7 +174,7 @@ void Report::end_test(const State& state, const Readings& readings) {
                          .readings = readings,
                          .samples_per_second = static_cast<double>(context_.splits.test->size()) / seconds,
                          .seconds = seconds_since(train_start_)};
-  metrics_->add(test);
+  add(test);
   if (progress_) progress_->result(test);
 }
 
@@ -159,6 +189,12 @@ void Report::finish(const ExperimentResult& result) {
     save_safetensors(context_.folder.weights(), weights);
   }
   write_atomically(context_.folder.summary(), summary(result));
+  if (config_.watch.report) write_run_page(context_.folder);
+  if (!config_.watch.progress) return;
+  if (!result.early_stop.empty()) std::printf("Ended early: %s\n", result.early_stop.c_str());
+  if (times_.steps == 0) return;
+  std::fputs(to_time_table(times_).c_str(), stdout);
+  std::fflush(stdout);
 }
 
 double Report::seconds_since(Clock::time_point start) const {
@@ -170,17 +206,25 @@ std::string Report::summary(const ExperimentResult& result) const {
   for (const auto& [name, value] : result.test) test[name] = value;
   nlohmann::ordered_json strategy = {{"name", config_.strategy.selected()}};
   for (const auto& [name, value] : result.strategy) strategy[name] = value;
+  nlohmann::ordered_json update = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : result.update) update[name] = value;
+  nlohmann::ordered_json made = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : provenance()) made[name] = value;
   const double training = train_seconds_ - test_seconds_;
   return nlohmann::ordered_json{{"name", config_.name},
                                 {"ranks", context_.world->size()},
                                 {"steps", result.steps},
                                 {"stopped", result.stopped},
+                                {"early_stop", result.early_stop},
                                 {"failed_checkpoints", result.failed_checkpoints},
                                 {"train_seconds", train_seconds_},
                                 {"seconds_to_first_step", seconds_to_first_step_},
                                 {"samples_per_second", training > 0 ? static_cast<double>(samples_) / training : 0},
                                 {"strategy", strategy},
-                                {"test", test}}
+                                {"update", update},
+                                {"test", test},
+                                {"step_time", spreads_to_json(times_)},
+                                {"provenance", made}}
              .dump(2) +
          "\n";
 }

@@ -2,21 +2,26 @@
 
 #include <chrono>
 #include <memory>
+#include <vector>
 
 #include "engine/checkpoint/part.h"
 #include "engine/engine.h"
 #include "engine/experiment/experiment.h"
+#include "engine/experiment/parameter_update.h"
 #include "engine/meters/meter_set.h"
-#include "engine/watch/metrics_log.h"
+#include "engine/watch/measurement.h"
 #include "engine/watch/progress.h"
+#include "engine/watch/step_clock.h"
 
 namespace phalanx {
 
-/// What a run tells: metrics.jsonl, summary.json, weights and the progress on the terminal. All ranks measure, rank 0
-/// writes.
+/// What a run tells: what it measures, to everywhere that the config names; at the end summary.json, report.html and
+/// the weights. All ranks measure, rank 0 writes.
 class Report {
  public:
-  Report(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total);
+  /// All must outlive it. Throws DataError, and ConfigError where metrics cannot be served.
+  Report(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total, StepClock& clock,
+         const ParameterUpdate& update);
 
   void attach(Engine& engine, Communicator& group);
 
@@ -35,6 +40,7 @@ class Report {
   void start();
   void count(const State& state);
   void read_meters(const State& state, Communicator& group);
+  void add(const Measurement& measurement);
   NamedTensors save() const;
   void load(const NamedTensors& saved);
   void load_meters(const SavedRanks& saved);
@@ -44,7 +50,9 @@ class Report {
   const ExperimentConfig& config_;
   const ExperimentContext& context_;
   const bool speaks_;  // rank 0
-  std::unique_ptr<MetricsLog> metrics_;
+  StepClock& clock_;
+  const ParameterUpdate& update_;
+  std::vector<std::unique_ptr<MeasurementSink>> sinks_;
   std::unique_ptr<Progress> progress_;
   MeterSet meters_;
   at::Tensor meters_config_;  // as text
@@ -53,6 +61,8 @@ class Report {
   Clock::time_point train_start_, test_start_, window_start_;
   std::int64_t window_samples_ = 0, window_begin_ = 0, samples_ = 0;
   double seconds_to_first_step_ = 0, test_seconds_ = 0, train_seconds_ = 0;
+  PhaseTimes window_times_;  // on the clock when the window began
+  StepTimes times_;          // of all steps that this process has taken
 };
 
 }  // namespace phalanx

@@ -1,10 +1,14 @@
 // A run that was stopped, killed or saved in between goes on as if nothing had been.
 #include <ATen/Parallel.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/dropout.h>
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
 
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -16,6 +20,8 @@
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/testing/worlds.h"
+#include "models/batch_norm.h"
+#include "models/model.h"
 
 namespace phalanx {
 namespace {
@@ -40,6 +46,39 @@ train: {global_batch_size: 32, epochs: 4}
 evaluate: {global_batch_size: 16}
 watch: {every_steps: 3, progress: false}
 )";
+
+struct NormsConfig {
+  double dropout = 0;
+
+  template <class V>
+  void visit(V& v) {
+    v("dropout", dropout, "share of features left out", config::between(0, 1));
+  }
+};
+
+// A convolution with batch norm, and dropout.
+class Norms final : public Model {
+ public:
+  Norms(const NormsConfig& config, const SampleSpec& sample) : config_(config) {
+    conv_ = register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(sample.input[0], 4, 5).stride(2)));
+    norm_ = register_module("norm", BatchNorm2d(4));
+    fc_ = register_module("fc", torch::nn::Linear(4, sample.classes));
+  }
+
+  at::Tensor forward(at::Tensor input) override {
+    return fc_(at::dropout(norm_(conv_(input)).relu().mean({2, 3}), config_.dropout, is_training()));
+  }
+
+ private:
+  NormsConfig config_;
+  torch::nn::Conv2d conv_{nullptr};
+  BatchNorm2d norm_{nullptr};
+  torch::nn::Linear fc_{nullptr};
+};
+
+const bool registered = Models::global().add<NormsConfig>(
+    "norms_under_test", "batch norm and dropout",
+    [](const NormsConfig& config, const SampleSpec& sample) { return std::make_shared<Norms>(config, sample); });
 
 struct Finished {
   RunFolder folder;
@@ -91,6 +130,7 @@ class Resume : public ::testing::Test {
       Json json = Json::parse(line);
       json.erase("samples_per_second");
       json.erase("seconds");
+      json.erase("step_ms");
       lines.push_back(json.dump());
     }
     return lines;
@@ -202,6 +242,65 @@ TEST_F(Resume, ShardsOfAnyNumberGoOn) {
   const auto replicated = run(2, other, {"checkpoint.resume=auto"});
   EXPECT_THAT(replicated.errors, Each(""));
   EXPECT_LT(((replicated.weights - whole.weights).norm() / whole.weights.norm()).item<double>(), 1e-5);
+}
+
+// Batch norm over all ranks, averages, clipping, and a loss scale that falls and rises.
+TEST_F(Resume, EverythingThatTrainingRemembersGoesOn) {
+  const Changes training{"model=norms_under_test",
+                         "train.sync_batch_norm=true",
+                         "train.ema_decay=0.9",
+                         "train.clip_norm=0.5",
+                         "train.precision=fp16",
+                         "train.loss_scale={initial: 268435456, growth_interval: 3}",
+                         "train.early_stop={metric: loss, best: lowest, patience: 100}",
+                         "evaluate.every_steps=5"};
+  for (const std::string strategy : {"all_reduce", "sharded"}) {
+    auto changes = training;
+    changes.push_back("strategy=" + strategy);
+    const auto whole = run(2, new_folder(), changes);
+    ASSERT_THAT(whole.errors, Each(""));
+    auto again = changes;
+    again.emplace_back("checkpoint.resume=auto");
+    for (const std::int64_t stop : {1, 3, 4, 9, 14}) {
+      const auto folder = new_folder();
+      run(2, folder, changes, stop);
+      SCOPED_TRACE(strategy + " stopped after " + std::to_string(stop));
+      expect_same(run(2, folder, again), whole);
+    }
+  }
+}
+
+// One rank: ranks that are threads draw from one generator.
+TEST_F(Resume, DropoutGoesOnWithItsRandomNumbers) {
+  const Changes dropout{"model={name: norms_under_test, dropout: 0.3}", "train.precision=bf16"};
+  const auto whole = run(1, new_folder(), dropout);
+  EXPECT_FALSE(at::equal(run(1, new_folder(), {"model=norms_under_test", dropout[1]}).weights, whole.weights));
+  for (const std::int64_t stop : {2, 3, 10}) {
+    const auto folder = new_folder();
+    run(1, folder, dropout, stop);
+    expect_same(run(1, folder, {dropout[0], dropout[1], "checkpoint.resume=auto"}), whole);
+  }
+}
+
+TEST_F(Resume, ARunThatStoppedEarlyHasNothingLeftToDo) {
+  const Changes early{"train.early_stop={metric: loss, best: lowest, patience: 0, min_delta: 99}",
+                      "evaluate.every_steps=3", "checkpoint.every_epochs=1", "checkpoint.resume=auto"};
+  const auto folder = new_folder();
+  const auto first = run(2, folder, early);
+  EXPECT_EQ(first.result.steps, 4) << "the tests after steps 3 and 4";
+  EXPECT_THAT(steps_saved(folder), ElementsAre(4));
+  const auto second = run(2, folder, early);
+  EXPECT_EQ(second.result.steps, 4);
+  EXPECT_EQ(second.result.early_stop, first.result.early_stop);
+  EXPECT_EQ(second.result.test, first.result.test);
+  EXPECT_TRUE(at::equal(second.weights, first.weights));
+}
+
+TEST_F(Resume, KeepsTheBestOfTestsWithinEpochs) {
+  const auto kept = run(2, new_folder(),
+                        {"evaluate.every_steps=3", "evaluate.every_epochs=0", "checkpoint.keep_best=100",
+                         "checkpoint.best_by=loss", "checkpoint.best_is=lowest"});
+  EXPECT_THAT(steps_saved(kept.folder), ElementsAre(16, 15, 12, 9, 6, 3));
 }
 
 TEST_F(Resume, KeepsTheLastAndTheBest) {

@@ -1,12 +1,28 @@
 #include "engine/experiment/run_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "framework/base/error.h"
 
 namespace phalanx {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// Of a run that was killed, the last process may take a moment to end.
+constexpr int kAttempts = 30;
+constexpr std::chrono::milliseconds kPause(100);
+
+}  // namespace
 
 RunFolder RunFolder::create(const std::string& path, bool goes_on) {
   RunFolder folder(path);
@@ -20,6 +36,21 @@ RunFolder RunFolder::create(const std::string& path, bool goes_on) {
   fs::create_directories(folder.logs(), error);
   if (error) throw ConfigError("run folder " + path + " cannot be made: " + error.message());
   return folder;
+}
+
+// A lock of the open file, which forks have in common and the system drops when the last of them has ended.
+std::shared_ptr<void> RunFolder::claim() const {
+  const std::string path = path_ + "/.lock";
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0) throw ConfigError(path + " cannot be opened: " + std::strerror(errno));
+  std::shared_ptr<void> claim(nullptr, [file](void*) { ::close(file); });
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (::flock(file, LOCK_EX | LOCK_NB) == 0) return claim;
+    if (errno != EWOULDBLOCK && errno != EINTR) break;
+    std::this_thread::sleep_for(kPause);
+  }
+  if (errno != EWOULDBLOCK) throw ConfigError(path + " cannot be locked: " + std::strerror(errno));
+  throw ConfigError("another run is at work in the run folder " + path_ + "; wait for it, end it, or name another folder");
 }
 
 }  // namespace phalanx

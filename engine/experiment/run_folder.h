@@ -1,11 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace phalanx {
 
-/// The folder that holds everything a run leaves: config.yaml, metrics.jsonl, summary.json, weights.safetensors,
-/// checkpoints/ and logs/rank<r>.log.
+/// The folder that holds everything a run leaves: config.yaml, metrics.jsonl, summary.json, report.html, trace.json,
+/// weights.safetensors, checkpoints/, tensorboard/ and logs/rank<r>.log.
 class RunFolder {
  public:
   RunFolder() = default;
@@ -15,10 +17,17 @@ class RunFolder {
   /// `goes_on`. Throws ConfigError.
   static RunFolder create(const std::string& path, bool goes_on = false);
 
+  /// Keeps other runs from writing here, until no copy of the result is left in this process or one forked from it.
+  /// Waits 3 s for another run that is at work here to end, then throws ConfigError.
+  [[nodiscard]] std::shared_ptr<void> claim() const;
+
   const std::string& path() const { return path_; }
   std::string config() const { return path_ + "/config.yaml"; }
   std::string metrics() const { return path_ + "/metrics.jsonl"; }
   std::string summary() const { return path_ + "/summary.json"; }
+  std::string report() const { return path_ + "/report.html"; }
+  std::string trace() const { return path_ + "/trace.json"; }
+  std::string tensorboard() const { return path_ + "/tensorboard"; }
   std::string weights() const { return path_ + "/weights.safetensors"; }
   std::string checkpoints() const { return path_ + "/checkpoints"; }
   std::string logs() const { return path_ + "/logs"; }

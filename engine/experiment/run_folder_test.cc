@@ -28,6 +28,16 @@ TEST_F(RunFolderTest, IsMadeWithItsLogsAndTheFoldersAbove) {
   EXPECT_TRUE(fs::is_directory(path_ + "/logs"));
 }
 
+TEST_F(RunFolderTest, OneRunAtATimeIsAtWorkInIt) {
+  const auto folder = RunFolder::create(path_);
+  auto claim = folder.claim();
+  EXPECT_THAT([&] { (void)RunFolder(path_).claim(); },
+              ThrowsMessage<ConfigError>("another run is at work in the run folder " + path_ +
+                                         "; wait for it, end it, or name another folder"));
+  claim.reset();
+  EXPECT_NO_THROW((void)folder.claim());
+}
+
 TEST_F(RunFolderTest, E4_HasThePromisedNames) {
   const RunFolder folder("runs/a");
   EXPECT_EQ(folder.config(), "runs/a/config.yaml");

@@ -9,6 +9,11 @@ namespace {
 
 // A loss is a float and a share below 2^29 samples: their product is exact.
 void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
+  if (result.loss_sums.defined()) {
+    const auto parts = result.loss_sums.numel();
+    for (std::int64_t i = 0; i < parts; ++i) mean.add(result.loss_sums[i].item<double>(), i == 0 ? batch.valid : 0);
+    return;
+  }
   mean.add(result.loss.item<double>() * static_cast<double>(batch.valid), batch.valid);
 }
 

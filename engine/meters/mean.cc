@@ -9,7 +9,6 @@
 namespace phalanx {
 
 void Mean::add(double sum, std::int64_t count) {
-  if (count == 0) return;
   sum_.add(sum);
   count_ += count;
 }

@@ -15,7 +15,7 @@ namespace phalanx {
 /// A mean of values that are added without rounding.
 class Mean {
  public:
-  /// `sum` over `count` values; nothing if there are none.
+  /// `sum` over `count` values. One sum may come in parts, of which all but one count none.
   void add(double sum, std::int64_t count);
 
   /// Each element is a value. Any shape and floating-point dtype.

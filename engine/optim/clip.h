@@ -23,11 +23,14 @@ class Clip final : public OptimizerDecorator {
  public:
   Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum);
 
+  const ClipLimits& limits() const { return limits_; }
+
   void update() override;  // collective where `sum` is, if there is a limit of the norm
 
   /// Of the gradients of the last update, before they were clipped; not a number before the first and where there is no
   /// limit of the norm.
   double norm() const { return norm_; }
+  void set_norm(double norm) { norm_ = norm; }  // of a run that goes on
 
   /// Whether the gradients of the last update had a finite norm; true where there is no limit of the norm.
   bool finite() const { return finite_; }

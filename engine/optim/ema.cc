@@ -8,7 +8,8 @@
 
 namespace phalanx {
 
-Ema::Ema(std::unique_ptr<Optimizer> inner, double decay) : OptimizerDecorator(std::move(inner)), decay_(decay) {
+Ema::Ema(std::unique_ptr<Optimizer> inner, double decay, Share share)
+    : OptimizerDecorator(std::move(inner)), decay_(decay), share_(std::move(share)) {
   if (!(decay >= 0 && decay < 1)) throw std::invalid_argument("the decay of an average must be at least 0 and below 1");
 }
 
@@ -34,8 +35,17 @@ std::vector<StateTensor> Ema::state() {
   return all;
 }
 
+void Ema::with_averages(const std::function<void()>& body) {
+  exchange();
+  share_();
+  body();
+  share_();  // ranks may have memory in common: none takes the averages away while another one reads them
+  exchange();
+  share_();
+}
+
 // Parameters are views of the slices, so the elements move and not the tensors.
-void Ema::swap() {
+void Ema::exchange() {
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < averages_.size(); ++i) {
     const at::Tensor values = slices()[i].values.clone();

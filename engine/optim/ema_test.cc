@@ -52,14 +52,32 @@ TEST(Ema, AveragesAreInPlaceForAWhile) {
   ema.update();
   const auto average = ema.state()[0].values.clone(), trained = first.values.clone();
   EXPECT_FALSE(at::equal(average, trained));
-  {
-    const Ema::InPlace averages(ema);
+  int bodies = 0;
+  ema.with_averages([&] {
+    ++bodies;
     EXPECT_TRUE(at::equal(first.values, average));
     EXPECT_TRUE(at::equal(parameter, average.narrow(0, 1, 2)));
     EXPECT_TRUE(at::equal(second.values, average.narrow(0, 0, 2)));
-  }
+  });
+  EXPECT_EQ(bodies, 1);
   EXPECT_TRUE(at::equal(first.values, trained));
   EXPECT_TRUE(at::equal(ema.state()[0].values, average));
+}
+
+// Of a rank that updates the first half of the parameters: the other half is another's.
+TEST(Ema, S7_SharesTheAveragesAndThenTheValuesAgain) {
+  const at::Tensor all = at::ones({4});
+  const Slice own{all.narrow(0, 0, 2), at::ones({2})};
+  std::vector<at::Tensor> shared;
+  Ema ema(std::make_unique<Recorder>(), 0.5, [&] { shared.push_back(all.clone()); });
+  ema.attach({own});
+  ema.update();
+  const at::Tensor trained = all.clone();
+  ema.with_averages([&] { EXPECT_EQ(shared.size(), 1u) << "before anybody looks"; });
+  ASSERT_EQ(shared.size(), 3u);
+  EXPECT_TRUE(at::equal(shared[0].narrow(0, 0, 2), ema.state()[0].values));
+  EXPECT_TRUE(at::equal(shared[1], shared[0])) << "before anybody takes them away";
+  EXPECT_TRUE(at::equal(shared[2], trained));
 }
 
 TEST(Ema, GoesOnFromItsState) {

@@ -20,17 +20,25 @@ constexpr double kLeast = 0x1p-40, kMost = 0x1p40;
 }  // namespace
 
 LossScale::LossScale(std::unique_ptr<Optimizer> inner, const LossScaleConfig& config, SumOverSlices sum)
-    : OptimizerDecorator(std::move(inner)), config_(config), sum_(std::move(sum)) {
+    : OptimizerDecorator(std::move(inner)), config_(config), sum_(std::move(sum)), scale_(config.initial) {
   if (config.backoff == 0 || config.backoff == 1) throw ConfigError("backoff must be above 0 and below 1");
-  progress_ = at::zeros({2}, at::kDouble);
-  progress_.data_ptr<double>()[0] = config.initial;
 }
 
-double LossScale::scale() const { return progress_.const_data_ptr<double>()[0]; }
+std::vector<double> LossScale::progress() const {
+  return {scale_, static_cast<double>(good_), static_cast<double>(left_out_)};
+}
+
+void LossScale::set_progress(const std::vector<double>& progress) {
+  if (progress.size() != 3) {
+    throw DataError("a loss scale goes on from 3 numbers, but the checkpoint has " + std::to_string(progress.size()));
+  }
+  scale_ = progress[0];
+  good_ = static_cast<std::int64_t>(progress[1]);
+  left_out_ = static_cast<std::int64_t>(progress[2]);
+}
 
 void LossScale::attach(std::vector<Slice> slices) {
-  progress_.data_ptr<double>()[0] = config_.initial;
-  progress_.data_ptr<double>()[1] = 0;
+  set_progress({config_.initial, 0, 0});
   skipped_ = false;
   OptimizerDecorator::attach(std::move(slices));
 }
@@ -43,10 +51,9 @@ void LossScale::update() {
     return;
   }
   inner().update();
-  auto* progress = progress_.data_ptr<double>();
-  if (++progress[1] < static_cast<double>(config_.growth_interval)) return;
-  progress[0] = std::min(progress[0] * config_.growth, std::max(kMost, config_.initial));
-  progress[1] = 0;
+  if (++good_ < config_.growth_interval) return;
+  scale_ = std::min(scale_ * config_.growth, std::max(kMost, config_.initial));
+  good_ = 0;
 }
 
 // Whether the gradients of all ranks are finite.
@@ -63,11 +70,11 @@ bool LossScale::unscale() {
 }
 
 void LossScale::shrink() {
-  auto* progress = progress_.data_ptr<double>();
-  progress[0] *= config_.backoff;
-  progress[1] = 0;
-  if (progress[0] >= kLeast) return;
-  throw Error("the gradients are not finite, however small the loss scale (now " + std::to_string(progress[0]) +
+  scale_ *= config_.backoff;
+  good_ = 0;
+  ++left_out_;
+  if (scale_ >= kLeast) return;
+  throw Error("the gradients are not finite, however small the loss scale (now " + std::to_string(scale_) +
               "): look for inf or nan in the data, or lower the learning rate");
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "engine/optim/decorator.h"
 
@@ -32,7 +33,7 @@ class LossScale final : public OptimizerDecorator {
   LossScale(std::unique_ptr<Optimizer> inner, const LossScaleConfig& config, SumOverSlices sum);
 
   /// What the loss of the next step is multiplied with.
-  double scale() const;
+  double scale() const { return scale_; }
 
   /// Whether the last update was left out.
   bool skipped() const { return skipped_; }
@@ -43,9 +44,13 @@ class LossScale final : public OptimizerDecorator {
   /// reason.
   void update() override;
 
-  /// What the next updates depend on beside state(), to be read or written: [2] double, the scale and the good updates
-  /// since it changed. Alike on all ranks.
-  at::Tensor& progress() { return progress_; }
+  /// Updates left out since attach().
+  std::int64_t left_out() const { return left_out_; }
+
+  /// What the next updates depend on beside state(): the scale, the good updates since it changed, and left_out().
+  /// Alike on all ranks. set_progress() throws DataError where these are not three numbers.
+  std::vector<double> progress() const;
+  void set_progress(const std::vector<double>& progress);
 
  private:
   bool unscale();
@@ -53,7 +58,9 @@ class LossScale final : public OptimizerDecorator {
 
   LossScaleConfig config_;
   SumOverSlices sum_;
-  at::Tensor progress_;
+  double scale_;
+  std::int64_t good_ = 0;  // updates since it changed
+  std::int64_t left_out_ = 0;
   bool skipped_ = false;
 };
 

@@ -55,6 +55,7 @@ TEST(LossScale, WhatIsNotFiniteIsLeftOut) {
     scaled.update(1, bad);
     EXPECT_TRUE(scaled.scale.skipped());
     EXPECT_EQ(scaled.scale.scale(), 512);
+    EXPECT_EQ(scaled.scale.left_out(), 1);
     EXPECT_EQ(scaled.scale.updates(), 0);
     for (const auto& slice : scaled.slices) {
       EXPECT_EQ(slice.values.item<float>(), 0);
@@ -94,8 +95,9 @@ TEST(LossScale, ProgressGoesOn) {
   first.update(1, kInfinite);
   first.update(1, 1);
   first.update(1, 1);
-  second.scale.progress().copy_(first.scale.progress());
+  second.scale.set_progress(first.scale.progress());
   EXPECT_EQ(second.scale.scale(), 4);
+  EXPECT_EQ(second.scale.left_out(), 1);
   second.update(1, 1);
   EXPECT_EQ(second.scale.scale(), 8);
 }
@@ -113,6 +115,10 @@ TEST(LossScale, ARankWithoutSlicesTakesPart) {
   scale.attach({});
   scale.update();
   EXPECT_TRUE(scale.skipped());
+}
+
+TEST(LossScale, RefusesAProgressOfAnotherKind) {
+  EXPECT_THROW(Scaled(LossScaleConfig{}).scale.set_progress({1, 2}), DataError);
 }
 
 TEST(LossScale, RefusesABackoffThatIsNone) {

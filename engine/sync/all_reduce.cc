@@ -26,6 +26,10 @@ class AllReduce final : public Synchronizer {
     wait_all(works);
   }
 
+  Memory memory() override { return gradients_.memory(); }
+
+  bool remembers_gradients() const override { return gradients_.compresses(); }
+
   Figures figures() const override { return gradients_.figures(); }
 
  private:

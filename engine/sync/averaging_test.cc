@@ -1,71 +1,22 @@
-#include <ATen/TensorOperators.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
-#include <ATen/ops/equal.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "engine/sync/synchronizer.h"
-#include "framework/base/config/config.h"
+#include "engine/sync/testing_strategy.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
 namespace {
 
+using testing::gradient_at;
+using testing::kElements;
+using testing::kRate;
+using testing::make_strategy;
 using testing::run_ranks;
-
-struct StrategyConfig {
-  Synchronizers::Choice strategy;
-  template <class V>
-  void visit(V& v) {
-    v("strategy", strategy, "under test");
-  }
-};
-
-std::unique_ptr<Synchronizer> make(const std::string& strategy, const CommunicatorPtr& group) {
-  StrategyConfig config;
-  config::load_text(config, "strategy: " + strategy, "test.yaml");
-  return config.strategy.make(group);
-}
-
-constexpr std::int64_t kElements = 40;
-constexpr double kRate = 0.1;
-
-// What a rank's gradient is at its own values: each rank pulls elsewhere.
-at::Tensor gradient_at(const at::Tensor& x, int rank, std::int64_t step) {
-  return (x - rank) * 0.5 + 0.01 * static_cast<double>(step);
-}
-
-// Values of all ranks, [P, kElements].
-at::Tensor gather(const at::Tensor& own, Communicator& group) {
-  const at::Tensor all = at::zeros({group.size(), own.numel()});
-  group.all_gather(all, own).wait();
-  return all;
-}
-
-// Trains with plain SGD; `after(step, values of all ranks)` compares.
-template <class After>
-void train(const std::string& strategy, const CommunicatorPtr& group, int steps, const After& after) {
-  const at::NoGradGuard no_grad;
-  const FlatParameters parameters(std::vector<at::Tensor>{at::full({kElements}, 3.0 + group->rank())}, *group, 1 << 20);
-  const auto synchronizer = make(strategy, group);
-  const auto slice = synchronizer->attach(parameters, Cut::kAnywhere).at(0);
-  for (int step = 0; step < steps; ++step) {
-    slice.gradients.copy_(gradient_at(slice.values, group->rank(), step));
-    synchronizer->before_update(step);
-    slice.values.sub_(slice.gradients, kRate);
-    synchronizer->after_update(step);
-    after(step, gather(slice.values, *group), *synchronizer);
-  }
-  synchronizer->finish();
-  const at::Tensor end = gather(slice.values, *group);
-  for (int rank = 1; rank < group->size(); ++rank) EXPECT_TRUE(at::equal(end[rank], end[0])) << "after the last step";
-}
+using testing::train;
 
 class Averaging : public ::testing::TestWithParam<int> {
  protected:
@@ -78,6 +29,20 @@ class Averaging : public ::testing::TestWithParam<int> {
   static at::Tensor mean_of(const std::vector<at::Tensor>& x) { return at::stack(x).mean(0); }
   static void expect_near(const at::Tensor& all, const std::vector<at::Tensor>& x, int step) {
     EXPECT_TRUE(at::allclose(all, at::stack(x), 1e-5, 1e-6)) << "step " << step;
+  }
+  void expect_gossip_to_meet(const std::string& compression) const {
+    run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {
+      const at::NoGradGuard no_grad;
+      const FlatParameters parameters(std::vector<at::Tensor>{at::full({4}, 0.0)}, *group, 1 << 20);
+      const auto strategy = make_strategy("{name: gossip, compression: " + compression + "}", group);
+      const auto slice = strategy->attach(parameters, Cut::kAnywhere).at(0);
+      slice.values.fill_(group->rank());  // and no gradients
+      for (int step = 0; step < 60; ++step) strategy->after_update(step);
+      const double mean = (group->size() - 1) / 2.0;
+      EXPECT_NEAR(slice.values[0].item<double>(), mean, 0.3);
+      strategy->finish();
+      EXPECT_NEAR(slice.values[0].item<double>(), mean, 1e-5);
+    });
   }
   std::vector<at::Tensor> start() const { return std::vector<at::Tensor>(GetParam(), at::full({kElements}, 3.0f)); }
 };
@@ -128,7 +93,7 @@ TEST_P(Averaging, MomentumIsAveragedForgottenOrLeftAlone) {
     for (const auto& [what, expected] :
          std::vector<std::pair<std::string, double>>{{"average", mean}, {"reset", 0}, {"local", own}}) {
       const FlatParameters parameters(std::vector<at::Tensor>{at::full({8}, 1.0)}, *group, 1 << 20);
-      const auto strategy = make("{name: local_sgd, every: 2, momentum: " + what + "}", group);
+      const auto strategy = make_strategy("{name: local_sgd, every: 2, momentum: " + what + "}", group);
       strategy->attach(parameters, Cut::kAnywhere);
       const at::Tensor momentum = at::full({8}, own);
       strategy->attach_state({momentum});
@@ -169,18 +134,7 @@ TEST_P(Averaging, GossipMovesHalfwayToOnePeerAStepLate) {
 }
 
 TEST_P(Averaging, GossipKeepsTheMeanAndBringsReplicasTogether) {
-  run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
-    const at::NoGradGuard no_grad;
-    const FlatParameters parameters(std::vector<at::Tensor>{at::full({4}, 0.0)}, *group, 1 << 20);
-    const auto strategy = make("gossip", group);
-    const auto slice = strategy->attach(parameters, Cut::kAnywhere).at(0);
-    slice.values.fill_(group->rank());  // and no gradients
-    for (int step = 0; step < 60; ++step) strategy->after_update(step);
-    const double mean = (group->size() - 1) / 2.0;
-    EXPECT_NEAR(slice.values[0].item<double>(), mean, 0.3);
-    strategy->finish();
-    EXPECT_NEAR(slice.values[0].item<double>(), mean, 1e-5);
-  });
+  for (const std::string compression : {"none", "bf16", "fp16"}) expect_gossip_to_meet(compression);
 }
 
 }  // namespace

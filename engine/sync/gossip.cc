@@ -3,14 +3,17 @@
 // pairs, anew and at random but alike on all ranks; the two exchange their values x while the next step computes, and
 // after that step each moves halfway to the other: x_r += (x_p - x_r) / 2, with the values that were exchanged. Nobody
 // waits for more than one peer, nor for that one longer than it is a step behind. With an odd number of ranks one sits
-// out. After the last step the replicas become their mean.
-// Wire: the parameters' bytes per rank and step, to one peer.
+// out. After the last step the replicas become their mean. With `compression:` both values are rounded on the way; both
+// ranks move by what was sent, so that the mean stays.
+// Wire: the parameters' bytes per rank and step, to one peer; half of them with bf16 or fp16.
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "engine/sync/parameter_average.h"
@@ -22,10 +25,12 @@ namespace {
 
 struct GossipConfig {
   std::int64_t seed = 1;
+  std::string compression = "none";
 
   template <class V>
   void visit(V& v) {
     v("seed", seed, "of who meets whom", config::at_least(0));
+    v("compression", compression, "as what values travel", config::one_of({"none", "bf16", "fp16"}));
   }
 };
 
@@ -42,6 +47,11 @@ int partner_of(int rank, int size, std::int64_t seed, std::int64_t step) {
   return other < size ? order[other] : rank;
 }
 
+at::ScalarType wire_dtype(const std::string& compression, at::ScalarType own) {
+  if (compression == "none") return own;
+  return compression == "bf16" ? at::kBFloat16 : at::kHalf;
+}
+
 class Gossip final : public Synchronizer {
  public:
   Gossip(const GossipConfig& config, const Replicas& replicas)
@@ -51,9 +61,11 @@ class Gossip final : public Synchronizer {
     slices_ = broadcast_all(parameters, *group_);
     average_.attach(parameters);
     sent_.clear(), received_.clear();
+    under_way_ = at::zeros({1}, at::kLong);
     for (const auto& slice : slices_) {
-      sent_.push_back(at::empty_like(slice.values));
-      received_.push_back(at::empty_like(slice.values));
+      const auto options = slice.values.options().dtype(wire_dtype(config_.compression, slice.values.scalar_type()));
+      sent_.push_back(at::zeros_like(slice.values, options));
+      received_.push_back(at::zeros_like(slice.values, options));
     }
     return slices_;
   }
@@ -65,6 +77,18 @@ class Gossip final : public Synchronizer {
 
   bool replicas_equal() const override { return group_->size() == 1; }
 
+  // An exchange that has come to its end, but has not moved the values yet.
+  Memory memory() override {
+    wait_all(works_);
+    works_.clear();
+    Memory all{{"under_way", under_way_}};
+    for (std::size_t i = 0; i < sent_.size(); ++i) {
+      all.push_back({"sent/" + std::to_string(i), sent_[i]});
+      all.push_back({"received/" + std::to_string(i), received_[i]});
+    }
+    return all;
+  }
+
   void finish() override {
     meet_halfway();
     average_.average();
@@ -73,6 +97,7 @@ class Gossip final : public Synchronizer {
  private:
   void begin_exchange(int partner) {
     if (partner == group_->rank()) return;
+    under_way_.fill_(1);
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       sent_[i].copy_(slices_[i].values);
       works_.push_back(group_->recv(received_[i], partner));
@@ -82,11 +107,13 @@ class Gossip final : public Synchronizer {
 
   void meet_halfway() {
     const at::NoGradGuard no_grad;
-    if (works_.empty()) return;
     wait_all(works_);
     works_.clear();
+    if (under_way_.item<std::int64_t>() == 0) return;
+    under_way_.zero_();
     for (std::size_t i = 0; i < slices_.size(); ++i) {
-      slices_[i].values.add_(received_[i].sub_(sent_[i]), 0.5);
+      const auto dtype = slices_[i].values.scalar_type();
+      slices_[i].values.add_(received_[i].to(dtype).sub_(sent_[i].to(dtype)), 0.5);
     }
   }
 
@@ -96,6 +123,7 @@ class Gossip final : public Synchronizer {
   std::vector<Slice> slices_;
   std::vector<at::Tensor> sent_, received_;
   std::vector<Work> works_;  // of the exchange under way
+  at::Tensor under_way_;     // [1]: 1, or 0 where there is none
 };
 
 const bool registered = Synchronizers::global().add<GossipConfig>(

@@ -10,9 +10,12 @@
 namespace phalanx {
 namespace {
 
+// Of a parameter that is not all here, what is here has no shape.
 std::vector<std::vector<std::int64_t>> shapes_of(const Bucket& bucket) {
   std::vector<std::vector<std::int64_t>> shapes;
-  for (const auto& parameter : bucket.parameters) shapes.push_back(parameter.sizes().vec());
+  for (const auto& segment : bucket.segments) {
+    shapes.push_back(segment.whole() ? segment.shape : std::vector<std::int64_t>{segment.count});
+  }
   return shapes;
 }
 
@@ -30,6 +33,7 @@ void GradientGroup::attach(const FlatParameters& parameters) {
 void GradientGroup::attach_tensors(const std::vector<at::Tensor>& tensors, const FlatParameters& parameters) {
   if (!compresses()) return;
   const auto& buckets = parameters.buckets();
+  tensors_ = tensors;
   compressed_ =
       std::make_shared<CompressedCommunicator>(group_, compression_, std::max<std::size_t>(buckets.size(), 1));
   for (std::size_t i = 0; i < buckets.size(); ++i) {
@@ -43,6 +47,14 @@ void GradientGroup::attach_tensors(const std::vector<at::Tensor>& tensors, const
 
 Work GradientGroup::all_reduce_mean(const at::Tensor& gradients) {
   return (compressed_ ? *compressed_ : *group_).all_reduce(gradients, Reduction::kMean);
+}
+
+Memory GradientGroup::memory() const {
+  Memory all;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    append(all, std::to_string(i) + "/", compressed_->memory(tensors_[i]));
+  }
+  return all;
 }
 
 Figures GradientGroup::figures() const {

@@ -38,6 +38,9 @@ class GradientGroup {
   /// Launches the mean of a bucket's gradients over all ranks.
   Work all_reduce_mean(const at::Tensor& gradients);
 
+  /// What compression remembers of what is reduced, by bucket; none without.
+  Memory memory() const;
+
   bool compresses() const { return compression_.selected() != "none"; }
 
   /// Since attach(); zeros without compression.
@@ -50,6 +53,7 @@ class GradientGroup {
   CommunicatorPtr group_;
   Compressors::Choice compression_;
   std::shared_ptr<CompressedCommunicator> compressed_;  // null: none
+  std::vector<at::Tensor> tensors_;                     // that it reduces
 };
 
 }  // namespace phalanx

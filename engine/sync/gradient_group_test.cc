@@ -11,31 +11,19 @@
 #include <string>
 #include <vector>
 
-#include "engine/sync/synchronizer.h"
-#include "framework/base/config/config.h"
+#include "engine/sync/testing_strategy.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
 namespace {
 
+using testing::gather;
 using ::testing::HasSubstr;
+using testing::load_config;
+using testing::load_strategy;
 using testing::run_ranks;
 using ::testing::ThrowsMessage;
-
-struct StrategyConfig {
-  Synchronizers::Choice strategy;
-  template <class V>
-  void visit(V& v) {
-    v("strategy", strategy, "under test");
-  }
-};
-
-StrategyConfig load(const std::string& strategy) {
-  StrategyConfig config;
-  config::load_text(config, "strategy: " + strategy, "test.yaml");
-  return config;
-}
 
 // Two buckets: a matrix with its bias, and a long vector.
 FlatParameters make_parameters(Communicator& group, at::ScalarType dtype = at::kFloat) {
@@ -44,12 +32,6 @@ FlatParameters make_parameters(Communicator& group, at::ScalarType dtype = at::k
     parameters.push_back(at::zeros(shape, dtype).requires_grad_());
   }
   return FlatParameters(std::move(parameters), group, 4900);
-}
-
-at::Tensor gather(const at::Tensor& tensor, Communicator& group) {
-  const at::Tensor all = at::zeros({group.size(), tensor.numel()});
-  group.all_gather(all, tensor).wait();
-  return all;
 }
 
 class Compression : public ::testing::TestWithParam<std::string> {};
@@ -64,7 +46,7 @@ TEST(CompressionOption, HasEveryCompression) {
 TEST_P(Compression, AllReduceGivesAllRanksTheSameBits) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
-    const auto strategy = load("{name: all_reduce, compression: " + GetParam() + "}").strategy.make(group);
+    const auto strategy = load_strategy("{name: all_reduce, compression: " + GetParam() + "}").make(group);
     const auto slices = strategy->attach(parameters, Cut::kAnywhere);
     ASSERT_EQ(slices.size(), 2u);
     for (int step = 0; step < 3; ++step) {
@@ -80,15 +62,15 @@ TEST_P(Compression, AllReduceGivesAllRanksTheSameBits) {
 }
 
 TEST(CompressionOption, FieldsOfTheCompressionAreInTheConfig) {
-  auto config = load("{name: all_reduce, compression: {name: powersgd, rank: 7}}");
+  auto config = load_config("{name: all_reduce, compression: {name: powersgd, rank: 7}}");
   EXPECT_THAT(config::dump(config), HasSubstr("compression:\n    name: powersgd\n    rank: 7\n"));
-  config = load("all_reduce");
+  config = load_config("all_reduce");
   EXPECT_THAT(config::dump(config), HasSubstr("compression:\n    name: none\n"));
   EXPECT_THAT(
-      [] { load("{name: all_reduce, compression: powersdg}"); },
+      [] { load_strategy("{name: all_reduce, compression: powersdg}"); },
       ThrowsMessage<ConfigError>(HasSubstr("strategy.compression: unknown name \"powersdg\"; known: bf16, fp16, "
                                            "int8, none, one_bit, powersgd, topk (did you mean \"powersgd\"?)")));
-  EXPECT_THAT([] { load("{name: all_reduce, compression: {name: powersgd, rank: 0}}"); },
+  EXPECT_THAT([] { load_strategy("{name: all_reduce, compression: {name: powersgd, rank: 0}}"); },
               ThrowsMessage<ConfigError>(HasSubstr("strategy.compression.rank: must be between 1 and 1024, got 0")));
 }
 
@@ -133,7 +115,7 @@ TEST(CompressionOption, AStrategyTellsWhatItSent) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     for (const char* name : {"all_reduce", "overlapped", "sharded"}) {
-      const auto strategy = load(std::string("{name: ") + name + ", compression: fp16}").strategy.make(group);
+      const auto strategy = load_strategy(std::string("{name: ") + name + ", compression: fp16}").make(group);
       strategy->attach(parameters, Cut::kAnywhere);
       for (int step = 0; step < 5; ++step) strategy->before_update(step);
       strategy->finish();

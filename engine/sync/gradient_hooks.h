@@ -11,7 +11,7 @@ namespace phalanx {
 
 /// Says during backward when all gradients of a bucket have come. One backward gives a parameter its gradient at most
 /// once, however often the model uses it, so a bucket is ready after `backwards` gradients of each of its parameters;
-/// one with a parameter that the loss does not depend on is never ready.
+/// one with a parameter that the loss does not depend on is never ready, and with `backwards` 0 none is.
 ///
 /// Called in the threads that run backward: one for parameters on the CPU.
 class GradientHooks {

@@ -64,6 +64,8 @@ class LocalSgd final : public Synchronizer {
     if (apart_) average();
   }
 
+  Memory memory() override { return average_.memory(); }
+
   Figures figures() const override { return average_.figures(); }
 
  private:

@@ -37,6 +37,10 @@ class Overlapped final : public Synchronizer {
 
   void finish() override { hooks_.reset(); }
 
+  Memory memory() override { return gradients_.memory(); }
+
+  bool remembers_gradients() const override { return gradients_.compresses(); }
+
   Figures figures() const override { return gradients_.figures(); }
 
  private:

@@ -37,4 +37,10 @@ void ParameterAverage::average() {
   }
 }
 
+Memory ParameterAverage::memory() const {
+  Memory all = steps_.memory();
+  for (std::size_t i = 0; i < last_.size(); ++i) all.push_back({"last/" + std::to_string(i), last_[i], true});
+  return all;
+}
+
 }  // namespace phalanx

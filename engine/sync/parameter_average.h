@@ -22,6 +22,9 @@ class ParameterAverage {
   /// Values of all buckets become the mean over the ranks, bitwise the same on all of them. Collective.
   void average();
 
+  /// What compression remembers: of each bucket its values after the last average, and what did not travel yet.
+  Memory memory() const;
+
   Figures figures() const { return steps_.figures(); }
 
  private:

@@ -2,7 +2,8 @@
 // rank gets the mean gradients of its own part of each bucket, keeps optimizer state for that part alone, updates it,
 // and all gather the new values. An optimizer's state takes 1 / P of the memory and its update 1 / P of the time.
 // Wire: 2 (P - 1) / P of the gradients' bytes per rank and step, as all_reduce: a reduce-scatter and an all-gather.
-// With `compression:` gradients are reduced as in all_reduce, compressed, and values gathered as they are.
+// With `compression:` gradients are reduced as in all_reduce, compressed, and values gathered as they are. With
+// `one_copy:` there is no all-gather: the ranks of a host write their parts into one copy of the parameters.
 #include <memory>
 #include <vector>
 
@@ -13,49 +14,60 @@
 namespace phalanx {
 namespace {
 
+struct ShardedConfig {
+  Compressors::Choice compression{"none"};
+  bool one_copy = false;
+
+  template <class V>
+  void visit(V& v) {
+    v("compression", compression, "how gradients are made smaller on the wire");
+    v("one_copy", one_copy, "ranks of one host have one copy of the parameters in memory, which nobody has to gather");
+  }
+};
+
 class Sharded final : public Synchronizer {
  public:
-  Sharded(const GradientConfig& config, const Replicas& replicas)
-      : group_(replicas.group), gradients_(replicas.group, config.compression) {}
+  Sharded(const ShardedConfig& config, const Replicas& replicas)
+      : group_(replicas.group), gradients_(replicas.group, config.compression), one_copy_(config.one_copy) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override {
+    if (one_copy_) share_memory(parameters, *group_);
     buckets_.clear();
     std::vector<Slice> slices;
     for (const auto& all : broadcast_all(parameters, *group_)) {
-      Shards shards(all, group_->size(), cut);
-      Slice own = part(all, shards.begin(group_->rank()), shards.count(group_->rank()));
+      const auto& own = buckets_.emplace_back(all, *group_, cut, group_->size()).own();
       if (own.values.numel() > 0) slices.push_back(own);
-      buckets_.push_back({all, own, std::move(shards)});
     }
     gradients_.attach(parameters);
     return slices;
   }
 
   void before_update(std::int64_t) override {
-    run_all([this](const Bucket& bucket) {
-      return gradients_.compresses() ? gradients_.all_reduce_mean(bucket.all.gradients)
-                                     : group_->reduce_scatter(bucket.own.gradients, bucket.all.gradients,
-                                                              Reduction::kMean, bucket.shards.counts());
+    run_all([this](const ShardedBucket& bucket) {
+      return gradients_.compresses() ? gradients_.all_reduce_mean(bucket.all().gradients)
+                                     : bucket.reduce_gradients(*group_);
     });
-    for (const auto& bucket : buckets_) zero_others(bucket);
+    for (const auto& bucket : buckets_) bucket.zero_other_gradients();
   }
 
-  void after_update(std::int64_t) override {
-    run_all([this](const Bucket& bucket) {
-      return group_->all_gather(bucket.all.values, bucket.own.values, bucket.shards.counts());
-    });
+  void after_update(std::int64_t) override { share_values(); }
+
+  // Of one copy, nobody reads what another rank is writing: a rank writes after it got its gradients, to which all
+  // others have contributed when their backward was over.
+  void share_values() override {
+    if (one_copy_) return group_->barrier().wait();
+    run_all([this](const ShardedBucket& bucket) { return bucket.gather_values(*group_); });
   }
+
+  Memory memory() override { return gradients_.memory(); }
+
+  bool remembers_gradients() const override { return gradients_.compresses(); }
 
   void sum_over_slices(at::Tensor& sums) override { group_->all_reduce(sums, Reduction::kSum).wait(); }
 
   Figures figures() const override { return gradients_.figures(); }
 
  private:
-  struct Bucket {
-    Slice all, own;
-    Shards shards;
-  };
-
   template <class Launch>
   void run_all(const Launch& launch) {
     std::vector<Work> works;
@@ -63,21 +75,15 @@ class Sharded final : public Synchronizer {
     wait_all(works);
   }
 
-  // The optimizer zeroes what it has used; the next backward adds to the others' parts too.
-  void zero_others(const Bucket& bucket) const {
-    const auto begin = bucket.shards.begin(group_->rank()), end = begin + bucket.shards.count(group_->rank());
-    bucket.all.gradients.narrow(0, 0, begin).zero_();
-    bucket.all.gradients.narrow(0, end, bucket.all.gradients.numel() - end).zero_();
-  }
-
   CommunicatorPtr group_;
   GradientGroup gradients_;
-  std::vector<Bucket> buckets_;
+  bool one_copy_;
+  std::vector<ShardedBucket> buckets_;
 };
 
-const bool registered = Synchronizers::global().add<GradientConfig>(
+const bool registered = Synchronizers::global().add<ShardedConfig>(
     "sharded", "synchronous: every rank updates its share of the parameters (ZeRO stage 1)",
-    [](const GradientConfig& config, const Replicas& replicas) { return std::make_unique<Sharded>(config, replicas); });
+    [](const ShardedConfig& config, const Replicas& replicas) { return std::make_unique<Sharded>(config, replicas); });
 
 }  // namespace
 }  // namespace phalanx

@@ -16,19 +16,25 @@ std::int64_t nearest_border(const std::vector<Segment>& segments, std::int64_t w
 
 }  // namespace
 
-Shards::Shards(const Slice& bucket, int ranks, Cut cut) {
+Shards::Shards(const Slice& bucket, int ranks, Cut cut, int owners) {
   constexpr std::int64_t kStep = 16;
   const std::int64_t elements = bucket.values.numel(), steps = (elements + kStep - 1) / kStep;
   std::int64_t begin = 0;
   for (int rank = 0; rank < ranks; ++rank) {
-    const std::int64_t wanted = std::min(elements, steps * (rank + 1) / ranks * kStep);
-    const std::int64_t end = cut == Cut::kAnywhere || rank + 1 == ranks
+    const std::int64_t wanted = std::min(elements, steps * std::min(rank + 1, owners) / owners * kStep);
+    const std::int64_t end = cut == Cut::kAnywhere || rank + 1 >= owners
                                  ? wanted
-                                 : std::max(begin, nearest_border(bucket.segments, elements * (rank + 1) / ranks));
+                                 : std::max(begin, nearest_border(bucket.segments, elements * (rank + 1) / owners));
     begins_.push_back(begin);
     counts_.push_back(end - begin);
     begin = end;
   }
+}
+
+void ShardedBucket::zero_other_gradients() const {
+  const auto begin = shards_.begin(rank_), end = begin + shards_.count(rank_);
+  all_.gradients.narrow(0, 0, begin).zero_();
+  all_.gradients.narrow(0, end, all_.gradients.numel() - end).zero_();
 }
 
 }  // namespace phalanx

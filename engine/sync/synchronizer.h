@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/base/registry.h"
+#include "framework/base/remembered.h"
 #include "framework/comm/communicator.h"
 #include "framework/parallel/flat_parameters.h"
 
@@ -26,6 +27,10 @@ inline Slice whole(const Bucket& bucket) { return {bucket.values, bucket.gradien
 
 /// Gives all ranks the values of rank 0. All buckets. Collective.
 std::vector<Slice> broadcast_all(const FlatParameters& parameters, Communicator& group);
+
+/// Moves the values of all buckets into memory that the ranks have in common, with the values of rank 0. Collective.
+/// Throws ConfigError where they have none.
+void share_memory(const FlatParameters& parameters, Communicator& group);
 
 /// Elements [begin, begin + count) of a slice.
 inline Slice part(const Slice& slice, std::int64_t begin, std::int64_t count) {
@@ -65,6 +70,18 @@ class Synchronizer {
   /// Sums that ranks have made over their slices become sums over all parameters, alike on all ranks. sums: [k] double.
   virtual void sum_over_slices(at::Tensor& /*sums*/) {}
 
+  /// After it, all ranks have the values that each of them has in its slices: for changes outside of updates.
+  /// Collective.
+  virtual void share_values() {}
+
+  /// Whether what is sent in a step depends on the gradients of steps before it, as compression with memory does: then
+  /// gradients that are not finite must not come.
+  virtual bool remembers_gradients() const { return false; }
+
+  /// What the strategy itself remembers, complete between two steps; as many tensors at any time. Written where a run
+  /// goes on.
+  virtual Memory memory() { return {}; }
+
   /// After the last step.
   virtual void finish() {}
 
@@ -77,7 +94,7 @@ struct Replicas {
   Replicas(CommunicatorPtr ranks, std::int64_t times = 1) : group(std::move(ranks)), backwards(times) {}  // NOLINT
 
   CommunicatorPtr group;   // the ranks that hold a replica each
-  std::int64_t backwards;  // that add up to the gradients of one step
+  std::int64_t backwards;  // that add up to the gradients of one step; 0: those are complete in before_update() alone
 };
 
 /// Strategies by name; a factory throws ConfigError where the strategy does not fit the replicas.

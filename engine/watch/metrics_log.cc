@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/watch/step_times_json.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -18,6 +19,8 @@ void MetricsLog::add(const Measurement& measurement) {
   for (const auto& [name, value] : measurement.readings) line[name] = value;
   line["samples_per_second"] = measurement.samples_per_second;
   line["seconds"] = measurement.seconds;
+  if (measurement.learning_rate) line["learning_rate"] = *measurement.learning_rate;
+  if (measurement.times) line["step_ms"] = means_to_json(*measurement.times);
   file_ << line << '\n' << std::flush;
   if (!file_) throw DataError(path_ + ": cannot be written: " + std::strerror(errno));
 }

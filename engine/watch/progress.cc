@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
+#include <vector>
+
+#include "framework/base/environment.h"
 
 namespace phalanx {
 namespace {
@@ -12,6 +15,8 @@ namespace {
 constexpr auto kTerminalInterval = std::chrono::milliseconds(100);
 constexpr auto kPlainInterval = std::chrono::seconds(5);
 constexpr int kLeastCells = 6, kMostCells = 30;  // of the bar
+constexpr int kPlainColumns = 160;               // of a line elsewhere
+constexpr std::size_t kMostReadings = 6;         // beside a bar
 
 template <class... Args>
 std::string format(const char* pattern, Args... args) {
@@ -27,25 +32,6 @@ std::string format_seconds(double seconds) {
   return format("%" PRId64 ":%02" PRId64 ":%02" PRId64, whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-std::string format_readings(const Readings& readings) {
-  std::string text;
-  for (const auto& [name, value] : readings) {
-    text += "  " + name + (name == "accuracy" ? format(" %.2f %%", 100 * value) : format(" %.4f", value));
-  }
-  return text;
-}
-
-// "▕███▌   ▏" with eighths of a cell.
-std::string draw_bar(double share, int cells) {
-  static const char* const kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const int eighths = static_cast<int>(std::clamp(share, 0.0, 1.0) * cells * 8);
-  std::string bar = "▕";
-  for (int i = 0; i < eighths / 8; ++i) bar += "█";
-  bar += kEighths[eighths % 8];
-  const int drawn = eighths / 8 + (eighths % 8 != 0);
-  return bar.append(static_cast<std::size_t>(cells - drawn), ' ') + "▏";
-}
-
 int terminal_width(std::FILE* file) {
   winsize size{};
   return ::ioctl(::fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -53,7 +39,12 @@ int terminal_width(std::FILE* file) {
 
 }  // namespace
 
-Progress::Progress(std::FILE* file, bool terminal, Total total) : file_(file), total_(total), terminal_(terminal) {}
+bool wants_colors() {
+  return environment("NO_COLOR").value_or("").empty() && environment("TERM").value_or("dumb") != "dumb";
+}
+
+Progress::Progress(std::FILE* file, bool terminal, Total total, bool colors)
+    : file_(file), total_(total), terminal_(terminal), colors_(colors) {}
 
 Progress::~Progress() { clear(); }
 
@@ -63,49 +54,108 @@ void Progress::update(const Measurement& train) {
   // A plain line stays, so it waits until there is something to read; but not so long that nothing seems to happen.
   if (!terminal_ && train.readings.empty() && std::chrono::duration<double>(train.seconds) < kPlainInterval) return;
   last_ = now;
-  std::fprintf(file_, terminal_ ? "\r\033[K%s" : "%s\n", line(train).c_str());
+  const StyledText drawn = line(train);
+  if (terminal_) {
+    if (drawn_columns_ == 0) std::fputs("\r\033[K", file_);
+    clear();
+    drawn_columns_ = drawn.columns();
+  }
+  std::fprintf(file_, terminal_ ? "%s" : "%s\n", drawn.bytes().c_str());
   std::fflush(file_);
-  drawn_ = terminal_;
 }
 
 void Progress::result(const Measurement& test) {
   clear();
-  const std::string what =
-      format("epoch %" PRId64 "/%" PRId64 "  step %" PRId64 "  ", test.epoch + 1, total_.epochs, test.step) +
-      test.split + format_readings(test.readings);
+  const int width = terminal_ ? terminal_width(file_) : kPlainColumns;
+  StyledText shown = text();
+  shown.add(format("epoch %" PRId64 "/%" PRId64, test.epoch + 1, total_.epochs), StyledText::kSoft)
+      .add(format("  step %" PRId64 "  ", test.step))
+      .add(test.split, StyledText::kGreen);
   const std::string rate = format("  %.0f samples/s", test.samples_per_second);
   const std::string time = "  " + format_seconds(test.seconds);
-  const bool fits = !terminal_ || static_cast<int>(what.size() + rate.size() + time.size()) <= terminal_width(file_);
-  std::fprintf(file_, "%s%s%s\n", what.c_str(), fits ? rate.c_str() : "", time.c_str());
+  // One reading in any case, and room for the time.
+  std::size_t count = std::min<std::size_t>(test.readings.size(), 1);
+  const int room = width - shown.columns() - static_cast<int>(time.size());
+  while (count < test.readings.size() && readings(test.readings, count + 1).columns() <= room) ++count;
+  shown.add(readings(test.readings, count));
+  const std::string more = format("  %zu more", test.readings.size() - count);
+  for (const auto& [wanted, words] : {std::pair(count < test.readings.size(), more), std::pair(true, rate)}) {
+    const int all = shown.columns() + static_cast<int>(words.size() + time.size());
+    if (wanted && all <= width) shown.add(words, StyledText::kSoft);
+  }
+  std::fprintf(file_, "%s\n", shown.add(time, StyledText::kSoft).bytes().c_str());
   std::fflush(file_);
 }
 
-std::string Progress::line(const Measurement& train) const {
+StyledText Progress::readings(const Readings& readings, std::size_t count) const {
+  StyledText shown = text();
+  for (std::size_t i = 0; i < std::min(count, readings.size()); ++i) {
+    const auto& [name, value] = readings[i];
+    shown.add("  " + name + " ", StyledText::kSoft)
+        .add(name == "accuracy" ? format("%.2f %%", 100 * value) : format("%.4f", value), StyledText::kBold);
+  }
+  return shown;
+}
+
+// "▕███▌   ▏" with eighths of a cell.
+StyledText Progress::bar(double share, int cells) const {
+  static const char* const kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const int eighths = static_cast<int>(std::clamp(share, 0.0, 1.0) * cells * 8);
+  std::string filled;
+  for (int i = 0; i < eighths / 8; ++i) filled += "█";
+  filled += kEighths[eighths % 8];
+  const int drawn = eighths / 8 + (eighths % 8 != 0);
+  return text()
+      .add("▕", StyledText::kSoft)
+      .add(filled, share < 1 ? StyledText::kCyan : StyledText::kGreen)
+      .add(std::string(static_cast<std::size_t>(cells - drawn), ' '))
+      .add("▏", StyledText::kSoft);
+}
+
+StyledText Progress::line(const Measurement& train) const {
+  const StyledText epoch =
+      text().add(format("epoch %" PRId64 "/%" PRId64, train.epoch + 1, total_.epochs), StyledText::kSoft);
+  // In the last column the cursor would go to the next line.
+  return line_beside_bar(train, epoch, terminal_ ? terminal_width(file_) - 1 : 0);
+}
+
+StyledText Progress::line_beside_bar(const Measurement& train, const StyledText& epoch, int width) const {
   const double left = train.step > 0 ? train.seconds / train.step * (total_.steps - train.step) : NAN;
-  const std::string epoch = format("epoch %" PRId64 "/%" PRId64, train.epoch + 1, total_.epochs);
   const std::string total = std::to_string(total_.steps);  // the step is as wide, or all that follows would jump
   const int digits = terminal_ ? static_cast<int>(total.size()) : 0;
   const std::string steps = format("%*" PRId64, digits, train.step) + "/" + total;
-  const std::string readings = format_readings(train.readings), eta = "  ETA " + format_seconds(left);
   const std::string rate = train.samples_per_second > 0 ? format("  %.0f", train.samples_per_second) : "";
-  const std::string all = "step " + steps + readings + (rate.empty() ? "" : rate + " samples/s") + eta;
-  if (!terminal_) return epoch + "  " + all;
-  const std::string main = format_readings({train.readings.begin(), train.readings.begin() + !train.readings.empty()});
+  const auto tail = [&](const char* word, std::size_t count, const char* unit, bool with_eta) {
+    StyledText shown = text();
+    shown.add(word + steps).add(readings(train.readings, count));
+    if (*unit != '\0' && !rate.empty()) shown.add(rate + unit);
+    return with_eta ? shown.add("  ETA ", StyledText::kSoft).add(format_seconds(left)) : shown;
+  };
+  if (!terminal_) return text().add(epoch).add("  ").add(tail("step ", kMostReadings, " samples/s", true));
+  const std::size_t all = std::min(train.readings.size(), kMostReadings), some = std::min<std::size_t>(all, 2);
   const double share = total_.steps > 0 ? static_cast<double>(train.step) / static_cast<double>(total_.steps) : 0;
-  const int width = terminal_width(file_) - 1;  // in the last column the cursor would go to the next line
-  for (const auto& tail : {all, steps + readings + (rate.empty() ? "" : rate + "/s") + eta, steps + readings + eta,
-                           steps + main + eta, steps + main, steps}) {
-    const int cells = width - static_cast<int>(epoch.size() + tail.size()) - 4;
-    if (cells >= kLeastCells) return epoch + " " + draw_bar(share, std::min(cells, kMostCells)) + " " + tail;
+  for (const auto& shown :
+       {tail("step ", all, " samples/s", true), tail("", all, "/s", true), tail("", all, "", true),
+        tail("step ", some, " samples/s", true), tail("", some, "/s", true), tail("", some, "", true),
+        tail("", 1, "", true), tail("", 1, "", false), tail("", 0, "", false)}) {
+    const int cells = width - epoch.columns() - shown.columns() - 4;
+    if (cells >= kLeastCells) {
+      return text().add(epoch).add(" ").add(bar(share, std::min(cells, kMostCells))).add(" ").add(shown);
+    }
   }
-  return (epoch + "  " + steps.substr(steps.find_first_not_of(' '))).substr(0, static_cast<std::size_t>(width));
+  const std::string bare =
+      format("epoch %" PRId64 "/%" PRId64 "  %" PRId64 "/", train.epoch + 1, total_.epochs, train.step) + total;
+  return text().add(bare.substr(0, static_cast<std::size_t>(std::max(width, 0))));
 }
 
+// A terminal that has become narrower has broken the line into several.
 void Progress::clear() {
-  if (!drawn_) return;
+  if (drawn_columns_ == 0) return;
+  const int rows = (drawn_columns_ - 1) / std::max(1, terminal_width(file_));
+  if (rows > 0) std::fprintf(file_, "\033[%dA\r\033[J", rows);
   std::fputs("\r\033[K", file_);
   std::fflush(file_);
-  drawn_ = false;
+  drawn_columns_ = 0;
 }
 
 }  // namespace phalanx

@@ -1,15 +1,18 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 
-#include "engine/watch/metrics_log.h"
+#include "engine/watch/measurement.h"
+#include "engine/watch/styled_text.h"
 
 namespace phalanx {
 
 /// Tells a person how training goes: one line that is redrawn on a terminal, plain lines elsewhere. What does not fit
-/// beside a bar into a narrow terminal is left out, the least important first.
+/// beside a bar into a narrow terminal is left out, the least important first; a terminal may change its width at any
+/// time.
 class Progress {
  public:
   struct Total {
@@ -18,9 +21,11 @@ class Progress {
     std::int64_t steps_per_epoch = 0;
   };
 
-  /// `terminal`: whether `file`, which must outlive this, ends at one.
-  Progress(std::FILE* file, bool terminal, Total total);
+  /// `terminal`: whether `file`, which must outlive this, ends at one; `colors`: whether it shows them.
+  Progress(std::FILE* file, bool terminal, Total total, bool colors = false);
   ~Progress();  // leaves the terminal on a fresh line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
   void update(const Measurement& train);  // as often as one likes; drawn at most ten times a second
   void result(const Measurement& test);   // a line that stays
@@ -28,14 +33,21 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::string line(const Measurement& train) const;
+  StyledText text() const { return StyledText(colors_); }
+  StyledText readings(const Readings& readings, std::size_t count) const;
+  StyledText bar(double share, int cells) const;
+  StyledText line(const Measurement& train) const;
+  StyledText line_beside_bar(const Measurement& train, const StyledText& epoch, int width) const;
   void clear();
 
   std::FILE* file_;
   Total total_;
-  bool terminal_;
-  bool drawn_ = false;
+  bool terminal_, colors_;
+  int drawn_columns_ = 0;  // of the line that is on the terminal; 0: none
   Clock::time_point last_{};
 };
+
+/// Whether a person wants colors on a terminal: unless NO_COLOR is set (no-color.org) or TERM is dumb.
+bool wants_colors();
 
 }  // namespace phalanx

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <pty.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,6 +57,15 @@ TEST_F(MetricsLogTest, E8_ALineHasThePromisedKeysInOrder) {
   EXPECT_EQ(read_file(path_), R"({"step":20,"epoch":0,"split":"train","loss":0.5,"accuracy":0.875,)"
                               R"("samples_per_second":1000.0,"seconds":2.5})"
                               "\n");
+}
+
+TEST_F(MetricsLogTest, E8_ALineOfTrainingHasLearningRateAndTimes) {
+  auto train = measurement();
+  train.learning_rate = 0.25;
+  train.times = StepTimes{.steps = 1, .ranks = {{0.001, 0.002, 0.003, 0.004, 0.005, 0.006}}};
+  MetricsLog(path_).add(train);
+  EXPECT_THAT(lines()[0], EndsWith(R"("seconds":2.5,"learning_rate":0.25,"step_ms":{"data":1.0,"forward":2.0,)"
+                                   R"("backward":3.0,"communication":4.0,"update":5.0,"hooks":6.0}})"));
 }
 
 TEST_F(MetricsLogTest, LinesAreThereAsSoonAsTheyAreAdded) {
@@ -216,6 +226,52 @@ TEST_F(ProgressTest, ANarrowTerminalKeepsEpochAndStep) {
   auto train = measurement();
   train.step = 320;
   EXPECT_EQ(drawn_on_terminal(20, train, kTotal), "epoch 1/5  320/625");
+}
+
+TEST_F(ProgressTest, ReadingsThatDoNotFitAreCounted) {
+  auto test = measurement();
+  test.split = "test";
+  test.readings = {{"loss", 0.5}};
+  for (int i = 0; i < 100; ++i) test.readings.emplace_back("confusion_" + std::to_string(i), i);
+  Progress progress(file_.get(), false, kTotal);
+  progress.result(test);
+  const auto line = written();
+  EXPECT_THAT(line,
+              AllOf(HasSubstr("test  loss 0.5000  confusion_0 0.0000"), HasSubstr(" more  "), EndsWith("0:03\n")));
+  EXPECT_LE(line.size(), 161u);
+}
+
+TEST_F(ProgressTest, BesideABarThereIsRoomForTheFirstOfManyReadings) {
+  auto train = measurement();
+  for (int i = 0; i < 100; ++i) train.readings.emplace_back("confusion_" + std::to_string(i), i);
+  EXPECT_THAT(drawn_on_terminal(100, train, kTotal), AllOf(HasSubstr("▕"), HasSubstr("loss 0.5000  accuracy 87.50 %")));
+}
+
+TEST_F(ProgressTest, ColorsTakeNoRoom) {
+  {
+    Progress progress(file_.get(), true, kTotal, true);
+    progress.update(measurement());
+  }
+  EXPECT_THAT(written(), AllOf(HasSubstr("\033[36m"), HasSubstr("\033[1m0.5000\033[0m")));
+  EXPECT_EQ(StyledText(true).add("▕█", StyledText::kCyan).columns(), 2);
+  EXPECT_EQ(StyledText(false).add("▕█", StyledText::kCyan).bytes(), "▕█");
+}
+
+TEST_F(ProgressTest, ALineThatANarrowerTerminalHasBrokenIsClearedAsAWhole) {
+  winsize wide{.ws_row = 24, .ws_col = 120, .ws_xpixel = 0, .ws_ypixel = 0}, narrow = wide;
+  narrow.ws_col = 40;
+  int master = -1, slave = -1;
+  ASSERT_EQ(::openpty(&master, &slave, nullptr, nullptr, &wide), 0);
+  const File file(::fdopen(slave, "w"));
+  std::string text(4096, '\0');
+  {
+    Progress progress(file.get(), true, kTotal);
+    progress.update(measurement());
+    ASSERT_EQ(::ioctl(slave, TIOCSWINSZ, &narrow), 0);
+  }
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(master, text.data(), text.size()))));
+  ::close(master);
+  EXPECT_THAT(text, EndsWith("\033[2A\r\033[J\r\033[K")) << "of 81 to 120 columns three rows were left";
 }
 
 TEST_F(ProgressTest, TheLineNeverWrapsOnATerminalOfAnyWidth) {

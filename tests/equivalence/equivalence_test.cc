@@ -1,74 +1,28 @@
 // Every strategy on every backend against training in one process: equal global batches give equal parameters.
 // Linked with one backend at a time; see BUILD.bazel.
-#include <ATen/Parallel.h>
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <string>
 #include <tuple>
+#include <vector>
 
-#include "datasets/loader.h"
-#include "engine/experiment/experiment.h"
-#include "framework/base/config/config.h"
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/worlds.h"
+#include "tests/equivalence/training.h"
 
 namespace phalanx {
 namespace {
 
+using testing::file_name;
 using testing::kBackend;
+using testing::relative_difference;
 using testing::run_ranks;
-
-// 50 steps with momentum and weight decay; 77 samples do not divide by 2, 3 or 4, nor 500 by 77.
-constexpr const char* kConfig = R"(
-name: equivalence
-model: MODEL
-dataset: {name: digits, train_samples: 500, test_samples: 130}
-optimizer: {name: sgd, lr: 0.02, momentum: 0.9, weight_decay: 0.001}
-schedule: cosine
-strategy: STRATEGY
-framework: {bucket_bytes: 64KB}
-train: {global_batch_size: 77, epochs: 8, max_steps: 50}
-evaluate: {every_epochs: 0, global_batch_size: 64}
-watch: {progress: false}
-)";
+using testing::train;
+using testing::Trained;
 
 ExperimentConfig config_for(const std::string& model, const std::string& strategy) {
-  ExperimentConfig config;
-  config::load_text(config, kConfig, "equivalence", {"model=" + model, "strategy=" + strategy});
-  return config;
-}
-
-std::string scratch(const std::string& name) {
-  const char* base = std::getenv("TEST_TMPDIR");
-  return std::string(base != nullptr ? base : "/tmp") + "/" + name;
-}
-
-struct Trained {
-  at::Tensor weights;  // all parameters, one after the other
-  Readings test;
-};
-
-Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run) {
-  at::set_num_threads(1);
-  const std::string path = scratch(run);
-  if (world->rank() == 0) {
-    std::filesystem::remove_all(path);
-    RunFolder::create(path);
-  }
-  world->barrier().wait();
-  const RunFolder folder(path);
-  const auto result = run_experiment(config, {.world = world, .splits = config.dataset.make(), .folder = folder});
-  std::vector<at::Tensor> flat;
-  for (const auto& parameter : result.model->parameters()) flat.push_back(parameter.detach().flatten());
-  return {at::cat(flat), result.test};
-}
-
-double relative_difference(const at::Tensor& a, const at::Tensor& b) {
-  return ((a - b).norm() / b.norm()).item<double>();
+  return testing::training_config({"model=" + model, "strategy=" + strategy});
 }
 
 using Case = std::tuple<std::string, std::string, int>;  // model, strategy, ranks
@@ -79,13 +33,31 @@ class Equivalence : public ::testing::TestWithParam<Case> {
   std::string strategy() const { return std::get<1>(GetParam()); }
   int ranks() const { return std::get<2>(GetParam()); }
   std::string run_name(const std::string& suffix) const {
-    return std::string(kBackend) + "_" + model() + "_" + strategy() + std::to_string(ranks()) + suffix;
+    return file_name(std::string(kBackend) + "_" + model() + "_" + strategy()) + std::to_string(ranks()) + suffix;
   }
 };
 
 INSTANTIATE_TEST_SUITE_P(Strategies, Equivalence,
-                         ::testing::Combine(::testing::Values("mlp", "lenet"), ::testing::Values("all_reduce", "overlapped", "sharded"),
+                         ::testing::Combine(::testing::Values("mlp", "lenet"),
+                                            ::testing::Values("all_reduce", "overlapped", "sharded"),
                                             ::testing::Values(2, 3, 4)));
+// Where ranks share memory.
+std::vector<std::string> one_copy() {
+  const std::string backend = kBackend;
+  if (backend != "inproc" && backend != "shm") return {};
+  return {"{sharded: {one_copy: true}}", "{intra: {sharded: {one_copy: true}}, inter: all_reduce}"};
+}
+INSTANTIATE_TEST_SUITE_P(OneCopy, Equivalence,
+                         ::testing::Combine(::testing::Values("lenet"), ::testing::ValuesIn(one_copy()),
+                                            ::testing::Values(2, 4)));
+
+INSTANTIATE_TEST_SUITE_P(
+    Levels, Equivalence,
+    ::testing::Combine(::testing::Values("lenet"),
+                       ::testing::Values("{intra: overlapped, inter: all_reduce, ranks_per_group: 2}",
+                                         "{intra: all_reduce, inter: {local_sgd: {every: 1, momentum: average}}, "
+                                         "ranks_per_group: 4}"),
+                       ::testing::Values(3, 4)));
 
 // N2, N5, S8: the mean over the global batch, however many ranks share it and however unevenly.
 TEST_P(Equivalence, RanksFollowOneProcess) {

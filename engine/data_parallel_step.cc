@@ -1,0 +1,123 @@
+#include "engine/data_parallel_step.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "datasets/sampler.h"
+#include "engine/part_results.h"
+
+namespace phalanx {
+namespace {
+
+void ignore(Stage, const Step::Result&) {}
+
+FlatParameters::Named named_parameters(const Model& model) {
+  FlatParameters::Named named;
+  for (const auto& parameter : model.named_parameters()) named.emplace_back(parameter.key(), parameter.value());
+  return named;
+}
+
+}  // namespace
+
+DataParallelStep::DataParallelStep(Step& first, Model& model, const FlatParameters& parameters,
+                                   std::vector<Replica> others, Communicator& memory, std::int64_t bucket_bytes)
+    : first_(first),
+      model_(model),
+      parameters_(parameters),
+      others_(std::move(others)),
+      share_(static_cast<int>(others_.size()) + 1),
+      threads_(static_cast<int>(others_.size()), /*numa_node_id=*/-1,
+               [threads = at::get_num_threads()] { at::set_num_threads(threads); }) {
+  for (const auto& replica : others_) {
+    other_parameters_.emplace_back(named_parameters(*replica.model), memory, bucket_bytes);
+  }
+}
+
+// The first replica's parameters may have been moved since.
+void DataParallelStep::prepare() {
+  for (const auto& other : other_parameters_) {
+    for (std::size_t i = 0; i < other.buckets().size(); ++i) {
+      const auto& values = parameters_.buckets()[i].values;
+      if (other.buckets()[i].values.data_ptr() != values.data_ptr()) view_values(other.buckets()[i], values);
+    }
+  }
+  copy_buffers();
+}
+
+// Once and for all: threads of LibTorch that have had work wait for more of it on a core of their own.
+DataParallelStep::ThreadShare::ThreadShare(int among) : before_(at::get_num_threads()) {
+  at::set_num_threads(std::max(1, before_ / among));
+}
+
+DataParallelStep::ThreadShare::~ThreadShare() { at::set_num_threads(before_); }
+
+Step::Result DataParallelStep::run(const Batch& batch, const Watch& watch) {
+  prepare();
+  const Result whole = scatter(batch, [](Step& step, const Batch& part) { return step.run(part, ignore); });
+  add_gradients();
+  tell_step(watch, whole);
+  return whole;
+}
+
+Step::Result DataParallelStep::evaluate(const Batch& batch, const Watch& watch) {
+  prepare();
+  const Result whole = scatter(batch, [](Step& step, const Batch& part) { return step.evaluate(part, ignore); });
+  tell_evaluation(watch, whole);
+  return whole;
+}
+
+// Parts are of rows, padding included: a share without samples has one row, for the first replica.
+Step::Result DataParallelStep::scatter(const Batch& batch, const OneStep& one) {
+  const auto replicas = static_cast<std::int64_t>(others_.size()) + 1;
+  const std::int64_t rows = batch.input.size(0), used = std::min(rows, replicas);
+  std::vector<Batch> parts;
+  for (std::int64_t i = 0; i < used; ++i) {
+    parts.push_back(rows_of(batch, part_begin(rows, used, i), part_begin(rows, used, i + 1)));
+  }
+  std::vector<Result> results(used);
+  std::vector<std::exception_ptr> failures(used);
+  const auto run_part = [&](std::int64_t i, Step& step) {
+    try {
+      results[i] = one(step, parts[i]);
+    } catch (...) {
+      failures[i] = std::current_exception();
+    }
+  };
+  for (std::int64_t i = 1; i < used; ++i) {
+    threads_.run([&, i] { run_part(i, *others_[i - 1].step); });
+  }
+  run_part(0, first_);
+  if (used > 1) threads_.waitWorkComplete();
+  PartResults whole;
+  for (std::int64_t i = 0; i < used; ++i) {
+    if (failures[i]) std::rethrow_exception(failures[i]);
+    whole.add(results[i], parts[i].valid);
+  }
+  return whole.whole();
+}
+
+void DataParallelStep::copy_buffers() {
+  const at::NoGradGuard no_grad;
+  const auto from = model_.buffers();
+  for (const auto& replica : others_) {
+    const auto to = replica.model->buffers();
+    for (std::size_t i = 0; i < to.size(); ++i) to[i].copy_(from[i]);
+  }
+}
+
+void DataParallelStep::add_gradients() {
+  const at::NoGradGuard no_grad;
+  for (const auto& other : other_parameters_) {
+    for (std::size_t i = 0; i < other.buckets().size(); ++i) {
+      parameters_.buckets()[i].gradients.add_(other.buckets()[i].gradients);
+      other.buckets()[i].gradients.zero_();
+    }
+  }
+}
+
+}  // namespace phalanx

@@ -1,0 +1,86 @@
+#include "engine/experiment/parameter_update.h"
+
+#include <utility>
+
+#include "engine/checkpoint/numbers_part.h"
+#include "engine/watch/timed.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+template <class Decorator>
+std::unique_ptr<Optimizer> remember(std::unique_ptr<Decorator> decorator, Decorator*& as) {
+  as = decorator.get();
+  return decorator;
+}
+
+}  // namespace
+
+ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, Synchronizer& synchronizer,
+                                 const CommunicatorPtr& group, Watching& watching)
+    : optimizer_(watching.nan_guard().guard(config.optimizer.make(config.parameter_groups))) {
+  const auto& train = config.train;
+  if (train.clip_norm > 0 || train.clip_value > 0) {
+    const ClipLimits limits{.norm = train.clip_norm, .value = train.clip_value};
+    const auto sum = [&synchronizer](at::Tensor& sums) { synchronizer.sum_over_slices(sums); };
+    optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum), clip_);
+  }
+  if (train.precision == "fp16") {
+    if (synchronizer.remembers_gradients()) {
+      throw ConfigError(
+          "train.precision: fp16 does not go with strategy.compression, which would remember an overflow"
+          " for ever; use bf16, or no compression");
+    }
+    // Of all ranks, not of slices: replicas that have gone apart leave out updates together, too.
+    const auto sum = [group](at::Tensor& sums) { group->all_reduce(sums, Reduction::kSum).wait(); };
+    optimizer_ = remember(std::make_unique<LossScale>(std::move(optimizer_), train.loss_scale, sum), scale_);
+  }
+  if (train.ema_decay > 0) {
+    const auto share = [&synchronizer] { synchronizer.share_values(); };
+    optimizer_ = remember(std::make_unique<Ema>(std::move(optimizer_), train.ema_decay, share), averages_);
+  }
+  optimizer_ = std::make_unique<TimedUpdate>(std::move(optimizer_), watching.clock());
+}
+
+std::function<double()> ParameterUpdate::loss_scale() const {
+  if (scale_ == nullptr) return {};
+  return [scale = scale_] { return scale->scale(); };
+}
+
+void ParameterUpdate::with_averages(const std::function<void()>& body) {
+  if (averages_ == nullptr) return body();
+  averages_->with_averages(body);
+}
+
+Readings ParameterUpdate::readings() const {
+  Readings readings;
+  if (clip_ != nullptr && clip_->limits().norm > 0) readings.emplace_back("gradient_norm", clip_->norm());
+  if (scale_ != nullptr) {
+    readings.emplace_back("loss_scale", scale_->scale());
+    readings.emplace_back("updates_left_out", static_cast<double>(scale_->left_out()));
+  }
+  return readings;
+}
+
+// A checkpoint of a run without one of them has nothing to go on from.
+std::vector<Part> ParameterUpdate::parts() {
+  std::vector<Part> parts;
+  if (clip_ != nullptr) {
+    parts.push_back(numbers_part(
+        "clip", [clip = clip_] { return std::vector<double>{clip->norm()}; },
+        [clip = clip_](const std::vector<double>& norm) {
+          if (!norm.empty()) clip->set_norm(norm[0]);
+        }));
+  }
+  if (scale_ != nullptr) {
+    parts.push_back(numbers_part(
+        "loss_scale", [scale = scale_] { return scale->progress(); },
+        [scale = scale_](const std::vector<double>& progress) {
+          if (!progress.empty()) scale->set_progress(progress);
+        }));
+  }
+  return parts;
+}
+
+}  // namespace phalanx

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/checkpoint/part.h"
+#include "engine/experiment/config.h"
+#include "engine/meters/readings.h"
+#include "engine/optim/clip.h"
+#include "engine/optim/ema.h"
+#include "engine/optim/loss_scale.h"
+#include "engine/sync/synchronizer.h"
+#include "engine/watch/watching.h"
+#include "framework/comm/communicator.h"
+
+namespace phalanx {
+
+/// The optimizer, and what section `train` puts around it, from inside: clipping, loss scaling, averages. The guard
+/// against numbers that are none sees what the optimizer sees, the clock sees all of it.
+class ParameterUpdate {
+ public:
+  /// `group`: all ranks that train, which agree on gradients that are not finite. Synchronizer and watching must
+  /// outlive it. Throws ConfigError where fp16 meets a strategy that remembers gradients.
+  ParameterUpdate(const ExperimentConfig& config, Synchronizer& synchronizer, const CommunicatorPtr& group,
+                  Watching& watching);
+
+  Optimizer& optimizer() { return *optimizer_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
+
+  /// What losses are multiplied with; null: nothing.
+  std::function<double()> loss_scale() const;
+
+  /// Calls `body` while the parameters hold their averages, where the config asks for some. Collective.
+  void with_averages(const std::function<void()>& body);
+
+  /// Of the last update, for metrics: gradient_norm before it was clipped, where there is a limit; loss_scale and
+  /// updates_left_out, where there is one.
+  Readings readings() const;
+
+  /// For checkpoints, beside the optimizer's state.
+  std::vector<Part> parts();
+
+ private:
+  Clip* clip_ = nullptr;  // these are in optimizer_; null: none
+  LossScale* scale_ = nullptr;
+  Ema* averages_ = nullptr;
+  std::unique_ptr<Optimizer> optimizer_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,93 @@
+#include "engine/experiment/training_step.h"
+
+#include <utility>
+
+#include "engine/accumulated_step.h"
+#include "engine/data_parallel_step.h"
+#include "engine/plain_step.h"
+#include "engine/precision/arithmetic.h"
+#include "engine/statistics_step.h"
+#include "engine/watch/timed.h"
+#include "framework/base/error.h"
+#include "models/batch_norm.h"
+
+namespace phalanx {
+namespace {
+
+c10::ScalarType dtype_of(const std::string& precision) {
+  if (precision == "bf16") return c10::ScalarType::BFloat16;
+  return precision == "fp16" ? c10::ScalarType::Half : c10::ScalarType::Float;
+}
+
+c10::MemoryFormat images_of(const TrainConfig& config, const SampleSpec& sample) {
+  if (config.memory_format == "contiguous") return c10::MemoryFormat::Contiguous;
+  if (sample.input.size() == 3) return c10::MemoryFormat::ChannelsLast;
+  throw ConfigError("train.memory_format: channels_last is for images, [channels, height, width], but a sample has " +
+                    std::to_string(sample.input.size()) + " dimensions; use contiguous");
+}
+
+void checkpoint_activations(Model& model, const TrainConfig& config) {
+  if (config.checkpoint_activations == 0 || model.checkpoint_activations(config.checkpoint_activations)) return;
+  throw ConfigError(
+      "train.checkpoint_activations: the model has no blocks that could be computed again;"
+      " char_lm and resnet18 have");
+}
+
+}  // namespace
+
+std::unique_ptr<Step> TrainingStep::plain(const Parts& parts, Model& model) const {
+  const Arithmetic arithmetic{.dtype = dtype_of(parts.config.precision),
+                              .images = images_of(parts.config, parts.sample),
+                              .loss_scale = parts.loss_scale};
+  checkpoint_activations(model, parts.config);
+  const auto sharing = parts.invariant == nullptr ? parts.group->size() : parts.config.virtual_shards;
+  return std::make_unique<PlainStep>(model, parts.loss, static_cast<int>(sharing), arithmetic);
+}
+
+TrainingStep::TrainingStep(const Parts& parts) {
+  const auto& config = parts.config;
+  steps_.push_back(plain(parts, parts.model));
+  if (config.sync_batch_norm) {
+    auto statistics = std::make_shared<BatchStatistics>(BatchStatistics{.group = parts.group});
+    if (synchronize_batch_norm(parts.model, statistics) == 0) {
+      throw ConfigError("train.sync_batch_norm: the model has no batch norm; leave it out");
+    }
+    steps_.push_back(std::make_unique<StatisticsStep>(step(), std::move(statistics)));
+  }
+  steps_.push_back(std::make_unique<TimedStep>(step(), parts.clock));
+  if (config.data_parallel > 1) share_out(parts);
+  if (config.accumulate > 1) steps_.push_back(std::make_unique<AccumulatedStep>(step(), config.accumulate));
+  if (parts.invariant != nullptr) divide(parts);
+}
+
+// Among replicas in threads.
+void TrainingStep::share_out(const Parts& parts) {
+  if (parts.config.sync_batch_norm) {
+    throw ConfigError(
+        "train.data_parallel: replicas in threads have batch norm of their own;"
+        " leave out train.sync_batch_norm, or take ranks instead");
+  }
+  std::vector<DataParallelStep::Replica> others;
+  for (std::int64_t i = 1; i < parts.config.data_parallel; ++i) {
+    auto model = parts.make_replica();
+    auto replica = plain(parts, *model);
+    others.push_back({std::move(model), std::move(replica)});
+  }
+  steps_.push_back(std::make_unique<DataParallelStep>(step(), parts.model, parts.parameters, std::move(others),
+                                                      *parts.group, parts.bucket_bytes));
+}
+
+void TrainingStep::divide(const Parts& parts) {
+  auto shards = std::make_unique<VirtualShards>(
+      step(), parts.group, parts.model.buffers(),
+      VirtualShards::Options{.shards = static_cast<int>(parts.config.virtual_shards), .seed = parts.seed},
+      [invariant = parts.invariant](int shard) { invariant->take_gradients(shard); });
+  shards_ = shards.get();
+  steps_.push_back(std::move(shards));
+}
+
+void TrainingStep::start(std::int64_t step) {
+  if (shards_ != nullptr) shards_->set_step(step);
+}
+
+}  // namespace phalanx

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/experiment/train_config.h"
+#include "engine/loss/loss.h"
+#include "engine/sync/invariant.h"
+#include "engine/virtual_shards.h"
+#include "engine/watch/step_clock.h"
+#include "framework/base/batch.h"
+#include "framework/comm/communicator.h"
+#include "framework/parallel/flat_parameters.h"
+#include "framework/parallel/step.h"
+#include "models/model.h"
+
+namespace phalanx {
+
+/// Forward and backward as section `train` says: precision, memory format, batch norm over ranks, checkpointed
+/// activations, replicas in threads, accumulation, virtual shards.
+class TrainingStep {
+ public:
+  /// What it is made of; all that is not a value must outlive it.
+  struct Parts {
+    const TrainConfig& config;
+    const SampleSpec& sample;
+    Model& model;
+    const Loss& loss;
+    CommunicatorPtr group;               // the ranks that share a global batch
+    std::function<double()> loss_scale;  // see Arithmetic; null: 1
+    StepClock& clock;
+    const FlatParameters& parameters;                      // of the model
+    std::function<std::shared_ptr<Model>()> make_replica;  // another model like it, with any values
+    std::int64_t bucket_bytes = 0;
+    Invariant* invariant = nullptr;  // takes the gradients of virtual shards; null: there are none
+    std::uint64_t seed = 0;          // of the shards' random numbers
+  };
+
+  /// Throws ConfigError where the config asks for what model or samples do not have.
+  explicit TrainingStep(const Parts& parts);
+
+  Step& step() { return *steps_.back(); }
+
+  /// Before the first step, which is that of this number.
+  void start(std::int64_t step);
+
+ private:
+  std::unique_ptr<Step> plain(const Parts& parts, Model& model) const;
+  void share_out(const Parts& parts);
+  void divide(const Parts& parts);
+
+  std::vector<std::unique_ptr<Step>> steps_;  // each around the one before
+  VirtualShards* shards_ = nullptr;           // one of them, if any
+};
+
+}  // namespace phalanx

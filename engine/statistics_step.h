@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "framework/parallel/step.h"
+#include "framework/parallel/sync_batch_norm.h"
+
+namespace phalanx {
+
+/// Another step, whose model has layers of batch norm with these statistics: tells them what of each batch is padding.
+class StatisticsStep final : public Step {
+ public:
+  /// `step` must outlive this one.
+  StatisticsStep(Step& step, std::shared_ptr<BatchStatistics> statistics)
+      : step_(step), statistics_(std::move(statistics)) {}
+
+  Result run(const Batch& batch, const Watch& watch) override {
+    statistics_->valid = batch.valid;
+    return step_.run(batch, watch);
+  }
+  Result evaluate(const Batch& batch, const Watch& watch) override { return step_.evaluate(batch, watch); }
+
+ private:
+  Step& step_;
+  std::shared_ptr<BatchStatistics> statistics_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,45 @@
+// Shared parameters without locks (Niu et al. 2011, Hogwild): the ranks of a host have one copy of the parameters, and
+// each updates it with its own gradients as soon as it has them, while others read and write. Every rank keeps an
+// optimizer's state of its own, and takes its own step with the full learning rate, so a step of P ranks moves the
+// parameters as P steps on shares of the batch do.
+// Elements are written one by one: of two updates at one time one may be lost. Results differ from run to run.
+// Wire: nothing. Memory: one copy of the parameters for all ranks.
+#include <memory>
+#include <vector>
+
+#include "engine/sync/synchronizer.h"
+
+namespace phalanx {
+namespace {
+
+struct HogwildConfig {
+  template <class V>
+  void visit(V&) {}
+};
+
+class Hogwild final : public Synchronizer {
+ public:
+  explicit Hogwild(CommunicatorPtr group) : group_(std::move(group)) {}
+
+  std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
+    share_memory(parameters, *group_);
+    std::vector<Slice> slices;
+    for (const auto& bucket : parameters.buckets()) slices.push_back(whole(bucket));
+    return slices;
+  }
+
+  // They are, where nobody is at work: but somebody may be.
+  bool replicas_equal() const override { return group_->size() == 1; }
+
+  void finish() override { group_->barrier().wait(); }
+
+ private:
+  CommunicatorPtr group_;
+};
+
+const bool registered = Synchronizers::global().add<HogwildConfig>(
+    "hogwild", "all ranks of a host update one copy of the parameters, without locks",
+    [](const HogwildConfig&, const Replicas& replicas) { return std::make_unique<Hogwild>(replicas.group); });
+
+}  // namespace
+}  // namespace phalanx

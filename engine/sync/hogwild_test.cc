@@ -1,0 +1,63 @@
+#include <ATen/ops/allclose.h>
+#include <gtest/gtest.h>
+
+#include "engine/sync/testing_strategy.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using testing::gather;
+using testing::gradient_at;
+using testing::kElements;
+using testing::kRate;
+using testing::make_strategy;
+using testing::run_ranks;
+
+class Hogwild : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, Hogwild, ::testing::Values(1, 2, 3));
+
+// Where ranks take turns, all updates arrive, and each sees those before it: plain SGD on one share after the other.
+TEST_P(Hogwild, InTurnsIsSgdOnOneShareAfterTheOther) {
+  run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
+    const at::NoGradGuard no_grad;
+    const at::Tensor own = at::full({kElements}, 3.0 + group->rank()).requires_grad_();
+    const FlatParameters parameters(std::vector<at::Tensor>{own}, *group, 1 << 20);
+    const auto strategy = make_strategy("hogwild", group);
+    const auto slice = strategy->attach(parameters, Cut::kAnywhere).at(0);
+    at::Tensor expected = at::full({kElements}, 3.0);
+    for (int step = 0; step < 5; ++step) {
+      for (int turn = 0; turn < group->size(); ++turn) {
+        if (turn == group->rank()) {
+          slice.gradients.copy_(gradient_at(own, turn, step));  // as the model sees its parameter
+          strategy->before_update(step);
+          slice.values.sub_(slice.gradients, kRate);
+          strategy->after_update(step);
+        }
+        group->barrier().wait();
+        expected = expected - kRate * gradient_at(expected, turn, step);
+        EXPECT_TRUE(at::allclose(own, expected, 1e-6, 1e-6)) << "step " << step << ", turn " << turn;
+        group->barrier().wait();
+      }
+    }
+    strategy->finish();
+  });
+}
+
+// Without turns too: nobody's updates are lost as a whole, and all see one copy.
+TEST_P(Hogwild, WithoutTurnsFindsTheMinimumThatRanksHaveInCommon) {
+  run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
+    const at::NoGradGuard no_grad;
+    const FlatParameters parameters(std::vector<at::Tensor>{at::full({kElements}, 9.0)}, *group, 1 << 20);
+    const auto strategy = make_strategy("hogwild", group);
+    const auto slice = strategy->attach(parameters, Cut::kAnywhere).at(0);
+    for (int step = 0; step < 300; ++step) slice.values.sub_(slice.values * 0.5, kRate);
+    strategy->finish();
+    EXPECT_LT(slice.values.abs().max().item<float>(), 1e-3f);
+    const at::Tensor all = gather(slice.values, *group);
+    for (int rank = 1; rank < group->size(); ++rank) EXPECT_TRUE(at::equal(all[rank], all[0]));
+  });
+}
+
+}  // namespace
+}  // namespace phalanx

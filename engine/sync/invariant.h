@@ -1,0 +1,32 @@
+#pragma once
+
+#include <vector>
+
+#include "engine/sync/canonical_sum.h"
+#include "engine/sync/synchronizer.h"
+
+namespace phalanx {
+
+/// Synchronous data parallelism whose bits do not depend on the number of ranks: the mean of the gradients of virtual
+/// shards, which VirtualShards computes, summed in one fixed tree. Not a strategy that a config names, because the step
+/// has a part in it.
+/// Wire: see CanonicalSum.
+class Invariant final : public Synchronizer {
+ public:
+  Invariant(CommunicatorPtr group, int shards) : group_(std::move(group)), shards_(shards) {}
+
+  std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override;
+
+  /// The gradients as they are now are those of `shard`. Zeroes them.
+  void take_gradients(int shard);
+
+  void before_update(std::int64_t step) override;
+
+ private:
+  CommunicatorPtr group_;
+  int shards_;
+  std::vector<Slice> slices_;
+  std::vector<CanonicalSum> sums_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,194 @@
+// One strategy inside each host and another between hosts (as Lin et al. 2020, Don't Use Large Mini-Batches, Use Local
+// SGD, section 4.3, has local SGD between nodes). The ranks of a host are one replica. Per step:
+//
+//   intra.before_update   the host's mean gradients
+//   inter.before_update   of this rank's part alone, with the ranks that have the same part in other hosts
+//   the optimizer         updates this rank's part
+//   inter.after_update    as before
+//   all-gather            of the parts, inside the host
+//
+// So what crosses hosts crosses them once, on as many links at a time as a host has ranks, and the optimizer's state is
+// shared out as in `sharded`. A host with more ranks than the smallest one has ranks without a part.
+// Wire, per rank: inside the host as `intra`, and an all-gather of the parameters; between hosts as `inter` of 1 / L of
+// the parameters, for L ranks in a host.
+#include <ATen/TensorOperators.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/sync/shards.h"
+#include "engine/sync/synchronizer.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "framework/comm/hierarchy.h"
+#include "framework/comm/locality.h"
+
+namespace phalanx {
+namespace {
+
+struct LevelsConfig {
+  static constexpr const char* kTellingKey = "intra";
+
+  Synchronizers::Choice intra{"sharded"};
+  Synchronizers::Choice inter{"all_reduce"};
+  std::int64_t ranks_per_group = 0;
+
+  template <class V>
+  void visit(V& v) {
+    v("intra", intra, "how the ranks of a host agree: all_reduce, overlapped or sharded");
+    v("inter", inter, "how hosts agree: all_reduce, local_sgd or gossip");
+    v("ranks_per_group", ranks_per_group, "consecutive ranks that count as a host; 0: those of each host",
+      config::at_least(0));
+  }
+};
+
+void check_level(const char* level, const Synchronizers::Choice& chosen, const std::vector<std::string>& known) {
+  if (std::ranges::count(known, chosen.selected()) > 0) return;
+  throw ConfigError(std::string("strategy.") + level + ": " + chosen.selected() +
+                    " does not work at this level; known: " + join(known, ", "));
+}
+
+std::string key_of(const Communicator& group, std::int64_t ranks_per_group) {
+  return ranks_per_group == 0 ? host_key() : std::to_string(group.rank() / ranks_per_group);
+}
+
+std::string sizes_of(const Groups& groups) {
+  std::vector<std::string> sizes;
+  for (const auto& group : groups) sizes.push_back(std::to_string(group.size()));
+  return join(sizes, ", ");
+}
+
+std::int64_t elements(const std::vector<Slice>& slices) {
+  std::int64_t sum = 0;
+  for (const auto& slice : slices) sum += slice.values.numel();
+  return sum;
+}
+
+// Slices as buckets. No parameter has its gradient in one of them alone.
+FlatParameters flat(const std::vector<Slice>& slices) {
+  std::vector<Bucket> buckets;
+  for (const auto& slice : slices) buckets.push_back({slice.values, slice.gradients, {}, slice.segments});
+  return FlatParameters(std::move(buckets));
+}
+
+class Levels final : public Synchronizer {
+ public:
+  Levels(const LevelsConfig& config, const Replicas& replicas)
+      : group_(replicas.group),
+        level_(divide("host", group_, key_of(*group_, config.ranks_per_group))),
+        links_(group_->split(level_.intra->rank(), group_->rank())),
+        intra_(config.intra.make({level_.intra, replicas.backwards})),
+        inter_(config.inter.make(links_)) {
+    if (config.intra.selected() == "sharded" && !level_.cartesian()) {
+      throw ConfigError("strategy.intra: sharded takes hosts with as many ranks each, but they have " +
+                        sizes_of(level_.groups) + "; use all_reduce");
+    }
+  }
+
+  std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override {
+    const auto buckets = broadcast_all(parameters, *group_);
+    own_ = intra_->attach(parameters, cut);
+    shared_.clear();
+    if (elements(own_) == elements(buckets)) own_ = share_out(buckets, cut);
+    inter_->attach(flat(own_), cut);
+    return own_;
+  }
+
+  void attach_state(const std::vector<at::Tensor>& state) override { inter_->attach_state(state); }
+
+  void before_update(std::int64_t step) override {
+    intra_->before_update(step);
+    weigh_hosts();
+    inter_->before_update(step);
+    for (const auto& bucket : shared_) bucket.zero_other_gradients();
+  }
+
+  void after_update(std::int64_t step) override {
+    inter_->after_update(step);
+    intra_->after_update(step);
+    gather();
+  }
+
+  bool replicas_equal() const override { return inter_->replicas_equal(); }
+
+  void share_values() override {
+    intra_->share_values();
+    gather();
+  }
+
+  Memory memory() override {
+    Memory all;
+    append(all, "intra/", intra_->memory());
+    append(all, "inter/", inter_->memory());
+    return all;
+  }
+
+  bool remembers_gradients() const override { return intra_->remembers_gradients() || inter_->remembers_gradients(); }
+
+  void sum_over_slices(at::Tensor& sums) override {
+    if (shared_.empty()) return intra_->sum_over_slices(sums);
+    level_.intra->all_reduce(sums, Reduction::kSum).wait();
+  }
+
+  void finish() override {
+    inter_->finish();
+    share_values();
+    intra_->finish();
+  }
+
+  Figures figures() const override {
+    Figures all;
+    for (const auto& [name, value] : intra_->figures()) all.emplace_back("intra_" + name, value);
+    for (const auto& [name, value] : inter_->figures()) all.emplace_back("inter_" + name, value);
+    return all;
+  }
+
+ private:
+  // Where `intra` leaves every rank of the host all buckets, the first ranks of the host take a part of each.
+  std::vector<Slice> share_out(const std::vector<Slice>& buckets, Cut cut) {
+    std::vector<Slice> own;
+    for (const auto& bucket : buckets) {
+      shared_.emplace_back(bucket, *level_.intra, cut, owners());
+      if (shared_.back().own().values.numel() > 0) own.push_back(shared_.back().own());
+    }
+    return own;
+  }
+
+  // As many ranks of a host as every host has.
+  int owners() const { return static_cast<int>(std::ranges::min(level_.groups, {}, &std::vector<int>::size).size()); }
+
+  // The mean of a host becomes its part in the mean over hosts. Of hosts with as many ranks each they are the same.
+  void weigh_hosts() {
+    if (level_.cartesian()) return;
+    const double weight = static_cast<double>(level_.intra->size()) * static_cast<double>(level_.groups.size()) /
+                          static_cast<double>(group_->size());
+    for (const auto& slice : own_) slice.gradients.mul_(weight);
+  }
+
+  void gather() {
+    std::vector<Work> works;
+    for (const auto& bucket : shared_) works.push_back(bucket.gather_values(*level_.intra));
+    wait_all(works);
+  }
+
+  CommunicatorPtr group_;
+  Level level_;
+  CommunicatorPtr links_;  // the ranks of all hosts that have this rank's place in theirs
+  std::unique_ptr<Synchronizer> intra_, inter_;
+  std::vector<Slice> own_;
+  std::vector<ShardedBucket> shared_;  // empty: `intra` itself shares them out
+};
+
+const bool registered = Synchronizers::global().add<LevelsConfig>(
+    "levels", "one strategy inside each host, another between hosts",
+    [](const LevelsConfig& config, const Replicas& replicas) {
+      check_level("intra", config.intra, {"all_reduce", "overlapped", "sharded"});
+      check_level("inter", config.inter, {"all_reduce", "local_sgd", "gossip"});
+      return std::make_unique<Levels>(config, replicas);
+    });
+
+}  // namespace
+}  // namespace phalanx

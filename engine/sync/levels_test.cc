@@ -1,0 +1,148 @@
+// One strategy inside hosts and another between them, against what the two promise together.
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/stack.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/sync/testing_strategy.h"
+#include "framework/base/error.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using testing::gradient_at;
+using ::testing::HasSubstr;
+using testing::kElements;
+using testing::kRate;
+using testing::load_strategy;
+using testing::make_strategy;
+using testing::run_ranks;
+using ::testing::ThrowsMessage;
+using testing::train;
+
+std::string levels(const std::string& intra, const std::string& inter, int ranks_per_group) {
+  return "{intra: " + intra + ", inter: " + inter + ", ranks_per_group: " + std::to_string(ranks_per_group) + "}";
+}
+
+// One step of hosts that go their own ways: each with the mean gradient of its ranks, as far as they are of the world.
+void step_hosts(std::vector<at::Tensor>& x, int ranks, int per_host, int step) {
+  const int hosts = static_cast<int>(x.size());
+  for (int host = 0; host < hosts; ++host) {
+    at::Tensor sum = at::zeros({kElements});
+    for (int rank = host * per_host; rank < std::min(ranks, (host + 1) * per_host); ++rank) {
+      sum += gradient_at(x[host], rank, step);
+    }
+    x[host] = x[host] - kRate * hosts / ranks * sum;
+  }
+}
+
+at::Tensor mean_of(const std::vector<at::Tensor>& x) { return at::stack(x).mean(0); }
+
+using Case = std::tuple<std::string, int, int>;  // intra, ranks, ranks per host
+
+class Levels : public ::testing::TestWithParam<Case> {
+ protected:
+  std::string intra() const { return std::get<0>(GetParam()); }
+  int ranks() const { return std::get<1>(GetParam()); }
+  int per_host() const { return std::get<2>(GetParam()); }
+  int hosts() const { return (ranks() + per_host() - 1) / per_host(); }
+  std::vector<at::Tensor> start() const { return std::vector<at::Tensor>(hosts(), at::full({kElements}, 3.0f)); }
+  void expect_near(const at::Tensor& all, const std::vector<at::Tensor>& x, int step) const {
+    for (int rank = 0; rank < ranks(); ++rank) {
+      EXPECT_TRUE(at::allclose(all[rank], x[rank / per_host()], 1e-5, 1e-6)) << "rank " << rank << ", step " << step;
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(EqualHosts, Levels,
+                         ::testing::Combine(::testing::Values("all_reduce", "overlapped", "sharded"),
+                                            ::testing::Values(4), ::testing::Values(1, 2, 4)));
+INSTANTIATE_TEST_SUITE_P(UnequalHosts, Levels,
+                         ::testing::Combine(::testing::Values("all_reduce", "overlapped"), ::testing::Values(5),
+                                            ::testing::Values(2, 3)));
+
+TEST_P(Levels, ExactAtBothIsTheMeanOverAllRanks) {
+  run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
+    at::Tensor x = at::full({kElements}, 3.0);
+    train(levels(intra(), "all_reduce", per_host()), group, 6, [&](int step, const at::Tensor& all, auto& strategy) {
+      at::Tensor sum = at::zeros({kElements});
+      for (int rank = 0; rank < ranks(); ++rank) sum += gradient_at(x, rank, step);
+      x = x - kRate / ranks() * sum;
+      EXPECT_TRUE(at::allclose(all, x.expand_as(all), 1e-5, 1e-6)) << "step " << step;
+      EXPECT_TRUE(strategy.replicas_equal());
+    });
+  });
+}
+
+TEST_P(Levels, LocalSgdBetweenHostsAveragesHosts) {
+  run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
+    auto x = start();
+    const auto strategy = levels(intra(), "{local_sgd: {every: 3}}", per_host());
+    train(strategy, group, 8, [&](int step, const at::Tensor& all, Synchronizer& synchronizer) {
+      step_hosts(x, ranks(), per_host(), step);
+      const bool averages = step % 3 == 2;
+      if (averages) std::ranges::fill(x, mean_of(x));
+      expect_near(all, x, step);
+      EXPECT_EQ(synchronizer.replicas_equal(), averages);
+    });
+  });
+}
+
+TEST_P(Levels, GossipBetweenHostsKeepsEachHostOneReplica) {
+  run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
+    train(levels(intra(), "gossip", per_host()), group, 8, [&](int step, const at::Tensor& all, auto&) {
+      for (int rank = 0; rank < ranks(); ++rank) {
+        const int leader = rank / per_host() * per_host();
+        EXPECT_TRUE(at::equal(all[rank], all[leader])) << "rank " << rank << ", step " << step;
+      }
+    });
+  });
+}
+
+TEST_P(Levels, SumsOfSlicesAreOfAHostsReplica) {
+  run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
+    const FlatParameters parameters(std::vector<at::Tensor>{at::full({kElements}, 1.0)}, *group, 1 << 20);
+    const auto strategy = make_strategy(levels(intra(), "local_sgd", per_host()), group);
+    double own = 0;
+    for (const auto& slice : strategy->attach(parameters, Cut::kAnywhere)) own += slice.values.sum().item<double>();
+    at::Tensor sums = at::full({1}, own, at::kDouble);
+    strategy->sum_over_slices(sums);
+    EXPECT_EQ(sums.item<double>(), kElements);
+  });
+}
+
+TEST(LevelsOption, CompressesWhatGoesBetweenHosts) {
+  run_ranks("inproc", 4, [](const CommunicatorPtr& group) {
+    const FlatParameters parameters(std::vector<at::Tensor>{at::full({20, 30}, 1.0)}, *group, 1 << 20);
+    const auto strategy = make_strategy(levels("all_reduce", "{all_reduce: {compression: bf16}}", 2), group);
+    const auto slices = strategy->attach(parameters, Cut::kAnywhere);
+    parameters.buckets()[0].gradients.fill_(group->rank());
+    strategy->before_update(0);
+    EXPECT_TRUE(at::allclose(slices.at(0).gradients, at::full_like(slices.at(0).gradients, 1.5), 1e-2, 0));
+    bool counted = false;
+    for (const auto& [name, value] : strategy->figures()) counted |= name == "inter_sent_bytes" && value > 0;
+    EXPECT_TRUE(counted);
+  });
+}
+
+TEST(LevelsOption, RefusesWhatDoesNotWorkAtALevel) {
+  run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
+    const auto make = [&](const std::string& text) { return [&, text] { load_strategy(text).make(group); }; };
+    EXPECT_THAT(make("{intra: gossip, inter: all_reduce}"),
+                ThrowsMessage<ConfigError>(HasSubstr(
+                    "strategy.intra: gossip does not work at this level; known: all_reduce, overlapped, sharded")));
+    EXPECT_THAT(make("{intra: all_reduce, inter: overlapped}"),
+                ThrowsMessage<ConfigError>(HasSubstr("strategy.inter: overlapped does not work at this level")));
+    EXPECT_THAT(make(levels("sharded", "local_sgd", 2)),
+                ThrowsMessage<ConfigError>(
+                    HasSubstr("sharded takes hosts with as many ranks each, but they have 2, 1; use all_reduce")));
+  });
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/sync/synchronizer.h"
+#include "framework/base/config/config.h"
+
+// What the tests of strategies share: strategies as configs name them, and a small problem that tells ranks apart.
+namespace phalanx::testing {
+
+struct StrategyConfig {
+  Synchronizers::Choice strategy;
+  template <class V>
+  void visit(V& v) {
+    v("strategy", strategy, "under test");
+  }
+};
+
+inline StrategyConfig load_config(const std::string& strategy) {
+  StrategyConfig config;
+  config::load_text(config, "strategy: " + strategy, "test.yaml");
+  return config;
+}
+
+inline Synchronizers::Choice load_strategy(const std::string& strategy) { return load_config(strategy).strategy; }
+
+inline std::unique_ptr<Synchronizer> make_strategy(const std::string& strategy, const CommunicatorPtr& group) {
+  return load_strategy(strategy).make(group);
+}
+
+/// All ranks' tensors, [P, n].
+inline at::Tensor gather(const at::Tensor& own, Communicator& group) {
+  const at::Tensor all = at::zeros({group.size(), own.numel()}, own.options());
+  group.all_gather(all, own).wait();
+  return all;
+}
+
+constexpr std::int64_t kElements = 40;
+constexpr double kRate = 0.1;
+
+/// What a rank's gradient is at its own values: each rank pulls elsewhere.
+inline at::Tensor gradient_at(const at::Tensor& x, double rank, std::int64_t step) {
+  return (x - rank) * 0.5 + 0.01 * static_cast<double>(step);
+}
+
+/// Trains kElements values with plain SGD; `after(step, values of all ranks, strategy)` compares. After the last step
+/// the replicas are to be equal.
+template <class After>
+void train(const std::string& strategy, const CommunicatorPtr& group, int steps, const After& after) {
+  const at::NoGradGuard no_grad;
+  const FlatParameters parameters(std::vector<at::Tensor>{at::full({kElements}, 3.0 + group->rank())}, *group, 1 << 20);
+  const auto& bucket = parameters.buckets().at(0);
+  const auto synchronizer = make_strategy(strategy, group);
+  const auto slices = synchronizer->attach(parameters, Cut::kAnywhere);
+  for (int step = 0; step < steps; ++step) {
+    bucket.gradients.add_(gradient_at(bucket.values, group->rank(), step));
+    synchronizer->before_update(step);
+    for (const auto& slice : slices) {
+      slice.values.sub_(slice.gradients, kRate);
+      slice.gradients.zero_();
+    }
+    synchronizer->after_update(step);
+    after(step, gather(bucket.values, *group), *synchronizer);
+  }
+  synchronizer->finish();
+  const at::Tensor end = gather(bucket.values, *group);
+  for (int rank = 1; rank < group->size(); ++rank) EXPECT_TRUE(at::equal(end[rank], end[0])) << "after the last step";
+}
+
+}  // namespace phalanx::testing

@@ -1,0 +1,114 @@
+#include "engine/virtual_shards.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "datasets/sampler.h"
+#include "engine/part_results.h"
+#include "framework/base/random.h"
+
+namespace phalanx {
+namespace {
+
+void ignore(Stage, const Step::Result&) {}
+
+std::vector<at::Tensor> copies_of(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> copies;
+  for (const auto& tensor : tensors) copies.push_back(tensor.clone());
+  return copies;
+}
+
+void copy_all(const std::vector<at::Tensor>& to, const std::vector<at::Tensor>& from) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i].copy_(from[i]);
+}
+
+at::Tensor in_a_row(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> flat;
+  for (const auto& tensor : tensors) flat.push_back(tensor.flatten().to(at::kDouble));
+  return at::cat(flat);
+}
+
+}  // namespace
+
+VirtualShards::VirtualShards(Step& step, CommunicatorPtr group, std::vector<at::Tensor> buffers, Options options,
+                             TakeGradients take)
+    : step_(step),
+      group_(std::move(group)),
+      options_(options),
+      take_(std::move(take)),
+      buffer_sum_(group_, options.shards) {
+  for (auto& buffer : buffers) (buffer.is_floating_point() ? averaged_ : counted_).push_back(buffer);
+}
+
+// In memory of its own: where kernels begin to read may decide how they round.
+Batch VirtualShards::shard_of(const Batch& batch, int shard) const {
+  const auto begin_of = [&](int i) { return part_begin(batch.global_rows, options_.shards, i); };
+  const auto start = begin_of(buffer_sum_.first());
+  Batch part = rows_of(batch, begin_of(shard) - start, begin_of(shard + 1) - start);
+  part.input = part.input.clone();
+  part.target = part.target.clone();
+  return part;
+}
+
+Step::Result VirtualShards::run(const Batch& batch, const Watch& watch) {
+  const auto averaged = copies_of(averaged_), counted = copies_of(counted_);
+  PartResults results;
+  for (int shard = buffer_sum_.first(); shard < buffer_sum_.last(); ++shard) {
+    const Batch part = shard_of(batch, shard);
+    if (part.valid > 0) {
+      const at::NoGradGuard no_grad;
+      copy_all(averaged_, averaged);
+      copy_all(counted_, counted);
+      at::manual_seed(mix(mix(options_.seed, static_cast<std::uint64_t>(step_number_)), shard));
+      const at::AutoGradMode with_grad(true);
+      results.add(step_.run(part, ignore), part.valid);
+    }
+    take_(shard);
+    if (!averaged_.empty()) {
+      const at::Tensor made = in_a_row(averaged_);
+      buffer_sum_.add(shard, part.valid > 0 ? made : made.zero_());
+    }
+  }
+  average_buffers(batch.global_rows);
+  ++step_number_;
+  // A share without samples has one row of padding, which changes nothing but gives an output of the right shape.
+  if (batch.valid == 0) results.add(step_.evaluate(batch, ignore), 0);
+  const Result whole = results.whole();
+  tell_step(watch, whole);
+  return whole;
+}
+
+Step::Result VirtualShards::evaluate(const Batch& batch, const Watch& watch) {
+  PartResults results;
+  for (int shard = buffer_sum_.first(); shard < buffer_sum_.last(); ++shard) {
+    const Batch part = shard_of(batch, shard);
+    if (part.valid > 0) results.add(step_.evaluate(part, ignore), part.valid);
+  }
+  if (batch.valid == 0) results.add(step_.evaluate(batch, ignore), 0);
+  const Result whole = results.whole();
+  tell_evaluation(watch, whole);
+  return whole;
+}
+
+// A shard without samples has made none. What counts steps is alike wherever there was one, and rank 0 has had one.
+void VirtualShards::average_buffers(std::int64_t global_rows) {
+  const at::NoGradGuard no_grad;
+  if (!averaged_.empty()) {
+    at::Tensor mean = in_a_row(averaged_);
+    buffer_sum_.finish(mean);
+    mean.div_(static_cast<double>(std::min<std::int64_t>(global_rows, options_.shards)));
+    std::int64_t begin = 0;
+    for (const auto& buffer : averaged_) {
+      buffer.copy_(mean.narrow(0, begin, buffer.numel()).view(buffer.sizes()));
+      begin += buffer.numel();
+    }
+  }
+  if (global_rows >= options_.shards) return;
+  for (const auto& buffer : counted_) group_->broadcast(buffer, 0).wait();
+}
+
+}  // namespace phalanx

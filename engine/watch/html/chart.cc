@@ -1,0 +1,218 @@
+#include "engine/watch/html/chart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "engine/watch/html/text.h"
+
+namespace phalanx {
+namespace {
+
+// Units of the view box, which fills the width that the page has for it.
+constexpr double kWidth = 480, kHeight = 240, kLeft = 50, kRight = 470, kTop = 12, kBottom = 208;
+constexpr std::size_t kMostPoints = 400;
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  void include(double value) {
+    if (!std::isfinite(value)) return;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  bool empty() const { return low > high; }
+};
+
+// The lowest and the highest of each run of points, so that no peak is lost.
+Curve thin(const Curve& points) {
+  if (points.size() <= kMostPoints) return points;
+  const std::size_t runs = kMostPoints / 2;
+  Curve few;
+  for (std::size_t i = 0; i < runs; ++i) {
+    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(points.size() * i / runs);
+    const auto end = points.begin() + static_cast<std::ptrdiff_t>(points.size() * (i + 1) / runs);
+    auto [low, high] = std::minmax_element(begin, end, [](auto& a, auto& b) { return a.second < b.second; });
+    if (high < low) std::swap(low, high);
+    few.push_back(*low);
+    if (low != high) few.push_back(*high);
+  }
+  return few;
+}
+
+// The mean of each run of points: what is stacked must keep the same steps in all series.
+Curve average(const Curve& points) {
+  if (points.size() <= kMostPoints) return points;
+  Curve few;
+  for (std::size_t i = 0; i < kMostPoints; ++i) {
+    const std::size_t begin = points.size() * i / kMostPoints, end = points.size() * (i + 1) / kMostPoints;
+    double sum = 0;
+    for (std::size_t j = begin; j < end; ++j) sum += points[j].second;
+    few.emplace_back(points[end - 1].first, sum / static_cast<double>(end - begin));
+  }
+  return few;
+}
+
+// Each series becomes the sum of itself and those before it.
+std::vector<Series> stack(std::vector<Series> series) {
+  for (std::size_t i = 1; i < series.size(); ++i) {
+    for (std::size_t j = 0; j < series[i].points.size() && j < series[i - 1].points.size(); ++j) {
+      series[i].points[j].second += series[i - 1].points[j].second;
+    }
+  }
+  return series;
+}
+
+class Drawing {
+ public:
+  Drawing(const Chart& chart, const std::vector<Series>& lines) : chart_(chart), lines_(lines) {
+    for (const auto& line : lines) {
+      for (const auto& [step, value] : line.points) {
+        if (std::isfinite(value)) x_.include(step);
+        y_.include(value);
+      }
+    }
+    if (chart.stacked) y_.include(0);
+    if (!empty()) widen();
+  }
+
+  bool empty() const { return y_.empty(); }
+
+  std::string svg() const {
+    std::string text = format_text("<svg viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"", kWidth, kHeight) +
+                       escape_html(chart_.title) + " over steps\">" + axes();
+    for (std::size_t i = lines_.size(); i-- > 0;) text += chart_.stacked ? area(i) : line(i);
+    return text + "</svg>";
+  }
+
+  /// For the page's script: where the frame lies, and the points.
+  std::string data() const {
+    nlohmann::ordered_json series = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      nlohmann::ordered_json points = nlohmann::ordered_json::array();
+      for (std::size_t j = 0; j < lines_[i].points.size(); ++j) {
+        const auto& [step, drawn] = lines_[i].points[j];
+        points.push_back({step, drawn, value_at(i, j)});
+      }
+      series.push_back({{"name", lines_[i].name}, {"points", points}});
+    }
+    const nlohmann::ordered_json all{{"x", {x_.low, x_.high, kLeft, kRight}},
+                                     {"y", {y_.low, y_.high, kBottom, kTop}},
+                                     {"unit", chart_.unit},
+                                     {"series", series}};
+    std::string text = all.dump();
+    for (std::size_t at = 0; (at = text.find("</", at)) != std::string::npos;) text.replace(at, 2, "<\\/");
+    return text;
+  }
+
+ private:
+  // A line at the very edge, or of one value, would not be seen.
+  void widen() {
+    if (x_.low == x_.high) x_ = {x_.low - 1, x_.high + 1};
+    const double margin = y_.low == y_.high ? std::max(std::abs(y_.low) * 0.1, 1e-9) : (y_.high - y_.low) * 0.05;
+    const bool from_zero = y_.low >= 0 && (chart_.stacked || y_.low < 0.25 * y_.high);
+    y_ = {from_zero ? 0 : y_.low - margin, y_.high + margin};
+  }
+
+  double x(double step) const { return kLeft + (step - x_.low) / (x_.high - x_.low) * (kRight - kLeft); }
+  double y(double value) const { return kBottom - (value - y_.low) / (y_.high - y_.low) * (kBottom - kTop); }
+
+  double value_at(std::size_t i, std::size_t j) const {
+    const double drawn = lines_[i].points[j].second;
+    if (!chart_.stacked || i == 0 || j >= lines_[i - 1].points.size()) return drawn;
+    return drawn - lines_[i - 1].points[j].second;
+  }
+
+  std::string axes() const {
+    std::string text = "<g class=\"axes\">";
+    for (const double value : ticks(y_.low, y_.high, 4)) {
+      text += format_text("<line x1=\"%g\" x2=\"%g\" y1=\"%.1f\" y2=\"%.1f\"/>", kLeft, kRight, y(value), y(value)) +
+              format_text("<text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%s</text>", kLeft - 6, y(value) + 4,
+                          short_number(value).c_str());
+    }
+    for (const double step : ticks(x_.low, x_.high, 5)) {
+      if (step != std::floor(step)) continue;
+      text += format_text("<text x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">%s</text>", x(step), kBottom + 18,
+                          short_number(step).c_str());
+    }
+    return text + "</g>";
+  }
+
+  std::string line(std::size_t i) const {
+    std::string path, dots;
+    const auto& points = lines_[i].points;
+    bool pen_down = false;
+    for (const auto& [step, value] : points) {
+      const bool here = std::isfinite(value);
+      if (here) path += format_text("%c%.1f %.1f", pen_down ? 'L' : 'M', x(step), y(value));
+      pen_down = here;
+    }
+    if (points.size() <= 12) {
+      for (const auto& [step, value] : points) {
+        if (std::isfinite(value)) dots += format_text("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>", x(step), y(value));
+      }
+    }
+    return format_text("<g class=\"line s%zu\"><path d=\"%s\"/>%s</g>", i, path.c_str(), dots.c_str());
+  }
+
+  // Drawn from the uppermost down, each to the ground: what lies below covers it.
+  std::string area(std::size_t i) const {
+    const auto& points = lines_[i].points;
+    if (points.empty()) return {};
+    std::string path = format_text("M%.1f %.1f", x(points.front().first), y(0));
+    for (const auto& [step, value] : points) {
+      if (std::isfinite(value)) path += format_text("L%.1f %.1f", x(step), y(value));
+    }
+    path += format_text("L%.1f %.1fZ", x(points.back().first), y(0));
+    return format_text("<path class=\"area s%zu\" d=\"%s\"/>", i, path.c_str());
+  }
+
+  const Chart& chart_;
+  const std::vector<Series>& lines_;
+  Range x_, y_;
+};
+
+std::string legend(const Chart& chart) {
+  std::string text = "<div class=\"legend\">";
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    const auto& series = chart.series[i];
+    const std::string last = series.points.empty() ? "" : short_number(series.points.back().second) + chart.unit;
+    text += format_text("<span class=\"s%zu\"><i></i>", i) + escape_html(series.name) + " <b>" + escape_html(last) +
+            "</b></span>";
+  }
+  return text + "</div>";
+}
+
+}  // namespace
+
+std::vector<double> ticks(double low, double high, int count) {
+  const double rough = (high - low) / count, power = std::pow(10, std::floor(std::log10(rough)));
+  const double factor = rough / power;
+  const double distance = power * (factor < 1.5 ? 1 : factor < 3.5 ? 2 : factor < 7.5 ? 5 : 10);
+  std::vector<double> all;
+  for (auto i = std::ceil(low / distance - 1e-9); i * distance <= high + 1e-9 * distance; ++i) {
+    all.push_back(i * distance + 0.0);  // and no -0
+  }
+  return all;
+}
+
+std::string short_number(double value) {
+  const double size = std::abs(value);
+  if (!std::isfinite(value)) return "none";
+  if (size >= 1e6) return format_text("%.3gM", value / 1e6);
+  if (size >= 1e4) return format_text("%.3gk", value / 1e3);
+  return format_text(size >= 1000 ? "%.0f" : "%.3g", value);
+}
+
+std::string draw(const Chart& chart) {
+  std::vector<Series> lines = chart.series;
+  for (auto& series : lines) series.points = chart.stacked ? average(series.points) : thin(series.points);
+  if (chart.stacked) lines = stack(std::move(lines));
+  const Drawing drawing(chart, lines);
+  if (drawing.empty()) return {};
+  return "<figure class=\"chart\"><figcaption>" + escape_html(chart.title) + "</figcaption>" + legend(chart) +
+         "<div class=\"plot\">" + drawing.svg() + "</div><script type=\"application/json\">" + drawing.data() +
+         "</script></figure>\n";
+}
+
+}  // namespace phalanx

@@ -1,0 +1,57 @@
+#include "engine/watch/html/figures.h"
+
+#include <filesystem>
+
+#include "engine/watch/html/text.h"
+
+namespace phalanx {
+namespace {
+
+constexpr std::size_t kMostTests = 6;  // readings of the last test that are figures
+
+std::string format_reading(const std::string& name, double value) {
+  return name == "accuracy" ? format_text("%.2f %%", 100 * value) : format_text("%.4g", value);
+}
+
+std::string format_time(double seconds) {
+  const auto whole = static_cast<long long>(seconds);
+  if (seconds < 60) return format_text("%.1f s", seconds);
+  if (seconds < 3600) return format_text("%lld min %02lld s", whole / 60, whole % 60);
+  return format_text("%lld h %02lld min", whole / 3600, whole / 60 % 60);
+}
+
+// With a space between thousands.
+std::string grouped(double value) {
+  std::string digits = format_text("%.0f", value);
+  for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3) {
+    digits.insert(static_cast<std::size_t>(i), 1, ' ');
+  }
+  return digits;
+}
+
+}  // namespace
+
+std::vector<Figure> figures_of(const RunRecord& run) {
+  std::vector<Figure> figures;
+  for (const auto& name : run.readings) {
+    const auto curve = run.curves.find("test/" + name);
+    if (curve == run.curves.end() || figures.size() == kMostTests) continue;
+    figures.push_back({"test " + name, format_reading(name, curve->second.back().second)});
+  }
+  const auto loss = run.curves.find("train/loss");
+  if (loss != run.curves.end()) figures.push_back({"train loss", format_text("%.4g", loss->second.back().second)});
+  if (run.summary.is_null()) return figures;
+  figures.push_back({"samples per second", grouped(run.summary.value("samples_per_second", 0.0))});
+  figures.push_back({"steps", grouped(run.summary.value("steps", 0.0))});
+  figures.push_back({"ranks", std::to_string(run.summary.value("ranks", 0))});
+  figures.push_back({"time", format_time(run.summary.value("train_seconds", 0.0))});
+  return figures;
+}
+
+std::string name_of(const RunRecord& run) {
+  const auto folder = std::filesystem::path(run.path).lexically_normal();
+  const std::string of_folder = (folder.has_filename() ? folder : folder.parent_path()).filename();
+  return run.summary.is_null() ? of_folder : run.summary.value("name", of_folder);
+}
+
+}  // namespace phalanx

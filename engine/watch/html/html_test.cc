@@ -1,0 +1,150 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "engine/watch/html/chart.h"
+#include "engine/watch/html/figures.h"
+#include "engine/watch/html/page.h"
+#include "engine/watch/html/run_page.h"
+#include "engine/watch/html/run_record.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+using ::testing::ThrowsMessage;
+
+TEST(Chart, TicksAreRound) {
+  EXPECT_THAT(ticks(0, 1, 5),
+              ElementsAre(DoubleEq(0), DoubleEq(0.2), DoubleEq(0.4), DoubleEq(0.6), DoubleEq(0.8), DoubleEq(1)));
+  EXPECT_THAT(ticks(-3, 12, 4), ElementsAre(0, 5, 10));
+  EXPECT_FALSE(std::signbit(ticks(-1e-12, 1, 4)[0])) << "no -0";
+}
+
+TEST(Chart, NumbersAreShort) {
+  EXPECT_EQ(short_number(0.25), "0.25");
+  EXPECT_EQ(short_number(1234.5), "1234");
+  EXPECT_EQ(short_number(12345), "12.3k");
+  EXPECT_EQ(short_number(3.2e6), "3.2M");
+  EXPECT_EQ(short_number(NAN), "none");
+}
+
+TEST(Chart, WhatIsNotFiniteIsAGap) {
+  const auto drawn = draw({.title = "t", .series = {{"a", {{1, 1}, {2, 2}, {3, NAN}, {4, 1}, {5, 2}}}}});
+  const auto path = drawn.substr(drawn.find("<path d=\""), 200);
+  EXPECT_EQ(std::ranges::count(path.substr(0, path.find("/>")), 'M'), 2) << path;
+  EXPECT_THAT(drawn, HasSubstr("[3.0,null,null]")) << "also for the script";
+}
+
+TEST(Chart, OfNothingIsNone) {
+  EXPECT_THAT(draw({.title = "t", .series = {{"a", {}}}}), IsEmpty());
+  EXPECT_THAT(draw({.title = "t", .series = {{"a", {{1, NAN}}}}}), IsEmpty());
+}
+
+TEST(Chart, StackedSeriesAddUpButAreShownAsTheyAre) {
+  const auto drawn =
+      draw({.title = "t", .series = {{"a", {{1, 1}, {2, 1}}}, {"b", {{1, 3}, {2, 2}}}}, .stacked = true});
+  EXPECT_THAT(drawn, HasSubstr("{\"name\":\"b\",\"points\":[[1.0,4.0,3.0],[2.0,3.0,2.0]]}"));
+}
+
+TEST(Chart, OfManyPointsKeepsThePeaks) {
+  Curve points;
+  for (int i = 0; i < 100000; ++i) points.emplace_back(i, i == 54321 ? 9 : 1);
+  const auto drawn = draw({.title = "t", .series = {{"a", points}}});
+  EXPECT_THAT(drawn, HasSubstr("[54321.0,9.0,9.0]"));
+  EXPECT_LT(drawn.size(), 40000u);
+}
+
+TEST(Chart, NamesCannotBreakOutOfThePage) {
+  const auto drawn = draw({.title = "<t>", .series = {{"</script><b>", {{1, 1}, {2, 2}}}}});
+  EXPECT_THAT(drawn, AllOf(HasSubstr("&lt;t&gt;"), HasSubstr("<\\/script><b>"), Not(HasSubstr("</script><b>"))));
+}
+
+class RunPageTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(folder_.path());
+    std::filesystem::create_directories(folder_.path());
+  }
+
+  void write(const std::string& path, const std::string& text) const { std::ofstream(path) << text; }
+
+  void write_metrics(const std::string& more = "") const {
+    write(folder_.metrics(),
+          R"({"step":1,"epoch":0,"split":"train","loss":2.0,"samples_per_second":100.0,"seconds":1.0,)"
+          R"("learning_rate":0.5,"step_ms":{"data":1.0,"forward":2.0}})"
+          "\n"
+          R"({"step":2,"epoch":0,"split":"test","loss":null,"recall":0.5,"samples_per_second":50.0,"seconds":2.0})"
+          "\n" +
+              more);
+  }
+
+  const RunFolder folder_{::testing::TempDir() + "/page"};
+};
+
+TEST_F(RunPageTest, ARecordHasCurvesByName) {
+  write_metrics();
+  const auto run = read_run(folder_);
+  EXPECT_THAT(run.readings, ElementsAre("loss", "recall"));
+  EXPECT_THAT(run.curves.at("train/loss"), ElementsAre(std::pair(1.0, 2.0)));
+  EXPECT_TRUE(std::isnan(run.curves.at("test/loss")[0].second));
+  EXPECT_THAT(run.curves.at("train/learning_rate"), ElementsAre(std::pair(1.0, 0.5)));
+  EXPECT_THAT(run.phases.at("forward"), ElementsAre(std::pair(1.0, 2.0)));
+  EXPECT_TRUE(run.summary.is_null());
+}
+
+TEST_F(RunPageTest, ALineThatIsBeingWrittenIsLeftOut) {
+  write_metrics(R"({"step":3,"ep)");
+  EXPECT_EQ(read_run(folder_).curves.at("train/loss").size(), 1u);
+}
+
+TEST_F(RunPageTest, RefusesWhatIsNoRun) {
+  const auto read = [this] { read_run(folder_); };
+  EXPECT_THAT(read, ThrowsMessage<DataError>(HasSubstr("is no folder of a run: it has no metrics.jsonl")));
+  write_metrics("{\"step\":3}\n");
+  EXPECT_THAT(read, ThrowsMessage<DataError>(HasSubstr("metrics.jsonl:3: is no line of metrics: ")));
+  write_metrics();
+  write(folder_.summary(), "{");
+  EXPECT_THAT(read, ThrowsMessage<DataError>(HasSubstr("summary.json: is no summary of a run: ")));
+  EXPECT_THAT([] { read_run(RunFolder("/absent")); },
+              ThrowsMessage<DataError>(StartsWith("/absent: there is no such")));
+}
+
+TEST_F(RunPageTest, OfARunThatHasNotEndedHasWhatThereIs) {
+  write_metrics();
+  write_run_page(folder_);
+  const auto page = read_file(folder_.report());
+  EXPECT_THAT(page, AllOf(StartsWith("<!doctype html>"), HasSubstr("has not ended"), HasSubstr("recall"),
+                          Not(HasSubstr("Where the time of a step goes"))));
+}
+
+TEST_F(RunPageTest, HasConfigSummaryAndStraggler) {
+  write_metrics();
+  write(folder_.config(), "name: <x>\n");
+  const std::string spread = R"({"mean_ms":3.0,"least_ms":2.0,"least_rank":0,"most_ms":4.0,"most_rank":1})";
+  write(folder_.summary(),
+        R"({"name":"a & b","ranks":2,"steps":1234,"samples_per_second":5678.9,"train_seconds":3700.0,)"
+        R"("stopped":true,"step_time":{"steps":9,"phases":{"forward":)" +
+            spread + R"(},"own_work":)" + spread + R"(,"whole":)" + spread +
+            R"(,"straggler":"rank 1 is the straggler"},"provenance":{"host":"node7"}})");
+  const auto page = to_run_page(read_run(folder_));
+  EXPECT_THAT(page, AllOf(HasSubstr("<h1>a &amp; b</h1>"), HasSubstr("was stopped before its end"),
+                          HasSubstr("<dd>1 234</dd>"), HasSubstr("1 h 01 min"), HasSubstr("4.00 ms · rank 1"),
+                          HasSubstr("class=\"note\">rank 1 is the straggler.")));
+  EXPECT_THAT(page, AllOf(HasSubstr("node7"), HasSubstr("name: &lt;x&gt;")));
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,113 @@
+#include "engine/watch/html/run_page.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/watch/html/chart.h"
+#include "engine/watch/html/figures.h"
+#include "engine/watch/html/page.h"
+#include "engine/watch/html/text.h"
+#include "engine/watch/step_clock.h"
+#include "engine/watch/time_table.h"
+#include "framework/base/files.h"
+
+namespace phalanx {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostReadings = 12;  // that have a chart; a confusion matrix has a hundred
+
+Chart chart_of(const RunRecord& run, const std::string& key, const std::string& title) {
+  Chart chart{.title = title};
+  for (const char* split : {"train", "validation", "test"}) {
+    const auto curve = run.curves.find(std::string(split) + "/" + key);
+    if (curve != run.curves.end()) chart.series.push_back({split, curve->second});
+  }
+  return chart;
+}
+
+std::string curves(const RunRecord& run) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(run.readings.size(), kMostReadings); ++i) {
+    text += draw(chart_of(run, run.readings[i], run.readings[i]));
+  }
+  text += draw(chart_of(run, "learning_rate", "learning rate"));
+  const auto rate = run.curves.find("train/samples_per_second");
+  if (rate != run.curves.end()) {
+    text += draw({.title = "throughput", .unit = " samples/s", .series = {{"train", rate->second}}});
+  }
+  Chart phases{.title = "time of a step", .unit = " ms", .stacked = true};
+  for (int i = 0; i < kPhases; ++i) {
+    const std::string name(to_string(static_cast<Phase>(i)));
+    const auto curve = run.phases.find(name);
+    if (curve != run.phases.end()) phases.series.push_back({name, curve->second});
+  }
+  text += draw(phases);
+  return text.empty() ? text : "<div class=\"charts\">\n" + text + "</div>\n";
+}
+
+// One bar of all phases, as wide as they are long, and what their colors mean.
+std::string share_bar(const Json& phases) {
+  std::string bar, legend;
+  int i = 0;
+  for (const auto& [name, spread] : phases.items()) {
+    const std::string color = format_text("s%d", i++);
+    bar += "<i class=\"" + color + format_text("\" style=\"flex:%.4f\"></i>", spread.at("mean_ms").get<double>());
+    legend += "<span class=\"" + color + "\"><i></i>" + escape_html(name) + "</span>";
+  }
+  return "<div class=\"share\">" + bar + "</div>\n<div class=\"legend\">" + legend + "</div>\n";
+}
+
+std::vector<std::string> time_row(const std::string& name, const Json& spread, double whole) {
+  const auto duration = [&](const char* key) { return format_duration(spread.at(key).get<double>() / 1000); };
+  const auto by = [&](const char* key) { return " · rank " + std::to_string(spread.at(key).get<int>()); };
+  const double mean = spread.at("mean_ms").get<double>();
+  return {name, duration("mean_ms"), format_text("%.0f %%", whole > 0 ? 100 * mean / whole : 0),
+          duration("least_ms") + by("least_rank"), duration("most_ms") + by("most_rank")};
+}
+
+std::string step_time(const Json& summary) {
+  if (!summary.contains("step_time") || summary.at("step_time").at("steps") == 0) return {};
+  const Json& time = summary.at("step_time");
+  const double whole = time.at("whole").at("mean_ms").get<double>();
+  std::vector<std::vector<std::string>> rows{{"phase", "mean", "share", "least", "most"}};
+  for (const auto& [name, spread] : time.at("phases").items()) rows.push_back(time_row(name, spread, whole));
+  rows.push_back(time_row("own work", time.at("own_work"), whole));
+  rows.push_back(time_row("in all", time.at("whole"), whole));
+  const auto who = time.at("straggler").get<std::string>();
+  const bool calm = who.find("is the straggler") == std::string::npos;
+  return share_bar(time.at("phases")) + to_table(rows) + "<p class=\"note" + (calm ? " calm" : "") + "\">" +
+         escape_html(who) + ".</p>\n";
+}
+
+std::string provenance(const Json& summary) {
+  if (!summary.contains("provenance")) return {};
+  std::string text;
+  for (const auto& [name, value] : summary.at("provenance").items()) {
+    text += "<tr><th>" + escape_html(name) + "</th><td>" + escape_html(value.get<std::string>()) + "</td></tr>\n";
+  }
+  return "<div class=\"wide\"><table class=\"words\"><tbody>\n" + text + "</tbody></table></div>\n";
+}
+
+}  // namespace
+
+std::string to_run_page(const RunRecord& run) {
+  const std::string name = name_of(run);
+  std::vector<std::pair<std::string, std::string>> tiles;
+  for (const auto& figure : figures_of(run)) tiles.emplace_back(figure.text, figure.name);
+  const std::string state = run.summary.is_null()                 ? "has not ended"
+                            : run.summary.value("stopped", false) ? "was stopped before its end"
+                                                                  : "is complete";
+  return to_page(name, "<h1>" + escape_html(name) + "</h1>\n<p class=\"about\">" + escape_html(run.path) +
+                           " · the run " + state + "</p>\n" + to_tiles(tiles) + to_section("Curves", curves(run)) +
+                           to_section("Where the time of a step goes", step_time(run.summary)) +
+                           to_section("Provenance", provenance(run.summary)) +
+                           (run.config.empty() ? ""
+                                               : "<details><summary>Config</summary><pre>" + escape_html(run.config) +
+                                                     "</pre></details>\n"));
+}
+
+void write_run_page(const RunFolder& folder) { write_atomically(folder.report(), to_run_page(read_run(folder))); }
+
+}  // namespace phalanx

@@ -1,0 +1,79 @@
+#include "engine/watch/html/run_record.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+
+namespace phalanx {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Of a line of metrics.jsonl these are no readings.
+const std::set<std::string> kOther{"step",    "epoch",         "split",  "samples_per_second",
+                                   "seconds", "learning_rate", "step_ms"};
+
+// What is not finite is null in JSON.
+double number(const Json& value) { return value.is_number() ? value.get<double>() : NAN; }
+
+void add_line(RunRecord& run, const Json& line) {
+  const auto step = line.at("step").get<double>();
+  const auto split = line.at("split").get<std::string>();
+  for (const auto& [key, value] : line.items()) {
+    if (kOther.count(key) == 0 && std::ranges::find(run.readings, key) == run.readings.end()) {
+      run.readings.push_back(key);
+    }
+    if (kOther.count(key) == 0 || key == "samples_per_second" || key == "learning_rate") {
+      run.curves[split + "/" + key].emplace_back(step, number(value));
+    }
+  }
+  if (!line.contains("step_ms")) return;
+  for (const auto& [phase, value] : line.at("step_ms").items()) run.phases[phase].emplace_back(step, number(value));
+}
+
+void read_metrics(RunRecord& run, const std::string& path) {
+  std::istringstream text(read_file(path));
+  int number = 0;
+  for (std::string line; std::getline(text, line);) {
+    ++number;
+    try {
+      add_line(run, Json::parse(line));
+    } catch (const Json::exception& error) {
+      if (text.eof()) return;  // a run that goes on may be writing it
+      throw DataError(path + ":" + std::to_string(number) + ": is no line of metrics: " + error.what());
+    }
+  }
+}
+
+Json read_summary(const std::string& path) {
+  std::error_code none;
+  if (!std::filesystem::exists(path, none)) return nullptr;
+  try {
+    return Json::parse(read_file(path));
+  } catch (const Json::exception& error) {
+    throw DataError(path + ": is no summary of a run: " + error.what());
+  }
+}
+
+}  // namespace
+
+RunRecord read_run(const RunFolder& folder) {
+  std::error_code none;
+  if (!std::filesystem::is_directory(folder.path(), none)) {
+    throw DataError(folder.path() + ": there is no such folder; name the folder of a run, such as runs/quickstart-...");
+  }
+  if (!std::filesystem::exists(folder.metrics(), none)) {
+    throw DataError(folder.path() + ": is no folder of a run: it has no metrics.jsonl");
+  }
+  RunRecord run{.path = folder.path(), .config = {}, .summary = read_summary(folder.summary())};
+  if (std::filesystem::exists(folder.config(), none)) run.config = read_file(folder.config());
+  read_metrics(run, folder.metrics());
+  return run;
+}
+
+}  // namespace phalanx

@@ -1,0 +1,187 @@
+// What is measured, as TensorBoard and Prometheus read it.
+#include <gmock/gmock.h>
+#include <httplib.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint/crc32c.h"
+#include "engine/watch/exposition.h"
+#include "engine/watch/prometheus.h"
+#include "engine/watch/tensorboard.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+using ::testing::ThrowsMessage;
+
+Measurement measurement() {
+  return {.step = 300,
+          .epoch = 1,
+          .split = "train",
+          .readings = {{"loss", 0.5}, {"accuracy", 0.875}},
+          .samples_per_second = 1000,
+          .seconds = 2.5,
+          .learning_rate = 0.1,
+          .times = StepTimes{.steps = 20, .ranks = {{0.001, 0.002, 0.003, 0.004, 0.005, 0.006}, {}}}};
+}
+
+template <class T>
+T take(const std::string& bytes, std::size_t& at) {
+  T value{};
+  std::memcpy(&value, bytes.data() + at, sizeof(value));
+  at += sizeof(value);
+  return value;
+}
+
+// The contents of a TFRecord file; both checksums of each record must hold.
+std::vector<std::string> records(const std::string& path) {
+  const auto unmasked = [](std::uint32_t masked) { return std::rotl(masked - 0xa282ead8u, 15); };
+  const std::string file = read_file(path);
+  std::vector<std::string> all;
+  for (std::size_t at = 0; at < file.size();) {
+    const std::size_t begin = at;
+    const auto length = take<std::uint64_t>(file, at);
+    EXPECT_EQ(unmasked(take<std::uint32_t>(file, at)), crc32c(file.data() + begin, 8));
+    all.push_back(file.substr(at, length));
+    at += length;
+    EXPECT_EQ(unmasked(take<std::uint32_t>(file, at)), crc32c(all.back().data(), length));
+  }
+  return all;
+}
+
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) paths.push_back(entry.path());
+  std::ranges::sort(paths);
+  return paths;
+}
+
+class TensorBoardTest : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::remove_all(folder_); }
+
+  const std::string folder_ = ::testing::TempDir() + "/tensorboard";
+};
+
+TEST_F(TensorBoardTest, E8_RecordsAreFramedAndBeginWithTheVersion) {
+  TensorBoard(folder_).add(measurement());
+  ASSERT_THAT(files_in(folder_), SizeIs(1));
+  EXPECT_THAT(std::filesystem::path(files_in(folder_)[0]).filename().string(), StartsWith("events.out.tfevents."));
+  const auto all = records(files_in(folder_)[0]);
+  ASSERT_THAT(all, SizeIs(3));
+  EXPECT_THAT(all[0], HasSubstr("\x1a\x0d"
+                                "brain.Event:2"));
+  // Field 2, the step, is 300; field 7, the session's log, says that it starts.
+  EXPECT_THAT(all[1], HasSubstr("\x10\xac\x02\x3a\x02\x08\x01"));
+}
+
+TEST_F(TensorBoardTest, E8_AScalarIsATagAndAFloat) {
+  EventFile file(folder_, 0);
+  file.add(5, {{"t", 0.5}});
+  const auto event = records(file.path()).back();
+  EXPECT_EQ(event[0], '\x09') << "field 1, a double: when";
+  // Step 5; summary of 10 bytes: a value of 8 bytes, with tag "t" and the float 0.5.
+  EXPECT_EQ(event.substr(9), std::string("\x10\x05\x2a\x0a\x0a\x08\x0a\x01t\x15\0\0\0\x3f", 14));
+}
+
+TEST_F(TensorBoardTest, E8_AllThatIsMeasuredHasATag) {
+  TensorBoard board(folder_);
+  board.add(measurement());
+  auto test = measurement();
+  test.split = "test";
+  test.learning_rate.reset();
+  test.times.reset();
+  board.add(test);
+  const auto all = records(files_in(folder_)[0]);
+  for (const char* tag : {"train/loss", "train/accuracy", "train/samples_per_second", "train/learning_rate",
+                          "step_ms/data", "step_ms/communication"}) {
+    EXPECT_THAT(all[2], HasSubstr(tag));
+  }
+  EXPECT_THAT(all[3], AllOf(HasSubstr("test/loss"), Not(HasSubstr("learning_rate")), Not(HasSubstr("step_ms"))));
+}
+
+TEST_F(TensorBoardTest, ARunThatGoesOnBeginsAFileOfItsOwn) {
+  TensorBoard(folder_).add(measurement());
+  TensorBoard(folder_).add(measurement());
+  EXPECT_THAT(files_in(folder_), SizeIs(2));
+}
+
+TEST_F(TensorBoardTest, AFolderThatCannotBeMadeIsAnErrorThatNamesTheFile) {
+  EXPECT_THAT([] { TensorBoard("/proc/absent").add(measurement()); },
+              ThrowsMessage<DataError>(AllOf(StartsWith("/proc/absent/events"), HasSubstr("cannot be opened"))));
+}
+
+TEST(Exposition, HasHelpAndTypeOfEveryMetric) {
+  const std::string text = to_text({.run = "a \"b\"\\", .ranks = 2, .last = {{"train", measurement()}}});
+  EXPECT_THAT(text, StartsWith("# HELP phalanx_run_info Which run this is; always 1.\n"
+                               "# TYPE phalanx_run_info gauge\n"
+                               "phalanx_run_info{name=\"a \\\"b\\\"\\\\\",ranks=\"2\",version=\""));
+  for (const char* line :
+       {"\nphalanx_reading{split=\"train\",name=\"loss\"} 0.5\n", "\nphalanx_step 300\n", "\nphalanx_epoch 1\n",
+        "\nphalanx_samples_per_second{split=\"train\"} 1000\n", "\nphalanx_learning_rate 0.1\n",
+        "\nphalanx_step_seconds{phase=\"forward\",rank=\"0\"} 0.002\n",
+        "\nphalanx_step_seconds{phase=\"hooks\",rank=\"1\"} 0\n", "\n# TYPE phalanx_step_seconds gauge\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+TEST(Exposition, OfWhatWasNotMeasuredHasNothing) {
+  EXPECT_THAT(to_text({.run = "a", .ranks = 1}), AllOf(HasSubstr("phalanx_run_info"), Not(HasSubstr("phalanx_step"))));
+}
+
+TEST(Exposition, WhatIsNoNumberIsWrittenAsPrometheusReadsIt) {
+  auto diverged = measurement();
+  diverged.readings = {{"loss", NAN}, {"norm", INFINITY}};
+  EXPECT_THAT(to_text({.run = "a", .ranks = 1, .last = {{"train", diverged}}}),
+              AllOf(HasSubstr("name=\"loss\"} NaN\n"), HasSubstr("name=\"norm\"} +Inf\n")));
+}
+
+TEST(Prometheus, ServesWhatWasMeasuredLast) {
+  PrometheusEndpoint endpoint({}, "run", 2);
+  httplib::Client client("127.0.0.1", endpoint.port());
+  const auto before = client.Get("/metrics");
+  ASSERT_TRUE(before);
+  EXPECT_THAT(before->body, Not(HasSubstr("phalanx_step ")));
+  endpoint.add(measurement());
+  const auto after = client.Get("/metrics");
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->status, 200);
+  EXPECT_EQ(after->get_header_value("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_THAT(after->body, HasSubstr("\nphalanx_step 300\n"));
+  EXPECT_EQ(client.Get("/")->status, 404);
+}
+
+TEST(Prometheus, APortThatIsTakenIsAnErrorThatSaysSo) {
+  const PrometheusEndpoint first({}, "run", 1);
+  const std::string port = std::to_string(first.port());
+  EXPECT_THAT([&] { PrometheusEndpoint({.port = first.port()}, "run", 1); },
+              ThrowsMessage<ConfigError>("watch.prometheus: cannot listen at 127.0.0.1:" + port +
+                                         ": Address already in use; choose another port"));
+}
+
+TEST(Prometheus, LeavesSignalsAsTheyWere) {
+  struct sigaction before {
+  }, after{};
+  ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &before), 0);
+  { const PrometheusEndpoint endpoint({}, "run", 1); }
+  ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &after), 0);
+  EXPECT_EQ(after.sa_handler, before.sa_handler);
+}
+
+}  // namespace
+}  // namespace phalanx

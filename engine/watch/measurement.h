@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/meters/readings.h"
+#include "engine/watch/step_times.h"
+
+namespace phalanx {
+
+/// What was measured over some steps, or in a test, by all ranks together.
+struct Measurement {
+  std::int64_t step = 0;   // updates done
+  std::int64_t epoch = 0;  // from 0
+  std::string split;       // "train", "validation" or "test"
+  Readings readings;       // "loss" first
+  double samples_per_second = 0;
+  double seconds = 0;                     // since training began
+  std::optional<double> learning_rate{};  // of training: of the last step
+  std::optional<StepTimes> times{};       // of training
+};
+
+/// Where measurements go. Rank 0 has them; one thread.
+class MeasurementSink {
+ public:
+  virtual ~MeasurementSink() = default;
+  virtual void add(const Measurement& measurement) = 0;
+};
+
+}  // namespace phalanx

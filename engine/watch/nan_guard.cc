@@ -1,0 +1,132 @@
+#include "engine/watch/nan_guard.h"
+
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "engine/optim/decorator.h"
+#include "framework/base/error.h"
+#include "framework/observe/gather_text.h"
+
+namespace phalanx {
+namespace {
+
+// One pass that is as fast as memory. Finite values whose sum is not are told apart afterwards.
+bool may_hold_no_number(const at::Tensor& values) {
+  return values.numel() > 0 && !std::isfinite(values.sum().item<double>());
+}
+
+bool all_finite(const at::Tensor& values) { return at::isfinite(values).all().item<bool>(); }
+
+std::string list_ranks(const std::vector<int>& ranks, int size) {
+  if (static_cast<int>(ranks.size()) == size) return size == 1 ? "rank 0" : "all " + std::to_string(size) + " ranks";
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  return text;
+}
+
+}  // namespace
+
+class NanGuard::GuardedUpdate final : public OptimizerDecorator {
+ public:
+  GuardedUpdate(std::unique_ptr<Optimizer> inner, NanGuard& guard)
+      : OptimizerDecorator(std::move(inner)), guard_(guard) {}
+
+  void update() override {
+    if (guard_.due_) {
+      for (const auto& slice : slices()) guard_.look_at(slice, slice.gradients, Kind::kGradient);
+    }
+    inner().update();
+    if (guard_.due_) {
+      for (const auto& slice : slices()) guard_.look_at(slice, slice.values, Kind::kParameter);
+    }
+  }
+
+ private:
+  NanGuard& guard_;
+};
+
+NanGuard::NanGuard(std::int64_t every_steps, CommunicatorPtr group)
+    : every_(every_steps), group_(std::move(group)), ballot_(at::zeros({1}, at::kLong)) {}
+
+std::unique_ptr<Optimizer> NanGuard::guard(std::unique_ptr<Optimizer> inner) {
+  if (every_ == 0) return inner;
+  return std::make_unique<GuardedUpdate>(std::move(inner), *this);
+}
+
+void NanGuard::attach(Engine& engine) {
+  if (every_ == 0) return;
+  engine.on(Event::kForwardCriterion, [this](State& state) { look_at_loss(state); });
+  engine.on(Event::kUpdate, [this](State& state) {
+    read_vote();
+    if (state.step % every_ == 0) vote();
+  });
+  engine.on(Event::kEnd, [this](State&) {
+    read_vote();
+    vote();
+    read_vote();
+  });
+}
+
+void NanGuard::look_at_loss(const State& state) {
+  step_ = state.step + 1;
+  due_ = !finding_ && step_ % every_ == 0;
+  if (!finding_ && !std::isfinite(state.result.loss.item<double>())) finding_ = Finding{step_, Kind::kLoss};
+}
+
+void NanGuard::look_at(const Slice& slice, const at::Tensor& values, Kind kind) {
+  if (finding_ || !may_hold_no_number(values)) return;
+  for (const auto& segment : slice.segments) {
+    if (all_finite(values.narrow(0, segment.begin, segment.count))) continue;
+    finding_ = Finding{step_, kind, segment.name};
+    return;
+  }
+}
+
+void NanGuard::vote() {
+  *ballot_.data_ptr<std::int64_t>() = finding_ ? 1 : 0;
+  pending_ = group_->all_reduce(ballot_, Reduction::kMax);
+}
+
+void NanGuard::read_vote() {
+  pending_.wait();
+  if (*ballot_.data_ptr<std::int64_t>() != 0) fail();
+}
+
+// All ranks know the findings of all, and say the same.
+void NanGuard::fail() {
+  const Finding mine = finding_.value_or(Finding{});
+  std::ostringstream text;
+  text << mine.step << ' ' << static_cast<std::int64_t>(mine.kind) << ' ' << mine.name;
+  const auto texts = all_gather_text(text.str(), *group_);
+  Finding first;
+  std::vector<int> ranks;
+  for (int rank = 0; rank < group_->size(); ++rank) {
+    Finding found;
+    std::int64_t kind = 0;
+    std::istringstream(texts[static_cast<std::size_t>(rank)]) >> found.step >> kind >> found.name;
+    found.kind = static_cast<Kind>(kind);
+    if (found.step == 0) continue;  // this rank has found nothing
+    const auto order = [](const Finding& f) { return std::pair(f.step, f.kind); };
+    if (ranks.empty() || order(found) < order(first)) {
+      first = found;
+      ranks = {rank};
+    } else if (order(found) == order(first) && found.name == first.name) {
+      ranks.push_back(rank);
+    }
+  }
+  const std::string what = first.kind == Kind::kLoss       ? "the loss"
+                           : first.kind == Kind::kGradient ? "the gradient of " + first.name
+                                                           : "parameter " + first.name;
+  throw Error(
+      "training has diverged: in step " + std::to_string(first.step) + " " + what + " is not finite, on " +
+      list_ranks(ranks, group_->size()) +
+      "; lower optimizer.lr or set train.clip_norm (watch.nan_guard: {every_steps: 1} looks at the gradients of "
+      "every step)");
+}
+
+}  // namespace phalanx

@@ -1,0 +1,188 @@
+#include "engine/watch/nan_guard.h"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "engine/testing/fakes.h"
+#include "framework/base/error.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::run_ranks;
+using ::testing::StartsWith;
+
+// Step n of a rank, and the tensors that a run of it has.
+struct Numbers {
+  at::Tensor values = at::ones({6}), gradients = at::zeros({6});
+  double loss = 1;
+};
+using Spoil = std::function<void(std::int64_t step, Numbers& numbers)>;
+
+class SpoiledStep final : public Step {
+ public:
+  SpoiledStep(Numbers& numbers, Spoil spoil) : numbers_(numbers), spoil_(std::move(spoil)) {}
+
+  Result run(const Batch& batch, const Watch& watch) override {
+    spoil_(++step_, numbers_);
+    const Result result = evaluate(batch, watch);
+    watch(Stage::kBackward, result);
+    return result;
+  }
+  Result evaluate(const Batch&, const Watch& watch) override {
+    const Result result{.output = at::scalar_tensor(0), .loss = at::scalar_tensor(numbers_.loss)};
+    watch(Stage::kForwardCriterion, result);
+    return result;
+  }
+
+ private:
+  Numbers& numbers_;
+  Spoil spoil_;
+  std::int64_t step_ = 0;
+};
+
+class OneSlice final : public Synchronizer {
+ public:
+  explicit OneSlice(Numbers& numbers) : numbers_(numbers) {}
+  std::vector<Slice> attach(const FlatParameters&, Cut) override {
+    return {{numbers_.values,
+             numbers_.gradients,
+             {{.name = "fc.bias", .shape = {2}, .begin = 0, .count = 2},
+              {.name = "fc.weight", .shape = {4}, .begin = 2, .count = 4}}}};
+  }
+
+ private:
+  Numbers& numbers_;
+};
+
+// Adds gradients to values.
+class Sum final : public Optimizer {
+ public:
+  void attach(std::vector<Slice> slices) override { slices_ = std::move(slices); }
+  void update() override {
+    for (auto& slice : slices_) slice.values.add_(slice.gradients);
+  }
+  double learning_rate() const override { return 1; }
+  void set_learning_rate(double) override {}
+  std::int64_t updates() const override { return 0; }
+  void set_updates(std::int64_t) override {}
+
+ private:
+  std::vector<Slice> slices_;
+};
+
+struct Ended {
+  std::string why;  // empty: as it should
+  std::int64_t steps = 0;
+};
+
+Ended train(const CommunicatorPtr& world, std::int64_t every, const Spoil& spoil, std::int64_t steps = 20) {
+  Numbers numbers;
+  SpoiledStep step(numbers, spoil);
+  OneSlice synchronizer(numbers);
+  NanGuard guard(every, world);
+  const auto optimizer = guard.guard(std::make_unique<Sum>());
+  Engine engine(step, *optimizer, synchronizer);
+  Ended ended;
+  guard.attach(engine);
+  engine.on(Event::kUpdate, [&](State& state) { ended.steps = state.step; });
+  testing::FakeLoader loader(steps);
+  const auto parameters = testing::no_parameters();
+  try {
+    engine.train(parameters, loader, {.epochs = 1});
+  } catch (const Error& error) {
+    ended.why = error.what();
+  }
+  return ended;
+}
+
+// What each of three ranks ends with must be the same.
+void expect_all(std::int64_t every, const std::function<Spoil(int rank)>& spoil, const std::string& why,
+                std::int64_t steps) {
+  run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
+    const auto ended = train(world, every, spoil(world->rank()));
+    EXPECT_THAT(ended.why, StartsWith(why)) << "rank " << world->rank();
+    EXPECT_EQ(ended.steps, steps) << "rank " << world->rank();
+  });
+}
+
+Spoil never() {
+  return [](std::int64_t, Numbers&) {};
+}
+
+TEST(NanGuard, NamesTheStepAndTheRankOfALossAlsoBetweenItsLooks) {
+  const auto spoil = [](int rank) -> Spoil {
+    if (rank != 1) return never();
+    return [](std::int64_t step, Numbers& numbers) { numbers.loss = step >= 7 ? NAN : 1; };
+  };
+  // The vote after step 8 is read after step 9, before the other hooks.
+  expect_all(4, spoil, "training has diverged: in step 7 the loss is not finite, on rank 1;", 8);
+}
+
+TEST(NanGuard, NamesTheGradient) {
+  const auto spoil = [](int rank) -> Spoil {
+    if (rank == 0) return never();
+    return [](std::int64_t step, Numbers& numbers) {
+      if (step == 4) numbers.gradients[3] = INFINITY;
+    };
+  };
+  expect_all(2, spoil, "training has diverged: in step 4 the gradient of fc.weight is not finite, on ranks 1, 2;", 4);
+}
+
+TEST(NanGuard, NamesTheParameter) {
+  const auto spoil = [](int) -> Spoil {
+    return [](std::int64_t step, Numbers& numbers) {
+      if (step == 6) numbers.values[1] = NAN;
+    };
+  };
+  expect_all(3, spoil, "training has diverged: in step 6 parameter fc.bias is not finite, on all 3 ranks;", 6);
+}
+
+TEST(NanGuard, OfSeveralTheFirstCountsWhoeverHasIt) {
+  const auto spoil = [](int rank) -> Spoil {
+    return [rank](std::int64_t step, Numbers& numbers) { numbers.loss = step >= 10 - rank ? INFINITY : 1; };
+  };
+  expect_all(20, spoil, "training has diverged: in step 8 the loss is not finite, on rank 2;", 20);
+}
+
+TEST(NanGuard, LooksOnceMoreAtTheEnd) {
+  const auto spoil = [](int) -> Spoil {
+    return [](std::int64_t step, Numbers& numbers) { numbers.loss = step == 20 ? NAN : 1; };
+  };
+  expect_all(1000, spoil, "training has diverged: in step 20 the loss is not finite, on all 3 ranks;", 20);
+}
+
+TEST(NanGuard, LeavesFiniteNumbersAloneHoweverLarge) {
+  const auto spoil = [](int) -> Spoil {
+    return [](std::int64_t, Numbers& numbers) {
+      numbers.values.fill_(std::numeric_limits<float>::max() / 2);  // whose sum is not finite
+      numbers.loss = 1e30;
+    };
+  };
+  expect_all(1, spoil, "", 20);
+}
+
+TEST(NanGuard, SaysWhatToDo) {
+  run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
+    const auto ended = train(world, 1, [](std::int64_t, Numbers& numbers) { numbers.loss = NAN; });
+    EXPECT_THAT(ended.why, HasSubstr("in step 1 the loss is not finite, on rank 0; lower optimizer.lr"));
+  });
+}
+
+TEST(NanGuard, OffItLooksAtNothing) {
+  const auto spoil = [](int) -> Spoil { return [](std::int64_t, Numbers& numbers) { numbers.loss = NAN; }; };
+  expect_all(0, spoil, "", 20);
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/watch/config.h"
+#include "engine/watch/step_clock.h"
+#include "framework/comm/communicator.h"
+#include "framework/observe/chrome_trace.h"
+#include "framework/observe/operator_trace.h"
+
+namespace phalanx {
+
+/// Writes what all ranks did in a window of steps to one file, on the clock of rank 0: each step and its phases, the
+/// operators of LibTorch, and the operations between ranks (of a long window the last 4096 of a rank).
+class Profiler {
+ public:
+  /// All but the config, which is copied, must outlive it. `path`: of the file, which rank 0 writes.
+  Profiler(const ProfileConfig& config, CommunicatorPtr world, StepClock& clock, std::string path)
+      : config_(config), world_(std::move(world)), clock_(clock), path_(std::move(path)) {}
+
+  /// After the hooks that end the clock's laps, so that they are in the window. `steps`: of the whole run; throws
+  /// ConfigError for a window that begins after them. Going on with a run in the middle of the window, the trace begins
+  /// there; behind it there is none.
+  void attach(Engine& engine, std::int64_t steps);
+
+ private:
+  void begin();
+  void end_step(const State& state);
+  void finish();
+  RankTrace trace();
+
+  ProfileConfig config_;
+  CommunicatorPtr world_;
+  StepClock& clock_;
+  std::string path_;
+  bool recording_ = false;
+  std::int64_t begin_ns_ = 0, step_begin_ns_ = 0;
+  std::vector<TraceEvent> events_;
+  std::optional<OperatorTrace> operators_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+namespace phalanx {
+
+/// Text for a terminal, which knows how many columns it takes. Without colors styles are left out.
+class StyledText {
+ public:
+  static constexpr const char *kPlain = "", *kBold = "1", *kSoft = "2", *kGreen = "32", *kCyan = "36";
+
+  explicit StyledText(bool colors) : colors_(colors) {}
+
+  /// `text` in UTF-8, of characters that are one column wide. `style`: a number of ECMA-48's SGR.
+  StyledText& add(const std::string& text, const char* style = kPlain) {
+    const bool styled = colors_ && *style != '\0';
+    bytes_ += styled ? std::string("\033[") + style + "m" + text + "\033[0m" : text;
+    columns_ += static_cast<int>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+    return *this;
+  }
+  StyledText& add(const StyledText& text) {
+    bytes_ += text.bytes_;
+    columns_ += text.columns_;
+    return *this;
+  }
+
+  int columns() const { return columns_; }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  bool colors_;
+  std::string bytes_;
+  int columns_ = 0;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "engine/optim/decorator.h"
+#include "engine/watch/step_clock.h"
+#include "framework/parallel/step.h"
+
+namespace phalanx {
+
+/// A step whose forward and backward are told to a clock, which must outlive it.
+class TimedStep final : public Step {
+ public:
+  TimedStep(Step& inner, StepClock& clock) : inner_(inner), clock_(clock) {}
+
+  Result run(const Batch& batch, const Watch& watch) override {
+    clock_.lap(Phase::kHooks);
+    return inner_.run(batch, [&](Stage stage, const Result& result) {
+      if (stage == Stage::kForwardCriterion) clock_.lap(Phase::kForward);
+      if (stage == Stage::kBackward) clock_.lap(Phase::kBackward);
+      watch(stage, result);
+    });
+  }
+  Result evaluate(const Batch& batch, const Watch& watch) override { return inner_.evaluate(batch, watch); }
+
+ private:
+  Step& inner_;
+  StepClock& clock_;
+};
+
+/// An optimizer that tells a clock, which must outlive it, when its update begins and ends: what lies between backward
+/// and update, and between update and the end of the step, is communication.
+class TimedUpdate final : public OptimizerDecorator {
+ public:
+  TimedUpdate(std::unique_ptr<Optimizer> inner, StepClock& clock)
+      : OptimizerDecorator(std::move(inner)), clock_(clock) {}
+
+  void update() override {
+    clock_.lap(Phase::kCommunication);
+    inner().update();
+    clock_.lap(Phase::kUpdate);
+  }
+
+ private:
+  StepClock& clock_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,26 @@
+#include "engine/watch/watching.h"
+
+namespace phalanx {
+
+Watching::Watching(const WatchConfig& config, const CommunicatorPtr& world, const RunFolder& folder)
+    : nan_guard_(config.nan_guard.every_steps, world), profiler_(config.profile, world, clock_, folder.trace()) {}
+
+void Watching::attach_first(Engine& engine) {
+  engine.on(Event::kSample, [this](State&) { clock_.lap(Phase::kData); });
+  engine.on(Event::kUpdate, [this](State&) {
+    clock_.lap(Phase::kCommunication);
+    clock_.end_step();  // its hooks, which may look at the clock, count for the next one
+  });
+  nan_guard_.attach(engine);
+}
+
+void Watching::attach_last(Engine& engine, std::int64_t steps) {
+  // Neither making ready nor tests are part of a step; the end of an epoch is followed by the loader's start of one.
+  for (const auto event : {Event::kStart, Event::kEndEpoch}) {
+    engine.on(event, [this](State&) { clock_.skip(); });
+  }
+  engine.on(Event::kUpdate, [this](State&) { clock_.lap(Phase::kHooks); });
+  profiler_.attach(engine, steps);
+}
+
+}  // namespace phalanx

@@ -1,0 +1,217 @@
+// Batch norm under strategies. With sync_batch_norm, training on any number of ranks is that of one process on the
+// union of their batches; without it, that of a reference whose statistics are of each rank's share.
+#include "models/batch_norm.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/zeros_like.h>
+#include <gtest/gtest.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "datasets/loader.h"
+#include "engine/experiment/experiment.h"
+#include "framework/base/config/config.h"
+#include "framework/base/random.h"
+#include "framework/testing/worlds.h"
+#include "models/model.h"
+
+namespace phalanx {
+namespace {
+
+struct NormsConfig {
+  template <class V>
+  void visit(V&) {}
+};
+
+// Two convolutions, each followed by batch norm; the second is a branch, as in a residual block.
+class Norms final : public Model {
+ public:
+  explicit Norms(const SampleSpec& sample) {
+    conv1_ = register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(sample.input[0], 4, 3).bias(false)));
+    bn1_ = register_module("bn1", BatchNorm2d(4));
+    conv2_ = register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(4, 4, 3).padding(1).bias(false)));
+    bn2_ = register_module("bn2", BatchNorm2d(4));
+    fc_ = register_module("fc", torch::nn::Linear(4, sample.classes));
+  }
+
+  at::Tensor forward(at::Tensor input) override {
+    const at::Tensor x = bn1_(conv1_(input)).relu();
+    return fc_((x + bn2_(conv2_(x))).relu().mean({2, 3}));
+  }
+
+ private:
+  torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
+  BatchNorm2d bn1_{nullptr}, bn2_{nullptr};
+  torch::nn::Linear fc_{nullptr};
+};
+
+const bool registered = Models::global().add<NormsConfig>(
+    "norms_under_test", "batch norm",
+    [](const NormsConfig&, const SampleSpec& sample) { return std::make_shared<Norms>(sample); });
+
+// 70 samples by 16: 5 steps an epoch, of which the last has 6 samples; 100 steps in all.
+constexpr const char* kConfig = R"(
+name: norms
+seed: 2
+model: norms_under_test
+dataset: {name: digits, train_samples: 70, test_samples: 20, side: 16}
+optimizer: {name: sgd, lr: 0.02, momentum: 0.9, weight_decay: 0.001}
+framework: {bucket_bytes: 1KB}
+train: {global_batch_size: 16, epochs: 20}
+evaluate: {every_epochs: 0}
+checkpoint: {final_weights: false}
+watch: {progress: false}
+)";
+
+ExperimentConfig config_with(const std::vector<std::string>& changes) {
+  ExperimentConfig config;
+  config::load_text(config, kConfig, "norms.yaml", changes);
+  return config;
+}
+
+struct Trained {
+  at::Tensor parameters, statistics;
+};
+
+Trained values_of(const Model& model) {
+  std::vector<at::Tensor> parameters, statistics;
+  for (const auto& parameter : model.parameters()) parameters.push_back(parameter.detach().flatten().clone());
+  for (const auto& buffer : model.buffers()) statistics.push_back(buffer.flatten().to(at::kFloat));
+  return {at::cat(parameters), at::cat(statistics)};
+}
+
+// By rank.
+std::vector<Trained> train(int ranks, const std::vector<std::string>& changes) {
+  static int number = 0;
+  const auto config = config_with(changes);
+  const std::string path = ::testing::TempDir() + "/norms" + std::to_string(++number);
+  std::filesystem::remove_all(path);
+  const auto folder = RunFolder::create(path);
+  const auto splits = config.dataset.make();
+  std::vector<Trained> trained(static_cast<std::size_t>(ranks));
+  testing::run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
+    at::set_num_threads(1);
+    const auto result = run_experiment(config, {.world = world, .splits = splits, .folder = folder});
+    trained[static_cast<std::size_t>(world->rank())] = values_of(*result.model);
+  });
+  return trained;
+}
+
+double difference(const at::Tensor& a, const at::Tensor& b) { return ((a - b).norm() / b.norm()).item<double>(); }
+
+class Synchronized : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
+INSTANTIATE_TEST_SUITE_P(Strategies, Synchronized,
+                         ::testing::Combine(::testing::Values("all_reduce", "overlapped", "sharded"),
+                                            ::testing::Values(2, 3, 4)));
+
+// 3 and 4 ranks have uneven shares of 16 and 6 samples.
+TEST_P(Synchronized, RanksFollowOneProcess) {
+  const auto [strategy, ranks] = GetParam();
+  const auto one = train(1, {"strategy=single"});
+  const auto many = train(ranks, {"strategy=" + strategy, "train.sync_batch_norm=true"});
+  for (const auto& replica : many) {
+    EXPECT_LT(difference(replica.parameters, one[0].parameters), 1e-5);
+    EXPECT_LT(difference(replica.statistics, one[0].statistics), 1e-5);
+    EXPECT_TRUE(at::equal(replica.parameters, many[0].parameters));
+    EXPECT_TRUE(at::equal(replica.statistics, many[0].statistics));
+  }
+}
+
+TEST(SynchronizedNorms, MoreRanksThanSamplesFollowOneProcess) {
+  const std::vector<std::string> few{"dataset.train_samples=34", "train.epochs=10"};  // a last batch of 2
+  const auto one = train(1, {few[0], few[1], "strategy=single"});
+  const auto many = train(4, {few[0], few[1], "train.sync_batch_norm=true"});
+  EXPECT_LT(difference(many[3].parameters, one[0].parameters), 1e-5);
+  EXPECT_LT(difference(many[3].statistics, one[0].statistics), 1e-5);
+}
+
+// The i-th parts of all ranks have their statistics in common: so replicas and their statistics stay equal, also where
+// ranks have fewer rows than parts.
+TEST(SynchronizedNorms, WithAccumulationStatisticsAreOfTheSamePartOfAllRanks) {
+  const std::vector<std::string> parts{"train.accumulate=6", "dataset.train_samples=64", "train.sync_batch_norm=true"};
+  for (const int ranks : {2, 3, 4}) {
+    for (const std::string strategy : {"all_reduce", "overlapped"}) {
+      auto changes = parts;
+      changes.push_back("strategy=" + strategy);
+      const auto many = train(ranks, changes);
+      EXPECT_TRUE(at::equal(many[1].parameters, many[0].parameters)) << ranks << strategy;
+      EXPECT_TRUE(at::equal(many[1].statistics, many[0].statistics)) << ranks << strategy;
+    }
+  }
+}
+
+TEST(SynchronizedNorms, GoWithCheckpointedActivationsOfOtherModels) {
+  const std::vector<std::string> small{"model=resnet18", "dataset.side=16",           "dataset.train_samples=12",
+                                       "train.epochs=1", "train.global_batch_size=6", "train.sync_batch_norm=true"};
+  auto computed = small;
+  computed.emplace_back("train.checkpoint_activations=3");
+  computed.emplace_back("strategy=overlapped");
+  const auto kept = train(2, small), again = train(2, computed);
+  EXPECT_TRUE(at::equal(again[0].parameters, kept[0].parameters));
+  EXPECT_TRUE(at::equal(again[1].statistics, kept[1].statistics));
+}
+
+// Each rank's statistics are of its own share, and its gradients count by the share's rows.
+Trained reference_with_own_statistics(const ExperimentConfig& config, std::int64_t ranks) {
+  const auto train_split = config.dataset.make().train;
+  at::manual_seed(mix(static_cast<std::uint64_t>(config.seed), 0));
+  const auto model = config.model.make(train_split->spec());
+  model->train();
+  std::vector<std::unique_ptr<Loader>> shares;
+  for (int rank = 0; rank < ranks; ++rank) {
+    shares.push_back(make_loader(train_split, {.samples = train_split->size(),
+                                               .global_batch = config.train.global_batch_size,
+                                               .seed = config.seed,
+                                               .shuffle = true,
+                                               .rank = rank,
+                                               .size = static_cast<int>(ranks)}));
+  }
+  std::vector<at::Tensor> momentum;
+  for (const auto& parameter : model->parameters()) momentum.push_back(at::zeros_like(parameter).detach());
+  for (std::int64_t epoch = 0; epoch < config.train.epochs; ++epoch) {
+    for (auto& share : shares) share->start_epoch(epoch, 0);
+    for (std::int64_t i = 0; i < shares[0]->batches(); ++i) {
+      for (auto& share : shares) {
+        Batch batch;
+        share->next(batch);
+        const auto loss = at::cross_entropy_loss(model->forward(batch.input), batch.target);
+        (loss * (static_cast<double>(batch.valid) / static_cast<double>(batch.global_rows))).backward();
+      }
+      std::size_t k = 0;
+      for (auto& parameter : model->parameters()) {
+        const at::NoGradGuard no_grad;
+        auto& m = momentum[k++];
+        m = 0.9 * m + parameter.grad() + 0.001 * parameter;
+        parameter.sub_(0.02 * m);
+        parameter.mutable_grad() = at::Tensor();
+      }
+    }
+  }
+  return values_of(*model);
+}
+
+TEST(OwnNorms, RanksFollowAReferenceWithStatisticsOfEachShare) {
+  const std::vector<std::string> changes{"train.epochs=10"};
+  const auto reference = reference_with_own_statistics(config_with(changes), 2);
+  for (const std::string strategy : {"all_reduce", "overlapped", "sharded"}) {
+    const auto many = train(2, {changes[0], "strategy=" + strategy});
+    EXPECT_LT(difference(many[0].parameters, reference.parameters), 1e-5) << strategy;
+    EXPECT_TRUE(at::equal(many[1].parameters, many[0].parameters)) << strategy;
+    EXPECT_FALSE(at::equal(many[1].statistics, many[0].statistics)) << "each rank has seen its own samples";
+  }
+}
+
+}  // namespace
+}  // namespace phalanx

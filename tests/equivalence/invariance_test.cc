@@ -1,0 +1,96 @@
+// determinism: world_size_invariant. Losses and weights, bit for bit, on 1, 2 and 4 ranks.
+#include <gmock/gmock.h>
+
+#include <bit>
+#include <cstdint>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/testing/worlds.h"
+#include "tests/equivalence/training.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::run_ranks;
+using ::testing::ThrowsMessage;
+using testing::train;
+using testing::training_config;
+
+std::vector<std::string> changes_for(const std::string& model) {
+  std::vector<std::string> changes{"model=" + model,          "determinism=world_size_invariant",
+                                   "launch.threads=1",        "train.virtual_shards=4",
+                                   "train.clip_norm=1",       "watch.every_steps=1",
+                                   "evaluate.every_epochs=1", "train.max_steps=20"};
+  // Its batch norm has buffers; the last batch of an epoch has fewer samples than there are shards.
+  if (model == "resnet18") {
+    changes.insert(changes.end(), {"dataset.train_samples=11", "dataset.test_samples=6", "train.global_batch_size=8",
+                                   "train.epochs=2", "evaluate.global_batch_size=6"});
+  }
+  return changes;
+}
+
+// Every reading in metrics.jsonl, with all its digits.
+std::string losses_in(const std::string& folder) {
+  std::ifstream file(folder + "/metrics.jsonl");
+  std::string all;
+  for (std::string line; std::getline(file, line);) {
+    const auto measured = nlohmann::json::parse(line);
+    all += measured["split"].get<std::string>() + " " + measured["step"].dump() + ": " + measured["loss"].dump() + " " +
+           measured["accuracy"].dump() + "\n";
+  }
+  return all;
+}
+
+// Ranks are processes, and the program's own must not have threads: what rank 0 finds goes through a file.
+std::string fingerprint(const std::vector<std::string>& changes, int ranks, const std::string& run) {
+  const std::string found = ::testing::TempDir() + "/" + run + ".found";
+  run_ranks("shm", ranks, [&](const CommunicatorPtr& world) {
+    const auto trained = train(training_config(changes), world, run);
+    std::uint64_t digest = 0;
+    const auto* bits = static_cast<const std::uint32_t*>(trained.weights.const_data_ptr());
+    for (std::int64_t i = 0; i < trained.weights.numel(); ++i) digest = std::rotl(digest, 5) * 31 + bits[i];
+    if (world->rank() == 0) std::ofstream(found) << losses_in(trained.folder) << "weights " << digest << "\n";
+  });
+  std::ifstream file(found);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class Invariance : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Models, Invariance, ::testing::Values("mlp", "lenet", "resnet18"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(Invariance, LossesAndWeightsHaveTheSameBitsOnAnyNumberOfRanks) {
+  const auto changes = changes_for(GetParam());
+  const std::string one = fingerprint(changes, 1, GetParam() + "1");
+  EXPECT_THAT(one, HasSubstr("train 2: "));
+  EXPECT_THAT(one, HasSubstr("test "));
+  for (const int ranks : {2, 4}) {
+    EXPECT_EQ(fingerprint(changes, ranks, GetParam() + std::to_string(ranks)), one) << ranks << " ranks";
+  }
+}
+
+// Without it they differ: the test above would see it.
+TEST(InvarianceOption, WithoutItBitsDependOnTheRanks) {
+  auto changes = changes_for("mlp");
+  changes.push_back("determinism=run");
+  EXPECT_NE(fingerprint(changes, 1, "plain1"), fingerprint(changes, 2, "plain2"));
+}
+
+TEST(InvarianceOption, SaysWhatDoesNotGoWithIt) {
+  const auto config = training_config({"determinism=world_size_invariant", "strategy=sharded", "launch.ranks=3",
+                                       "backend=inproc", "train.accumulate=2", "train.data_parallel=2"});
+  EXPECT_THAT(
+      [&] { check(config); },
+      ThrowsMessage<ConfigError>(
+          AllOf(HasSubstr("strategy: must be all_reduce without options"), HasSubstr("launch.threads: must be set"),
+                HasSubstr("train.virtual_shards: 8 cannot be shared by launch.ranks: 3"), HasSubstr("backend: inproc"),
+                HasSubstr("train.accumulate: must be 1"), HasSubstr("train.data_parallel: must be 1"))));
+}
+
+}  // namespace
+}  // namespace phalanx

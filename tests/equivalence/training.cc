@@ -1,0 +1,70 @@
+#include "tests/equivalence/training.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "engine/experiment/run_folder.h"
+#include "framework/base/config/config.h"
+
+namespace phalanx::testing {
+namespace {
+
+constexpr const char* kConfig = R"(
+name: equivalence
+model: mlp
+dataset: {name: digits, train_samples: 500, test_samples: 130}
+optimizer: {name: sgd, lr: 0.02, momentum: 0.9, weight_decay: 0.001}
+schedule: cosine
+framework: {bucket_bytes: 64KB}
+train: {global_batch_size: 77, epochs: 8, max_steps: 50}
+evaluate: {every_epochs: 0, global_batch_size: 64}
+watch: {progress: false, report: false}
+)";
+
+std::string scratch(const std::string& name) {
+  const char* base = std::getenv("TEST_TMPDIR");
+  return std::string(base != nullptr ? base : "/tmp") + "/" + name;
+}
+
+}  // namespace
+
+ExperimentConfig training_config(const std::vector<std::string>& changes) {
+  ExperimentConfig config;
+  config::load_text(config, kConfig, "equivalence", changes);
+  return config;
+}
+
+Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run,
+              std::function<bool()> stop_asked) {
+  at::set_num_threads(1);
+  const std::string path = scratch(run);
+  if (world->rank() == 0 && config.checkpoint.resume == "none") {
+    std::filesystem::remove_all(path);
+    RunFolder::create(path);
+  }
+  world->barrier().wait();
+  const RunFolder folder(path);
+  const auto result = run_experiment(
+      config, {.world = world, .splits = config.dataset.make(), .folder = folder, .stop_asked = std::move(stop_asked)});
+  std::vector<at::Tensor> flat;
+  for (const auto& parameter : result.model->parameters()) flat.push_back(parameter.detach().flatten());
+  return {at::cat(flat), result.test, path};
+}
+
+double relative_difference(const at::Tensor& a, const at::Tensor& b) {
+  return ((a - b).norm() / b.norm()).item<double>();
+}
+
+std::string file_name(const std::string& text) {
+  std::string name;
+  for (const char letter : text) name += std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
+  return name;
+}
+
+}  // namespace phalanx::testing

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/experiment/experiment.h"
+#include "framework/comm/communicator.h"
+
+namespace phalanx::testing {
+
+/// 50 steps with momentum and weight decay on shares that nothing divides: 77 samples do not divide by 2, 3 or 4, nor
+/// 500 by 77. `changes` are overrides of it: "strategy=sharded".
+ExperimentConfig training_config(const std::vector<std::string>& changes);
+
+struct Trained {
+  at::Tensor weights;  // all parameters, one after the other
+  Readings test;
+  std::string folder;  // of the run
+};
+
+/// Trains on all ranks of `world`, with one thread each. `run`: a name that no other run of the test has, or that of
+/// the one that it goes on from, if the config resumes. `stop_asked`: asked after each step.
+Trained train(
+    const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run,
+    std::function<bool()> stop_asked = [] { return false; });
+
+/// |a - b| / |b|
+double relative_difference(const at::Tensor& a, const at::Tensor& b);
+
+/// `text` as the name of a file, or part of one.
+std::string file_name(const std::string& text);
+
+}  // namespace phalanx::testing
