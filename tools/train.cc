@@ -1,5 +1,4 @@
 // Trains a model as a YAML file says: train --config configs/quickstart.yaml
-#include <malloc.h>
 #include <signal.h>
 
 #include <cstdio>
@@ -10,20 +9,13 @@
 #include "framework/base/error.h"
 #include "tools/job/command_line.h"
 #include "tools/job/job.h"
+#include "tools/job/keep_freed_memory.h"
 #include "tools/job/process_start.h"
 #include "tools/launch/exit_status.h"
 #include "tools/launch/run_main.h"
 
 namespace phalanx {
 namespace {
-
-// A training step frees and allocates the same large buffers again and again. Kept by the process, they cost nothing;
-// given back to the system, they cost up to a quarter of the time in page faults.
-void keep_freed_memory() {
-  ::mallopt(M_MMAP_MAX, 0);
-  ::mallopt(M_TRIM_THRESHOLD, 2'000'000'000);
-  ::mallopt(M_TOP_PAD, 64 << 20);
-}
 
 // A file that grows beyond the user's limit (ulimit -f) is an error like a full disk, not the end of the process.
 void keep_going_at_file_limits() { ::signal(SIGXFSZ, SIG_IGN); }

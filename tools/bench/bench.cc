@@ -112,7 +112,7 @@ void check_backends(const Options& options) {
 void choose_python(Options& options, RankStart& start, bool launched) {
   if (!options.uses("torch")) return;
   if (!launched) {
-    options.python = python_with_torch(options.python);
+    options.python = python_with_torch(options.python, "--against torch");
     start.command.push_back("--python=" + options.python);
   } else if (options.python.empty()) {
     throw ConfigError("--against torch: where a launcher starts the ranks, name an interpreter by --python");

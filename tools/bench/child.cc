@@ -43,7 +43,7 @@ pid_t spawn(const std::vector<std::string>& command, int end) {
   return process;
 }
 
-bool ends_within(pid_t process, std::chrono::milliseconds time) {
+bool ends_within(pid_t process, Seconds time) {
   const auto deadline = Clock::now() + time;
   while (::waitpid(process, nullptr, WNOHANG) == 0) {
     if (Clock::now() > deadline) return false;
@@ -55,7 +55,8 @@ bool ends_within(pid_t process, std::chrono::milliseconds time) {
 }  // namespace
 
 // One socket for both ways: unlike a pipe it can be written without SIGPIPE.
-Child::Child(const std::vector<std::string>& command) : name_(command.at(0)) {
+Child::Child(const std::vector<std::string>& command, const std::string& name, Seconds patience)
+    : name_(name.empty() ? command.at(0) : name), patience_(patience) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw Error("cannot make a socket pair: " + std::generic_category().message(errno));
@@ -73,7 +74,7 @@ Child::Child(const std::vector<std::string>& command) : name_(command.at(0)) {
 
 Child::~Child() {
   ::close(socket_);
-  if (ends_within(process_, std::chrono::seconds(2))) return;
+  if (ends_within(process_, patience_)) return;
   ::kill(process_, SIGKILL);
   ::waitpid(process_, nullptr, 0);
 }

@@ -13,9 +13,10 @@ namespace phalanx::bench {
 /// standard input does. Not thread-safe.
 class Child {
  public:
-  /// command[0] is looked for on PATH. Throws Error when it cannot be started.
-  explicit Child(const std::vector<std::string>& command);
-  ~Child();  // ends its input, waits up to 2 s for its end, then kills it
+  /// command[0] is looked for on PATH. `name` is what errors call it; empty: command[0]. `patience` is the time that it
+  /// has to end when its input does. Throws Error when it cannot be started.
+  explicit Child(const std::vector<std::string>& command, const std::string& name = "", Seconds patience = Seconds(2));
+  ~Child();  // ends its input, waits for its end as long as it has patience, then kills it
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
@@ -25,6 +26,7 @@ class Child {
 
  private:
   std::string name_;
+  Seconds patience_;
   pid_t process_ = -1;
   int socket_ = -1;
   std::string heard_;  // what has come of the next lines

@@ -60,6 +60,7 @@ RunFolder prepare_folder(Job& job) {
   if (job.run_dir.empty() && resume == "auto") job.run_dir = newest_run_dir(job.config.name);
   if (job.run_dir.empty()) job.run_dir = choose_run_dir(job.config.name);
   const auto folder = RunFolder::create(job.run_dir, goes_on(resume, job.run_dir));
+  job.claim = folder.claim();
   write_atomically(folder.config(), config::dump(job.config));
   return folder;
 }

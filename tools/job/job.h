@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct Job {
   std::string run_dir{};               // as given; empty: to be chosen
   std::vector<std::string> command{};  // this process's own command line, for ranks that mpirun starts
   std::chrono::steady_clock::time_point started{};
+  std::shared_ptr<void> claim{};  // of the run folder, once it is chosen; in the process that has chosen it
 };
 
 /// Runs the job and returns its exit status (ExitStatus).

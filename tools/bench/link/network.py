@@ -1,9 +1,17 @@
-"""Two network namespaces joined by a link of a given rate: two hosts, as far as ranks can tell."""
+"""Two network namespaces joined by a link of a given rate: two hosts, as far as ranks can tell.
 
+network.py RATE makes them for a program that is not in Python: it writes a line of JSON, {"hosts": [{"enter": words before
+a command, "interface": its end of the link}, ...]} or {"missing": why there are none}, and takes them away when its input
+ends.
+"""
+
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 
 PREFIX = "phalanx-link"
 RIGHTS = "it takes root with CAP_NET_ADMIN and CAP_SYS_ADMIN: run it by sudo, or in a container that has these"
@@ -82,3 +90,19 @@ def sweep():
     for name, process in re.findall(rf"^({PREFIX}-(\d+)-[ab])\b", listed, re.MULTILINE):
         if not os.path.exists(f"/proc/{process}"):
             subprocess.run(["ip", "netns", "delete", name], check=False)
+
+
+def main():
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        signal.signal(number, lambda *_: sys.exit(1))  # leaves by way of every clean-up
+    if missing := what_is_missing():
+        print(json.dumps({"missing": missing}), flush=True)
+        return
+    with TwoHosts(sys.argv[1]) as hosts:
+        entries = [{"enter": hosts.command(host, []), "interface": hosts.interfaces[host]} for host in range(2)]
+        print(json.dumps({"hosts": entries}), flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

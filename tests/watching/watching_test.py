@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""E3, E8: what a run shows and leaves, read as the programs read it that it is meant for."""
+
+import html.parser
+import importlib.util
+import json
+import re
+import unittest
+import urllib.error
+import urllib.request
+
+from program import ENDLESS, ROOT, SHORT, ProgramTest, becomes_true, free_port, sets
+
+_SPEC = importlib.util.spec_from_file_location("tfevents", ROOT / "tests/watching/tfevents.py")
+tfevents = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(tfevents)
+
+PHASES = ["data", "forward", "backward", "communication", "update", "hooks"]
+
+
+class StepTime(ProgramTest):
+    def test_summary_and_console_have_the_breakdown(self):
+        process = self.train(*sets(SHORT))
+        self.assert_status(0, process)
+        time = self.run_folder().summary["step_time"]
+        self.assertEqual(16, time["steps"])
+        self.assertEqual(PHASES, list(time["phases"]))
+        self.assertAlmostEqual(time["whole"]["mean_ms"], sum(phase["mean_ms"] for phase in time["phases"].values()))
+        for phase in time["phases"].values():
+            self.assertTrue(0 <= phase["least_ms"] <= phase["mean_ms"] <= phase["most_ms"])
+            self.assertIn(phase["most_rank"], (0, 1))
+        for word in ("Time of a step", "waiting for data", "communication", "rank 0"):
+            self.assertIn(word, process.out)
+
+    def test_metrics_have_it_as_training_goes_on(self):
+        self.assert_status(0, self.train(*sets(SHORT)))
+        lines = [line for line in self.run_folder().metrics if line["split"] == "train"]
+        for line in lines:
+            self.assertEqual(PHASES, list(line["step_ms"]))
+            self.assertGreater(line["step_ms"]["backward"], 0)
+        rates = [line["learning_rate"] for line in lines]
+        self.assertEqual(sorted(rates, reverse=True), rates, "a cosine")
+
+
+class TensorBoard(ProgramTest):
+    def scalars(self, run="run"):
+        merged = {}
+        for path in sorted((self.folder / run / "tensorboard").iterdir()):
+            version, scalars = tfevents.read(path.read_bytes())
+            self.assertEqual("brain.Event:2", version)
+            for tag, values in scalars.items():
+                merged.setdefault(tag, {}).update(values)
+        return merged
+
+    def test_has_what_metrics_have(self):
+        self.assert_status(0, self.train(*sets(SHORT), "--set=watch.tensorboard=true"))
+        scalars = self.scalars()
+        for line in self.run_folder().metrics:
+            for name in ("loss", "accuracy", "samples_per_second"):
+                self.assertAlmostEqual(line[name], scalars[f"{line['split']}/{name}"][line["step"]],
+                                       delta=1e-6 * max(1, line[name]))
+        self.assertEqual({4, 8, 12, 16}, set(scalars["step_ms/forward"]))
+        self.assertEqual({4, 8, 12, 16}, set(scalars["train/learning_rate"]))
+
+    def test_the_reader_refuses_a_flipped_bit(self):
+        self.assert_status(0, self.train(*sets(SHORT), "--set=watch.tensorboard=true"))
+        path = next((self.folder / "run/tensorboard").iterdir())
+        broken = bytearray(path.read_bytes())
+        broken[len(broken) // 2] ^= 1
+        with self.assertRaises((ValueError, KeyError)):
+            tfevents.read(bytes(broken))
+
+    def test_off_nothing_is_written(self):
+        self.assert_status(0, self.train(*sets(SHORT)))
+        self.assertFalse((self.folder / "run/tensorboard").exists())
+
+
+class Prometheus(ProgramTest):
+    def metrics(self, port):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                self.assertEqual("text/plain; version=0.0.4; charset=utf-8", answer.headers["Content-Type"])
+                return answer.read().decode()
+        except (urllib.error.URLError, ConnectionError):
+            return ""  # not yet
+
+    def value(self, text, metric):
+        found = re.search(rf"^{re.escape(metric)} (\S+)$", text, re.M)
+        return float(found[1]) if found else None
+
+    def test_serves_while_training_goes_on(self):
+        port = free_port()
+        process = self.train(*sets(ENDLESS, {"watch.prometheus.port": port}))
+        becomes_true(lambda: self.value(self.metrics(port), "phalanx_step") or not process.running)
+        before = self.metrics(port)
+        self.assertTrue(before, process.text())
+        self.assertTrue(becomes_true(lambda: self.value(self.metrics(port), "phalanx_step") >
+                                     self.value(before, "phalanx_step")))
+        self.assertGreater(self.value(before, 'phalanx_reading{split="train",name="loss"}'), 0)
+        for rank in (0, 1):
+            self.assertGreater(self.value(before, f'phalanx_step_seconds{{phase="forward",rank="{rank}"}}'), 0)
+        names = {line.split("{")[0].split()[0] for line in before.splitlines() if not line.startswith("#")}
+        for name in names:
+            self.assertRegex(name, r"^phalanx_[a-z_]+$")
+            self.assertEqual(1, before.count(f"# HELP {name} "), name)
+            self.assertEqual(1, before.count(f"# TYPE {name} gauge\n"), name)
+        process.interrupt()
+        self.assert_status(130, process)
+        self.assert_nothing_left()
+
+    def test_a_port_that_is_taken_is_an_error_at_once(self):
+        port = free_port()
+        first = self.train(*sets(ENDLESS, {"watch.prometheus.port": port}), run="first")
+        becomes_true(lambda: self.metrics(port) or not first.running)
+        second = self.train(*sets(SHORT, {"watch.prometheus.port": port}), run="second")
+        self.assert_status(2, second)
+        self.assertIn(f"watch.prometheus: cannot listen at 127.0.0.1:{port}:", second.err.replace("\n│ ", " "))
+        first.interrupt()
+        self.assert_status(130, first)
+
+
+class Diverging(ProgramTest):
+    def test_ends_all_ranks_with_the_first_tensor_that_is_no_number(self):
+        process = self.train(*sets(ENDLESS, {"optimizer.lr": 1e30, "watch.nan_guard.every_steps": 2}))
+        self.assert_status(1, process)
+        said = process.err.replace("\n│ ", " ")
+        first = r"(the loss|the gradient of \S+|parameter \S+)"
+        self.assertRegex(said, rf"training has diverged: in step \d+ {first} is not finite, on ")
+        self.assertEqual(1, said.count("has diverged"), said)
+        for rank in (0, 1):
+            self.assertIn("training has diverged", self.run_folder().log(rank).read_text())
+        self.assert_nothing_left()
+
+
+class Trace(ProgramTest):
+    def test_has_the_window_of_all_ranks_on_one_clock(self):
+        self.assert_status(0, self.train(*sets(SHORT, {"watch.profile": "{from: 6, to: 8}"})))
+        trace = json.loads((self.folder / "run/trace.json").read_text())["traceEvents"]
+        lanes = {(event["pid"], event["tid"]): event["args"]["name"]
+                 for event in trace if event["name"] == "thread_name"}
+        steps = {}
+        for event in trace:
+            if event["ph"] != "X":
+                continue
+            lane = lanes[event["pid"], event["tid"]]
+            self.assertGreaterEqual(event["dur"], 0)
+            if lane == "steps":
+                steps.setdefault(event["name"], {})[event["pid"]] = event
+        self.assertEqual(["step 6", "step 7", "step 8"], sorted(steps))
+        # Ranks that reduce gradients in every step are in the same one at the same time.
+        for ranks in steps.values():
+            begin = max(event["ts"] for event in ranks.values())
+            end = min(event["ts"] + event["dur"] for event in ranks.values())
+            self.assertLess(begin, end, ranks)
+        names = {event["name"] for event in trace if event["ph"] == "X"}
+        self.assertTrue({"all_reduce", "forward", "communication"} <= names, names)
+        self.assertTrue(any(name.startswith("aten::") for name in names), names)
+
+    def test_a_window_that_ends_before_it_begins_is_refused(self):
+        process = self.train(*sets(SHORT, {"watch.profile": "{from: 6, to: 5}"}))
+        self.assert_status(2, process)
+        self.assertIn("watch.profile", process.err)
+        self.assertFalse((self.folder / "run").exists())
+
+
+class Page(html.parser.HTMLParser):
+    """What a page refers to, and its text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.open, self.text = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.links += [value for name, value in attributes if name in ("src", "href", "data", "srcset")]
+        if tag not in ("meta", "line", "path", "circle", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, f"</{tag}> closes nothing"
+
+    def handle_data(self, data):
+        self.text += data
+
+
+class Report(ProgramTest):
+    def test_needs_nothing_but_itself(self):
+        self.assert_status(0, self.train(*sets(SHORT, {"name": "<b>bold & brave"})))
+        text = (self.folder / "run/report.html").read_text()
+        page = Page(text)
+        self.assertEqual([], page.links)
+        self.assertEqual([], page.open, "all elements are closed")
+        self.assertNotIn("@import", text)
+        self.assertNotIn("url(", text)
+        for word in ("<b>bold & brave", "loss", "accuracy", "learning rate", "throughput", "time of a step",
+                     "communication", "rank 1", "global_batch_size", "libtorch"):
+            self.assertIn(word, page.text)
+
+    def test_can_be_left_out(self):
+        self.assert_status(0, self.train(*sets(SHORT, {"watch.report": "false"})))
+        self.assertFalse((self.folder / "run/report.html").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

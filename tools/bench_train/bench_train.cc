@@ -1,0 +1,40 @@
+// Trains the same models by several systems in turns: bench_train --workload mlp,lenet --against ddp --ranks 2
+#include <cstdio>
+#include <string_view>
+
+#include "framework/base/files.h"
+#include "tools/bench/python.h"
+#include "tools/bench_train/command_line.h"
+#include "tools/bench_train/measure.h"
+#include "tools/bench_train/rank.h"
+#include "tools/bench_train/table.h"
+#include "tools/launch/exit_status.h"
+#include "tools/launch/run_main.h"
+
+namespace phalanx::bench_train {
+namespace {
+
+constexpr std::string_view kBeRank = "--be_rank=";  // from the program to itself, see team.h
+
+int compare(int argc, char** argv) {
+  Options options = parse_options(argc, argv);
+  if (options.uses_python()) options.python = bench::python_with_torch(options.python, "--against ddp");
+  const Hosts hosts = options.link.empty() ? Hosts() : Hosts(options.link);
+  const auto rows = measure(options, hosts);
+  std::fputs(to_table(rows, options.base, options.markdown).c_str(), stdout);
+  if (!options.json.empty()) write_atomically(options.json, to_json(rows, options.base, options.link));
+  return kDone;
+}
+
+int run(int argc, char** argv) {
+  const std::string_view first = argc == 2 ? argv[1] : "";
+  if (!first.starts_with(kBeRank)) return compare(argc, argv);
+  be_rank(read_job(std::string(first.substr(kBeRank.size()))));
+}
+
+}  // namespace
+}  // namespace phalanx::bench_train
+
+int main(int argc, char** argv) {
+  return phalanx::run_main([&] { return phalanx::bench_train::run(argc, argv); });
+}

@@ -1,0 +1,96 @@
+#include "tools/bench_train/command_line.h"
+
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "tools/bench_train/system.h"
+#include "tools/bench_train/workload.h"
+
+DEFINE_string(workload, "mlp,lenet,char_lm,resnet18", "what to train");
+DEFINE_string(systems, "phalanx,phalanx_defaults,phalanx_channels_last,no_communication",
+              "ways to train it: phalanx and what is named after it, no_communication, ddp and the like");
+DEFINE_string(against, "",
+              "peers, which take turns with them, such as ddp; the first is what the others are compared with");
+DEFINE_int32(ranks, 2, "ranks of each system, of one thread each");
+DEFINE_int32(rounds, 7, "turns that each system gets");
+DEFINE_double(seconds, 3, "about how long a turn takes");
+DEFINE_double(until_loss, 0, "go on until the training loss of every system is below it, at most the rounds");
+DEFINE_string(dataset, "", "a dataset as in a config, such as {name: cifar10, root: DIR}; without, samples are drawn");
+DEFINE_int32(hosts, 1, "1, or 2: network namespaces joined by a link, which takes root");
+DEFINE_string(link, "1gbit", "rate of the link between two hosts, as tc has it");
+DEFINE_string(python, "", "for peers: an interpreter that has PyTorch; without, one is made once, by pip");
+DEFINE_string(json, "", "file for the rows");
+DEFINE_bool(markdown, false, "print the table as Markdown");
+
+namespace phalanx::bench_train {
+namespace {
+
+template <class Named>
+std::vector<std::string> names_of(const std::vector<Named>& all) {
+  std::vector<std::string> names;
+  for (const auto& one : all) names.push_back(one.name);
+  return names;
+}
+
+std::vector<std::string> choose(const std::string& flag, const std::string& text,
+                                const std::vector<std::string>& known) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; std::getline(stream, word, ',');) {
+    if (word.empty() || std::ranges::find(words, word) != words.end()) continue;
+    if (std::ranges::find(known, word) == known.end()) {
+      const std::string near = nearest(word, known);
+      throw ConfigError("--" + flag + ": \"" + word + "\" is none of " + join(known, ", ") +
+                        (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+    }
+    words.push_back(word);
+  }
+  return words;
+}
+
+void check(const Options& options) {
+  if (options.workloads.empty() || options.systems.empty()) throw ConfigError("--workload or --systems names nothing");
+  if (options.ranks < 1 || options.rounds < 1) throw ConfigError("--ranks and --rounds must be at least 1");
+  if (!(options.seconds > 0)) throw ConfigError("--seconds must be more than 0");
+  if (!(options.until_loss >= 0)) throw ConfigError("--until_loss must be at least 0");
+  if (FLAGS_hosts != 1 && FLAGS_hosts != 2) throw ConfigError("--hosts must be 1 or 2");
+  if (options.ranks % FLAGS_hosts != 0) throw ConfigError("--ranks must be a multiple of --hosts");
+  if (!options.dataset.empty() && options.workloads.size() > 1) {
+    throw ConfigError("--dataset is for one workload, but --workload names several");
+  }
+  if (!options.python.empty() && !options.uses_python()) throw ConfigError("--python is for peers, as --against ddp");
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv) {
+  google::SetUsageMessage("trains the same models by several systems in turns");
+  google::ParseCommandLineFlags(&argc, &argv, true);
+  if (argc > 1) throw ConfigError("unexpected argument \"" + std::string(argv[1]) + "\"; see --helpshort");
+  Options options{.workloads = choose("workload", FLAGS_workload, names_of(workloads())),
+                  .systems = choose("systems", FLAGS_systems, names_of(systems())),
+                  .ranks = FLAGS_ranks,
+                  .rounds = FLAGS_rounds,
+                  .seconds = FLAGS_seconds,
+                  .until_loss = FLAGS_until_loss,
+                  .dataset = FLAGS_dataset,
+                  .link = FLAGS_hosts == 2 ? FLAGS_link : "",
+                  .python = FLAGS_python,
+                  .json = FLAGS_json,
+                  .markdown = FLAGS_markdown};
+  const auto peers = choose("against", FLAGS_against, names_of(systems()));
+  if (!peers.empty()) options.base = peers.front();
+  for (const auto& peer : peers) {
+    if (std::ranges::find(options.systems, peer) == options.systems.end()) options.systems.push_back(peer);
+  }
+  check(options);
+  return options;
+}
+
+}  // namespace phalanx::bench_train

@@ -1,0 +1,70 @@
+#include "tools/bench_train/command_line.h"
+
+#include <gflags/gflags.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+
+namespace phalanx::bench_train {
+namespace {
+
+// gflags keeps values from one parse to the next.
+Options parse(std::vector<std::string> words) {
+  const google::FlagSaver restore;
+  words.insert(words.begin(), "bench_train");
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  return parse_options(static_cast<int>(words.size()), argv.data());
+}
+
+void expect_error(const std::vector<std::string>& words, const std::string& message) {
+  try {
+    parse(words);
+    FAIL() << "no error for " << words.front();
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string::npos, std::string(error.what()).find(message)) << error.what();
+  }
+}
+
+TEST(CommandLine, HasDefaults) {
+  const auto options = parse({});
+  EXPECT_EQ((std::vector<std::string>{"mlp", "lenet", "char_lm", "resnet18"}), options.workloads);
+  EXPECT_EQ(2, options.ranks);
+  EXPECT_EQ("", options.link);
+  EXPECT_EQ("", options.base);
+  EXPECT_FALSE(options.uses_python());
+}
+
+TEST(CommandLine, PeersFollowTheSystemsAndTheFirstIsTheBase) {
+  const auto options = parse({"--systems=no_communication,phalanx,ddp", "--against=ddp,ddp_powersgd"});
+  EXPECT_EQ((std::vector<std::string>{"no_communication", "phalanx", "ddp", "ddp_powersgd"}), options.systems);
+  EXPECT_EQ("ddp", options.base);
+  EXPECT_TRUE(options.uses_python());
+}
+
+TEST(CommandLine, TwoHostsHaveALink) {
+  EXPECT_EQ("1gbit", parse({"--hosts=2"}).link);
+  EXPECT_EQ("100mbit", parse({"--hosts=2", "--link=100mbit"}).link);
+}
+
+TEST(CommandLine, SaysWhatIsWrong) {
+  expect_error({"--workload=lenett"}, "did you mean \"lenet\"");
+  expect_error({"--systems=phalax"}, "did you mean \"phalanx\"");
+  expect_error({"--against=dpp"}, "did you mean \"ddp\"");
+  expect_error({"--workload="}, "names nothing");
+  expect_error({"--ranks=0"}, "--ranks");
+  expect_error({"--seconds=0"}, "--seconds");
+  expect_error({"--until_loss=-1"}, "--until_loss");
+  expect_error({"--hosts=3"}, "--hosts");
+  expect_error({"--hosts=2", "--ranks=3"}, "multiple");
+  expect_error({"--python=python3"}, "--against ddp");
+  expect_error({"--dataset=mnist"}, "one workload");
+  expect_error({"more"}, "unexpected argument");
+}
+
+}  // namespace
+}  // namespace phalanx::bench_train

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "datasets/dataset.h"
+#include "tools/bench_train/workload.h"
+
+namespace phalanx::bench_train {
+
+/// Samples in two files that any number of processes map into memory: what all systems train on.
+struct DataFiles {
+  std::string inputs;   // [samples, sample.input...] of sample.dtype, row by row
+  std::string targets;  // [samples], or [samples, t] where the input is t characters; int64
+  std::int64_t samples = 0;
+  SampleSpec sample{};
+};
+
+/// Draws samples that can be learned: pictures that are a shape of their class and much noise, or characters of which
+/// each mostly follows from the one before. The same ones every time.
+DataFiles draw_samples(const Workload& workload, const std::string& folder);
+
+/// The first of a dataset's samples, without its changes at random, at most as many as the workload wants.
+DataFiles export_samples(const Dataset& dataset, const Workload& workload, const std::string& folder);
+
+/// They as a dataset. Throws DataError where the files are not that long.
+std::shared_ptr<const Dataset> map_samples(const DataFiles& files);
+
+}  // namespace phalanx::bench_train

@@ -1,0 +1,93 @@
+"""A rank of PyTorch's DistributedDataParallel that is measured in turns (turns.h): python -c SOURCE JOB, JOB as JSON.
+
+The loop is the plainest fast one there is: samples in memory, a batch by indexing, no DataLoader, no meters but the
+loss.
+"""
+import json
+import os
+import signal
+import sys
+import time
+import warnings
+
+warnings.simplefilter("ignore")  # standard error is for errors
+
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+
+def load(job):
+    """inputs, targets: mapped into memory, as Phalanx's ranks do."""
+    count, sample, text = job["samples"], job["input"], job["text"]
+    def read(name, shape, dtype):
+        return torch.from_file(job[name], shared=True, size=math.prod(shape), dtype=dtype).view(shape)
+    inputs = read("inputs", [count, *sample], torch.int64 if text else torch.float32)
+    return inputs, read("targets", [count, sample[0]] if text else [count], torch.int64)
+
+
+def batches(job, inputs, targets):
+    """This rank's shares of the global batches, epoch after epoch."""
+    rank, size, batch = job["rank"], job["size"], job["batch"]
+    epoch = 0
+    while True:
+        order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(epoch))
+        for start in range(0, len(order) - batch * size + 1, batch * size):
+            indices = order[start + rank * batch:start + (rank + 1) * batch]
+            yield inputs[indices], targets[indices]
+        epoch += 1
+
+
+def distributed(model, options):
+    model = DistributedDataParallel(model)
+    if "powersgd" in options:
+        from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+        state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=10)
+        model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    return model
+
+
+class Training:
+    def __init__(self, job):
+        self.channels_last = "channels_last" in job["options"]
+        torch.manual_seed(1)
+        model = make_model(job["model"], job["input"], job["classes"], job["options"])
+        if self.channels_last:
+            model = model.to(memory_format=torch.channels_last)
+        self.model = distributed(model, job["options"])
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=job["learning_rate"], momentum=0.9)
+        self.batches = batches(job, *load(job))
+
+    def step(self):
+        """The loss, and seconds of backward."""
+        inputs, targets = next(self.batches)
+        if self.channels_last:
+            inputs = inputs.contiguous(memory_format=torch.channels_last)
+        self.optimizer.zero_grad()
+        loss = F.cross_entropy(self.model(inputs).flatten(0, -2), targets.flatten())
+        start = time.perf_counter()
+        loss.backward()
+        seconds = time.perf_counter() - start
+        self.optimizer.step()
+        return loss.item(), seconds
+
+    def run(self, steps):
+        start = time.perf_counter()
+        losses, backwards = zip(*(self.step() for _ in range(steps)))
+        return {"seconds": time.perf_counter() - start, "backward": sum(backwards), "loss": sum(losses) / steps}
+
+
+def main():
+    job = json.loads(sys.argv[1])
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends without a trace
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method="file://" + job["store"], rank=job["rank"], world_size=job["size"])
+    training = Training(job)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        word, steps = line.split()
+        assert word == "run", line
+        print(json.dumps(training.run(int(steps))), flush=True)
+    os._exit(0)  # tearing Gloo down waits for peers
+
+
+main()

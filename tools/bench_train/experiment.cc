@@ -1,0 +1,34 @@
+#include "tools/bench_train/experiment.h"
+
+#include <sstream>
+
+#include "framework/base/config/config.h"
+
+namespace phalanx::bench_train {
+namespace {
+
+// Its dataset is left open: the samples are given to run_experiment() as they are.
+std::string yaml(const Workload& workload, const System& system, int ranks) {
+  const int together = system.alone ? 1 : ranks;
+  std::ostringstream text;
+  text << "name: " << workload.name << "\n"
+       << "launch: {ranks: " << together << ", threads: 1}\n"
+       << "model: " << (system.own_model ? workload.own_model : workload.model) << "\n"
+       << "optimizer: {name: sgd, lr: " << workload.learning_rate << ", momentum: 0.9}\n"
+       << "train: {global_batch_size: " << workload.batch * together << ", epochs: 1000000000}\n"
+       << "evaluate: {every_epochs: 0}\n"
+       << "checkpoint: {final_weights: false, keep_last: 1}\n"
+       << "watch: {progress: false}\n";
+  return text.str();
+}
+
+}  // namespace
+
+ExperimentConfig make_config(const Workload& workload, const System& system, int ranks) {
+  ExperimentConfig config;
+  config::load_text(config, yaml(workload, system, ranks), system.name, system.options);
+  check(config);
+  return config;
+}
+
+}  // namespace phalanx::bench_train

@@ -1,0 +1,43 @@
+#include "tools/bench_train/experiment.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/base/config/config.h"
+
+namespace phalanx::bench_train {
+namespace {
+
+TEST(Systems, AllHaveAConfigForAllWorkloads) {
+  for (const auto& workload : workloads()) {
+    for (const auto& system : systems()) {
+      if (system.python || !applies(system, workload)) continue;
+      SCOPED_TRACE(workload.name + " by " + system.name);
+      auto config = make_config(workload, system, 2);
+      EXPECT_EQ(system.alone ? workload.batch : 2 * workload.batch, config.train.global_batch_size);
+      EXPECT_EQ(1, config.launch.threads);
+      // What a rank reads is the same again.
+      ExperimentConfig read;
+      config::load_text(read, config::dump(config), "dumped");
+      EXPECT_EQ(config::dump(config), config::dump(read));
+    }
+  }
+}
+
+TEST(Systems, OptionsReachTheConfig) {
+  const auto& workload = find_workload("resnet18");
+  EXPECT_EQ("overlapped", make_config(workload, find_system("phalanx_overlapped"), 2).strategy.selected());
+  EXPECT_EQ("local_sgd", make_config(workload, find_system("phalanx_local_sgd"), 2).strategy.selected());
+  EXPECT_EQ("single", make_config(workload, find_system("no_communication"), 2).strategy.selected());
+  EXPECT_EQ(100, make_config(workload, find_system("phalanx_checkpoints"), 2).checkpoint.every_steps);
+}
+
+TEST(Systems, OnlyTheModelsDefaultsDiffer) {
+  const auto& workload = find_workload("char_lm");
+  auto as_peer = make_config(workload, find_system("phalanx"), 2);
+  auto own = make_config(workload, find_system("phalanx_defaults"), 2);
+  EXPECT_NE(std::string::npos, config::dump(as_peer).find("attention: explicit"));
+  EXPECT_NE(std::string::npos, config::dump(own).find("attention: sdpa"));
+}
+
+}  // namespace
+}  // namespace phalanx::bench_train

@@ -1,0 +1,168 @@
+#include "tools/bench_train/measure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "datasets/dataset.h"
+#include "framework/base/config/config.h"
+#include "tools/bench_train/team.h"
+#include "tools/launch/temporary_folder.h"
+
+namespace phalanx::bench_train {
+namespace {
+
+constexpr const char* kLimit = "no_communication";
+
+double quantile(std::vector<double> values, double q) {
+  std::ranges::sort(values);
+  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+/// A system with what was measured so far.
+class Contestant {
+ public:
+  Contestant(const System& system, const Setting& setting, double until_loss)
+      : team_(system, setting), until_loss_(until_loss) {}
+
+  // Steps that take about as long as a turn is to take; they warm up caches, memory and connections too.
+  void warm_up(double seconds) {
+    std::int64_t steps = team_.system().warm_up;
+    Turn turn = run(steps);
+    while (turn.seconds < seconds / 4 && !arrived()) turn = run(steps *= 2);
+    steps_ = std::max<std::int64_t>(1, std::llround(seconds / turn.seconds * static_cast<double>(steps)));
+    align();
+  }
+
+  void take_turn() {
+    const Turn turn = run(steps_);
+    const auto steps = static_cast<double>(turn.steps);
+    rates_.push_back(turn.samples_per_second);
+    step_ms_.push_back(turn.seconds / steps * 1000);
+    backward_ms_.push_back(turn.backward_seconds / steps * 1000);
+  }
+
+  bool arrived() const { return steps_to_loss_.has_value(); }
+  const std::string& name() const { return team_.system().name; }
+  const std::vector<double>& rates() const { return rates_; }
+
+  Row row(const Setting& setting) const {
+    return {.workload = setting.workload.name,
+            .system = name(),
+            .ranks = setting.ranks,
+            .samples_per_second = quantile(rates_, 0.5),
+            .p10 = quantile(rates_, 0.1),
+            .p90 = quantile(rates_, 0.9),
+            .step_ms = quantile(step_ms_, 0.5),
+            .backward_ms = quantile(backward_ms_, 0.5),
+            .seconds_to_loss = arrived() ? std::optional(seconds_done_) : std::nullopt,
+            .steps_to_loss = steps_to_loss_};
+  }
+
+ private:
+  // What is done every n-th step lies in the middle of the steps between two turns, so that all of it is timed.
+  void align() {
+    const std::int64_t period = team_.system().period;
+    if (period == 1) return;
+    steps_ = (steps_ + period - 1) / period * period;
+    const std::int64_t rest = (period / 2 - steps_done_ % period + period) % period;
+    if (rest > 0) run(rest);
+  }
+
+  Turn run(std::int64_t steps) {
+    const Turn turn = team_.run(steps);
+    steps_done_ += steps;
+    if (!arrived()) seconds_done_ += turn.seconds;
+    if (!arrived() && turn.loss < until_loss_) steps_to_loss_ = steps_done_;
+    return turn;
+  }
+
+  Team team_;
+  double until_loss_;
+  std::int64_t steps_ = 1;  // of a turn
+  std::int64_t steps_done_ = 0;
+  double seconds_done_ = 0;  // up to the loss
+  std::optional<std::int64_t> steps_to_loss_;
+  std::vector<double> rates_, step_ms_, backward_ms_;
+};
+
+using Contestants = std::vector<std::unique_ptr<Contestant>>;
+
+DataFiles make_data(const Options& options, const Workload& workload, const std::string& folder) {
+  if (options.dataset.empty()) return draw_samples(workload, folder);
+  struct Section {
+    Datasets::Choice dataset;
+    void visit(config::Visitor& v) { v("dataset", dataset, "what is trained on"); }
+  } section;
+  config::load_text(section, "dataset: " + options.dataset, "--dataset");
+  return export_samples(*section.dataset.make().train, workload, folder);
+}
+
+// Systems that cannot be told from each other where all are new may differ by the machine's mood: so ratios are of
+// turns of the same round.
+std::optional<double> ratio(const Contestant& one, const Contestants& all, const std::string& base) {
+  const auto found = std::ranges::find_if(all, [&](const auto& other) { return other->name() == base; });
+  if (found == all.end()) return std::nullopt;
+  std::vector<double> ratios;
+  for (std::size_t round = 0; round < one.rates().size(); ++round) {
+    ratios.push_back(one.rates()[round] / (*found)->rates()[round]);
+  }
+  return quantile(ratios, 0.5);
+}
+
+void run_rounds(const Options& options, Contestants& all) {
+  for (auto& one : all) one->warm_up(options.seconds);
+  for (int round = 0; round < options.rounds; ++round) {
+    for (std::size_t i = 0; i < all.size(); ++i) all[(i + static_cast<std::size_t>(round)) % all.size()]->take_turn();
+    if (options.until_loss > 0 && std::ranges::all_of(all, [](const auto& one) { return one->arrived(); })) return;
+  }
+}
+
+void measure(const Options& options, const Hosts& hosts, const Workload& workload, std::vector<Row>& rows) {
+  const TemporaryFolder folder;
+  const Setting setting{.workload = workload,
+                        .data = make_data(options, workload, folder.path()),
+                        .ranks = options.ranks,
+                        .hosts = hosts,
+                        .python = options.python,
+                        .folder = folder.path()};
+  Contestants all;
+  for (const auto& name : options.systems) {
+    const auto& system = find_system(name);
+    if (!applies(system, workload)) continue;
+    std::fprintf(stderr, "%s: starting %s ...\n", workload.name.c_str(), name.c_str());
+    all.push_back(std::make_unique<Contestant>(system, setting, options.until_loss));
+  }
+  run_rounds(options, all);
+  for (const auto& one : all) {
+    rows.push_back(one->row(setting));
+    rows.back().ratio = ratio(*one, all, options.base);
+    rows.back().ratio_to_limit = ratio(*one, all, kLimit);
+  }
+}
+
+const Row* find(const std::vector<Row>& rows, const std::string& workload, const std::string& system) {
+  const auto found =
+      std::ranges::find_if(rows, [&](const Row& row) { return row.workload == workload && row.system == system; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::vector<Row> measure(const Options& options, const Hosts& hosts) {
+  std::vector<Row> rows;
+  for (const auto& name : options.workloads) measure(options, hosts, find_workload(name), rows);
+  return rows;
+}
+
+std::optional<double> hidden_share(const std::vector<Row>& rows, const std::string& workload) {
+  const auto* after = find(rows, workload, "phalanx");
+  const auto* overlapped = find(rows, workload, "phalanx_overlapped");
+  const auto* limit = find(rows, workload, kLimit);
+  if (after == nullptr || overlapped == nullptr || limit == nullptr) return std::nullopt;
+  const double could = std::min(after->step_ms - limit->step_ms, limit->backward_ms);
+  if (could <= 0) return std::nullopt;
+  return (after->step_ms - overlapped->step_ms) / could;
+}
+
+}  // namespace phalanx::bench_train

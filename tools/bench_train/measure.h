@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/bench_train/hosts.h"
+#include "tools/bench_train/options.h"
+
+namespace phalanx::bench_train {
+
+/// One line of the result.
+struct Row {
+  std::string workload, system;
+  int ranks = 0;
+  double samples_per_second = 0;            // of all ranks together, median of the turns
+  double p10 = 0, p90 = 0;                  // of the same
+  double step_ms = 0, backward_ms = 0;      // of one step, medians
+  std::optional<double> ratio{};            // to the base, median of the rounds
+  std::optional<double> ratio_to_limit{};   // to no_communication, likewise
+  std::optional<double> seconds_to_loss{};  // of training, until a turn's mean loss was low enough
+  std::optional<std::int64_t> steps_to_loss{};
+};
+
+/// Trains each workload by all systems, in rounds in which they take turns, so that a change of the machine's mood
+/// meets them all; each round begins with another one. Throws ConfigError, and Error when a system fails.
+std::vector<Row> measure(const Options& options, const Hosts& hosts);
+
+/// Which share of the communication that backward could hide phalanx_overlapped has hidden: its gain over phalanx, by
+/// what either backward takes or communication costs there, whichever is less. Absent where a row for it is.
+std::optional<double> hidden_share(const std::vector<Row>& rows, const std::string& workload);
+
+}  // namespace phalanx::bench_train

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""The bench_train program: what it measures, prints and writes, and what it says when something is wrong."""
+
+import json
+import subprocess
+import unittest
+
+from program import DEADLINE, ROOT, ProgramTest
+
+BENCH = str(ROOT / "tools/bench_train/bench_train")
+QUICK = ["--rounds=2", "--seconds=0.05"]
+ROW = {"workload", "system", "ranks", "samples_per_second", "p10", "p90", "step_ms", "backward_ms", "ratio",
+       "ratio_to_no_communication", "seconds_to_loss", "steps_to_loss"}
+
+
+class BenchTrain(ProgramTest):
+    def bench(self, *flags, status=0):
+        done = subprocess.run([BENCH, *flags], cwd=self.folder, env=self.environment(), timeout=2 * DEADLINE,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(status, done.returncode, done.stdout + done.stderr)
+        return done
+
+    def interpreter(self, script):
+        python = self.folder / "python"
+        python.write_text("#!/bin/sh\n" + script)
+        python.chmod(0o755)
+        return f"--python={python}"
+
+    def test_systems_take_turns(self):
+        done = self.bench(*QUICK, "--workload=mlp", "--systems=phalanx,phalanx_sharded,no_communication",
+                          "--against=phalanx", "--json=rows.json")
+        result = json.loads((self.folder / "rows.json").read_text())
+        self.assertEqual(["phalanx", "phalanx_sharded", "no_communication"], [row["system"] for row in result["rows"]])
+        for row in result["rows"]:
+            self.assertEqual(ROW, set(row))
+            self.assertEqual(("mlp", 2), (row["workload"], row["ranks"]))
+            self.assertGreater(row["samples_per_second"], 0)
+            self.assertGreater(row["backward_ms"], 0)
+            self.assertGreater(row["step_ms"], row["backward_ms"])
+            self.assertIn(row["system"], done.stdout)
+        self.assertEqual(1, result["rows"][0]["ratio"])
+        self.assertEqual(1, result["rows"][2]["ratio_to_no_communication"])
+        self.assert_nothing_left()
+
+    def test_trains_until_a_loss(self):
+        self.bench("--rounds=100", "--seconds=0.05", "--workload=mlp", "--systems=phalanx,phalanx_checkpoints", "--until_loss=2",
+                   "--json=rows.json")
+        for row in json.loads((self.folder / "rows.json").read_text())["rows"]:
+            self.assertGreater(row["seconds_to_loss"], 0)
+            self.assertGreater(row["steps_to_loss"], 0)
+
+    def test_a_peer_is_measured_by_its_own_answers(self):
+        """An interpreter that answers as a rank of PyTorch does, always with the same time."""
+        answer = '{"seconds": 2, "backward": 1, "loss": 0.5}'
+        python = self.interpreter(f"[ $# -gt 2 ] || exit 0\necho ready\nwhile read -r line; do echo '{answer}'; done\n")
+        self.bench(*QUICK, "--workload=mlp", "--systems=phalanx", "--against=ddp", python, "--json=rows.json")
+        ours, peer = json.loads((self.folder / "rows.json").read_text())["rows"]
+        self.assertEqual(2 * 64 / 2, peer["samples_per_second"])
+        self.assertEqual(2000, peer["step_ms"])
+        self.assertEqual(1, peer["ratio"])
+        self.assertGreater(ours["ratio"], 1)
+
+    def test_says_what_is_wrong(self):
+        for flag, message in (("--workload=mpl", 'did you mean "mlp"'), ("--systems=ddq", 'did you mean "ddp"'),
+                              ("--rounds=0", "--rounds")):
+            done = self.bench(flag, status=2)
+            self.assertIn(message, done.stderr)
+            self.assertEqual(1, done.stderr.count("\n"), done.stderr)
+
+    def test_says_what_an_interpreter_lacks(self):
+        done = self.bench("--workload=mlp", "--against=ddp", self.interpreter("exit 1\n"), status=2)
+        self.assertIn("--against ddp", done.stderr)
+        self.assertIn("has no PyTorch with gloo", done.stderr)
+
+    def test_a_peer_that_ends_is_an_error(self):
+        python = self.interpreter('[ $# -gt 2 ] || exit 0\necho "no torch today" >&2\nexit 1\n')
+        done = self.bench("--workload=mlp", "--systems=ddp", python, status=1)
+        self.assertIn("ddp, rank 0: ", done.stderr)
+        self.assertIn("no torch today", done.stderr)
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,59 @@
+#include "tools/bench_train/rank.h"
+
+#include <ATen/Parallel.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "engine/experiment/experiment.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/base/log.h"
+#include "tools/bench_train/turns.h"
+#include "tools/job/keep_freed_memory.h"
+#include "tools/job/world.h"
+
+namespace phalanx::bench_train {
+
+std::string to_json(const RankJob& job) {
+  const auto& data = job.data;
+  return nlohmann::json{
+      {"config", job.config},       {"run_dir", job.run_dir},         {"plain_malloc", job.plain_malloc},
+      {"inputs", data.inputs},      {"targets", data.targets},        {"samples", data.samples},
+      {"input", data.sample.input}, {"classes", data.sample.classes}, {"text", data.sample.dtype == at::kLong}}
+      .dump();
+}
+
+RankJob read_job(const std::string& file) {
+  const auto job = nlohmann::json::parse(read_file(file));
+  return {.config = job.at("config"),
+          .data = {.inputs = job.at("inputs"),
+                   .targets = job.at("targets"),
+                   .samples = job.at("samples"),
+                   .sample = {.input = job.at("input"),
+                              .classes = job.at("classes"),
+                              .dtype = job.at("text").get<bool>() ? at::kLong : at::kFloat}},
+          .run_dir = job.at("run_dir"),
+          .plain_malloc = job.at("plain_malloc")};
+}
+
+void be_rank(const RankJob& job) {
+  const auto launched = detect_launch_environment();
+  if (!launched) throw ConfigError("the environment does not say which rank this is");
+  if (!job.plain_malloc) keep_freed_memory();
+  ExperimentConfig config;
+  config::load(config, job.config);
+  at::set_num_threads(1);
+  const RunFolder folder(job.run_dir);
+  configure_log({.file = folder.log(launched->place.rank), .stderr_threshold = LogLevel::kNone});
+  const auto data = map_samples(job.data);
+  Turns turns(std::cin, std::cout);
+  run_experiment(config, {.world = decorate(connect_backends(config, *launched), config),
+                          .splits = {.train = data, .test = data},
+                          .folder = folder,
+                          .add_hooks = [&](Engine& engine) { turns.attach(engine); }});
+  throw Error("training has ended before the measurement");
+}
+
+}  // namespace phalanx::bench_train

@@ -1,0 +1,83 @@
+#include "tools/bench_train/system.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace phalanx::bench_train {
+namespace {
+
+std::vector<System> of_phalanx() {
+  return {
+      {.name = "phalanx", .help = "strategy all_reduce, the model as the peer has it"},
+      {.name = "phalanx_defaults", .help = "the same with the model's own defaults", .own_model = true},
+      {.name = "phalanx_channels_last",
+       .help = "memory format channels_last",
+       .options = {"train.memory_format=channels_last"},
+       .pictures = true},
+      {.name = "phalanx_plain_malloc", .help = "without train's settings of malloc", .plain_malloc = true},
+      {.name = "phalanx_checkpoints",
+       .help = "a checkpoint after every 100th step",
+       .options = {"checkpoint.every_steps=100"},
+       .period = 100},
+      {.name = "phalanx_overlapped",
+       .help = "strategy overlapped, with a progress thread and buckets of 4 MB",
+       .options = {"strategy=overlapped", "framework.progress_thread=on", "framework.bucket_bytes=4MB"}},
+      {.name = "phalanx_sharded", .help = "strategy sharded", .options = {"strategy=sharded"}},
+      {.name = "phalanx_bf16",
+       .help = "gradients as bf16 on the wire",
+       .options = {"strategy={name: all_reduce, compression: bf16}"}},
+      {.name = "phalanx_powersgd",
+       .help = "gradients by PowerSGD of rank 2, after 10 steps",
+       .options = {"strategy={name: all_reduce, compression: {name: powersgd, rank: 2, start_after: 10}}"},
+       .warm_up = 12},
+      {.name = "phalanx_local_sgd",
+       .help = "strategy local_sgd, every 8 steps",
+       .options = {"strategy={name: local_sgd, every: 8}"},
+       .period = 8},
+      {.name = "no_communication",
+       .help = "every rank by itself: the limit",
+       .options = {"strategy=single"},
+       .alone = true},
+  };
+}
+
+std::vector<System> of_peers() {
+  return {
+      {.name = "ddp", .help = "PyTorch's DDP with gloo and its defaults", .python = true},
+      {.name = "ddp_tuned_malloc",
+       .help = "the same with train's settings of malloc",
+       .python = true,
+       .tuned_malloc = true},
+      {.name = "ddp_sdpa", .help = "the same with PyTorch's fused attention", .python = true, .options = {"sdpa"}},
+      {.name = "ddp_channels_last",
+       .help = "the same with memory format channels_last",
+       .python = true,
+       .options = {"channels_last"},
+       .pictures = true},
+      {.name = "ddp_powersgd",
+       .help = "the same with its PowerSGD hook of rank 2, after 10 steps",
+       .python = true,
+       .options = {"powersgd"},
+       .warm_up = 12},
+  };
+}
+
+}  // namespace
+
+const std::vector<System>& systems() {
+  static const std::vector<System> all = [] {
+    auto both = of_phalanx();
+    std::ranges::move(of_peers(), std::back_inserter(both));
+    return both;
+  }();
+  return all;
+}
+
+const System& find_system(const std::string& name) {
+  const auto& all = systems();
+  const auto found = std::ranges::find(all, name, &System::name);
+  if (found == all.end()) throw std::out_of_range("no system is called " + name);
+  return *found;
+}
+
+}  // namespace phalanx::bench_train

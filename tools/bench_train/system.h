@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/bench_train/workload.h"
+
+namespace phalanx::bench_train {
+
+/// A way to train a workload: Phalanx with some keys of its config set, or PyTorch's DDP with some options.
+struct System {
+  std::string name;
+  std::string help;
+  bool python = false;                 // PyTorch's DDP; else Phalanx
+  std::vector<std::string> options{};  // of Phalanx: "key.path=value"; of the peer: words that ddp_peer.py knows
+  bool own_model = false;              // Phalanx's own defaults for the model
+  bool alone = false;                  // every rank is a world of its own
+  bool plain_malloc = false;           // Phalanx without train's settings of malloc
+  bool tuned_malloc = false;           // the peer with them
+  bool pictures = false;               // only for models of convolutions
+  int period = 1;                      // what it does every so many steps belongs to every turn
+  int warm_up = 1;                     // first steps, at least, that are not what it is named for
+};
+
+/// All there are, by name.
+const std::vector<System>& systems();
+
+/// Throws std::out_of_range.
+const System& find_system(const std::string& name);
+
+/// Whether it is another system than those without the option it is named for.
+inline bool applies(const System& system, const Workload& workload) { return workload.pictures || !system.pictures; }
+
+}  // namespace phalanx::bench_train

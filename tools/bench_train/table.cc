@@ -1,0 +1,107 @@
+#include "tools/bench_train/table.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace phalanx::bench_train {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+template <class... Args>
+std::string format(const char* pattern, Args... args) {
+  char text[100];
+  std::snprintf(text, sizeof(text), pattern, args...);
+  return text;
+}
+
+std::string times(const std::optional<double>& ratio) { return ratio ? format("%.3f", *ratio) : "-"; }
+
+Cells cells_of(const Row& row, bool loss) {
+  Cells cells{row.workload,
+              row.system,
+              format(row.samples_per_second < 1000 ? "%.1f" : "%.0f", row.samples_per_second),
+              format(row.p10 < 1000 ? "%.1f" : "%.0f", row.p10),
+              format(row.p90 < 1000 ? "%.1f" : "%.0f", row.p90),
+              format("%.2f", row.step_ms),
+              times(row.ratio),
+              times(row.ratio_to_limit)};
+  if (loss) {
+    cells.push_back(row.seconds_to_loss ? format("%.1f", *row.seconds_to_loss) : "-");
+    cells.push_back(row.steps_to_loss ? std::to_string(*row.steps_to_loss) : "-");
+  }
+  return cells;
+}
+
+std::string lines(const std::vector<Cells>& table, bool markdown) {
+  std::vector<std::size_t> widths(table.front().size());
+  for (const auto& cells : table) {
+    for (std::size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], cells[i].size());
+  }
+  std::string text;
+  for (std::size_t line = 0; line < table.size(); ++line) {
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const auto& cell = table[line][i];
+      const std::string space(widths[i] - cell.size(), ' ');
+      text += markdown ? "| " + cell + " " : (i < 2 ? cell + space : space + cell) + "  ";
+    }
+    text += markdown ? "|\n" : "\n";
+    if (!markdown || line > 0) continue;
+    for (std::size_t i = 0; i < widths.size(); ++i) text += "|---";
+    text += "|\n";
+  }
+  return text;
+}
+
+std::vector<std::string> workloads_of(const std::vector<Row>& rows) {
+  std::vector<std::string> names;
+  for (const auto& row : rows) {
+    if (std::ranges::find(names, row.workload) == names.end()) names.push_back(row.workload);
+  }
+  return names;
+}
+
+template <class Value>
+nlohmann::ordered_json or_null(const std::optional<Value>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
+}  // namespace
+
+std::string to_table(const std::vector<Row>& rows, const std::string& base, bool markdown) {
+  const bool loss = std::ranges::any_of(rows, [](const Row& row) { return row.seconds_to_loss.has_value(); });
+  std::vector<Cells> table{
+      {"workload", "system", "samples/s", "p10", "p90", "step ms", base.empty() ? "ratio" : "of " + base, "of limit"}};
+  if (loss) table.front().insert(table.front().end(), {"s to loss", "steps"});
+  for (const auto& row : rows) table.push_back(cells_of(row, loss));
+  std::string text = lines(table, markdown);
+  for (const auto& workload : workloads_of(rows)) {
+    const auto share = hidden_share(rows, workload);
+    if (share) text += format("%s: overlapped hides %.0f %% of what it could\n", workload.c_str(), *share * 100);
+  }
+  return text;
+}
+
+std::string to_json(const std::vector<Row>& rows, const std::string& base, const std::string& link) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array(), hidden = Json::object();
+  for (const auto& row : rows) {
+    list.push_back({{"workload", row.workload},
+                    {"system", row.system},
+                    {"ranks", row.ranks},
+                    {"samples_per_second", row.samples_per_second},
+                    {"p10", row.p10},
+                    {"p90", row.p90},
+                    {"step_ms", row.step_ms},
+                    {"backward_ms", row.backward_ms},
+                    {"ratio", or_null(row.ratio)},
+                    {"ratio_to_no_communication", or_null(row.ratio_to_limit)},
+                    {"seconds_to_loss", or_null(row.seconds_to_loss)},
+                    {"steps_to_loss", or_null(row.steps_to_loss)}});
+  }
+  for (const auto& workload : workloads_of(rows)) hidden[workload] = or_null(hidden_share(rows, workload));
+  return Json{{"base", base}, {"link", link}, {"rows", list}, {"hidden", hidden}}.dump(2) + "\n";
+}
+
+}  // namespace phalanx::bench_train

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/bench_train/measure.h"
+
+namespace phalanx::bench_train {
+
+/// Aligned columns for a terminal, or Markdown. `base`: the system that ratios are to; empty: none.
+std::string to_table(const std::vector<Row>& rows, const std::string& base, bool markdown);
+
+/// {"base", "link", "rows": [{workload, system, ranks, samples_per_second, p10, p90, step_ms, backward_ms, ratio,
+///  ratio_to_no_communication, seconds_to_loss, steps_to_loss}], "hidden": {workload: share}}; null: not measured.
+std::string to_json(const std::vector<Row>& rows, const std::string& base, const std::string& link);
+
+}  // namespace phalanx::bench_train

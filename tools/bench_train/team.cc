@@ -1,0 +1,135 @@
+#include "tools/bench_train/team.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/experiment/run_folder.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "tools/bench_train/experiment.h"
+#include "tools/bench_train/rank.h"
+#include "tools/bench_train/scripts.h"
+
+namespace phalanx::bench_train {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr Seconds kStart{300};  // importing PyTorch on a busy machine takes a while
+constexpr Seconds kAnswer{900};
+
+// Makes what the ranks of one system need, and says how each is started.
+class Starter {
+ public:
+  Starter(const System& system, const Setting& setting)
+      : system_(system), setting_(setting), folder_(setting.folder + "/" + system.name) {
+    std::filesystem::create_directories(folder_);
+  }
+
+  Words command(int rank) const {
+    const int host = rank / ranks_per_host();
+    return setting_.hosts.command(host, variables(rank), system_.python ? peer(rank) : phalanx(rank));
+  }
+
+ private:
+  int ranks_per_host() const { return setting_.ranks / setting_.hosts.count(); }
+
+  Words variables(int rank) const {
+    Words words{"OMP_NUM_THREADS=1"};
+    const int size = system_.alone ? 1 : setting_.ranks;
+    const int here = system_.alone ? 1 : ranks_per_host();
+    const int place = system_.alone ? 0 : rank;
+    const std::string store = folder_ + "/store" + (system_.alone ? std::to_string(rank) : "");
+    for (const auto& [name, value] :
+         {std::pair{"RANK", place}, {"WORLD_SIZE", size}, {"LOCAL_RANK", place % here}, {"LOCAL_WORLD_SIZE", here}}) {
+      words.push_back(name + std::string("=") + std::to_string(value));
+    }
+    words.emplace_back("PHALANX_LAUNCHER=local");
+    words.push_back("PHALANX_RENDEZVOUS=file://" + store);
+    if (system_.tuned_malloc) {
+      for (const char* word : {"MALLOC_MMAP_MAX_=0", "MALLOC_TRIM_THRESHOLD_=2000000000", "MALLOC_TOP_PAD_=67108864"})
+        words.emplace_back(word);
+    }
+    return words;
+  }
+
+  Words phalanx(int rank) const {
+    const std::string mine = folder_ + "/rank" + std::to_string(rank);
+    // Ranks that are worlds of their own would write over each other's files.
+    const auto run = RunFolder::create(system_.alone ? mine : folder_ + "/run", /*goes_on=*/true);
+    RankJob job{
+        .config = mine + ".yaml", .data = setting_.data, .run_dir = run.path(), .plain_malloc = system_.plain_malloc};
+    auto config = make_config(setting_.workload, system_, setting_.ranks);
+    write_atomically(job.config, config::dump(config));
+    write_atomically(mine + ".json", to_json(job));
+    return {std::filesystem::canonical("/proc/self/exe").string(), "--be_rank=" + mine + ".json"};
+  }
+
+  Words peer(int rank) const {
+    const auto& [workload, data, ranks, hosts, python, folder] = setting_;
+    const nlohmann::json job = {{"rank", rank},
+                                {"size", ranks},
+                                {"store", folder_ + "/store"},
+                                {"model", workload.name},
+                                {"options", system_.options},
+                                {"inputs", data.inputs},
+                                {"targets", data.targets},
+                                {"samples", data.samples},
+                                {"input", data.sample.input},
+                                {"classes", data.sample.classes},
+                                {"text", data.sample.dtype == at::kLong},
+                                {"batch", workload.batch},
+                                {"learning_rate", workload.learning_rate}};
+    return {python, "-c", kDdpPeer, job.dump()};
+  }
+
+  const System& system_;
+  const Setting& setting_;
+  std::string folder_;
+};
+
+Error with_name(const System& system, std::size_t rank, const Error& error) {
+  return Error(system.name + ", rank " + std::to_string(rank) + ": " + error.what());
+}
+
+}  // namespace
+
+Team::Team(const System& system, const Setting& setting) : system_(system), batch_(setting.workload.batch) {
+  const Starter starter(system, setting);
+  const std::string name = system.python ? setting.python : "its process";
+  for (int rank = 0; rank < setting.ranks; ++rank) {
+    ranks_.push_back(std::make_unique<bench::Child>(starter.command(rank), name));
+  }
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    try {
+      ranks_[rank]->hear(kStart);  // "ready"
+    } catch (const Error& error) {
+      throw with_name(system, rank, error);
+    }
+  }
+}
+
+Turn Team::run(std::int64_t steps) {
+  Turn turn{.steps = steps};
+  std::size_t rank = 0;
+  try {
+    for (auto& child : ranks_) child->tell("run " + std::to_string(steps));
+    for (; rank < ranks_.size(); ++rank) {
+      const auto answer = nlohmann::json::parse(ranks_[rank]->hear(kAnswer));
+      const double seconds = answer.at("seconds");
+      turn.seconds = std::max(turn.seconds, seconds);
+      turn.samples_per_second += static_cast<double>(steps * batch_) / seconds;
+      turn.backward_seconds += answer.at("backward").get<double>() / static_cast<double>(ranks_.size());
+      turn.loss += answer.at("loss").get<double>() / static_cast<double>(ranks_.size());
+    }
+  } catch (const Error& error) {
+    throw with_name(system_, rank, error);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(system_.name + ", rank " + std::to_string(rank) + ": an answer that is none: " + error.what());
+  }
+  return turn;
+}
+
+}  // namespace phalanx::bench_train

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/bench/child.h"
+#include "tools/bench_train/data.h"
+#include "tools/bench_train/hosts.h"
+#include "tools/bench_train/system.h"
+#include "tools/bench_train/workload.h"
+
+namespace phalanx::bench_train {
+
+/// What a system has done in a turn.
+struct Turn {
+  std::int64_t steps = 0;
+  double seconds = 0;             // of the slowest rank
+  double samples_per_second = 0;  // of all ranks together
+  double backward_seconds = 0;    // in all steps, mean of the ranks
+  double loss = 0;                // mean of all steps and ranks
+};
+
+/// What all systems of a comparison have in common.
+struct Setting {
+  const Workload& workload;
+  DataFiles data;
+  int ranks = 2;
+  const Hosts& hosts;
+  std::string python;  // of peers
+  std::string folder;  // for files of the systems, each in a folder of its own
+};
+
+/// The ranks of a system, which are processes. They train when they are told to, and sleep otherwise.
+class Team {
+ public:
+  /// Starts them and waits until they are ready. Throws ConfigError for options that do not fit, Error when a rank
+  /// ends.
+  Team(const System& system, const Setting& setting);
+
+  /// Throws Error when a rank ends, or does not answer within minutes.
+  Turn run(std::int64_t steps);
+
+  const System& system() const { return system_; }
+
+ private:
+  const System& system_;
+  std::int64_t batch_;  // per rank
+  std::vector<std::unique_ptr<bench::Child>> ranks_;
+};
+
+}  // namespace phalanx::bench_train

@@ -1,0 +1,53 @@
+#include "tools/bench_train/turns.h"
+
+#include <unistd.h>
+
+#include <istream>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <sstream>
+
+#include "framework/base/error.h"
+#include "tools/launch/exit_status.h"
+
+namespace phalanx::bench_train {
+namespace {
+
+double seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+void Turns::attach(Engine& engine) {
+  engine.on(Event::kStart, [this](State&) {
+    out_ << "ready" << std::endl;
+    wait();
+  });
+  engine.on(Event::kForwardCriterion, [this](State&) { backward_start_ = Clock::now(); });
+  engine.on(Event::kBackward, [this](State&) { backward_ += Clock::now() - backward_start_; });
+  engine.on(Event::kUpdate, [this](State& state) { count(state); });
+}
+
+void Turns::wait() {
+  std::string line, word;
+  // Peers wait for a shutdown of this rank in vain, as they are about to end too.
+  if (!std::getline(in_, line)) ::_exit(kDone);
+  std::istringstream words(line);
+  if (!(words >> word >> steps_) || word != "run" || steps_ < 1)
+    throw Error("expected \"run STEPS\", got \"" + line + "\"");
+  left_ = steps_;
+  loss_ = 0;
+  backward_ = {};
+  start_ = Clock::now();
+}
+
+void Turns::count(const State& state) {
+  loss_ += state.result.loss.item<double>();
+  if (--left_ > 0) return;
+  const nlohmann::json turn = {{"seconds", seconds(Clock::now() - start_)},
+                               {"backward", seconds(backward_)},
+                               {"loss", loss_ / static_cast<double>(steps_)}};
+  out_ << turn.dump() << std::endl;
+  wait();
+}
+
+}  // namespace phalanx::bench_train

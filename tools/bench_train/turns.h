@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+
+#include "engine/engine.h"
+
+namespace phalanx::bench_train {
+
+/// A rank's end of being measured in turns. It says "ready VERSION", then trains as it is told, a line each on its
+/// input, and sleeps meanwhile:
+///   run STEPS     says {"seconds": of all these steps, "backward": seconds of them in backward, "loss": their mean}
+/// When the input ends, the process does too, at once.
+class Turns {
+ public:
+  Turns(std::istream& in, std::ostream& out) : in_(in), out_(out) {}
+
+  /// After all other hooks. Must outlive the engine's run.
+  void attach(Engine& engine);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void wait();
+  void count(const State& state);
+
+  std::istream& in_;
+  std::ostream& out_;
+  std::int64_t steps_ = 0, left_ = 0;
+  double loss_ = 0;
+  Clock::time_point start_{}, backward_start_{};
+  Clock::duration backward_{};
+};
+
+}  // namespace phalanx::bench_train

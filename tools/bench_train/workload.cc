@@ -1,0 +1,49 @@
+#include "tools/bench_train/workload.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace phalanx::bench_train {
+
+const std::vector<Workload>& workloads() {
+  static const std::vector<Workload> all{
+      {.name = "mlp",
+       .model = "{name: mlp, hidden: [512, 512]}",
+       .own_model = "{name: mlp, hidden: [512, 512]}",
+       .sample = {.input = {1, 28, 28}, .classes = 10},
+       .samples = 16384,
+       .batch = 64},
+      {.name = "lenet",
+       .model = "lenet",
+       .own_model = "lenet",
+       .sample = {.input = {1, 28, 28}, .classes = 10},
+       .samples = 16384,
+       .batch = 64,
+       .learning_rate = 0.05,
+       .pictures = true},
+      {.name = "char_lm",
+       .model = "{name: char_lm, layers: 4, heads: 4, width: 128, attention: explicit}",
+       .own_model = "{name: char_lm, layers: 4, heads: 4, width: 128}",
+       .sample = {.input = {64}, .classes = 65, .dtype = at::kLong},
+       .samples = 8192,
+       .batch = 16},
+      {.name = "resnet18",
+       .model = "resnet18",
+       .own_model = "resnet18",
+       .sample = {.input = {3, 32, 32}, .classes = 10},
+       .samples = 4096,
+       .batch = 32,
+       .learning_rate = 0.05,
+       .pictures = true},
+  };
+  return all;
+}
+
+const Workload& find_workload(const std::string& name) {
+  const auto& all = workloads();
+  const auto found = std::ranges::find(all, name, &Workload::name);
+  if (found == all.end()) throw std::out_of_range("no workload is called " + name);
+  return *found;
+}
+
+}  // namespace phalanx::bench_train

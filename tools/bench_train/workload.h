@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/base/batch.h"
+
+namespace phalanx::bench_train {
+
+/// What is trained: a model, and batches for it. The same for all systems; peers know the models by the same names.
+struct Workload {
+  std::string name;
+  std::string model;           // YAML of the config's section, with what the peers' default has
+  std::string own_model;       // the same with Phalanx's own defaults
+  SampleSpec sample;           // of drawn data
+  std::int64_t samples = 0;    // in memory
+  std::int64_t batch = 0;      // per rank
+  double learning_rate = 0.1;  // of SGD with momentum 0.9
+  bool pictures = false;       // a model of convolutions
+};
+
+/// All there are.
+const std::vector<Workload>& workloads();
+
+/// Throws std::out_of_range.
+const Workload& find_workload(const std::string& name);
+
+}  // namespace phalanx::bench_train

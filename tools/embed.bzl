@@ -1,0 +1,18 @@
+"""Texts as strings of a program."""
+
+def embed(name, srcs, header, namespace, symbol):
+    """<name>.cc, which defines `const char* const <symbol>`, declared in `header`: the files, one after the other."""
+    native.genrule(
+        name = name,
+        srcs = srcs,
+        outs = [name + ".cc"],
+        cmd = """
+            { echo '#include "%s"'
+              echo 'namespace %s {'
+              printf 'const char* const %s = R"embedded('
+              cat $(SRCS)
+              echo ')embedded";'
+              echo '}'
+            } > $@
+        """ % (header, namespace, symbol),
+    )

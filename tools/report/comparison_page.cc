@@ -1,0 +1,66 @@
+#include "tools/report/comparison_page.h"
+
+#include <algorithm>
+
+#include "engine/watch/html/chart.h"
+#include "engine/watch/html/page.h"
+#include "engine/watch/html/text.h"
+#include "tools/report/comparison.h"
+
+namespace phalanx {
+namespace {
+
+// The keys of all runs' curves, each once, losses first and speed last.
+std::vector<std::string> curve_keys(const std::vector<RunRecord>& runs) {
+  std::vector<std::string> keys;
+  const auto add = [&keys](const std::string& key) {
+    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+  };
+  for (const auto& run : runs) {
+    for (const auto& reading : run.readings) {
+      for (const char* split : {"train/", "validation/", "test/"}) add(split + reading);
+    }
+  }
+  add("train/learning_rate");
+  add("train/samples_per_second");
+  return keys;
+}
+
+std::string title_of(const std::string& key) {
+  if (key == "train/samples_per_second") return "throughput";
+  if (key == "train/learning_rate") return "learning rate";
+  const auto slash = key.find('/');
+  return key.substr(0, slash) + " " + key.substr(slash + 1);
+}
+
+std::string curves(const std::vector<RunRecord>& runs) {
+  const auto names = names_of(runs);
+  std::string text;
+  for (const auto& key : curve_keys(runs)) {
+    Chart chart{.title = title_of(key), .unit = key == "train/samples_per_second" ? " samples/s" : ""};
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const auto curve = runs[i].curves.find(key);
+      // One that is absent keeps its place, so that a run has one color everywhere.
+      chart.series.push_back({names[i], curve == runs[i].curves.end() ? Curve{} : curve->second});
+    }
+    text += draw(chart);
+  }
+  return text.empty() ? text : "<div class=\"charts\">\n" + text + "</div>\n";
+}
+
+std::string table_or(const Rows& rows, const std::string& otherwise) {
+  return rows.size() > 1 ? to_table(rows) : "<p class=\"about\">" + otherwise + "</p>\n";
+}
+
+}  // namespace
+
+std::string to_comparison_page(const std::vector<RunRecord>& runs) {
+  const std::string title = std::to_string(runs.size()) + " runs compared";
+  return to_page(title, "<h1>" + title + "</h1>\n" + to_section("Results", to_table(compare_figures(runs))) +
+                            to_section("Curves", curves(runs)) +
+                            to_section("Time of a step", table_or(compare_step_time(runs), "No run has ended.")) +
+                            to_section("Differences of their configs",
+                                       table_or(compare_configs(runs), "Their configs are the same.")));
+}
+
+}  // namespace phalanx

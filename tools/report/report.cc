@@ -1,0 +1,63 @@
+// Tells what runs have reached, side by side: report runs/a runs/b --output compare.html
+#include <gflags/gflags.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "engine/experiment/run_folder.h"
+#include "engine/watch/html/chart.h"
+#include "engine/watch/html/run_page.h"
+#include "engine/watch/html/run_record.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "tools/launch/exit_status.h"
+#include "tools/launch/run_main.h"
+#include "tools/report/comparison.h"
+#include "tools/report/comparison_page.h"
+
+DEFINE_string(output, "", "HTML file: of several runs their comparison; of one its report (without: its report.html)");
+
+namespace phalanx {
+namespace {
+
+std::vector<RunRecord> read_runs(int argc, char** argv) {
+  if (argc < 2) throw ConfigError("no run: report RUN... [--output FILE] (see --helpshort)");
+  const auto most = static_cast<int>(kMostSeries);
+  if (argc - 1 > most) throw ConfigError("at most " + std::to_string(most) + " runs can be compared at a time");
+  std::vector<RunRecord> runs;
+  for (int i = 1; i < argc; ++i) runs.push_back(read_run(RunFolder(argv[i])));
+  return runs;
+}
+
+void print(const std::vector<RunRecord>& runs) {
+  std::fputs(to_text("", compare_figures(runs)).c_str(), stdout);
+  const auto times = compare_step_time(runs);
+  if (times.size() > 1) std::fputs(("\n" + to_text("", times)).c_str(), stdout);
+  if (runs.size() == 1) return;
+  const auto configs = compare_configs(runs);
+  std::fputs(configs.size() > 1 ? ("\n" + to_text("", configs)).c_str() : "\nTheir configs are the same.\n", stdout);
+}
+
+int run(int argc, char** argv) {
+  google::SetUsageMessage("tells what runs have reached, side by side");
+  google::ParseCommandLineFlags(&argc, &argv, true);
+  const auto runs = read_runs(argc, argv);
+  print(runs);
+  std::string path = FLAGS_output;
+  if (runs.size() == 1) {
+    if (path.empty()) path = RunFolder(runs[0].path).report();
+    write_atomically(path, to_run_page(runs[0]));
+  } else if (!path.empty()) {
+    write_atomically(path, to_comparison_page(runs));
+  }
+  if (!path.empty()) std::printf("\nAs a page: %s\n", path.c_str());
+  return kDone;
+}
+
+}  // namespace
+}  // namespace phalanx
+
+int main(int argc, char** argv) {
+  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""E8: report tells what runs have reached, side by side, and says what is wrong with a folder that is none of a run."""
+
+import shutil
+import unittest
+
+from program import ROOT, SHORT, ProgramTest, sets
+
+REPORT = str(ROOT / "tools/report/report")
+
+
+class Report(ProgramTest):
+    def report(self, *arguments, status=0):
+        process = self.start(*arguments, command=[REPORT])
+        self.assert_status(status, process)
+        return process
+
+    def finish(self, name, **settings):
+        self.assert_status(0, self.train(*sets(SHORT, settings), run=name))
+        return self.folder / name
+
+    def test_compares_runs(self):
+        self.finish("small")
+        self.finish("large", **{"optimizer.lr": 0.05, "launch.ranks": 1})
+        process = self.report("small", "large/", "--output=compare.html")
+        for line in (r"result +small +large", r"test accuracy +\S+ % +\S+ %", r"steps +16 +16", r"ranks +2 +1",
+                     r"time of a step +small +large", r"backward +\S+ .s +\S+ .s", r"launch\.ranks +2 +1",
+                     r"optimizer\.lr +0\.02 +0\.05"):
+            self.assertRegex(process.out, rf"(?m)^{line}$")
+        self.assertNotIn("optimizer.momentum", process.out, "which does not differ")
+        page = (self.folder / "compare.html").read_text()
+        for word in ("small", "large", "train loss", "throughput", "optimizer.lr"):
+            self.assertIn(word, page)
+
+    def test_makes_the_page_of_a_run_anew(self):
+        run = self.finish("run")
+        before = (run / "report.html").read_text()
+        (run / "report.html").unlink()
+        self.report(run)
+        self.assertEqual(before, (run / "report.html").read_text())
+
+    def test_reads_a_run_that_has_not_ended(self):
+        run = self.finish("run")
+        (run / "summary.json").unlink()
+        with open(run / "metrics.jsonl", "a") as metrics:
+            metrics.write('{"step": 20, "spl')
+        self.assertIn("train loss", self.report("run").out)
+        self.assertIn("has not ended", (run / "report.html").read_text())
+
+    def test_says_what_is_wrong(self):
+        run = self.finish("run")
+        (self.folder / "other").mkdir()
+        shutil.copytree(run, self.folder / "broken")
+        lines = (run / "metrics.jsonl").read_text().splitlines()
+        (self.folder / "broken/metrics.jsonl").write_text("\n".join(["no metrics", *lines]) + "\n")
+        for arguments, status, why in (([], 2, "no run: report RUN..."),
+                                       (["absent"], 1, "absent: there is no such folder"),
+                                       (["run", "other"], 1, "other: is no folder of a run: it has no metrics.jsonl"),
+                                       (["broken"], 1, "broken/metrics.jsonl:1: is no line of metrics"),
+                                       (["run"] * 9, 2, "at most 8 runs"),
+                                       (["run", "--output=absent/page.html"], 1, "absent/page.html")):
+            self.assertIn(why, self.report(*arguments, status=status).err)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
