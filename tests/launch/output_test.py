@@ -43,8 +43,8 @@ class Files(ProgramTest):
     def test_everything_in_the_run_folder(self):
         self.assert_status(0, self.train(*sets(SHORT)))
         names = sorted(str(path.relative_to(self.folder / "run")) for path in (self.folder / "run").rglob("*"))
-        self.assertEqual(["config.yaml", "logs", "logs/rank0.log", "logs/rank1.log", "metrics.jsonl", "summary.json",
-                          "weights.safetensors"], names)
+        self.assertEqual([".lock", "config.yaml", "logs", "logs/rank0.log", "logs/rank1.log", "metrics.jsonl",
+                          "report.html", "summary.json", "weights.safetensors"], names)
 
     def test_relative_paths_are_the_callers(self):
         # As `bazel run` does: the program starts elsewhere and is told where its user is.

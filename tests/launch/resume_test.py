@@ -26,7 +26,7 @@ class Resume(ProgramTest):
 
     def lines(self, run):
         """Metrics, without what depends on the clock."""
-        return [{key: value for key, value in line.items() if key not in ("samples_per_second", "seconds")}
+        return [{key: value for key, value in line.items() if key not in ("samples_per_second", "seconds", "step_ms")}
                 for line in run.metrics]
 
     def assert_same(self, run, whole):
@@ -56,6 +56,16 @@ class Resume(ProgramTest):
         self.assertEqual(1, len(self.checkpoints("stopped")))
         run, _ = self.finish("stopped", "--resume=auto", settings={**RUN, "checkpoint.every_steps": 0})
         self.assert_same(run, whole)
+
+    def test_two_runs_are_not_at_work_in_one_folder(self):
+        first = self.train(*sets(ENDLESS, self.way), run="busy")
+        becomes_true(lambda: self.run_folder("busy").metrics or not first.running)
+        second = self.train(*sets(ENDLESS, self.way), "--resume=auto", run="busy")
+        self.assert_status(USAGE, second)
+        self.assertIn("another run is at work in the run folder", second.err)
+        self.assertTrue(first.running)
+        first.kill(signal.SIGTERM)
+        self.assert_status(INTERRUPTED, first)
 
     def test_when_the_time_is_up_it_saves_itself(self):
         run, process = self.finish("run", settings={**ENDLESS, "train.max_seconds": 1}, status=TIME_UP)

@@ -2,7 +2,7 @@
 """Runs every command that the documents show, in a folder that looks like the root of a clone after a build.
 
 Each `sh` block is a script for bash that must end with status 0; the blocks of a page share a folder. A block after
-the comment <!-- not run: REASON --> is left out. Real are train, bench, doctor, tune and mpirun. Stand-ins, found in the
+the comment <!-- not run: REASON --> is left out. Real are the tools and mpirun. Stand-ins, found in the
 clone or first on PATH, take the place of:
 
     ./bazelw run //A:X -- ...      runs the bazel-bin/A/X that was built for this test as bazel does: from another folder,
@@ -10,8 +10,10 @@ clone or first on PATH, take the place of:
     ./bazelw build, test           do nothing: pages_test.py looks whether their targets and flags exist
     bazel-bin/tools/train          the real train, with fewer steps and no expectation of what they reach
     bazel-bin/tools/bench          the real bench, with one short round of small tensors
+    bazel-bin/tools/bench_train    the real bench_train, with one short round
     bazel-bin/tools/doctor         the real doctor
     bazel-bin/tools/tune           the real tune, with one short round
+    bazel-bin/tools/report         the real report
     .../fuzz/replay                the real replay
     mpirun                         Open MPI's, with what root and few cores need
     torchrun                       if there is none: sets torchrun's variables and starts a process for each rank
@@ -38,8 +40,10 @@ esac
 exec "$train" "$@" --set train.max_steps=20 --set expect.test_accuracy=0
 """
 BENCH = 'exec %(root)s/tools/bench/bench "$@" --rounds=1 --budget_ms=0.2 --bytes=4KB'
+BENCH_TRAIN = 'exec %(root)s/tools/bench_train/bench_train "$@" --rounds=1 --seconds=0.02'
 DOCTOR = 'exec %(root)s/tools/doctor/doctor "$@"'
 TUNE = 'exec %(root)s/tools/tune/tune "$@" --rounds=1 --budget_ms=0.2'
+REPORT = 'exec %(root)s/tools/report/report "$@"'
 REPLAY = 'exec %(root)s/framework/testing/fuzz/replay "$@"'
 # What train calls has these options.
 MPIRUN = """
@@ -84,7 +88,9 @@ class Commands(ProgramTest):
         values = {"root": ROOT, "clone": clone, "mpirun": mpirun, "port": free_port()}
         scripts = {"bazelw": BAZELW, "bin/mpirun": MPIRUN,
                    "bazel-bin/tools/train": TRAIN, "bazel-bin/tools/bench": BENCH,
+                   "bazel-bin/tools/bench_train": BENCH_TRAIN,
                    "bazel-bin/tools/doctor": DOCTOR, "bazel-bin/tools/tune": TUNE,
+                   "bazel-bin/tools/report": REPORT,
                    "bazel-bin/framework/testing/fuzz/replay": REPLAY}
         if not shutil.which("torchrun"):
             scripts["bin/torchrun"] = TORCHRUN
