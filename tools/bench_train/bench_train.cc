@@ -1,6 +1,7 @@
 // Trains the same models by several systems in turns: bench_train --workload mlp,lenet --against ddp --ranks 2
 #include <cstdio>
 #include <string_view>
+#include <vector>
 
 #include "framework/base/files.h"
 #include "tools/bench/python.h"
@@ -20,9 +21,13 @@ int compare(int argc, char** argv) {
   Options options = parse_options(argc, argv);
   if (options.uses_python()) options.python = bench::python_with_torch(options.python, "--against ddp");
   const Hosts hosts = options.link.empty() ? Hosts() : Hosts(options.link);
-  const auto rows = measure(options, hosts);
+  // After each workload, so that what was measured is not lost with what was not.
+  const auto keep = [&](const std::vector<Row>& rows) {
+    if (!options.json.empty()) write_atomically(options.json, to_json(rows, options.base, options.link));
+  };
+  keep({});  // before anything is measured in vain
+  const auto rows = measure(options, hosts, keep);
   std::fputs(to_table(rows, options.base, options.markdown).c_str(), stdout);
-  if (!options.json.empty()) write_atomically(options.json, to_json(rows, options.base, options.link));
   return kDone;
 }
 

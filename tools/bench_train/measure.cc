@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
+#include <random>
 
 #include "datasets/dataset.h"
 #include "framework/base/config/config.h"
+#include "framework/base/error.h"
 #include "tools/bench_train/team.h"
 #include "tools/launch/temporary_folder.h"
 
@@ -88,14 +91,30 @@ class Contestant {
 
 using Contestants = std::vector<std::unique_ptr<Contestant>>;
 
+// Peers leave out a last batch that is shorter, and so all do.
+std::int64_t in_whole_batches(std::int64_t samples, std::int64_t batch) {
+  if (samples >= batch) return samples - samples % batch;
+  throw ConfigError("--dataset has " + std::to_string(samples) + " samples, fewer than the " + std::to_string(batch) +
+                    " of a batch of all ranks; take a larger one, or fewer --ranks");
+}
+
 DataFiles make_data(const Options& options, const Workload& workload, const std::string& folder) {
-  if (options.dataset.empty()) return draw_samples(workload, folder);
+  Workload fit = workload;
+  const auto take = [&](std::int64_t samples) {
+    fit.samples = in_whole_batches(samples, workload.batch * options.ranks);
+  };
+  if (options.dataset.empty()) {
+    take(workload.samples);
+    return draw_samples(fit, folder);
+  }
   struct Section {
     Datasets::Choice dataset;
     void visit(config::Visitor& v) { v("dataset", dataset, "what is trained on"); }
   } section;
   config::load_text(section, "dataset: " + options.dataset, "--dataset");
-  return export_samples(*section.dataset.make().train, workload, folder);
+  const auto dataset = section.dataset.make().train;
+  take(std::min(dataset->size(), workload.samples));
+  return export_samples(*dataset, fit, folder);
 }
 
 // Systems that cannot be told from each other where all are new may differ by the machine's mood: so ratios are of
@@ -112,14 +131,19 @@ std::optional<double> ratio(const Contestant& one, const Contestants& all, const
 
 void run_rounds(const Options& options, Contestants& all) {
   for (auto& one : all) one->warm_up(options.seconds);
+  std::mt19937 random;  // a system's turn is not to come after the same other one each time
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
   for (int round = 0; round < options.rounds; ++round) {
-    for (std::size_t i = 0; i < all.size(); ++i) all[(i + static_cast<std::size_t>(round)) % all.size()]->take_turn();
+    std::shuffle(order.begin(), order.end(), random);
+    for (const auto i : order) all[i]->take_turn();
     if (options.until_loss > 0 && std::ranges::all_of(all, [](const auto& one) { return one->arrived(); })) return;
   }
 }
 
 void measure(const Options& options, const Hosts& hosts, const Workload& workload, std::vector<Row>& rows) {
-  const TemporaryFolder folder;
+  TemporaryFolder folder;
+  folder.remove_if_killed();
   const Setting setting{.workload = workload,
                         .data = make_data(options, workload, folder.path()),
                         .ranks = options.ranks,
@@ -132,6 +156,10 @@ void measure(const Options& options, const Hosts& hosts, const Workload& workloa
     if (!applies(system, workload)) continue;
     std::fprintf(stderr, "%s: starting %s ...\n", workload.name.c_str(), name.c_str());
     all.push_back(std::make_unique<Contestant>(system, setting, options.until_loss));
+  }
+  if (all.empty()) {
+    throw ConfigError("none of --systems is for workload " + workload.name +
+                      "; leave the workload out, or add phalanx");
   }
   run_rounds(options, all);
   for (const auto& one : all) {
@@ -149,9 +177,13 @@ const Row* find(const std::vector<Row>& rows, const std::string& workload, const
 
 }  // namespace
 
-std::vector<Row> measure(const Options& options, const Hosts& hosts) {
+std::vector<Row> measure(const Options& options, const Hosts& hosts,
+                         const std::function<void(const std::vector<Row>&)>& keep) {
   std::vector<Row> rows;
-  for (const auto& name : options.workloads) measure(options, hosts, find_workload(name), rows);
+  for (const auto& name : options.workloads) {
+    measure(options, hosts, find_workload(name), rows);
+    keep(rows);
+  }
   return rows;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +25,10 @@ struct Row {
 };
 
 /// Trains each workload by all systems, in rounds in which they take turns, so that a change of the machine's mood
-/// meets them all; each round begins with another one. Throws ConfigError, and Error when a system fails.
-std::vector<Row> measure(const Options& options, const Hosts& hosts);
+/// meets them all; each round is in another, random order. `keep` sees all rows so far after each workload. Throws
+/// ConfigError, and Error when a system fails.
+std::vector<Row> measure(const Options& options, const Hosts& hosts,
+                         const std::function<void(const std::vector<Row>&)>& keep);
 
 /// Which share of the communication that backward could hide phalanx_overlapped has hidden: its gain over phalanx, by
 /// what either backward takes or communication costs there, whichever is less. Absent where a row for it is.
