@@ -8,10 +8,10 @@ namespace phalanx {
 
 Step::Result AccumulatedStep::run(const Batch& batch, const Watch& watch) {
   const std::int64_t rows = batch.input.size(0);
-  const auto unwatched = [](Stage, const Result&) {};
+  const std::int64_t parts = always_all_ ? parts_ : std::min(parts_, rows);
   PartResults results;
-  for (std::int64_t i = 0; i < parts_; ++i) {
-    const auto begin = rows * i / parts_, end = rows * (i + 1) / parts_;
+  for (std::int64_t i = 0; i < parts; ++i) {
+    const auto begin = rows * i / parts, end = rows * (i + 1) / parts;
     Batch part = rows_of(batch, begin, std::max(end, begin + 1));
     if (begin == end) part.valid = 0;
     const Result result = step_.run(part, unwatched);

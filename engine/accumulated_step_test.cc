@@ -31,9 +31,9 @@ class Recorder final : public Step {
   std::vector<Part> parts;
 };
 
-Step::Result run(Recorder& step, std::int64_t rows, std::int64_t valid, std::int64_t parts) {
+Step::Result run(Recorder& step, std::int64_t rows, std::int64_t valid, std::int64_t parts, bool always_all = false) {
   const auto values = at::arange(rows, at::kFloat);
-  return AccumulatedStep(step, parts)
+  return AccumulatedStep(step, parts, always_all)
       .run({.input = values, .target = values, .valid = valid, .global_rows = 100}, [](Stage, const Step::Result&) {});
 }
 
@@ -52,20 +52,28 @@ TEST(AccumulatedStep, PaddingLiesInTheLastParts) {
 }
 
 // Ranks that communicate in every part must have equally many.
-TEST(AccumulatedStep, FewerRowsThanPartsArePadded) {
+TEST(AccumulatedStep, FewerRowsThanPartsArePaddedWhereAllPartsMustBe) {
   Recorder step;
-  const auto result = run(step, 2, 2, 4);
+  const auto result = run(step, 2, 2, 4, /*always_all=*/true);
   EXPECT_THAT(step.parts, ElementsAre(Part{1, 0}, Part{1, 1}, Part{1, 0}, Part{1, 1}));
   EXPECT_TRUE(at::equal(result.output, at::arange(2, at::kFloat))) << "without the padding";
   EXPECT_FLOAT_EQ(result.loss.item<float>(), 0.5);
+}
+
+// Batch norm would take padding into its statistics.
+TEST(AccumulatedStep, FewerRowsThanPartsAreFewerPartsElse) {
+  Recorder step;
+  run(step, 2, 2, 4);
+  EXPECT_THAT(step.parts, ElementsAre(Part{1, 1}, Part{1, 1}));
 }
 
 TEST(AccumulatedStep, EachStageIsSeenOnce) {
   Recorder step;
   std::vector<Stage> seen;
   const auto values = at::arange(4, at::kFloat);
-  AccumulatedStep(step, 2).run({.input = values, .target = values, .valid = 4, .global_rows = 4},
-                               [&](Stage stage, const Step::Result&) { seen.push_back(stage); });
+  AccumulatedStep(step, 2, false)
+      .run({.input = values, .target = values, .valid = 4, .global_rows = 4},
+           [&](Stage stage, const Step::Result&) { seen.push_back(stage); });
   EXPECT_THAT(seen,
               ElementsAre(Stage::kForward, Stage::kForwardCriterion, Stage::kBackwardCriterion, Stage::kBackward));
 }

@@ -12,17 +12,7 @@
 #include "engine/part_results.h"
 
 namespace phalanx {
-namespace {
-
-void ignore(Stage, const Step::Result&) {}
-
-FlatParameters::Named named_parameters(const Model& model) {
-  FlatParameters::Named named;
-  for (const auto& parameter : model.named_parameters()) named.emplace_back(parameter.key(), parameter.value());
-  return named;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 DataParallelStep::DataParallelStep(Step& first, Model& model, const FlatParameters& parameters,
                                    std::vector<Replica> others, Communicator& memory, std::int64_t bucket_bytes)
@@ -58,7 +48,7 @@ DataParallelStep::ThreadShare::~ThreadShare() { at::set_num_threads(before_); }
 
 Step::Result DataParallelStep::run(const Batch& batch, const Watch& watch) {
   prepare();
-  const Result whole = scatter(batch, [](Step& step, const Batch& part) { return step.run(part, ignore); });
+  const Result whole = scatter(batch, [](Step& step, const Batch& part) { return step.run(part, unwatched); });
   add_gradients();
   tell_step(watch, whole);
   return whole;
@@ -66,7 +56,7 @@ Step::Result DataParallelStep::run(const Batch& batch, const Watch& watch) {
 
 Step::Result DataParallelStep::evaluate(const Batch& batch, const Watch& watch) {
   prepare();
-  const Result whole = scatter(batch, [](Step& step, const Batch& part) { return step.evaluate(part, ignore); });
+  const Result whole = scatter(batch, [](Step& step, const Batch& part) { return step.evaluate(part, unwatched); });
   tell_evaluation(watch, whole);
   return whole;
 }

@@ -30,8 +30,8 @@ State Engine::train(const FlatParameters& parameters, Loader& loader, State stat
   const auto watched = watch(hooks_, state);
   slices_ = synchronizer_.attach(parameters, optimizer_.cut());
   optimizer_.attach(slices_);
-  std::vector<at::Tensor> remembered;
-  for (const auto& one : optimizer_.state()) remembered.push_back(one.values);
+  Memory remembered;
+  for (const auto& one : optimizer_.state()) remembered.push_back({one.kind, one.values});
   synchronizer_.attach_state(remembered);
   emit(hooks_, Event::kStart, state);
   for (; state.epoch < state.epochs && !state.stop; ++state.epoch, state.cursor = 0) {

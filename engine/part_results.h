@@ -29,6 +29,9 @@ class PartResults {
 /// Rows [begin, end) of a batch. It shares their memory.
 Batch rows_of(const Batch& batch, std::int64_t begin, std::int64_t end);
 
+/// For steps inside of a step.
+inline void unwatched(Stage, const Step::Result&) {}
+
 /// Tells who watches of a step that is over, or of an evaluation.
 void tell_step(const Step::Watch& watch, const Step::Result& result);
 void tell_evaluation(const Step::Watch& watch, const Step::Result& result);

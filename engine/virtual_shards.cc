@@ -14,8 +14,6 @@
 namespace phalanx {
 namespace {
 
-void ignore(Stage, const Step::Result&) {}
-
 std::vector<at::Tensor> copies_of(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> copies;
   for (const auto& tensor : tensors) copies.push_back(tensor.clone());
@@ -65,7 +63,7 @@ Step::Result VirtualShards::run(const Batch& batch, const Watch& watch) {
       copy_all(counted_, counted);
       at::manual_seed(mix(mix(options_.seed, static_cast<std::uint64_t>(step_number_)), shard));
       const at::AutoGradMode with_grad(true);
-      results.add(step_.run(part, ignore), part.valid);
+      results.add(step_.run(part, unwatched), part.valid);
     }
     take_(shard);
     if (!averaged_.empty()) {
@@ -76,7 +74,7 @@ Step::Result VirtualShards::run(const Batch& batch, const Watch& watch) {
   average_buffers(batch.global_rows);
   ++step_number_;
   // A share without samples has one row of padding, which changes nothing but gives an output of the right shape.
-  if (batch.valid == 0) results.add(step_.evaluate(batch, ignore), 0);
+  if (batch.valid == 0) results.add(step_.evaluate(batch, unwatched), 0);
   const Result whole = results.whole();
   tell_step(watch, whole);
   return whole;
@@ -86,9 +84,9 @@ Step::Result VirtualShards::evaluate(const Batch& batch, const Watch& watch) {
   PartResults results;
   for (int shard = buffer_sum_.first(); shard < buffer_sum_.last(); ++shard) {
     const Batch part = shard_of(batch, shard);
-    if (part.valid > 0) results.add(step_.evaluate(part, ignore), part.valid);
+    if (part.valid > 0) results.add(step_.evaluate(part, unwatched), part.valid);
   }
-  if (batch.valid == 0) results.add(step_.evaluate(batch, ignore), 0);
+  if (batch.valid == 0) results.add(step_.evaluate(batch, unwatched), 0);
   const Result whole = results.whole();
   tell_evaluation(watch, whole);
   return whole;

@@ -26,7 +26,8 @@ class BatchNorm2dImpl final : public torch::nn::BatchNorm2dImpl {
 };
 TORCH_MODULE(BatchNorm2d);
 
-/// Gives the statistics to all layers of batch norm that the model has, and returns how many these are.
+/// Gives the statistics to all layers of batch norm that the model has, and returns how many these are. Throws
+/// ConfigError where it has others than BatchNorm2d above.
 std::int64_t synchronize_batch_norm(Model& model, const std::shared_ptr<const BatchStatistics>& statistics);
 
 }  // namespace phalanx

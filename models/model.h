@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "framework/base/batch.h"
 #include "framework/base/registry.h"
@@ -20,6 +23,13 @@ class Model : public torch::nn::Module {
   /// model cannot.
   virtual bool checkpoint_activations(std::int64_t /*segments*/) { return false; }
 };
+
+/// The parameters of a model with their names, in its order.
+inline std::vector<std::pair<std::string, at::Tensor>> named_parameters(const Model& model) {
+  std::vector<std::pair<std::string, at::Tensor>> named;
+  for (const auto& parameter : model.named_parameters()) named.emplace_back(parameter.key(), parameter.value());
+  return named;
+}
 
 /// Models by name. A factory gets what a sample looks like and throws ConfigError for samples that do not fit it.
 /// Initial values are drawn from LibTorch's default generator.

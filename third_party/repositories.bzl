@@ -33,12 +33,6 @@ def third_party_repositories():
     googletest(name = "googletest")
 
     system_library(name = "benchmark", headers = ["benchmark"], debian = "libbenchmark-dev")
-    system_library(
-        name = "cpp_httplib",
-        headers = ["httplib.h"],
-        libraries = ["cpp-httplib"],
-        debian = "libcpp-httplib-dev",
-    )
     system_library(name = "gflags", headers = ["gflags"], debian = "libgflags-dev")
     system_library(name = "glog", headers = ["glog"], debian = "libgoogle-glog-dev")
     system_library(name = "gloo", headers = ["gloo"], libraries = [], debian = "libgloo-dev")

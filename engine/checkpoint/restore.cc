@@ -71,9 +71,17 @@ void check_optimizer(const Checkpoint& checkpoint, const StoredTensors& stored, 
   }
 }
 
-bool has_whole(const StoredTensors& stored, const std::vector<std::string>& names) {
-  Shape shape;
-  return std::ranges::all_of(names, [&](const auto& name) { return stored.has(name) && stored.shape(name, shape); });
+bool has_state_for(const StoredTensors& stored, const RunState& state) {
+  for (const auto& remembered : state.optimizer->state()) {
+    if (!remembered.parameter.empty()) {
+      if (!stored.has(remembered.kind + "/" + remembered.parameter)) return false;
+      continue;
+    }
+    for (const auto& segment : state.slices.at(remembered.slice).segments) {
+      if (!stored.has(remembered.kind + "/" + segment.name, segment.offset, segment.count)) return false;
+    }
+  }
+  return true;
 }
 
 void restore_weights(const StoredTensors& stored, const RunState& state) {
@@ -105,20 +113,18 @@ void check_fits(const Checkpoint& checkpoint, const RunState& state) {
   check_optimizer(checkpoint, StoredTensors(rest, "optimizer/"), state);
 }
 
-void restore(const Checkpoint& checkpoint, RunState& state, int rank, int ranks) {
+void restore(const Checkpoint& checkpoint, RunState& state, int replica_rank) {
   const auto weights = open_files(checkpoint, weights_file), rest = open_files(checkpoint, state_file);
-  const auto own = static_cast<std::size_t>(ranks == checkpoint.manifest.ranks ? rank : 0);
-  const std::vector<SafetensorsFile> mine{rest[own]};
+  const std::vector<SafetensorsFile> mine{rest.at(static_cast<std::size_t>(replica_rank))};
   const StoredTensors replica(mine, "replica/weights/");
   if (replica.names().empty()) {
     restore_weights(StoredTensors(weights, ""), state);
     restore_optimizer(StoredTensors(rest, "optimizer/"), state);
   } else {
     restore_weights(replica, state);
-    // On another number of ranks, what one of them had to update may be less than this one has. Together they had all.
+    // What one rank had to update may be less than this one has, or another part. Together they had all.
     const StoredTensors own_state(mine, "replica/optimizer/"), all_state(rest, "optimizer/");
-    const bool fits = ranks == checkpoint.manifest.ranks || has_whole(own_state, all_state.names());
-    restore_optimizer(fits ? own_state : all_state, state);
+    restore_optimizer(has_state_for(own_state, state) ? own_state : all_state, state);
   }
   state.optimizer->set_updates(checkpoint.manifest.updates);
   for (const auto& part : state.parts) {

@@ -10,7 +10,8 @@ namespace phalanx {
 void check_fits(const Checkpoint& checkpoint, const RunState& state);
 
 /// Puts all of this rank's state back, on any number of ranks and however they share the update. Where replicas had
-/// differed, ranks of the same number get back their own, and all get that of rank 0 otherwise. Throws DataError.
-void restore(const Checkpoint& checkpoint, RunState& state, int rank, int ranks);
+/// differed, this rank gets back that of rank `replica`, which is its own where as many ranks go on in the same way;
+/// else all get the same. Throws DataError.
+void restore(const Checkpoint& checkpoint, RunState& state, int replica);
 
 }  // namespace phalanx

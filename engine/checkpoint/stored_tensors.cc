@@ -51,6 +51,16 @@ bool StoredTensors::shape(const std::string& name, std::vector<std::int64_t>& sh
   return run.whole;
 }
 
+bool StoredTensors::has(const std::string& name, std::int64_t offset, std::int64_t count) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) return false;
+  std::int64_t there = 0;
+  for (const auto& run : found->second) {
+    there += std::max<std::int64_t>(0, std::min(offset + count, run.end) - std::max(offset, run.begin));
+  }
+  return there == count;
+}
+
 void StoredTensors::read(const std::string& name, std::int64_t offset, const at::Tensor& into) const {
   const at::NoGradGuard no_grad;
   const auto end = offset + into.numel();

@@ -19,6 +19,9 @@ class StoredTensors {
   std::vector<std::string> names() const;  // sorted, without "[A:B]"
   bool has(const std::string& name) const { return tensors_.contains(name); }
 
+  /// Whether elements [offset, offset + count) of it are stored.
+  bool has(const std::string& name, std::int64_t offset, std::int64_t count) const;
+
   /// Shape of one that is stored whole; that of one in parts is not known: empty, and false.
   bool shape(const std::string& name, std::vector<std::int64_t>& shape) const;
 

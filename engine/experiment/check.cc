@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -12,6 +13,9 @@
 
 namespace phalanx {
 namespace {
+
+// Of each some hundred operators may be in memory until the window ends.
+constexpr std::int64_t kMostTracedSteps = 1000;
 
 // Problems that concern the relation of several keys have no one line.
 void refuse_if(std::vector<ConfigProblem>& problems, bool wrong, const char* key, const std::string& message) {
@@ -39,14 +43,6 @@ void refuse_unreadable(std::vector<ConfigProblem>& problems, const std::string& 
   }
 }
 
-std::string dumped(Synchronizers::Choice strategy) {
-  struct Section {
-    Synchronizers::Choice& strategy;
-    void visit(config::Visitor& v) { v("strategy", strategy, ""); }
-  } section{strategy};
-  return config::dump(section);
-}
-
 // What would make bits depend on the ranks, or share the one reduction that does not.
 void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   if (config.determinism != "world_size_invariant") return;
@@ -54,8 +50,9 @@ void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentCon
     refuse_if(problems, wrong, key, message + " with determinism: world_size_invariant");
   };
   const auto shards = config.train.virtual_shards;
-  refuse(dumped(config.strategy) != dumped(Synchronizers::Choice("all_reduce")), "strategy",
-         "must be all_reduce without options");
+  refuse(
+      config::dump_as("strategy", config.strategy) != config::dump_as("strategy", Synchronizers::Choice("all_reduce")),
+      "strategy", "must be all_reduce without options");
   refuse(config.launch.threads == 0, "launch.threads",
          "must be set, since results depend on how many threads share an operation,");
   refuse(shards % config.launch.ranks != 0, "train.virtual_shards",
@@ -65,6 +62,9 @@ void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentCon
   refuse(config.train.accumulate > 1, "train.accumulate", "must be 1: the virtual shards take its place");
   refuse(config.train.data_parallel > 1, "train.data_parallel", "must be 1");
   refuse(config.train.sync_batch_norm, "train.sync_batch_norm", "must be false");
+  const auto moving = [](const MeterConfig& meter) { return meter.meter.selected() == "moving_average"; };
+  refuse(std::ranges::any_of(config.watch.meters, moving), "watch.meters",
+         "moving_average, which rounds each rank's loss, does not go together");
 }
 
 }  // namespace
@@ -87,6 +87,11 @@ void check(const ExperimentConfig& config) {
             "the ranks of inproc are threads of one process, but launch.hosts names hosts");
   refuse_if(problems, config.train.ema_decay == 1, "train.ema_decay",
             "must be below 1: averages that keep all learn nothing");
+  refuse_if(problems, config.train.checkpoint_activations > 0 && config.train.data_parallel > 1,
+            "train.checkpoint_activations",
+            "does not go with train.data_parallel: threads have one generator of random numbers, which cannot go back");
+  refuse_if(problems, config.train.sync_batch_norm && config.train.data_parallel > 1, "train.data_parallel",
+            "has replicas with batch norm of their own; leave out train.sync_batch_norm, or take ranks instead");
   refuse_if(problems, config.train.ema_decay > 0 && config.strategy.selected() == "hogwild", "train.ema_decay",
             "does not go with strategy hogwild, whose ranks would put averages into the one copy of the parameters");
   const double backoff = config.train.loss_scale.backoff;
@@ -99,6 +104,10 @@ void check(const ExperimentConfig& config) {
   refuse_if(problems, profile.to < profile.from || (profile.from == 0 && profile.to > 0), "watch.profile",
             "a window from step " + std::to_string(profile.from) + " to " + std::to_string(profile.to) +
                 " is none; steps are numbered from 1");
+  refuse_if(problems, profile.operators && profile.to - profile.from >= kMostTracedSteps, "watch.profile",
+            "a window of " + std::to_string(profile.to - profile.from + 1) +
+                " steps with every operator would fill the" + " memory; take " + std::to_string(kMostTracedSteps) +
+                " at most, or set operators: false");
   refuse_if_not_made(problems, "loss", config.loss);
   refuse_if_not_made(problems, "optimizer", config.optimizer, config.parameter_groups);
   refuse_if_not_made(problems, "schedule", config.schedule);

@@ -94,6 +94,15 @@ TEST(Check, E3_AWindowOfStepsBeginsBeforeItEnds) {
   EXPECT_NE(complaint("watch: {profile: {to: 2}}"), "");
 }
 
+TEST(Check, E3_AWindowWithEveryOperatorIsShort) {
+  EXPECT_EQ(complaint("watch: {profile: {from: 5, to: 1004}}"), "");
+  EXPECT_EQ(complaint("watch: {profile: {from: 1, to: 100000, operators: false}}"), "");
+  EXPECT_EQ(
+      complaint("watch: {profile: {from: 5, to: 1005}}"),
+      "config: watch.profile: a window of 1001 steps with every operator would fill the memory; take 1000 at most,"
+      " or set operators: false");
+}
+
 TEST(Check, BucketsAreSizes) {
   EXPECT_EQ(complaint("framework: {bucket_bytes: 64KB}"), "");
   EXPECT_EQ(complaint("framework: {bucket_bytes: 0}"), "config: framework.bucket_bytes: must be above 0");

@@ -23,12 +23,8 @@ namespace phalanx {
 namespace {
 
 // What the samples are, wherever their files lie.
-std::string describe(Datasets::Choice dataset) {
-  struct Section {
-    Datasets::Choice& dataset;
-    void visit(config::Visitor& v) { v("dataset", dataset, ""); }
-  } section{dataset};
-  std::istringstream lines(config::dump(section));
+std::string describe(const Datasets::Choice& dataset) {
+  std::istringstream lines(config::dump_as("dataset", dataset));
   std::string text;
   for (std::string line; std::getline(lines, line);) {
     const auto begin = line.find_first_not_of(' ');
@@ -63,8 +59,9 @@ Part buffers_part(Model& model, int rank, int ranks) {
               }};
 }
 
-// What only some other number of ranks remembers of its own is forgotten.
-Part strategy_part(Synchronizer& strategy, int rank, int ranks) {
+// `alike`: whether the checkpoint is of as many ranks with the same strategy. Of others only what it has in common is
+// taken over.
+Part strategy_part(Synchronizer& strategy, int rank, const bool& alike) {
   return {.name = "strategy",
           .save =
               [&strategy] {
@@ -73,14 +70,15 @@ Part strategy_part(Synchronizer& strategy, int rank, int ranks) {
                 return all;
               },
           .load =
-              [&strategy, rank, ranks](const SavedRanks& saved) {
+              [&strategy, rank, &alike](const SavedRanks& saved) {
                 const at::NoGradGuard no_grad;
-                const NamedTensors all = saved.of(saved.ranks == ranks ? rank : 0);
+                strategy.begin_anew();
+                const NamedTensors all = saved.of(alike ? rank : 0);
                 const std::map<std::string, at::Tensor> by_name(all.begin(), all.end());
                 for (auto& one : strategy.memory()) {
                   const auto found = by_name.find(one.name);
                   if (found == by_name.end() || !found->second.sizes().equals(one.values.sizes())) continue;
-                  if (one.alike || saved.ranks == ranks) one.values.copy_(found->second);
+                  if (one.alike || alike) one.values.copy_(found->second);
                 }
               }};
 }
@@ -124,7 +122,7 @@ RunState Checkpointing::run_state() {
   state.parts.push_back(random_part(run_.world->rank()));
   state.parts.push_back(buffers_part(run_.model, run_.world->rank(), run_.world->size()));
   state.parts.push_back(schedule_part(run_.schedule));
-  state.parts.push_back(strategy_part(run_.synchronizer, run_.world->rank(), run_.world->size()));
+  state.parts.push_back(strategy_part(run_.synchronizer, run_.world->rank(), goes_on_alike_));
   state.parts.push_back(flag_part("were_apart", were_apart_));
   return state;
 }
@@ -135,6 +133,10 @@ Manifest::Words Checkpointing::identity() const {
           {"number of training samples", std::to_string(run_.samples)},
           {"loader.shuffle", run_.config.loader.shuffle ? "true" : "false"},
           {"train.global_batch_size", std::to_string(run_.config.train.global_batch_size)}};
+}
+
+std::string Checkpointing::strategy_text() const {
+  return config::dump_as("strategy", run_.config.strategy) + "determinism: " + run_.config.determinism + "\n";
 }
 
 void Checkpointing::start(State& state) {
@@ -161,8 +163,11 @@ void Checkpointing::start(State& state) {
 }
 
 void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
-  restore(checkpoint, state_, run_.world->rank(), run_.world->size());
   const auto& manifest = checkpoint.manifest;
+  // Of other ranks, or another strategy, replicas that had gone apart are none that this run could go on with.
+  goes_on_alike_ = manifest.ranks == run_.world->size() && manifest.strategy == strategy_text();
+  restore(checkpoint, state_, goes_on_alike_ ? run_.world->rank() : 0);
+  were_apart_ &= goes_on_alike_;
   state.step = manifest.position.step;
   state.epoch = manifest.position.epoch;
   state.cursor = manifest.position.batch;
@@ -217,9 +222,12 @@ void Checkpointing::end_epoch(State& state) {
 }
 
 void Checkpointing::save(const Position& position) {
+  checkpointer_->settle();  // the one before is of a run that was well
+  run_.nan_guard.check_now();
   checkpointer_->save({.position = position,
                        .updates = run_.optimizer.updates(),
                        .identity = identity(),
+                       .strategy = strategy_text(),
                        .readings = run_.last_test.readings,
                        .tested_at = run_.last_test.step,
                        .provenance = provenance()},

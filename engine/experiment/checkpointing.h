@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "engine/experiment/config.h"
 #include "engine/experiment/run_folder.h"
+#include "engine/watch/nan_guard.h"
 #include "engine/watch/stop_vote.h"
 
 namespace phalanx {
@@ -24,6 +25,8 @@ struct LastTest {
 ///   after a test              where the best ones are kept
 ///   at the end                where any of these is asked for; also at an early one
 ///   when it is stopped        in any case, after the step that all ranks stop at
+///
+/// What is not finite is never saved, lest it take the place of what was: the guard ends the run instead.
 class Checkpointing {
  public:
   /// What it looks at; must outlive it.
@@ -39,6 +42,7 @@ class Checkpointing {
     Synchronizer& synchronizer;
     const Loader& loader;
     const StopVote& vote;
+    NanGuard& nan_guard;
     LastTest& last_test;
     std::int64_t samples;  // in the training split
     std::int64_t steps;    // of the whole run
@@ -70,13 +74,15 @@ class Checkpointing {
   bool due_by_test(std::int64_t step) const;
   RunState run_state();
   Manifest::Words identity() const;
+  std::string strategy_text() const;
 
   Run run_;
   std::vector<Part> parts_;
   RunState state_;
   std::optional<Checkpointer> checkpointer_;
-  std::int64_t told_ = 0;    // failures that the user has seen
-  bool were_apart_ = false;  // replicas have differed: what optimizers remember may differ ever since
+  std::int64_t told_ = 0;       // failures that the user has seen
+  bool goes_on_alike_ = false;  // as many ranks with the same strategy as the run that it goes on from
+  bool were_apart_ = false;     // replicas have differed: what optimizers remember may differ ever since
 };
 
 }  // namespace phalanx

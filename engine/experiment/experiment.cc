@@ -33,12 +33,6 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const SampleSp
   return config.model.make(sample);
 }
 
-FlatParameters::Named named_parameters(const Model& model) {
-  FlatParameters::Named named;
-  for (const auto& parameter : model.named_parameters()) named.emplace_back(parameter.key(), parameter.value());
-  return named;
-}
-
 Mesh make_mesh(const ExperimentConfig& config, const CommunicatorPtr& world) {
   MeshShape shape;
   shape[Axis::kData] = config.mesh.data == 0 ? world->size() : config.mesh.data;
@@ -110,6 +104,7 @@ class Experiment {
                         .synchronizer = *synchronizer_,
                         .loader = *train_loader_,
                         .vote = vote_,
+                        .nan_guard = watching_.nan_guard(),
                         .last_test = last_test_,
                         .samples = context.splits.train->size(),
                         .steps = steps_}),
@@ -132,8 +127,10 @@ class Experiment {
     add_own_hooks_(engine_);
     watching_.attach_last(engine_, steps_);
     const State end = engine_.train(parameters_, *train_loader_, {.epochs = config_.train.epochs});
+    trained_ = true;
     // The epoch that `end` is in never began.
-    if (!vote_.stopped() && last_test_.step != end.step) test({.epoch = end.epoch - 1, .step = end.step});
+    const bool untested = last_test_.step != end.step || tested_apart_;
+    if (!vote_.stopped() && untested) test({.epoch = end.epoch - 1, .step = end.step});
     ExperimentResult result{.steps = end.step,
                             .stopped = vote_.stopped(),
                             .time_up = vote_.time_up(),
@@ -226,8 +223,8 @@ class Experiment {
     for (auto& part : report_.parts()) checkpointing_.add(std::move(part));
     for (auto& part : update_.parts()) checkpointing_.add(std::move(part));
     checkpointing_.add(numbers_part(
-        "early_stop", [this] { return early_stop_.state(); },
-        [this](const std::vector<double>& state) { early_stop_.load(state); }));
+        "early_stop/" + config_.train.early_stop.metric + "/" + config_.train.early_stop.best,
+        [this] { return early_stop_.state(); }, [this](const std::vector<double>& state) { early_stop_.load(state); }));
   }
 
   void test_while_training(State& state) {
@@ -238,6 +235,7 @@ class Experiment {
 
   void test(const State& state) {
     report_.start_test();
+    tested_apart_ = !trained_ && !synchronizer_->replicas_equal();
     update_.with_averages([&] { engine_.test(*test_loader_, {.epoch = state.epoch, .step = state.step}); });
     last_test_ = {test_meters_.take(*mesh_.data()), state.step};
     schedule_->observe(state.step, last_test_.readings);
@@ -265,6 +263,8 @@ class Experiment {
   Report report_;
   MeterSet test_meters_;
   LastTest last_test_;
+  bool trained_ = false;       // replicas have become equal for good
+  bool tested_apart_ = false;  // the last test was of replicas that differed
   Checkpointing checkpointing_;
   std::function<void(Engine&)> add_own_hooks_;  // the caller's
 };

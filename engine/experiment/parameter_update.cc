@@ -23,7 +23,7 @@ ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, Synchronizer& s
   const auto& train = config.train;
   if (train.clip_norm > 0 || train.clip_value > 0) {
     const ClipLimits limits{.norm = train.clip_norm, .value = train.clip_value};
-    const auto sum = [&synchronizer](at::Tensor& sums) { synchronizer.sum_over_slices(sums); };
+    const auto sum = timed([&synchronizer](at::Tensor& sums) { synchronizer.sum_over_slices(sums); }, watching.clock());
     optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum), clip_);
   }
   if (train.precision == "fp16") {
@@ -33,7 +33,8 @@ ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, Synchronizer& s
           " for ever; use bf16, or no compression");
     }
     // Of all ranks, not of slices: replicas that have gone apart leave out updates together, too.
-    const auto sum = [group](at::Tensor& sums) { group->all_reduce(sums, Reduction::kSum).wait(); };
+    const auto sum =
+        timed([group](at::Tensor& sums) { group->all_reduce(sums, Reduction::kSum).wait(); }, watching.clock());
     optimizer_ = remember(std::make_unique<LossScale>(std::move(optimizer_), train.loss_scale, sum), scale_);
   }
   if (train.ema_decay > 0) {

@@ -160,12 +160,16 @@ void Report::load(const NamedTensors& saved) {
   }
 }
 
-void Report::start_test() { test_start_ = Clock::now(); }
+void Report::start_test() {
+  clock_.lap(Phase::kHooks);  // those of the step that it interrupts
+  test_start_ = Clock::now();
+}
 
 void Report::end_test(const State& state, const Readings& readings) {
   const double seconds = seconds_since(test_start_);
   if (train_seconds_ == 0) test_seconds_ += seconds;  // a test after the end is no part of training
-  window_start_ = Clock::now();
+  // The window's samples of before the test stay in it, so must their time.
+  window_start_ += Clock::now() - test_start_;
   clock_.skip();
   if (!speaks_) return;
   const Measurement test{.step = state.step,
@@ -225,7 +229,7 @@ std::string Report::summary(const ExperimentResult& result) const {
                                 {"test", test},
                                 {"step_time", spreads_to_json(times_)},
                                 {"provenance", made}}
-             .dump(2) +
+             .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
          "\n";
 }
 

@@ -59,7 +59,7 @@ class Report {
   Measurement latest_;        // of training
 
   Clock::time_point train_start_, test_start_, window_start_;
-  std::int64_t window_samples_ = 0, window_begin_ = 0, samples_ = 0;
+  std::int64_t window_samples_ = 0, samples_ = 0;
   double seconds_to_first_step_ = 0, test_seconds_ = 0, train_seconds_ = 0;
   PhaseTimes window_times_;  // on the clock when the window began
   StepTimes times_;          // of all steps that this process has taken

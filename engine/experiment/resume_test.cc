@@ -1,5 +1,6 @@
 // A run that was stopped, killed or saved in between goes on as if nothing had been.
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/equal.h>
@@ -8,6 +9,8 @@
 #include <torch/nn/modules/linear.h>
 
 #include <filesystem>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -91,8 +94,10 @@ class Resume : public ::testing::Test {
  protected:
   using Changes = std::vector<std::string>;
 
-  // `stop_after`: as by SIGTERM; the ranks agree a step later.
-  Finished run(int ranks, const RunFolder& folder, const Changes& changes = {}, std::int64_t stop_after = -1) {
+  // `stop_after`: as by SIGTERM; the ranks agree a step later. `add_hooks`: on every rank.
+  Finished run(
+      int ranks, const RunFolder& folder, const Changes& changes = {}, std::int64_t stop_after = -1,
+      const std::function<void(Engine&)>& add_hooks = [](Engine&) {}) {
     ExperimentConfig config;
     config::load_text(config, kTiny, "tiny.yaml", changes);
     const auto splits = config.dataset.make();
@@ -102,7 +107,8 @@ class Resume : public ::testing::Test {
       std::int64_t steps = 0;
       const auto asked = [&] { return ++steps == stop_after; };
       try {
-        auto result = run_experiment(config, {.world = world, .splits = splits, .folder = folder, .stop_asked = asked});
+        auto result = run_experiment(
+            config, {.world = world, .splits = splits, .folder = folder, .stop_asked = asked, .add_hooks = add_hooks});
         if (world->rank() != 0) return;
         run.result = result;
         std::vector<at::Tensor> parts;
@@ -315,6 +321,27 @@ TEST_F(Resume, KeepsTheLastAndTheBest) {
 
 TEST_F(Resume, SavesAfterSoManyEpochs) {
   EXPECT_THAT(steps_saved(run(1, new_folder(), {"checkpoint.every_epochs=3"}).folder), ElementsAre(16, 12));
+}
+
+TEST_F(Resume, WhatIsNotFiniteIsNeverSaved) {
+  // In step 7, long before the guard looks by itself. The run is to be stopped after step 9, to be saved in any case.
+  const auto spoil = [](Engine& engine) {
+    engine.on(Event::kSample, [&engine](State& state) {
+      const at::NoGradGuard no_grad;
+      if (state.step == 6) engine.slices().at(0).values.fill_(std::numeric_limits<float>::quiet_NaN());
+    });
+  };
+  for (const Changes& changes : {Changes{"checkpoint.every_steps=5", "checkpoint.keep_last=1"},
+                                 Changes{"checkpoint.every_steps=1", "checkpoint.keep_last=1"}}) {
+    const auto folder = new_folder();
+    const auto diverged = run(2, folder, changes, -1, spoil);
+    EXPECT_THAT(diverged.errors, Each(HasSubstr("training has diverged: in step 7 the loss is not finite")));
+    EXPECT_THAT(steps_saved(folder), Each(::testing::Lt(7)));
+    EXPECT_THAT(steps_saved(folder), ::testing::SizeIs(1)) << "the good one is still there";
+  }
+  const auto stopped = new_folder();
+  EXPECT_THAT(run(2, stopped, {}, 8, spoil).errors, Each(HasSubstr("in step 7 the loss is not finite")));
+  EXPECT_THAT(steps_saved(stopped), ElementsAre());
 }
 
 TEST_F(Resume, RefusesTheCheckpointOfAnotherRunOnEveryRank) {

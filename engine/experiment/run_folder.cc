@@ -27,15 +27,19 @@ constexpr std::chrono::milliseconds kPause(100);
 RunFolder RunFolder::create(const std::string& path, bool goes_on) {
   RunFolder folder(path);
   std::error_code error;
-  for (const auto& file : {folder.metrics(), folder.summary()}) {
-    if (!goes_on && fs::exists(file, error)) {
-      throw ConfigError("run folder " + path + " already holds a run (" + file +
-                        "); name another, or go on with it (--resume auto)");
-    }
-  }
+  if (!goes_on) folder.refuse_if_held();
   fs::create_directories(folder.logs(), error);
   if (error) throw ConfigError("run folder " + path + " cannot be made: " + error.message());
   return folder;
+}
+
+void RunFolder::refuse_if_held() const {
+  std::error_code none;
+  for (const auto& file : {metrics(), summary()}) {
+    if (!fs::exists(file, none)) continue;
+    throw ConfigError("run folder " + path_ + " already holds a run (" + file +
+                      "); name another, or go on with it (--resume auto)");
+  }
 }
 
 // A lock of the open file, which forks have in common and the system drops when the last of them has ended.
@@ -46,11 +50,14 @@ std::shared_ptr<void> RunFolder::claim() const {
   std::shared_ptr<void> claim(nullptr, [file](void*) { ::close(file); });
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (::flock(file, LOCK_EX | LOCK_NB) == 0) return claim;
-    if (errno != EWOULDBLOCK && errno != EINTR) break;
+    const int problem = errno;
+    if (problem != EWOULDBLOCK && problem != EINTR) {
+      throw ConfigError(path + " cannot be locked: " + std::strerror(problem));
+    }
     std::this_thread::sleep_for(kPause);
   }
-  if (errno != EWOULDBLOCK) throw ConfigError(path + " cannot be locked: " + std::strerror(errno));
-  throw ConfigError("another run is at work in the run folder " + path_ + "; wait for it, end it, or name another folder");
+  throw ConfigError("another run is at work in the run folder " + path_ +
+                    "; wait for it, end it, or name another folder");
 }
 
 }  // namespace phalanx

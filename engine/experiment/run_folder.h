@@ -17,6 +17,9 @@ class RunFolder {
   /// `goes_on`. Throws ConfigError.
   static RunFolder create(const std::string& path, bool goes_on = false);
 
+  /// Throws ConfigError where it holds a run already, as create() does.
+  void refuse_if_held() const;
+
   /// Keeps other runs from writing here, until no copy of the result is left in this process or one forked from it.
   /// Waits 3 s for another run that is at work here to end, then throws ConfigError.
   [[nodiscard]] std::shared_ptr<void> claim() const;

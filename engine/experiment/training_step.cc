@@ -56,7 +56,8 @@ TrainingStep::TrainingStep(const Parts& parts) {
   }
   steps_.push_back(std::make_unique<TimedStep>(step(), parts.clock));
   if (config.data_parallel > 1) share_out(parts);
-  if (config.accumulate > 1) steps_.push_back(std::make_unique<AccumulatedStep>(step(), config.accumulate));
+  if (config.accumulate > 1)
+    steps_.push_back(std::make_unique<AccumulatedStep>(step(), config.accumulate, config.sync_batch_norm));
   if (parts.invariant != nullptr) divide(parts);
 }
 

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/checkpoint/safetensors.h"
@@ -142,6 +144,28 @@ TEST_F(Training, S4_HalfPrecisionFollowsFloat32) {
       EXPECT_TRUE(at::equal(half.weights[1], half.weights[0]));
     }
   }
+}
+
+// Samples that were trained on before a test within a window still count for it, with their time. A step takes 20 ms at
+// least, so three take 60: fewer seconds cannot be in the first window.
+TEST_F(Training, ThroughputLeavesOutTestsAndNothingElse) {
+  const auto tested =
+      run(1, {"train.epochs=1", "watch.every_steps=3", "evaluate.every_steps=2"}, [](Engine& engine, int) {
+        engine.on(Event::kSample, [](State&) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+      });
+  ASSERT_THAT(tested.errors, Each(""));
+  const auto lines = metrics(tested, "train");
+  EXPECT_THAT(column<int>(lines, "step"), ElementsAre(3, 4));
+  const auto rates = column<double>(lines, "samples_per_second");
+  EXPECT_LE(rates.at(0), 3 * 32 / 0.06);
+  EXPECT_LE(rates.at(1), 4 / 0.02);
+}
+
+TEST_F(Training, ANameThatIsNoUtf8SpoilsNoRun) {
+  const auto named = run(1, {"train.epochs=1", "name=caf\xe9"});
+  EXPECT_THAT(named.errors, Each(""));
+  EXPECT_EQ(Json::parse(read_file(named.folder.summary())).at("name"), "caf\xef\xbf\xbd");
+  EXPECT_TRUE(std::filesystem::exists(named.folder.report()));
 }
 
 TEST_F(Training, S4_TheSameConfigGivesTheSameBits) {

@@ -1,11 +1,11 @@
 // Asynchronous gossip (Lian et al. 2018, Asynchronous Decentralized Parallel SGD; Blot et al. 2016, Gossip training for
 // deep learning): every rank updates its own replica with its own gradients. After each step the ranks are matched in
 // pairs, anew and at random but alike on all ranks; the two exchange their values x while the next step computes, and
-// after that step each moves halfway to the other: x_r += (x_p - x_r) / 2, with the values that were exchanged. Nobody
-// waits for more than one peer, nor for that one longer than it is a step behind. With an odd number of ranks one sits
-// out. After the last step the replicas become their mean. With `compression:` both values are rounded on the way; both
-// ranks move by what was sent, so that the mean stays.
-// Wire: the parameters' bytes per rank and step, to one peer; half of them with bf16 or fp16.
+// after that step each moves halfway to the other: x_r += (x_p - x_r) / 2, with the values that were exchanged. For
+// values nobody waits for more than one peer, nor for that one longer than it is a step behind. With an odd number of
+// ranks one sits out. After the last step the replicas become their mean. With `compression:` both values are rounded
+// on the way; both ranks move by what was sent, so that the mean stays. Wire: the parameters' bytes per rank and step,
+// to one peer; half of them with bf16 or fp16.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -70,6 +70,8 @@ class Gossip final : public Synchronizer {
     return slices_;
   }
 
+  void attach_state(const Memory& state) override { state_ = state; }
+
   void after_update(std::int64_t step) override {
     meet_halfway();
     begin_exchange(partner_of(group_->rank(), group_->size(), config_.seed, step));
@@ -92,6 +94,9 @@ class Gossip final : public Synchronizer {
   void finish() override {
     meet_halfway();
     average_.average();
+    for (auto& [kind, values, _] : state_) {
+      if (kind == "ema") group_->all_reduce(values, Reduction::kMean).wait();
+    }
   }
 
  private:
@@ -120,6 +125,7 @@ class Gossip final : public Synchronizer {
   GossipConfig config_;
   CommunicatorPtr group_;
   ParameterAverage average_;
+  Memory state_;
   std::vector<Slice> slices_;
   std::vector<at::Tensor> sent_, received_;
   std::vector<Work> works_;  // of the exchange under way

@@ -4,6 +4,8 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace phalanx {
@@ -41,6 +43,10 @@ void GradientHooks::start() {
 }
 
 void GradientHooks::arrived(std::size_t bucket) {
+  if (backwards_ > 0 && missing_[bucket] == 0) {
+    throw std::logic_error("a parameter got more gradients than there were backwards: one more has come for bucket " +
+                           std::to_string(bucket) + ", which is complete");
+  }
   if (--missing_[bucket] == 0) ready_(bucket);
 }
 

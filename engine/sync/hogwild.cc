@@ -22,10 +22,7 @@ class Hogwild final : public Synchronizer {
   explicit Hogwild(CommunicatorPtr group) : group_(std::move(group)) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
-    share_memory(parameters, *group_);
-    std::vector<Slice> slices;
-    for (const auto& bucket : parameters.buckets()) slices.push_back(whole(bucket));
-    return slices;
+    return share_memory(parameters, *group_);
   }
 
   // They are, where nobody is at work: but somebody may be.

@@ -61,12 +61,6 @@ std::string sizes_of(const Groups& groups) {
   return join(sizes, ", ");
 }
 
-std::int64_t elements(const std::vector<Slice>& slices) {
-  std::int64_t sum = 0;
-  for (const auto& slice : slices) sum += slice.values.numel();
-  return sum;
-}
-
 // Slices as buckets. No parameter has its gradient in one of them alone.
 FlatParameters flat(const std::vector<Slice>& slices) {
   std::vector<Bucket> buckets;
@@ -81,8 +75,9 @@ class Levels final : public Synchronizer {
         level_(divide("host", group_, key_of(*group_, config.ranks_per_group))),
         links_(group_->split(level_.intra->rank(), group_->rank())),
         intra_(config.intra.make({level_.intra, replicas.backwards})),
-        inter_(config.inter.make(links_)) {
-    if (config.intra.selected() == "sharded" && !level_.cartesian()) {
+        inter_(config.inter.make(links_)),
+        shares_out_(config.intra.selected() != "sharded") {
+    if (!shares_out_ && !level_.cartesian()) {
       throw ConfigError("strategy.intra: sharded takes hosts with as many ranks each, but they have " +
                         sizes_of(level_.groups) + "; use all_reduce");
     }
@@ -92,12 +87,17 @@ class Levels final : public Synchronizer {
     const auto buckets = broadcast_all(parameters, *group_);
     own_ = intra_->attach(parameters, cut);
     shared_.clear();
-    if (elements(own_) == elements(buckets)) own_ = share_out(buckets, cut);
+    if (shares_out_) own_ = share_out(buckets, cut);
     inter_->attach(flat(own_), cut);
     return own_;
   }
 
-  void attach_state(const std::vector<at::Tensor>& state) override { inter_->attach_state(state); }
+  void attach_state(const Memory& state) override { inter_->attach_state(state); }
+
+  void begin_anew() override {
+    intra_->begin_anew();
+    inter_->begin_anew();
+  }
 
   void before_update(std::int64_t step) override {
     intra_->before_update(step);
@@ -123,13 +123,14 @@ class Levels final : public Synchronizer {
     Memory all;
     append(all, "intra/", intra_->memory());
     append(all, "inter/", inter_->memory());
+    for (auto& one : all) one.alike = false;  // of another host, or of another part
     return all;
   }
 
   bool remembers_gradients() const override { return intra_->remembers_gradients() || inter_->remembers_gradients(); }
 
   void sum_over_slices(at::Tensor& sums) override {
-    if (shared_.empty()) return intra_->sum_over_slices(sums);
+    if (!shares_out_) return intra_->sum_over_slices(sums);
     level_.intra->all_reduce(sums, Reduction::kSum).wait();
   }
 
@@ -179,7 +180,8 @@ class Levels final : public Synchronizer {
   CommunicatorPtr links_;  // the ranks of all hosts that have this rank's place in theirs
   std::unique_ptr<Synchronizer> intra_, inter_;
   std::vector<Slice> own_;
-  std::vector<ShardedBucket> shared_;  // empty: `intra` itself shares them out
+  bool shares_out_;  // else `intra` itself does
+  std::vector<ShardedBucket> shared_;
 };
 
 const bool registered = Synchronizers::global().add<LevelsConfig>(

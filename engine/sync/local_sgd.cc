@@ -5,6 +5,7 @@
 // (Wang et al. 2020, SlowMo, section 2, compares them). After the last step the replicas are equal.
 // Wire: 2 (P - 1) / P of the parameters' bytes per rank and k steps, and of the state's if that is averaged.
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
 
 #include <memory>
 #include <string>
@@ -26,11 +27,18 @@ struct LocalSgdConfig {
   void visit(V& v) {
     v("every", every, "steps from one average of the parameters to the next", config::at_least(1));
     v("warmup_steps", warmup_steps, "first steps, which average gradients instead", config::at_least(0));
-    v("momentum", momentum, "what happens to the optimizer's state when parameters are averaged",
+    v("momentum", momentum,
+      "what happens to the optimizer's state when parameters are averaged: stays, becomes the mean, or (momentum) zero",
       config::one_of({"local", "average", "reset"}));
     v("compression", compression, "how parameters are made smaller on the wire");
   }
 };
+
+// Moving averages of the parameters go with the parameters.
+constexpr const char* kAverages = "ema";
+
+// Optimizers by their own measure of sizes (second moments) keep that, and forget where they were heading.
+bool is_momentum(const std::string& kind) { return kind == "momentum" || kind == "exp_avg"; }
 
 class LocalSgd final : public Synchronizer {
  public:
@@ -44,7 +52,9 @@ class LocalSgd final : public Synchronizer {
     return slices_;
   }
 
-  void attach_state(const std::vector<at::Tensor>& state) override { state_ = state; }
+  void attach_state(const Memory& state) override { state_ = state; }
+
+  void begin_anew() override { average_.begin_anew(); }
 
   void before_update(std::int64_t step) override {
     if (step >= config_.warmup_steps) return;
@@ -54,37 +64,44 @@ class LocalSgd final : public Synchronizer {
   }
 
   void after_update(std::int64_t step) override {
-    apart_ = step >= config_.warmup_steps;
-    if (apart_ && (step + 1 - config_.warmup_steps) % config_.every == 0) average();
+    apart_.fill_(step >= config_.warmup_steps ? 1 : 0);
+    if (apart() && (step + 1 - config_.warmup_steps) % config_.every == 0) average();
   }
 
-  bool replicas_equal() const override { return !apart_; }
+  bool replicas_equal() const override { return !apart(); }
 
   void finish() override {
-    if (apart_) average();
+    if (apart()) average();
   }
 
-  Memory memory() override { return average_.memory(); }
+  Memory memory() override {
+    Memory all = average_.memory();
+    all.push_back({"apart", apart_, true});
+    return all;
+  }
 
   Figures figures() const override { return average_.figures(); }
 
  private:
+  bool apart() const { return *apart_.const_data_ptr<std::int64_t>() != 0; }
+
   void average() {
     const at::NoGradGuard no_grad;
     average_.average();
-    for (auto& tensor : state_) {
-      if (config_.momentum == "average") group_->all_reduce(tensor, Reduction::kMean).wait();
-      if (config_.momentum == "reset") tensor.zero_();
+    for (auto& [kind, values, _] : state_) {
+      const bool average = config_.momentum == "average" || kind == kAverages;
+      if (average) group_->all_reduce(values, Reduction::kMean).wait();
+      if (config_.momentum == "reset" && is_momentum(kind)) values.zero_();
     }
-    apart_ = false;
+    apart_.zero_();
   }
 
   LocalSgdConfig config_;
   CommunicatorPtr group_;
   ParameterAverage average_;
   std::vector<Slice> slices_;
-  std::vector<at::Tensor> state_;
-  bool apart_ = false;  // whether the replicas may differ
+  Memory state_;
+  at::Tensor apart_ = at::zeros({1}, at::kLong);  // 1: the replicas may differ
 };
 
 const bool registered = Synchronizers::global().add<LocalSgdConfig>(

@@ -23,6 +23,11 @@ void ParameterAverage::attach(const FlatParameters& parameters) {
   if (steps_.compresses()) steps_.attach_tensors(moved_, parameters);
 }
 
+void ParameterAverage::begin_anew() {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < last_.size(); ++i) last_[i].copy_(values_[i]);
+}
+
 void ParameterAverage::average() {
   const at::NoGradGuard no_grad;
   std::vector<Work> works;

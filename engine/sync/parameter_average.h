@@ -16,6 +16,9 @@ class ParameterAverage {
  public:
   ParameterAverage(CommunicatorPtr group, Compressors::Choice compression);
 
+  /// The values are to be what compression counts from; after attach().
+  void begin_anew();
+
   /// The replicas are equal now.
   void attach(const FlatParameters& parameters);
 

@@ -31,10 +31,9 @@ class Sharded final : public Synchronizer {
       : group_(replicas.group), gradients_(replicas.group, config.compression), one_copy_(config.one_copy) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override {
-    if (one_copy_) share_memory(parameters, *group_);
     buckets_.clear();
     std::vector<Slice> slices;
-    for (const auto& all : broadcast_all(parameters, *group_)) {
+    for (const auto& all : one_copy_ ? share_memory(parameters, *group_) : broadcast_all(parameters, *group_)) {
       const auto& own = buckets_.emplace_back(all, *group_, cut, group_->size()).own();
       if (own.values.numel() > 0) slices.push_back(own);
     }

@@ -28,9 +28,9 @@ inline Slice whole(const Bucket& bucket) { return {bucket.values, bucket.gradien
 /// Gives all ranks the values of rank 0. All buckets. Collective.
 std::vector<Slice> broadcast_all(const FlatParameters& parameters, Communicator& group);
 
-/// Moves the values of all buckets into memory that the ranks have in common, with the values of rank 0. Collective.
-/// Throws ConfigError where they have none.
-void share_memory(const FlatParameters& parameters, Communicator& group);
+/// Moves the values of all buckets into memory that the ranks have in common, with the values of rank 0. All buckets.
+/// Collective. Throws ConfigError where they have none.
+std::vector<Slice> share_memory(const FlatParameters& parameters, Communicator& group);
 
 /// Elements [begin, begin + count) of a slice.
 inline Slice part(const Slice& slice, std::int64_t begin, std::int64_t count) {
@@ -54,9 +54,13 @@ class Synchronizer {
   /// Makes replicas equal and says what this rank updates from now on. Collective.
   virtual std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) = 0;
 
-  /// The optimizer's state for these slices, after it was made or loaded: one tensor [n] for a slice and kind of state.
-  /// A strategy that changes parameters behind the optimizer's back may change its state too. Collective.
-  virtual void attach_state(const std::vector<at::Tensor>& /*state*/) {}
+  /// The optimizer's state for these slices, after it was made: one tensor [n] for a slice and kind of state, which is
+  /// its name. A strategy that changes parameters behind the optimizer's back may change its state too. Collective.
+  virtual void attach_state(const Memory& /*state*/) {}
+
+  /// Parameters were written by somebody else, alike on all ranks or as a run had left them: what the strategy
+  /// remembers of them begins anew.
+  virtual void begin_anew() {}
 
   /// After it, the slices' gradients are the agreed ones.
   virtual void before_update(std::int64_t /*step*/) {}
@@ -67,7 +71,8 @@ class Synchronizer {
   /// Whether the replicas are to be equal now, bit for bit; after after_update().
   virtual bool replicas_equal() const { return true; }
 
-  /// Sums that ranks have made over their slices become sums over all parameters, alike on all ranks. sums: [k] double.
+  /// Sums that ranks have made over their slices become sums over all parameters of the replica, alike on all ranks
+  /// that have the same one. sums: [k] double.
   virtual void sum_over_slices(at::Tensor& /*sums*/) {}
 
   /// After it, all ranks have the values that each of them has in its slices: for changes outside of updates.

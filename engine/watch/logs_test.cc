@@ -1,20 +1,28 @@
 // What is measured, as TensorBoard and Prometheus read it.
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
-#include <httplib.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/checkpoint/crc32c.h"
 #include "engine/watch/exposition.h"
 #include "engine/watch/prometheus.h"
 #include "engine/watch/tensorboard.h"
+#include "engine/watch/text_endpoint.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 
@@ -151,19 +159,81 @@ TEST(Exposition, WhatIsNoNumberIsWrittenAsPrometheusReadsIt) {
               AllOf(HasSubstr("name=\"loss\"} NaN\n"), HasSubstr("name=\"norm\"} +Inf\n")));
 }
 
+// One connection to a port of this host.
+class Client {
+ public:
+  explicit Client(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  }
+
+  bool say(const std::string& bytes) {
+    return ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+  }
+  // Until the other side has said all.
+  std::string hear() {
+    std::string all;
+    char piece[512];
+    for (ssize_t count = 0; (count = ::recv(socket_.get(), piece, sizeof(piece), 0)) > 0;) {
+      all.append(piece, static_cast<std::size_t>(count));
+    }
+    return all;
+  }
+
+ private:
+  OwnedFile socket_;
+};
+
+std::string answer(const PrometheusEndpoint& endpoint, const std::string& what, const std::string& headers = "") {
+  Client client(endpoint.port());
+  EXPECT_TRUE(client.say(what + " HTTP/1.1\r\nHost: here\r\n" + headers + "\r\n"));
+  return client.hear();
+}
+
 TEST(Prometheus, ServesWhatWasMeasuredLast) {
   PrometheusEndpoint endpoint({}, "run", 2);
-  httplib::Client client("127.0.0.1", endpoint.port());
-  const auto before = client.Get("/metrics");
-  ASSERT_TRUE(before);
-  EXPECT_THAT(before->body, Not(HasSubstr("phalanx_step ")));
+  EXPECT_THAT(answer(endpoint, "GET /metrics"),
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), Not(HasSubstr("phalanx_step "))));
   endpoint.add(measurement());
-  const auto after = client.Get("/metrics");
-  ASSERT_TRUE(after);
-  EXPECT_EQ(after->status, 200);
-  EXPECT_EQ(after->get_header_value("Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
-  EXPECT_THAT(after->body, HasSubstr("\nphalanx_step 300\n"));
-  EXPECT_EQ(client.Get("/")->status, 404);
+  const auto after = answer(endpoint, "GET /metrics?format=text");
+  EXPECT_THAT(after, HasSubstr("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+  EXPECT_THAT(after, HasSubstr("\nphalanx_step 300\n"));
+  const auto text = after.substr(after.find("\r\n\r\n") + 4);
+  EXPECT_THAT(after, HasSubstr("\r\nContent-Length: " + std::to_string(text.size()) + "\r\n"));
+  EXPECT_EQ(answer(endpoint, "HEAD /metrics"), answer(endpoint, "GET /metrics").substr(0, after.size() - text.size()));
+}
+
+TEST(Prometheus, ServesNothingElse) {
+  PrometheusEndpoint endpoint({}, "run", 1);
+  EXPECT_THAT(answer(endpoint, "GET /"), StartsWith("HTTP/1.1 404 "));
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS"}) {
+    EXPECT_THAT(answer(endpoint, method + std::string(" /metrics"), "Content-Length: 0\r\n"),
+                AllOf(StartsWith("HTTP/1.1 405 "), HasSubstr("\r\nAllow: GET, HEAD\r\n")));
+  }
+  EXPECT_THAT(answer(endpoint, "nonsense"), StartsWith("HTTP/1.1 400 "));
+  Client endless(endpoint.port());
+  while (endless.say(std::string(4096, 'x'))) {
+  }
+  Client(endpoint.port()).say("GET /metrics HTTP/1.1\r\n\r\n");  // and leaves
+  EXPECT_THAT(answer(endpoint, "GET /metrics"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST(Prometheus, EndsWhateverItsClientsDo) {
+  auto endpoint = std::make_unique<PrometheusEndpoint>(PrometheusConfig{}, "run", 1);
+  Client slow(endpoint->port()), waiting(endpoint->port());
+  std::atomic<bool> over = false;
+  std::thread dripping([&] {
+    while (!over && slow.say("G")) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  });
+  EXPECT_TRUE(waiting.say("G"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // within which the slow one is most likely being served
+  endpoint.reset();
+  over = true;
+  dripping.join();
+  EXPECT_EQ(waiting.hear(), "");
 }
 
 TEST(Prometheus, APortThatIsTakenIsAnErrorThatSaysSo) {

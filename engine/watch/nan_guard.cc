@@ -41,9 +41,11 @@ class NanGuard::GuardedUpdate final : public OptimizerDecorator {
       for (const auto& slice : slices()) guard_.look_at(slice, slice.gradients, Kind::kGradient);
     }
     inner().update();
-    if (guard_.due_) {
-      for (const auto& slice : slices()) guard_.look_at(slice, slice.values, Kind::kParameter);
-    }
+    if (guard_.due_) look_at_parameters();
+  }
+
+  void look_at_parameters() {
+    for (const auto& slice : slices()) guard_.look_at(slice, slice.values, Kind::kParameter);
   }
 
  private:
@@ -55,7 +57,9 @@ NanGuard::NanGuard(std::int64_t every_steps, CommunicatorPtr group)
 
 std::unique_ptr<Optimizer> NanGuard::guard(std::unique_ptr<Optimizer> inner) {
   if (every_ == 0) return inner;
-  return std::make_unique<GuardedUpdate>(std::move(inner), *this);
+  auto guarded = std::make_unique<GuardedUpdate>(std::move(inner), *this);
+  update_ = guarded.get();
+  return guarded;
 }
 
 void NanGuard::attach(Engine& engine) {
@@ -65,11 +69,18 @@ void NanGuard::attach(Engine& engine) {
     read_vote();
     if (state.step % every_ == 0) vote();
   });
-  engine.on(Event::kEnd, [this](State&) {
-    read_vote();
-    vote();
-    read_vote();
+  engine.on(Event::kEnd, [this](State& state) {
+    step_ = state.step;  // of a run that went on and had nothing left to do
+    check_now();
   });
+}
+
+void NanGuard::check_now() {
+  if (every_ == 0) return;
+  if (update_ != nullptr) update_->look_at_parameters();
+  read_vote();
+  vote();
+  read_vote();
 }
 
 void NanGuard::look_at_loss(const State& state) {
@@ -99,18 +110,18 @@ void NanGuard::read_vote() {
 
 // All ranks know the findings of all, and say the same.
 void NanGuard::fail() {
-  const Finding mine = finding_.value_or(Finding{});
   std::ostringstream text;
-  text << mine.step << ' ' << static_cast<std::int64_t>(mine.kind) << ' ' << mine.name;
+  if (finding_) text << finding_->step << ' ' << static_cast<std::int64_t>(finding_->kind) << ' ' << finding_->name;
   const auto texts = all_gather_text(text.str(), *group_);
   Finding first;
   std::vector<int> ranks;
   for (int rank = 0; rank < group_->size(); ++rank) {
     Finding found;
     std::int64_t kind = 0;
-    std::istringstream(texts[static_cast<std::size_t>(rank)]) >> found.step >> kind >> found.name;
+    const std::string& said = texts[static_cast<std::size_t>(rank)];
+    if (said.empty()) continue;  // this rank has found nothing
+    std::istringstream(said) >> found.step >> kind >> found.name;
     found.kind = static_cast<Kind>(kind);
-    if (found.step == 0) continue;  // this rank has found nothing
     const auto order = [](const Finding& f) { return std::pair(f.step, f.kind); };
     if (ranks.empty() || order(found) < order(first)) {
       first = found;

@@ -18,6 +18,7 @@ namespace phalanx {
 ///
 /// Every loss is looked at, so its first step is known exactly; gradients and parameters, which cost a pass over memory
 /// each, in every n-th step. After those the ranks vote: a small all-reduce, read one step later, so that nobody waits.
+/// At the end of a run parameters are looked at once more.
 class NanGuard {
  public:
   /// 0 steps: looks at nothing.
@@ -30,6 +31,10 @@ class NanGuard {
   /// Hooks, which throw Error on all ranks alike.
   void attach(Engine& engine);
 
+  /// Looks at the parameters as they are, and asks all ranks whether one has found something, also since the last vote:
+  /// throws Error on all alike. Before what must not be kept of a run that has diverged. Collective; while training.
+  void check_now();
+
  private:
   class GuardedUpdate;
   enum class Kind : std::int64_t { kLoss, kGradient, kParameter };
@@ -41,16 +46,18 @@ class NanGuard {
 
   void look_at_loss(const State& state);
   void look_at(const Slice& slice, const at::Tensor& values, Kind kind);
+  void look_at_parameters();
   void read_vote();
   void vote();
   [[noreturn]] void fail();
 
   std::int64_t every_;
   CommunicatorPtr group_;
-  std::int64_t step_ = 0;  // that is under way
+  std::int64_t step_ = 0;  // that is under way, or the last one
   bool due_ = false;       // to look at gradients and parameters of it
   std::optional<Finding> finding_;
-  at::Tensor ballot_;  // [1] int64: whether a rank has found something
+  GuardedUpdate* update_ = nullptr;  // whoever called guard() owns it
+  at::Tensor ballot_;                // [1] int64: whether a rank has found something
   Work pending_;
 };
 

@@ -86,7 +86,8 @@ struct Ended {
   std::int64_t steps = 0;
 };
 
-Ended train(const CommunicatorPtr& world, std::int64_t every, const Spoil& spoil, std::int64_t steps = 20) {
+// `save_every`: after so many steps something is kept that must be finite; 0: nothing is.
+Ended train(const CommunicatorPtr& world, std::int64_t every, const Spoil& spoil, std::int64_t save_every = 0) {
   Numbers numbers;
   SpoiledStep step(numbers, spoil);
   OneSlice synchronizer(numbers);
@@ -95,8 +96,11 @@ Ended train(const CommunicatorPtr& world, std::int64_t every, const Spoil& spoil
   Engine engine(step, *optimizer, synchronizer);
   Ended ended;
   guard.attach(engine);
-  engine.on(Event::kUpdate, [&](State& state) { ended.steps = state.step; });
-  testing::FakeLoader loader(steps);
+  engine.on(Event::kUpdate, [&](State& state) {
+    if (save_every > 0 && state.step % save_every == 0) guard.check_now();
+    ended.steps = state.step;
+  });
+  testing::FakeLoader loader(20);
   const auto parameters = testing::no_parameters();
   try {
     engine.train(parameters, loader, {.epochs = 1});
@@ -108,9 +112,9 @@ Ended train(const CommunicatorPtr& world, std::int64_t every, const Spoil& spoil
 
 // What each of three ranks ends with must be the same.
 void expect_all(std::int64_t every, const std::function<Spoil(int rank)>& spoil, const std::string& why,
-                std::int64_t steps) {
+                std::int64_t steps, std::int64_t save_every = 0) {
   run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
-    const auto ended = train(world, every, spoil(world->rank()));
+    const auto ended = train(world, every, spoil(world->rank()), save_every);
     EXPECT_THAT(ended.why, StartsWith(why)) << "rank " << world->rank();
     EXPECT_EQ(ended.steps, steps) << "rank " << world->rank();
   });
@@ -160,6 +164,29 @@ TEST(NanGuard, LooksOnceMoreAtTheEnd) {
     return [](std::int64_t step, Numbers& numbers) { numbers.loss = step == 20 ? NAN : 1; };
   };
   expect_all(1000, spoil, "training has diverged: in step 20 the loss is not finite, on all 3 ranks;", 20);
+}
+
+TEST(NanGuard, FindsAParameterThatTheLastUpdateHasSpoiled) {
+  const auto spoil = [](int rank) -> Spoil {
+    if (rank != 2) return never();
+    return [](std::int64_t step, Numbers& numbers) { numbers.gradients[3] = step == 20 ? NAN : 0; };
+  };
+  expect_all(1000, spoil, "training has diverged: in step 20 parameter fc.weight is not finite, on rank 2;", 20);
+}
+
+TEST(NanGuard, BeforeSomethingIsKeptItAsksAtOnce) {
+  const auto loss = [](int rank) -> Spoil {
+    if (rank != 1) return never();
+    return [](std::int64_t step, Numbers& numbers) { numbers.loss = step == 7 ? NAN : 1; };
+  };
+  expect_all(1000, loss, "training has diverged: in step 7 the loss is not finite, on rank 1;", 9, 10);
+  const auto parameter = [](int rank) -> Spoil {
+    if (rank != 1) return never();
+    return [](std::int64_t step, Numbers& numbers) { numbers.gradients[0] = step == 10 ? INFINITY : 0; };
+  };
+  expect_all(1000, parameter, "training has diverged: in step 10 parameter fc.bias is not finite, on rank 1;", 9, 10);
+  expect_all(
+      1000, [](int) { return never(); }, "", 20, 3);
 }
 
 TEST(NanGuard, LeavesFiniteNumbersAloneHoweverLarge) {

@@ -64,7 +64,7 @@ void Profiler::begin() {
   clock_.skip();
   begin_ns_ = monotonic_ns();
   clock_.listen([this](Phase phase, std::int64_t begin_ns, std::int64_t end_ns) {
-    if (step_begin_ns_ == 0) step_begin_ns_ = begin_ns;
+    if (phase == Phase::kData) step_begin_ns_ = begin_ns;  // between steps there may be a test
     events_.push_back(
         {.name = std::string(to_string(phase)), .lane = kPhaseLane, .begin_ns = begin_ns, .end_ns = end_ns});
   });
@@ -77,7 +77,6 @@ void Profiler::end_step(const State& state) {
                      .begin_ns = step_begin_ns_,
                      .end_ns = now,
                      .details = {{"epoch", std::to_string(state.epoch + 1)}}});
-  step_begin_ns_ = 0;  // with the next lap: between epochs there may be a test
 }
 
 RankTrace Profiler::trace() {

@@ -6,27 +6,26 @@
 
 #include "engine/watch/config.h"
 #include "engine/watch/exposition.h"
+#include "engine/watch/text_endpoint.h"
 
 namespace phalanx {
 
-/// Serves GET /metrics to Prometheus while it lives, in a thread of its own.
+/// Serves GET /metrics to Prometheus while it lives; see TextEndpoint.
 class PrometheusEndpoint final : public MeasurementSink {
  public:
   /// Listens at the config's address and port, where 0 takes any that is free. Throws ConfigError where it cannot.
   PrometheusEndpoint(const PrometheusConfig& config, std::string run, int ranks);
-  ~PrometheusEndpoint() override;
 
   void add(const Measurement& measurement) override;
 
-  int port() const { return port_; }
+  int port() const { return endpoint_->port(); }
 
  private:
-  class Server;
+  std::string text();
 
   std::mutex mutex_;
-  Exposition exposition_;  // guarded by mutex_
-  std::unique_ptr<Server> server_;
-  int port_ = 0;
+  Exposition exposition_;                   // guarded by mutex_
+  std::unique_ptr<TextEndpoint> endpoint_;  // ends before what it serves
 };
 
 }  // namespace phalanx

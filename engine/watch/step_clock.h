@@ -11,9 +11,9 @@ namespace phalanx {
 /// What a training step spends its time on, in this order.
 enum class Phase {
   kData,           // waiting for the batch
-  kForward,        // output and loss
+  kForward,        // output and loss; batch norm over all ranks waits for them here and in backward
   kBackward,       // gradients; what a strategy communicates meanwhile costs no time of its own
-  kCommunication,  // waiting for other ranks, before and after the update
+  kCommunication,  // waiting for other ranks: before, within and after the update
   kUpdate,         // the optimizer, with clipping
   kHooks,          // meters, logs, checkpoints: everything that watches
 };

@@ -20,7 +20,8 @@ struct RankSpread {
 ///
 /// Ranks that train together finish their steps together: those that are done first wait for the last one, and that
 /// shows as their communication. So the straggler is the rank with the most work of its own: data, forward, backward
-/// and update. Hooks are left out, because they meet other ranks too (votes, meters).
+/// and update. Hooks are left out, because they meet other ranks too (votes, meters). With train.sync_batch_norm
+/// forward and backward meet them as well, so that ranks look more even than they are.
 struct StepTimes {
   std::int64_t steps = 0;
   std::vector<std::array<double, kPhases>> ranks;  // mean seconds of a step by phase, of each rank

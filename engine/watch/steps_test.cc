@@ -1,4 +1,5 @@
 // Where the time of steps goes: clock, spread over ranks, table, and the trace of a window.
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -64,6 +65,23 @@ TEST(StepClock, WhatIsSkippedIsNoPartOfAnyPhase) {
   StepClock clock;
   clock.skip();
   EXPECT_EQ(clock.total().seconds, (std::array<double, kPhases>{}));
+}
+
+TEST(Timed, WatchingStagesIsHooksAndSumsWithinAnUpdateAreCommunication) {
+  StepClock clock;
+  std::vector<Phase> phases;
+  clock.skip();
+  clock.listen([&](Phase phase, std::int64_t, std::int64_t) { phases.push_back(phase); });
+  testing::FakeStep fake;
+  TimedStep(fake, clock).run({}, [](Stage, const Step::Result&) {});
+  using enum Phase;
+  EXPECT_THAT(phases, ElementsAre(kHooks, kForward, kHooks, kForward, kHooks, kBackward, kHooks, kBackward, kHooks));
+  phases.clear();
+  int summed = 0;
+  at::Tensor sums = at::zeros({1}, at::kDouble);
+  timed([&](at::Tensor&) { ++summed; }, clock)(sums);
+  EXPECT_EQ(summed, 1);
+  EXPECT_THAT(phases, ElementsAre(kUpdate, kCommunication));
 }
 
 TEST(StepTimes, Q15_AreThoseOfAllRanks) {

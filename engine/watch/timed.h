@@ -1,12 +1,16 @@
 #pragma once
 
+#include <memory>
+#include <utility>
+
 #include "engine/optim/decorator.h"
 #include "engine/watch/step_clock.h"
 #include "framework/parallel/step.h"
 
 namespace phalanx {
 
-/// A step whose forward and backward are told to a clock, which must outlive it.
+/// A step whose forward and backward are told to a clock, which must outlive it; what is done by those who watch its
+/// stages is hooks.
 class TimedStep final : public Step {
  public:
   TimedStep(Step& inner, StepClock& clock) : inner_(inner), clock_(clock) {}
@@ -14,9 +18,10 @@ class TimedStep final : public Step {
   Result run(const Batch& batch, const Watch& watch) override {
     clock_.lap(Phase::kHooks);
     return inner_.run(batch, [&](Stage stage, const Result& result) {
-      if (stage == Stage::kForwardCriterion) clock_.lap(Phase::kForward);
-      if (stage == Stage::kBackward) clock_.lap(Phase::kBackward);
+      const bool forward = stage == Stage::kForward || stage == Stage::kForwardCriterion;
+      clock_.lap(forward ? Phase::kForward : Phase::kBackward);
       watch(stage, result);
+      clock_.lap(Phase::kHooks);
     });
   }
   Result evaluate(const Batch& batch, const Watch& watch) override { return inner_.evaluate(batch, watch); }
@@ -27,7 +32,7 @@ class TimedStep final : public Step {
 };
 
 /// An optimizer that tells a clock, which must outlive it, when its update begins and ends: what lies between backward
-/// and update, and between update and the end of the step, is communication.
+/// and update, and between update and the end of the step, is communication, as are sums within it that are timed().
 class TimedUpdate final : public OptimizerDecorator {
  public:
   TimedUpdate(std::unique_ptr<Optimizer> inner, StepClock& clock)
@@ -42,5 +47,14 @@ class TimedUpdate final : public OptimizerDecorator {
  private:
   StepClock& clock_;
 };
+
+/// What makes sums over ranks within an update, such that the clock, which must outlive it, has them as communication.
+inline SumOverSlices timed(SumOverSlices sum, StepClock& clock) {
+  return [sum = std::move(sum), &clock](at::Tensor& sums) {
+    clock.lap(Phase::kUpdate);
+    sum(sums);
+    clock.lap(Phase::kCommunication);
+  };
+}
 
 }  // namespace phalanx

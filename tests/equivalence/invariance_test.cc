@@ -47,10 +47,12 @@ std::string losses_in(const std::string& folder) {
 }
 
 // Ranks are processes, and the program's own must not have threads: what rank 0 finds goes through a file.
-std::string fingerprint(const std::vector<std::string>& changes, int ranks, const std::string& run) {
+std::string fingerprint(const std::vector<std::string>& changes, int ranks, const std::string& run,
+                        int stop_after = -1) {
   const std::string found = ::testing::TempDir() + "/" + run + ".found";
   run_ranks("shm", ranks, [&](const CommunicatorPtr& world) {
-    const auto trained = train(training_config(changes), world, run);
+    int steps = 0;
+    const auto trained = train(training_config(changes), world, run, [&] { return ++steps == stop_after; });
     std::uint64_t digest = 0;
     const auto* bits = static_cast<const std::uint32_t*>(trained.weights.const_data_ptr());
     for (std::int64_t i = 0; i < trained.weights.numel(); ++i) digest = std::rotl(digest, 5) * 31 + bits[i];
@@ -72,6 +74,17 @@ TEST_P(Invariance, LossesAndWeightsHaveTheSameBitsOnAnyNumberOfRanks) {
   for (const int ranks : {2, 4}) {
     EXPECT_EQ(fingerprint(changes, ranks, GetParam() + std::to_string(ranks)), one) << ranks << " ranks";
   }
+}
+
+// Begun on one rank, gone on with on two: the same as on four from the beginning to the end.
+TEST(InvarianceOption, ARunMayMoveToOtherRanks) {
+  auto changes = changes_for("lenet");
+  const std::string whole = fingerprint(changes, 4, "moved_whole");
+  fingerprint(changes, 1, "moved", /*stop_after=*/9);
+  changes.push_back("checkpoint.resume=auto");
+  const std::string rest = fingerprint(changes, 2, "moved");
+  const auto last_lines = [](const std::string& text) { return text.substr(text.find("train 11: ")); };
+  EXPECT_EQ(last_lines(rest), last_lines(whole));
 }
 
 // Without it they differ: the test above would see it.

@@ -12,6 +12,7 @@ namespace phalanx {
 namespace {
 
 using testing::file_name;
+using testing::relative_difference;
 using testing::run_ranks;
 using testing::train;
 using testing::training_config;
@@ -28,7 +29,14 @@ INSTANTIATE_TEST_SUITE_P(Strategies, StrategyResume,
                                            "{intra: sharded, inter: gossip, ranks_per_group: 1}"));
 
 std::vector<std::string> changes(const std::string& strategy) {
-  return {"strategy=" + strategy, "train.max_steps=20", "checkpoint.final_weights=false"};
+  return {"strategy=" + strategy, "optimizer.lr=0.05", "train.max_steps=20", "checkpoint.final_weights=false"};
+}
+
+double reading(const Readings& readings, const std::string& name) {
+  for (const auto& [each, value] : readings) {
+    if (each == name) return value;
+  }
+  return -1;
 }
 
 TEST_P(StrategyResume, GoesOnBitForBit) {
@@ -47,20 +55,57 @@ TEST_P(StrategyResume, GoesOnBitForBit) {
   });
 }
 
-// On another number of ranks what each remembered of its own is forgotten, and the run goes on.
-TEST_P(StrategyResume, GoesOnWithOtherRanks) {
+// On another number of ranks, in other buckets, what each remembered of its own is forgotten, and training goes on from
+// where it was: near to where a run that was not stopped comes.
+TEST_P(StrategyResume, GoesOnWithOtherRanksAndBuckets) {
   const auto run = file_name(GetParam()) + "_other";
+  at::Tensor stopped_at, whole;
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     int steps = 0;
-    train(training_config(changes(GetParam())), world, run, [&] { return ++steps == 9; });
+    const auto half = train(training_config(changes(GetParam())), world, run, [&] { return ++steps == 9; });
+    const auto all = train(training_config(changes(GetParam())), world, run + "_whole");
+    if (world->rank() == 0) stopped_at = half.weights, whole = all.weights;
   });
   run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
     auto resumed = changes(GetParam());
-    resumed.push_back("checkpoint.resume=auto");
+    resumed.insert(resumed.end(), {"checkpoint.resume=auto", "framework.bucket_bytes=100KB"});
     const auto rest = train(training_config(resumed), world, run);
     at::Tensor root = rest.weights.clone();
     world->broadcast(root, 0).wait();
     EXPECT_TRUE(at::equal(rest.weights, root)) << "rank " << world->rank();
+    EXPECT_LT(relative_difference(rest.weights, whole), 0.1);
+    EXPECT_LT(relative_difference(rest.weights, whole), relative_difference(stopped_at, whole));
+  });
+}
+
+// All ranks then have one replica, also where each had gone its own way.
+TEST_P(StrategyResume, GoesOnWithAnotherStrategy) {
+  const auto run = file_name(GetParam()) + "_strategy";
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    int steps = 0;
+    train(training_config(changes(GetParam())), world, run, [&] { return ++steps == 9; });
+    world->barrier().wait();
+    for (const std::string other : {"all_reduce", "{local_sgd: {every: 4, compression: topk}}"}) {
+      auto resumed = changes(other);
+      resumed.insert(resumed.end(), {"checkpoint.resume=auto", "replica_check.every_steps=1"});
+      const auto rest = train(training_config(resumed), world, run);
+      EXPECT_GT(reading(rest.test, "accuracy"), 0.3) << other;
+    }
+  });
+}
+
+// A run that is over stays as it is.
+TEST_P(StrategyResume, DoesNothingMoreWhenAllIsDone) {
+  const auto run = file_name(GetParam()) + "_done";
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    auto done = changes(GetParam());
+    done.push_back("checkpoint.every_epochs=1");
+    const auto first = train(training_config(done), world, run);
+    world->barrier().wait();
+    done.push_back("checkpoint.resume=auto");
+    const auto again = train(training_config(done), world, run);
+    EXPECT_TRUE(at::equal(again.weights, first.weights)) << "rank " << world->rank();
+    EXPECT_EQ(again.test, first.test);
   });
 }
 

@@ -19,10 +19,10 @@ constexpr const char* kConfig = R"(
 name: equivalence
 model: mlp
 dataset: {name: digits, train_samples: 500, test_samples: 130}
-optimizer: {name: sgd, lr: 0.02, momentum: 0.9, weight_decay: 0.001}
+optimizer: {name: sgd, lr: 0.01, momentum: 0.9, weight_decay: 0.001}
 schedule: cosine
 framework: {bucket_bytes: 64KB}
-train: {global_batch_size: 77, epochs: 8, max_steps: 50}
+train: {global_batch_size: 77, epochs: 15, max_steps: 100}
 evaluate: {every_epochs: 0, global_batch_size: 64}
 watch: {progress: false, report: false}
 )";

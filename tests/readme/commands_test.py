@@ -5,18 +5,20 @@ Each `sh` block is a script for bash that must end with status 0; the blocks of 
 the comment <!-- not run: REASON --> is left out. Real are the tools and mpirun. Stand-ins, found in the
 clone or first on PATH, take the place of:
 
-    ./bazelw run //A:X -- ...      runs the bazel-bin/A/X that was built for this test as bazel does: from another folder,
-                                   the caller's in BUILD_WORKING_DIRECTORY
+    ./bazelw run //A:X -- ...      runs the targets/A/X or bazel-bin/A/X that was built for this test as bazel does: from
+                                   another folder, the caller's in BUILD_WORKING_DIRECTORY
     ./bazelw build, test           do nothing: pages_test.py looks whether their targets and flags exist
     bazel-bin/tools/train          the real train, with fewer steps and no expectation of what they reach
-    bazel-bin/tools/bench          the real bench, with one short round of small tensors
-    bazel-bin/tools/bench_train    the real bench_train, with one short round
-    bazel-bin/tools/doctor         the real doctor
-    bazel-bin/tools/tune           the real tune, with one short round
-    bazel-bin/tools/report         the real report
     .../fuzz/replay                the real replay
+    //tools:bench                  the real bench, with one short round of small tensors
+    //tools:bench_train            the real bench_train, with one short round
+    //tools:doctor                 the real doctor
+    //tools:tune                   the real tune, with one short round
+    //tools:report                 the real report
     mpirun                         Open MPI's, with what root and few cores need
     torchrun                       if there is none: sets torchrun's variables and starts a process for each rank
+
+The last of //tools are aliases: in bazel-bin there are folders of their names, and no programs.
 """
 
 import os
@@ -54,7 +56,8 @@ BAZELW = """
 [[ $1 == run ]] || exit 0
 [[ $2 == //*:* && ( $# == 2 || $3 == -- ) ]] || { echo "bazelw: only run //PACKAGE:X -- ARGUMENTS"; exit 1; }
 label=${2#//}
-program=%(clone)s/bazel-bin/${label/://}
+program=%(clone)s/targets/${label/://}
+[[ -e $program ]] || program=%(clone)s/bazel-bin/${label/://}
 shift $(($# == 2 ? 2 : 3))
 export BUILD_WORKING_DIRECTORY=$PWD
 cd /
@@ -87,11 +90,9 @@ class Commands(ProgramTest):
         mpirun = os.path.realpath(ROOT / os.environ["MPIRUN"])
         values = {"root": ROOT, "clone": clone, "mpirun": mpirun, "port": free_port()}
         scripts = {"bazelw": BAZELW, "bin/mpirun": MPIRUN,
-                   "bazel-bin/tools/train": TRAIN, "bazel-bin/tools/bench": BENCH,
-                   "bazel-bin/tools/bench_train": BENCH_TRAIN,
-                   "bazel-bin/tools/doctor": DOCTOR, "bazel-bin/tools/tune": TUNE,
-                   "bazel-bin/tools/report": REPORT,
-                   "bazel-bin/framework/testing/fuzz/replay": REPLAY}
+                   "bazel-bin/tools/train": TRAIN, "bazel-bin/framework/testing/fuzz/replay": REPLAY,
+                   "targets/tools/bench": BENCH, "targets/tools/bench_train": BENCH_TRAIN,
+                   "targets/tools/doctor": DOCTOR, "targets/tools/tune": TUNE, "targets/tools/report": REPORT}
         if not shutil.which("torchrun"):
             scripts["bin/torchrun"] = TORCHRUN
         for name, text in scripts.items():

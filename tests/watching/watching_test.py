@@ -199,6 +199,20 @@ class Report(ProgramTest):
                      "communication", "rank 1", "global_batch_size", "libtorch"):
             self.assertIn(word, page.text)
 
+    def test_of_a_run_that_goes_on_tells_nothing_until_it_has_ended(self):
+        saved = {"checkpoint.every_steps": 16}
+        self.assert_status(0, self.train(*sets(SHORT, saved)))
+        folder = self.folder / "run"
+        before = len(self.run_folder().metrics)
+        process = self.train(*sets(ENDLESS, saved), "--resume=auto")
+        becomes_true(lambda: len(self.run_folder().metrics) > before or not process.running)
+        left = [name for name in ("summary.json", "report.html") if (folder / name).exists()]
+        process.interrupt()
+        self.assert_status(130, process)
+        self.assertEqual([], left)
+        self.assertTrue(self.run_folder().summary["stopped"])
+        self.assertIn("was stopped", (folder / "report.html").read_text())
+
     def test_can_be_left_out(self):
         self.assert_status(0, self.train(*sets(SHORT, {"watch.report": "false"})))
         self.assertFalse((self.folder / "run/report.html").exists())

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "engine/watch/html/figures.h"
+#include "engine/watch/html/run_summary.h"
+#include "engine/watch/step_times.h"
 #include "engine/watch/time_table.h"
 #include "framework/base/config/parse.h"
 #include "framework/base/error.h"
@@ -99,17 +101,13 @@ Rows compare_figures(const std::vector<RunRecord>& runs) {
 Rows compare_step_time(const std::vector<RunRecord>& runs) {
   std::vector<Values> values(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (!runs[i].summary.contains("step_time")) continue;
-    const auto& time = runs[i].summary.at("step_time");
-    const auto add = [&](const std::string& name, const nlohmann::ordered_json& spread) {
-      values[i].emplace_back(name, format_duration(spread.at("mean_ms").get<double>() / 1000));
-    };
-    for (const auto& [phase, spread] : time.at("phases").items()) add(phase, spread);
-    add("in all", time.at("whole"));
-    const auto& work = time.at("own_work");
-    values[i].emplace_back("slowest rank", std::to_string(work.at("most_rank").get<int>()) + ": " +
-                                               format_duration(work.at("most_ms").get<double>() / 1000) +
-                                               " of own work");
+    if (!runs[i].summary || !runs[i].summary->step_time) continue;
+    const TimeOfStep& time = *runs[i].summary->step_time;
+    for (const auto& [phase, spread] : time.phases) values[i].emplace_back(phase, format_duration(spread.mean));
+    values[i].emplace_back("in all", format_duration(time.whole.mean));
+    const RankSpread& work = time.own_work;
+    values[i].emplace_back("slowest rank",
+                           std::to_string(work.most_rank) + ": " + format_duration(work.most) + " of own work");
   }
   return merge("time of a step", names_of(runs), values);
 }

@@ -10,19 +10,25 @@
 namespace phalanx {
 namespace {
 
-// The keys of all runs' curves, each once, losses first and speed last.
-std::vector<std::string> curve_keys(const std::vector<RunRecord>& runs) {
-  std::vector<std::string> keys;
-  const auto add = [&keys](const std::string& key) {
-    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
-  };
+// Of all runs, each once.
+std::vector<std::string> all_readings(const std::vector<RunRecord>& runs) {
+  std::vector<std::string> all;
   for (const auto& run : runs) {
     for (const auto& reading : run.readings) {
-      for (const char* split : {"train/", "validation/", "test/"}) add(split + reading);
+      if (std::ranges::find(all, reading) == all.end()) all.push_back(reading);
     }
   }
-  add("train/learning_rate");
-  add("train/samples_per_second");
+  return all;
+}
+
+// Of curves: losses first and speed last.
+std::vector<std::string> curve_keys(const std::vector<std::string>& readings) {
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < std::min(readings.size(), kMostReadings); ++i) {
+    for (const char* split : {"train/", "validation/", "test/"}) keys.push_back(split + readings[i]);
+  }
+  keys.emplace_back("train/learning_rate");
+  keys.emplace_back("train/samples_per_second");
   return keys;
 }
 
@@ -34,9 +40,9 @@ std::string title_of(const std::string& key) {
 }
 
 std::string curves(const std::vector<RunRecord>& runs) {
-  const auto names = names_of(runs);
+  const auto names = names_of(runs), readings = all_readings(runs);
   std::string text;
-  for (const auto& key : curve_keys(runs)) {
+  for (const auto& key : curve_keys(readings)) {
     Chart chart{.title = title_of(key), .unit = key == "train/samples_per_second" ? " samples/s" : ""};
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const auto curve = runs[i].curves.find(key);
@@ -45,7 +51,7 @@ std::string curves(const std::vector<RunRecord>& runs) {
     }
     text += draw(chart);
   }
-  return text.empty() ? text : "<div class=\"charts\">\n" + text + "</div>\n";
+  return to_charts(text, readings.size());
 }
 
 std::string table_or(const Rows& rows, const std::string& otherwise) {

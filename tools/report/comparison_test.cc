@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/watch/html/run_record.h"
+#include "engine/watch/html/run_summary.h"
 #include "framework/base/error.h"
 #include "tools/report/comparison_page.h"
 
@@ -11,6 +13,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::ThrowsMessage;
 
@@ -18,14 +21,14 @@ RunRecord run(const std::string& path, const std::string& config, double loss) {
   return {
       .path = path,
       .config = config,
-      .summary = {{"name", "x"}, {"samples_per_second", 12345.6}, {"steps", 10}, {"ranks", 2}, {"train_seconds", 90}},
+      .summary = RunSummary{.name = "x", .samples_per_second = 12345.6, .train_seconds = 90, .steps = 10, .ranks = 2},
       .readings = {"loss"},
       .curves = {{"train/loss", {{5, 2 * loss}, {10, loss}}}, {"test/loss", {{10, loss}}}}};
 }
 
 TEST(Comparison, HasARowForWhateverOneOfTheRunsHas) {
   auto unfinished = run("runs/b", "", 0.25);
-  unfinished.summary = nullptr;
+  unfinished.summary.reset();
   const auto rows = compare_figures({run("runs/a", "", 0.5), unfinished});
   EXPECT_THAT(rows[0], ElementsAre("result", "a", "b"));
   EXPECT_THAT(rows[1], ElementsAre("test loss", "0.5", "0.25"));
@@ -65,6 +68,16 @@ TEST(Comparison, ThePageHasACurveOfEachRun) {
   const auto page = to_comparison_page({run("a", "seed: 1", 1), run("b<", "seed: 2", 2)});
   EXPECT_THAT(
       page, AllOf(HasSubstr("2 runs compared"), HasSubstr("train loss"), HasSubstr("b&lt;"), HasSubstr("<td>2</td>")));
+}
+
+TEST(Comparison, OfManyReadingsThePageHasTheFirst) {
+  auto many = run("a", "seed: 1", 1), other = run("b", "seed: 2", 1);
+  for (int i = 1; i < 20; ++i) {
+    many.readings.push_back("r" + std::to_string(i));
+    many.curves["test/r" + std::to_string(i)] = {{1, 1}};
+  }
+  EXPECT_THAT(to_comparison_page({many, other}),
+              AllOf(HasSubstr("test r11<"), Not(HasSubstr("test r12<")), HasSubstr("8 more readings")));
 }
 
 }  // namespace

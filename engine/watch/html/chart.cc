@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,7 @@ namespace {
 // Units of the view box, which fills the width that the page has for it.
 constexpr double kWidth = 480, kHeight = 240, kLeft = 50, kRight = 470, kTop = 12, kBottom = 208;
 constexpr std::size_t kMostPoints = 400;
+constexpr double kExact = 1e15;  // whole numbers up to there are, as doubles
 
 struct Range {
   double low = std::numeric_limits<double>::infinity(), high = -low;
@@ -22,9 +24,11 @@ struct Range {
     high = std::max(high, value);
   }
   bool empty() const { return low > high; }
+  // Or so little more than one value that nothing in between could be told apart.
+  bool one_value() const { return high - low <= 1e-9 * std::max(std::abs(low), std::abs(high)); }
 };
 
-// The lowest and the highest of each run of points, so that no peak is lost.
+// The lowest and the highest of each run of points, so that no peak is lost; of one without any, that it has none.
 Curve thin(const Curve& points) {
   if (points.size() <= kMostPoints) return points;
   const std::size_t runs = kMostPoints / 2;
@@ -32,7 +36,13 @@ Curve thin(const Curve& points) {
   for (std::size_t i = 0; i < runs; ++i) {
     const auto begin = points.begin() + static_cast<std::ptrdiff_t>(points.size() * i / runs);
     const auto end = points.begin() + static_cast<std::ptrdiff_t>(points.size() * (i + 1) / runs);
-    auto [low, high] = std::minmax_element(begin, end, [](auto& a, auto& b) { return a.second < b.second; });
+    Curve finite;
+    std::copy_if(begin, end, std::back_inserter(finite), [](auto& point) { return std::isfinite(point.second); });
+    if (finite.empty()) {
+      few.emplace_back(begin->first, NAN);
+      continue;
+    }
+    auto [low, high] = std::ranges::minmax_element(finite, {}, &Curve::value_type::second);
     if (high < low) std::swap(low, high);
     few.push_back(*low);
     if (low != high) few.push_back(*high);
@@ -100,8 +110,9 @@ class Drawing {
                                      {"y", {y_.low, y_.high, kBottom, kTop}},
                                      {"unit", chart_.unit},
                                      {"series", series}};
-    std::string text = all.dump();
-    for (std::size_t at = 0; (at = text.find("</", at)) != std::string::npos;) text.replace(at, 2, "<\\/");
+    std::string text = all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    // Within an element for scripts "<!--" means something, too.
+    for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
     return text;
   }
 
@@ -109,7 +120,7 @@ class Drawing {
   // A line at the very edge, or of one value, would not be seen.
   void widen() {
     if (x_.low == x_.high) x_ = {x_.low - 1, x_.high + 1};
-    const double margin = y_.low == y_.high ? std::max(std::abs(y_.low) * 0.1, 1e-9) : (y_.high - y_.low) * 0.05;
+    const double margin = y_.one_value() ? std::max(std::abs(y_.low) * 0.1, 1e-9) : (y_.high - y_.low) * 0.05;
     const bool from_zero = y_.low >= 0 && (chart_.stacked || y_.low < 0.25 * y_.high);
     y_ = {from_zero ? 0 : y_.low - margin, y_.high + margin};
   }
@@ -185,13 +196,23 @@ std::string legend(const Chart& chart) {
 
 }  // namespace
 
+std::string to_charts(const std::string& drawn, std::size_t readings) {
+  if (drawn.empty()) return {};
+  const std::string charts = "<div class=\"charts\">\n" + drawn + "</div>\n";
+  if (readings <= kMostReadings) return charts;
+  return charts +
+         format_text("<p class=\"about\">%zu more readings are in metrics.jsonl.</p>\n", readings - kMostReadings);
+}
+
 std::vector<double> ticks(double low, double high, int count) {
   const double rough = (high - low) / count, power = std::pow(10, std::floor(std::log10(rough)));
   const double factor = rough / power;
   const double distance = power * (factor < 1.5 ? 1 : factor < 3.5 ? 2 : factor < 7.5 ? 5 : 10);
+  const double first = std::ceil(low / distance - 1e-9);
   std::vector<double> all;
-  for (auto i = std::ceil(low / distance - 1e-9); i * distance <= high + 1e-9 * distance; ++i) {
-    all.push_back(i * distance + 0.0);  // and no -0
+  if (!(distance > 0) || !std::isfinite(first * distance) || std::abs(first) > kExact) return all;
+  for (int i = 0; i <= 2 * count + 1 && (first + i) * distance <= high + 1e-9 * distance; ++i) {
+    all.push_back((first + i) * distance + 0.0);  // and no -0
   }
   return all;
 }

@@ -25,7 +25,14 @@ inline constexpr std::size_t kMostSeries = 8;
 /// points than pixels the lowest and highest of each pixel are drawn. Empty where no series has a finite point.
 std::string draw(const Chart& chart);
 
-/// Round numbers from `low` to `high`, about `count` of them: their distance is 1, 2 or 5 times a power of ten.
+/// Of so many readings of a run there are charts; a confusion matrix has a hundred.
+inline constexpr std::size_t kMostReadings = 12;
+
+/// Drawn charts side by side, and below them how many of the `readings` have none. Empty without charts.
+std::string to_charts(const std::string& drawn, std::size_t readings);
+
+/// Round numbers from `low` to `high`, about `count` of them: their distance is 1, 2 or 5 times a power of ten. None
+/// where doubles cannot tell them apart.
 std::vector<double> ticks(double low, double high, int count);
 
 /// At most five letters or so: "0.25", "12.3k", "1.2M", "3e-05".

@@ -40,18 +40,18 @@ std::vector<Figure> figures_of(const RunRecord& run) {
   }
   const auto loss = run.curves.find("train/loss");
   if (loss != run.curves.end()) figures.push_back({"train loss", format_text("%.4g", loss->second.back().second)});
-  if (run.summary.is_null()) return figures;
-  figures.push_back({"samples per second", grouped(run.summary.value("samples_per_second", 0.0))});
-  figures.push_back({"steps", grouped(run.summary.value("steps", 0.0))});
-  figures.push_back({"ranks", std::to_string(run.summary.value("ranks", 0))});
-  figures.push_back({"time", format_time(run.summary.value("train_seconds", 0.0))});
+  if (!run.summary) return figures;
+  figures.push_back({"samples per second", grouped(run.summary->samples_per_second)});
+  figures.push_back({"steps", grouped(static_cast<double>(run.summary->steps))});
+  figures.push_back({"ranks", std::to_string(run.summary->ranks)});
+  figures.push_back({"time", format_time(run.summary->train_seconds)});
   return figures;
 }
 
 std::string name_of(const RunRecord& run) {
   const auto folder = std::filesystem::path(run.path).lexically_normal();
-  const std::string of_folder = (folder.has_filename() ? folder : folder.parent_path()).filename();
-  return run.summary.is_null() ? of_folder : run.summary.value("name", of_folder);
+  if (run.summary && !run.summary->name.empty()) return run.summary->name;
+  return (folder.has_filename() ? folder : folder.parent_path()).filename();
 }
 
 }  // namespace phalanx

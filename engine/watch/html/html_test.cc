@@ -33,6 +33,15 @@ TEST(Chart, TicksAreRound) {
   EXPECT_FALSE(std::signbit(ticks(-1e-12, 1, 4)[0])) << "no -0";
 }
 
+TEST(Chart, ValuesThatAreAlmostOneHaveAnAxisToo) {
+  const double above = std::nextafter(0.7, 1.0);
+  EXPECT_LE(ticks(0.7, above, 4).size(), 9u) << "it ends";
+  EXPECT_LE(ticks(1e300, std::nextafter(1e300, 2e300), 4).size(), 9u);
+  EXPECT_THAT(ticks(1, 1, 4), IsEmpty());
+  const auto drawn = draw({.title = "t", .series = {{"a", {{1, 0.7}, {2, above}}}}});
+  EXPECT_THAT(drawn, AllOf(HasSubstr(">0.7</text>"), Not(HasSubstr("nan")), Not(HasSubstr("inf"))));
+}
+
 TEST(Chart, NumbersAreShort) {
   EXPECT_EQ(short_number(0.25), "0.25");
   EXPECT_EQ(short_number(1234.5), "1234");
@@ -67,9 +76,30 @@ TEST(Chart, OfManyPointsKeepsThePeaks) {
   EXPECT_LT(drawn.size(), 40000u);
 }
 
+TEST(Chart, OfManyPointsWhatIsNotFiniteHidesNoPeakAndStaysAGap) {
+  Curve points;
+  for (int i = 0; i < 10000; ++i)
+    points.emplace_back(i, i % 7 == 0 || i >= 5000 ? NAN : i == 4321 ? 9 : i == 4322 ? -9 : 1);
+  const auto drawn = draw({.title = "t", .series = {{"a", points}}});
+  EXPECT_THAT(drawn,
+              AllOf(HasSubstr("[4321.0,9.0,9.0]"), HasSubstr("[4322.0,-9.0,-9.0]"), HasSubstr("[5000.0,null,null]")));
+}
+
+TEST(Chart, TextThatIsNoUtf8IsShownAsFarAsItIs) {
+  EXPECT_THAT(draw({.title = "t", .series = {{"caf\xe9", {{1, 1}}}}}), HasSubstr("\"name\":\"caf\xef\xbf\xbd\""));
+}
+
+TEST(Chart, SaysHowManyReadingsHaveNone) {
+  EXPECT_THAT(to_charts("", 99), IsEmpty());
+  EXPECT_EQ(to_charts("x", kMostReadings), "<div class=\"charts\">\nx</div>\n");
+  EXPECT_THAT(to_charts("x", kMostReadings + 3), HasSubstr(">3 more readings are in metrics.jsonl.<"));
+}
+
 TEST(Chart, NamesCannotBreakOutOfThePage) {
-  const auto drawn = draw({.title = "<t>", .series = {{"</script><b>", {{1, 1}, {2, 2}}}}});
-  EXPECT_THAT(drawn, AllOf(HasSubstr("&lt;t&gt;"), HasSubstr("<\\/script><b>"), Not(HasSubstr("</script><b>"))));
+  const auto drawn = draw({.title = "<t>", .series = {{"</script><b>", {{1, 1}}}, {"<!--<script>", {{1, 2}}}}});
+  EXPECT_THAT(drawn,
+              AllOf(HasSubstr("&lt;t&gt;"), HasSubstr("\\u003c/script>\\u003cb>"), Not(HasSubstr("</script><b>"))));
+  EXPECT_THAT(drawn, AllOf(HasSubstr("\\u003c!--\\u003cscript>"), Not(HasSubstr("<!--"))));
 }
 
 class RunPageTest : public ::testing::Test {
@@ -102,7 +132,7 @@ TEST_F(RunPageTest, ARecordHasCurvesByName) {
   EXPECT_TRUE(std::isnan(run.curves.at("test/loss")[0].second));
   EXPECT_THAT(run.curves.at("train/learning_rate"), ElementsAre(std::pair(1.0, 0.5)));
   EXPECT_THAT(run.phases.at("forward"), ElementsAre(std::pair(1.0, 2.0)));
-  EXPECT_TRUE(run.summary.is_null());
+  EXPECT_FALSE(run.summary.has_value());
 }
 
 TEST_F(RunPageTest, ALineThatIsBeingWrittenIsLeftOut) {
@@ -116,8 +146,11 @@ TEST_F(RunPageTest, RefusesWhatIsNoRun) {
   write_metrics("{\"step\":3}\n");
   EXPECT_THAT(read, ThrowsMessage<DataError>(HasSubstr("metrics.jsonl:3: is no line of metrics: ")));
   write_metrics();
-  write(folder_.summary(), "{");
-  EXPECT_THAT(read, ThrowsMessage<DataError>(HasSubstr("summary.json: is no summary of a run: ")));
+  for (const char* other : {"{", "[1]", R"({"steps": "many"})", R"({"step_time": {"steps": 1}})",
+                            R"({"step_time": []})", R"({"provenance": {"host": 7}})"}) {
+    write(folder_.summary(), other);
+    EXPECT_THAT(read, ThrowsMessage<DataError>(HasSubstr("summary.json: is no summary of a run: "))) << other;
+  }
   EXPECT_THAT([] { read_run(RunFolder("/absent")); },
               ThrowsMessage<DataError>(StartsWith("/absent: there is no such")));
 }

@@ -6,17 +6,15 @@
 #include "engine/watch/html/chart.h"
 #include "engine/watch/html/figures.h"
 #include "engine/watch/html/page.h"
+#include "engine/watch/html/run_summary.h"
 #include "engine/watch/html/text.h"
 #include "engine/watch/step_clock.h"
+#include "engine/watch/step_times.h"
 #include "engine/watch/time_table.h"
 #include "framework/base/files.h"
 
 namespace phalanx {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr std::size_t kMostReadings = 12;  // that have a chart; a confusion matrix has a hundred
 
 Chart chart_of(const RunRecord& run, const std::string& key, const std::string& title) {
   Chart chart{.title = title};
@@ -44,48 +42,44 @@ std::string curves(const RunRecord& run) {
     if (curve != run.phases.end()) phases.series.push_back({name, curve->second});
   }
   text += draw(phases);
-  return text.empty() ? text : "<div class=\"charts\">\n" + text + "</div>\n";
+  return to_charts(text, run.readings.size());
 }
 
 // One bar of all phases, as wide as they are long, and what their colors mean.
-std::string share_bar(const Json& phases) {
+std::string share_bar(const TimeOfStep& time) {
   std::string bar, legend;
   int i = 0;
-  for (const auto& [name, spread] : phases.items()) {
+  for (const auto& [name, spread] : time.phases) {
     const std::string color = format_text("s%d", i++);
-    bar += "<i class=\"" + color + format_text("\" style=\"flex:%.4f\"></i>", spread.at("mean_ms").get<double>());
+    bar += "<i class=\"" + color + format_text("\" style=\"flex:%.4f\"></i>", 1000 * spread.mean);
     legend += "<span class=\"" + color + "\"><i></i>" + escape_html(name) + "</span>";
   }
   return "<div class=\"share\">" + bar + "</div>\n<div class=\"legend\">" + legend + "</div>\n";
 }
 
-std::vector<std::string> time_row(const std::string& name, const Json& spread, double whole) {
-  const auto duration = [&](const char* key) { return format_duration(spread.at(key).get<double>() / 1000); };
-  const auto by = [&](const char* key) { return " · rank " + std::to_string(spread.at(key).get<int>()); };
-  const double mean = spread.at("mean_ms").get<double>();
-  return {name, duration("mean_ms"), format_text("%.0f %%", whole > 0 ? 100 * mean / whole : 0),
-          duration("least_ms") + by("least_rank"), duration("most_ms") + by("most_rank")};
+std::vector<std::string> time_row(const std::string& name, const RankSpread& spread, double whole) {
+  const auto by = [](int rank) { return " · rank " + std::to_string(rank); };
+  return {name, format_duration(spread.mean), format_text("%.0f %%", whole > 0 ? 100 * spread.mean / whole : 0),
+          format_duration(spread.least) + by(spread.least_rank), format_duration(spread.most) + by(spread.most_rank)};
 }
 
-std::string step_time(const Json& summary) {
-  if (!summary.contains("step_time") || summary.at("step_time").at("steps") == 0) return {};
-  const Json& time = summary.at("step_time");
-  const double whole = time.at("whole").at("mean_ms").get<double>();
+std::string step_time(const RunRecord& run) {
+  if (!run.summary || !run.summary->step_time) return {};
+  const TimeOfStep& time = *run.summary->step_time;
   std::vector<std::vector<std::string>> rows{{"phase", "mean", "share", "least", "most"}};
-  for (const auto& [name, spread] : time.at("phases").items()) rows.push_back(time_row(name, spread, whole));
-  rows.push_back(time_row("own work", time.at("own_work"), whole));
-  rows.push_back(time_row("in all", time.at("whole"), whole));
-  const auto who = time.at("straggler").get<std::string>();
-  const bool calm = who.find("is the straggler") == std::string::npos;
-  return share_bar(time.at("phases")) + to_table(rows) + "<p class=\"note" + (calm ? " calm" : "") + "\">" +
-         escape_html(who) + ".</p>\n";
+  for (const auto& [name, spread] : time.phases) rows.push_back(time_row(name, spread, time.whole.mean));
+  rows.push_back(time_row("own work", time.own_work, time.whole.mean));
+  rows.push_back(time_row("in all", time.whole, time.whole.mean));
+  const bool calm = time.straggler.find("is the straggler") == std::string::npos;
+  return share_bar(time) + to_table(rows) + "<p class=\"note" + (calm ? " calm" : "") + "\">" +
+         escape_html(time.straggler) + ".</p>\n";
 }
 
-std::string provenance(const Json& summary) {
-  if (!summary.contains("provenance")) return {};
+std::string provenance(const RunRecord& run) {
+  if (!run.summary || run.summary->provenance.empty()) return {};
   std::string text;
-  for (const auto& [name, value] : summary.at("provenance").items()) {
-    text += "<tr><th>" + escape_html(name) + "</th><td>" + escape_html(value.get<std::string>()) + "</td></tr>\n";
+  for (const auto& [name, value] : run.summary->provenance) {
+    text += "<tr><th>" + escape_html(name) + "</th><td>" + escape_html(value) + "</td></tr>\n";
   }
   return "<div class=\"wide\"><table class=\"words\"><tbody>\n" + text + "</tbody></table></div>\n";
 }
@@ -96,13 +90,13 @@ std::string to_run_page(const RunRecord& run) {
   const std::string name = name_of(run);
   std::vector<std::pair<std::string, std::string>> tiles;
   for (const auto& figure : figures_of(run)) tiles.emplace_back(figure.text, figure.name);
-  const std::string state = run.summary.is_null()                 ? "has not ended"
-                            : run.summary.value("stopped", false) ? "was stopped before its end"
-                                                                  : "is complete";
+  const std::string state = !run.summary           ? "has not ended"
+                            : run.summary->stopped ? "was stopped before its end"
+                                                   : "is complete";
   return to_page(name, "<h1>" + escape_html(name) + "</h1>\n<p class=\"about\">" + escape_html(run.path) +
                            " · the run " + state + "</p>\n" + to_tiles(tiles) + to_section("Curves", curves(run)) +
-                           to_section("Where the time of a step goes", step_time(run.summary)) +
-                           to_section("Provenance", provenance(run.summary)) +
+                           to_section("Where the time of a step goes", step_time(run)) +
+                           to_section("Provenance", provenance(run)) +
                            (run.config.empty() ? ""
                                                : "<details><summary>Config</summary><pre>" + escape_html(run.config) +
                                                      "</pre></details>\n"));

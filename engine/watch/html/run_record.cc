@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -50,16 +51,6 @@ void read_metrics(RunRecord& run, const std::string& path) {
   }
 }
 
-Json read_summary(const std::string& path) {
-  std::error_code none;
-  if (!std::filesystem::exists(path, none)) return nullptr;
-  try {
-    return Json::parse(read_file(path));
-  } catch (const Json::exception& error) {
-    throw DataError(path + ": is no summary of a run: " + error.what());
-  }
-}
-
 }  // namespace
 
 RunRecord read_run(const RunFolder& folder) {
@@ -70,7 +61,8 @@ RunRecord read_run(const RunFolder& folder) {
   if (!std::filesystem::exists(folder.metrics(), none)) {
     throw DataError(folder.path() + ": is no folder of a run: it has no metrics.jsonl");
   }
-  RunRecord run{.path = folder.path(), .config = {}, .summary = read_summary(folder.summary())};
+  RunRecord run{.path = folder.path(), .config = {}, .summary = {}};
+  if (std::filesystem::exists(folder.summary(), none)) run.summary = read_summary(folder.summary());
   if (std::filesystem::exists(folder.config(), none)) run.config = read_file(folder.config());
   read_metrics(run, folder.metrics());
   return run;

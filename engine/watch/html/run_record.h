@@ -1,12 +1,13 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/experiment/run_folder.h"
+#include "engine/watch/html/run_summary.h"
 
 namespace phalanx {
 
@@ -17,13 +18,14 @@ using Curve = std::vector<std::pair<double, double>>;
 struct RunRecord {
   std::string path;
   std::string config;                     // config.yaml
-  nlohmann::ordered_json summary;         // summary.json; null where the run has not ended
+  std::optional<RunSummary> summary;      // summary.json; none where the run has not ended
   std::vector<std::string> readings{};    // names, in the order of metrics.jsonl
   std::map<std::string, Curve> curves{};  // by "train/loss", "test/accuracy", "train/learning_rate", ...
   std::map<std::string, Curve> phases{};  // by phase: milliseconds of a step
 };
 
-/// Throws DataError where `folder` is none of a run: it says what is missing, and in which line metrics are malformed.
+/// Throws DataError where `folder` is none of a run: it says what is missing, or which file is malformed, of metrics in
+/// which line.
 RunRecord read_run(const RunFolder& folder);
 
 }  // namespace phalanx

@@ -38,6 +38,12 @@ std::string dump(Config& root) {
   return dump_from([&](Visitor& visitor) { root.visit(visitor); });
 }
 
+/// The same of one field, of any type that a field may have, as the key `key`.
+template <class T>
+std::string dump_as(const char* key, T value) {
+  return dump_from([&](Visitor& visitor) { visitor(key, value, ""); });
+}
+
 /// The schema for people: every key with type, default, limits and help; every selection with all its names.
 template <class Config>
 std::string describe(Config& root) {

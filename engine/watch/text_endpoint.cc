@@ -1,0 +1,189 @@
+#include "engine/watch/text_endpoint.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+constexpr std::chrono::seconds kConnection(2);
+constexpr std::chrono::milliseconds kPause(100);
+constexpr std::size_t kMostRequest = 4096;
+constexpr int kBacklog = 16;
+
+// A thread starts with the signals that its maker blocks. With all of them blocked, they go to those that expect them.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+Addresses resolve(const std::string& address, int port) {
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int problem = ::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (problem != 0) throw ConfigError(::gai_strerror(problem));
+  return {found, &::freeaddrinfo};
+}
+
+OwnedFile listen_at(const addrinfo& where) {
+  OwnedFile file(::socket(where.ai_family, where.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, where.ai_protocol));
+  const int yes = 1;
+  // That of a run which has just ended can be taken again, that of one which goes on cannot.
+  if (file.get() < 0 || ::setsockopt(file.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
+      ::bind(file.get(), where.ai_addr, where.ai_addrlen) != 0 || ::listen(file.get(), kBacklog) != 0) {
+    throw ConfigError(std::strerror(errno));
+  }
+  return file;
+}
+
+int port_of(int file) {
+  sockaddr_storage storage{};
+  auto* address = reinterpret_cast<sockaddr*>(&storage);
+  socklen_t size = sizeof(storage);
+  if (::getsockname(file, address, &size) != 0) throw ConfigError(std::strerror(errno));
+  return ntohs(address->sa_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(address)->sin6_port
+                                              : reinterpret_cast<sockaddr_in*>(address)->sin_port);
+}
+
+std::string response(const std::string& status, const std::string& type, const std::string& text, bool with_text) {
+  return "HTTP/1.1 " + status + "\r\nContent-Type: " + type + "\r\nContent-Length: " + std::to_string(text.size()) +
+         "\r\nAllow: GET, HEAD\r\nConnection: close\r\n\r\n" + (with_text ? text : "");
+}
+
+std::string refusal(const std::string& status, bool with_text = true) {
+  return response(status, "text/plain", status + "\n", with_text);
+}
+
+bool try_again() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+}  // namespace
+
+OwnedFile::~OwnedFile() {
+  if (file_ >= 0) ::close(file_);
+}
+
+OwnedFile::OwnedFile(OwnedFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+
+OwnedFile& OwnedFile::operator=(OwnedFile&& other) noexcept {
+  std::swap(file_, other.file_);
+  return *this;
+}
+
+TextEndpoint::TextEndpoint(const std::string& address, int port, Page page)
+    : page_(std::move(page)), stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  try {
+    if (stop_.get() < 0) throw ConfigError(std::strerror(errno));
+    listener_ = listen_at(*resolve(address, port));
+    port_ = port_of(listener_.get());
+  } catch (const ConfigError& error) {
+    throw ConfigError("cannot listen at " + address + ":" + std::to_string(port) + ": " + error.what() +
+                      "; choose another port");
+  }
+  const BlockedSignals blocked;
+  thread_ = std::thread([this] { serve(); });
+}
+
+TextEndpoint::~TextEndpoint() {
+  const std::uint64_t one = 1;
+  (void)!::write(stop_.get(), &one, sizeof(one));  // a counter of 0 has room for one more
+  thread_.join();
+}
+
+// Whether `file` is ready; not when the deadline has passed, or the endpoint ends.
+bool TextEndpoint::wait(int file, short events, Clock::time_point deadline) const {
+  while (true) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left < 0) return false;
+    std::array<pollfd, 2> files{
+        {{.fd = stop_.get(), .events = POLLIN, .revents = 0}, {.fd = file, .events = events, .revents = 0}}};
+    const int ready = ::poll(files.data(), files.size(), static_cast<int>(std::min<std::int64_t>(left + 1, 60000)));
+    if (ready < 0 && errno != EINTR) return false;
+    if (files[0].revents != 0) return false;
+    if (ready > 0) return true;
+  }
+}
+
+void TextEndpoint::serve() const {
+  const auto ended = [this] {
+    pollfd stop{.fd = stop_.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&stop, 1, 0) > 0;
+  };
+  while (!ended()) {
+    if (!wait(listener_.get(), POLLIN, Clock::now() + std::chrono::hours(1))) continue;
+    const OwnedFile client(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (client.get() >= 0) {
+      converse(client.get());
+    } else if (!try_again()) {
+      wait(-1, 0, Clock::now() + kPause);  // no file descriptor is left, maybe: do not spin
+    }
+  }
+}
+
+void TextEndpoint::converse(int client) const {
+  const auto deadline = Clock::now() + kConnection;
+  std::string request;
+  std::array<char, 1024> piece;
+  while (request.find("\r\n\r\n") == std::string::npos) {
+    if (request.size() >= kMostRequest) {
+      send_all(client, refusal("431 Request Header Fields Too Large"), deadline);
+      return;
+    }
+    if (!wait(client, POLLIN, deadline)) return;
+    const ssize_t count = ::recv(client, piece.data(), piece.size(), 0);
+    if (count == 0 || (count < 0 && !try_again())) return;
+    if (count > 0) request.append(piece.data(), static_cast<std::size_t>(count));
+  }
+  if (send_all(client, answer(request), deadline)) ::shutdown(client, SHUT_WR);
+}
+
+std::string TextEndpoint::answer(const std::string& request) const {
+  std::string method, target, version;
+  std::istringstream(request.substr(0, request.find("\r\n"))) >> method >> target >> version;
+  if (version.rfind("HTTP/1.", 0) != 0) return refusal("400 Bad Request");
+  if (method != "GET" && method != "HEAD") return refusal("405 Method Not Allowed");
+  if (target.substr(0, target.find('?')) != page_.path) return refusal("404 Not Found", method == "GET");
+  return response("200 OK", page_.content_type, page_.text(), method == "GET");
+}
+
+bool TextEndpoint::send_all(int client, const std::string& bytes, Clock::time_point deadline) const {
+  for (std::size_t sent = 0; sent < bytes.size();) {
+    if (!wait(client, POLLOUT, deadline)) return false;
+    const ssize_t count = ::send(client, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (count < 0 && !try_again()) return false;
+    if (count > 0) sent += static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+}  // namespace phalanx
