@@ -93,6 +93,15 @@ Part flag_part(const std::string& name, bool& flag) {
           .every_rank = false};
 }
 
+// Of a run that goes on these tell what was, not what is.
+void remove_results(const RunFolder& folder) {
+  for (const auto& file : {folder.summary(), folder.report()}) {
+    std::error_code error;
+    std::filesystem::remove(file, error);
+    if (error) throw DataError(file + " cannot be removed: " + error.message());
+  }
+}
+
 bool lies_in(const std::string& checkpoint, const std::string& folder) {
   std::error_code none;
   return std::filesystem::equivalent(std::filesystem::path(checkpoint).parent_path(), folder, none);
@@ -151,7 +160,10 @@ void Checkpointing::start(State& state) {
                         run_.world, state_);
   const Choice choice = choose(config.resume, folder, identity(), state_, *run_.world);
   const bool first = run_.world->rank() == 0;
-  if (first) folder.remove_temporary();
+  if (first) {
+    folder.remove_temporary();
+    remove_results(run_.folder);
+  }
   for (const auto& reason : choice.refused) {
     log_warning() << "a checkpoint is not used: " << reason;
     std::fprintf(stderr, "A checkpoint is not used: %s\n", reason.c_str());

@@ -53,15 +53,6 @@ bool goes_on(const std::string& resume, const std::string& run_dir) {
   return std::filesystem::equivalent(run.empty() ? "." : run, run_dir, none);
 }
 
-// Of a run that goes on these tell what was, not what is.
-void remove_results(const RunFolder& folder) {
-  for (const auto& file : {folder.summary(), folder.report()}) {
-    std::error_code error;
-    std::filesystem::remove(file, error);
-    if (error) throw ConfigError(file + " cannot be removed: " + error.message());
-  }
-}
-
 }  // namespace
 
 RunFolder prepare_folder(Job& job) {
@@ -72,7 +63,6 @@ RunFolder prepare_folder(Job& job) {
   job.claim = folder.claim();
   // Whoever had the claim until now may have begun a run here, or ended one that cannot go on.
   if (!goes_on(resume, job.run_dir)) folder.refuse_if_held();
-  remove_results(folder);
   write_atomically(folder.config(), config::dump(job.config));
   return folder;
 }
