@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "datasets/random_stream.h"
+#include "framework/base/parts.h"
 #include "framework/base/random.h"
 
 namespace phalanx {

@@ -1,17 +1,10 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace phalanx {
-
-/// Where part `part` of `parts` begins in a row of `rows`: nearly equal parts, of which the first ones are one longer
-/// where parts does not divide rows.
-inline std::int64_t part_begin(std::int64_t rows, std::int64_t parts, std::int64_t part) {
-  return rows / parts * part + std::min(part, rows % parts);
-}
 
 /// Which samples a rank takes, as a pure function of (seed, epoch, cursor, rank, size).
 ///

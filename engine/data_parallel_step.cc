@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <exception>
-#include <optional>
 #include <utility>
 
-#include "datasets/sampler.h"
 #include "engine/part_results.h"
+#include "framework/base/parts.h"
 
 namespace phalanx {
-namespace {}  // namespace
 
 DataParallelStep::DataParallelStep(Step& first, Model& model, const FlatParameters& parameters,
                                    std::vector<Replica> others, Communicator& memory, std::int64_t bucket_bytes)

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "datasets/sampler.h"
 #include "engine/part_results.h"
+#include "framework/base/parts.h"
 #include "framework/base/random.h"
 
 namespace phalanx {

@@ -31,6 +31,13 @@ inline std::vector<std::pair<std::string, at::Tensor>> named_parameters(const Mo
   return named;
 }
 
+/// The same of its buffers.
+inline std::vector<std::pair<std::string, at::Tensor>> named_buffers(const Model& model) {
+  std::vector<std::pair<std::string, at::Tensor>> named;
+  for (const auto& buffer : model.named_buffers()) named.emplace_back(buffer.key(), buffer.value());
+  return named;
+}
+
 /// Models by name. A factory gets what a sample looks like and throws ConfigError for samples that do not fit it.
 /// Initial values are drawn from LibTorch's default generator.
 using Models = Registry<std::shared_ptr<Model>(const SampleSpec&)>;

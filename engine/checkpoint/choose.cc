@@ -1,31 +1,17 @@
 #include "engine/checkpoint/choose.h"
 
-#include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
-
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 #include "engine/checkpoint/restore.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/comm/texts.h"
 
 namespace phalanx {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Rank 0's text on all ranks.
-std::string broadcast_text(Communicator& world, const std::string& text) {
-  at::Tensor length = at::zeros({1}, at::kLong).fill_(static_cast<std::int64_t>(text.size()));
-  world.broadcast(length, 0).wait();
-  at::Tensor letters = at::empty({length.item<std::int64_t>()}, at::kByte);
-  if (letters.numel() == 0) return {};
-  if (world.rank() == 0) std::memcpy(letters.data_ptr(), text.data(), text.size());
-  world.broadcast(letters, 0).wait();
-  return {static_cast<const char*>(letters.data_ptr()), static_cast<std::size_t>(letters.numel())};
-}
 
 void check_identity(const Checkpoint& checkpoint, const Manifest::Words& identity) {
   for (const auto& [key, mine] : identity) {
@@ -92,9 +78,9 @@ Choice choose(const std::string& resume, const CheckpointFolder& folder, const M
       problem = error.what();
     }
   }
-  problem = broadcast_text(world, problem);
+  problem = broadcast_text(problem, world);
   if (!problem.empty()) throw DataError(problem);
-  path = broadcast_text(world, path);
+  path = broadcast_text(path, world);
   if (!path.empty()) choice.checkpoint = read_checkpoint(path);
   return choice;
 }

@@ -43,6 +43,38 @@ void refuse_unreadable(std::vector<ConfigProblem>& problems, const std::string& 
   }
 }
 
+// What the ranks have to do, and how they are started.
+void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto& launch = config.launch;
+  refuse_if(problems, config.train.global_batch_size < launch.ranks, "train.global_batch_size",
+            std::to_string(config.train.global_batch_size) +
+                " samples cannot be shared by launch.ranks: " + std::to_string(launch.ranks));
+  refuse_if(problems, config.strategy.selected() == "single" && launch.ranks > 1, "strategy",
+            "single trains on one rank, but launch.ranks is " + std::to_string(launch.ranks));
+  refuse_if(problems, launch.with == "local" && !launch.hosts.empty(), "launch.with",
+            "local starts ranks on this host only, but launch.hosts names others; use mpi");
+  refuse_if(problems, config.backend == "inproc" && launch.with == "mpi", "launch.with",
+            "mpi starts processes, but the ranks of backend inproc are threads");
+  refuse_if(problems, config.backend == "inproc" && !launch.hosts.empty(), "backend",
+            "the ranks of inproc are threads of one process, but launch.hosts names hosts");
+}
+
+void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto& train = config.train;
+  refuse_if(problems, train.ema_decay == 1, "train.ema_decay", "must be below 1: averages that keep all learn nothing");
+  refuse_if(problems, train.checkpoint_activations > 0 && train.data_parallel > 1, "train.checkpoint_activations",
+            "does not go with train.data_parallel: threads have one generator of random numbers, which cannot go back");
+  refuse_if(problems, train.sync_batch_norm && train.data_parallel > 1, "train.data_parallel",
+            "has replicas with batch norm of their own; leave out train.sync_batch_norm, or take ranks instead");
+  refuse_if(problems, train.ema_decay > 0 && config.strategy.selected() == "hogwild", "train.ema_decay",
+            "does not go with strategy hogwild, whose ranks would put averages into the one copy of the parameters");
+  const double backoff = train.loss_scale.backoff;
+  refuse_if(problems, backoff == 0 || backoff == 1, "train.loss_scale.backoff", "must be above 0 and below 1");
+  const bool tested = config.evaluate.every_epochs > 0 || config.evaluate.every_steps > 0;
+  refuse_if(problems, !train.early_stop.metric.empty() && !tested, "train.early_stop",
+            "needs tests while training: set evaluate.every_epochs or evaluate.every_steps");
+}
+
 // What would make bits depend on the ranks, or share the one reduction that does not.
 void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   if (config.determinism != "world_size_invariant") return;
@@ -67,53 +99,30 @@ void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentCon
          "moving_average, which rounds each rank's loss, does not go together");
 }
 
-}  // namespace
-
-void check(const ExperimentConfig& config) {
-  std::vector<ConfigProblem> problems;
-  refuse_if(problems, config.model.selected().empty(), "model", "is missing: name a model (--help_config lists them)");
-  refuse_if(problems, config.name.empty() || config.name.find('/') != std::string::npos, "name",
-            "\"" + config.name + "\" cannot be part of a folder's name");
-  refuse_if(problems, config.train.global_batch_size < config.launch.ranks, "train.global_batch_size",
-            std::to_string(config.train.global_batch_size) +
-                " samples cannot be shared by launch.ranks: " + std::to_string(config.launch.ranks));
-  refuse_if(problems, config.strategy.selected() == "single" && config.launch.ranks > 1, "strategy",
-            "single trains on one rank, but launch.ranks is " + std::to_string(config.launch.ranks));
-  refuse_if(problems, config.launch.with == "local" && !config.launch.hosts.empty(), "launch.with",
-            "local starts ranks on this host only, but launch.hosts names others; use mpi");
-  refuse_if(problems, config.backend == "inproc" && config.launch.with == "mpi", "launch.with",
-            "mpi starts processes, but the ranks of backend inproc are threads");
-  refuse_if(problems, config.backend == "inproc" && !config.launch.hosts.empty(), "backend",
-            "the ranks of inproc are threads of one process, but launch.hosts names hosts");
-  refuse_if(problems, config.train.ema_decay == 1, "train.ema_decay",
-            "must be below 1: averages that keep all learn nothing");
-  refuse_if(problems, config.train.checkpoint_activations > 0 && config.train.data_parallel > 1,
-            "train.checkpoint_activations",
-            "does not go with train.data_parallel: threads have one generator of random numbers, which cannot go back");
-  refuse_if(problems, config.train.sync_batch_norm && config.train.data_parallel > 1, "train.data_parallel",
-            "has replicas with batch norm of their own; leave out train.sync_batch_norm, or take ranks instead");
-  refuse_if(problems, config.train.ema_decay > 0 && config.strategy.selected() == "hogwild", "train.ema_decay",
-            "does not go with strategy hogwild, whose ranks would put averages into the one copy of the parameters");
-  const double backoff = config.train.loss_scale.backoff;
-  refuse_if(problems, backoff == 0 || backoff == 1, "train.loss_scale.backoff", "must be above 0 and below 1");
-  const bool tested = config.evaluate.every_epochs > 0 || config.evaluate.every_steps > 0;
-  refuse_if(problems, !config.train.early_stop.metric.empty() && !tested, "train.early_stop",
-            "needs tests while training: set evaluate.every_epochs or evaluate.every_steps");
-  check_determinism(problems, config);
+void check_profile(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& profile = config.watch.profile;
   refuse_if(problems, profile.to < profile.from || (profile.from == 0 && profile.to > 0), "watch.profile",
             "a window from step " + std::to_string(profile.from) + " to " + std::to_string(profile.to) +
                 " is none; steps are numbered from 1");
   refuse_if(problems, profile.operators && profile.to - profile.from >= kMostTracedSteps, "watch.profile",
             "a window of " + std::to_string(profile.to - profile.from + 1) +
-                " steps with every operator would fill the" + " memory; take " + std::to_string(kMostTracedSteps) +
+                " steps with every operator would fill the memory; take " + std::to_string(kMostTracedSteps) +
                 " at most, or set operators: false");
+}
+
+void check_components(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   refuse_if_not_made(problems, "loss", config.loss);
   refuse_if_not_made(problems, "optimizer", config.optimizer, config.parameter_groups);
   refuse_if_not_made(problems, "schedule", config.schedule);
+}
+
+void check_expectations(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto measures = [&](const MeterConfig& meter) { return meter.meter.selected() == "accuracy"; };
   refuse_if(problems, config.expect.test_accuracy > 0 && std::ranges::none_of(config.evaluate.meters, measures),
             "expect.test_accuracy", "needs {meter: accuracy} among evaluate.meters");
+}
+
+void check_framework(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   for (auto& problem : problems_of(config.framework.selection, "config", "framework.selection")) {
     problems.push_back(std::move(problem));
   }
@@ -123,6 +132,22 @@ void check(const ExperimentConfig& config) {
   } catch (const ConfigError& error) {
     refuse_if(problems, true, "framework.bucket_bytes", error.what());
   }
+}
+
+}  // namespace
+
+void check(const ExperimentConfig& config) {
+  std::vector<ConfigProblem> problems;
+  refuse_if(problems, config.model.selected().empty(), "model", "is missing: name a model (--help_config lists them)");
+  refuse_if(problems, config.name.empty() || config.name.find('/') != std::string::npos, "name",
+            "\"" + config.name + "\" cannot be part of a folder's name");
+  check_ranks(problems, config);
+  check_training(problems, config);
+  check_determinism(problems, config);
+  check_profile(problems, config);
+  check_components(problems, config);
+  check_expectations(problems, config);
+  check_framework(problems, config);
   if (!problems.empty()) throw ConfigError(std::move(problems));
 }
 

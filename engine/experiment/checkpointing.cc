@@ -18,6 +18,7 @@
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
+#include "models/model.h"
 
 namespace phalanx {
 namespace {
@@ -38,12 +39,6 @@ Part schedule_part(Schedule& schedule) {
   return numbers_part(
       "schedule", [&schedule] { return schedule.state(); },
       [&schedule](const std::vector<double>& state) { schedule.load(state); });
-}
-
-FlatParameters::Named named_buffers(Model& model) {
-  FlatParameters::Named named;
-  for (const auto& buffer : model.named_buffers()) named.emplace_back(buffer.key(), buffer.value());
-  return named;
 }
 
 // Ranks may have seen other batches, and have other statistics of them.

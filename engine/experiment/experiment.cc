@@ -71,18 +71,7 @@ class Experiment {
         rate_(update_.optimizer().learning_rate()),
         schedule_(config.schedule.make()),
         early_stop_(config.train.early_stop),
-        step_({.config = config.train,
-               .sample = context.splits.train->spec(),
-               .model = *model_,
-               .loss = *loss_,
-               .group = mesh_.data(),
-               .loss_scale = update_.loss_scale(),
-               .clock = watching_.clock(),
-               .parameters = parameters_,
-               .make_replica = [&config, spec = context.splits.train->spec()] { return make_model(config, spec); },
-               .bucket_bytes = parse_bytes(config.framework.bucket_bytes),
-               .invariant = invariant_,
-               .seed = mix(static_cast<std::uint64_t>(config.seed), 1)}),
+        step_(parts_of_step(context.splits.train->spec())),
         train_loader_(make_split_loader(context.splits.train, config.train.global_batch_size, config,
                                         config.loader.shuffle, *mesh_.data())),
         test_loader_(
@@ -93,21 +82,7 @@ class Experiment {
         vote_(mesh_.world(), context.stop_asked, [this, started = context.started] { return time_is_up(started); }),
         report_(config, context, {config.train.epochs, steps_, train_loader_->batches()}, watching_.clock(), update_),
         test_meters_(config.evaluate.meters),
-        checkpointing_({.config = config,
-                        .folder = context.folder,
-                        .world = context.world,
-                        .engine = engine_,
-                        .parameters = parameters_,
-                        .model = *model_,
-                        .optimizer = update_.optimizer(),
-                        .schedule = *schedule_,
-                        .synchronizer = *synchronizer_,
-                        .loader = *train_loader_,
-                        .vote = vote_,
-                        .nan_guard = watching_.nan_guard(),
-                        .last_test = last_test_,
-                        .samples = context.splits.train->size(),
-                        .steps = steps_}),
+        checkpointing_(checkpointed_run(context)),
         add_own_hooks_(context.add_hooks) {}
 
   ExperimentResult run() {
@@ -131,16 +106,8 @@ class Experiment {
     // The epoch that `end` is in never began.
     const bool untested = last_test_.step != end.step || tested_apart_;
     if (!vote_.stopped() && untested) test({.epoch = end.epoch - 1, .step = end.step});
-    ExperimentResult result{.steps = end.step,
-                            .stopped = vote_.stopped(),
-                            .time_up = vote_.time_up(),
-                            .early_stop = early_stop_.reason(),
-                            .failed_checkpoints = checkpointing_.failed(),
-                            .test = last_test_.readings,
-                            .strategy = synchronizer_->figures(),
-                            .update = update_.readings(),
-                            .model = model_};
-    finish_report(result);
+    ExperimentResult result = result_after(end.step);
+    update_.with_averages([&] { report_.finish(result); });
     // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.
     mesh_.world()->barrier().wait();
     checkpointing_.check();
@@ -163,13 +130,54 @@ class Experiment {
     return invariant;
   }
 
+  TrainingStep::Parts parts_of_step(const SampleSpec& sample) {
+    return {.config = config_.train,
+            .sample = sample,
+            .model = *model_,
+            .loss = *loss_,
+            .group = mesh_.data(),
+            .loss_scale = update_.loss_scale(),
+            .clock = watching_.clock(),
+            .parameters = parameters_,
+            .make_replica = [this, sample] { return make_model(config_, sample); },
+            .bucket_bytes = parse_bytes(config_.framework.bucket_bytes),
+            .invariant = invariant_,
+            .seed = mix(static_cast<std::uint64_t>(config_.seed), 1)};
+  }
+
+  Checkpointing::Run checkpointed_run(const ExperimentContext& context) {
+    return {.config = config_,
+            .folder = context.folder,
+            .world = context.world,
+            .engine = engine_,
+            .parameters = parameters_,
+            .model = *model_,
+            .optimizer = update_.optimizer(),
+            .schedule = *schedule_,
+            .synchronizer = *synchronizer_,
+            .loader = *train_loader_,
+            .vote = vote_,
+            .nan_guard = watching_.nan_guard(),
+            .last_test = last_test_,
+            .samples = context.splits.train->size(),
+            .steps = steps_};
+  }
+
   std::int64_t total_steps() const {
     const auto steps = config_.train.epochs * train_loader_->batches();
     return config_.train.max_steps == 0 ? steps : std::min(steps, config_.train.max_steps);
   }
 
-  void finish_report(const ExperimentResult& result) {
-    update_.with_averages([&] { report_.finish(result); });
+  ExperimentResult result_after(std::int64_t steps) const {
+    return {.steps = steps,
+            .stopped = vote_.stopped(),
+            .time_up = vote_.time_up(),
+            .early_stop = early_stop_.reason(),
+            .failed_checkpoints = checkpointing_.failed(),
+            .test = last_test_.readings,
+            .strategy = synchronizer_->figures(),
+            .update = update_.readings(),
+            .model = model_};
   }
 
   void broadcast_buffers() {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/provenance.h"
@@ -18,6 +19,7 @@
 #include "engine/watch/time_table.h"
 #include "framework/base/config/config.h"
 #include "framework/base/files.h"
+#include "models/model.h"
 
 namespace phalanx {
 namespace {
@@ -186,10 +188,8 @@ void Report::finish(const ExperimentResult& result) {
   if (!speaks_) return;
   progress_.reset();
   if (config_.checkpoint.final_weights) {
-    NamedTensors weights;
-    for (const auto& parameter : result.model->named_parameters())
-      weights.emplace_back(parameter.key(), parameter.value());
-    for (const auto& buffer : result.model->named_buffers()) weights.emplace_back(buffer.key(), buffer.value());
+    NamedTensors weights = named_parameters(*result.model);
+    std::ranges::move(named_buffers(*result.model), std::back_inserter(weights));
     save_safetensors(context_.folder.weights(), weights);
   }
   write_atomically(context_.folder.summary(), summary(result));

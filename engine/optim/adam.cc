@@ -1,17 +1,38 @@
-// Adam (Kingma and Ba 2015, arXiv:1412.6980), with AMSGrad (Reddi et al. 2018, arXiv:1904.09237), as torch.optim.Adam
-// defines it, t being the update's number:
-//   g += weight_decay * p
+// Adam (Kingma and Ba 2015, arXiv:1412.6980) and AdamW, which has weight decay apart from the gradient (Loshchilov and
+// Hutter 2019, arXiv:1711.05101), both with AMSGrad (Reddi et al. 2018, arXiv:1904.09237), as torch.optim.Adam and
+// torch.optim.AdamW define them, t being the update's number:
+//   adam:  g += weight_decay * p
+//   adamw: p *= 1 - lr * weight_decay
 //   m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g^2;  w = amsgrad ? max(w, v) : v
 //   p -= lr * (m / (1 - beta1^t)) / (sqrt(w / (1 - beta2^t)) + eps)
 #include <ATen/ops/_fused_adam.h>
+#include <ATen/ops/_fused_adamw.h>
 
 #include <memory>
+#include <vector>
 
-#include "engine/optim/adam_config.h"
 #include "engine/optim/elementwise.h"
+#include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
+
+struct MomentsConfig {
+  double lr = 0.001;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  bool amsgrad = false;
+
+  template <class V>
+  void visit(V& v) {
+    v("lr", lr, "learning rate", config::at_least(0));
+    v("beta1", beta1, "share of the mean gradient kept at an update, below 1", config::between(0, 1));
+    v("beta2", beta2, "share of the mean squared gradient kept at an update, below 1", config::between(0, 1));
+    v("eps", eps, "added to the root that divides", config::at_least(0));
+    v("amsgrad", amsgrad, "divide by the largest mean square so far (Reddi et al. 2018)");
+  }
+};
 
 struct AdamConfig : MomentsConfig {
   double weight_decay = 0;
@@ -21,31 +42,59 @@ struct AdamConfig : MomentsConfig {
     MomentsConfig::visit(v);
     v("weight_decay", weight_decay, "L2 penalty, added to the gradient", config::at_least(0));
   }
+
+  static void update(const auto&... arguments) { at::_fused_adam_(arguments...); }
 };
 
+struct AdamWConfig : MomentsConfig {
+  double weight_decay = 0.01;
+
+  template <class V>
+  void visit(V& v) {
+    MomentsConfig::visit(v);
+    v("weight_decay", weight_decay, "share of a value, times the learning rate, that an update takes away",
+      config::at_least(0));
+  }
+
+  static void update(const auto&... arguments) { at::_fused_adamw_(arguments...); }
+};
+
+template <class Config>
 class Adam final : public ElementwiseOptimizer {
  public:
-  Adam(const AdamConfig& config, const ParameterGroups& groups)
+  Adam(const Config& config, const ParameterGroups& groups)
       : ElementwiseOptimizer(config.lr, config.weight_decay, groups), config_(config) {
-    config.check();
+    // A share of 1 would never leave the initial zeros.
+    if (config.beta1 == 1 || config.beta2 == 1) throw ConfigError("beta1 and beta2 must be below 1");
   }
 
  private:
-  std::vector<Kind> kinds() const override { return moments<Kind>(config_); }
+  std::vector<Kind> kinds() const override {
+    std::vector<Kind> kinds{{"exp_avg"}, {"exp_avg_sq"}};
+    if (config_.amsgrad) kinds.push_back({"max_exp_avg_sq"});
+    return kinds;
+  }
 
   void update_run(const Run& run, const Rates& rates) const override {
     const at::TensorList state = run.state, largest = config_.amsgrad ? state.slice(2) : at::TensorList{};
-    at::_fused_adam_(run.values, run.gradients, state[0], state[1], largest, rates.update_tensor, rates.learning_rate,
-                     config_.beta1, config_.beta2, rates.weight_decay, config_.eps, config_.amsgrad,
-                     /*maximize=*/false);
+    Config::update(run.values, run.gradients, state[0], state[1], largest, rates.update_tensor, rates.learning_rate,
+                   config_.beta1, config_.beta2, rates.weight_decay, config_.eps, config_.amsgrad,
+                   /*maximize=*/false);
   }
 
-  AdamConfig config_;
+  Config config_;
 };
 
+template <class Config>
+std::unique_ptr<Optimizer> make_adam(const Config& config, const ParameterGroups& groups) {
+  return std::make_unique<Adam<Config>>(config, groups);
+}
+
 const bool registered = Optimizers::global().add<AdamConfig>(
-    "adam", "steps scaled by running means of gradients and their squares",
-    [](const AdamConfig& config, const ParameterGroups& groups) { return std::make_unique<Adam>(config, groups); });
+    "adam", "steps scaled by running means of gradients and their squares", make_adam<AdamConfig>);
+
+const bool registered_w = Optimizers::global().add<AdamWConfig>(
+    "adamw", "adam with weight decay apart from the gradient", make_adam<AdamWConfig>);
 
 }  // namespace
 }  // namespace phalanx

@@ -31,7 +31,7 @@ void Ema::update() {
 
 std::vector<StateTensor> Ema::state() {
   auto all = inner().state();
-  for (std::size_t i = 0; i < averages_.size(); ++i) all.push_back({"ema", i, averages_[i]});
+  for (std::size_t i = 0; i < averages_.size(); ++i) all.push_back({kMovingAverage, i, averages_[i]});
   return all;
 }
 

@@ -10,8 +10,8 @@ namespace phalanx {
 
 /// Keeps an exponential moving average of the values beside them (Polyak and Juditsky 1992), which often tests better:
 ///   average += (1 - d) * (values - average) after update t, d = min(decay, (1 + t) / (10 + t))
-/// d starts small, so that the initial values are soon forgotten. Averages are state() of kind "ema"; an update that an
-/// inner optimizer leaves out leaves them as they are. Each rank averages what it updates.
+/// d starts small, so that the initial values are soon forgotten. Averages are state() of kind kMovingAverage; an
+/// update that an inner optimizer leaves out leaves them as they are. Each rank averages what it updates.
 class Ema final : public OptimizerDecorator {
  public:
   /// Makes values that ranks have changed in their slices those of all ranks: Synchronizer::share_values.

@@ -5,7 +5,7 @@
 //   p -= lr * sqrt(max(1, n / m)) * orthogonal(u)
 // orthogonal() makes all singular values about 1, by `steps` iterations of a Newton-Schulz polynomial of degree 5:
 //   X = u / |u|;  X = a X + (b A + c A^2) X with A = X X^T
-// All else (vectors, and what `adamw.match` names: embeddings and the output layer) is updated by AdamW (adamw.cc),
+// All else (vectors, and what `adamw.match` names: embeddings and the output layer) is updated by AdamW (adam.cc),
 // whose learning rate follows the schedule as well.
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/addmm.h>

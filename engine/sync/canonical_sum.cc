@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "framework/base/parts.h"
+
 namespace phalanx {
 namespace {
 
@@ -26,15 +28,6 @@ std::vector<Node> nodes_of(int first, int last) {
     first += nodes.back().count;
   }
   return nodes;
-}
-
-// n elements in nearly equal parts.
-std::vector<std::int64_t> parts_of(std::int64_t elements, int ranks) {
-  std::vector<std::int64_t> parts;
-  for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    parts.push_back(elements * (rank + 1) / ranks - elements * rank / ranks);
-  }
-  return parts;
 }
 
 }  // namespace
@@ -79,7 +72,7 @@ void CanonicalSum::finish(const at::Tensor& sum) {
     sum.copy_(all.total());
     return;
   }
-  const auto parts = parts_of(sum.numel(), group_->size());
+  const auto parts = nearly_equal_counts(sum.numel(), group_->size());
   PairwiseSum all;
   for (auto& node : exchange(own, parts)) all.add(std::move(node));
   group_->all_gather(sum, all.total(), parts).wait();

@@ -4,8 +4,8 @@
 // after that step each moves halfway to the other: x_r += (x_p - x_r) / 2, with the values that were exchanged. For
 // values nobody waits for more than one peer, nor for that one longer than it is a step behind. With an odd number of
 // ranks one sits out. After the last step the replicas become their mean. With `compression:` both values are rounded
-// on the way; both ranks move by what was sent, so that the mean stays. Wire: the parameters' bytes per rank and step,
-// to one peer; half of them with bf16 or fp16.
+// on the way; both ranks move by what was sent, so that the mean stays.
+// Wire: the parameters' bytes per rank and step, to one peer; half of them with bf16 or fp16.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -95,7 +95,7 @@ class Gossip final : public Synchronizer {
     meet_halfway();
     average_.average();
     for (auto& [kind, values, _] : state_) {
-      if (kind == "ema") group_->all_reduce(values, Reduction::kMean).wait();
+      if (kind == kMovingAverage) group_->all_reduce(values, Reduction::kMean).wait();
     }
   }
 

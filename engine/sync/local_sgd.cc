@@ -34,9 +34,6 @@ struct LocalSgdConfig {
   }
 };
 
-// Moving averages of the parameters go with the parameters.
-constexpr const char* kAverages = "ema";
-
 // Optimizers by their own measure of sizes (second moments) keep that, and forget where they were heading.
 bool is_momentum(const std::string& kind) { return kind == "momentum" || kind == "exp_avg"; }
 
@@ -89,7 +86,7 @@ class LocalSgd final : public Synchronizer {
     const at::NoGradGuard no_grad;
     average_.average();
     for (auto& [kind, values, _] : state_) {
-      const bool average = config_.momentum == "average" || kind == kAverages;
+      const bool average = config_.momentum == "average" || kind == kMovingAverage;
       if (average) group_->all_reduce(values, Reduction::kMean).wait();
       if (config_.momentum == "reset" && is_momentum(kind)) values.zero_();
     }

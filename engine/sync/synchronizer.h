@@ -44,6 +44,9 @@ enum class Cut {
   kBetweenParameters  // it looks at whole parameters
 };
 
+/// The name of state that is a moving average of the values: it goes where they go.
+inline constexpr const char* kMovingAverage = "ema";
+
 using Figures = std::vector<std::pair<std::string, double>>;
 
 /// How replicas agree. The engine knows nothing else about distribution.

@@ -10,7 +10,7 @@
 
 #include "engine/optim/decorator.h"
 #include "framework/base/error.h"
-#include "framework/observe/gather_text.h"
+#include "framework/comm/texts.h"
 
 namespace phalanx {
 namespace {

@@ -9,8 +9,8 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/comm/texts.h"
 #include "framework/observe/clock_offset.h"
-#include "framework/observe/gather_text.h"
 #include "framework/observe/monotonic_clock.h"
 #include "framework/observe/operation_trace.h"
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/base/environment.h"
+#include "framework/base/text.h"
 
 namespace phalanx {
 namespace {
@@ -18,18 +19,11 @@ constexpr int kLeastCells = 6, kMostCells = 30;  // of the bar
 constexpr int kPlainColumns = 160;               // of a line elsewhere
 constexpr std::size_t kMostReadings = 6;         // beside a bar
 
-template <class... Args>
-std::string format(const char* pattern, Args... args) {
-  std::string text(256, '\0');
-  text.resize(static_cast<std::size_t>(std::max(0, std::snprintf(text.data(), text.size(), pattern, args...))));
-  return text;
-}
-
 std::string format_seconds(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "--:--";
   const auto whole = static_cast<std::int64_t>(seconds + 0.5);
-  if (whole < 3600) return format("%" PRId64 ":%02" PRId64, whole / 60, whole % 60);
-  return format("%" PRId64 ":%02" PRId64 ":%02" PRId64, whole / 3600, whole / 60 % 60, whole % 60);
+  if (whole < 3600) return format_text("%" PRId64 ":%02" PRId64, whole / 60, whole % 60);
+  return format_text("%" PRId64 ":%02" PRId64 ":%02" PRId64, whole / 3600, whole / 60 % 60, whole % 60);
 }
 
 int terminal_width(std::FILE* file) {
@@ -68,17 +62,17 @@ void Progress::result(const Measurement& test) {
   clear();
   const int width = terminal_ ? terminal_width(file_) : kPlainColumns;
   StyledText shown = text();
-  shown.add(format("epoch %" PRId64 "/%" PRId64, test.epoch + 1, total_.epochs), StyledText::kSoft)
-      .add(format("  step %" PRId64 "  ", test.step))
+  shown.add(format_text("epoch %" PRId64 "/%" PRId64, test.epoch + 1, total_.epochs), StyledText::kSoft)
+      .add(format_text("  step %" PRId64 "  ", test.step))
       .add(test.split, StyledText::kGreen);
-  const std::string rate = format("  %.0f samples/s", test.samples_per_second);
+  const std::string rate = format_text("  %.0f samples/s", test.samples_per_second);
   const std::string time = "  " + format_seconds(test.seconds);
   // One reading in any case, and room for the time.
   std::size_t count = std::min<std::size_t>(test.readings.size(), 1);
   const int room = width - shown.columns() - static_cast<int>(time.size());
   while (count < test.readings.size() && readings(test.readings, count + 1).columns() <= room) ++count;
   shown.add(readings(test.readings, count));
-  const std::string more = format("  %zu more", test.readings.size() - count);
+  const std::string more = format_text("  %zu more", test.readings.size() - count);
   for (const auto& [wanted, words] : {std::pair(count < test.readings.size(), more), std::pair(true, rate)}) {
     const int all = shown.columns() + static_cast<int>(words.size() + time.size());
     if (wanted && all <= width) shown.add(words, StyledText::kSoft);
@@ -92,7 +86,7 @@ StyledText Progress::readings(const Readings& readings, std::size_t count) const
   for (std::size_t i = 0; i < std::min(count, readings.size()); ++i) {
     const auto& [name, value] = readings[i];
     shown.add("  " + name + " ", StyledText::kSoft)
-        .add(name == "accuracy" ? format("%.2f %%", 100 * value) : format("%.4f", value), StyledText::kBold);
+        .add(name == "accuracy" ? format_text("%.2f %%", 100 * value) : format_text("%.4f", value), StyledText::kBold);
   }
   return shown;
 }
@@ -114,7 +108,7 @@ StyledText Progress::bar(double share, int cells) const {
 
 StyledText Progress::line(const Measurement& train) const {
   const StyledText epoch =
-      text().add(format("epoch %" PRId64 "/%" PRId64, train.epoch + 1, total_.epochs), StyledText::kSoft);
+      text().add(format_text("epoch %" PRId64 "/%" PRId64, train.epoch + 1, total_.epochs), StyledText::kSoft);
   // In the last column the cursor would go to the next line.
   return line_beside_bar(train, epoch, terminal_ ? terminal_width(file_) - 1 : 0);
 }
@@ -123,8 +117,8 @@ StyledText Progress::line_beside_bar(const Measurement& train, const StyledText&
   const double left = train.step > 0 ? train.seconds / train.step * (total_.steps - train.step) : NAN;
   const std::string total = std::to_string(total_.steps);  // the step is as wide, or all that follows would jump
   const int digits = terminal_ ? static_cast<int>(total.size()) : 0;
-  const std::string steps = format("%*" PRId64, digits, train.step) + "/" + total;
-  const std::string rate = train.samples_per_second > 0 ? format("  %.0f", train.samples_per_second) : "";
+  const std::string steps = format_text("%*" PRId64, digits, train.step) + "/" + total;
+  const std::string rate = train.samples_per_second > 0 ? format_text("  %.0f", train.samples_per_second) : "";
   const auto tail = [&](const char* word, std::size_t count, const char* unit, bool with_eta) {
     StyledText shown = text();
     shown.add(word + steps).add(readings(train.readings, count));
@@ -144,7 +138,7 @@ StyledText Progress::line_beside_bar(const Measurement& train, const StyledText&
     }
   }
   const std::string bare =
-      format("epoch %" PRId64 "/%" PRId64 "  %" PRId64 "/", train.epoch + 1, total_.epochs, train.step) + total;
+      format_text("epoch %" PRId64 "/%" PRId64 "  %" PRId64 "/", train.epoch + 1, total_.epochs, train.step) + total;
   return text().add(bare.substr(0, static_cast<std::size_t>(std::max(width, 0))));
 }
 

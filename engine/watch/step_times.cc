@@ -3,9 +3,10 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <numeric>
+
+#include "framework/base/text.h"
 
 namespace phalanx {
 namespace {
@@ -50,10 +51,8 @@ std::string StepTimes::straggler() const {
   if (ranks.size() < 2 || steps == 0) return "there is one rank, so nobody waits";
   const RankSpread work = own_work();
   if (work.most <= work.least * kEven) return "the ranks are even: their own work differs by less than a tenth";
-  char text[160];
-  std::snprintf(text, sizeof(text), "rank %d is the straggler: its own work takes %.0f %% longer than that of rank %d",
-                work.most_rank, 100 * (work.most / work.least - 1), work.least_rank);
-  return text;
+  return format_text("rank %d is the straggler: its own work takes %.0f %% longer than that of rank %d", work.most_rank,
+                     100 * (work.most / work.least - 1), work.least_rank);
 }
 
 StepTimes across_ranks(const PhaseTimes& mine, Communicator& group) {

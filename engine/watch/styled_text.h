@@ -1,7 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <string>
+
+#include "framework/base/text.h"
 
 namespace phalanx {
 
@@ -16,7 +17,7 @@ class StyledText {
   StyledText& add(const std::string& text, const char* style = kPlain) {
     const bool styled = colors_ && *style != '\0';
     bytes_ += styled ? std::string("\033[") + style + "m" + text + "\033[0m" : text;
-    columns_ += static_cast<int>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+    columns_ += static_cast<int>(columns_of(text));
     return *this;
   }
   StyledText& add(const StyledText& text) {

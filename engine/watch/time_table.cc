@@ -2,7 +2,8 @@
 
 #include <array>
 #include <cctype>
-#include <cstdio>
+
+#include "framework/base/text.h"
 
 namespace phalanx {
 namespace {
@@ -11,14 +12,11 @@ constexpr std::array<const char*, kPhases> kTitles{"waiting for data", "forward"
                                                    "communication",    "update",  "hooks"};
 
 std::string row(const char* title, const RankSpread& spread, double whole, bool several) {
-  char text[160];
-  int length = std::snprintf(text, sizeof(text), "  %-17s %9s %4.0f %%", title, format_duration(spread.mean).c_str(),
-                             whole > 0 ? 100 * spread.mean / whole : 0);
-  std::string line(text, static_cast<std::size_t>(length));
+  std::string line = format_text("  %-17s %9s %4.0f %%", title, format_duration(spread.mean).c_str(),
+                                 whole > 0 ? 100 * spread.mean / whole : 0);
   if (several) {
-    length = std::snprintf(text, sizeof(text), "   %9s rank %-4d %9s rank %d", format_duration(spread.least).c_str(),
-                           spread.least_rank, format_duration(spread.most).c_str(), spread.most_rank);
-    line.append(text, static_cast<std::size_t>(length));
+    line += format_text("   %9s rank %-4d %9s rank %d", format_duration(spread.least).c_str(), spread.least_rank,
+                        format_duration(spread.most).c_str(), spread.most_rank);
   }
   return line + "\n";
 }
@@ -26,11 +24,9 @@ std::string row(const char* title, const RankSpread& spread, double whole, bool 
 }  // namespace
 
 std::string format_duration(double seconds) {
-  char text[32];
   const bool small = seconds < 1e-3;
   const double value = seconds * (small ? 1e6 : 1e3);
-  std::snprintf(text, sizeof(text), "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, small ? "us" : "ms");
-  return text;
+  return format_text("%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, small ? "us" : "ms");
 }
 
 std::string to_time_table(const StepTimes& times) {

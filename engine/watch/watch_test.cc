@@ -17,6 +17,7 @@
 #include "engine/watch/progress.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/text.h"
 
 namespace phalanx {
 namespace {
@@ -203,10 +204,6 @@ std::string drawn_on_terminal(unsigned short columns, const Measurement& train, 
   ::close(master);
   const std::string start = "\r\033[K";
   return text.starts_with(start) ? text.substr(start.size()) : "not redrawn: " + text;
-}
-
-std::size_t columns_of(const std::string& utf8) {
-  return static_cast<std::size_t>(std::ranges::count_if(utf8, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 TEST_F(ProgressTest, ABarFillsFromLeftToRightWhereThereIsRoom) {

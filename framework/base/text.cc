@@ -5,7 +5,9 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdarg>
 #include <cstdio>
+#include <stdexcept>
 
 #include "framework/base/error.h"
 
@@ -37,6 +39,9 @@ std::size_t typing_mistakes(const std::string& a, const std::string& b) {
   }
   return above[b.size()];
 }
+
+// Every character of UTF-8 has one byte that does not go on with another.
+bool begins_character(char byte) { return (byte & 0xC0) != 0x80; }
 
 // Catches what no count of letters can: batch_size for global_batch_size. Short words are contained by accident.
 bool contains(const std::string& a, const std::string& b) {
@@ -72,14 +77,38 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best ? *best : "";
 }
 
+std::string format_text(const char* pattern, ...) {
+  std::va_list arguments, again;
+  va_start(arguments, pattern);
+  va_copy(again, arguments);
+  const int length = std::vsnprintf(nullptr, 0, pattern, arguments);
+  std::string text(static_cast<std::size_t>(std::max(0, length)), '\0');
+  if (length > 0) std::vsnprintf(text.data(), text.size() + 1, pattern, again);
+  va_end(again);
+  va_end(arguments);
+  if (length < 0) throw std::invalid_argument(std::string("cannot be printed: \"") + pattern + "\"");
+  return text;
+}
+
+std::size_t columns_of(std::string_view utf8) {
+  return static_cast<std::size_t>(std::ranges::count_if(utf8, begins_character));
+}
+
+std::string_view last_columns(std::string_view utf8, std::size_t columns) {
+  std::size_t begin = utf8.size();
+  for (; columns > 0 && begin > 0; --columns) {
+    do --begin;
+    while (begin > 0 && !begins_character(utf8[begin]));
+  }
+  return utf8.substr(begin);
+}
+
 std::string format_bytes(std::int64_t bytes) {
   double amount = static_cast<double>(bytes);
   std::size_t unit = 0;
   // 999.5 would be printed as 1e+03.
   for (; std::abs(amount) >= 999.5 && unit + 1 < kUnits.size(); ++unit) amount /= 1024;
-  std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), "%.3g %s", amount, kUnits[unit]);
-  return text.data();
+  return format_text("%.3g %s", amount, kUnits[unit]);
 }
 
 std::int64_t parse_bytes(std::string_view text) {

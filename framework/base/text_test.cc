@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -36,6 +38,30 @@ TEST(Nearest, IsEmptyWhenNothingIsNear) {
   EXPECT_EQ(nearest("a", {"b"}), "");
   EXPECT_EQ(nearest("seed", {}), "");
   EXPECT_EQ(nearest("", {"a"}), "");
+}
+
+TEST(FormatText, IsPrintfIntoAString) {
+  EXPECT_EQ(format_text("%s: %d of %.1f %%", "a", 7, 2.25), "a: 7 of 2.2 %");
+  EXPECT_EQ(format_text("%s", ""), "");
+}
+
+TEST(FormatText, HasRoomForTextsOfAnyLength) {
+  const std::string longer(5000, 'x');
+  EXPECT_EQ(format_text("<%s>", longer.c_str()), "<" + longer + ">");
+}
+
+TEST(Columns, AreCharactersAndNotBytes) {
+  EXPECT_EQ(columns_of(""), 0u);
+  EXPECT_EQ(columns_of("abc"), 3u);
+  EXPECT_EQ(columns_of("aü…▕"), 4u);
+}
+
+TEST(Columns, TheLastOnesBeginWithAWholeCharacter) {
+  EXPECT_EQ(last_columns("abc", 2), "bc");
+  EXPECT_EQ(last_columns("…üa", 2), "üa");
+  EXPECT_EQ(last_columns("…üa", 3), "…üa");
+  EXPECT_EQ(last_columns("ü", 5), "ü");
+  EXPECT_EQ(last_columns("ü", 0), "");
 }
 
 TEST(FormatBytes, UsesThreeDigits) {

@@ -2,13 +2,11 @@
 //
 // Steps: 2, of P - 1 messages each. On the wire: 2 n (P - 1) / P bytes per rank, which is the least possible. Memory:
 // three parts. Combines in the order of ranks: the reference for the others. For few ranks.
+#include "framework/base/parts.h"
 #include "framework/collectives/direct.h"
-#include "framework/collectives/steps.h"
 #include "framework/comm/arguments.h"
 
 namespace phalanx {
-
-using namespace collectives;
 
 void direct_all_reduce(Communicator& group, const Arguments& arguments) {
   const auto counts = nearly_equal_counts(arguments.output.numel(), group.size());

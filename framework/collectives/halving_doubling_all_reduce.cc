@@ -6,6 +6,7 @@
 // Steps: 2 ceil(log2 P). On the wire: 2 n (P - 1) / P bytes per rank when P is a power of two, which is the least
 // possible; otherwise that on average and at most n / 2 more. Memory: at most n. For tensors of medium
 // length. Combines ranks out of order, so commutative reductions only.
+#include "framework/base/parts.h"
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/halving.h"
 #include "framework/collectives/steps.h"

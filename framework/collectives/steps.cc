@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "framework/base/parts.h"
 #include "framework/comm/arguments.h"
 
 namespace phalanx::collectives {
@@ -34,15 +35,8 @@ at::Tensor run_of(const at::Tensor& tensor, std::int64_t begin, std::int64_t cou
 }
 
 at::Tensor piece_of(const at::Tensor& tensor, std::int64_t index, std::int64_t pieces) {
-  const std::int64_t least = tensor.numel() / pieces;
-  const std::int64_t longer = tensor.numel() % pieces;
-  return elements_of(tensor, index * least + std::min(index, longer), least + (index < longer ? 1 : 0));
-}
-
-std::vector<std::int64_t> nearly_equal_counts(std::int64_t total, int ranks) {
-  std::vector<std::int64_t> counts;
-  for (int rank = 0; rank < ranks; ++rank) counts.push_back(total / ranks + (rank < total % ranks ? 1 : 0));
-  return counts;
+  const std::int64_t begin = part_begin(tensor.numel(), pieces, index);
+  return elements_of(tensor, begin, part_begin(tensor.numel(), pieces, index + 1) - begin);
 }
 
 std::int64_t chunks_of(const at::Tensor& tensor, std::int64_t count) {

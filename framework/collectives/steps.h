@@ -38,11 +38,8 @@ at::Tensor scratch(const at::Tensor& tensor, std::int64_t count);
 /// Elements [begin, begin + count).
 at::Tensor run_of(const at::Tensor& tensor, std::int64_t begin, std::int64_t count);
 
-/// The index-th of `pieces` nearly equal pieces: the first ones have an element more.
+/// The index-th of `pieces` nearly equal pieces, as framework/base/parts.h cuts them.
 at::Tensor piece_of(const at::Tensor& tensor, std::int64_t index, std::int64_t pieces);
-
-/// The same as counts: elements of each of `ranks` nearly equal parts of `total`.
-std::vector<std::int64_t> nearly_equal_counts(std::int64_t total, int ranks);
 
 /// How many pieces of at most kChunkBytes `count` elements like those of `tensor` make; at least 1.
 std::int64_t chunks_of(const at::Tensor& tensor, std::int64_t count);

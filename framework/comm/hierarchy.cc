@@ -1,41 +1,18 @@
 #include "framework/comm/hierarchy.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <stdexcept>
 #include <utility>
 
+#include "framework/comm/texts.h"
+
 namespace phalanx {
 namespace {
-
-// Every rank's text. Lengths differ, so they go first.
-std::vector<std::string> all_gather_text(Communicator& group, const std::string& text) {
-  const auto bytes = static_cast<std::int64_t>(text.size());
-  const at::Tensor lengths = at::empty({group.size()}, at::kLong);
-  group.all_gather(lengths, at::full({1}, bytes, at::kLong)).wait();
-  const Counts counts(lengths.const_data_ptr<std::int64_t>(), static_cast<std::size_t>(group.size()));
-  std::int64_t total = 0;
-  for (const auto length : counts) total += length;
-
-  const at::Tensor mine = at::empty({bytes}, at::kByte);
-  if (bytes > 0) std::memcpy(mine.mutable_data_ptr(), text.data(), text.size());
-  const at::Tensor all = at::empty({total}, at::kByte);
-  group.all_gather(all, mine, counts).wait();
-
-  std::vector<std::string> texts;
-  const auto* next = static_cast<const char*>(all.const_data_ptr());
-  for (const auto length : counts) {
-    texts.emplace_back(next, static_cast<std::size_t>(length));
-    next += length;
-  }
-  return texts;
-}
 
 int group_of(const Groups& groups, int rank) {
   const auto has_rank = [rank](const std::vector<int>& group) { return std::ranges::binary_search(group, rank); };
@@ -75,7 +52,7 @@ bool Level::in_rank_order() const {
 }
 
 Level divide(const std::string& name, const CommunicatorPtr& scope, const std::string& key) {
-  Level level{.name = name, .scope = scope, .groups = group_by_key(all_gather_text(*scope, key))};
+  Level level{.name = name, .scope = scope, .groups = group_by_key(all_gather_text(key, *scope))};
   level.group = group_of(level.groups, scope->rank());
   level.intra = scope->split(level.group, scope->rank());
   level.inter = split_inter(level, level.intra->rank());
@@ -87,7 +64,7 @@ Level link(const std::string& name, const CommunicatorPtr& scope, CommunicatorPt
   intra->broadcast(leader, 0).wait();
   const auto key = std::to_string(*leader.const_data_ptr<std::int64_t>());
   Level level{
-      .name = name, .scope = scope, .intra = std::move(intra), .groups = group_by_key(all_gather_text(*scope, key))};
+      .name = name, .scope = scope, .intra = std::move(intra), .groups = group_by_key(all_gather_text(key, *scope))};
   level.group = group_of(level.groups, scope->rank());
   const auto& members = level.groups[level.group];
   if (static_cast<int>(members.size()) != level.intra->size() || members[level.intra->rank()] != scope->rank()) {

@@ -10,7 +10,6 @@
 
 #include "framework/observe/chrome_trace.h"
 #include "framework/observe/clock_offset.h"
-#include "framework/observe/gather_text.h"
 #include "framework/observe/monotonic_clock.h"
 #include "framework/observe/operation_trace.h"
 #include "framework/observe/operator_trace.h"
@@ -24,22 +23,6 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::IsEmpty;
 using testing::run_ranks;
-
-std::string text_of(int rank) { return std::string(static_cast<std::size_t>(3 * rank), 'x') + std::to_string(rank); }
-
-TEST(GatherText, BringsTextsOfAnyLengths) {
-  run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
-    const auto expected = ElementsAre("0", "xxx1", "xxxxxx2");
-    EXPECT_THAT(all_gather_text(text_of(world->rank()), *world), expected);
-    const auto on_root = gather_text(text_of(world->rank()), *world);
-    if (world->rank() == 0) {
-      EXPECT_THAT(on_root, expected);
-    } else {
-      EXPECT_THAT(on_root, IsEmpty());
-    }
-    EXPECT_THAT(all_gather_text("", *world), ElementsAre("", "", ""));
-  });
-}
 
 TEST(ClockOffset, E3_IsRightToHalfOfTheRoundTrip) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {

@@ -1,14 +1,13 @@
 #include "framework/parallel/checkpointed.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <mutex>
 #include <utility>
 
 #include "framework/parallel/autocast.h"
+#include "framework/parallel/random_state.h"
 
 namespace phalanx {
 namespace {
@@ -18,19 +17,6 @@ using torch::autograd::variable_list;
 using Function = std::function<at::Tensor(const at::Tensor&)>;
 
 thread_local bool again = false;
-
-// The state of the default generator, which threads share.
-at::Tensor random_state() {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  std::lock_guard lock(generator.mutex());
-  return generator.get_state();
-}
-
-void set_random_state(const at::Tensor& state) {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  std::lock_guard lock(generator.mutex());
-  generator.set_state(state);
-}
 
 struct Again final {
   explicit Again(const at::Tensor& random) : random_before(random_state()) {

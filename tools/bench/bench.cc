@@ -2,30 +2,27 @@
 #include <ATen/Parallel.h>
 #include <sched.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <exception>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/log.h"
-#include "framework/base/text.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/launch_environment.h"
 #include "framework/comm/rendezvous.h"
 #include "tools/bench/command_line.h"
 #include "tools/bench/connect.h"
+#include "tools/bench/flag_words.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/options.h"
 #include "tools/bench/plot.h"
 #include "tools/bench/python.h"
 #include "tools/bench/table.h"
 #include "tools/launch/exit_status.h"
+#include "tools/launch/rank_threads.h"
 #include "tools/launch/run_main.h"
 #include "tools/launch/start_ranks.h"
 
@@ -77,35 +74,14 @@ int be_process(const Options& options, const LaunchEnvironment& launched) {
 
 int be_threads(const Options& options) {
   const StorePtr store = make_hash_store(kMeeting);
-  std::mutex mutex;
-  std::exception_ptr first;  // the others fail because of it
-  {
-    std::vector<std::jthread> threads;
-    for (int rank = 0; rank < options.ranks; ++rank) {
-      threads.emplace_back([&, rank] {
-        try {
-          be_rank(options, {.rank = rank, .size = options.ranks, .local_rank = rank, .local_size = options.ranks},
-                  store);
-        } catch (...) {
-          const std::lock_guard lock(mutex);
-          if (!first) first = std::current_exception();
-        }
-      });
-    }
-  }
-  if (first) std::rethrow_exception(first);
+  run_rank_threads(options.ranks, [&](const Place& place) { be_rank(options, place, store); });
   return kDone;
 }
 
 void check_backends(const Options& options) {
   auto known = Backends::global().names();
   known.emplace_back("openmpi");
-  for (const auto& name : options.backends) {
-    if (std::ranges::find(known, name) != known.end()) continue;
-    const std::string near = nearest(name, known);
-    throw ConfigError("--backends: \"" + name + "\" is none of " + join(known, ", ") +
-                      (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
-  }
+  for (const auto& name : options.backends) check_word("backends", name, known);
 }
 
 // Where this process starts the ranks, it finds them an interpreter too.

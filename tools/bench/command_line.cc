@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "tools/bench/flag_words.h"
 #include "tools/bench/operation.h"
 
 DEFINE_string(op, "all_reduce",
@@ -40,37 +40,6 @@ DEFINE_string(plot, "", "SVG file for a plot of time and bandwidth over bytes");
 namespace phalanx::bench {
 namespace {
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> words;
-  std::istringstream stream(text);
-  for (std::string word; std::getline(stream, word, ',');) {
-    if (!word.empty() && std::ranges::find(words, word) == words.end()) words.push_back(word);
-  }
-  return words;
-}
-
-// Without a list of what is known any word goes; what is not there shows later.
-std::vector<std::string> choose(const std::string& flag, const std::string& text,
-                                const std::vector<std::string>& known = {}) {
-  auto words = split(text);
-  if (words.empty())
-    throw ConfigError("--" + flag + " names nothing" + (known.empty() ? "" : "; choose of ") + join(known, ", "));
-  for (const auto& word : words) {
-    if (known.empty() || std::ranges::find(known, word) != known.end()) continue;
-    const std::string near = nearest(word, known);
-    throw ConfigError("--" + flag + ": \"" + word + "\" is none of " + join(known, ", ") +
-                      (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
-  }
-  return words;
-}
-
-std::string choose_one(const std::string& flag, const std::string& text, const std::vector<std::string>& known) {
-  const auto words = choose(flag, text, known);
-  if (words.size() > 1)
-    throw ConfigError("--" + flag + ": expected one of " + join(known, ", ") + ", got \"" + text + "\"");
-  return words.front();
-}
-
 std::vector<std::string> choose_ops() {
   auto known = operation_names();
   if (FLAGS_op == "all") return known;
@@ -78,8 +47,7 @@ std::vector<std::string> choose_ops() {
 }
 
 std::vector<std::string> choose_peers() {
-  auto peers = FLAGS_against.empty() ? std::vector<std::string>{}
-                                     : choose("against", FLAGS_against, {"mpi", "openmpi", "gloo", "torch"});
+  auto peers = choose_any("against", FLAGS_against, {"mpi", "openmpi", "gloo", "torch"});
   std::ranges::replace(peers, "mpi", "openmpi");
   return peers;
 }

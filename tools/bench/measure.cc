@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/bench/quantile.h"
+
 namespace phalanx::bench {
 namespace {
 
@@ -93,11 +95,6 @@ class Field {
     agree(world_, time);  // all ranks must choose the same number
     const double repeats = options_.budget_ms * 1000 / std::max(time[0], 0.01);
     one.repeats = std::clamp<std::int64_t>(std::llround(repeats), 1, 20'000);
-  }
-
-  static double quantile(std::vector<double> samples, double q) {
-    std::ranges::sort(samples);
-    return samples[static_cast<std::size_t>(q * static_cast<double>(samples.size() - 1) + 0.5)];
   }
 
   Row finish(Candidate& one) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <vector>
 
@@ -21,13 +20,6 @@ constexpr double kWidth = kLeft + 2 * kPanelWidth + kBetween + kLegend;
 constexpr std::array<const char*, 8> kColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                 "#e69f00", "#56b4e9", "#000000", "#8a8a00"};
 
-template <class... Args>
-std::string line(const char* pattern, Args... args) {
-  char text[400];
-  std::snprintf(text, sizeof(text), pattern, args...);
-  return text;
-}
-
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -40,7 +32,8 @@ std::string escaped(const std::string& text) {
 }
 
 std::string words(double x, double y, const char* anchor, const std::string& text, const char* style = "") {
-  return line("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" %s>", x, y, anchor, style) + escaped(text) + "</text>\n";
+  return format_text("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" %s>", x, y, anchor, style) + escaped(text) +
+         "</text>\n";
 }
 
 /// A logarithmic axis from `from` to `to` pixels.
@@ -118,19 +111,20 @@ class Panel {
   std::string draw(const std::string& title) const {
     std::string svg = words(left_, top_ - 10, "start", title, "font-weight=\"600\"");
     for (const double tick : y_.ticks()) {
-      svg += line("<path d=\"M%.1f %.1fh%.1f\" stroke=\"#dddddd\"/>\n", left_, y_.at(tick), kPanelWidth);
-      svg += words(left_ - 8, y_.at(tick) + 4, "end", line("%g", tick));
+      svg += format_text("<path d=\"M%.1f %.1fh%.1f\" stroke=\"#dddddd\"/>\n", left_, y_.at(tick), kPanelWidth);
+      svg += words(left_ - 8, y_.at(tick) + 4, "end", format_text("%g", tick));
     }
     double last = -1e9;
     for (const auto size : sizes_) {
       const double x = x_.at(static_cast<double>(size));
-      svg += line("<path d=\"M%.1f %.1fv%.1f\" stroke=\"#eeeeee\"/>\n", x, top_, kPanelHeight);
+      svg += format_text("<path d=\"M%.1f %.1fv%.1f\" stroke=\"#eeeeee\"/>\n", x, top_, kPanelHeight);
       if (std::abs(x - last) < 42) continue;  // words would touch
       svg += words(x, top_ + kPanelHeight + 18, "middle", format_bytes(size));
       last = x;
     }
-    svg += line("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" stroke=\"#888888\"/>\n",
-                left_, top_, kPanelWidth, kPanelHeight);
+    svg +=
+        format_text("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" stroke=\"#888888\"/>\n",
+                    left_, top_, kPanelWidth, kPanelHeight);
     for (const auto& curve : curves_) svg += draw(curve);
     return svg;
   }
@@ -140,11 +134,11 @@ class Panel {
     std::string points, marks;
     for (const auto* row : curve.rows) {
       const double x = x_.at(static_cast<double>(row->bytes)), y = y_.at(metric_(*row));
-      points += line("%.1f,%.1f ", x, y);
-      marks += line("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\" fill=\"%s\"/>\n", x, y, curve.color.c_str());
+      points += format_text("%.1f,%.1f ", x, y);
+      marks += format_text("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\" fill=\"%s\"/>\n", x, y, curve.color.c_str());
     }
-    return line("<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\" stroke-dasharray=\"%s\" points=\"",
-                curve.color.c_str(), curve.dash.c_str()) +
+    return format_text("<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\" stroke-dasharray=\"%s\" points=\"",
+                       curve.color.c_str(), curve.dash.c_str()) +
            points + "\"/>\n" + marks;
   }
 
@@ -158,8 +152,8 @@ class Panel {
 std::string legend(const std::vector<Curve>& curves, double left, double top) {
   std::string svg;
   for (const auto& curve : curves) {
-    svg += line("<path d=\"M%.1f %.1fh26\" stroke=\"%s\" stroke-width=\"1.8\" stroke-dasharray=\"%s\"/>\n", left, top,
-                curve.color.c_str(), curve.dash.c_str());
+    svg += format_text("<path d=\"M%.1f %.1fh26\" stroke=\"%s\" stroke-width=\"1.8\" stroke-dasharray=\"%s\"/>\n", left,
+                       top, curve.color.c_str(), curve.dash.c_str());
     svg += words(left + 34, top + 4, "start", curve.label);
     top += 20;
   }
@@ -200,7 +194,7 @@ std::string to_svg(const Result& result) {
     body += block(ops[i], rows, static_cast<double>(i) * kBlockHeight);
   }
   const double height = std::max<double>(1, static_cast<double>(ops.size())) * kBlockHeight;
-  return line(
+  return format_text(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
              "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
              kWidth, height, kWidth, height) +

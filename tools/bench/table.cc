@@ -1,20 +1,12 @@
 #include "tools/bench/table.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "framework/base/text.h"
 
 namespace phalanx::bench {
 namespace {
-
-template <class... Args>
-std::string line(const char* pattern, Args... args) {
-  char text[200];
-  std::snprintf(text, sizeof(text), pattern, args...);
-  return text;
-}
 
 const Row& base_of(const Row& row, const std::vector<Row>& rows) {
   return *std::ranges::find_if(rows, [&](const Row& other) {
@@ -24,14 +16,15 @@ const Row& base_of(const Row& row, const std::vector<Row>& rows) {
 
 std::string head(const Row& row) {
   const std::string bytes = find_operation(row.op).bytes;
-  return line("\n%s on %d ranks%s%s\n", row.op.c_str(), row.ranks, bytes.empty() ? "" : "; bytes ", bytes.c_str()) +
-         line("%9s  %-8s %-14s %-10s %11s %11s %8s %8s %8s\n", "bytes", "backend", "algorithm", "memory", "p50 us",
-              "p90 us", "alg GB/s", "bus GB/s", "time");
+  return format_text("\n%s on %d ranks%s%s\n", row.op.c_str(), row.ranks, bytes.empty() ? "" : "; bytes ",
+                     bytes.c_str()) +
+         format_text("%9s  %-8s %-14s %-10s %11s %11s %8s %8s %8s\n", "bytes", "backend", "algorithm", "memory",
+                     "p50 us", "p90 us", "alg GB/s", "bus GB/s", "time");
 }
 
-std::string bandwidth(double gb_s) { return gb_s > 0 ? line("%8.2f", gb_s) : line("%8s", "-"); }
+std::string bandwidth(double gb_s) { return gb_s > 0 ? format_text("%8.2f", gb_s) : format_text("%8s", "-"); }
 
-std::string times(double ratio) { return line(ratio < 1000 ? "%7.2fx" : "%7.0fx", ratio); }
+std::string times(double ratio) { return format_text(ratio < 1000 ? "%7.2fx" : "%7.0fx", ratio); }
 
 }  // namespace
 
@@ -41,12 +34,12 @@ std::string to_table(const Result& result) {
     if (row.op != op) text += head(row);
     op = row.op;
     const bool sized = row.bytes > 0;
-    text += line("%9s  %-8s %-14s %-10s %11.2f %11.2f %s %s %s\n", sized ? format_bytes(row.bytes).c_str() : "-",
-                 row.backend.c_str(), row.algorithm.c_str(), sized ? row.memory.c_str() : "-", row.p50_us, row.p90_us,
-                 bandwidth(row.alg_gb_s).c_str(), bandwidth(row.bus_gb_s).c_str(),
-                 times(row.p50_us / base_of(row, result.rows).p50_us).c_str());
+    text += format_text("%9s  %-8s %-14s %-10s %11.2f %11.2f %s %s %s\n", sized ? format_bytes(row.bytes).c_str() : "-",
+                        row.backend.c_str(), row.algorithm.c_str(), sized ? row.memory.c_str() : "-", row.p50_us,
+                        row.p90_us, bandwidth(row.alg_gb_s).c_str(), bandwidth(row.bus_gb_s).c_str(),
+                        times(row.p50_us / base_of(row, result.rows).p50_us).c_str());
   }
-  text += line("\nbarrier of the first backend: %.0f ns\n", result.round_trip_ns);
+  text += format_text("\nbarrier of the first backend: %.0f ns\n", result.round_trip_ns);
   for (const auto& one : result.absent) {
     text += one.op + ", " + one.backend + ", " + one.algorithm + ": " + one.why + "\n";
   }

@@ -3,12 +3,11 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/base/text.h"
+#include "tools/bench/flag_words.h"
 #include "tools/bench_train/system.h"
 #include "tools/bench_train/workload.h"
 
@@ -38,24 +37,8 @@ std::vector<std::string> names_of(const std::vector<Named>& all) {
   return names;
 }
 
-std::vector<std::string> choose(const std::string& flag, const std::string& text,
-                                const std::vector<std::string>& known) {
-  std::vector<std::string> words;
-  std::istringstream stream(text);
-  for (std::string word; std::getline(stream, word, ',');) {
-    if (word.empty() || std::ranges::find(words, word) != words.end()) continue;
-    if (std::ranges::find(known, word) == known.end()) {
-      const std::string near = nearest(word, known);
-      throw ConfigError("--" + flag + ": \"" + word + "\" is none of " + join(known, ", ") +
-                        (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
-    }
-    words.push_back(word);
-  }
-  return words;
-}
-
 void check(const Options& options) {
-  if (options.workloads.empty() || options.systems.empty()) throw ConfigError("--workload or --systems names nothing");
+  if (options.systems.empty()) throw ConfigError("--systems names nothing, and --against no peer");
   if (options.ranks < 1 || options.rounds < 1) throw ConfigError("--ranks and --rounds must be at least 1");
   if (!(options.seconds > 0)) throw ConfigError("--seconds must be more than 0");
   if (!(options.until_loss >= 0)) throw ConfigError("--until_loss must be at least 0");
@@ -73,8 +56,8 @@ Options parse_options(int argc, char** argv) {
   google::SetUsageMessage("trains the same models by several systems in turns");
   google::ParseCommandLineFlags(&argc, &argv, true);
   if (argc > 1) throw ConfigError("unexpected argument \"" + std::string(argv[1]) + "\"; see --helpshort");
-  Options options{.workloads = choose("workload", FLAGS_workload, names_of(workloads())),
-                  .systems = choose("systems", FLAGS_systems, names_of(systems())),
+  Options options{.workloads = bench::choose("workload", FLAGS_workload, names_of(workloads())),
+                  .systems = bench::choose_any("systems", FLAGS_systems, names_of(systems())),
                   .ranks = FLAGS_ranks,
                   .rounds = FLAGS_rounds,
                   .seconds = FLAGS_seconds,
@@ -84,7 +67,7 @@ Options parse_options(int argc, char** argv) {
                   .python = FLAGS_python,
                   .json = FLAGS_json,
                   .markdown = FLAGS_markdown};
-  const auto peers = choose("against", FLAGS_against, names_of(systems()));
+  const auto peers = bench::choose_any("against", FLAGS_against, names_of(systems()));
   if (!peers.empty()) options.base = peers.front();
   for (const auto& peer : peers) {
     if (std::ranges::find(options.systems, peer) == options.systems.end()) options.systems.push_back(peer);

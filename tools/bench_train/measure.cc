@@ -9,18 +9,16 @@
 #include "datasets/dataset.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
+#include "tools/bench/quantile.h"
 #include "tools/bench_train/team.h"
 #include "tools/launch/temporary_folder.h"
 
 namespace phalanx::bench_train {
 namespace {
 
-constexpr const char* kLimit = "no_communication";
+using bench::quantile;
 
-double quantile(std::vector<double> values, double q) {
-  std::ranges::sort(values);
-  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
-}
+constexpr const char* kLimit = "no_communication";
 
 /// A system with what was measured so far.
 class Contestant {

@@ -1,34 +1,28 @@
 #include "tools/bench_train/table.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "framework/base/text.h"
 
 namespace phalanx::bench_train {
 namespace {
 
 using Cells = std::vector<std::string>;
 
-template <class... Args>
-std::string format(const char* pattern, Args... args) {
-  char text[100];
-  std::snprintf(text, sizeof(text), pattern, args...);
-  return text;
-}
-
-std::string times(const std::optional<double>& ratio) { return ratio ? format("%.3f", *ratio) : "-"; }
+std::string times(const std::optional<double>& ratio) { return ratio ? format_text("%.3f", *ratio) : "-"; }
 
 Cells cells_of(const Row& row, bool loss) {
   Cells cells{row.workload,
               row.system,
-              format(row.samples_per_second < 1000 ? "%.1f" : "%.0f", row.samples_per_second),
-              format(row.p10 < 1000 ? "%.1f" : "%.0f", row.p10),
-              format(row.p90 < 1000 ? "%.1f" : "%.0f", row.p90),
-              format("%.2f", row.step_ms),
+              format_text(row.samples_per_second < 1000 ? "%.1f" : "%.0f", row.samples_per_second),
+              format_text(row.p10 < 1000 ? "%.1f" : "%.0f", row.p10),
+              format_text(row.p90 < 1000 ? "%.1f" : "%.0f", row.p90),
+              format_text("%.2f", row.step_ms),
               times(row.ratio),
               times(row.ratio_to_limit)};
   if (loss) {
-    cells.push_back(row.seconds_to_loss ? format("%.1f", *row.seconds_to_loss) : "-");
+    cells.push_back(row.seconds_to_loss ? format_text("%.1f", *row.seconds_to_loss) : "-");
     cells.push_back(row.steps_to_loss ? std::to_string(*row.steps_to_loss) : "-");
   }
   return cells;
@@ -78,7 +72,7 @@ std::string to_table(const std::vector<Row>& rows, const std::string& base, bool
   std::string text = lines(table, markdown);
   for (const auto& workload : workloads_of(rows)) {
     const auto share = hidden_share(rows, workload);
-    if (share) text += format("%s: overlapped hides %.0f %% of what it could\n", workload.c_str(), *share * 100);
+    if (share) text += format_text("%s: overlapped hides %.0f %% of what it could\n", workload.c_str(), *share * 100);
   }
   return text;
 }

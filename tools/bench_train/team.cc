@@ -11,6 +11,7 @@
 #include "tools/bench_train/experiment.h"
 #include "tools/bench_train/rank.h"
 #include "tools/bench_train/scripts.h"
+#include "tools/job/keep_freed_memory.h"
 
 namespace phalanx::bench_train {
 namespace {
@@ -49,8 +50,9 @@ class Starter {
     words.emplace_back("PHALANX_LAUNCHER=local");
     words.push_back("PHALANX_RENDEZVOUS=file://" + store);
     if (system_.tuned_malloc) {
-      for (const char* word : {"MALLOC_MMAP_MAX_=0", "MALLOC_TRIM_THRESHOLD_=2000000000", "MALLOC_TOP_PAD_=67108864"})
-        words.emplace_back(word);
+      words.push_back("MALLOC_MMAP_MAX_=" + std::to_string(kMallocMmapMax));
+      words.push_back("MALLOC_TRIM_THRESHOLD_=" + std::to_string(kMallocTrimThreshold));
+      words.push_back("MALLOC_TOP_PAD_=" + std::to_string(kMallocTopPad));
     }
     return words;
   }

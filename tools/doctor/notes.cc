@@ -1,7 +1,6 @@
 #include "tools/doctor/notes.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "framework/base/text.h"
 #include "tools/doctor/operation_names.h"
@@ -11,19 +10,13 @@ namespace {
 
 using Notes = std::vector<std::string>;
 
-std::string fixed(double value, const char* pattern) {
-  char text[32];
-  std::snprintf(text, sizeof(text), pattern, value);
-  return text;
-}
-
 void on_cores(const Machine& machine, Notes& notes) {
   if (machine.allowed_cores < machine.cores) {
     notes.push_back("this process may use " + std::to_string(machine.allowed_cores) + " of " +
                     std::to_string(machine.cores) + " cores (taskset or a container): start no more ranks than that");
   }
   if (machine.quota_cores > 0 && machine.quota_cores < machine.allowed_cores) {
-    notes.push_back("the container's quota is " + fixed(machine.quota_cores, "%.1f") +
+    notes.push_back("the container's quota is " + format_text("%.1f", machine.quota_cores) +
                     " cores: ranks that wait actively are paused with those that compute");
   }
   if (machine.virtual_machine) {

@@ -6,7 +6,6 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "framework/base/error.h"
@@ -19,6 +18,7 @@
 #include "tools/doctor/libraries.h"
 #include "tools/doctor/operations.h"
 #include "tools/launch/exit_status.h"
+#include "tools/launch/rank_threads.h"
 #include "tools/launch/run_main.h"
 #include "tools/launch/start_ranks.h"
 
@@ -123,22 +123,7 @@ int be_process(const std::string& backend, const LaunchEnvironment& launched) {
 
 int be_threads(const std::string& backend) {
   const StorePtr store = make_hash_store(kTimeout);
-  std::exception_ptr problems[kRanks];
-  {
-    std::vector<std::jthread> threads;
-    for (int rank = 0; rank < kRanks; ++rank) {
-      threads.emplace_back([&, rank] {
-        try {
-          be_rank(backend, {.rank = rank, .size = kRanks, .local_rank = rank, .local_size = kRanks}, store);
-        } catch (...) {
-          problems[rank] = std::current_exception();
-        }
-      });
-    }
-  }
-  for (const auto& problem : problems) {
-    if (problem) std::rethrow_exception(problem);
-  }
+  run_rank_threads(kRanks, [&](const Place& place) { be_rank(backend, place, store); });
   return kDone;
 }
 

@@ -1,7 +1,6 @@
 #include "framework/base/text.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 #include "tools/doctor/operation_names.h"
@@ -13,13 +12,6 @@ namespace {
 constexpr std::size_t kColumns = 100;
 constexpr std::size_t kIndent = 20;
 constexpr std::size_t kCell = 12;  // of the table of operations
-
-template <class... Args>
-std::string line(const char* pattern, Args... args) {
-  char text[512];
-  std::snprintf(text, sizeof(text), pattern, args...);
-  return text;
-}
 
 std::string padded(std::string text, std::size_t width) {
   text.resize(std::max(text.size(), width), ' ');
@@ -81,14 +73,14 @@ std::string machine(const Machine& m, const Diagnosis& found, const Brush& brush
   std::string text = brush.title("Machine");
   text += field("host", m.host + ", " + m.distribution + ", " + m.kernel);
   text += field("cpu", m.cpu + (m.virtual_machine ? " (virtual)" : ""));
-  text += field("cores", line("%d, of which %d for this process; %d NUMA node%s", m.cores, m.allowed_cores,
-                              m.numa_nodes, m.numa_nodes == 1 ? "" : "s"));
+  text += field("cores", format_text("%d, of which %d for this process; %d NUMA node%s", m.cores, m.allowed_cores,
+                                     m.numa_nodes, m.numa_nodes == 1 ? "" : "s"));
   text += field("memory", format_bytes(m.memory) + ", " + format_bytes(m.available_memory) + " available; /dev/shm " +
                               format_bytes(m.dev_shm));
   text +=
       field("limits", "open files " + limit(m.open_files, false) + ", locked memory " + limit(m.locked_memory, true));
   text += field("malloc", m.malloc);
-  text += field("copying", line("%.1f GB/s by one core", found.copy_gb_s));
+  text += field("copying", format_text("%.1f GB/s by one core", found.copy_gb_s));
   return text;
 }
 
@@ -133,7 +125,7 @@ class Footnotes {
   }
   std::string text() const {
     std::string text;
-    for (std::size_t i = 0; i < reasons_.size(); ++i) text += line("  [%zu] ", i + 1) + wrapped(reasons_[i], 6);
+    for (std::size_t i = 0; i < reasons_.size(); ++i) text += format_text("  [%zu] ", i + 1) + wrapped(reasons_[i], 6);
     return text;
   }
 
@@ -175,14 +167,14 @@ std::string links(const Diagnosis& found, const Brush& brush) {
   for (const auto* link :
        {found.cores.empty() ? nullptr : &found.cores.front(), found.cores.size() < 2 ? nullptr : &found.cores.back()}) {
     if (link == nullptr) continue;
-    text += field(
-        link == &found.cores.front() ? "nearest cores" : "farthest cores",
-        line("%d and %d: a cache line there and back in %.0f ns", link->first, link->second, link->round_trip_ns));
+    text += field(link == &found.cores.front() ? "nearest cores" : "farthest cores",
+                  format_text("%d and %d: a cache line there and back in %.0f ns", link->first, link->second,
+                              link->round_trip_ns));
   }
   for (const auto& backend : found.backends) {
     if (backend.round_trip_us <= 0) continue;
-    text += field(backend.name, line("there and back %.2f us; 16 MB: messages %.2f GB/s, all_reduce %.2f GB/s",
-                                     backend.round_trip_us, backend.message_gb_s, backend.all_reduce_gb_s));
+    text += field(backend.name, format_text("there and back %.2f us; 16 MB: messages %.2f GB/s, all_reduce %.2f GB/s",
+                                            backend.round_trip_us, backend.message_gb_s, backend.all_reduce_gb_s));
   }
   return text;
 }

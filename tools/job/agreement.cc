@@ -2,35 +2,21 @@
 
 #include <ATen/ops/zeros.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/comm/texts.h"
 #include "tools/job/run_name.h"
 #include "tools/launch/failure.h"
 
 namespace phalanx {
-namespace {
-
-// Rank 0's text on all ranks.
-std::string broadcast_text(Communicator& world, const std::string& text) {
-  at::Tensor length = at::zeros({1}, at::kLong).fill_(static_cast<std::int64_t>(text.size()));
-  world.broadcast(length, 0).wait();
-  at::Tensor letters = at::zeros({length.item<std::int64_t>()}, at::kLong);
-  if (world.rank() == 0) std::ranges::copy(text, letters.data_ptr<std::int64_t>());
-  world.broadcast(letters, 0).wait();
-  const auto* first = letters.data_ptr<std::int64_t>();
-  return {first, first + letters.numel()};
-}
-
-}  // namespace
 
 void check_same_config(Job& job, Communicator& world) {
   const std::string mine = config::dump(job.config);
-  const bool same = broadcast_text(world, mine) == mine;
+  const bool same = broadcast_text(mine, world) == mine;
   at::Tensor differs = at::zeros({1}, at::kLong).fill_(same ? world.size() : world.rank());
   world.all_reduce(differs, Reduction::kMin).wait();
   const auto rank = differs.item<std::int64_t>();
@@ -76,9 +62,9 @@ RunFolder agree_on_folder(Job& job, Communicator& world) {
       problem = error.what();
     }
   }
-  problem = broadcast_text(world, problem);
+  problem = broadcast_text(problem, world);
   if (!problem.empty()) throw ConfigError(problem);
-  return RunFolder(broadcast_text(world, job.run_dir));
+  return RunFolder(broadcast_text(job.run_dir, world));
 }
 
 }  // namespace phalanx

@@ -5,9 +5,9 @@
 namespace phalanx {
 
 void keep_freed_memory() {
-  ::mallopt(M_MMAP_MAX, 0);
-  ::mallopt(M_TRIM_THRESHOLD, 2'000'000'000);
-  ::mallopt(M_TOP_PAD, 64 << 20);
+  ::mallopt(M_MMAP_MAX, kMallocMmapMax);
+  ::mallopt(M_TRIM_THRESHOLD, kMallocTrimThreshold);
+  ::mallopt(M_TOP_PAD, kMallocTopPad);
 }
 
 }  // namespace phalanx

@@ -7,4 +7,10 @@ namespace phalanx {
 /// programs that train, before their first step; glibc's malloc alone.
 void keep_freed_memory();
 
+/// What it sets, so that other programs can be started with the same by malloc's environment variables: no block is
+/// mapped by itself, from its end the heap gives nothing back, and it grows by much at a time.
+inline constexpr int kMallocMmapMax = 0;                    // MALLOC_MMAP_MAX_
+inline constexpr int kMallocTrimThreshold = 2'000'000'000;  // MALLOC_TRIM_THRESHOLD_, bytes
+inline constexpr int kMallocTopPad = 64 << 20;              // MALLOC_TOP_PAD_, bytes
+
 }  // namespace phalanx

@@ -23,6 +23,7 @@
 #include "tools/job/world.h"
 #include "tools/launch/exit_status.h"
 #include "tools/launch/failure.h"
+#include "tools/launch/rank_threads.h"
 #include "tools/launch/report.h"
 #include "tools/launch/run_rank.h"
 #include "tools/launch/stop_signal.h"
@@ -103,22 +104,16 @@ int run_threads(const Job& job, const RunFolder& folder) {
   const Splits splits = job.config.dataset.make();
   const StorePtr store = make_hash_store(Seconds(job.config.framework.timeout));
   std::vector<int> statuses(ranks);
-  {
-    std::vector<std::jthread> threads;
-    for (int rank = 0; rank < ranks; ++rank) {
-      threads.emplace_back([&, rank] {
-        statuses[rank] = run_rank(rank, folder.logs(), folder.log(rank), [&] {
-          const ThreadLog log(log_options(folder, rank));
-          log_info() << "rank " << rank << " of " << ranks << " on " << host_name() << ", a thread of one process";
-          set_threads(job.config, ranks);
-          const Place place{.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks};
-          return logged([&] {
-            return train(job, folder, decorate(connect_thread(job.config, place, store), job.config), splits);
-          });
-        });
-      });
-    }
-  }
+  run_rank_threads(ranks, [&](const Place& place) {
+    const int rank = place.rank;
+    statuses[rank] = run_rank(rank, folder.logs(), folder.log(rank), [&] {
+      const ThreadLog log(log_options(folder, rank));
+      log_info() << "rank " << rank << " of " << ranks << " on " << host_name() << ", a thread of one process";
+      set_threads(job.config, ranks);
+      return logged(
+          [&] { return train(job, folder, decorate(connect_thread(job.config, place, store), job.config), splits); });
+    });
+  });
   for (const int status : {kUsage, kFailed, kInterrupted, kTimeUp}) {
     if (std::ranges::find(statuses, status) != statuses.end()) return status;
   }

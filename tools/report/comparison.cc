@@ -11,6 +11,7 @@
 #include "engine/watch/time_table.h"
 #include "framework/base/config/parse.h"
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 
 namespace phalanx {
 namespace {
@@ -64,13 +65,9 @@ Values flatten_config(const RunRecord& run) {
   return values;
 }
 
-std::size_t columns_of(const std::string& utf8) {
-  return static_cast<std::size_t>(std::ranges::count_if(utf8, [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 // The end of a long text says more about it: of a path the folder, of a list the item.
 std::string cut_to_fit(const std::string& text) {
-  return columns_of(text) <= kMostColumns ? text : "…" + text.substr(text.size() - kMostColumns + 1);
+  return columns_of(text) <= kMostColumns ? text : "…" + std::string(last_columns(text, kMostColumns - 1));
 }
 
 }  // namespace

@@ -64,6 +64,17 @@ TEST(Comparison, TextIsAlignedAndLongCellsAreCut) {
                 std::string(30, 'x') + "end\n" + "longer\n");
 }
 
+TEST(Comparison, CellsAreCutBetweenCharacters) {
+  std::string name, end;
+  for (int i = 0; i < 50; ++i) name += "ü";
+  for (int i = 0; i < 30; ++i) end += "ü";
+  EXPECT_EQ(to_text("Größe", {{"head", "first"}, {"a", name + "end"}}),
+            "Größe\n"
+            "head                                first\n"
+            "a      …" +
+                end + "end\n");
+}
+
 TEST(Comparison, ThePageHasACurveOfEachRun) {
   const auto page = to_comparison_page({run("a", "seed: 1", 1), run("b<", "seed: 2", 2)});
   EXPECT_THAT(

@@ -3,11 +3,11 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/collectives/selection/native.h"
+#include "tools/bench/flag_words.h"
 
 DEFINE_string(backend, "auto", "whose ways are measured, as in a config; not inproc");
 DEFINE_string(ops, "all", "operations to tune: all, or some of all_reduce,broadcast,...");
@@ -22,38 +22,18 @@ DEFINE_string(output, "tuned.json", "file for framework.selection_file");
 namespace phalanx::tune {
 namespace {
 
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  std::istringstream stream(text);
-  for (std::string word; std::getline(stream, word, ',');) {
-    if (!word.empty()) words.push_back(word);
-  }
-  return words;
-}
-
-void check_word(const std::string& flag, const std::string& word, const std::vector<std::string>& known) {
-  if (std::ranges::find(known, word) != known.end()) return;
-  const std::string near = nearest(word, known);
-  throw ConfigError("--" + flag + ": \"" + word + "\" is none of " + join(known, ", ") +
-                    (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
-}
-
 std::vector<std::string> read_ops() {
   const auto known = selectable_op_names();
   if (FLAGS_ops == "all") return known;
-  auto ops = words_of(FLAGS_ops);
-  for (const auto& op : ops) check_word("ops", op, known);
-  if (ops.empty()) throw ConfigError("--ops names nothing; choose of " + join(known, ", "));
-  return ops;
+  return bench::choose("ops", FLAGS_ops, known);
 }
 
 std::vector<std::int64_t> read_bytes() {
   std::vector<std::int64_t> sizes;
-  for (const auto& size : words_of(FLAGS_bytes)) sizes.push_back(parse_bytes(size));
+  for (const auto& size : bench::choose("bytes", FLAGS_bytes)) sizes.push_back(parse_bytes(size));
   std::ranges::sort(sizes);
   const auto repeated = std::ranges::unique(sizes);
   sizes.erase(repeated.begin(), repeated.end());
-  if (sizes.empty()) throw ConfigError("--bytes names nothing");
   if (sizes.front() < 1) throw ConfigError("--bytes: sizes must be at least 1");
   return sizes;
 }
@@ -69,13 +49,13 @@ Options parse_options(int argc, char** argv) {
   if (!(FLAGS_budget_ms > 0)) throw ConfigError("--budget_ms must be more than 0");
   if (FLAGS_output.empty()) throw ConfigError("--output names no file");
   if (FLAGS_backend == "inproc") throw ConfigError("--backend: tune starts processes, but ranks of inproc are threads");
-  check_word("memory", FLAGS_memory, {"registered", "private"});
+  bench::check_word("memory", FLAGS_memory, {"registered", "private"});
   return {.backend = FLAGS_backend,
           .ops = read_ops(),
           .bytes = read_bytes(),
           .memory = FLAGS_memory,
           .ranks = FLAGS_ranks,
-          .hosts = words_of(FLAGS_hosts),
+          .hosts = bench::words_of(FLAGS_hosts),
           .rounds = FLAGS_rounds,
           .budget_ms = FLAGS_budget_ms,
           .output = FLAGS_output};

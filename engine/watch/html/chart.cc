@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/watch/html/text.h"
+#include "framework/base/text.h"
 
 namespace phalanx {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "engine/watch/html/text.h"
+#include "framework/base/text.h"
 
 namespace phalanx {
 namespace {

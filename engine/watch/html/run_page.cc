@@ -12,6 +12,7 @@
 #include "engine/watch/step_times.h"
 #include "engine/watch/time_table.h"
 #include "framework/base/files.h"
+#include "framework/base/text.h"
 
 namespace phalanx {
 namespace {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdio>
 #include <string>
 
 namespace phalanx {
@@ -27,15 +26,6 @@ inline std::string escape_html(const std::string& text) {
     }
   }
   return result;
-}
-
-/// printf into a string.
-template <class... Args>
-std::string format_text(const char* pattern, Args... args) {
-  const int length = std::snprintf(nullptr, 0, pattern, args...);
-  std::string text(static_cast<std::size_t>(length), '\0');
-  std::snprintf(text.data(), text.size() + 1, pattern, args...);
-  return text;
 }
 
 }  // namespace phalanx

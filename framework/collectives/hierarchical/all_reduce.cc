@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "framework/base/parts.h"
 #include "framework/collectives/hierarchical/exchange.h"
 #include "framework/collectives/hierarchical/order.h"
 #include "framework/collectives/hierarchical/pieces.h"
@@ -15,7 +16,7 @@ namespace {
 class Sliced {
  public:
   Sliced(const Level& level, at::Tensor piece)
-      : level_(level), counts_(cut(piece.numel(), level.intra->size())), piece_(std::move(piece)) {
+      : level_(level), counts_(nearly_equal_counts(piece.numel(), level.intra->size())), piece_(std::move(piece)) {
     slice_ = Parts(counts_, level.intra->size(), piece_.numel()).of(piece_, level.intra->rank());
   }
 
@@ -45,7 +46,7 @@ class Exchanged {
  public:
   Exchanged(const Level& level, at::Tensor piece, const Reduction& op)
       : level_(level),
-        counts_(cut(piece.numel(), level.intra->size())),
+        counts_(nearly_equal_counts(piece.numel(), level.intra->size())),
         piece_(std::move(piece)),
         slice_(Parts(counts_, level.intra->size(), piece_.numel()).of(piece_, level.intra->rank())),
         exchange_(level.inter, slice_, step_of(op)) {}

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "framework/base/parts.h"
 #include "framework/collectives/hierarchical/pieces.h"
 #include "framework/comm/arguments.h"
 
@@ -26,7 +27,7 @@ class Way {
   Way(const Level& level, Root root, bool sliced, at::Tensor piece)
       : level_(level), root_(root), sliced_(sliced), piece_(std::move(piece)), slice_(piece_) {
     if (!sliced) return;
-    counts_ = cut(piece_.numel(), level.intra->size());
+    counts_ = nearly_equal_counts(piece_.numel(), level.intra->size());
     slice_ = Parts(counts_, level.intra->size(), piece_.numel()).of(piece_, level.intra->rank());
   }
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "framework/collectives/hierarchical/pieces.h"
+#include "framework/base/parts.h"
 
 namespace phalanx::hierarchical {
 namespace {
@@ -18,7 +18,7 @@ Exchange::Exchange(CommunicatorPtr inter, const at::Tensor& slice, Reduction op)
     : inter_(std::move(inter)),
       slice_(slice),
       op_(std::move(op)),
-      counts_(cut(slice.numel(), inter_->size())),
+      counts_(nearly_equal_counts(slice.numel(), inter_->size())),
       parts_(counts_, inter_->size(), slice.numel()),
       own_(part(inter_->rank())) {}
 

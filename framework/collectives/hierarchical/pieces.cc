@@ -1,14 +1,9 @@
 #include "framework/collectives/hierarchical/pieces.h"
 
+#include "framework/base/parts.h"
 #include "framework/comm/arguments.h"
 
 namespace phalanx::hierarchical {
-
-std::vector<std::int64_t> cut(std::int64_t elements, int parts) {
-  std::vector<std::int64_t> counts;
-  for (int part = 0; part < parts; ++part) counts.push_back(elements / parts + (part < elements % parts ? 1 : 0));
-  return counts;
-}
 
 // A world has one recorder, and a queue with it.
 bool overlaps(const Level& level) { return &level.intra->recorder() != &level.scope->recorder(); }
@@ -18,7 +13,7 @@ std::vector<at::Tensor> pieces_of(const Level& level, const at::Tensor& tensor) 
   if (elements == 0) return {};
   const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
   const std::int64_t pieces = overlaps(level) ? (bytes + kPieceBytes - 1) / kPieceBytes : 1;
-  const auto counts = cut(elements, static_cast<int>(pieces));
+  const auto counts = nearly_equal_counts(elements, pieces);
   const Parts parts(counts, static_cast<int>(pieces), elements);
   std::vector<at::Tensor> views;
   for (int piece = 0; piece < parts.ranks(); ++piece) views.push_back(parts.of(tensor, piece));

@@ -9,9 +9,6 @@
 
 namespace phalanx::hierarchical {
 
-/// `elements` in `parts` runs of nearly equal length: the first elements % parts have one more.
-std::vector<std::int64_t> cut(std::int64_t elements, int parts);
-
 /// Whether operations on the level's intra can run while its inter is waited for: that is so where they are of two
 /// worlds, each with a queue of operations of its own, as shared memory inside hosts and a network between them.
 bool overlaps(const Level& level);

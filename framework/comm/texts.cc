@@ -1,4 +1,4 @@
-#include "framework/observe/gather_text.h"
+#include "framework/comm/texts.h"
 
 #include <ATen/ops/empty.h>
 
@@ -9,10 +9,15 @@
 namespace phalanx {
 namespace {
 
+at::Tensor length_of(const std::string& text) {
+  at::Tensor length = at::empty({1}, at::kLong);
+  *length.data_ptr<std::int64_t>() = static_cast<std::int64_t>(text.size());
+  return length;
+}
+
 std::vector<std::int64_t> gather_lengths(const std::string& mine, Communicator& group) {
-  at::Tensor length = at::empty({1}, at::kLong), lengths = at::empty({group.size()}, at::kLong);
-  length.data_ptr<std::int64_t>()[0] = static_cast<std::int64_t>(mine.size());
-  group.all_gather(lengths, length).wait();
+  at::Tensor lengths = at::empty({group.size()}, at::kLong);
+  group.all_gather(lengths, length_of(mine)).wait();
   return {lengths.data_ptr<std::int64_t>(), lengths.data_ptr<std::int64_t>() + lengths.numel()};
 }
 
@@ -37,6 +42,15 @@ std::vector<std::string> split(const at::Tensor& letters, const std::vector<std:
 }
 
 }  // namespace
+
+std::string broadcast_text(const std::string& text, Communicator& group) {
+  const at::Tensor length = length_of(text);
+  group.broadcast(length, 0).wait();
+  const std::vector<std::int64_t> lengths{*length.const_data_ptr<std::int64_t>()};
+  const at::Tensor letters = group.rank() == 0 ? to_letters(text) : room_for(lengths);
+  if (letters.numel() > 0) group.broadcast(letters, 0).wait();
+  return split(letters, lengths).front();
+}
 
 std::vector<std::string> all_gather_text(const std::string& mine, Communicator& group) {
   const auto lengths = gather_lengths(mine, group);

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace phalanx::bench {
+
+/// The sample below which a share q of all lie; 0.5 is the median. samples: at least one.
+inline double quantile(std::vector<double> samples, double q) {
+  std::ranges::sort(samples);
+  return samples[static_cast<std::size_t>(q * static_cast<double>(samples.size() - 1) + 0.5)];
+}
+
+}  // namespace phalanx::bench
