@@ -73,7 +73,7 @@ class Training:
     def run(self, steps):
         start = time.perf_counter()
         losses, backwards = zip(*(self.step() for _ in range(steps)))
-        return {"seconds": time.perf_counter() - start, "backward": sum(backwards), "loss": sum(losses) / steps}
+        return {"seconds": time.perf_counter() - start, "backward": sum(backwards), "losses": losses}
 
 
 def main():

@@ -11,6 +11,7 @@
 #include "framework/base/error.h"
 #include "tools/bench/quantile.h"
 #include "tools/bench_train/team.h"
+#include "tools/bench_train/time_to_loss.h"
 #include "tools/launch/temporary_folder.h"
 
 namespace phalanx::bench_train {
@@ -24,13 +25,13 @@ constexpr const char* kLimit = "no_communication";
 class Contestant {
  public:
   Contestant(const System& system, const Setting& setting, double until_loss)
-      : team_(system, setting), until_loss_(until_loss) {}
+      : team_(system, setting), to_loss_(system.alone ? 0 : until_loss) {}
 
   // Steps that take about as long as a turn is to take; they warm up caches, memory and connections too.
   void warm_up(double seconds) {
     std::int64_t steps = team_.system().warm_up;
     Turn turn = run(steps);
-    while (turn.seconds < seconds / 4 && !arrived()) turn = run(steps *= 2);
+    while (turn.seconds < seconds / 4 && !to_loss_.arrived()) turn = run(steps *= 2);
     steps_ = std::max<std::int64_t>(1, std::llround(seconds / turn.seconds * static_cast<double>(steps)));
     align();
   }
@@ -43,7 +44,7 @@ class Contestant {
     backward_ms_.push_back(turn.backward_seconds / steps * 1000);
   }
 
-  bool arrived() const { return steps_to_loss_.has_value(); }
+  bool under_way() const { return to_loss_.under_way(); }
   const std::string& name() const { return team_.system().name; }
   const std::vector<double>& rates() const { return rates_; }
 
@@ -56,8 +57,8 @@ class Contestant {
             .p90 = quantile(rates_, 0.9),
             .step_ms = quantile(step_ms_, 0.5),
             .backward_ms = quantile(backward_ms_, 0.5),
-            .seconds_to_loss = arrived() ? std::optional(seconds_done_) : std::nullopt,
-            .steps_to_loss = steps_to_loss_};
+            .seconds_to_loss = to_loss_.seconds(),
+            .steps_to_loss = to_loss_.steps()};
   }
 
  private:
@@ -73,17 +74,14 @@ class Contestant {
   Turn run(std::int64_t steps) {
     const Turn turn = team_.run(steps);
     steps_done_ += steps;
-    if (!arrived()) seconds_done_ += turn.seconds;
-    if (!arrived() && turn.loss < until_loss_) steps_to_loss_ = steps_done_;
+    to_loss_.add(turn.losses, turn.seconds);
     return turn;
   }
 
   Team team_;
-  double until_loss_;
+  TimeToLoss to_loss_;
   std::int64_t steps_ = 1;  // of a turn
   std::int64_t steps_done_ = 0;
-  double seconds_done_ = 0;  // up to the loss
-  std::optional<std::int64_t> steps_to_loss_;
   std::vector<double> rates_, step_ms_, backward_ms_;
 };
 
@@ -135,7 +133,7 @@ void run_rounds(const Options& options, Contestants& all) {
   for (int round = 0; round < options.rounds; ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (const auto i : order) all[i]->take_turn();
-    if (options.until_loss > 0 && std::ranges::all_of(all, [](const auto& one) { return one->arrived(); })) return;
+    if (options.until_loss > 0 && std::ranges::none_of(all, [](const auto& one) { return one->under_way(); })) return;
   }
 }
 

@@ -20,7 +20,7 @@ struct Row {
   double step_ms = 0, backward_ms = 0;      // of one step, medians
   std::optional<double> ratio{};            // to the base, median of the rounds
   std::optional<double> ratio_to_limit{};   // to no_communication, likewise
-  std::optional<double> seconds_to_loss{};  // of training, until a turn's mean loss was low enough
+  std::optional<double> seconds_to_loss{};  // of training (TimeToLoss)
   std::optional<std::int64_t> steps_to_loss{};
 };
 

@@ -13,7 +13,7 @@ struct Options {
   int ranks = 2;
   int rounds = 7;         // turns that each system gets
   double seconds = 3;     // about how long a turn takes
-  double until_loss = 0;  // above 0: go on until the training loss of every system is below it, or the rounds are over
+  double until_loss = 0;  // above 0: go on until every system has arrived there (TimeToLoss), or the rounds are over
   std::string dataset{};  // YAML of a registered dataset; empty: drawn by the program
   std::string link{};     // rate of the link between two hosts, as tc has it; empty: all ranks on this host
   std::string python{};   // an interpreter that has PyTorch; empty: one is made

@@ -13,6 +13,15 @@ ROW = {"workload", "system", "ranks", "samples_per_second", "p10", "p90", "step_
        "ratio_to_no_communication", "seconds_to_loss", "steps_to_loss"}
 
 
+# Answers "run N" with N losses.
+PEER = """[ $# -gt 2 ] || exit 0
+echo ready
+while read -r word steps; do
+  echo "{\\"seconds\\": 2, \\"backward\\": 1, \\"losses\\": [$(yes 0.5 | head -n "$steps" | paste -sd,)]}"
+done
+"""
+
+
 class BenchTrain(ProgramTest):
     def bench(self, *flags, status=0):
         done = subprocess.run([BENCH, *flags], cwd=self.folder, env=self.environment(), timeout=2 * DEADLINE,
@@ -43,16 +52,17 @@ class BenchTrain(ProgramTest):
         self.assert_nothing_left()
 
     def test_trains_until_a_loss(self):
-        self.bench("--rounds=100", "--seconds=0.05", "--workload=mlp", "--systems=phalanx,phalanx_checkpoints", "--until_loss=2",
-                   "--json=rows.json")
-        for row in json.loads((self.folder / "rows.json").read_text())["rows"]:
+        self.bench("--rounds=100", "--seconds=0.05", "--workload=mlp",
+                   "--systems=phalanx,phalanx_checkpoints,no_communication", "--until_loss=2", "--json=rows.json")
+        *ours, limit = json.loads((self.folder / "rows.json").read_text())["rows"]
+        for row in ours:
             self.assertGreater(row["seconds_to_loss"], 0)
-            self.assertGreater(row["steps_to_loss"], 0)
+            self.assertGreaterEqual(row["steps_to_loss"], 20)
+        self.assertIsNone(limit["steps_to_loss"])  # trains no model together
 
     def test_a_peer_is_measured_by_its_own_answers(self):
         """An interpreter that answers as a rank of PyTorch does, always with the same time."""
-        answer = '{"seconds": 2, "backward": 1, "loss": 0.5}'
-        python = self.interpreter(f"[ $# -gt 2 ] || exit 0\necho ready\nwhile read -r line; do echo '{answer}'; done\n")
+        python = self.interpreter(PEER)
         self.bench(*QUICK, "--workload=mlp", "--systems=phalanx", "--against=ddp", python, "--json=rows.json")
         ours, peer = json.loads((self.folder / "rows.json").read_text())["rows"]
         self.assertEqual(2 * 64 / 2, peer["samples_per_second"])

@@ -114,7 +114,7 @@ Team::Team(const System& system, const Setting& setting) : system_(system), batc
 }
 
 Turn Team::run(std::int64_t steps) {
-  Turn turn{.steps = steps};
+  Turn turn{.steps = steps, .losses = std::vector<double>(static_cast<std::size_t>(steps))};
   std::size_t rank = 0;
   try {
     for (auto& child : ranks_) child->tell("run " + std::to_string(steps));
@@ -124,7 +124,9 @@ Turn Team::run(std::int64_t steps) {
       turn.seconds = std::max(turn.seconds, seconds);
       turn.samples_per_second += static_cast<double>(steps * batch_) / seconds;
       turn.backward_seconds += answer.at("backward").get<double>() / static_cast<double>(ranks_.size());
-      turn.loss += answer.at("loss").get<double>() / static_cast<double>(ranks_.size());
+      const std::vector<double> losses = answer.at("losses");
+      if (losses.size() != turn.losses.size()) throw Error("as many losses as steps are expected");
+      for (std::size_t i = 0; i < losses.size(); ++i) turn.losses[i] += losses[i] / static_cast<double>(ranks_.size());
     }
   } catch (const Error& error) {
     throw with_name(system_, rank, error);

@@ -19,7 +19,7 @@ struct Turn {
   double seconds = 0;             // of the slowest rank
   double samples_per_second = 0;  // of all ranks together
   double backward_seconds = 0;    // in all steps, mean of the ranks
-  double loss = 0;                // mean of all steps and ranks
+  std::vector<double> losses;     // of each step, mean of the ranks
 };
 
 /// What all systems of a comparison have in common.

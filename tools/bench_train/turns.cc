@@ -35,17 +35,16 @@ void Turns::wait() {
   if (!(words >> word >> steps_) || word != "run" || steps_ < 1)
     throw Error("expected \"run STEPS\", got \"" + line + "\"");
   left_ = steps_;
-  loss_ = 0;
+  losses_.clear();
   backward_ = {};
   start_ = Clock::now();
 }
 
 void Turns::count(const State& state) {
-  loss_ += state.result.loss.item<double>();
+  losses_.push_back(state.result.loss.item<double>());
   if (--left_ > 0) return;
-  const nlohmann::json turn = {{"seconds", seconds(Clock::now() - start_)},
-                               {"backward", seconds(backward_)},
-                               {"loss", loss_ / static_cast<double>(steps_)}};
+  const nlohmann::json turn = {
+      {"seconds", seconds(Clock::now() - start_)}, {"backward", seconds(backward_)}, {"losses", losses_}};
   out_ << turn.dump() << std::endl;
   wait();
 }

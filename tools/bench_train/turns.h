@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "engine/engine.h"
 
@@ -11,7 +12,7 @@ namespace phalanx::bench_train {
 
 /// A rank's end of being measured in turns. It says "ready VERSION", then trains as it is told, a line each on its
 /// input, and sleeps meanwhile:
-///   run STEPS     says {"seconds": of all these steps, "backward": seconds of them in backward, "loss": their mean}
+///   run STEPS     says {"seconds": of all these steps, "backward": seconds of them in backward, "losses": of each}
 /// When the input ends, the process does too, at once.
 class Turns {
  public:
@@ -29,7 +30,7 @@ class Turns {
   std::istream& in_;
   std::ostream& out_;
   std::int64_t steps_ = 0, left_ = 0;
-  double loss_ = 0;
+  std::vector<double> losses_;  // of the turn
   Clock::time_point start_{}, backward_start_{};
   Clock::duration backward_{};
 };
