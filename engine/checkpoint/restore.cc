@@ -87,7 +87,7 @@ bool has_state_for(const StoredTensors& stored, const RunState& state) {
 void restore_weights(const StoredTensors& stored, const RunState& state) {
   for (const auto& bucket : state.parameters->buckets()) {
     for (const auto& segment : bucket.segments) {
-      stored.read(segment.name, 0, bucket.values.narrow(0, segment.begin, segment.count));
+      stored.read(segment.name, 0, view_of(bucket.values, segment));
     }
   }
 }
@@ -95,12 +95,13 @@ void restore_weights(const StoredTensors& stored, const RunState& state) {
 void restore_optimizer(const StoredTensors& stored, const RunState& state) {
   for (const auto& remembered : state.optimizer->state()) {
     if (!remembered.parameter.empty()) {
-      stored.read(remembered.kind + "/" + remembered.parameter, 0, remembered.values.view({-1}));
+      stored.read(remembered.kind + "/" + remembered.parameter, 0, remembered.values);
       continue;
     }
     for (const auto& segment : state.slices.at(remembered.slice).segments) {
-      stored.read(remembered.kind + "/" + segment.name, segment.offset,
-                  remembered.values.narrow(0, segment.begin, segment.count));
+      const at::Tensor values = segment.whole() ? view_of(remembered.values, segment)
+                                                : remembered.values.narrow(0, segment.begin, segment.count);
+      stored.read(remembered.kind + "/" + segment.name, segment.offset, values);
     }
   }
 }

@@ -45,14 +45,13 @@ void add_slice(const StateTensor& remembered, const Slice& slice, const Numbers&
                const std::string& prefix, NamedTensors& tensors) {
   for (const auto& segment : slice.segments) {
     if (segment.count == 0 || !mine({numbers.at(segment.name), segment.offset, segment.count})) continue;
-    const at::Tensor values = remembered.values.narrow(0, segment.begin, segment.count);
     const std::string name = prefix + remembered.kind + "/" + segment.name;
     if (segment.whole()) {
-      tensors.emplace_back(name, values.view(segment.shape));
+      tensors.emplace_back(name, view_of(remembered.values, segment));
     } else {
       tensors.emplace_back(
           name + "[" + std::to_string(segment.offset) + ":" + std::to_string(segment.offset + segment.count) + "]",
-          values);
+          remembered.values.narrow(0, segment.begin, segment.count));
     }
   }
 }

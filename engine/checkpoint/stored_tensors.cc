@@ -1,6 +1,7 @@
 #include "engine/checkpoint/stored_tensors.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -63,6 +64,7 @@ bool StoredTensors::has(const std::string& name, std::int64_t offset, std::int64
 
 void StoredTensors::read(const std::string& name, std::int64_t offset, const at::Tensor& into) const {
   const at::NoGradGuard no_grad;
+  const at::Tensor rows = into.is_contiguous() ? into.view(-1) : at::empty({into.numel()}, into.scalar_type());
   const auto end = offset + into.numel();
   std::int64_t filled = 0;
   const auto found = tensors_.find(name);
@@ -71,13 +73,14 @@ void StoredTensors::read(const std::string& name, std::int64_t offset, const at:
     const auto from = std::max(offset, run.begin), to = std::min(end, run.end);
     if (from >= to) continue;
     const at::Tensor stored = run.file->read(*run.entry).flatten();
-    into.narrow(0, from - offset, to - from).copy_(stored.narrow(0, from - run.begin, to - from));
+    rows.narrow(0, from - offset, to - from).copy_(stored.narrow(0, from - run.begin, to - from));
     filled += to - from;
   }
   if (filled != into.numel()) {
     throw DataError("the checkpoint has " + std::to_string(filled) + " of the elements " + std::to_string(offset) +
                     " to " + std::to_string(end) + " of " + name);
   }
+  if (!into.is_contiguous()) into.copy_(rows.view(into.sizes()));
 }
 
 NamedTensors StoredTensors::read_whole() const {

@@ -21,6 +21,7 @@
 #include "framework/base/random.h"
 #include "framework/base/text.h"
 #include "framework/comm/mesh.h"
+#include "models/channels_last.h"
 
 namespace phalanx {
 namespace {
@@ -30,7 +31,9 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const SampleSp
   static std::mutex generator;
   std::lock_guard lock(generator);
   at::manual_seed(mix(static_cast<std::uint64_t>(config.seed), 0));
-  return config.model.make(sample);
+  auto model = config.model.make(sample);
+  if (config.train.memory_format == "channels_last") weights_to_channels_last(*model);
+  return model;
 }
 
 Mesh make_mesh(const ExperimentConfig& config, const CommunicatorPtr& world) {

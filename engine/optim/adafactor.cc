@@ -76,7 +76,7 @@ class Adafactor final : public LayerwiseOptimizer {
     const at::Tensor squares = parameter.gradients.square().add_(config_.eps1);
     const auto& state = parameter.own_state;
     if (parameter.vector()) return state[0].lerp_(squares, fresh).rsqrt();
-    const at::Tensor matrix = squares.view({squares.size(0), -1});
+    const at::Tensor matrix = squares.reshape({squares.size(0), -1});
     state[0].lerp_(matrix.mean(1), fresh);
     state[1].lerp_(matrix.mean(0), fresh);
     const at::Tensor rows = (state[0] / state[0].mean()).rsqrt_();

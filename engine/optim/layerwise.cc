@@ -40,13 +40,14 @@ void LayerwiseOptimizer::add_parameters(std::size_t slice) {
 }
 
 void LayerwiseOptimizer::add_parameter(std::size_t slice, const Segment& segment) {
-  const auto view = [&](const at::Tensor& all) {
-    return all.detach().narrow(0, segment.begin, segment.count).view(segment.shape);
-  };
+  const auto view = [&](const at::Tensor& all) { return view_of(all.detach(), segment); };
   Parameter parameter{segment.name, view(slices_[slice].values), view(slices_[slice].gradients), {}};
   for (const auto& kind : state_) parameter.state.push_back(view(kind[slice]));
-  for (const auto& kind : own_kinds(parameter))
-    parameter.own_state.push_back(at::zeros(kind.shape, parameter.values.options()));
+  for (const auto& kind : own_kinds(parameter)) {
+    const bool each = parameter.values.sizes().equals(kind.shape);  // of its elements, and so with its strides
+    parameter.own_state.push_back(each ? at::zeros_like(parameter.values)
+                                       : at::zeros(kind.shape, parameter.values.options()));
+  }
   places_.push_back({std::move(parameter), slice, groups_.of(segment.name)});
 }
 
@@ -71,7 +72,7 @@ std::vector<StateTensor> LayerwiseOptimizer::state() {
   for (const auto& place : places_) {
     const auto own = own_kinds(place.parameter);
     for (std::size_t kind = 0; kind < own.size(); ++kind)
-      all.push_back({own[kind].name, place.slice, place.parameter.own_state[kind].view(-1), place.parameter.name});
+      all.push_back({own[kind].name, place.slice, place.parameter.own_state[kind], place.parameter.name});
   }
   return all;
 }

@@ -118,8 +118,8 @@ class Muon final : public LayerwiseOptimizer {
     const auto rows = values.size(0), columns = values.numel() / rows;
     const double shape = std::sqrt(std::max(1.0, static_cast<double>(rows) / static_cast<double>(columns)));
     if (rates.weight_decay != 0) values.mul_(1 - rates.learning_rate * rates.weight_decay);
-    values.view({rows, columns})
-        .sub_(orthogonal(ahead.view({rows, columns}), config_.steps), rates.learning_rate * shape);
+    const at::Tensor direction = orthogonal(ahead.reshape({rows, columns}), config_.steps);
+    values.sub_(direction.view(values.sizes()), rates.learning_rate * shape);
   }
 
   void update_other(const Parameter& parameter, const Rates& rates) const {

@@ -32,7 +32,7 @@ using ParameterGroups = std::vector<ParameterGroup>;
 struct StateTensor {
   std::string kind;         // "momentum", "exp_avg", ...
   std::size_t slice = 0;    // in the order of attach()
-  at::Tensor values;        // [n], one for each element of the slice; or [m] of parameter `parameter`
+  at::Tensor values;        // [n], one for each element of the slice; or any of parameter `parameter`
   std::string parameter{};  // empty: of all elements of the slice
 };
 

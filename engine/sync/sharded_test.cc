@@ -63,6 +63,14 @@ TEST(Shards, BetweenParametersTheyHoldWholeOnes) {
   EXPECT_EQ(Shards(bucket, 2, Cut::kBetweenParameters).count(0), 207) << "the nearest border to 253";
 }
 
+TEST(Shards, DoNotCutParametersThatDoNotLieRowByRow) {
+  auto bucket = bucket_of({100, 300});
+  bucket.segments[1].strides = {1};
+  const Shards shards(bucket, 2, Cut::kAnywhere);
+  EXPECT_EQ(shards.count(0), 100);
+  EXPECT_EQ(shards.count(1), 300);
+}
+
 class Sharded : public ::testing::TestWithParam<int> {
  protected:
   static FlatParameters make_parameters(Communicator& group) {

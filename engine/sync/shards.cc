@@ -19,10 +19,12 @@ std::int64_t nearest_border(const std::vector<Segment>& segments, std::int64_t w
 Shards::Shards(const Slice& bucket, int ranks, Cut cut, int owners) {
   constexpr std::int64_t kStep = 16;
   const std::int64_t elements = bucket.values.numel(), steps = (elements + kStep - 1) / kStep;
+  const bool anywhere = cut == Cut::kAnywhere &&
+                        std::ranges::all_of(bucket.segments, &std::vector<std::int64_t>::empty, &Segment::strides);
   std::int64_t begin = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     const std::int64_t wanted = std::min(elements, steps * std::min(rank + 1, owners) / owners * kStep);
-    const std::int64_t end = cut == Cut::kAnywhere || rank + 1 >= owners
+    const std::int64_t end = anywhere || rank + 1 >= owners
                                  ? wanted
                                  : std::max(begin, nearest_border(bucket.segments, elements * (rank + 1) / owners));
     begins_.push_back(begin);

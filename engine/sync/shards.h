@@ -11,7 +11,8 @@ namespace phalanx {
 /// A bucket in as many contiguous parts as there are ranks, nearly equal, some of them empty where it is short.
 ///
 /// Cut anywhere, they are cut at multiples of 16 elements, so that vectorised updates of the parts round as that of the
-/// whole does. Cut between parameters, each border lies between the two parameters where it is nearest to an equal cut.
+/// whole does. Cut between parameters, each border lies between the two parameters where it is nearest to an equal cut;
+/// so are buckets with parameters that do not lie row by row.
 class Shards {
  public:
   /// Parts for the first `owners` of the ranks, empty ones for the others.

@@ -23,15 +23,16 @@ Bucket flatten(const FlatParameters::Named& parameters, Communicator& memory) {
   Bucket bucket{memory.allocate({elements}, options), memory.allocate({elements}, options), {}, {}};
   std::int64_t begin = 0;
   for (const auto& [name, parameter] : parameters) {
-    const auto view = [&](const at::Tensor& flat) {
-      return flat.narrow(0, begin, parameter.numel()).view(parameter.sizes());
-    };
-    view(bucket.values).copy_(parameter);
+    Segment segment{name, parameter.sizes().vec(), begin, parameter.numel(), 0};
+    if (!parameter.is_contiguous() && parameter.is_non_overlapping_and_dense()) {
+      segment.strides = parameter.strides().vec();
+    }
+    view_of(bucket.values, segment).copy_(parameter);
     at::Tensor moved = parameter;
-    moved.set_data(view(bucket.values));
-    moved.mutable_grad() = view(bucket.gradients);
+    moved.set_data(view_of(bucket.values, segment));
+    moved.mutable_grad() = view_of(bucket.gradients, segment);
     bucket.parameters.push_back(moved);
-    bucket.segments.push_back({name, parameter.sizes().vec(), begin, parameter.numel(), 0});
+    bucket.segments.push_back(std::move(segment));
     begin += parameter.numel();
   }
   return bucket;
@@ -56,12 +57,18 @@ bool Segment::whole() const {
   return count == elements;
 }
 
+at::Tensor view_of(const at::Tensor& run, const Segment& segment) {
+  if (segment.strides.empty()) return run.narrow(0, segment.begin, segment.count).view(segment.shape);
+  return run.as_strided(segment.shape, segment.strides, run.storage_offset() + segment.begin);
+}
+
 std::vector<Segment> cut(const std::vector<Segment>& segments, std::int64_t begin, std::int64_t count) {
   std::vector<Segment> inside;
   for (const auto& segment : segments) {
     const auto from = std::max(segment.begin, begin), to = std::min(segment.end(), begin + count);
     if (from >= to) continue;
-    inside.push_back({segment.name, segment.shape, from - begin, to - from, segment.offset + from - segment.begin});
+    inside.push_back(
+        {segment.name, segment.shape, from - begin, to - from, segment.offset + from - segment.begin, segment.strides});
   }
   return inside;
 }

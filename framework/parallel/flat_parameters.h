@@ -18,10 +18,15 @@ struct Segment {
   std::int64_t begin = 0;           // in the run
   std::int64_t count = 0;           // elements here
   std::int64_t offset = 0;          // of the first of them in the parameter
+  // How the parameter lies there where that is not row by row, such as channels_last. None of these is cut in parts.
+  std::vector<std::int64_t> strides{};
 
   std::int64_t end() const { return begin + count; }
   bool whole() const;  // all of the parameter is here
 };
+
+/// The parameter of a segment, which is whole, as a view of the run that it lies in.
+at::Tensor view_of(const at::Tensor& run, const Segment& segment);
 
 /// The segments of elements [begin, begin + count) of a run, as they lie in that part of it.
 std::vector<Segment> cut(const std::vector<Segment>& segments, std::int64_t begin, std::int64_t count);
@@ -40,8 +45,9 @@ class FlatParameters {
  public:
   using Named = std::vector<std::pair<std::string, at::Tensor>>;
 
-  /// Moves `parameters` (leaves, of one dtype, on the CPU) into buckets allocated by `memory`; a bucket is closed as
-  /// soon as it holds `bucket_bytes`. Collective. Throws std::invalid_argument for a mixture of dtypes.
+  /// Moves `parameters` (leaves, of one dtype, on the CPU; they keep their strides) into buckets allocated by `memory`;
+  /// a bucket is closed as soon as it holds `bucket_bytes`. Collective. Throws std::invalid_argument for a mixture of
+  /// dtypes.
   FlatParameters(const Named& parameters, Communicator& memory, std::int64_t bucket_bytes);
 
   /// The same of parameters whose names are their places: "0", "1", ...

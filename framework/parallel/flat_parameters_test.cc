@@ -45,6 +45,36 @@ TEST(FlatParameters, ParametersAndGradientsAreViewsOfTheBuckets) {
   });
 }
 
+TEST(FlatParameters, ParametersKeepTheirStrides) {
+  with_memory([](const CommunicatorPtr& memory) {
+    const at::Tensor values = at::rand({4, 3, 2, 2}).contiguous(at::MemoryFormat::ChannelsLast);
+    const at::Tensor weight = values.clone().requires_grad_(), first = parameter({5});
+    const FlatParameters flat(std::vector{first, weight}, *memory, 1 << 20);
+    EXPECT_TRUE(weight.is_contiguous(at::MemoryFormat::ChannelsLast));
+    EXPECT_TRUE(weight.grad().is_contiguous(at::MemoryFormat::ChannelsLast));
+    EXPECT_TRUE(at::equal(weight.detach(), values));
+    const auto& bucket = flat.buckets()[0];
+    EXPECT_TRUE(at::equal(bucket.values.narrow(0, 0, 48), values.permute({0, 2, 3, 1}).flatten())) << "channels last";
+    EXPECT_TRUE(at::equal(view_of(bucket.values, bucket.segments[0]), values));
+    EXPECT_TRUE(at::equal(view_of(bucket.values, bucket.segments[1]), first.detach()));
+
+    view_values(bucket, bucket.values.clone());
+    EXPECT_TRUE(at::equal(weight.detach(), values)) << "elsewhere";
+    EXPECT_TRUE(weight.is_contiguous(at::MemoryFormat::ChannelsLast));
+  });
+}
+
+// What is not dense, or is expanded, has no place for each of its elements.
+TEST(FlatParameters, ParametersWithHolesAreMadeDense) {
+  with_memory([](const CommunicatorPtr& memory) {
+    const at::Tensor all = at::rand({4, 6});
+    const at::Tensor every_other = all.slice(1, 0, 6, 2).detach().requires_grad_();
+    const FlatParameters flat(std::vector{every_other}, *memory, 1 << 20);
+    EXPECT_TRUE(every_other.is_contiguous());
+    EXPECT_TRUE(at::equal(every_other.detach(), all.slice(1, 0, 6, 2)));
+  });
+}
+
 TEST(FlatParameters, RefusesAMixtureOfDtypes) {
   with_memory([](const CommunicatorPtr& memory) {
     const std::vector<at::Tensor> parameters{parameter({3}), at::ones({2}, at::kDouble).requires_grad_()};
