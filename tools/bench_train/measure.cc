@@ -10,6 +10,7 @@
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "tools/bench/quantile.h"
+#include "tools/bench_train/hidden_share.h"
 #include "tools/bench_train/team.h"
 #include "tools/bench_train/time_to_loss.h"
 #include "tools/launch/temporary_folder.h"
@@ -20,6 +21,8 @@ namespace {
 using bench::quantile;
 
 constexpr const char* kLimit = "no_communication";
+constexpr const char* kAfter = "phalanx";
+constexpr const char* kOverlapped = "phalanx_overlapped";
 
 /// A system with what was measured so far.
 class Contestant {
@@ -40,12 +43,12 @@ class Contestant {
     const Turn turn = run(steps_);
     const auto steps = static_cast<double>(turn.steps);
     rates_.push_back(turn.samples_per_second);
-    step_ms_.push_back(turn.seconds / steps * 1000);
-    backward_ms_.push_back(turn.backward_seconds / steps * 1000);
+    times_.push_back({turn.seconds / steps * 1000, turn.backward_seconds / steps * 1000});
   }
 
   bool under_way() const { return to_loss_.under_way(); }
   const std::string& name() const { return team_.system().name; }
+  const std::vector<StepTime>& times() const { return times_; }
   const std::vector<double>& rates() const { return rates_; }
 
   Row row(const Setting& setting) const {
@@ -55,8 +58,8 @@ class Contestant {
             .samples_per_second = quantile(rates_, 0.5),
             .p10 = quantile(rates_, 0.1),
             .p90 = quantile(rates_, 0.9),
-            .step_ms = quantile(step_ms_, 0.5),
-            .backward_ms = quantile(backward_ms_, 0.5),
+            .step_ms = median(&StepTime::step_ms),
+            .backward_ms = median(&StepTime::backward_ms),
             .seconds_to_loss = to_loss_.seconds(),
             .steps_to_loss = to_loss_.steps()};
   }
@@ -71,6 +74,12 @@ class Contestant {
     if (rest > 0) run(rest);
   }
 
+  double median(double StepTime::*field) const {
+    std::vector<double> values;
+    for (const auto& time : times_) values.push_back(time.*field);
+    return quantile(values, 0.5);
+  }
+
   Turn run(std::int64_t steps) {
     const Turn turn = team_.run(steps);
     steps_done_ += steps;
@@ -82,7 +91,8 @@ class Contestant {
   TimeToLoss to_loss_;
   std::int64_t steps_ = 1;  // of a turn
   std::int64_t steps_done_ = 0;
-  std::vector<double> rates_, step_ms_, backward_ms_;
+  std::vector<double> rates_;  // by round, as the times
+  std::vector<StepTime> times_;
 };
 
 using Contestants = std::vector<std::unique_ptr<Contestant>>;
@@ -113,16 +123,27 @@ DataFiles make_data(const Options& options, const Workload& workload, const std:
   return export_samples(*dataset, fit, folder);
 }
 
+const Contestant* find(const Contestants& all, const std::string& name) {
+  const auto found = std::ranges::find_if(all, [&](const auto& one) { return one->name() == name; });
+  return found == all.end() ? nullptr : found->get();
+}
+
 // Systems that cannot be told from each other where all are new may differ by the machine's mood: so ratios are of
 // turns of the same round.
 std::optional<double> ratio(const Contestant& one, const Contestants& all, const std::string& base) {
-  const auto found = std::ranges::find_if(all, [&](const auto& other) { return other->name() == base; });
-  if (found == all.end()) return std::nullopt;
+  const auto* other = find(all, base);
+  if (other == nullptr) return std::nullopt;
   std::vector<double> ratios;
   for (std::size_t round = 0; round < one.rates().size(); ++round) {
-    ratios.push_back(one.rates()[round] / (*found)->rates()[round]);
+    ratios.push_back(one.rates()[round] / other->rates()[round]);
   }
   return quantile(ratios, 0.5);
+}
+
+std::optional<double> hidden(const Contestant& one, const Contestants& all) {
+  const auto *after = find(all, kAfter), *limit = find(all, kLimit);
+  if (one.name() != kOverlapped || after == nullptr || limit == nullptr) return std::nullopt;
+  return hidden_share(after->times(), one.times(), limit->times());
 }
 
 void run_rounds(const Options& options, Contestants& all) {
@@ -162,13 +183,8 @@ void measure(const Options& options, const Hosts& hosts, const Workload& workloa
     rows.push_back(one->row(setting));
     rows.back().ratio = ratio(*one, all, options.base);
     rows.back().ratio_to_limit = ratio(*one, all, kLimit);
+    rows.back().hidden = hidden(*one, all);
   }
-}
-
-const Row* find(const std::vector<Row>& rows, const std::string& workload, const std::string& system) {
-  const auto found =
-      std::ranges::find_if(rows, [&](const Row& row) { return row.workload == workload && row.system == system; });
-  return found == rows.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -181,16 +197,6 @@ std::vector<Row> measure(const Options& options, const Hosts& hosts,
     keep(rows);
   }
   return rows;
-}
-
-std::optional<double> hidden_share(const std::vector<Row>& rows, const std::string& workload) {
-  const auto* after = find(rows, workload, "phalanx");
-  const auto* overlapped = find(rows, workload, "phalanx_overlapped");
-  const auto* limit = find(rows, workload, kLimit);
-  if (after == nullptr || overlapped == nullptr || limit == nullptr) return std::nullopt;
-  const double could = std::min(after->step_ms - limit->step_ms, limit->backward_ms);
-  if (could <= 0) return std::nullopt;
-  return (after->step_ms - overlapped->step_ms) / could;
 }
 
 }  // namespace phalanx::bench_train

@@ -20,6 +20,7 @@ struct Row {
   double step_ms = 0, backward_ms = 0;      // of one step, medians
   std::optional<double> ratio{};            // to the base, median of the rounds
   std::optional<double> ratio_to_limit{};   // to no_communication, likewise
+  std::optional<double> hidden{};           // of phalanx_overlapped (hidden_share)
   std::optional<double> seconds_to_loss{};  // of training (TimeToLoss)
   std::optional<std::int64_t> steps_to_loss{};
 };
@@ -29,9 +30,5 @@ struct Row {
 /// ConfigError, and Error when a system fails.
 std::vector<Row> measure(const Options& options, const Hosts& hosts,
                          const std::function<void(const std::vector<Row>&)>& keep);
-
-/// Which share of the communication that backward could hide phalanx_overlapped has hidden: its gain over phalanx, by
-/// what either backward takes or communication costs there, whichever is less. Absent where a row for it is.
-std::optional<double> hidden_share(const std::vector<Row>& rows, const std::string& workload);
 
 }  // namespace phalanx::bench_train

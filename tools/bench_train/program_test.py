@@ -10,7 +10,7 @@ from program import DEADLINE, ROOT, ProgramTest
 BENCH = str(ROOT / "tools/bench_train/bench_train")
 QUICK = ["--rounds=2", "--seconds=0.05"]
 ROW = {"workload", "system", "ranks", "samples_per_second", "p10", "p90", "step_ms", "backward_ms", "ratio",
-       "ratio_to_no_communication", "seconds_to_loss", "steps_to_loss"}
+       "ratio_to_no_communication", "hidden", "seconds_to_loss", "steps_to_loss"}
 
 
 # Answers "run N" with N losses.

@@ -48,14 +48,6 @@ std::string lines(const std::vector<Cells>& table, bool markdown) {
   return text;
 }
 
-std::vector<std::string> workloads_of(const std::vector<Row>& rows) {
-  std::vector<std::string> names;
-  for (const auto& row : rows) {
-    if (std::ranges::find(names, row.workload) == names.end()) names.push_back(row.workload);
-  }
-  return names;
-}
-
 template <class Value>
 nlohmann::ordered_json or_null(const std::optional<Value>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
@@ -70,16 +62,16 @@ std::string to_table(const std::vector<Row>& rows, const std::string& base, bool
   if (loss) table.front().insert(table.front().end(), {"s to loss", "steps"});
   for (const auto& row : rows) table.push_back(cells_of(row, loss));
   std::string text = lines(table, markdown);
-  for (const auto& workload : workloads_of(rows)) {
-    const auto share = hidden_share(rows, workload);
-    if (share) text += format_text("%s: overlapped hides %.0f %% of what it could\n", workload.c_str(), *share * 100);
+  for (const auto& row : rows) {
+    if (row.hidden)
+      text += format_text("%s: overlapped hides %.0f %% of what it could\n", row.workload.c_str(), *row.hidden * 100);
   }
   return text;
 }
 
 std::string to_json(const std::vector<Row>& rows, const std::string& base, const std::string& link) {
   using Json = nlohmann::ordered_json;
-  Json list = Json::array(), hidden = Json::object();
+  Json list = Json::array();
   for (const auto& row : rows) {
     list.push_back({{"workload", row.workload},
                     {"system", row.system},
@@ -91,11 +83,11 @@ std::string to_json(const std::vector<Row>& rows, const std::string& base, const
                     {"backward_ms", row.backward_ms},
                     {"ratio", or_null(row.ratio)},
                     {"ratio_to_no_communication", or_null(row.ratio_to_limit)},
+                    {"hidden", or_null(row.hidden)},
                     {"seconds_to_loss", or_null(row.seconds_to_loss)},
                     {"steps_to_loss", or_null(row.steps_to_loss)}});
   }
-  for (const auto& workload : workloads_of(rows)) hidden[workload] = or_null(hidden_share(rows, workload));
-  return Json{{"base", base}, {"link", link}, {"rows", list}, {"hidden", hidden}}.dump(2) + "\n";
+  return Json{{"base", base}, {"link", link}, {"rows", list}}.dump(2) + "\n";
 }
 
 }  // namespace phalanx::bench_train
