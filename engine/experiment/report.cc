@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
@@ -51,7 +52,11 @@ Report::Report(const ExperimentConfig& config, const ExperimentContext& context,
   if (!speaks_) return;
   const auto& watch = config.watch;
   sinks_.push_back(std::make_unique<MetricsLog>(context.folder.metrics()));
-  if (watch.tensorboard) sinks_.push_back(std::make_unique<TensorBoard>(context.folder.tensorboard()));
+  if (watch.tensorboard) {
+    auto board = std::make_unique<TensorBoard>(context.folder.tensorboard());
+    board_ = board.get();
+    sinks_.push_back(std::move(board));
+  }
   if (watch.prometheus.port > 0) {
     sinks_.push_back(std::make_unique<PrometheusEndpoint>(watch.prometheus, config.name, context.world->size()));
   }
@@ -82,8 +87,8 @@ void Report::count(const State& state) {
   window_samples_ += state.batch.global_rows;
   samples_ += state.batch.global_rows;
   meters_.add(state.batch, state.result);
-  if (!progress_) return;
   latest_.step = state.step;
+  if (!progress_) return;
   latest_.epoch = state.epoch;
   latest_.seconds = seconds_since(train_start_);
   progress_->update(latest_);
@@ -140,6 +145,7 @@ NamedTensors Report::save() const {
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(context_.folder.metrics(), none));
   return {
       {"counts", at::tensor({bytes, window_samples_, samples_}, at::kLong)},
+      {"step", at::full({1}, latest_.step, at::kLong)},
       {"seconds", at::tensor({seconds_since(train_start_), seconds_since(window_start_), test_seconds_}, at::kDouble)}};
 }
 
@@ -153,6 +159,9 @@ void Report::load(const NamedTensors& saved) {
       if (speaks_) cut_metrics(context_.folder.metrics(), count[0]);
       window_samples_ = count[1];
       samples_ = count[2];
+    } else if (name == "step") {
+      latest_.step = tensor.item<std::int64_t>();
+      if (board_ != nullptr) board_->go_on_after(latest_.step);
     } else if (name == "seconds") {
       const auto* seconds = tensor.data_ptr<double>();
       train_start_ = before(seconds[0]);

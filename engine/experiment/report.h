@@ -12,6 +12,7 @@
 #include "engine/watch/measurement.h"
 #include "engine/watch/progress.h"
 #include "engine/watch/step_clock.h"
+#include "engine/watch/tensorboard.h"
 
 namespace phalanx {
 
@@ -28,7 +29,8 @@ class Report {
   void start_test();
   void end_test(const State& state, const Readings& readings);
 
-  /// For checkpoints: going on, metrics.jsonl is cut back to where it was, and times and counts are of the whole run.
+  /// For checkpoints: going on, metrics.jsonl is cut back to where it was, TensorBoard told what no longer counts, and
+  /// times and counts are of the whole run.
   std::vector<Part> parts();
 
   /// Writes what remains.
@@ -53,6 +55,7 @@ class Report {
   StepClock& clock_;
   const ParameterUpdate& update_;
   std::vector<std::unique_ptr<MeasurementSink>> sinks_;
+  TensorBoard* board_ = nullptr;  // one of them, if any
   std::unique_ptr<Progress> progress_;
   MeterSet meters_;
   at::Tensor meters_config_;  // as text

@@ -87,14 +87,16 @@ class TensorBoardTest : public ::testing::Test {
 };
 
 TEST_F(TensorBoardTest, E8_RecordsAreFramedAndBeginWithTheVersion) {
-  TensorBoard(folder_).add(measurement());
+  TensorBoard board(folder_);
+  board.go_on_after(299);
+  board.add(measurement());
   ASSERT_THAT(files_in(folder_), SizeIs(1));
   EXPECT_THAT(std::filesystem::path(files_in(folder_)[0]).filename().string(), StartsWith("events.out.tfevents."));
   const auto all = records(files_in(folder_)[0]);
   ASSERT_THAT(all, SizeIs(3));
   EXPECT_THAT(all[0], HasSubstr("\x1a\x0d"
                                 "brain.Event:2"));
-  // Field 2, the step, is 300; field 7, the session's log, says that it starts.
+  // Field 2, the first step that is to come, is 300; field 7, the session's log, says that it starts.
   EXPECT_THAT(all[1], HasSubstr("\x10\xac\x02\x3a\x02\x08\x01"));
 }
 
@@ -126,7 +128,10 @@ TEST_F(TensorBoardTest, E8_AllThatIsMeasuredHasATag) {
 TEST_F(TensorBoardTest, ARunThatGoesOnBeginsAFileOfItsOwn) {
   TensorBoard(folder_).add(measurement());
   TensorBoard(folder_).add(measurement());
-  EXPECT_THAT(files_in(folder_), SizeIs(2));
+  ASSERT_THAT(files_in(folder_), SizeIs(2));
+  for (const auto& file : files_in(folder_)) {
+    EXPECT_THAT(records(file)[1], HasSubstr("\x10\x01\x3a\x02\x08\x01")) << "begins anew, with step 1";
+  }
 }
 
 TEST_F(TensorBoardTest, AFolderThatCannotBeMadeIsAnErrorThatNamesTheFile) {

@@ -5,7 +5,7 @@
 namespace phalanx {
 
 void TensorBoard::add(const Measurement& measurement) {
-  if (!file_) file_.emplace(folder_, measurement.step);
+  if (!file_) file_.emplace(folder_, after_ + 1);
   std::vector<TaggedValue> values;
   const auto tag = [&](const std::string& name) { return measurement.split + "/" + name; };
   for (const auto& [name, value] : measurement.readings) values.push_back({tag(name), value});

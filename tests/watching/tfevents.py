@@ -70,12 +70,26 @@ def fields(message):
 
 
 def read(data):
-    """The file's version, and its scalars as {tag: {step: value}}."""
-    version, scalars = None, {}
+    """The file's version, the step that its session starts with, and its scalars as {tag: [(step, value), ...]}."""
+    version, first, scalars = None, None, {}
     for record in records(data):
         event = dict(fields(record))
         version = version or event.get(3, b"").decode()
+        if dict(fields(event.get(7, b""))).get(1) == 1:
+            first = event.get(2, 0)
         for _, value in fields(event.get(5, b"")):
             parts = dict(fields(value))
-            scalars.setdefault(parts[1].decode(), {})[event.get(2, 0)] = parts[2]
-    return version, scalars
+            scalars.setdefault(parts[1].decode(), []).append((event.get(2, 0), parts[2]))
+    return version, first, scalars
+
+
+def merge(files):
+    """The scalars of files, in the order in which they were begun, as TensorBoard shows them: where a session starts,
+    what files before it have from its first step on no longer counts."""
+    merged = {}
+    for data in files:
+        _, first, scalars = read(data)
+        merged = {tag: [(step, value) for step, value in points if step < first] for tag, points in merged.items()}
+        for tag, points in scalars.items():
+            merged.setdefault(tag, []).extend(points)
+    return merged

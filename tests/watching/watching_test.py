@@ -43,18 +43,21 @@ class StepTime(ProgramTest):
 
 
 class TensorBoard(ProgramTest):
-    def scalars(self, run="run"):
-        merged = {}
-        for path in sorted((self.folder / run / "tensorboard").iterdir()):
-            version, scalars = tfevents.read(path.read_bytes())
-            self.assertEqual("brain.Event:2", version)
-            for tag, values in scalars.items():
-                merged.setdefault(tag, {}).update(values)
-        return merged
+    ON = {"watch.tensorboard": "true"}
+
+    def points(self):
+        """As TensorBoard shows them, {tag: [(step, value), ...]}."""
+        files = [path.read_bytes() for path in sorted((self.folder / "run/tensorboard").iterdir())]
+        for data in files:
+            self.assertEqual("brain.Event:2", tfevents.read(data)[0])
+        return tfevents.merge(files)
+
+    def steps_measured(self, split):
+        return [line["step"] for line in self.run_folder().metrics if line["split"] == split]
 
     def test_has_what_metrics_have(self):
-        self.assert_status(0, self.train(*sets(SHORT), "--set=watch.tensorboard=true"))
-        scalars = self.scalars()
+        self.assert_status(0, self.train(*sets(SHORT, self.ON)))
+        scalars = {tag: dict(points) for tag, points in self.points().items()}
         for line in self.run_folder().metrics:
             for name in ("loss", "accuracy", "samples_per_second"):
                 self.assertAlmostEqual(line[name], scalars[f"{line['split']}/{name}"][line["step"]],
@@ -62,8 +65,29 @@ class TensorBoard(ProgramTest):
         self.assertEqual({4, 8, 12, 16}, set(scalars["step_ms/forward"]))
         self.assertEqual({4, 8, 12, 16}, set(scalars["train/learning_rate"]))
 
+    def test_of_a_run_that_goes_on_has_what_metrics_have_and_no_step_twice(self):
+        saved = {**SHORT, **self.ON, "checkpoint.every_steps": 10}
+        self.assert_status(0, self.train(*sets(saved, {"watch.every_steps": 2})))
+        self.assertEqual([2, 4, 6, 8, 10, 12, 14, 16], [step for step, _ in self.points()["train/loss"]])
+        checkpoint = self.folder / "run/checkpoints/step-00000010"
+        # Its first measurement comes after two that the abandoned future has made.
+        self.assert_status(0, self.train(*sets(saved, {"watch.every_steps": 8}), f"--resume={checkpoint}"))
+        points = self.points()
+        self.assertEqual([2, 4, 6, 8, 10, 16], [step for step, _ in points["train/loss"]])
+        for split in ("train", "test"):
+            self.assertEqual(self.steps_measured(split), [step for step, _ in points[f"{split}/loss"]])
+
+    def test_of_a_run_that_is_over_keeps_what_it_has(self):
+        saved = {**SHORT, **self.ON, "checkpoint.every_steps": 16}
+        self.assert_status(0, self.train(*sets(saved)))
+        before = self.points()
+        self.assert_status(0, self.train(*sets(saved), "--resume=auto"))
+        after = self.points()
+        self.assertEqual(before["train/loss"], after["train/loss"])
+        self.assertEqual(2 * before["test/loss"], after["test/loss"])
+
     def test_the_reader_refuses_a_flipped_bit(self):
-        self.assert_status(0, self.train(*sets(SHORT), "--set=watch.tensorboard=true"))
+        self.assert_status(0, self.train(*sets(SHORT, self.ON)))
         path = next((self.folder / "run/tensorboard").iterdir())
         broken = bytearray(path.read_bytes())
         broken[len(broken) // 2] ^= 1
