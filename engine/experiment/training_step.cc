@@ -1,14 +1,23 @@
 #include "engine/experiment/training_step.h"
 
+#include <ATen/Context.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "engine/accumulated_step.h"
 #include "engine/data_parallel_step.h"
+#include "engine/no_random_step.h"
 #include "engine/plain_step.h"
 #include "engine/precision/arithmetic.h"
 #include "engine/statistics_step.h"
 #include "engine/watch/timed.h"
 #include "framework/base/error.h"
+#include "framework/base/random.h"
+#include "framework/comm/locality.h"
+#include "framework/comm/texts.h"
 #include "models/batch_norm.h"
 
 namespace phalanx {
@@ -33,6 +42,11 @@ void checkpoint_activations(Model& model, const TrainConfig& config) {
       " char_lm and resnet18 have");
 }
 
+bool shares_its_process(Communicator& group) {
+  const auto processes = all_gather_text(host_key() + " " + std::to_string(::getpid()), group);
+  return std::ranges::count(processes, processes[static_cast<std::size_t>(group.rank())]) > 1;
+}
+
 }  // namespace
 
 std::unique_ptr<Step> TrainingStep::plain(const Parts& parts, Model& model) const {
@@ -44,7 +58,10 @@ std::unique_ptr<Step> TrainingStep::plain(const Parts& parts, Model& model) cons
   return std::make_unique<PlainStep>(model, parts.loss, static_cast<int>(sharing), arithmetic);
 }
 
-TrainingStep::TrainingStep(const Parts& parts) {
+TrainingStep::TrainingStep(const Parts& parts)
+    : seed_(parts.seed),
+      rank_(parts.group->rank()),
+      threads_(parts.config.data_parallel > 1 || shares_its_process(*parts.group)) {
   const auto& config = parts.config;
   steps_.push_back(plain(parts, parts.model));
   if (config.sync_batch_norm) {
@@ -58,7 +75,11 @@ TrainingStep::TrainingStep(const Parts& parts) {
   if (config.data_parallel > 1) share_out(parts);
   if (config.accumulate > 1)
     steps_.push_back(std::make_unique<AccumulatedStep>(step(), config.accumulate, config.sync_batch_norm));
-  if (parts.invariant != nullptr) divide(parts);
+  if (parts.invariant != nullptr) {
+    divide(parts);
+  } else if (threads_) {
+    steps_.push_back(std::make_unique<NoRandomStep>(step()));
+  }
 }
 
 // Among replicas in threads.
@@ -87,8 +108,11 @@ void TrainingStep::divide(const Parts& parts) {
   steps_.push_back(std::move(shards));
 }
 
+// All ranks have drawn the same initial values from one seed; only the first goes on with what follows them. In a run
+// that goes on each has its generator back.
 void TrainingStep::start(std::int64_t step) {
-  if (shards_ != nullptr) shards_->set_step(step);
+  if (shards_ != nullptr) return shards_->set_step(step);
+  if (step == 0 && rank_ > 0 && !threads_) at::manual_seed(mix(seed_, static_cast<std::uint64_t>(rank_)));
 }
 
 }  // namespace phalanx

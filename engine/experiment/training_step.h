@@ -35,15 +35,17 @@ class TrainingStep {
     std::function<std::shared_ptr<Model>()> make_replica;  // another model like it, with any values
     std::int64_t bucket_bytes = 0;
     Invariant* invariant = nullptr;  // takes the gradients of virtual shards; null: there are none
-    std::uint64_t seed = 0;          // of the shards' random numbers
+    std::uint64_t seed = 0;          // of random numbers that are drawn in steps
   };
 
-  /// Throws ConfigError where the config asks for what model or samples do not have.
+  /// Collective. Throws ConfigError where the config asks for what model or samples do not have; so does the first step
+  /// where threads of one process would draw random numbers.
   explicit TrainingStep(const Parts& parts);
 
   Step& step() { return *steps_.back(); }
 
-  /// Before the first step, which is that of this number.
+  /// Before the first step, which is that of this number; after a checkpoint was restored. Random numbers that the
+  /// model draws in steps (dropout) begin here, each rank's with others.
   void start(std::int64_t step);
 
  private:
@@ -52,7 +54,10 @@ class TrainingStep {
   void divide(const Parts& parts);
 
   std::vector<std::unique_ptr<Step>> steps_;  // each around the one before
-  VirtualShards* shards_ = nullptr;           // one of them, if any
+  std::uint64_t seed_;
+  int rank_;
+  bool threads_;                     // train beside each other in this process
+  VirtualShards* shards_ = nullptr;  // one of them, if any
 };
 
 }  // namespace phalanx

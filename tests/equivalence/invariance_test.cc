@@ -63,7 +63,7 @@ std::string fingerprint(const std::vector<std::string>& changes, int ranks, cons
 }
 
 class Invariance : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Models, Invariance, ::testing::Values("mlp", "lenet", "resnet18"),
+INSTANTIATE_TEST_SUITE_P(Models, Invariance, ::testing::Values("mlp", "lenet", "resnet18", "dropout_under_test"),
                          [](const auto& info) { return info.param; });
 
 TEST_P(Invariance, LossesAndWeightsHaveTheSameBitsOnAnyNumberOfRanks) {
@@ -78,13 +78,25 @@ TEST_P(Invariance, LossesAndWeightsHaveTheSameBitsOnAnyNumberOfRanks) {
 
 // Begun on one rank, gone on with on two: the same as on four from the beginning to the end.
 TEST(InvarianceOption, ARunMayMoveToOtherRanks) {
-  auto changes = changes_for("lenet");
-  const std::string whole = fingerprint(changes, 4, "moved_whole");
-  fingerprint(changes, 1, "moved", /*stop_after=*/9);
-  changes.push_back("checkpoint.resume=auto");
-  const std::string rest = fingerprint(changes, 2, "moved");
-  const auto last_lines = [](const std::string& text) { return text.substr(text.find("train 11: ")); };
-  EXPECT_EQ(last_lines(rest), last_lines(whole));
+  for (const std::string model : {"lenet", "dropout_under_test"}) {
+    auto changes = changes_for(model);
+    const std::string whole = fingerprint(changes, 4, model + "_whole");
+    fingerprint(changes, 1, model + "_moved", /*stop_after=*/9);
+    changes.push_back("checkpoint.resume=auto");
+    const std::string rest = fingerprint(changes, 2, model + "_moved");
+    const auto last_lines = [](const std::string& text) { return text.substr(text.find("train 11: ")); };
+    EXPECT_EQ(last_lines(rest), last_lines(whole)) << model;
+  }
+}
+
+// What is dropped is at work in the losses that are compared above.
+TEST(InvarianceOption, DropoutIsAtWork) {
+  const auto losses = [](const std::string& change, const std::string& run) {
+    auto changes = changes_for("dropout_under_test");
+    changes.push_back(change);
+    return fingerprint(changes, 2, run);
+  };
+  EXPECT_NE(losses("model.dropout=0.5", "dropped"), losses("model.dropout=0", "whole"));
 }
 
 // Without it they differ: the test above would see it.

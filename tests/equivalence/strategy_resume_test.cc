@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/testing/worlds.h"
@@ -107,6 +108,32 @@ TEST_P(StrategyResume, DoesNothingMoreWhenAllIsDone) {
     EXPECT_TRUE(at::equal(again.weights, first.weights)) << "rank " << world->rank();
     EXPECT_EQ(again.test, first.test);
   });
+}
+
+// One copy of the parameters that ranks update without locks: two save it and one goes on, and the other way round.
+TEST(HogwildResume, GoesOnWithTheOneCopyOnAnotherNumberOfRanks) {
+  for (const auto& [savers, loaders] : {std::pair(2, 1), std::pair(1, 2)}) {
+    const auto run = "hogwild" + std::to_string(savers);
+    const auto on = [&](int ranks, std::vector<std::string> more, const auto& look) {
+      more.insert(more.end(), {"strategy=hogwild", "checkpoint.every_epochs=1"});
+      run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
+        const auto trained = train(training_config(more), world, run);
+        look(trained, world->rank());
+      });
+    };
+    at::Tensor saved;
+    double loss = 0;
+    on(savers, {"train.max_steps=14"}, [&](const auto& trained, int rank) {
+      if (rank == 0) saved = trained.weights.clone(), loss = reading(trained.test, "loss");
+    });
+    on(loaders, {"train.max_steps=14", "checkpoint.resume=auto"}, [&](const auto& trained, int rank) {
+      EXPECT_TRUE(at::equal(trained.weights, saved)) << "nothing is left to do; rank " << rank;
+      EXPECT_NEAR(reading(trained.test, "loss"), loss, 1e-6);
+    });
+    on(loaders, {"train.max_steps=56", "checkpoint.resume=auto"}, [&](const auto& trained, int rank) {
+      EXPECT_LT(reading(trained.test, "loss"), loss) << "it has learned more; rank " << rank;
+    });
+  }
 }
 
 }  // namespace
