@@ -1,6 +1,5 @@
 // SIGKILL at random moments: what goes on from the checkpoints equals the run that nobody has killed, bit for bit.
-#include <ATen/Parallel.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,56 +8,37 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <thread>
-#include <vector>
 
-#include "engine/experiment/experiment.h"
-#include "framework/base/config/config.h"
+#include "engine/experiment/testing_run.h"
 #include "framework/base/environment.h"
 #include "framework/base/files.h"
 #include "framework/base/random.h"
-#include "framework/testing/worlds.h"
 
 namespace phalanx {
 namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-using Json = nlohmann::ordered_json;
+using testing::Changes;
+using ::testing::Each;
+using testing::metrics_but_times;
+using testing::new_path;
+using testing::run_tiny;
 
 // 7 steps an epoch, 42 in all; saves after every second step, so that most kills hit a checkpoint in the making.
-constexpr const char* kTiny = R"(
-name: tiny
-seed: 3
-model: {name: mlp, hidden: [64]}
-dataset: {name: digits, train_samples: 100, test_samples: 26, side: 16}
-optimizer: {name: sgd, lr: 0.05, momentum: 0.9}
-schedule: {name: plateau, patience: 0, threshold: 0.2, gamma: 0.5}
-train: {global_batch_size: 16, epochs: 6}
-watch: {every_steps: 5, progress: false}
-checkpoint: {every_steps: 2, keep_last: 2, resume: auto}
-)";
-
-std::string new_folder() {
-  static int number = 0;
-  const std::string path = ::testing::TempDir() + "/kill" + std::to_string(++number);
-  fs::remove_all(path);
-  return path;
-}
+const Changes kChanges{"model.hidden=[64]",
+                       "framework.bucket_bytes=25MB",
+                       "schedule={name: plateau, patience: 0, threshold: 0.2, gamma: 0.5}",
+                       "train={global_batch_size: 16, epochs: 6}",
+                       "watch.every_steps=5",
+                       "checkpoint={every_steps: 2, keep_last: 2, resume: auto}"};
 
 // Two ranks in one process, which SIGKILL ends together.
 [[noreturn]] void train(const std::string& path) {
-  ExperimentConfig config;
-  config::load_text(config, kTiny, "tiny.yaml");
-  const auto splits = config.dataset.make();
-  const RunFolder folder = RunFolder::create(path, /*goes_on=*/true);
-  testing::run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
-    at::set_num_threads(1);
-    run_experiment(config, {.world = world, .splits = splits, .folder = folder});
-  });
+  const auto run = run_tiny(2, RunFolder::create(path, /*goes_on=*/true), kChanges);
+  EXPECT_THAT(run.errors, Each(""));
   ::_exit(::testing::Test::HasFailure() ? 1 : 0);
 }
 
@@ -81,29 +61,17 @@ bool train_for(const std::string& path, Clock::duration time) {
   return true;
 }
 
-std::string metrics(const std::string& path) {
-  std::istringstream text(read_file(RunFolder(path).metrics()));
-  std::string lines;
-  for (std::string line; std::getline(text, line);) {
-    Json json = Json::parse(line);
-    json.erase("samples_per_second");
-    json.erase("seconds");
-    json.erase("step_ms");
-    lines += json.dump() + "\n";
-  }
-  return lines;
-}
-
 TEST(Kill, AtRandomMomentsItEndsLikeTheRunThatNobodyKilled) {
   const auto kills = environment_int("KILLS").value_or(6);
-  const std::string whole = new_folder();
+  const std::string whole = new_path();
   const auto start = Clock::now();
   ASSERT_TRUE(train_for(whole, std::chrono::minutes(5)));
   const auto duration = Clock::now() - start;
-  const std::string weights = read_file(RunFolder(whole).weights()), lines = metrics(whole);
+  const std::string weights = read_file(RunFolder(whole).weights());
+  const auto lines = metrics_but_times(RunFolder(whole));
   std::int64_t killed = 0;
   for (std::uint64_t run = 0; killed < kills; ++run) {
-    const std::string path = new_folder();
+    const std::string path = new_path();
     // After two kills it is let be; a run that is killed early again and again would never end.
     for (std::uint64_t attempt = 0; attempt < 2; ++attempt) {
       const auto moment = static_cast<double>(mix(mix(11, run), attempt) % 1000) / 1000;
@@ -111,7 +79,7 @@ TEST(Kill, AtRandomMomentsItEndsLikeTheRunThatNobodyKilled) {
     }
     ASSERT_TRUE(train_for(path, std::chrono::minutes(5)));
     ASSERT_EQ(read_file(RunFolder(path).weights()), weights) << "run " << run;
-    ASSERT_EQ(metrics(path), lines) << "run " << run;
+    ASSERT_EQ(metrics_but_times(RunFolder(path)), lines) << "run " << run;
     fs::remove_all(path);
   }
 }

@@ -1,7 +1,6 @@
 // A run that was stopped, killed or saved in between goes on as if nothing had been.
-#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
@@ -12,17 +11,12 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "engine/checkpoint/folder.h"
-#include "engine/experiment/experiment.h"
-#include "framework/base/config/config.h"
-#include "framework/base/error.h"
+#include "engine/experiment/testing_run.h"
 #include "framework/base/files.h"
-#include "framework/testing/worlds.h"
 #include "models/batch_norm.h"
 #include "models/model.h"
 
@@ -30,25 +24,15 @@ namespace phalanx {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::Changes;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using testing::Finished;
 using ::testing::HasSubstr;
-using Json = nlohmann::ordered_json;
-
-// 4 steps an epoch, 16 in all; a line of metrics after every third step, so that windows lie across everything.
-constexpr const char* kTiny = R"(
-name: tiny
-seed: 3
-model: {name: mlp, hidden: [16]}
-dataset: {name: digits, train_samples: 100, test_samples: 26, side: 16}
-optimizer: {name: sgd, lr: 0.05, momentum: 0.9}
-schedule: {name: plateau, patience: 0, threshold: 0.2, gamma: 0.5}
-framework: {bucket_bytes: 4KB}
-train: {global_batch_size: 32, epochs: 4}
-evaluate: {global_batch_size: 16}
-watch: {every_steps: 3, progress: false}
-)";
+using testing::metrics_but_times;
+using testing::new_folder;
+using testing::relative_difference;
 
 struct NormsConfig {
   double dropout = 0;
@@ -83,89 +67,53 @@ const bool registered = Models::global().add<NormsConfig>(
     "norms_under_test", "batch norm and dropout",
     [](const NormsConfig& config, const SampleSpec& sample) { return std::make_shared<Norms>(config, sample); });
 
-struct Finished {
-  RunFolder folder;
-  ExperimentResult result;
-  at::Tensor weights;
-  std::vector<std::string> errors;
-};
-
-class Resume : public ::testing::Test {
- protected:
-  using Changes = std::vector<std::string>;
-
-  // `stop_after`: as by SIGTERM; the ranks agree a step later. `add_hooks`: on every rank.
-  Finished run(
-      int ranks, const RunFolder& folder, const Changes& changes = {}, std::int64_t stop_after = -1,
-      const std::function<void(Engine&)>& add_hooks = [](Engine&) {}) {
-    ExperimentConfig config;
-    config::load_text(config, kTiny, "tiny.yaml", changes);
-    const auto splits = config.dataset.make();
-    Finished run{folder, {}, {}, std::vector<std::string>(static_cast<std::size_t>(ranks))};
-    testing::run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
-      at::set_num_threads(1);
-      std::int64_t steps = 0;
-      const auto asked = [&] { return ++steps == stop_after; };
-      try {
-        auto result = run_experiment(
-            config, {.world = world, .splits = splits, .folder = folder, .stop_asked = asked, .add_hooks = add_hooks});
-        if (world->rank() != 0) return;
-        run.result = result;
-        std::vector<at::Tensor> parts;
-        for (const auto& parameter : result.model->parameters()) parts.push_back(parameter.detach().flatten());
-        run.weights = at::cat(parts);
-      } catch (const Error& error) {
-        run.errors[static_cast<std::size_t>(world->rank())] = error.what();
-      }
+// A hook that makes parameters no numbers before the forward of a step.
+std::function<void(Engine&)> spoil_in(std::int64_t step) {
+  return [step](Engine& engine) {
+    engine.on(Event::kSample, [&engine, step](State& state) {
+      const at::NoGradGuard no_grad;
+      if (state.step == step - 1) engine.slices().at(0).values.fill_(std::numeric_limits<float>::quiet_NaN());
     });
-    return run;
-  }
+  };
+}
 
-  static RunFolder new_folder() {
-    static int number = 0;
-    const std::string path = ::testing::TempDir() + "/resume" + std::to_string(++number);
-    fs::remove_all(path);
-    return RunFolder::create(path);
-  }
+// 16 steps; a line of metrics after every third one, so that windows lie across everything. `stop_after`: as by
+// SIGTERM; the ranks agree a step later. `add_hooks`: on every rank.
+Finished run(
+    int ranks, const RunFolder& folder, const Changes& changes = {}, std::int64_t stop_after = -1,
+    const std::function<void(Engine&)>& add_hooks = [](Engine&) {}) {
+  Changes all{"train.epochs=4", "schedule={name: plateau, patience: 0, threshold: 0.2, gamma: 0.5}"};
+  all.insert(all.end(), changes.begin(), changes.end());
+  std::vector<std::int64_t> steps(static_cast<std::size_t>(ranks));
+  return testing::run_tiny(
+      ranks, folder, all,
+      {.stop_asked = [&](int rank) { return ++steps[static_cast<std::size_t>(rank)] == stop_after; },
+       .add_hooks = [&](Engine& engine, int) { add_hooks(engine); }});
+}
 
-  // Without what depends on the clock.
-  static std::vector<std::string> metrics(const RunFolder& folder) {
-    std::istringstream text(read_file(folder.metrics()));
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(text, line);) {
-      Json json = Json::parse(line);
-      json.erase("samples_per_second");
-      json.erase("seconds");
-      json.erase("step_ms");
-      lines.push_back(json.dump());
-    }
-    return lines;
-  }
+void expect_same(const Finished& run, const Finished& reference) {
+  EXPECT_THAT(run.errors, Each(""));
+  EXPECT_TRUE(at::equal(run.weights[0], reference.weights[0]));
+  EXPECT_EQ(run.results[0].steps, reference.results[0].steps);
+  EXPECT_EQ(run.results[0].test, reference.results[0].test);
+  EXPECT_EQ(metrics_but_times(run.folder), metrics_but_times(reference.folder));
+}
 
-  static void expect_same(const Finished& run, const Finished& reference) {
-    EXPECT_THAT(run.errors, Each(""));
-    EXPECT_TRUE(at::equal(run.weights, reference.weights));
-    EXPECT_EQ(run.result.steps, reference.result.steps);
-    EXPECT_EQ(run.result.test, reference.result.test);
-    EXPECT_EQ(metrics(run.folder), metrics(reference.folder));
+std::vector<std::int64_t> steps_saved(const RunFolder& folder) {
+  std::vector<std::int64_t> steps;
+  for (const auto& one : CheckpointFolder(folder.checkpoints()).list([](const std::string&) {})) {
+    steps.push_back(one.manifest.position.step);
   }
+  return steps;
+}
 
-  static std::vector<std::int64_t> steps_saved(const RunFolder& folder) {
-    std::vector<std::int64_t> steps;
-    for (const auto& one : CheckpointFolder(folder.checkpoints()).list([](const std::string&) {})) {
-      steps.push_back(one.manifest.position.step);
-    }
-    return steps;
-  }
-};
-
-TEST_F(Resume, StoppedAfterAnyStepItEqualsTheUninterruptedRunBitForBit) {
+TEST(Resume, StoppedAfterAnyStepItEqualsTheUninterruptedRunBitForBit) {
   for (const int ranks : {1, 2, 3}) {
     const auto whole = run(ranks, new_folder());
     for (std::int64_t stop = 1; stop <= 15; stop += ranks) {
       const auto folder = new_folder();
       const auto stopped = run(ranks, folder, {}, stop);
-      EXPECT_TRUE(stopped.result.stopped);
+      EXPECT_TRUE(stopped.results[0].stopped);
       EXPECT_THAT(steps_saved(folder), ElementsAre(stop + 1));
       SCOPED_TRACE("stopped after " + std::to_string(stop) + " on " + std::to_string(ranks));
       expect_same(run(ranks, folder, {"checkpoint.resume=auto"}), whole);
@@ -173,20 +121,20 @@ TEST_F(Resume, StoppedAfterAnyStepItEqualsTheUninterruptedRunBitForBit) {
   }
 }
 
-TEST_F(Resume, FromEveryCheckpointOfARunTheSameFollows) {
+TEST(Resume, FromEveryCheckpointOfARunTheSameFollows) {
   const auto whole = run(2, new_folder(), {"checkpoint.every_steps=1", "checkpoint.keep_last=100"});
   EXPECT_EQ(steps_saved(whole.folder).size(), 16u);
-  EXPECT_TRUE(at::equal(whole.weights, run(2, new_folder()).weights)) << "saving changes nothing";
+  EXPECT_TRUE(at::equal(whole.weights[0], run(2, new_folder()).weights[0])) << "saving changes nothing";
   for (const auto step : steps_saved(whole.folder)) {
     const auto path = CheckpointFolder(whole.folder.checkpoints()).final_path(step);
     const auto again = run(2, new_folder(), {"checkpoint.resume=" + path});
     EXPECT_THAT(again.errors, Each(""));
-    EXPECT_TRUE(at::equal(again.weights, whole.weights)) << step;
-    EXPECT_EQ(again.result.test, whole.result.test) << step;
+    EXPECT_TRUE(at::equal(again.weights[0], whole.weights[0])) << step;
+    EXPECT_EQ(again.results[0].test, whole.results[0].test) << step;
   }
 }
 
-TEST_F(Resume, OnAnotherNumberOfRanksTheDataGoOnInTheirOrder) {
+TEST(Resume, OnAnotherNumberOfRanksTheDataGoOnInTheirOrder) {
   const auto alone = run(1, new_folder());
   for (const int before : {1, 2, 4}) {
     for (const int after : {1, 2, 4}) {
@@ -194,40 +142,40 @@ TEST_F(Resume, OnAnotherNumberOfRanksTheDataGoOnInTheirOrder) {
       run(before, folder, {}, 5);
       const auto resumed = run(after, folder, {"checkpoint.resume=auto"});
       EXPECT_THAT(resumed.errors, Each(""));
-      const double difference = ((resumed.weights - alone.weights).norm() / alone.weights.norm()).item<double>();
+      const double difference = relative_difference(resumed.weights[0], alone.weights[0]);
       EXPECT_LT(difference, 1e-5) << before << " to " << after;
-      EXPECT_EQ(metrics(folder).size(), metrics(alone.folder).size());
+      EXPECT_EQ(metrics_but_times(folder).size(), metrics_but_times(alone.folder).size());
     }
   }
 }
 
-TEST_F(Resume, ResumingAgainAndAgainIsTheSameToo) {
+TEST(Resume, ResumingAgainAndAgainIsTheSameToo) {
   const auto whole = run(2, new_folder());
   const auto folder = new_folder();
   for (int i = 0; i < 6; ++i) run(2, folder, {"checkpoint.resume=auto"}, 1);
   expect_same(run(2, folder, {"checkpoint.resume=auto"}), whole);
 }
 
-TEST_F(Resume, AutoBeginsWhereThereIsNoCheckpointYet) {
+TEST(Resume, AutoBeginsWhereThereIsNoCheckpointYet) {
   const auto whole = run(2, new_folder());
   const auto folder = new_folder();
   write_atomically(folder.metrics(), "{\"step\": 3, of a run that was killed early");
   expect_same(run(2, folder, {"checkpoint.resume=auto"}), whole);
 }
 
-TEST_F(Resume, AFinishedRunGoesOnWhereThereIsMoreToDo) {
+TEST(Resume, AFinishedRunGoesOnWhereThereIsMoreToDo) {
   const Changes saved{"checkpoint.every_epochs=1"};
   const auto folder = new_folder();
   run(2, folder, {saved[0], "train.epochs=2", "schedule=constant"});
   const auto more = run(2, folder, {saved[0], "checkpoint.resume=auto", "schedule=constant"});
   expect_same(more, run(2, new_folder(), {"schedule=constant"}));
   const auto again = run(2, folder, {saved[0], "checkpoint.resume=auto", "schedule=constant"});
-  EXPECT_EQ(again.result.steps, 16) << "nothing is left to do";
-  EXPECT_TRUE(at::equal(again.weights, more.weights));
-  EXPECT_EQ(again.result.test, more.result.test);
+  EXPECT_EQ(again.results[0].steps, 16) << "nothing is left to do";
+  EXPECT_TRUE(at::equal(again.weights[0], more.weights[0]));
+  EXPECT_EQ(again.results[0].test, more.results[0].test);
 }
 
-TEST_F(Resume, LocalReplicasGoOnEachForItself) {
+TEST(Resume, LocalReplicasGoOnEachForItself) {
   const Changes strategy{"strategy={name: local_sgd, every: 5}"};
   const auto whole = run(2, new_folder(), strategy);
   for (const std::int64_t stop : {2, 4, 6}) {
@@ -237,7 +185,7 @@ TEST_F(Resume, LocalReplicasGoOnEachForItself) {
   }
 }
 
-TEST_F(Resume, ShardsOfAnyNumberGoOn) {
+TEST(Resume, ShardsOfAnyNumberGoOn) {
   const Changes strategy{"strategy=sharded"};
   const auto whole = run(3, new_folder(), strategy);
   const auto folder = new_folder();
@@ -247,11 +195,11 @@ TEST_F(Resume, ShardsOfAnyNumberGoOn) {
   run(3, other, strategy, 6);
   const auto replicated = run(2, other, {"checkpoint.resume=auto"});
   EXPECT_THAT(replicated.errors, Each(""));
-  EXPECT_LT(((replicated.weights - whole.weights).norm() / whole.weights.norm()).item<double>(), 1e-5);
+  EXPECT_LT(relative_difference(replicated.weights[0], whole.weights[0]), 1e-5);
 }
 
 // Batch norm over all ranks, averages, clipping, and a loss scale that falls and rises.
-TEST_F(Resume, EverythingThatTrainingRemembersGoesOn) {
+TEST(Resume, EverythingThatTrainingRemembersGoesOn) {
   const Changes training{"model=norms_under_test",
                          "train.sync_batch_norm=true",
                          "train.ema_decay=0.9",
@@ -276,11 +224,11 @@ TEST_F(Resume, EverythingThatTrainingRemembersGoesOn) {
   }
 }
 
-// One rank: ranks that are threads draw from one generator.
-TEST_F(Resume, DropoutGoesOnWithItsRandomNumbers) {
+// One rank: of those that are threads none may draw.
+TEST(Resume, DropoutGoesOnWithItsRandomNumbers) {
   const Changes dropout{"model={name: norms_under_test, dropout: 0.3}", "train.precision=bf16"};
   const auto whole = run(1, new_folder(), dropout);
-  EXPECT_FALSE(at::equal(run(1, new_folder(), {"model=norms_under_test", dropout[1]}).weights, whole.weights));
+  EXPECT_FALSE(at::equal(run(1, new_folder(), {"model=norms_under_test", dropout[1]}).weights[0], whole.weights[0]));
   for (const std::int64_t stop : {2, 3, 10}) {
     const auto folder = new_folder();
     run(1, folder, dropout, stop);
@@ -288,28 +236,35 @@ TEST_F(Resume, DropoutGoesOnWithItsRandomNumbers) {
   }
 }
 
-TEST_F(Resume, ARunThatStoppedEarlyHasNothingLeftToDo) {
+TEST(Resume, DropoutIsRefusedWhereThreadsWouldDrawFromOneGenerator) {
+  const std::string dropout = "model={name: norms_under_test, dropout: 0.3}", said = "draws random numbers";
+  EXPECT_THAT(run(2, new_folder(), {dropout}).errors, Each(HasSubstr(said)));
+  EXPECT_THAT(run(1, new_folder(), {dropout, "train.data_parallel=2"}).errors, Each(HasSubstr(said)));
+  EXPECT_THAT(run(2, new_folder(), {"model=norms_under_test", "train.data_parallel=2"}).errors, Each(""));
+}
+
+TEST(Resume, ARunThatStoppedEarlyHasNothingLeftToDo) {
   const Changes early{"train.early_stop={metric: loss, best: lowest, patience: 0, min_delta: 99}",
                       "evaluate.every_steps=3", "checkpoint.every_epochs=1", "checkpoint.resume=auto"};
   const auto folder = new_folder();
   const auto first = run(2, folder, early);
-  EXPECT_EQ(first.result.steps, 4) << "the tests after steps 3 and 4";
+  EXPECT_EQ(first.results[0].steps, 4) << "the tests after steps 3 and 4";
   EXPECT_THAT(steps_saved(folder), ElementsAre(4));
   const auto second = run(2, folder, early);
-  EXPECT_EQ(second.result.steps, 4);
-  EXPECT_EQ(second.result.early_stop, first.result.early_stop);
-  EXPECT_EQ(second.result.test, first.result.test);
-  EXPECT_TRUE(at::equal(second.weights, first.weights));
+  EXPECT_EQ(second.results[0].steps, 4);
+  EXPECT_EQ(second.results[0].early_stop, first.results[0].early_stop);
+  EXPECT_EQ(second.results[0].test, first.results[0].test);
+  EXPECT_TRUE(at::equal(second.weights[0], first.weights[0]));
 }
 
-TEST_F(Resume, KeepsTheBestOfTestsWithinEpochs) {
+TEST(Resume, KeepsTheBestOfTestsWithinEpochs) {
   const auto kept = run(2, new_folder(),
                         {"evaluate.every_steps=3", "evaluate.every_epochs=0", "checkpoint.keep_best=100",
                          "checkpoint.best_by=loss", "checkpoint.best_is=lowest"});
   EXPECT_THAT(steps_saved(kept.folder), ElementsAre(16, 15, 12, 9, 6, 3));
 }
 
-TEST_F(Resume, KeepsTheLastAndTheBest) {
+TEST(Resume, KeepsTheLastAndTheBest) {
   const auto kept = run(2, new_folder(),
                         {"checkpoint.keep_best=1", "checkpoint.keep_last=1", "checkpoint.best_by=loss",
                          "checkpoint.best_is=lowest", "optimizer.lr=0.02"});
@@ -319,18 +274,13 @@ TEST_F(Resume, KeepsTheLastAndTheBest) {
               Each(HasSubstr("checkpoint.best_by is \"auc\", which none of evaluate.meters reads")));
 }
 
-TEST_F(Resume, SavesAfterSoManyEpochs) {
+TEST(Resume, SavesAfterSoManyEpochs) {
   EXPECT_THAT(steps_saved(run(1, new_folder(), {"checkpoint.every_epochs=3"}).folder), ElementsAre(16, 12));
 }
 
-TEST_F(Resume, WhatIsNotFiniteIsNeverSaved) {
-  // In step 7, long before the guard looks by itself. The run is to be stopped after step 9, to be saved in any case.
-  const auto spoil = [](Engine& engine) {
-    engine.on(Event::kSample, [&engine](State& state) {
-      const at::NoGradGuard no_grad;
-      if (state.step == 6) engine.slices().at(0).values.fill_(std::numeric_limits<float>::quiet_NaN());
-    });
-  };
+TEST(Resume, WhatIsNotFiniteIsNeverSaved) {
+  // Long before the guard looks by itself. The run is to be stopped after step 9, to be saved in any case.
+  const auto spoil = spoil_in(7);
   for (const Changes& changes : {Changes{"checkpoint.every_steps=5", "checkpoint.keep_last=1"},
                                  Changes{"checkpoint.every_steps=1", "checkpoint.keep_last=1"}}) {
     const auto folder = new_folder();
@@ -344,7 +294,32 @@ TEST_F(Resume, WhatIsNotFiniteIsNeverSaved) {
   EXPECT_THAT(steps_saved(stopped), ElementsAre());
 }
 
-TEST_F(Resume, RefusesTheCheckpointOfAnotherRunOnEveryRank) {
+// Early stopping watches, the best checkpoint stays, and the run diverges between two tests, or in time for one.
+TEST(Resume, ADivergedRunGoesOnFromTheBestThatItHasKept) {
+  const Changes watched{"evaluate.every_steps=3",
+                        "evaluate.every_epochs=0",
+                        "checkpoint.keep_best=1",
+                        "checkpoint.keep_last=1",
+                        "checkpoint.best_by=loss",
+                        "checkpoint.best_is=lowest",
+                        "checkpoint.resume=auto",
+                        "watch.nan_guard.every_steps=1000",
+                        "train.early_stop={metric: loss, best: lowest, patience: 1, min_delta: 1}"};
+  const auto whole = run(2, new_folder(), watched);
+  ASSERT_THAT(whole.results[0].early_stop, HasSubstr("no better in 2 tests since"));
+  ASSERT_GT(whole.results[0].steps, 8);
+  for (const std::int64_t bad_step : {7, 8, 9}) {
+    const auto folder = new_folder();
+    const auto diverged = run(2, folder, watched, -1, spoil_in(bad_step));
+    EXPECT_THAT(diverged.errors, Each(HasSubstr("training has diverged: in step " + std::to_string(bad_step))));
+    EXPECT_THAT(steps_saved(folder), ElementsAre(6)) << bad_step;
+    const auto rest = run(2, folder, watched);
+    expect_same(rest, whole);
+    EXPECT_EQ(rest.results[0].early_stop, whole.results[0].early_stop) << bad_step;
+  }
+}
+
+TEST(Resume, RefusesTheCheckpointOfAnotherRunOnEveryRank) {
   const auto folder = new_folder();
   run(1, folder, {}, 3);
   const auto refused = [&](const std::string& change) {
@@ -360,16 +335,16 @@ TEST_F(Resume, RefusesTheCheckpointOfAnotherRunOnEveryRank) {
   EXPECT_THAT(refused("optimizer.lr=0.01"), Each("")) << "that may change";
 }
 
-TEST_F(Resume, TheTimeLimitStopsAndSaves) {
+TEST(Resume, TheTimeLimitStopsAndSaves) {
   const auto folder = new_folder();
   const auto limited = run(2, folder, {"train.max_seconds=0.000001"});
-  EXPECT_TRUE(limited.result.stopped);
-  EXPECT_TRUE(limited.result.time_up);
-  EXPECT_EQ(limited.result.steps, 2);
+  EXPECT_TRUE(limited.results[0].stopped);
+  EXPECT_TRUE(limited.results[0].time_up);
+  EXPECT_EQ(limited.results[0].steps, 2);
   expect_same(run(2, folder, {"checkpoint.resume=auto"}), run(2, new_folder()));
 }
 
-TEST_F(Resume, CheckpointsOfAnAbandonedFutureAreSetAside) {
+TEST(Resume, CheckpointsOfAnAbandonedFutureAreSetAside) {
   const auto folder = new_folder();
   run(1, folder, {"checkpoint.every_steps=5", "checkpoint.keep_last=100"});
   const auto path = CheckpointFolder(folder.checkpoints()).final_path(10);

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "engine/checkpoint/checkpointer.h"
+#include "engine/checkpoint/choose.h"
+#include "engine/checkpoint/restore.h"
+#include "framework/base/config/config.h"
+#include "framework/testing/worlds.h"
+
+// What the tests of checkpoints share: ranks with a small model and its optimizer, which are saved and loaded.
+namespace phalanx::testing {
+
+/// Which part of the parameters a rank updates: all, or its own.
+enum class Sharing { kReplicas, kShards };
+
+struct OptimizerRoot {
+  Optimizers::Choice optimizer{"sgd"};
+  template <class V>
+  void visit(V& v) {
+    v("optimizer", optimizer, "under test");
+  }
+};
+
+/// A model of three parameters and a buffer, with an optimizer, on one rank.
+struct Rank {
+  explicit Rank(Communicator& world, Sharing sharing = Sharing::kReplicas, std::int64_t width = 3,
+                const std::string& optimizer_yaml = "{name: sgd, momentum: 0.9}")
+      : weight(at::zeros({5, width})), bias(at::zeros({7})), scalar(at::zeros({})), buffer(at::zeros({2})) {
+    OptimizerRoot root;
+    config::load_text(root, "optimizer: " + optimizer_yaml, "test.yaml");
+    flat = std::make_unique<FlatParameters>(
+        FlatParameters::Named{{"a.weight", weight}, {"a.bias", bias}, {"scale", scalar}}, world, 48);
+    optimizer = root.optimizer.make({});
+    for (const auto& bucket : flat->buckets()) {
+      const auto size = bucket.values.numel();
+      const auto begin = sharing == Sharing::kShards ? size * world.rank() / world.size() : 0;
+      const auto end = sharing == Sharing::kShards ? size * (world.rank() + 1) / world.size() : size;
+      state.slices.push_back(part(whole(bucket), begin, end - begin));
+    }
+    optimizer->attach(state.slices);
+    state.parameters = flat.get();
+    state.optimizer = optimizer.get();
+    state.buffers = {{"running", buffer}};
+  }
+
+  /// Values that depend on parameter and element alone: the same however they are cut.
+  void fill(float shift) {
+    weight.copy_(at::arange(weight.numel(), at::kFloat).view(weight.sizes()) + shift);
+    bias.copy_(at::arange(7, at::kFloat) * 2 + shift);
+    scalar.fill_(-shift);
+    buffer.fill_(shift / 2);
+    for (auto& remembered : optimizer->state()) {
+      for (const auto& segment : state.slices[remembered.slice].segments) {
+        const float first = 100 * static_cast<float>(segment.name.size()) + shift;
+        remembered.values.narrow(0, segment.begin, segment.count)
+            .copy_(at::arange(segment.count, at::kFloat) + static_cast<float>(segment.offset) + first);
+      }
+    }
+  }
+
+  at::Tensor weight, bias, scalar, buffer;
+  std::unique_ptr<FlatParameters> flat;
+  std::unique_ptr<Optimizer> optimizer;
+  RunState state;
+};
+
+/// As many ranks as there were go on with their own replicas.
+inline void restore_own(const Checkpoint& checkpoint, Rank& rank, const Communicator& world) {
+  restore(checkpoint, rank.state, checkpoint.manifest.ranks == world.size() ? world.rank() : 0);
+}
+
+/// Saves and loads in a folder of the test's own, on ranks that are threads.
+class Checkpoints : public ::testing::Test {
+ protected:
+  Checkpoints() { std::filesystem::remove_all(folder_.path()); }
+
+  static Manifest at_step(std::int64_t step) {
+    return {.position = {step, 1, 2}, .updates = step, .identity = {{"seed", "1"}}};
+  }
+
+  /// Saves with the ranks' momentum shared as `sharing` says, filled with `shift`.
+  void save(int ranks, Sharing sharing, std::int64_t step, float shift = 0.5f) {
+    run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
+      Rank rank(*world, sharing);
+      rank.fill(shift);
+      Checkpointer checkpointer(folder_, {}, world, rank.state);
+      checkpointer.save(at_step(step), true);
+      rank.fill(99);  // training goes on
+      checkpointer.settle();
+      EXPECT_EQ(checkpointer.failure(), "");
+      EXPECT_EQ(checkpointer.written(), 1);
+    });
+  }
+
+  Choice choose_here(const std::string& resume, Rank& rank, Communicator& world, const std::string& seed = "1") {
+    return choose(resume, folder_, {{"seed", seed}}, rank.state, world);
+  }
+
+  /// The newest one loads on `ranks` and gives them what was saved.
+  void expect_loads(int ranks, Sharing sharing, float shift = 0.5f) {
+    run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
+      Rank rank(*world, sharing), expected(*world, sharing);
+      expected.fill(shift);
+      const auto choice = choose_here("auto", rank, *world);
+      ASSERT_TRUE(choice.checkpoint);
+      restore_own(*choice.checkpoint, rank, *world);
+      EXPECT_TRUE(at::equal(rank.weight, expected.weight));
+      EXPECT_TRUE(at::equal(rank.bias, expected.bias));
+      EXPECT_TRUE(at::equal(rank.scalar, expected.scalar));
+      const auto state = rank.optimizer->state(), wanted = expected.optimizer->state();
+      for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_TRUE(at::equal(state[i].values, wanted[i].values));
+      EXPECT_EQ(rank.optimizer->updates(), choice.checkpoint->manifest.updates);
+    });
+  }
+
+  const CheckpointFolder folder_{::testing::TempDir() + "/run/checkpoints"};
+};
+
+}  // namespace phalanx::testing

@@ -1,0 +1,86 @@
+// train.memory_format: channels_last changes how weights lie in memory, and nothing that anybody else sees.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "engine/checkpoint/safetensors.h"
+#include "engine/experiment/testing_run.h"
+
+namespace phalanx {
+namespace {
+
+using testing::Changes;
+using ::testing::Each;
+using testing::Finished;
+using testing::new_folder;
+using testing::relative_difference;
+using testing::run_tiny;
+
+const Changes kLenet{"model=lenet", "checkpoint.resume=auto", "checkpoint.every_steps=5"};
+
+Changes with(const Changes& more) {
+  Changes all = kLenet;
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+Changes channels_last(const Changes& more) {
+  Changes all = with(more);
+  all.emplace_back("train.memory_format=channels_last");
+  return all;
+}
+
+void expect_same_files(const Finished& one, const Finished& other) {
+  const auto expected = load_safetensors(one.folder.weights()), got = load_safetensors(other.folder.weights());
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].first, expected[i].first);
+    EXPECT_EQ(got[i].second.sizes(), expected[i].second.sizes());
+    EXPECT_LT(relative_difference(got[i].second, expected[i].second), 1e-3) << "in the same order of elements";
+  }
+}
+
+// Optimizers that look at elements, at matrices, and at rows and columns; and shards, which are not cut within these.
+class ChannelsLast : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ChannelsLast, FollowsContiguous) {
+  const auto contiguous = run_tiny(2, new_folder(), with({GetParam()}));
+  const auto last = run_tiny(2, new_folder(), channels_last({GetParam()}));
+  ASSERT_THAT(last.errors, Each(""));
+  expect_same_files(contiguous, last);
+}
+
+// A step further from a checkpoint of the other kind is a step further: weights, momentum and all that belongs to them.
+TEST_P(ChannelsLast, GoesOnFromContiguousAndBack) {
+  const auto whole = run_tiny(2, new_folder(), with({GetParam()}));
+  const auto folder = new_folder();
+  run_tiny(2, folder, with({GetParam(), "train.max_steps=5"}));
+  run_tiny(2, folder, channels_last({GetParam(), "train.max_steps=10"}));
+  const auto last = run_tiny(2, folder, with({GetParam()}));
+  ASSERT_THAT(last.errors, Each(""));
+  expect_same_files(whole, last);
+}
+
+INSTANTIATE_TEST_SUITE_P(Updates, ChannelsLast,
+                         ::testing::Values("optimizer={name: sgd, lr: 0.02, momentum: 0.9}",
+                                           "optimizer={name: muon, lr: 0.002}",
+                                           "optimizer={name: muon, lr: 0.002, adamw: {match: conv, lr: 0.001}}",
+                                           "optimizer={name: adafactor, lr: 0.001, relative_step: false}",
+                                           "strategy=sharded", "strategy={name: all_reduce, compression: bf16}"),
+                         [](const auto& info) { return std::to_string(info.index); });
+
+TEST(ChannelsLast, GoesOnBitForBit) {
+  for (const char* strategy : {"strategy=all_reduce", "strategy=sharded", "strategy=local_sgd"}) {
+    const auto whole = run_tiny(2, new_folder(), channels_last({strategy}));
+    const auto folder = new_folder();
+    run_tiny(2, folder, channels_last({strategy, "train.max_steps=5"}));
+    const auto rest = run_tiny(2, folder, channels_last({strategy}));
+    ASSERT_THAT(rest.errors, Each(""));
+    EXPECT_TRUE(at::equal(rest.weights[0], whole.weights[0])) << strategy;
+  }
+}
+
+}  // namespace
+}  // namespace phalanx
