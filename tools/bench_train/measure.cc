@@ -1,5 +1,7 @@
 #include "tools/bench_train/measure.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -61,7 +63,8 @@ class Contestant {
             .step_ms = median(&StepTime::step_ms),
             .backward_ms = median(&StepTime::backward_ms),
             .seconds_to_loss = to_loss_.seconds(),
-            .steps_to_loss = to_loss_.steps()};
+            .steps_to_loss = to_loss_.steps(),
+            .losses = to_loss_.losses()};
   }
 
  private:
@@ -146,15 +149,26 @@ std::optional<double> hidden(const Contestant& one, const Contestants& all) {
   return hidden_share(after->times(), one.times(), limit->times());
 }
 
-void run_rounds(const Options& options, Contestants& all) {
+// A run may take half an hour. One line that is written over and over, and so only on a terminal.
+void tell(const std::string& workload, int round, const Options& options, std::int64_t under_way, bool over) {
+  if (::isatty(STDERR_FILENO) == 0) return;
+  std::fprintf(stderr, "\r%s: round %d of %d", workload.c_str(), round, options.rounds);
+  if (options.until_loss > 0) std::fprintf(stderr, ", %d not yet at the loss", static_cast<int>(under_way));
+  std::fprintf(stderr, "\033[K%s", over ? "\n" : "");
+}
+
+void run_rounds(const Options& options, const std::string& workload, Contestants& all) {
   for (auto& one : all) one->warm_up(options.seconds);
   std::mt19937 random;  // a system's turn is not to come after the same other one each time
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  for (int round = 0; round < options.rounds; ++round) {
+  for (int round = 1; round <= options.rounds; ++round) {
     std::shuffle(order.begin(), order.end(), random);
     for (const auto i : order) all[i]->take_turn();
-    if (options.until_loss > 0 && std::ranges::none_of(all, [](const auto& one) { return one->under_way(); })) return;
+    const auto under_way = std::ranges::count_if(all, [](const auto& one) { return one->under_way(); });
+    const bool over = round == options.rounds || (options.until_loss > 0 && under_way == 0);
+    tell(workload, round, options, under_way, over);
+    if (over) return;
   }
 }
 
@@ -178,7 +192,7 @@ void measure(const Options& options, const Hosts& hosts, const Workload& workloa
     throw ConfigError("none of --systems is for workload " + workload.name +
                       "; leave the workload out, or add phalanx");
   }
-  run_rounds(options, all);
+  run_rounds(options, workload.name, all);
   for (const auto& one : all) {
     rows.push_back(one->row(setting));
     rows.back().ratio = ratio(*one, all, options.base);

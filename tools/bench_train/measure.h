@@ -23,6 +23,7 @@ struct Row {
   std::optional<double> hidden{};           // of phalanx_overlapped (hidden_share)
   std::optional<double> seconds_to_loss{};  // of training (TimeToLoss)
   std::optional<std::int64_t> steps_to_loss{};
+  std::vector<double> losses{};  // of all steps, where a loss is asked for
 };
 
 /// Trains each workload by all systems, in rounds in which they take turns, so that a change of the machine's mood

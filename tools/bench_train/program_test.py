@@ -36,10 +36,11 @@ class BenchTrain(ProgramTest):
         return f"--python={python}"
 
     def test_systems_take_turns(self):
-        done = self.bench(*QUICK, "--workload=mlp", "--systems=phalanx,phalanx_sharded,no_communication",
+        done = self.bench(*QUICK, "--workload=mlp", "--systems=phalanx,phalanx_sharded,barrier_alone,no_communication",
                           "--against=phalanx", "--json=rows.json")
         result = json.loads((self.folder / "rows.json").read_text())
-        self.assertEqual(["phalanx", "phalanx_sharded", "no_communication"], [row["system"] for row in result["rows"]])
+        self.assertEqual(["phalanx", "phalanx_sharded", "barrier_alone", "no_communication"],
+                         [row["system"] for row in result["rows"]])
         for row in result["rows"]:
             self.assertEqual(ROW, set(row))
             self.assertEqual(("mlp", 2), (row["workload"], row["ranks"]))
@@ -48,7 +49,7 @@ class BenchTrain(ProgramTest):
             self.assertGreater(row["step_ms"], row["backward_ms"])
             self.assertIn(row["system"], done.stdout)
         self.assertEqual(1, result["rows"][0]["ratio"])
-        self.assertEqual(1, result["rows"][2]["ratio_to_no_communication"])
+        self.assertEqual(1, result["rows"][3]["ratio_to_no_communication"])
         self.assert_nothing_left()
 
     def test_trains_until_a_loss(self):
@@ -58,6 +59,7 @@ class BenchTrain(ProgramTest):
         for row in ours:
             self.assertGreater(row["seconds_to_loss"], 0)
             self.assertGreaterEqual(row["steps_to_loss"], 20)
+            self.assertGreaterEqual(len(row["losses"]), row["steps_to_loss"])
         self.assertIsNone(limit["steps_to_loss"])  # trains no model together
 
     def test_a_peer_is_measured_by_its_own_answers(self):

@@ -18,10 +18,16 @@ namespace phalanx::bench_train {
 
 std::string to_json(const RankJob& job) {
   const auto& data = job.data;
-  return nlohmann::json{
-      {"config", job.config},       {"run_dir", job.run_dir},         {"plain_malloc", job.plain_malloc},
-      {"inputs", data.inputs},      {"targets", data.targets},        {"samples", data.samples},
-      {"input", data.sample.input}, {"classes", data.sample.classes}, {"text", data.sample.dtype == at::kLong}}
+  return nlohmann::json{{"config", job.config},
+                        {"run_dir", job.run_dir},
+                        {"plain_malloc", job.plain_malloc},
+                        {"meets", job.meets},
+                        {"inputs", data.inputs},
+                        {"targets", data.targets},
+                        {"samples", data.samples},
+                        {"input", data.sample.input},
+                        {"classes", data.sample.classes},
+                        {"text", data.sample.dtype == at::kLong}}
       .dump();
 }
 
@@ -35,7 +41,8 @@ RankJob read_job(const std::string& file) {
                               .classes = job.at("classes"),
                               .dtype = job.at("text").get<bool>() ? at::kLong : at::kFloat}},
           .run_dir = job.at("run_dir"),
-          .plain_malloc = job.at("plain_malloc")};
+          .plain_malloc = job.at("plain_malloc"),
+          .meets = job.at("meets")};
 }
 
 void be_rank(const RankJob& job) {
@@ -48,11 +55,14 @@ void be_rank(const RankJob& job) {
   const RunFolder folder(job.run_dir);
   configure_log({.file = folder.log(launched->place.rank), .stderr_threshold = LogLevel::kNone});
   const auto data = map_samples(job.data);
+  const auto world = decorate(connect_backends(config, *launched), config);
   Turns turns(std::cin, std::cout);
-  run_experiment(config, {.world = decorate(connect_backends(config, *launched), config),
-                          .splits = {.train = data, .test = data},
-                          .folder = folder,
-                          .add_hooks = [&](Engine& engine) { turns.attach(engine); }});
+  run_experiment(
+      config,
+      {.world = world, .splits = {.train = data, .test = data}, .folder = folder, .add_hooks = [&](Engine& engine) {
+         if (job.meets) engine.on(Event::kBackward, [&](State&) { world->barrier().wait(); });
+         turns.attach(engine);
+       }});
   throw Error("training has ended before the measurement");
 }
 

@@ -12,6 +12,7 @@ struct RankJob {
   DataFiles data;
   std::string run_dir;        // exists
   bool plain_malloc = false;  // without train's settings of malloc
+  bool meets = false;         // a barrier after every backward
 };
 
 std::string to_json(const RankJob& job);

@@ -38,6 +38,10 @@ std::vector<System> of_phalanx() {
        .help = "every rank by itself: the limit",
        .options = {"strategy=single"},
        .alone = true},
+      {.name = "barrier_alone",
+       .help = "no communication but a barrier in each step: the limit of what is synchronous",
+       .options = {"strategy={name: local_sgd, every: 1000000000}"},
+       .meets = true},
   };
 }
 

@@ -15,6 +15,7 @@ struct System {
   std::vector<std::string> options{};  // of Phalanx: "key.path=value"; of the peer: words that ddp_peer.py knows
   bool own_model = false;              // Phalanx's own defaults for the model
   bool alone = false;                  // every rank is a world of its own
+  bool meets = false;                  // a barrier in every step
   bool plain_malloc = false;           // Phalanx without train's settings of malloc
   bool tuned_malloc = false;           // the peer with them
   bool pictures = false;               // only for models of convolutions

@@ -86,6 +86,7 @@ std::string to_json(const std::vector<Row>& rows, const std::string& base, const
                     {"hidden", or_null(row.hidden)},
                     {"seconds_to_loss", or_null(row.seconds_to_loss)},
                     {"steps_to_loss", or_null(row.steps_to_loss)}});
+    if (!row.losses.empty()) list.back()["losses"] = row.losses;
   }
   return Json{{"base", base}, {"link", link}, {"rows", list}}.dump(2) + "\n";
 }

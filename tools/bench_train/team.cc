@@ -61,8 +61,11 @@ class Starter {
     const std::string mine = folder_ + "/rank" + std::to_string(rank);
     // Ranks that are worlds of their own would write over each other's files.
     const auto run = RunFolder::create(system_.alone ? mine : folder_ + "/run", /*goes_on=*/true);
-    RankJob job{
-        .config = mine + ".yaml", .data = setting_.data, .run_dir = run.path(), .plain_malloc = system_.plain_malloc};
+    RankJob job{.config = mine + ".yaml",
+                .data = setting_.data,
+                .run_dir = run.path(),
+                .plain_malloc = system_.plain_malloc,
+                .meets = system_.meets};
     auto config = make_config(setting_.workload, system_, setting_.ranks);
     write_atomically(job.config, config::dump(config));
     write_atomically(mine + ".json", to_json(job));
@@ -122,7 +125,6 @@ Turn Team::run(std::int64_t steps) {
       const auto answer = nlohmann::json::parse(ranks_[rank]->hear(kAnswer));
       const double seconds = answer.at("seconds");
       turn.seconds = std::max(turn.seconds, seconds);
-      turn.samples_per_second += static_cast<double>(steps * batch_) / seconds;
       turn.backward_seconds += answer.at("backward").get<double>() / static_cast<double>(ranks_.size());
       const std::vector<double> losses = answer.at("losses");
       if (losses.size() != turn.losses.size()) throw Error("as many losses as steps are expected");
@@ -133,6 +135,7 @@ Turn Team::run(std::int64_t steps) {
   } catch (const nlohmann::json::exception& error) {
     throw Error(system_.name + ", rank " + std::to_string(rank) + ": an answer that is none: " + error.what());
   }
+  turn.samples_per_second = static_cast<double>(steps * batch_) * static_cast<double>(ranks_.size()) / turn.seconds;
   return turn;
 }
 

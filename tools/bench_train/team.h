@@ -17,7 +17,7 @@ namespace phalanx::bench_train {
 struct Turn {
   std::int64_t steps = 0;
   double seconds = 0;             // of the slowest rank
-  double samples_per_second = 0;  // of all ranks together
+  double samples_per_second = 0;  // of all ranks together, until the slowest is done
   double backward_seconds = 0;    // in all steps, mean of the ranks
   std::vector<double> losses;     // of each step, mean of the ranks
 };

@@ -18,6 +18,9 @@ class TimeToLoss {
   /// Steps with these losses, which have taken `seconds` together, one as long as the other.
   void add(const std::vector<double>& losses, double seconds);
 
+  /// Of all steps so far; none where no loss is asked for.
+  const std::vector<double>& losses() const { return losses_; }
+
   bool arrived() const { return steps_.has_value(); }
   bool under_way() const { return loss_ > 0 && !arrived(); }
   std::optional<double> seconds() const { return seconds_; }
@@ -25,9 +28,8 @@ class TimeToLoss {
 
  private:
   double loss_;
-  std::vector<double> last_;  // losses, at most kWindow, oldest first
+  std::vector<double> losses_;
   double seconds_before_ = 0;
-  std::int64_t steps_before_ = 0;
   std::optional<double> seconds_;
   std::optional<std::int64_t> steps_;
 };
