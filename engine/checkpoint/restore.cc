@@ -71,17 +71,26 @@ void check_optimizer(const Checkpoint& checkpoint, const StoredTensors& stored, 
   }
 }
 
-bool has_state_for(const StoredTensors& stored, const RunState& state) {
+// What an optimizer remembers, in the runs that are stored.
+struct StateRun {
+  std::string name;
+  std::int64_t offset;
+  at::Tensor values;
+};
+
+std::vector<StateRun> runs_of(const RunState& state) {
+  std::vector<StateRun> runs;
   for (const auto& remembered : state.optimizer->state()) {
+    const std::string prefix = remembered.kind + "/";
     if (!remembered.parameter.empty()) {
-      if (!stored.has(remembered.kind + "/" + remembered.parameter)) return false;
+      runs.push_back({prefix + remembered.parameter, 0, remembered.values});
       continue;
     }
     for (const auto& segment : state.slices.at(remembered.slice).segments) {
-      if (!stored.has(remembered.kind + "/" + segment.name, segment.offset, segment.count)) return false;
+      runs.push_back({prefix + segment.name, segment.offset, view_of(remembered.values, segment)});
     }
   }
-  return true;
+  return runs;
 }
 
 void restore_weights(const StoredTensors& stored, const RunState& state) {
@@ -92,18 +101,8 @@ void restore_weights(const StoredTensors& stored, const RunState& state) {
   }
 }
 
-void restore_optimizer(const StoredTensors& stored, const RunState& state) {
-  for (const auto& remembered : state.optimizer->state()) {
-    if (!remembered.parameter.empty()) {
-      stored.read(remembered.kind + "/" + remembered.parameter, 0, remembered.values);
-      continue;
-    }
-    for (const auto& segment : state.slices.at(remembered.slice).segments) {
-      const at::Tensor values = segment.whole() ? view_of(remembered.values, segment)
-                                                : remembered.values.narrow(0, segment.begin, segment.count);
-      stored.read(remembered.kind + "/" + segment.name, segment.offset, values);
-    }
-  }
+void restore_optimizer(const StoredTensors& stored, const std::vector<StateRun>& runs) {
+  for (const auto& [name, offset, values] : runs) stored.read(name, offset, values);
 }
 
 }  // namespace
@@ -118,14 +117,17 @@ void restore(const Checkpoint& checkpoint, RunState& state, int replica_rank) {
   const auto weights = open_files(checkpoint, weights_file), rest = open_files(checkpoint, state_file);
   const std::vector<SafetensorsFile> mine{rest.at(static_cast<std::size_t>(replica_rank))};
   const StoredTensors replica(mine, "replica/weights/");
+  const auto runs = runs_of(state);
   if (replica.names().empty()) {
     restore_weights(StoredTensors(weights, ""), state);
-    restore_optimizer(StoredTensors(rest, "optimizer/"), state);
+    restore_optimizer(StoredTensors(rest, "optimizer/"), runs);
   } else {
     restore_weights(replica, state);
     // What one rank had to update may be less than this one has, or another part. Together they had all.
     const StoredTensors own_state(mine, "replica/optimizer/"), all_state(rest, "optimizer/");
-    restore_optimizer(has_state_for(own_state, state) ? own_state : all_state, state);
+    const bool has_all = std::ranges::all_of(
+        runs, [&](const StateRun& run) { return own_state.has(run.name, run.offset, run.values.numel()); });
+    restore_optimizer(has_all ? own_state : all_state, runs);
   }
   state.optimizer->set_updates(checkpoint.manifest.updates);
   for (const auto& part : state.parts) {

@@ -10,8 +10,8 @@ namespace phalanx {
 void check_fits(const Checkpoint& checkpoint, const RunState& state);
 
 /// Puts all of this rank's state back, on any number of ranks and however they share the update. Where replicas had
-/// differed, this rank gets back that of rank `replica`, which is its own where as many ranks go on in the same way;
-/// else all get the same. Throws DataError.
-void restore(const Checkpoint& checkpoint, RunState& state, int replica);
+/// differed, this rank gets back that of rank `replica_rank`, which is its own where as many ranks go on in the same
+/// way; else all get the same. Throws DataError.
+void restore(const Checkpoint& checkpoint, RunState& state, int replica_rank);
 
 }  // namespace phalanx

@@ -45,14 +45,11 @@ void add_slice(const StateTensor& remembered, const Slice& slice, const Numbers&
                const std::string& prefix, NamedTensors& tensors) {
   for (const auto& segment : slice.segments) {
     if (segment.count == 0 || !mine({numbers.at(segment.name), segment.offset, segment.count})) continue;
-    const std::string name = prefix + remembered.kind + "/" + segment.name;
-    if (segment.whole()) {
-      tensors.emplace_back(name, view_of(remembered.values, segment));
-    } else {
-      tensors.emplace_back(
-          name + "[" + std::to_string(segment.offset) + ":" + std::to_string(segment.offset + segment.count) + "]",
-          remembered.values.narrow(0, segment.begin, segment.count));
+    std::string name = prefix + remembered.kind + "/" + segment.name;
+    if (!segment.whole()) {
+      name += "[" + std::to_string(segment.offset) + ":" + std::to_string(segment.offset + segment.count) + "]";
     }
+    tensors.emplace_back(std::move(name), view_of(remembered.values, segment));
   }
 }
 

@@ -25,8 +25,8 @@ class StoredTensors {
   /// Shape of one that is stored whole; that of one in parts is not known: empty, and false.
   bool shape(const std::string& name, std::vector<std::int64_t>& shape) const;
 
-  /// Fills `into`, n elements of any dtype and strides, with elements [offset, offset + n). Throws DataError where not all of them are
-  /// stored.
+  /// Fills `into`, n elements of any dtype and strides, with elements [offset, offset + n). Throws DataError where not
+  /// all of them are stored.
   void read(const std::string& name, std::int64_t offset, const at::Tensor& into) const;
 
   /// All that are stored whole.

@@ -12,46 +12,39 @@
 #include <vector>
 
 #include "engine/optim/elementwise.h"
-#include "framework/base/error.h"
+#include "engine/optim/moments_config.h"
 
 namespace phalanx {
 namespace {
 
-struct MomentsConfig {
-  double lr = 0.001;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
+struct AmsgradConfig : MomentsConfig {
   bool amsgrad = false;
 
   template <class V>
   void visit(V& v) {
-    v("lr", lr, "learning rate", config::at_least(0));
-    v("beta1", beta1, "share of the mean gradient kept at an update, below 1", config::between(0, 1));
-    v("beta2", beta2, "share of the mean squared gradient kept at an update, below 1", config::between(0, 1));
-    v("eps", eps, "added to the root that divides", config::at_least(0));
+    MomentsConfig::visit(v);
     v("amsgrad", amsgrad, "divide by the largest mean square so far (Reddi et al. 2018)");
   }
 };
 
-struct AdamConfig : MomentsConfig {
+struct AdamConfig : AmsgradConfig {
   double weight_decay = 0;
 
   template <class V>
   void visit(V& v) {
-    MomentsConfig::visit(v);
+    AmsgradConfig::visit(v);
     v("weight_decay", weight_decay, "L2 penalty, added to the gradient", config::at_least(0));
   }
 
   static void update(const auto&... arguments) { at::_fused_adam_(arguments...); }
 };
 
-struct AdamWConfig : MomentsConfig {
+struct AdamWConfig : AmsgradConfig {
   double weight_decay = 0.01;
 
   template <class V>
   void visit(V& v) {
-    MomentsConfig::visit(v);
+    AmsgradConfig::visit(v);
     v("weight_decay", weight_decay, "share of a value, times the learning rate, that an update takes away",
       config::at_least(0));
   }
@@ -64,8 +57,7 @@ class Adam final : public ElementwiseOptimizer {
  public:
   Adam(const Config& config, const ParameterGroups& groups)
       : ElementwiseOptimizer(config.lr, config.weight_decay, groups), config_(config) {
-    // A share of 1 would never leave the initial zeros.
-    if (config.beta1 == 1 || config.beta2 == 1) throw ConfigError("beta1 and beta2 must be below 1");
+    config.check();
   }
 
  private:

@@ -11,25 +11,20 @@
 #include <memory>
 
 #include "engine/optim/layerwise.h"
-#include "framework/base/error.h"
+#include "engine/optim/moments_config.h"
 
 namespace phalanx {
 namespace {
 
-struct LambConfig {
-  double lr = 0.001;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-6;
+struct LambConfig : MomentsConfig {
+  LambConfig() { eps = 1e-6; }
+
   double weight_decay = 0.01;
   bool adapt_vectors = false;
 
   template <class V>
   void visit(V& v) {
-    v("lr", lr, "learning rate", config::at_least(0));
-    v("beta1", beta1, "share of the mean gradient kept at an update, below 1", config::between(0, 1));
-    v("beta2", beta2, "share of the mean squared gradient kept at an update, below 1", config::between(0, 1));
-    v("eps", eps, "added to the root that divides", config::at_least(0));
+    MomentsConfig::visit(v);
     v("weight_decay", weight_decay, "share of the values added to the step", config::at_least(0));
     v("adapt_vectors", adapt_vectors, "treat biases and normalizations like weights");
   }
@@ -39,7 +34,7 @@ class Lamb final : public LayerwiseOptimizer {
  public:
   Lamb(const LambConfig& config, const ParameterGroups& groups)
       : LayerwiseOptimizer("lamb", config.lr, config.weight_decay, groups), config_(config) {
-    if (config.beta1 == 1 || config.beta2 == 1) throw ConfigError("beta1 and beta2 must be below 1");
+    config.check();
   }
 
  private:

@@ -58,8 +58,11 @@ bool Segment::whole() const {
 }
 
 at::Tensor view_of(const at::Tensor& run, const Segment& segment) {
-  if (segment.strides.empty()) return run.narrow(0, segment.begin, segment.count).view(segment.shape);
-  return run.as_strided(segment.shape, segment.strides, run.storage_offset() + segment.begin);
+  if (!segment.strides.empty()) {
+    return run.as_strided(segment.shape, segment.strides, run.storage_offset() + segment.begin);
+  }
+  const at::Tensor elements = run.narrow(0, segment.begin, segment.count);
+  return segment.whole() ? elements.view(segment.shape) : elements;
 }
 
 std::vector<Segment> cut(const std::vector<Segment>& segments, std::int64_t begin, std::int64_t count) {

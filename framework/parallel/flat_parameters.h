@@ -25,7 +25,8 @@ struct Segment {
   bool whole() const;  // all of the parameter is here
 };
 
-/// The parameter of a segment, which is whole, as a view of the run that it lies in.
+/// What a segment is of, as a view of the run that it lies in: a whole parameter with its shape, a part of one as
+/// [count].
 at::Tensor view_of(const at::Tensor& run, const Segment& segment);
 
 /// The segments of elements [begin, begin + count) of a run, as they lie in that part of it.

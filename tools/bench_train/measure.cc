@@ -30,7 +30,9 @@ constexpr const char* kOverlapped = "phalanx_overlapped";
 class Contestant {
  public:
   Contestant(const System& system, const Setting& setting, double until_loss)
-      : team_(system, setting), to_loss_(system.alone ? 0 : until_loss) {}
+      : team_(system, setting),
+        samples_(static_cast<double>(setting.workload.batch * setting.ranks)),
+        to_loss_(system.alone ? 0 : until_loss) {}
 
   // Steps that take about as long as a turn is to take; they warm up caches, memory and connections too.
   void warm_up(double seconds) {
@@ -44,7 +46,7 @@ class Contestant {
   void take_turn() {
     const Turn turn = run(steps_);
     const auto steps = static_cast<double>(turn.steps);
-    rates_.push_back(turn.samples_per_second);
+    rates_.push_back(samples_ * steps / turn.seconds);
     times_.push_back({turn.seconds / steps * 1000, turn.backward_seconds / steps * 1000});
   }
 
@@ -91,10 +93,11 @@ class Contestant {
   }
 
   Team team_;
+  double samples_;  // of a step, all ranks together
   TimeToLoss to_loss_;
   std::int64_t steps_ = 1;  // of a turn
   std::int64_t steps_done_ = 0;
-  std::vector<double> rates_;  // by round, as the times
+  std::vector<double> rates_;  // samples a second, by round, as the times
   std::vector<StepTime> times_;
 };
 

@@ -101,7 +101,7 @@ Error with_name(const System& system, std::size_t rank, const Error& error) {
 
 }  // namespace
 
-Team::Team(const System& system, const Setting& setting) : system_(system), batch_(setting.workload.batch) {
+Team::Team(const System& system, const Setting& setting) : system_(system) {
   const Starter starter(system, setting);
   const std::string name = system.python ? setting.python : "its process";
   for (int rank = 0; rank < setting.ranks; ++rank) {
@@ -135,7 +135,6 @@ Turn Team::run(std::int64_t steps) {
   } catch (const nlohmann::json::exception& error) {
     throw Error(system_.name + ", rank " + std::to_string(rank) + ": an answer that is none: " + error.what());
   }
-  turn.samples_per_second = static_cast<double>(steps * batch_) * static_cast<double>(ranks_.size()) / turn.seconds;
   return turn;
 }
 

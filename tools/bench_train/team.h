@@ -16,10 +16,9 @@ namespace phalanx::bench_train {
 /// What a system has done in a turn.
 struct Turn {
   std::int64_t steps = 0;
-  double seconds = 0;             // of the slowest rank
-  double samples_per_second = 0;  // of all ranks together, until the slowest is done
-  double backward_seconds = 0;    // in all steps, mean of the ranks
-  std::vector<double> losses;     // of each step, mean of the ranks
+  double seconds = 0;           // of the slowest rank
+  double backward_seconds = 0;  // in all steps, mean of the ranks
+  std::vector<double> losses;   // of each step, mean of the ranks
 };
 
 /// What all systems of a comparison have in common.
@@ -46,7 +45,6 @@ class Team {
 
  private:
   const System& system_;
-  std::int64_t batch_;  // per rank
   std::vector<std::unique_ptr<bench::Child>> ranks_;
 };
 

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+
+/// What optimizers have in common that divide a running mean of gradients by the root of one of their squares.
+struct MomentsConfig {
+  double lr = 0.001;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+
+  template <class V>
+  void visit(V& v) {
+    v("lr", lr, "learning rate", config::at_least(0));
+    v("beta1", beta1, "share of the mean gradient kept at an update, below 1", config::between(0, 1));
+    v("beta2", beta2, "share of the mean squared gradient kept at an update, below 1", config::between(0, 1));
+    v("eps", eps, "added to the root that divides", config::at_least(0));
+  }
+
+  /// Throws ConfigError for shares of 1, which would never leave the initial zeros.
+  void check() const {
+    if (beta1 == 1 || beta2 == 1) throw ConfigError("beta1 and beta2 must be below 1");
+  }
+};
+
+}  // namespace phalanx
