@@ -23,19 +23,17 @@ void LayerwiseOptimizer::attach(std::vector<Slice> slices) {
 }
 
 void LayerwiseOptimizer::add_parameters(std::size_t slice) {
-  std::int64_t end = 0;
-  for (const auto& segment : slices_[slice].segments) {
+  const auto& segments = slices_[slice].segments;
+  if (segments.empty() && slices_[slice].values.numel() > 0) {
+    throw std::invalid_argument("optimizer " + name_ + ": slice " + std::to_string(slice) + " names no parameters");
+  }
+  for (const auto& segment : segments) {
     if (!segment.whole()) {
       throw ConfigError("optimizer " + name_ + " looks at whole parameters, but a rank has only " +
                         std::to_string(segment.count) + " elements of " + segment.name +
                         "; choose a strategy that does not cut parameters, or another optimizer");
     }
-    if (segment.begin == end) end = segment.end();
     add_parameter(slice, segment);
-  }
-  if (end != slices_[slice].values.numel()) {
-    throw std::invalid_argument("optimizer " + name_ + ": element " + std::to_string(end) + " of slice " +
-                                std::to_string(slice) + " is in no parameter");
   }
 }
 

@@ -10,12 +10,19 @@
 namespace phalanx {
 namespace {
 
-// Of a parameter that is not all here, what is here has no shape.
+// Of a parameter that is not all here, what is here has no shape, and neither has what is between parameters.
 std::vector<std::vector<std::int64_t>> shapes_of(const Bucket& bucket) {
   std::vector<std::vector<std::int64_t>> shapes;
+  std::int64_t end = 0;
+  const auto add_gap = [&](std::int64_t next) {
+    if (next > end) shapes.push_back({next - end});
+  };
   for (const auto& segment : bucket.segments) {
+    add_gap(segment.begin);
     shapes.push_back(segment.whole() ? segment.shape : std::vector<std::int64_t>{segment.count});
+    end = segment.end();
   }
+  add_gap(bucket.values.numel());
   return shapes;
 }
 

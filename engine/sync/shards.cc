@@ -6,10 +6,11 @@
 namespace phalanx {
 namespace {
 
-std::int64_t nearest_border(const std::vector<Segment>& segments, std::int64_t wanted) {
-  std::int64_t best = 0;
-  for (const auto& segment : segments) {
-    if (std::abs(segment.end() - wanted) < std::abs(best - wanted)) best = segment.end();
+// Where a parameter begins, or all of them end.
+std::int64_t nearest_border(const Slice& bucket, std::int64_t wanted) {
+  std::int64_t best = bucket.values.numel();
+  for (const auto& segment : bucket.segments) {
+    if (std::abs(segment.begin - wanted) <= std::abs(best - wanted)) best = segment.begin;
   }
   return best;
 }
@@ -26,7 +27,7 @@ Shards::Shards(const Slice& bucket, int ranks, Cut cut, int owners) {
     const std::int64_t wanted = std::min(elements, steps * std::min(rank + 1, owners) / owners * kStep);
     const std::int64_t end = anywhere || rank + 1 >= owners
                                  ? wanted
-                                 : std::max(begin, nearest_border(bucket.segments, elements * (rank + 1) / owners));
+                                 : std::max(begin, nearest_border(bucket, elements * (rank + 1) / owners));
     begins_.push_back(begin);
     counts_.push_back(end - begin);
     begin = end;

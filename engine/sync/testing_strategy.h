@@ -44,7 +44,7 @@ inline at::Tensor gather(const at::Tensor& own, Communicator& group) {
   return all;
 }
 
-constexpr std::int64_t kElements = 40;
+constexpr std::int64_t kElements = 48;
 constexpr double kRate = 0.1;
 
 /// What a rank's gradient is at its own values: each rank pulls elsewhere.

@@ -15,10 +15,17 @@ FlatParameters::Named numbered(const std::vector<at::Tensor>& parameters) {
   return named;
 }
 
+// Where a parameter would end, and the next one begins: a whole number of cache lines.
+std::int64_t padded(const at::Tensor& parameter) {
+  constexpr std::int64_t kCacheLine = 64;
+  const auto step = std::max<std::int64_t>(kCacheLine / parameter.element_size(), 1);
+  return (parameter.numel() + step - 1) / step * step;
+}
+
 Bucket flatten(const FlatParameters::Named& parameters, Communicator& memory) {
   const at::NoGradGuard no_grad;
   std::int64_t elements = 0;
-  for (const auto& [name, parameter] : parameters) elements += parameter.numel();
+  for (const auto& [name, parameter] : parameters) elements += padded(parameter);
   const auto options = parameters.front().second.options().requires_grad(false);
   Bucket bucket{memory.allocate({elements}, options), memory.allocate({elements}, options), {}, {}};
   std::int64_t begin = 0;
@@ -33,7 +40,7 @@ Bucket flatten(const FlatParameters::Named& parameters, Communicator& memory) {
     moved.mutable_grad() = view_of(bucket.gradients, segment);
     bucket.parameters.push_back(moved);
     bucket.segments.push_back(std::move(segment));
-    begin += parameter.numel();
+    begin += padded(parameter);
   }
   return bucket;
 }

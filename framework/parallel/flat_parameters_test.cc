@@ -20,14 +20,31 @@ void with_memory(const testing::RankBody& body) { testing::run_ranks("inproc", 1
 // N5
 TEST(FlatParameters, MovesParametersIntoBucketsLastLayerFirst) {
   with_memory([](const CommunicatorPtr& memory) {
-    const std::vector<at::Tensor> parameters{parameter({4, 3}), parameter({4}), parameter({2, 4}), parameter({2})};
+    const std::vector<at::Tensor> parameters{parameter({16, 3}), parameter({16}), parameter({32, 4}), parameter({32})};
     const auto before = parameters[2].detach().clone();
-    const FlatParameters flat(parameters, *memory, 10 * sizeof(float));
+    const FlatParameters flat(parameters, *memory, (32 + 128) * sizeof(float));
     ASSERT_EQ(flat.buckets().size(), 2u);
-    EXPECT_EQ(flat.buckets()[0].values.numel(), 2 + 8) << "the last layer's weight and bias";
-    EXPECT_EQ(flat.buckets()[1].values.numel(), 4 + 12);
+    EXPECT_EQ(flat.buckets()[0].values.numel(), 32 + 128) << "the last layer's weight and bias";
+    EXPECT_EQ(flat.buckets()[1].values.numel(), 16 + 48);
     EXPECT_TRUE(at::equal(parameters[2].detach(), before)) << "values survive the move";
     EXPECT_EQ(parameters[3].data_ptr(), flat.buckets()[0].values.data_ptr());
+  });
+}
+
+TEST(FlatParameters, EachBeginsWithACacheLine) {
+  with_memory([](const CommunicatorPtr& memory) {
+    const std::vector<at::Tensor> parameters{parameter({3}), parameter({4, 4}), parameter({17}), parameter({})};
+    const FlatParameters flat(parameters, *memory, 1 << 20);
+    const auto& bucket = flat.buckets().at(0);
+    EXPECT_EQ(bucket.values.numel(), 16 + 32 + 16 + 16);
+    for (const auto& each : parameters) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(each.data_ptr()) % 64, 0u);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(each.grad().data_ptr()) % 64, 0u);
+    }
+    EXPECT_FLOAT_EQ(bucket.values.detach().abs().sum().item<float>(),
+                    parameters[0].sum().item<float>() + parameters[1].sum().item<float>() +
+                        parameters[2].sum().item<float>() + parameters[3].item<float>())
+        << "zeros between them";
   });
 }
 
@@ -40,7 +57,8 @@ TEST(FlatParameters, ParametersAndGradientsAreViewsOfTheBuckets) {
     bucket.values.fill_(5);
     EXPECT_EQ(parameters[0].detach()[2].item<float>(), 5);
     (parameters[0] * parameters[0]).sum().backward();
-    EXPECT_EQ(bucket.gradients[2].item<float>(), 10) << "backward accumulates into the bucket, without a copy";
+    EXPECT_EQ(bucket.gradients[bucket.segments[1].begin].item<float>(), 10)
+        << "backward accumulates into the bucket, without a copy";
     EXPECT_EQ(bucket.gradients[0].item<float>(), 0);
   });
 }
