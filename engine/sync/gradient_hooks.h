@@ -11,15 +11,14 @@ namespace phalanx {
 
 /// Says during backward when all gradients of a bucket have come. One backward gives a parameter its gradient at most
 /// once, however often the model uses it (but not both inside and outside of what is computed again: std::logic_error),
-/// so a bucket is ready after `backwards` gradients of each of its parameters; one with a parameter that the loss does
-/// not depend on is never ready, and with `backwards` 0 none is.
+/// so a bucket is ready after `backwards` gradients of each of its parameters that require one; one with a parameter
+/// that the loss does not depend on is never ready, and with `backwards` 0 none is.
 ///
 /// Called in the threads that run backward: one for parameters on the CPU.
 class GradientHooks {
  public:
   using Ready = std::function<void(std::size_t bucket)>;
 
-  /// Replaces other hooks after accumulation that the parameters have.
   GradientHooks(const FlatParameters& parameters, std::int64_t backwards, Ready ready);
   ~GradientHooks();
   GradientHooks(const GradientHooks&) = delete;
@@ -30,10 +29,12 @@ class GradientHooks {
 
  private:
   class Hook;
+  struct Added;
 
   void arrived(std::size_t bucket);
 
-  std::vector<std::vector<at::Tensor>> parameters_;  // by bucket
+  std::vector<Added> added_;
+  std::vector<std::int64_t> sizes_;  // parameters with gradients, by bucket
   std::int64_t backwards_;
   Ready ready_;
   std::vector<std::int64_t> missing_;  // gradients, by bucket

@@ -56,6 +56,18 @@ TEST(GradientHooks, WaitForAllBackwardsOfAStepAndForSharedParametersOnce) {
   });
 }
 
+TEST(GradientHooks, DoNotWaitForParametersWithoutGradients) {
+  run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
+    auto parameters = make_parameters();
+    parameters[1].requires_grad_(false);
+    const FlatParameters flat(parameters, *group, 1 << 20);
+    int ready = 0;
+    GradientHooks hooks(flat, 1, [&](std::size_t) { ++ready; });
+    (parameters[0].sum() * parameters[1].sum() * parameters[2].sum()).backward();
+    EXPECT_EQ(ready, 1);
+  });
+}
+
 TEST(GradientHooks, AreGoneWithTheirOwner) {
   run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters();

@@ -5,11 +5,9 @@
 // transformer.wte.weight itself and not listed; linear layers are [in, out] there. Initial values as GPT-2's: normal
 // with deviation 0.02, divided by sqrt(2 layers) where a layer adds to the residual stream; biases 0.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
@@ -24,6 +22,7 @@
 
 #include "framework/base/error.h"
 #include "models/checkpointed_blocks.h"
+#include "models/linear.h"
 #include "models/model.h"
 #include "models/refuse_sample.h"
 
@@ -59,9 +58,7 @@ class Projection final : public torch::nn::Module {
   }
 
   // [n, t, in] -> [n, t, out]
-  at::Tensor forward(const at::Tensor& x) {
-    return at::addmm(bias_, x.flatten(0, 1), weight_).view({x.size(0), x.size(1), -1});
-  }
+  at::Tensor forward(const at::Tensor& x) { return apply_linear(x, weight_, bias_, WeightLayout::kInOut); }
 
  private:
   at::Tensor weight_, bias_;
@@ -168,7 +165,7 @@ class CharLm final : public Model {
     TORCH_CHECK(length <= context, "char_lm has positions for ", context, " characters, but got ", length);
     at::Tensor x = at::embedding(wte_->weight, input) + wpe_->weight.narrow(0, 0, length);
     x = forward_in_segments(blocks_, is_training() ? segments_ : 0, x);
-    return at::linear(ln_f_(x), wte_->weight);
+    return apply_linear(ln_f_(x), wte_->weight, /*bias=*/{});
   }
 
   bool checkpoint_activations(std::int64_t segments) override {

@@ -4,8 +4,8 @@
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
 #include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/linear.h>
 
+#include "models/linear.h"
 #include "models/model.h"
 #include "models/refuse_sample.h"
 
@@ -23,9 +23,9 @@ class LeNet final : public Model {
     const auto channels = sample.input[0], height = sample.input[1], width = sample.input[2];
     conv1_ = register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, 6, 5).padding(2)));
     conv2_ = register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(6, 16, 5)));
-    fc1_ = register_module("fc1", torch::nn::Linear(16 * after_pools(height) * after_pools(width), 120));
-    fc2_ = register_module("fc2", torch::nn::Linear(120, 84));
-    fc3_ = register_module("fc3", torch::nn::Linear(84, sample.classes));
+    fc1_ = register_module("fc1", Linear(16 * after_pools(height) * after_pools(width), 120));
+    fc2_ = register_module("fc2", Linear(120, 84));
+    fc3_ = register_module("fc3", Linear(84, sample.classes));
   }
 
   at::Tensor forward(at::Tensor input) override {
@@ -38,7 +38,7 @@ class LeNet final : public Model {
   static std::int64_t after_pools(std::int64_t length) { return (length / 2 - 4) / 2; }
 
   torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
-  torch::nn::Linear fc1_{nullptr}, fc2_{nullptr}, fc3_{nullptr};
+  Linear fc1_{nullptr}, fc2_{nullptr}, fc3_{nullptr};
 };
 
 constexpr std::int64_t kSmallest = 12;  // pixels a side; what the two convolutions and pools leave something of

@@ -1,11 +1,11 @@
 // Multi-layer perceptron with ReLU: input [n, ...] float -> logits [n, classes]. Parameters fc<i>.{weight, bias}.
 #include <ATen/ops/relu.h>
-#include <torch/nn/modules/linear.h>
 
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "models/linear.h"
 #include "models/model.h"
 #include "models/refuse_sample.h"
 
@@ -41,10 +41,10 @@ class Mlp final : public Model {
  private:
   void add_layer(std::int64_t inputs, std::int64_t outputs) {
     const auto name = "fc" + std::to_string(layers_.size() + 1);
-    layers_.push_back(register_module(name, torch::nn::Linear(inputs, outputs)));
+    layers_.push_back(register_module(name, Linear(inputs, outputs)));
   }
 
-  std::vector<torch::nn::Linear> layers_;
+  std::vector<Linear> layers_;
 };
 
 std::shared_ptr<Model> make_mlp(const MlpConfig& config, const SampleSpec& sample) {

@@ -5,7 +5,6 @@
 #include <ATen/ops/max_pool2d.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/linear.h>
 
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "models/batch_norm.h"
 #include "models/checkpointed_blocks.h"
+#include "models/linear.h"
 #include "models/model.h"
 #include "models/refuse_sample.h"
 
@@ -82,7 +82,7 @@ class ResNet18 final : public Model {
     add_layer(2, 64, 128);
     add_layer(3, 128, 256);
     add_layer(4, 256, 512);
-    fc_ = register_module("fc", torch::nn::Linear(512, sample.classes));
+    fc_ = register_module("fc", Linear(512, sample.classes));
     initialize();
   }
 
@@ -121,7 +121,7 @@ class ResNet18 final : public Model {
   torch::nn::Conv2d conv1_{nullptr};
   BatchNorm2d bn1_{nullptr};
   std::vector<std::shared_ptr<Block>> blocks_;
-  torch::nn::Linear fc_{nullptr};
+  Linear fc_{nullptr};
 };
 
 std::shared_ptr<Model> make_resnet18(const ResNet18Config& config, const SampleSpec& sample) {

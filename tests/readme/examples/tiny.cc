@@ -1,7 +1,7 @@
 // One hidden layer: input [n, ...] float -> logits [n, classes]. Parameters fc{1,2}.{weight, bias}.
 #include <ATen/ops/relu.h>
-#include <torch/nn/modules/linear.h>
 
+#include "models/linear.h"
 #include "models/model.h"
 
 namespace phalanx {
@@ -21,14 +21,14 @@ class Tiny final : public Model {
   Tiny(const TinyConfig& config, const SampleSpec& sample) {
     std::int64_t inputs = 1;
     for (const auto length : sample.input) inputs *= length;
-    fc1_ = register_module("fc1", torch::nn::Linear(inputs, config.hidden));
-    fc2_ = register_module("fc2", torch::nn::Linear(config.hidden, sample.classes));
+    fc1_ = register_module("fc1", Linear(inputs, config.hidden));
+    fc2_ = register_module("fc2", Linear(config.hidden, sample.classes));
   }
 
   at::Tensor forward(at::Tensor input) override { return fc2_(at::relu(fc1_(input.flatten(1)))); }
 
  private:
-  torch::nn::Linear fc1_{nullptr}, fc2_{nullptr};
+  Linear fc1_{nullptr}, fc2_{nullptr};
 };
 
 const bool registered = Models::global().add<TinyConfig>(

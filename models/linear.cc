@@ -1,0 +1,105 @@
+#include "models/linear.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/mm.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/graph_task.h>
+
+#include <optional>
+#include <string_view>
+
+#include "framework/parallel/autocast.h"
+
+namespace phalanx {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Bias = std::optional<at::Tensor>;
+
+using OneDnnLinear = at::Tensor(const at::Tensor& input, const at::Tensor& weight, const Bias& bias,
+                                std::string_view attribute, c10::List<std::optional<c10::Scalar>> scalars,
+                                std::optional<std::string_view> algorithm);
+
+// None where LibTorch was built without oneDNN.
+std::optional<c10::TypedOperatorHandle<OneDnnLinear>> one_dnn_linear() {
+  const auto found = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
+  if (!at::hasMKLDNN() || !found) return {};
+  return found->typed<OneDnnLinear>();
+}
+
+// rows [n, k] times the transpose of weight [m, k], of any strides. What is to be differentiated is left to LibTorch.
+at::Tensor product(const at::Tensor& rows, const at::Tensor& weight, const Bias& bias = {}) {
+  static const auto fast = one_dnn_linear();
+  if (!fast || !at::globalContext().userEnabledMkldnn() || at::GradMode::is_enabled()) {
+    return at::linear(rows, weight, bias);
+  }
+  return fast->call(rows, weight, bias, "none", c10::List<std::optional<c10::Scalar>>(), "");
+}
+
+// Whether all that autograd would do with the gradient of this parameter is to add it to grad.
+bool only_adds(const at::Tensor& weight) {
+  const auto* const asked = torch::autograd::get_current_graph_task_exec_info();
+  return weight.is_leaf() && weight.grad().defined() && weight.grad().scalar_type() == weight.scalar_type() &&
+         !at::GradMode::is_enabled() && asked != nullptr && asked->empty() &&
+         torch::autograd::impl::hooks(weight).empty() && !torch::autograd::impl::post_acc_grad_hooks(weight);
+}
+
+class Product final : public torch::autograd::Function<Product> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
+                            const Bias& bias, bool out_in) {
+    context->save_for_backward({input, weight});
+    context->saved_data["out_in"] = out_in;
+    context->saved_data["has_bias"] = bias.has_value();
+    return product(input, out_in ? weight : weight.t(), bias);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const at::Tensor &rows = saved[0], &weight = saved[1], &gradient = gradients[0];
+    const bool out_in = context->saved_data["out_in"].toBool();
+    variable_list result(4);
+    if (context->needs_input_grad(0)) result[0] = product(gradient, out_in ? weight.t() : weight);
+    if (context->needs_input_grad(1)) result[1] = of_weight(rows, weight, gradient, out_in);
+    if (context->saved_data["has_bias"].toBool() && context->needs_input_grad(2)) result[2] = gradient.sum(0);
+    return result;
+  }
+
+ private:
+  // Undefined where it has been added to grad.
+  static at::Tensor of_weight(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& gradient,
+                              bool out_in) {
+    const at::Tensor left = out_in ? gradient.t() : rows.t(), &right = out_in ? rows : gradient;
+    if (!only_adds(weight)) return at::mm(left, right);
+    weight.grad().addmm_(left, right);
+    return {};
+  }
+};
+
+}  // namespace
+
+at::Tensor apply_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
+                        WeightLayout layout) {
+  const bool out_in = layout == WeightLayout::kOutIn;
+  const Bias with = bias.defined() ? Bias(bias) : Bias();
+  const auto device = input.device().type();
+  if (device != at::kCPU || input.scalar_type() != at::kFloat || weight.scalar_type() != at::kFloat ||
+      Autocast::current(device) != at::kFloat) {
+    return at::linear(input, out_in ? weight : weight.t(), with);
+  }
+  const std::int64_t in = weight.size(out_in ? 1 : 0), out = weight.size(out_in ? 0 : 1);
+  TORCH_CHECK(input.dim() > 0 && input.size(-1) == in, "a linear layer of ", in, " inputs got ", input.sizes());
+  TORCH_CHECK(!with || with->numel() == out, "a linear layer of ", out, " outputs has a bias of ", with->sizes());
+  const at::Tensor rows = input.dim() == 2 ? input : input.reshape({-1, input.size(-1)});
+  const at::Tensor output = Product::apply(rows, weight, with, out_in);
+  if (input.dim() == 2) return output;
+  auto sizes = input.sizes().vec();
+  sizes.back() = out;
+  return output.view(sizes);
+}
+
+}  // namespace phalanx
