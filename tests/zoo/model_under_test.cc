@@ -6,6 +6,8 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/sin.h>
 
+#include <utility>
+
 #include "framework/base/config/config.h"
 #include "framework/base/text.h"
 
@@ -36,9 +38,8 @@ std::shared_ptr<Model> make_model(const std::string& section, const SampleSpec& 
 }
 
 NamedTensors state_of(const Model& model) {
-  NamedTensors state;
-  for (const auto& parameter : model.named_parameters()) state.emplace_back(parameter.key(), parameter.value());
-  for (const auto& buffer : model.named_buffers()) state.emplace_back(buffer.key(), buffer.value());
+  NamedTensors state = named_parameters(model);
+  for (auto& buffer : named_buffers(model)) state.push_back(std::move(buffer));
   return state;
 }
 

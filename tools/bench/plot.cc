@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "framework/base/escape_html.h"
 #include "framework/base/text.h"
 
 namespace phalanx::bench {
@@ -20,19 +21,8 @@ constexpr double kWidth = kLeft + 2 * kPanelWidth + kBetween + kLegend;
 constexpr std::array<const char*, 8> kColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                 "#e69f00", "#56b4e9", "#000000", "#8a8a00"};
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '<') result += "&lt;";
-    if (c == '>') result += "&gt;";
-    if (c == '&') result += "&amp;";
-    if (c != '<' && c != '>' && c != '&') result += c;
-  }
-  return result;
-}
-
 std::string words(double x, double y, const char* anchor, const std::string& text, const char* style = "") {
-  return format_text("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" %s>", x, y, anchor, style) + escaped(text) +
+  return format_text("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" %s>", x, y, anchor, style) + escape_html(text) +
          "</text>\n";
 }
 

@@ -4,7 +4,7 @@
 
 #include "engine/watch/html/chart.h"
 #include "engine/watch/html/page.h"
-#include "engine/watch/html/text.h"
+#include "framework/base/escape_html.h"
 #include "tools/report/comparison.h"
 
 namespace phalanx {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "engine/watch/html/text.h"
+#include "framework/base/escape_html.h"
 #include "framework/base/text.h"
 
 namespace phalanx {

@@ -1,7 +1,7 @@
 #include "engine/watch/html/page.h"
 
 #include "engine/watch/html/style.h"
-#include "engine/watch/html/text.h"
+#include "framework/base/escape_html.h"
 
 namespace phalanx {
 

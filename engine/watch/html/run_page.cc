@@ -7,10 +7,10 @@
 #include "engine/watch/html/figures.h"
 #include "engine/watch/html/page.h"
 #include "engine/watch/html/run_summary.h"
-#include "engine/watch/html/text.h"
 #include "engine/watch/step_clock.h"
 #include "engine/watch/step_times.h"
 #include "engine/watch/time_table.h"
+#include "framework/base/escape_html.h"
 #include "framework/base/files.h"
 #include "framework/base/text.h"
 

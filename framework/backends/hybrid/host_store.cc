@@ -1,38 +1,26 @@
 #include "framework/backends/hybrid/host_store.h"
 
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/zeros.h>
 #include <stdlib.h>
 
-#include <algorithm>
 #include <string>
 #include <system_error>
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/comm/texts.h"
 
 namespace phalanx::hybrid {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestPath = 4096;
-
 // Empty where it cannot be made: the others learn it in the same message.
 std::string make_folder() {
   std::error_code error;
   const fs::path place = fs::temp_directory_path(error);
   std::string folder = (place / "phalanx-hybrid.XXXXXX").string();
-  if (error || folder.size() >= kLongestPath || ::mkdtemp(folder.data()) == nullptr) return "";
+  if (error || ::mkdtemp(folder.data()) == nullptr) return "";
   return folder;
-}
-
-std::string from_leader(Communicator& host, const std::string& text) {
-  const at::Tensor bytes = at::zeros({static_cast<std::int64_t>(kLongestPath)}, at::kByte);
-  auto* begin = static_cast<char*>(bytes.mutable_data_ptr());
-  std::ranges::copy(text, begin);
-  host.broadcast(bytes, 0).wait();
-  return begin;
 }
 
 }  // namespace
@@ -44,7 +32,7 @@ HostStore::HostStore(const Level& hosts, const World& world) {
   }
   auto& host = *hosts.intra;
   if (hosts.leads()) folder_ = make_folder();
-  const std::string folder = from_leader(host, folder_.string());
+  const std::string folder = broadcast_text(folder_.string(), host);
   if (folder.empty()) {
     throw CommError(CommError::Kind::kSystem, "backend hybrid: the ranks of " + host_name() +
                                                   " cannot meet: no folder can be made for temporary files; set "
