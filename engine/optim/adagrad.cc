@@ -23,7 +23,7 @@ struct AdagradConfig {
     v("lr_decay", lr_decay, "the learning rate is divided by 1 + this for every update done", config::at_least(0));
     v("weight_decay", weight_decay, "L2 penalty, added to the gradient", config::at_least(0));
     v("initial_sum", initial_sum, "of squared gradients, before the first update", config::at_least(0));
-    v("eps", eps, "added to the root that divides", config::at_least(0));
+    v("eps", eps, "added to the root that divides", config::above(0));
   }
 };
 

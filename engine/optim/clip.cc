@@ -42,9 +42,15 @@ void Clip::update() {
   inner().update();
 }
 
+// What lies between parameters does not count.
 double Clip::global_norm() {
   double sum = 0;
-  for (const auto& slice : slices()) sum += sum_of_squares(slice.gradients);
+  for (const auto& slice : slices()) {
+    if (slice.segments.empty()) sum += sum_of_squares(slice.gradients);
+    for (const auto& segment : slice.segments) {
+      sum += sum_of_squares(slice.gradients.narrow(0, segment.begin, segment.count));
+    }
+  }
   at::Tensor sums = at::scalar_tensor(sum, at::kDouble).view({1});
   sum_(sums);
   return std::sqrt(sums.item<double>());

@@ -62,6 +62,15 @@ TEST(Clip, LeavesSmallGradientsAsTheyAre) {
   EXPECT_EQ(clipped.clip.norm(), 5);
 }
 
+TEST(Clip, DoesNotCountWhatLiesBetweenParameters) {
+  Clip clip(std::make_unique<Recorder>(), {.norm = 5.1}, no_other_slices);
+  clip.attach({{at::zeros({6}),
+                at::tensor({3.0F, 100.0F, 100.0F, 0.0F, -4.0F, 100.0F}),
+                {{"a", {1}, 0, 1, 0}, {"b", {2}, 3, 2, 0}}}});
+  clip.update();
+  EXPECT_EQ(clip.norm(), 5);
+}
+
 TEST(Clip, ByValue) {
   Clipped clipped({.value = 2});
   EXPECT_TRUE(at::equal(clipped({at::tensor({3.0F, -4.0F, 1.5F})})[0], at::tensor({2.0F, -2.0F, 1.5F})));

@@ -56,8 +56,8 @@ void LayerwiseOptimizer::update() {
     const auto& group = groups_[place.group];
     update_parameter(place.parameter,
                      {learning_rate_ * group.lr_factor, weight_decay_ * group.weight_decay_factor, updates_});
-    place.parameter.gradients.zero_();
   }
+  for (const auto& slice : slices_) slice.gradients.zero_();
 }
 
 std::vector<StateTensor> LayerwiseOptimizer::state() {

@@ -1,6 +1,7 @@
 // What every registered optimizer must do (E2, E3, S7, N5), with its defaults and with all that it can remember.
 #include <ATen/Parallel.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros_like.h>
 #include <gmock/gmock.h>
 
@@ -255,6 +256,17 @@ TEST(Optimizers, SgdRefusesNesterovWithoutMomentumOrWithDampening) {
   const auto refused = ThrowsMessage<ConfigError>("nesterov needs a momentum above 0 and no dampening");
   EXPECT_THAT([] { make_optimizer("{name: sgd, nesterov: true}"); }, refused);
   EXPECT_THAT([] { make_optimizer("{name: sgd, nesterov: true, momentum: 0.9, dampening: 0.1}"); }, refused);
+}
+
+// Compression may have left something between parameters, which is nobody's.
+TEST(Optimizers, ZeroTheGradientsBetweenParametersToo) {
+  for (const char* name : {"sgd", "lamb"}) {
+    const Slice slice{at::full({8}, 1.0), at::full({8}, 1.0), {{"a", {3}, 0, 3, 0}, {"b", {2}, 4, 2, 0}}};
+    const auto optimizer = make_optimizer(name);
+    optimizer->attach({slice});
+    optimizer->update();
+    EXPECT_TRUE(at::equal(slice.gradients, at::full({8}, 0.0))) << name;
+  }
 }
 
 // An elementwise one needs no names; one of whole parameters does.

@@ -26,7 +26,7 @@ struct RmspropConfig {
   void visit(V& v) {
     v("lr", lr, "learning rate", config::at_least(0));
     v("alpha", alpha, "share of the mean squared gradient kept at an update, below 1", config::between(0, 1));
-    v("eps", eps, "added to the root that divides", config::at_least(0));
+    v("eps", eps, "added to the root that divides", config::above(0));
     v("weight_decay", weight_decay, "L2 penalty, added to the gradient", config::at_least(0));
     v("momentum", momentum, "share of the last step kept in the next", config::between(0, 1));
     v("centered", centered, "divide by the deviation from the mean gradient (Graves 2013)");
