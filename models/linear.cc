@@ -31,10 +31,12 @@ std::optional<c10::TypedOperatorHandle<OneDnnLinear>> one_dnn_linear() {
   return found->typed<OneDnnLinear>();
 }
 
-// rows [n, k] times the transpose of weight [m, k], of any strides. What is to be differentiated is left to LibTorch.
+// rows [n, k] times the transpose of weight [m, k]. What is to be differentiated is left to LibTorch, and what oneDNN
+// does not take: nothing to add up, and elements that have no place of their own.
 at::Tensor product(const at::Tensor& rows, const at::Tensor& weight, const Bias& bias = {}) {
   static const auto fast = one_dnn_linear();
-  if (!fast || !at::globalContext().userEnabledMkldnn() || at::GradMode::is_enabled()) {
+  if (!fast || !at::globalContext().userEnabledMkldnn() || at::GradMode::is_enabled() || rows.size(1) == 0 ||
+      !weight.is_non_overlapping_and_dense()) {
     return at::linear(rows, weight, bias);
   }
   return fast->call(rows, weight, bias, "none", c10::List<std::optional<c10::Scalar>>(), "");
@@ -43,16 +45,18 @@ at::Tensor product(const at::Tensor& rows, const at::Tensor& weight, const Bias&
 // Whether all that autograd would do with the gradient of this parameter is to add it to grad.
 bool only_adds(const at::Tensor& weight) {
   const auto* const asked = torch::autograd::get_current_graph_task_exec_info();
-  return weight.is_leaf() && weight.grad().defined() && weight.grad().scalar_type() == weight.scalar_type() &&
-         !at::GradMode::is_enabled() && asked != nullptr && asked->empty() &&
-         torch::autograd::impl::hooks(weight).empty() && !torch::autograd::impl::post_acc_grad_hooks(weight);
+  const at::Tensor& gradient = weight.grad();
+  return weight.is_leaf() && weight.requires_grad() && gradient.defined() && gradient.layout() == at::kStrided &&
+         gradient.scalar_type() == weight.scalar_type() && !at::GradMode::is_enabled() && asked != nullptr &&
+         asked->empty() && torch::autograd::impl::hooks(weight).empty() &&
+         !torch::autograd::impl::post_acc_grad_hooks(weight);
 }
 
 class Product final : public torch::autograd::Function<Product> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
                             const Bias& bias, bool out_in) {
-    context->save_for_backward({input, weight});
+    context->save_for_backward({weight.requires_grad() ? input : at::Tensor(), weight});
     context->saved_data["out_in"] = out_in;
     context->saved_data["has_bias"] = bias.has_value();
     return product(input, out_in ? weight : weight.t(), bias);
@@ -93,8 +97,9 @@ at::Tensor apply_linear(const at::Tensor& input, const at::Tensor& weight, const
   }
   const std::int64_t in = weight.size(out_in ? 1 : 0), out = weight.size(out_in ? 0 : 1);
   TORCH_CHECK(input.dim() > 0 && input.size(-1) == in, "a linear layer of ", in, " inputs got ", input.sizes());
-  TORCH_CHECK(!with || with->numel() == out, "a linear layer of ", out, " outputs has a bias of ", with->sizes());
-  const at::Tensor rows = input.dim() == 2 ? input : input.reshape({-1, input.size(-1)});
+  TORCH_CHECK(!with || (with->dim() == 1 && with->numel() == out), "a linear layer of ", out, " outputs has a bias of ",
+              with->sizes());
+  const at::Tensor rows = input.dim() == 1 ? input.unsqueeze(0) : input.flatten(0, -2);
   const at::Tensor output = Product::apply(rows, weight, with, out_in);
   if (input.dim() == 2) return output;
   auto sizes = input.sizes().vec();

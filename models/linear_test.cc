@@ -153,7 +153,34 @@ TEST(Linear, HasDerivativesOfDerivatives) {
     return torch::autograd::grad({first[0].square().sum()}, {weight})[0];
   };
   const at::Tensor expected = second(at::linear(input, weight)), actual = second(apply_linear(input, weight, {}));
-  EXPECT_TRUE(at::allclose(actual, expected, 1e-3, 1e-1)) << (actual - expected).abs().max();
+  EXPECT_TRUE(at::allclose(actual, expected, 1e-3, 1e-3 * expected.abs().max().item<double>()))
+      << (actual - expected).abs().max();
+}
+
+TEST(Linear, TakesBackwardAgainThroughAGraphThatIsKept) {
+  const at::Tensor input = leaf({6, kIn}), weight = with_gradient(leaf({kOut, kIn}));
+  const at::Tensor output = apply_linear(input, weight, {}).sum();
+  output.backward({}, /*retain_graph=*/true);
+  output.backward();
+  expect_close(weight.grad(), 2 * input.detach().sum(0).expand_as(weight));
+}
+
+TEST(Linear, LeavesFrozenWeightsAlone) {
+  const at::Tensor input = leaf({6, kIn}), weight = with_gradient(leaf({kOut, kIn}));
+  const at::Tensor output = apply_linear(input, weight, {}).sum();
+  weight.requires_grad_(false);
+  output.backward();
+  EXPECT_EQ(weight.grad().abs().sum().item<double>(), 0) << "frozen since";
+  apply_linear(input, weight, {}).sum().backward();
+  EXPECT_EQ(weight.grad().abs().sum().item<double>(), 0);
+  expect_close(input.grad(), 2 * weight.detach().sum(0).expand_as(input));
+}
+
+TEST(Linear, TakesWhatOneDnnDoesNot) {
+  const at::Tensor bias = at::randn({kOut}), nothing = at::randn({6, 0}), no_weight = at::randn({kOut, 0});
+  expect_close(apply_linear(nothing, no_weight, bias), bias.expand({6, kOut}));
+  const at::Tensor input = at::randn({6, kIn}), expanded = at::randn({1, kIn}).expand({kOut, kIn});
+  expect_close(apply_linear(input, expanded, bias), at::linear(input, expanded, bias));
 }
 
 TEST(Linear, TakesWeightsThatAreComputed) {

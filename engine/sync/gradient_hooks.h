@@ -11,8 +11,9 @@ namespace phalanx {
 
 /// Says during backward when all gradients of a bucket have come. One backward gives a parameter its gradient at most
 /// once, however often the model uses it (but not both inside and outside of what is computed again: std::logic_error),
-/// so a bucket is ready after `backwards` gradients of each of its parameters that require one; one with a parameter
-/// that the loss does not depend on is never ready, and with `backwards` 0 none is.
+/// so a bucket is ready after `backwards` gradients of each of its parameters that require one (now, not later); one
+/// with a parameter that the loss does not depend on is never ready, and with `backwards` 0 none is. A gradient that a
+/// layer has added to grad by itself counts like any other: as a run of the parameter's node.
 ///
 /// Called in the threads that run backward: one for parameters on the CPU.
 class GradientHooks {

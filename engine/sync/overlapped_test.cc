@@ -1,8 +1,11 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/embedding.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -10,6 +13,7 @@
 #include "engine/sync/gradient_hooks.h"
 #include "engine/sync/synchronizer.h"
 #include "framework/testing/worlds.h"
+#include "models/linear.h"
 
 namespace phalanx {
 namespace {
@@ -53,6 +57,28 @@ TEST(GradientHooks, WaitForAllBackwardsOfAStepAndForSharedParametersOnce) {
     hooks.start();
     backward();
     EXPECT_EQ(ready, 1);
+  });
+}
+
+// A weight that is used twice by layers that add its gradient by themselves, and by another that does not.
+TEST(GradientHooks, ComeOnceAfterWhatLayersAddThemselves) {
+  run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
+    const at::Tensor weight = at::rand({8, 8}).requires_grad_();
+    const FlatParameters flat(std::vector{weight}, *group, 1 << 20);
+    int ready = 0;
+    at::Tensor at_hook;
+    GradientHooks hooks(flat, 1, [&](std::size_t) { ++ready, at_hook = weight.grad().clone(); });
+    const at::Tensor x = at::embedding(weight, at::arange(8, at::kLong));
+    apply_linear(apply_linear(x, weight, {}), weight, {}).sum().backward();
+    EXPECT_EQ(ready, 1);
+    EXPECT_TRUE(at::equal(at_hook, weight.grad()));
+    EXPECT_GT(weight.grad().abs().sum().item<double>(), 0);
+
+    const at::Tensor input = at::rand({4, 8});  // by layers that add it alone
+    hooks.start();
+    apply_linear(apply_linear(input, weight, {}), weight, {}).sum().backward();
+    EXPECT_EQ(ready, 2);
+    EXPECT_TRUE(at::equal(at_hook, weight.grad()));
   });
 }
 
