@@ -27,7 +27,7 @@ struct Manifest {
   int ranks = 0;                // that wrote it
   std::int64_t updates = 0;     // the optimizer's
   Words identity{};             // of the run: with others it cannot go on
-  std::string strategy{};       // by which replicas agreed, with its fields
+  std::string strategy{};       // by which replicas agreed, with its fields and buckets
   Readings readings{};          // of the last test
   std::int64_t tested_at = -1;  // step of that; -1: no test yet
   Words provenance{};           // for people

@@ -54,8 +54,8 @@ Part buffers_part(Model& model, int rank, int ranks) {
               }};
 }
 
-// `alike`: whether the checkpoint is of as many ranks with the same strategy. Of others only what it has in common is
-// taken over.
+// `alike`: whether the checkpoint is of as many ranks with the same strategy, in the same buckets. Of others only what
+// it has in common is taken over.
 Part strategy_part(Synchronizer& strategy, int rank, const bool& alike) {
   return {.name = "strategy",
           .save =
@@ -140,7 +140,8 @@ Manifest::Words Checkpointing::identity() const {
 }
 
 std::string Checkpointing::strategy_text() const {
-  return config::dump_as("strategy", run_.config.strategy) + "determinism: " + run_.config.determinism + "\n";
+  return config::dump_as("strategy", run_.config.strategy) + "determinism: " + run_.config.determinism +
+         "\nbucket_bytes: " + run_.config.framework.bucket_bytes + "\n";
 }
 
 void Checkpointing::start(State& state) {

@@ -81,7 +81,7 @@ class Checkpointing {
   RunState state_;
   std::optional<Checkpointer> checkpointer_;
   std::int64_t told_ = 0;       // failures that the user has seen
-  bool goes_on_alike_ = false;  // as many ranks with the same strategy as the run that it goes on from
+  bool goes_on_alike_ = false;  // as many ranks, strategy and buckets as the run that it goes on from
   bool were_apart_ = false;     // replicas have differed: what optimizers remember may differ ever since
 };
 

@@ -15,7 +15,7 @@ FlatParameters::Named numbered(const std::vector<at::Tensor>& parameters) {
   return named;
 }
 
-// Where a parameter would end, and the next one begins: a whole number of cache lines.
+// The elements from where a parameter begins to where the next one does: a whole number of cache lines.
 std::int64_t padded(const at::Tensor& parameter) {
   constexpr std::int64_t kCacheLine = 64;
   const auto step = std::max<std::int64_t>(kCacheLine / parameter.element_size(), 1);
