@@ -14,7 +14,8 @@
 
 namespace phalanx {
 
-/// A run of float32 elements, and the parameters that lie in it one behind the other.
+/// A run of float32 elements, and the parameters that lie in it, one behind the other; what is between two of them
+/// counts as one without a shape, [n].
 struct BucketLayout {
   std::int64_t elements = 0;
   std::vector<std::vector<std::int64_t>> shapes{};  // of the parameters; empty: not known
