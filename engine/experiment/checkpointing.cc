@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <sstream>
+#include <string>
 
 #include "engine/checkpoint/choose.h"
 #include "engine/checkpoint/numbers_part.h"
@@ -18,6 +19,7 @@
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
+#include "framework/base/text.h"
 #include "models/model.h"
 
 namespace phalanx {
@@ -141,7 +143,7 @@ Manifest::Words Checkpointing::identity() const {
 
 std::string Checkpointing::strategy_text() const {
   return config::dump_as("strategy", run_.config.strategy) + "determinism: " + run_.config.determinism +
-         "\nbucket_bytes: " + run_.config.framework.bucket_bytes + "\n";
+         "\nbucket_bytes: " + std::to_string(parse_bytes(run_.config.framework.bucket_bytes)) + "\n";
 }
 
 void Checkpointing::start(State& state) {
