@@ -1,4 +1,4 @@
-// S1: linear layers that compute as LibTorch's, to the rounding, and leave gradients where they belong.
+// Linear layers compute as LibTorch's, to the rounding, and leave gradients where they belong.
 #include "models/linear.h"
 
 #include <ATen/ops/addmm.h>

@@ -33,8 +33,8 @@ at::Tensor view_of(const at::Tensor& run, const Segment& segment);
 std::vector<Segment> cut(const std::vector<Segment>& segments, std::int64_t begin, std::int64_t count);
 
 /// A run of parameters, in the order in which backward produces their gradients (the last layer first). Each begins
-/// with a cache line, where vectors are read and written without touching two of them (a product that is added to a
-/// gradient takes 1.3 times as long elsewhere). What is between them belongs to none: it begins as zeros.
+/// with a cache line, where vectors are read and written without touching two of them: a product that is added to a
+/// gradient takes longer elsewhere. What is between them belongs to none: it begins as zeros.
 struct Bucket {
   at::Tensor values;                   // [n], every parameter is a view of it
   at::Tensor gradients;                // [n], every parameter's grad is a view of it; zeroed by the optimizer
