@@ -66,12 +66,15 @@ std::string file_name_of(std::string text) {
   return text;
 }
 
+std::string as_rank(const Place& place) {
+  return "?rank=" + std::to_string(place.rank) + "&world_size=" + std::to_string(place.size);
+}
+
 // The file is the user's own, and no earlier run has left one of this name: `job` holds the launcher's port, which
 // differs even where process numbers and job numbers begin anew (a container, a fresh Slurm).
 std::string file_for(const Reader& reader, const std::string& job, const Place& place) {
   const std::string folder = reader.text("TMPDIR").value_or("/tmp");
-  return "file://" + folder + "/phalanx-" + std::to_string(::geteuid()) + "-" + job +
-         ".store?rank=" + std::to_string(place.rank) + "&world_size=" + std::to_string(place.size);
+  return "file://" + folder + "/phalanx-" + std::to_string(::geteuid()) + "-" + job + ".store" + as_rank(place);
 }
 
 Place read_torchrun_place(const Reader& reader) {
@@ -129,7 +132,10 @@ LaunchEnvironment from_mpirun(const Reader& reader) {
     break;
   }
   found.job = file_name_of(job);
-  if (place.one_host()) found.rendezvous = file_for(reader, found.job, place);
+  if (!place.one_host()) return found;
+  // Our own launcher removes where its ranks meet, however they end.
+  const auto own = reader.has("PHALANX_LAUNCHER") ? reader.text("PHALANX_RENDEZVOUS") : std::nullopt;
+  found.rendezvous = own ? *own + as_rank(place) : file_for(reader, found.job, place);
   return found;
 }
 

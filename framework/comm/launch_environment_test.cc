@@ -112,7 +112,16 @@ TEST(LaunchEnvironment, MpirunOnOneHost) {
   EXPECT_EQ(found->rendezvous, "file:///scratch/phalanx-" + std::to_string(::geteuid()) +
                                    "-mpirun-prterun-vm-1709-1-59553.store?rank=1&world_size=2");
   expect_place(found->place, 1, 2, 1, 2);
-  EXPECT_EQ(detect(with(kMpirun, {{"PHALANX_LAUNCHER", "mpi"}}))->launcher, "mpirun");
+  EXPECT_EQ(detect(with(kMpirun, {{"PHALANX_LAUNCHER", "mpi"}}))->rendezvous, found->rendezvous);
+}
+
+TEST(LaunchEnvironment, OwnLauncherTellsRanksOfMpirunWhereToMeet) {
+  const auto own =
+      with(kMpirun, {{"PHALANX_LAUNCHER", "mpi"}, {"PHALANX_RENDEZVOUS", "file:///tmp/phalanx-0-77/store"}});
+  EXPECT_EQ(detect(own)->launcher, "mpirun");
+  EXPECT_EQ(detect(own)->rendezvous, "file:///tmp/phalanx-0-77/store?rank=1&world_size=2");
+  EXPECT_EQ(detect(without(own, "PHALANX_LAUNCHER"))->rendezvous, detect(kMpirun)->rendezvous);
+  EXPECT_EQ(detect(with(own, {{"OMPI_COMM_WORLD_SIZE", "4"}}))->rendezvous, "");
 }
 
 TEST(LaunchEnvironment, OnlyMpiConnectsSeveralHosts) {

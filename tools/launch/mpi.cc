@@ -19,6 +19,7 @@
 #include "tools/launch/mpirun_notices.h"
 #include "tools/launch/report.h"
 #include "tools/launch/supervisor.h"
+#include "tools/launch/temporary_folder.h"
 #include "tools/launch/verdict.h"
 
 namespace phalanx {
@@ -106,7 +107,9 @@ int launch_mpi(const MpiLaunch& options) {
   if (options.command.empty()) throw ConfigError("launch with MPI: no command to run");
   std::vector<std::string> inherited;
   for (char** variable = environ; *variable; ++variable) inherited.emplace_back(*variable);
-  auto environment = mpirun_environment(inherited, ::isatty(STDOUT_FILENO) == 1);
+  TemporaryFolder meeting;
+  const std::string rendezvous = options.hosts.empty() ? "file://" + meeting.path() + "/store" : "";
+  auto environment = mpirun_environment(inherited, rendezvous, ::isatty(STDOUT_FILENO) == 1);
   auto command = mpirun_command(find_mpirun(), options, environment, ::geteuid() == 0);
   const auto argv = pointers(command), envp = pointers(environment);
   take_failures(options.log_folder);
@@ -116,6 +119,7 @@ int launch_mpi(const MpiLaunch& options) {
   Supervisor supervisor(kPolicy);
   supervisor.start([&] { return become(argv, envp, output.write.get()); });
   output.write.close();
+  meeting.remove_if_killed();
   supervisor.watch(output.read.get(), [&] {
     take_output(output.read.get(), notices);
     if (!ends_in(notices.notices()).empty()) supervisor.wind_down();

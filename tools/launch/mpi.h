@@ -17,7 +17,9 @@ struct MpiLaunch {
 /// mpirun is given what small machines and containers need: --oversubscribe, --bind-to none, --allow-run-as-root as
 /// root, and a HOME if there is none. Ranks on every host get PHALANX_LAUNCHER=mpi, this process's other PHALANX_*
 /// variables, and PHALANX_TERMINAL=1 or 0: whether this process's standard output is a terminal (Open MPI 5 gives ranks
-/// a pseudo-terminal in any case, so isatty() misleads them). They run their work under run_rank().
+/// a pseudo-terminal in any case, so isatty() misleads them). Without `hosts` they get PHALANX_RENDEZVOUS too, the
+/// file:// URL where ranks meet, which is gone when this process is, however that and they end. They run their work
+/// under run_rank().
 ///
 /// Standard output of the ranks passes through. What ranks write to standard error passes through too, line by line;
 /// mpirun's own notices are kept back, and shown only where no rank left a failure that explains the end.

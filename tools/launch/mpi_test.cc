@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include "tools/launch/exit_status.h"
@@ -73,6 +74,15 @@ TEST_F(LaunchMpi, RunsRanks) {
   EXPECT_NE(error_.find("1 of 2 by mpi, terminal 0\n"), std::string::npos) << error_;
   EXPECT_NE(output_.find("speaks"), std::string::npos);
   std::printf("start and end of 2 ranks that do nothing: %.0f ms\n", seconds_ * 1e3);
+}
+
+TEST_F(LaunchMpi, RemovesWhereRanksMeetHoweverTheyEnd) {
+  EXPECT_EQ(launch("file=${PHALANX_RENDEZVOUS#file://}; echo $rank >> $file; echo $file > " + scratch_.path("where") +
+                   "; kill -9 $$"),
+            kRankDied);
+  const std::string file = text_of(scratch_.path("where"));
+  ASSERT_TRUE(file.starts_with("/")) << file;
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(file).parent_path())) << file;
 }
 
 TEST_F(LaunchMpi, NamesTheRankThatEndedWithAStatus) {

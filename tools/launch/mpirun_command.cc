@@ -9,15 +9,22 @@ namespace {
 
 std::string name_of(const std::string& variable) { return variable.substr(0, variable.find('=')); }
 
-void set(std::vector<std::string>& environment, const std::string& name, const std::string& value) {
+void unset(std::vector<std::string>& environment, const std::string& name) {
   std::erase_if(environment, [&](const std::string& variable) { return name_of(variable) == name; });
+}
+
+void set(std::vector<std::string>& environment, const std::string& name, const std::string& value) {
+  unset(environment, name);
   environment.push_back(name + "=" + value);
 }
 
 }  // namespace
 
-std::vector<std::string> mpirun_environment(const std::vector<std::string>& inherited, bool terminal) {
+std::vector<std::string> mpirun_environment(const std::vector<std::string>& inherited, const std::string& rendezvous,
+                                            bool terminal) {
   auto environment = inherited;
+  unset(environment, "PHALANX_RENDEZVOUS");
+  if (!rendezvous.empty()) set(environment, "PHALANX_RENDEZVOUS", rendezvous);
   set(environment, "PHALANX_LAUNCHER", "mpi");
   set(environment, "PHALANX_TERMINAL", terminal ? "1" : "0");
   const bool home = std::ranges::find(environment, "HOME", name_of) != environment.end();

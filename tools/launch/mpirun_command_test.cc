@@ -22,9 +22,11 @@ TEST(MpirunCommand, OnSeveralHostsAsRootWithVariables) {
 }
 
 TEST(MpirunEnvironment, KeepsWhatIsThereAndAddsWhatIsMissing) {
-  EXPECT_EQ(mpirun_environment({"PHALANX_LAUNCHER=x", "HOME=/home/ada"}, true),
-            (Words{"HOME=/home/ada", "PHALANX_LAUNCHER=mpi", "PHALANX_TERMINAL=1"}));
-  EXPECT_EQ(mpirun_environment({}, false), (Words{"PHALANX_LAUNCHER=mpi", "PHALANX_TERMINAL=0", "HOME=/tmp"}));
+  EXPECT_EQ(
+      mpirun_environment({"PHALANX_LAUNCHER=x", "HOME=/home/ada"}, "file:///a/store", true),
+      (Words{"HOME=/home/ada", "PHALANX_RENDEZVOUS=file:///a/store", "PHALANX_LAUNCHER=mpi", "PHALANX_TERMINAL=1"}));
+  EXPECT_EQ(mpirun_environment({"PHALANX_RENDEZVOUS=file:///b/store"}, "", false),
+            (Words{"PHALANX_LAUNCHER=mpi", "PHALANX_TERMINAL=0", "HOME=/tmp"}));
 }
 
 }  // namespace
