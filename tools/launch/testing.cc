@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -54,7 +54,9 @@ Scratch::~Scratch() {
 
 std::string text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << file.rdbuf();  // what can be read: a process in /proc may end meanwhile
+  return text.str();
 }
 
 LauncherProcess::LauncherProcess(const Scratch& scratch, const std::function<int()>& launch)
