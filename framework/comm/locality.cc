@@ -1,6 +1,5 @@
 #include "framework/comm/locality.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -8,6 +7,7 @@
 #include <set>
 #include <system_error>
 
+#include "framework/base/cores.h"
 #include "framework/base/environment.h"
 
 namespace phalanx {
@@ -47,13 +47,8 @@ std::string host_key() {
 }
 
 std::string numa_key() {
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  if (::sched_getaffinity(0, sizeof cpus, &cpus) != 0) return "unbound";  // a machine of more than CPU_SETSIZE cores
   std::set<std::string> nodes;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &cpus)) nodes.insert(node_of(cpu));
-  }
+  for (const int core : allowed_cores()) nodes.insert(node_of(core));
   return nodes.size() == 1 ? *nodes.begin() : "unbound";
 }
 

@@ -1,12 +1,12 @@
 // Measures collectives of backends and peers side by side: bench --op all_reduce --ranks 2 --backends shm,mpi
 #include <ATen/Parallel.h>
-#include <sched.h>
 
 #include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "framework/base/cores.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/log.h"
@@ -33,18 +33,10 @@ constexpr Seconds kMeeting{60};
 
 // This thread, and what it starts, stays on one of the cores that it may use.
 void bind(int local_rank) {
-  cpu_set_t allowed;
-  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
-  int turn = local_rank % CPU_COUNT(&allowed);
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &allowed) || turn-- > 0) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(core, &one);
-    if (::sched_setaffinity(0, sizeof(one), &one) != 0)
-      throw Error("--bind core: cannot bind to core " + std::to_string(core));
-    return;
-  }
+  const auto cores = allowed_cores();
+  if (cores.empty()) return;
+  const int core = cores[static_cast<std::size_t>(local_rank) % cores.size()];
+  if (!stay_on_core(core)) throw Error("--bind core: cannot bind to core " + std::to_string(core));
 }
 
 void report(const Options& options, const Result& result) {

@@ -1,13 +1,13 @@
 #include "tools/doctor/cores.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <thread>
+
+#include "framework/base/cores.h"
 
 namespace phalanx::doctor {
 namespace {
@@ -17,23 +17,6 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr int kTurns = 4000;  // in one sample
 constexpr int kSamples = 9;
-
-std::vector<int> allowed_cores() {
-  std::vector<int> cores;
-  cpu_set_t allowed;
-  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
-  }
-  return cores;
-}
-
-void stay_on(int core) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(core, &one);
-  ::sched_setaffinity(0, sizeof(one), &one);
-}
 
 // Waits until the ball is `turn`, and throws it back as the next. Yields now and then: the other side may share the
 // core with somebody.
@@ -48,12 +31,12 @@ double round_trip_ns(int first, int second) {
   alignas(128) std::atomic<int> ball{0};
   constexpr int kAll = 2 * kTurns * kSamples;
   const std::jthread other([&] {
-    stay_on(second);
+    stay_on_core(second);
     for (int turn = 1; turn < kAll; turn += 2) take_turn(ball, turn);
   });
   std::array<double, kSamples> samples{};
   std::jthread([&] {
-    stay_on(first);
+    stay_on_core(first);
     for (int sample = 0; sample < kSamples; ++sample) {
       const auto start = Clock::now();
       for (int turn = 0; turn < kTurns; ++turn) take_turn(ball, 2 * (sample * kTurns + turn));

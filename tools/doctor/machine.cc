@@ -1,6 +1,5 @@
 #include "tools/doctor/machine.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
@@ -12,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "framework/base/cores.h"
 #include "framework/base/environment.h"
 
 namespace phalanx::doctor {
@@ -63,11 +63,6 @@ std::int64_t limit_of(int resource) {
   return limit.rlim_cur == RLIM_INFINITY ? -1 : static_cast<std::int64_t>(limit.rlim_cur);
 }
 
-int allowed_cores() {
-  cpu_set_t allowed;
-  return ::sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 0;
-}
-
 // "200000 100000": microseconds of time in each period.
 double quota_cores(const std::string& path) {
   double time = 0, period = 0;
@@ -112,7 +107,7 @@ Machine read_machine(const std::string& root) {
           .compiler = kCompiler,
           .cpu = value_of(root + "/proc/cpuinfo", "model name"),
           .cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)),
-          .allowed_cores = allowed_cores(),
+          .allowed_cores = static_cast<int>(allowed_cores().size()),
           .quota_cores = quota_cores(root + "/sys/fs/cgroup/cpu.max"),
           .numa_nodes = std::max(1, count_entries(root + "/sys/devices/system/node", "node")),
           .virtual_machine = flags.find(" hypervisor ") != std::string::npos,
