@@ -1,15 +1,34 @@
 #include "tools/bench_train/hosts.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "framework/base/cores.h"
 #include "framework/base/error.h"
+#include "framework/base/parts.h"
+#include "framework/base/text.h"
 #include "tools/bench_train/scripts.h"
 
 namespace phalanx::bench_train {
 namespace {
 
 constexpr Seconds kMaking{30};
+
+// Words before a command that is to run on one of so many nearly equal parts of the cores.
+std::vector<std::string> on_part_of_cores(std::int64_t part, std::int64_t parts) {
+  const auto cores = allowed_cores();
+  const std::int64_t count = std::ssize(cores);
+  if (count < parts) return {};
+  std::vector<std::string> mine;
+  for (auto i = part_begin(count, parts, part); i < part_begin(count, parts, part + 1); ++i) {
+    mine.push_back(std::to_string(cores[static_cast<std::size_t>(i)]));
+  }
+  return {"taskset", "--cpu-list", join(mine, ",")};
+}
 
 }  // namespace
 
@@ -20,9 +39,12 @@ Hosts::Hosts(const std::string& rate)
                                               Seconds(30))) {
   const auto answer = nlohmann::json::parse(network_->hear(kMaking));
   if (answer.contains("missing")) throw ConfigError("--hosts 2: " + answer["missing"].get<std::string>());
-  for (const auto& host : answer.at("hosts")) {
+  const auto& hosts = answer.at("hosts");
+  for (const auto& host : hosts) {
+    auto enter = on_part_of_cores(std::ssize(hosts_), static_cast<std::int64_t>(hosts.size()));
+    std::ranges::copy(host.at("enter"), std::back_inserter(enter));
     hosts_.push_back(
-        {.enter = host.at("enter"), .variables = {"GLOO_SOCKET_IFNAME=" + host.at("interface").get<std::string>()}});
+        {.enter = std::move(enter), .variables = {"GLOO_SOCKET_IFNAME=" + host.at("interface").get<std::string>()}});
   }
 }
 

@@ -8,8 +8,9 @@
 
 namespace phalanx::bench_train {
 
-/// Where ranks run: this host, or two that are network namespaces of it, joined by a link. These last as long as this
-/// object or process, however it ends.
+/// Where ranks run: this host, or two that are network namespaces of it, joined by a link. Each of the two has half of
+/// the cores that this process may use, as hosts share none; a single core they share. They last as long as this object
+/// or process, however it ends.
 class Hosts {
  public:
   /// This host.
