@@ -26,9 +26,10 @@ int compare(int argc, char** argv) {
     if (!options.json.empty()) write_atomically(options.json, to_json(rows, options.base, options.link));
   };
   keep({});  // before anything is measured in vain
-  const auto rows = measure(options, hosts, keep);
-  std::fputs(to_table(rows, options.base, options.markdown).c_str(), stdout);
-  return kDone;
+  const auto [rows, failures] = measure(options, hosts, keep);
+  if (!rows.empty()) std::fputs(to_table(rows, options.base, options.markdown).c_str(), stdout);
+  for (const auto& failure : failures) std::fprintf(stderr, "bench_train: %s\n", failure.c_str());
+  return failures.empty() ? kDone : kFailed;
 }
 
 int run(int argc, char** argv) {

@@ -33,7 +33,7 @@ class Contestant {
   Contestant(const System& system, const Setting& setting, double until_loss)
       : team_(system, setting),
         samples_(static_cast<double>(setting.workload.batch * setting.ranks)),
-        to_loss_(system.alone ? 0 : until_loss) {}
+        to_loss_(system.alone || system.meets ? 0 : until_loss) {}  // those train no model together
 
   // Steps that take about as long as a turn is to take; they warm up caches, memory and connections too.
   void warm_up(double seconds) {
@@ -164,14 +164,30 @@ void tell(const std::string& workload, int round, const Options& options, std::i
   std::fprintf(stderr, "\033[K%s", over ? "\n" : "");
 }
 
-void run_rounds(const Options& options, const std::string& workload, Contestants& all) {
-  for (auto& one : all) one->warm_up(options.seconds);
-  std::mt19937 random;  // a system's turn is not to come after the same other one each time
+// One by one. A system that fails, as a peer may after half an hour, is left out from then on.
+template <class Act>
+void each(Contestants& all, std::mt19937& random, std::vector<std::string>& failures, Act act) {
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  for (int round = 1; round <= options.rounds; ++round) {
-    std::shuffle(order.begin(), order.end(), random);
-    for (const auto i : order) all[i]->take_turn();
+  std::shuffle(order.begin(), order.end(), random);  // a turn is not to come after the same other one each time
+  for (const auto i : order) {
+    try {
+      act(*all[i]);
+    } catch (const Error& error) {
+      std::fprintf(stderr, "%s; measuring the others\n", error.what());
+      failures.emplace_back(error.what());
+      all[i].reset();
+    }
+  }
+  std::erase(all, nullptr);
+}
+
+void run_rounds(const Options& options, const std::string& workload, Contestants& all,
+                std::vector<std::string>& failures) {
+  std::mt19937 random;
+  each(all, random, failures, [&](Contestant& one) { one.warm_up(options.seconds); });
+  for (int round = 1; round <= options.rounds && !all.empty(); ++round) {
+    each(all, random, failures, [](Contestant& one) { one.take_turn(); });
     const auto under_way = std::ranges::count_if(all, [](const auto& one) { return one->under_way(); });
     const bool over = round == options.rounds || (options.until_loss > 0 && under_way == 0);
     tell(workload, round, options, under_way, over);
@@ -179,7 +195,7 @@ void run_rounds(const Options& options, const std::string& workload, Contestants
   }
 }
 
-void measure(const Options& options, const Hosts& hosts, const Workload& workload, std::vector<Row>& rows) {
+void measure(const Options& options, const Hosts& hosts, const Workload& workload, Measured& measured) {
   TemporaryFolder folder;
   folder.remove_if_killed();
   const Setting setting{.workload = workload,
@@ -199,7 +215,8 @@ void measure(const Options& options, const Hosts& hosts, const Workload& workloa
     throw ConfigError("none of --systems is for workload " + workload.name +
                       "; leave the workload out, or add phalanx");
   }
-  run_rounds(options, workload.name, all);
+  run_rounds(options, workload.name, all, measured.failures);
+  auto& rows = measured.rows;
   for (const auto& one : all) {
     rows.push_back(one->row(setting));
     rows.back().ratio = ratio(*one, all, options.base);
@@ -210,14 +227,13 @@ void measure(const Options& options, const Hosts& hosts, const Workload& workloa
 
 }  // namespace
 
-std::vector<Row> measure(const Options& options, const Hosts& hosts,
-                         const std::function<void(const std::vector<Row>&)>& keep) {
-  std::vector<Row> rows;
+Measured measure(const Options& options, const Hosts& hosts, const std::function<void(const std::vector<Row>&)>& keep) {
+  Measured measured;
   for (const auto& name : options.workloads) {
-    measure(options, hosts, find_workload(name), rows);
-    keep(rows);
+    measure(options, hosts, find_workload(name), measured);
+    keep(measured.rows);
   }
-  return rows;
+  return measured;
 }
 
 }  // namespace phalanx::bench_train

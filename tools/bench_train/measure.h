@@ -26,10 +26,14 @@ struct Row {
   std::vector<double> losses{};  // of all steps, where a loss is asked for
 };
 
+struct Measured {
+  std::vector<Row> rows;
+  std::vector<std::string> failures;  // why systems that were started have no row
+};
+
 /// Trains each workload by all systems, in rounds in which they take turns, so that a change of the machine's mood
-/// meets them all; each round is in another, random order. `keep` sees all rows so far after each workload. Throws
-/// ConfigError, and Error when a system fails.
-std::vector<Row> measure(const Options& options, const Hosts& hosts,
-                         const std::function<void(const std::vector<Row>&)>& keep);
+/// meets them all; each round is in another, random order. A system that fails is left out from then on. `keep` sees
+/// all rows so far after each workload. Throws ConfigError, and Error when a system cannot be started.
+Measured measure(const Options& options, const Hosts& hosts, const std::function<void(const std::vector<Row>&)>& keep);
 
 }  // namespace phalanx::bench_train
