@@ -19,25 +19,21 @@
 #include <regex>
 
 #include "engine/optim/layerwise.h"
+#include "engine/optim/moments_config.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
 
-struct InnerAdamWConfig {
+struct InnerAdamWConfig : MomentsConfig {
+  InnerAdamWConfig() { beta2 = 0.95; }
+
   std::string match = "embed|wte|wpe|head|classifier|^fc\\.";
-  double lr = 0.001;
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double eps = 1e-8;
 
   template <class V>
   void visit(V& v) {
     v("match", match, "regular expression, found anywhere in names of weights that are not hidden ones; empty: none");
-    v("lr", lr, "learning rate", config::at_least(0));
-    v("beta1", beta1, "share of the mean gradient kept at an update, below 1", config::between(0, 1));
-    v("beta2", beta2, "share of the mean squared gradient kept at an update, below 1", config::between(0, 1));
-    v("eps", eps, "added to the root that divides", config::at_least(0));
+    MomentsConfig::visit(v);
   }
 };
 
