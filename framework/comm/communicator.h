@@ -102,8 +102,9 @@ class Communicator {
   /// nullptr.
   virtual CommunicatorPtr split(int color, int key) = 0;
 
-  /// Zeroed memory that this communicator moves fastest (for shm: mapped by every rank). Collective, blocking, with the
-  /// same arguments on all ranks. The memory lives as long as any tensor that views it, also after the communicator.
+  /// Zeroed memory that this communicator moves fastest (for shm: mapped by every rank), and that begins with a cache
+  /// line of 64 bytes. Collective, blocking, with the same arguments on all ranks. The memory lives as long as any
+  /// tensor that views it, also after the communicator.
   virtual at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) = 0;
 
   /// Zeroed memory that is the same on all ranks: what one writes the others read, in an order that nothing promises

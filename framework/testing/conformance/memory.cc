@@ -2,6 +2,7 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -24,6 +25,15 @@ TEST_P(Allocating, GivesZeroedMemoryOfEveryDtype) {
       tensor.copy_(input_of(world->rank(), 3000, dtype).view({3, 1000}));
       world->barrier().wait();
       EXPECT_TRUE(at::equal(tensor.view({-1}), input_of(world->rank(), 3000, dtype))) << "every rank has its own";
+    }
+  });
+}
+
+TEST_P(Allocating, BeginsWithACacheLine) {
+  run([](const CommunicatorPtr& world) {
+    for (const std::int64_t elements : {1, 17, 1000, 100'001}) {
+      const at::Tensor tensor = world->allocate({elements}, at::kByte);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data_ptr()) % 64, 0u) << elements;
     }
   });
 }
