@@ -88,7 +88,7 @@ void choose_python(Options& options, RankStart& start, bool launched) {
 }
 
 int run(int argc, char** argv) {
-  RankStart start{.command = {argv, argv + argc}};  // before gflags moves the words
+  RankStart start{.command = {argv, argv + argc}};
   Options options = parse_options(argc, argv);
   check_backends(options);
   const bool launched = detect_launch_environment().has_value();

@@ -13,6 +13,7 @@
 #include "framework/base/text.h"
 #include "tools/bench/flag_words.h"
 #include "tools/bench/operation.h"
+#include "tools/flags/parse_flags.h"
 
 DEFINE_string(op, "all_reduce",
               "what to measure, of all_reduce, broadcast, reduce, all_gather, reduce_scatter, all_to_all, gather, "
@@ -84,9 +85,9 @@ void check(const Options& options) {
 }  // namespace
 
 Options parse_options(int argc, char** argv) {
-  google::SetUsageMessage("measures collectives of several backends and peers side by side");
-  google::ParseCommandLineFlags(&argc, &argv, true);
-  if (argc > 1) throw ConfigError("unexpected argument \"" + std::string(argv[1]) + "\"; see --helpshort");
+  parse_flags_alone(
+      {.purpose = "measures collectives of several backends and peers side by side", .files = "tools/bench/"}, argc,
+      argv);
   Options options{.ops = choose_ops(),
                   .backends = choose("backends", FLAGS_backends),
                   .against = choose_peers(),

@@ -10,6 +10,7 @@
 #include "tools/bench/flag_words.h"
 #include "tools/bench_train/system.h"
 #include "tools/bench_train/workload.h"
+#include "tools/flags/parse_flags.h"
 
 DEFINE_string(workload, "mlp,lenet,char_lm,resnet18", "what to train");
 DEFINE_string(systems, "phalanx,phalanx_defaults,phalanx_channels_last,no_communication",
@@ -53,9 +54,8 @@ void check(const Options& options) {
 }  // namespace
 
 Options parse_options(int argc, char** argv) {
-  google::SetUsageMessage("trains the same models by several systems in turns");
-  google::ParseCommandLineFlags(&argc, &argv, true);
-  if (argc > 1) throw ConfigError("unexpected argument \"" + std::string(argv[1]) + "\"; see --helpshort");
+  parse_flags_alone({.purpose = "trains the same models by several systems in turns", .files = "tools/bench_train/"},
+                    argc, argv);
   Options options{.workloads = bench::choose("workload", FLAGS_workload, names_of(workloads())),
                   .systems = bench::choose_any("systems", FLAGS_systems, names_of(systems())),
                   .ranks = FLAGS_ranks,

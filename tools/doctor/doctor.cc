@@ -11,6 +11,7 @@
 #include "framework/base/files.h"
 #include "tools/doctor/diagnosis.h"
 #include "tools/doctor/report.h"
+#include "tools/flags/parse_flags.h"
 #include "tools/launch/exit_status.h"
 #include "tools/launch/run_main.h"
 
@@ -20,9 +21,8 @@ namespace phalanx::doctor {
 namespace {
 
 int run(int argc, char** argv) {
-  google::SetUsageMessage("prints what this machine and this build can do");
-  google::ParseCommandLineFlags(&argc, &argv, true);
-  if (argc > 1) throw ConfigError("unexpected argument \"" + std::string(argv[1]) + "\"; see --helpshort");
+  parse_flags_alone({.purpose = "prints what this machine and this build can do", .files = "tools/doctor/"}, argc,
+                    argv);
   const auto self = std::filesystem::canonical("/proc/self/exe");
   const Diagnosis found = diagnose(self.parent_path() / "probe");
   std::fputs(to_text(found, ::isatty(STDOUT_FILENO) == 1).c_str(), stdout);

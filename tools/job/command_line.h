@@ -15,7 +15,7 @@ struct CommandLine {
   bool help_config = false;
 };
 
-/// Parses `argv` with gflags (--help and --version are handled there). Throws ConfigError for what it does not know.
+/// Parses main()'s words (parse_flags). Throws ConfigError for what it does not know.
 CommandLine parse_command_line(int argc, char** argv);
 
 }  // namespace phalanx

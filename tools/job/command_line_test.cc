@@ -84,7 +84,6 @@ TEST(CommandLine, APositionalArgumentIsRefused) {
   expect_refused({"-"}, R"(unexpected argument "-")");
 }
 
-// gflags itself would end the process with status 1, which stands for a failed training.
 TEST(CommandLine, AValueThatDoesNotFitIsRefused) {
   expect_refused({"--print_config=maybe"}, "--print_config=maybe: expected true or false");
   expect_refused({"--noprint_config=true"}, R"(unknown flag "--noprint_config=true")");

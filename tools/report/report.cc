@@ -11,6 +11,7 @@
 #include "engine/watch/html/run_record.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "tools/flags/parse_flags.h"
 #include "tools/launch/exit_status.h"
 #include "tools/launch/run_main.h"
 #include "tools/report/comparison.h"
@@ -21,12 +22,13 @@ DEFINE_string(output, "", "HTML file: of several runs their comparison; of one i
 namespace phalanx {
 namespace {
 
-std::vector<RunRecord> read_runs(int argc, char** argv) {
-  if (argc < 2) throw ConfigError("no run: report RUN... [--output FILE] (see --helpshort)");
-  const auto most = static_cast<int>(kMostSeries);
-  if (argc - 1 > most) throw ConfigError("at most " + std::to_string(most) + " runs can be compared at a time");
+std::vector<RunRecord> read_runs(const std::vector<std::string>& folders) {
+  if (folders.empty()) throw ConfigError("no run: report RUN... [--output FILE] (see --help)");
+  if (folders.size() > kMostSeries) {
+    throw ConfigError("at most " + std::to_string(kMostSeries) + " runs can be compared at a time");
+  }
   std::vector<RunRecord> runs;
-  for (int i = 1; i < argc; ++i) runs.push_back(read_run(RunFolder(argv[i])));
+  for (const auto& folder : folders) runs.push_back(read_run(RunFolder(folder)));
   return runs;
 }
 
@@ -40,9 +42,9 @@ void print(const std::vector<RunRecord>& runs) {
 }
 
 int run(int argc, char** argv) {
-  google::SetUsageMessage("tells what runs have reached, side by side");
-  google::ParseCommandLineFlags(&argc, &argv, true);
-  const auto runs = read_runs(argc, argv);
+  const Program program{.purpose = "tells what runs have reached, side by side\n\n  report RUN... [--output FILE]",
+                        .files = "tools/report/"};
+  const auto runs = read_runs(parse_flags(program, {argv + 1, argv + argc}));
   print(runs);
   std::string path = FLAGS_output;
   if (runs.size() == 1) {

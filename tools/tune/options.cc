@@ -8,6 +8,7 @@
 #include "framework/base/text.h"
 #include "framework/collectives/selection/native.h"
 #include "tools/bench/flag_words.h"
+#include "tools/flags/parse_flags.h"
 
 DEFINE_string(backend, "auto", "whose ways are measured, as in a config; not inproc");
 DEFINE_string(ops, "all", "operations to tune: all, or some of all_reduce,broadcast,...");
@@ -41,9 +42,9 @@ std::vector<std::int64_t> read_bytes() {
 }  // namespace
 
 Options parse_options(int argc, char** argv) {
-  google::SetUsageMessage("measures the ways of doing collectives, and saves which are best");
-  google::ParseCommandLineFlags(&argc, &argv, true);
-  if (argc > 1) throw ConfigError("unexpected argument \"" + std::string(argv[1]) + "\"; see --helpshort");
+  parse_flags_alone(
+      {.purpose = "measures the ways of doing collectives, and saves which are best", .files = "tools/tune/"}, argc,
+      argv);
   if (FLAGS_ranks < 2) throw ConfigError("--ranks must be at least 2: a single rank has nobody to talk to");
   if (FLAGS_rounds < 1) throw ConfigError("--rounds must be at least 1");
   if (!(FLAGS_budget_ms > 0)) throw ConfigError("--budget_ms must be more than 0");

@@ -61,7 +61,7 @@ int run_as_rank(const Options& options, const LaunchEnvironment& launched) {
 }
 
 int run(int argc, char** argv) {
-  RankStart start{.command = {argv, argv + argc}};  // before gflags moves the words
+  RankStart start{.command = {argv, argv + argc}};
   const Options options = parse_options(argc, argv);
   choose_backend(options.backend, {});  // is there
   start.ranks = options.ranks;

@@ -1,0 +1,117 @@
+#include "tools/flags/parse_flags.h"
+
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "framework/base/version.h"
+
+namespace phalanx {
+namespace {
+
+// A flag as it is written.
+struct Written {
+  std::string name;
+  std::optional<std::string> value;  // behind an equals sign
+};
+
+std::optional<Written> as_flag(const std::string& word) {
+  if (!word.starts_with("-") || word == "-") return std::nullopt;
+  const auto begin = word.find_first_not_of('-');
+  if (begin == std::string::npos || begin > 2) return std::nullopt;
+  const auto equals = word.find('=');
+  if (equals == std::string::npos) return Written{word.substr(begin), std::nullopt};
+  return Written{word.substr(begin, equals - begin), word.substr(equals + 1)};
+}
+
+std::optional<google::CommandLineFlagInfo> find(const std::string& name) {
+  google::CommandLineFlagInfo info;
+  if (!google::GetCommandLineFlagInfo(name.c_str(), &info)) return std::nullopt;
+  return info;
+}
+
+std::vector<std::string> own_flags(const Program& program) {
+  std::vector<google::CommandLineFlagInfo> all;
+  google::GetAllFlags(&all);
+  std::vector<std::string> names{"help", "version"};
+  for (const auto& flag : all) {
+    if (flag.filename.starts_with(program.files)) names.push_back(flag.name);
+  }
+  return names;
+}
+
+[[noreturn]] void refuse_unknown(const Program& program, const Written& flag, const std::string& word) {
+  const std::string near = nearest(flag.name, own_flags(program));
+  throw ConfigError("unknown flag \"" + word + "\"" + (near.empty() ? "" : ", did you mean --" + near + "?") +
+                    " See --help");
+}
+
+std::string kind_of(const std::string& type) {
+  if (type == "bool") return "true or false";
+  return type == "double" ? "a number" : "a whole number";
+}
+
+void set(const google::CommandLineFlagInfo& flag, const std::string& value) {
+  // gflags also takes 1, yes and the like.
+  const bool fits = flag.type != "bool" || value == "true" || value == "false";
+  if (fits && !google::SetCommandLineOption(flag.name.c_str(), value.c_str()).empty()) return;
+  throw ConfigError("--" + flag.name + "=" + value + ": expected " + kind_of(flag.type));
+}
+
+[[noreturn]] void help(const Program& program) {
+  google::SetUsageMessage(program.purpose);
+  google::ShowUsageWithFlagsRestrict(::program_invocation_short_name, program.files.c_str());
+  std::exit(EXIT_SUCCESS);
+}
+
+[[noreturn]] void tell_version() {
+  std::printf("%s version %s\n", ::program_invocation_short_name, kVersion);
+  std::exit(EXIT_SUCCESS);
+}
+
+}  // namespace
+
+std::vector<std::string> parse_flags(const Program& program, const std::vector<std::string>& words) {
+  std::vector<std::string> others;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto written = as_flag(words[i]);
+    if (!written) {
+      others.push_back(words[i]);
+      continue;
+    }
+    const auto& [name, value] = *written;
+    if (name == "help" || name == "helpshort" || name == "helpfull") help(program);
+    if (name == "version") tell_version();
+    const auto flag = find(name);
+    const auto opposite = name.starts_with("no") && !value ? find(name.substr(2)) : std::nullopt;
+    if (flag && (value || flag->type == "bool")) {
+      set(*flag, value.value_or("true"));
+    } else if (flag) {
+      if (++i == words.size()) throw ConfigError("--" + name + " needs a value after it");
+      set(*flag, words[i]);
+    } else if (opposite && opposite->type == "bool") {
+      set(*opposite, "false");
+    } else {
+      refuse_unknown(program, *written, words[i]);
+    }
+  }
+  return others;
+}
+
+void refuse_others(const std::vector<std::string>& words) {
+  if (!words.empty()) throw ConfigError("unexpected argument \"" + words.front() + "\"; see --help");
+}
+
+void parse_flags_alone(const Program& program, int argc, char** argv) {
+  refuse_others(parse_flags(program, {argv + std::min(argc, 1), argv + argc}));
+}
+
+}  // namespace phalanx

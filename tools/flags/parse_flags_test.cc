@@ -1,0 +1,95 @@
+#include "tools/flags/parse_flags.h"
+
+#include <gflags/gflags.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include "framework/base/error.h"
+
+DEFINE_string(fruit, "apple", "what is eaten");
+DEFINE_int32(pieces, 2, "how many");
+DEFINE_double(weight, 0.5, "of one");
+DEFINE_bool(peeled, false, "without its skin");
+
+namespace phalanx {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::ExitedWithCode;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::ThrowsMessage;
+
+const Program kProgram{.purpose = "eats fruit", .files = "tools/flags/"};
+
+class ParseFlags : public ::testing::Test {
+ protected:
+  static std::vector<std::string> parse(const std::vector<std::string>& words) { return parse_flags(kProgram, words); }
+
+  static void expect_refused(const std::vector<std::string>& words, const std::string& why) {
+    EXPECT_THAT([&] { parse(words); }, ThrowsMessage<ConfigError>(HasSubstr(why)));
+  }
+
+ private:
+  const google::FlagSaver flags_as_they_were_;
+};
+
+TEST_F(ParseFlags, ValuesFollowOrStandBehindAnEqualsSign) {
+  EXPECT_THAT(parse({"--fruit", "pear", "-pieces=3", "--weight=1e-2"}), IsEmpty());
+  EXPECT_EQ(FLAGS_fruit, "pear");
+  EXPECT_EQ(FLAGS_pieces, 3);
+  EXPECT_EQ(FLAGS_weight, 1e-2);
+  parse({"--fruit=--a=b", "--pieces", "-4"});
+  EXPECT_EQ(FLAGS_fruit, "--a=b");
+  EXPECT_EQ(FLAGS_pieces, -4);
+  parse({"--fruit="});
+  EXPECT_EQ(FLAGS_fruit, "");
+}
+
+TEST_F(ParseFlags, SwitchesNeedNoValue) {
+  EXPECT_THAT(parse({"--peeled", "today"}), ElementsAre("today"));
+  EXPECT_TRUE(FLAGS_peeled);
+  parse({"--nopeeled"});
+  EXPECT_FALSE(FLAGS_peeled);
+  parse({"--peeled=true"});
+  EXPECT_TRUE(FLAGS_peeled);
+}
+
+TEST_F(ParseFlags, OtherWordsAreGivenBack) {
+  EXPECT_THAT(parse({"one", "--fruit=pear", "-", "two"}), ElementsAre("one", "-", "two"));
+  EXPECT_THAT([] { refuse_others({"one"}); }, ThrowsMessage<ConfigError>(HasSubstr("unexpected argument \"one\"")));
+  EXPECT_NO_THROW(refuse_others({}));
+}
+
+TEST_F(ParseFlags, WhatIsNotThereIsRefusedWithTheNearestOfItsOwn) {
+  expect_refused({"--friut=pear"}, R"(unknown flag "--friut=pear", did you mean --fruit?)");
+  expect_refused({"--zzz"}, R"(unknown flag "--zzz" See --help)");
+  expect_refused({"--nofruit"}, R"(unknown flag "--nofruit")");
+  expect_refused({"--nopeeled=true"}, R"(unknown flag "--nopeeled=true")");
+}
+
+TEST_F(ParseFlags, AValueMustBeThereAndFit) {
+  expect_refused({"--fruit"}, "--fruit needs a value after it");
+  expect_refused({"--pieces=many"}, "--pieces=many: expected a whole number");
+  expect_refused({"--pieces", "2.5"}, "--pieces=2.5: expected a whole number");
+  expect_refused({"--weight=light"}, "--weight=light: expected a number");
+  expect_refused({"--peeled=yes"}, "--peeled=yes: expected true or false");
+}
+
+using ParseFlagsDeathTest = ParseFlags;
+
+TEST_F(ParseFlagsDeathTest, HelpTellsOfTheProgramsOwnFlagsAlone) {
+  ::testing::internal::CaptureStdout();
+  EXPECT_EXIT(
+      {
+        ::dup2(2, 1);
+        parse({"--help"});
+      },
+      ExitedWithCode(0), AllOf(HasSubstr("eats fruit"), HasSubstr("-pieces (how many)"), Not(HasSubstr("flagfile"))));
+  ::testing::internal::GetCapturedStdout();
+}
+
+}  // namespace
+}  // namespace phalanx
