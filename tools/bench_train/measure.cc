@@ -35,9 +35,11 @@ class Contestant {
         samples_(static_cast<double>(setting.workload.batch * setting.ranks)),
         to_loss_(system.alone || system.meets ? 0 : until_loss) {}  // those train no model together
 
-  // Steps that take about as long as a turn is to take; they warm up caches, memory and connections too.
+  // Steps that take about as long as a turn is to take, told by those after the first, which warm up caches, memory and
+  // connections and may take much longer.
   void warm_up(double seconds) {
-    std::int64_t steps = team_.system().warm_up;
+    run(team_.system().warm_up);
+    std::int64_t steps = 1;
     Turn turn = run(steps);
     while (turn.seconds < seconds / 4 && !to_loss_.arrived()) turn = run(steps *= 2);
     steps_ = std::max<std::int64_t>(1, std::llround(seconds / turn.seconds * static_cast<double>(steps)));
