@@ -25,9 +25,9 @@ struct LocalLaunch {
 /// printed to standard error once, framed: what its rank left by leave_failure(), or how it died with the last lines of
 /// its log; it decides the job's status (see verdict.h). Failures of an earlier job in log_folder are dropped.
 ///
-/// A first SIGINT, SIGTERM or SIGHUP asks all ranks to stop (SIGTERM, see stop_signal.h), however long that takes; a
-/// second SIGINT or SIGTERM, 0.2 s or more after the first, kills them at once; either way the status is kInterrupted.
-/// Children die with this process, also when it is killed. Throws Error when it cannot start them all.
+/// A first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks all ranks to stop (SIGTERM, see stop_signal.h), however long that
+/// takes; a second SIGINT or SIGTERM, 0.2 s or more after the first, kills them at once; either way the status is
+/// kInterrupted. Children die with this process, also when it is killed. Throws Error when it cannot start them all.
 int launch_local(const LocalLaunch& options, const std::function<int(int rank)>& body);
 
 }  // namespace phalanx

@@ -18,7 +18,7 @@ bool ignored(int signal) {
 sigset_t watched() {
   sigset_t set;
   ::sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) ::sigaddset(&set, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) ::sigaddset(&set, signal);
   if (!ignored(SIGHUP)) ::sigaddset(&set, SIGHUP);
   return set;
 }

@@ -8,8 +8,9 @@
 
 namespace phalanx {
 
-/// Turns SIGINT, SIGTERM, SIGHUP and SIGCHLD into something to poll for, as long as it lives: they are blocked and read
-/// from a descriptor, so no handler runs at a bad moment and none is missed. A SIGHUP that is ignored (nohup) stays so.
+/// Turns SIGINT, SIGTERM, SIGUSR1, SIGHUP and SIGCHLD into something to poll for, as long as it lives: they are blocked
+/// and read from a descriptor, so no handler runs at a bad moment and none is missed. A SIGHUP that is ignored (nohup)
+/// stays so.
 ///
 /// One at a time, in a process with a single thread. Throws Error when the system has no descriptor left.
 class SignalWatch {
