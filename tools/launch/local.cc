@@ -79,8 +79,8 @@ std::vector<RankEnd> ends_of_ranks(const std::vector<Supervisor::End>& ends) {
 
 int launch_local(const LocalLaunch& options, const std::function<int(int rank)>& body) {
   take_failures(options.log_folder);
+  Supervisor supervisor(kPolicy);  // from here on no signal ends this process and leaves the folder behind
   TemporaryFolder meeting;
-  Supervisor supervisor(kPolicy);
   for (int rank = 0; rank < options.ranks; ++rank) {
     supervisor.start([&] { return be_rank(rank, options, meeting.path(), body); });
   }

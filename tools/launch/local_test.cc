@@ -134,7 +134,7 @@ TEST_F(LaunchLocal, KilledRankIsTheCauseAlsoWhenItsEchoComesFirst) {
   EXPECT_NE(error_.find("killed by signal 9 (SIGKILL)"), std::string::npos) << error_;
   EXPECT_NE(error_.find("out-of-memory"), std::string::npos) << error_;
   EXPECT_NE(error_.find("Last lines of its log:\n│   what it last did\n"), std::string::npos) << error_;
-  EXPECT_LT(seconds_, 1);
+  EXPECT_LT(seconds_, 2);
 }
 
 TEST_F(LaunchLocal, RankThatHangsIsAskedAndThenKilled) {
@@ -152,7 +152,7 @@ TEST_F(LaunchLocal, RankThatHangsIsAskedAndThenKilled) {
   EXPECT_NE(error_.find("SIGABRT"), std::string::npos) << error_;
   EXPECT_NE(error_.find("2 other ranks ended with it."), std::string::npos) << error_;
   EXPECT_GT(seconds_, 2);
-  EXPECT_LT(seconds_, 5);
+  EXPECT_LT(seconds_, 10);
   std::printf("death of a rank to the end of a job that hangs: %.2f s\n", seconds_);
 }
 
@@ -170,7 +170,7 @@ TEST_F(LaunchLocal, LogThatCannotBeOpenedIsTold) {
 TEST_F(LaunchLocal, CostsLittle) {
   EXPECT_EQ(launch(2, [](int) { return 0; }), kDone);
   std::printf("start and end of 2 ranks that do nothing: %.1f ms\n", seconds_ * 1e3);
-  EXPECT_LT(seconds_, 1);
+  EXPECT_LT(seconds_, 2);
 }
 
 }  // namespace

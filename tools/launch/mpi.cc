@@ -27,13 +27,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// mpirun ends the ranks when it gets SIGTERM, with SIGKILL where they do not listen, within 0.3 s; the rest is for an
+// mpirun dies of a signal that comes before it passes signals on, and drops one that comes before its ranks are there.
+// It ends the ranks when it gets SIGTERM, with SIGKILL where they do not listen, within 0.3 s; the rest is for an
 // mpirun that hangs.
 const Supervisor::Policy kPolicy = {
     .stop = SIGUSR1,
     .orphaned = SIGTERM,
     .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(4000), SIGKILL}},
     .at_once = {{milliseconds(0), SIGTERM}, {milliseconds(2000), SIGKILL}},
+    .repeat_stop = milliseconds(200),
 };
 
 struct Pipe {
@@ -105,6 +107,7 @@ int conclude(const MpiLaunch& options, const Supervisor::End& mpirun, bool inter
 
 int launch_mpi(const MpiLaunch& options) {
   if (options.command.empty()) throw ConfigError("launch with MPI: no command to run");
+  Supervisor supervisor(kPolicy);  // from here on no signal ends this process and leaves the folder behind
   std::vector<std::string> inherited;
   for (char** variable = environ; *variable; ++variable) inherited.emplace_back(*variable);
   TemporaryFolder meeting;
@@ -116,7 +119,6 @@ int launch_mpi(const MpiLaunch& options) {
 
   Pipe output = make_pipe();
   MpirunNotices notices;
-  Supervisor supervisor(kPolicy);
   supervisor.start([&] { return become(argv, envp, output.write.get()); });
   output.write.close();
   meeting.remove_if_killed();

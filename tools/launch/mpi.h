@@ -25,9 +25,9 @@ struct MpiLaunch {
 /// mpirun's own notices are kept back, and shown only where no rank left a failure that explains the end.
 ///
 /// Failures as in launch_local(), but mpirun itself ends the others, at once, when a rank ends with a status other than
-/// 0; so ranks that stop when asked end together (MPI_Finalize does that). A first SIGINT, SIGTERM or SIGHUP reaches
-/// the ranks as SIGUSR1; a second SIGINT or SIGTERM has mpirun end them. mpirun has a process group of its own: the
-/// terminal's Ctrl-C reaches this process alone. When this process is killed, mpirun ends the ranks; when mpirun is
+/// 0; so ranks that stop when asked end together (MPI_Finalize does that). A first SIGINT, SIGTERM, SIGUSR1 or SIGHUP
+/// reaches the ranks as SIGUSR1; a second SIGINT or SIGTERM has mpirun end them. mpirun has a process group of its own:
+/// the terminal's Ctrl-C reaches this process alone. When this process is killed, mpirun ends the ranks; when mpirun is
 /// killed, they end by run_rank().
 ///
 /// Call in the main thread, with no other. Throws ConfigError without mpirun or command, Error when it cannot start.

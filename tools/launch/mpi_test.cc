@@ -77,8 +77,8 @@ TEST_F(LaunchMpi, RunsRanks) {
 }
 
 TEST_F(LaunchMpi, RemovesWhereRanksMeetHoweverTheyEnd) {
-  EXPECT_EQ(launch("file=${PHALANX_RENDEZVOUS#file://}; echo $rank >> $file; echo $file > " + scratch_.path("where") +
-                   "; kill -9 $$"),
+  EXPECT_EQ(launch("file=${PHALANX_RENDEZVOUS#file://}; echo $rank >> $file; [ $rank = 0 ] || sleep 20; echo $file > " +
+                   scratch_.path("where") + "; kill -9 $$"),
             kRankDied);
   const std::string file = text_of(scratch_.path("where"));
   ASSERT_TRUE(file.starts_with("/")) << file;
@@ -90,7 +90,7 @@ TEST_F(LaunchMpi, NamesTheRankThatEndedWithAStatus) {
   EXPECT_TRUE(error_.starts_with("┌─ Rank 1 of 2")) << error_;
   EXPECT_NE(error_.find("exit status 7"), std::string::npos) << error_;
   EXPECT_EQ(error_.find("prterun"), std::string::npos) << error_;
-  EXPECT_LT(seconds_, 5);
+  EXPECT_LT(seconds_, 15);
 }
 
 TEST_F(LaunchMpi, NamesTheRankThatWasKilled) {
@@ -100,7 +100,7 @@ TEST_F(LaunchMpi, NamesTheRankThatWasKilled) {
   EXPECT_NE(error_.find("killed by signal 9 (SIGKILL)"), std::string::npos) << error_;
   EXPECT_NE(error_.find("what it last did"), std::string::npos) << error_;
   EXPECT_EQ(error_.find("prterun"), std::string::npos) << error_;
-  EXPECT_LT(seconds_, 5);
+  EXPECT_LT(seconds_, 15);
   std::printf("death of a rank to the end of the job: %.2f s\n", seconds_);
 }
 
@@ -141,7 +141,7 @@ TEST_F(LaunchMpi, NothingOutlivesAKilledLauncher) {
   auto launcher = in_background(rank_that("hang"));
   ASSERT_TRUE(both_ready());
   const auto processes = launcher.descendants();
-  EXPECT_GE(processes.size(), 3u);
+  EXPECT_GE(processes.size(), 4u);
   launcher.signal(SIGKILL);
   EXPECT_EQ(launcher.wait(), 128 + SIGKILL);
   for (const pid_t process : processes) EXPECT_TRUE(becomes_true([&] { return !is_running(process); })) << process;
@@ -151,7 +151,7 @@ TEST_F(LaunchMpi, NothingOutlivesAKilledMpirun) {
   auto launcher = in_background(rank_that("hang"));
   ASSERT_TRUE(both_ready());
   const auto processes = launcher.descendants();
-  ASSERT_GE(processes.size(), 3u);
+  ASSERT_GE(processes.size(), 4u);
   ::kill(processes.front(), SIGKILL);
   EXPECT_EQ(launcher.wait(), kRankDied);
   for (const pid_t process : processes) EXPECT_TRUE(becomes_true([&] { return !is_running(process); })) << process;

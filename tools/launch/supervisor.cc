@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "tools/launch/catches.h"
 #include "tools/launch/die_with_parent.h"
 #include "tools/launch/failure.h"
 #include "tools/launch/verdict.h"
@@ -64,6 +65,7 @@ std::vector<Supervisor::End> Supervisor::run() {
     wait_for_something();
     take_signals();
     reap();
+    if (asking() && Clock::now() >= next_stop_) ask_to_stop();
     strike();
   }
   return std::move(ends_);
@@ -73,9 +75,9 @@ void Supervisor::wind_down() { escalate(Phase::kWindingDown, policy_.after_failu
 
 void Supervisor::wait_for_something() {
   int timeout = -1;
-  if (!escalation_.empty()) {
-    const auto left = escalation_start_ + escalation_.front().after - Clock::now();
-    timeout = static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<milliseconds>(left).count()));
+  if (const auto deadline = next_deadline()) {
+    const auto left = std::chrono::ceil<milliseconds>(*deadline - Clock::now());
+    timeout = static_cast<int>(std::max<std::int64_t>(0, left.count()));
   }
   std::array<pollfd, 2> sources{pollfd{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
                                 pollfd{.fd = watched_fd_, .events = POLLIN, .revents = 0}};
@@ -96,10 +98,21 @@ void Supervisor::interrupt(int signal) {
   const auto now = Clock::now();
   if (!interrupted_at_) {
     interrupted_at_ = now;
-    send(policy_.stop);
-  } else if (signal != SIGHUP && now - *interrupted_at_ >= kSameInterrupt) {  // a closed terminal hangs up twice
+    ask_to_stop();
+  } else if ((signal == SIGINT || signal == SIGTERM) && now - *interrupted_at_ >= kSameInterrupt) {
     escalate(Phase::kEnding, policy_.at_once);
   }
+}
+
+void Supervisor::ask_to_stop() {
+  next_stop_ = Clock::now() + policy_.repeat_stop;
+  for (auto& child : children_) {
+    if (policy_.repeat_stop.count() == 0 || catches(child.pid, policy_.stop)) send(child, policy_.stop);
+  }
+}
+
+bool Supervisor::asking() const {
+  return interrupted_at_ && phase_ == Phase::kRunning && policy_.repeat_stop.count() > 0;
 }
 
 void Supervisor::reap() {
@@ -129,11 +142,21 @@ void Supervisor::strike() {
 }
 
 void Supervisor::send(int signal) {
-  for (auto& child : children_) {
-    if (!child.alive) continue;
-    child.sent.push_back(signal);
-    ::kill(child.pid, signal);
-  }
+  for (auto& child : children_) send(child, signal);
+}
+
+void Supervisor::send(Child& child, int signal) {
+  if (!child.alive) return;
+  if (std::ranges::find(child.sent, signal) == child.sent.end()) child.sent.push_back(signal);
+  ::kill(child.pid, signal);
+}
+
+std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
+  std::optional<Clock::time_point> next;
+  if (asking()) next = next_stop_;
+  if (escalation_.empty()) return next;
+  const auto blow = escalation_start_ + escalation_.front().after;
+  return next ? std::min(*next, blow) : blow;
 }
 
 bool Supervisor::any_alive() const { return std::ranges::any_of(children_, &Child::alive); }

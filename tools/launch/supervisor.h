@@ -14,9 +14,10 @@ namespace phalanx {
 
 /// Child processes, from their start until all have ended. Between start and end it sleeps in poll().
 ///
-/// A first SIGINT, SIGTERM or SIGHUP asks the children to stop, with Policy::stop and without a deadline: a checkpoint
-/// may take long. A second SIGINT or SIGTERM ends them. When one fails the others are ended as well, after a while in
-/// which they can do so by themselves. No child outlives this object, nor this process, in whichever way that ends.
+/// A first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks the children to stop, with Policy::stop and without a deadline: a
+/// checkpoint may take long. A second SIGINT or SIGTERM ends them; a closed terminal may hang up twice. When one fails
+/// the others are ended as well, after a while in which they can do so by themselves. No child outlives this object,
+/// nor this process, in whichever way that ends.
 ///
 /// Not thread-safe; one at a time, made and used in one thread of a process with no other.
 class Supervisor {
@@ -34,6 +35,10 @@ class Supervisor {
     int orphaned;                     // the signal that a child gets when this process ends
     std::vector<Blow> after_failure;  // times from the first failure
     std::vector<Blow> at_once;        // times from the second interrupt
+
+    /// For children that pass `stop` on and may not be ready to: they get it once they catch it, and again after each
+    /// such time until they have ended. 0: they get it once, whatever it does.
+    std::chrono::milliseconds repeat_stop{0};
   };
 
   /// How a child ended.
@@ -76,10 +81,14 @@ class Supervisor {
   void wait_for_something();
   void take_signals();
   void interrupt(int signal);
+  void ask_to_stop();
+  bool asking() const;
   void reap();
   void escalate(Phase phase, const std::vector<Blow>& blows);
   void strike();
   void send(int signal);
+  static void send(Child& child, int signal);
+  std::optional<Clock::time_point> next_deadline() const;
   bool any_alive() const;
 
   Policy policy_;
@@ -90,6 +99,7 @@ class Supervisor {
   std::function<void()> readable_;
   Phase phase_ = Phase::kRunning;
   std::optional<Clock::time_point> interrupted_at_;
+  Clock::time_point next_stop_;  // while asking
   Clock::time_point escalation_start_;
   std::vector<Blow> escalation_;  // blows still to come, the next one first
 };
