@@ -42,10 +42,11 @@ void RunFolder::refuse_if_held() const {
   }
 }
 
-// A lock of the open file, which forks have in common and the system drops when the last of them has ended.
+// A lock of the open file, which forks have in common and the system drops when the last of them has ended. mpirun has
+// it too, and waits for its ranks; so it is not closed where another program takes a fork's place.
 std::shared_ptr<void> RunFolder::claim() const {
   const std::string path = path_ + "/.lock";
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT, 0644);
   if (file < 0) throw ConfigError(path + " cannot be opened: " + std::strerror(errno));
   std::shared_ptr<void> claim(nullptr, [file](void*) { ::close(file); });
   for (int attempt = 0; attempt < kAttempts; ++attempt) {

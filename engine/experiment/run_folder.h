@@ -20,7 +20,8 @@ class RunFolder {
   /// Throws ConfigError where it holds a run already, as create() does.
   void refuse_if_held() const;
 
-  /// Keeps other runs from writing here, until no copy of the result is left in this process or one forked from it.
+  /// Keeps other runs from writing here, until no copy of the result is left in this process, and none of those that
+  /// were forked from it is left, whatever program they run.
   /// Waits 3 s for another run that is at work here to end, then throws ConfigError.
   [[nodiscard]] std::shared_ptr<void> claim() const;
 

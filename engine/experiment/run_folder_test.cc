@@ -35,6 +35,11 @@ TEST_F(RunFolderTest, OneRunAtATimeIsAtWorkInIt) {
               ThrowsMessage<ConfigError>("another run is at work in the run folder " + path_ +
                                          "; wait for it, end it, or name another folder"));
   claim.reset();
+  claim = folder.claim();
+  std::FILE* program = ::popen("cat >/dev/null", "w");  // as mpirun may be left of a run
+  claim.reset();
+  EXPECT_THROW((void)folder.claim(), ConfigError);
+  ::pclose(program);
   EXPECT_NO_THROW((void)folder.claim());
 }
 
