@@ -225,9 +225,9 @@ TEST(TimeMeter, E7_IsThatOfTheSlowestRank) {
     TimeMeter meter([&] { return now; });
     for (int batch = 0; batch < 4; ++batch) meter.add({}, {});
     now += std::chrono::seconds(2 + 2 * group->rank());
-    EXPECT_THAT(meter.take(*group), ElementsAre(Pair("seconds", 6.0), Pair("seconds_per_batch", 1.5)));
+    EXPECT_THAT(meter.take(*group), ElementsAre(Pair("total_seconds", 6.0), Pair("seconds_per_batch", 1.5)));
     now += std::chrono::seconds(1);
-    EXPECT_THAT(meter.take(*group), ElementsAre(Pair("seconds", 1.0), Pair("seconds_per_batch", 0.0)));
+    EXPECT_THAT(meter.take(*group), ElementsAre(Pair("total_seconds", 1.0), Pair("seconds_per_batch", 0.0)));
   });
 }
 

@@ -17,7 +17,7 @@ Readings TimeMeter::take(Communicator& group) {
   group.all_reduce(longest, Reduction::kMax).wait();
   start_ = now_();
   batches_ = 0;
-  return {{"seconds", reading[0]}, {"seconds_per_batch", reading[1]}};
+  return {{"total_seconds", reading[0]}, {"seconds_per_batch", reading[1]}};
 }
 
 // The slowest rank counts here too.
