@@ -3,6 +3,8 @@
 import json
 import os
 import pathlib
+import random
+import re
 import shutil
 import signal
 import socket
@@ -41,9 +43,25 @@ def mpirun(ranks):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below those that the system gives to connections, so that none takes it before the test does."""
+    while True:
+        port = random.SystemRandom().randrange(15000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
+
+
+def signals(pid, field):
+    """Numbers of signals of a process: SigIgn, which it ignores; ShdPnd, which are waiting for it."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return set()
+    mask = int(re.search(rf"^{field}:\s*(\w+)", text, re.MULTILINE)[1], 16)
+    return {number for number in range(1, 65) if mask >> (number - 1) & 1}
 
 
 def becomes_true(condition, seconds=DEADLINE):
@@ -155,7 +173,9 @@ class ProgramTest(unittest.TestCase):
         foreign = ("OMPI_", "PMIX_", "PRTE_", "SLURM_", "TORCHELASTIC_", "PHALANX_", "MASTER_", "MPI_HOME",
                    "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "BUILD_WORKING_DIRECTORY")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-        own = {_MARK: self.mark, "TMPDIR": str(self.temporary)}
+        # Open MPI's segments apart from those of others, who may run beside this test.
+        own = {_MARK: self.mark, "TMPDIR": str(self.temporary),
+               "OMPI_MCA_btl_sm_backing_directory": str(self.temporary)}
         return {name: value for name, value in {**kept, **own, **variables}.items() if value is not None}
 
     def run_folder(self, name="run"):
@@ -206,9 +226,8 @@ class ProgramTest(unittest.TestCase):
         """No process, no temporary file and no shared memory of what this test has started."""
         self.assertTrue(becomes_true(lambda: not processes(self.mark), 5), self._describe_processes())
         self.assertTrue(becomes_true(lambda: not os.listdir(self.temporary), 5), os.listdir(self.temporary))
-        # What others make meanwhile goes away again.
-        new = set(os.listdir("/dev/shm")) - self._shared_memory
-        becomes_true(lambda: not new & set(os.listdir("/dev/shm")), 20)
+        new = {name for name in os.listdir("/dev/shm") if not name.startswith("sm_segment.")} - self._shared_memory
+        becomes_true(lambda: not new & set(os.listdir("/dev/shm")), 20)  # what others make meanwhile goes away again
         self.assertEqual(set(), new & set(os.listdir("/dev/shm")))
 
     def _describe_processes(self):

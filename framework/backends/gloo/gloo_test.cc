@@ -256,7 +256,8 @@ TEST(Gloo, ARankThatIsKilledInTheMiddleOfAMessageIsNamedAtOnce) {
   const volatile auto* bytes = tensor.data_ptr<std::uint8_t>();
   Work work = world->recv(tensor, 1);
   const auto deadline = Clock::now() + std::chrono::seconds(30);
-  while (bytes[0] == 0 && Clock::now() < deadline) std::this_thread::yield();
+  while (bytes[0] == 0 && Clock::now() < deadline) {
+  }
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   ASSERT_EQ(bytes[kElements - 1], 0) << "the message was too short for this test";
@@ -318,10 +319,16 @@ TEST(Gloo, WorldsLeaveNoThreadsAndNoFilesBehind) {
     });
   };
   connect_once();
+  // A thread that was joined may be listed for a moment still.
+  const auto settled = [](const char* folder, std::size_t most) {
+    const auto deadline = Clock::now() + std::chrono::seconds(10);
+    while (entries(folder) > most && Clock::now() < deadline) std::this_thread::yield();
+    return entries(folder);
+  };
   const auto threads = entries("/proc/self/task"), files = entries("/proc/self/fd");
   for (int i = 0; i < 200; ++i) connect_once();
-  EXPECT_EQ(entries("/proc/self/task"), threads);
-  EXPECT_EQ(entries("/proc/self/fd"), files);
+  EXPECT_LE(settled("/proc/self/task", threads), threads);
+  EXPECT_LE(settled("/proc/self/fd", files), files);
 }
 
 TEST(Gloo, ConnectingNamesTheRankThatDoesNotCome) {

@@ -71,14 +71,14 @@ void expect_timeout(const std::string& how, const std::string& operation, const 
 }
 
 TEST(Runtime, AnAbsentRankIsATimeoutThatSaysWhatWaited) {
-  expect_timeout("absent", "all_reduce #2 of world, rank 0 of 2: waited 0.3", "ranks that did not come");
-  expect_timeout("absent from a barrier", "barrier #2 of world, rank 0 of 2: waited 0.3", "ranks that did not come");
+  expect_timeout("absent", "all_reduce #2 of world, rank 0 of 2: waited ", "ranks that did not come");
+  expect_timeout("absent from a barrier", "barrier #2 of world, rank 0 of 2: waited ", "ranks that did not come");
   expect_timeout("absent from a user reduction", "all_reduce #2 of world, rank 0 of 2: ", "a message of rank 1");
 }
 
 TEST(Runtime, AnAbsentPeerIsATimeoutThatNamesIt) {
-  expect_timeout("absent sender", "recv #2 of world, rank 0 of 2: waited 0.3", "a message of rank 1, tag 7");
-  expect_timeout("absent receiver", "send #2 of world, rank 0 of 2: waited 0.3", "rank 1, tag 7, to receive it");
+  expect_timeout("absent sender", "recv #2 of world, rank 0 of 2: waited ", "a message of rank 1, tag 7");
+  expect_timeout("absent receiver", "send #2 of world, rank 0 of 2: waited ", "rank 1, tag 7, to receive it");
 }
 
 TEST(Runtime, TheStatusOfAllRanksIsTheJobs) { EXPECT_EQ(run_ranks(2, "seven").status, 7); }

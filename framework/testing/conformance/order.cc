@@ -90,7 +90,7 @@ TEST_P(Ordering, AWorkMayOutliveItsCommunicator) {
 
 // A launch that waited for its peers would take as long as the last of them is late.
 TEST_P(Ordering, LaunchingDoesNotWaitForPeers) {
-  constexpr auto kLate = milliseconds(300);
+  constexpr auto kLate = milliseconds(600);
   run([&](const CommunicatorPtr& world) {
     at::Tensor tensor = at::ones({100'000});
     world->barrier().wait();
