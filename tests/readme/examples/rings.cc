@@ -7,6 +7,7 @@
 #include <memory>
 #include <numbers>
 #include <span>
+#include <string>
 
 #include "datasets/batch_memory.h"
 #include "datasets/dataset.h"
@@ -21,6 +22,7 @@ struct RingsConfig {
   std::int64_t test_samples = 500;
   double noise = 0.1;
   std::int64_t seed = 1;
+  std::string root;
 
   template <class V>
   void visit(V& v) {
@@ -28,6 +30,7 @@ struct RingsConfig {
     v("test_samples", test_samples, "points to test on", config::at_least(1));
     v("noise", noise, "how far a point may lie from its ring", config::between(0, 0.5));
     v("seed", seed, "another seed gives other points");
+    v("root", root, "not used, as there are no files; every dataset has it");
   }
 };
 
