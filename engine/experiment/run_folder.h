@@ -20,9 +20,9 @@ class RunFolder {
   /// Throws ConfigError where it holds a run already, as create() does.
   void refuse_if_held() const;
 
-  /// Keeps other runs from writing here, until no copy of the result is left in this process, and none of those that
-  /// were forked from it is left, whatever program they run.
-  /// Waits 3 s for another run that is at work here to end, then throws ConfigError.
+  /// Keeps other runs from writing here, until no copy of the result is left in this process, and those that were
+  /// forked from it have ended, whatever program they run, unless they close what they inherit. Waits 3 s for another
+  /// run that is at work here to end, then throws ConfigError.
   [[nodiscard]] std::shared_ptr<void> claim() const;
 
   const std::string& path() const { return path_; }
