@@ -85,9 +85,9 @@ void check(const Options& options) {
 }  // namespace
 
 Options parse_options(int argc, char** argv) {
-  parse_flags_alone(
+  refuse(parse_flags(
       {.purpose = "measures collectives of several backends and peers side by side", .files = "tools/bench/"}, argc,
-      argv);
+      argv));
   Options options{.ops = choose_ops(),
                   .backends = choose("backends", FLAGS_backends),
                   .against = choose_peers(),

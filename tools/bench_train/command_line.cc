@@ -54,8 +54,8 @@ void check(const Options& options) {
 }  // namespace
 
 Options parse_options(int argc, char** argv) {
-  parse_flags_alone({.purpose = "trains the same models by several systems in turns", .files = "tools/bench_train/"},
-                    argc, argv);
+  refuse(parse_flags({.purpose = "trains the same models by several systems in turns", .files = "tools/bench_train/"},
+                     argc, argv));
   Options options{.workloads = bench::choose("workload", FLAGS_workload, names_of(workloads())),
                   .systems = bench::choose_any("systems", FLAGS_systems, names_of(systems())),
                   .ranks = FLAGS_ranks,

@@ -21,8 +21,8 @@ namespace phalanx::doctor {
 namespace {
 
 int run(int argc, char** argv) {
-  parse_flags_alone({.purpose = "prints what this machine and this build can do", .files = "tools/doctor/"}, argc,
-                    argv);
+  refuse(
+      parse_flags({.purpose = "prints what this machine and this build can do", .files = "tools/doctor/"}, argc, argv));
   const auto self = std::filesystem::canonical("/proc/self/exe");
   const Diagnosis found = diagnose(self.parent_path() / "probe");
   std::fputs(to_text(found, ::isatty(STDOUT_FILENO) == 1).c_str(), stdout);

@@ -17,25 +17,11 @@
 namespace phalanx {
 namespace {
 
-// A flag as it is written.
-struct Written {
-  std::string name;
-  std::optional<std::string> value;  // behind an equals sign
-};
-
-std::optional<Written> as_flag(const std::string& word) {
-  if (!word.starts_with("-") || word == "-") return std::nullopt;
-  const auto begin = word.find_first_not_of('-');
-  if (begin == std::string::npos || begin > 2) return std::nullopt;
-  const auto equals = word.find('=');
-  if (equals == std::string::npos) return Written{word.substr(begin), std::nullopt};
-  return Written{word.substr(begin, equals - begin), word.substr(equals + 1)};
-}
-
-std::optional<google::CommandLineFlagInfo> find(const std::string& name) {
+// Libraries bring flags of their own, which are none of the program's.
+std::optional<google::CommandLineFlagInfo> find(const Program& program, const std::string& name) {
   google::CommandLineFlagInfo info;
-  if (!google::GetCommandLineFlagInfo(name.c_str(), &info)) return std::nullopt;
-  return info;
+  const bool there = google::GetCommandLineFlagInfo(name.c_str(), &info) && info.filename.starts_with(program.files);
+  return there ? std::optional(info) : std::nullopt;
 }
 
 std::vector<std::string> own_flags(const Program& program) {
@@ -48,7 +34,7 @@ std::vector<std::string> own_flags(const Program& program) {
   return names;
 }
 
-[[noreturn]] void refuse_unknown(const Program& program, const Written& flag, const std::string& word) {
+[[noreturn]] void refuse_unknown(const Program& program, const WrittenFlag& flag, const std::string& word) {
   const std::string near = nearest(flag.name, own_flags(program));
   throw ConfigError("unknown flag \"" + word + "\"" + (near.empty() ? "" : ", did you mean --" + near + "?") +
                     " See --help");
@@ -56,7 +42,7 @@ std::vector<std::string> own_flags(const Program& program) {
 
 std::string kind_of(const std::string& type) {
   if (type == "bool") return "true or false";
-  return type == "double" ? "a number" : "a whole number";
+  return type == "double" ? "a number" : "a whole number that is not too large";
 }
 
 void set(const google::CommandLineFlagInfo& flag, const std::string& value) {
@@ -79,6 +65,14 @@ void set(const google::CommandLineFlagInfo& flag, const std::string& value) {
 
 }  // namespace
 
+std::optional<WrittenFlag> as_flag(const std::string& word) {
+  const auto begin = word.find_first_not_of('-');
+  if (begin == std::string::npos || begin == 0 || begin > 2) return std::nullopt;
+  const auto equals = word.find('=');
+  if (equals == std::string::npos) return WrittenFlag{word.substr(begin), std::nullopt};
+  return WrittenFlag{word.substr(begin, equals - begin), word.substr(equals + 1)};
+}
+
 std::vector<std::string> parse_flags(const Program& program, const std::vector<std::string>& words) {
   std::vector<std::string> others;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -88,10 +82,10 @@ std::vector<std::string> parse_flags(const Program& program, const std::vector<s
       continue;
     }
     const auto& [name, value] = *written;
-    if (name == "help" || name == "helpshort" || name == "helpfull") help(program);
+    if (name == "help") help(program);
     if (name == "version") tell_version();
-    const auto flag = find(name);
-    const auto opposite = name.starts_with("no") && !value ? find(name.substr(2)) : std::nullopt;
+    const auto flag = find(program, name);
+    const auto opposite = name.starts_with("no") && !value ? find(program, name.substr(2)) : std::nullopt;
     if (flag && (value || flag->type == "bool")) {
       set(*flag, value.value_or("true"));
     } else if (flag) {
@@ -106,12 +100,12 @@ std::vector<std::string> parse_flags(const Program& program, const std::vector<s
   return others;
 }
 
-void refuse_others(const std::vector<std::string>& words) {
-  if (!words.empty()) throw ConfigError("unexpected argument \"" + words.front() + "\"; see --help");
+std::vector<std::string> parse_flags(const Program& program, int argc, char** argv) {
+  return parse_flags(program, {argv + std::min(argc, 1), argv + argc});
 }
 
-void parse_flags_alone(const Program& program, int argc, char** argv) {
-  refuse_others(parse_flags(program, {argv + std::min(argc, 1), argv + argc}));
+void refuse(const std::vector<std::string>& others) {
+  if (!others.empty()) throw ConfigError("unexpected argument \"" + others.front() + "\"; see --help");
 }
 
 }  // namespace phalanx

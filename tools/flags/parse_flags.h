@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,17 +12,24 @@ struct Program {
   std::string files;  // folder of the files that define its flags (DEFINE_... of gflags): libraries bring others along
 };
 
-/// Sets the flags that are among `words`, as --name=value, --name value, --switch or --noswitch, and returns the
-/// others.
-/// --help prints the program's flags, --version its version, and both end the process with status 0. Throws ConfigError
-/// for a flag that is not there, with the nearest of the program's own, and for a value that is missing or does not
-/// fit.
+/// A flag as it is written: "--set=a=b" has the name "set" and the value "a=b".
+struct WrittenFlag {
+  std::string name;
+  std::optional<std::string> value;  // behind an equals sign
+};
+
+/// None for a word that is no flag.
+std::optional<WrittenFlag> as_flag(const std::string& word);
+
+/// Sets the program's flags that are among `words`, as --name=value, --name value, --switch or --noswitch, and returns
+/// the other words. --help prints the flags, --version the version, and both end the process with status 0. Throws
+/// ConfigError for a flag that the program has not, with the nearest, and for a value that is missing or does not fit.
 std::vector<std::string> parse_flags(const Program& program, const std::vector<std::string>& words);
 
-/// The same for main()'s words, of a program that takes flags alone: throws for anything else too.
-void parse_flags_alone(const Program& program, int argc, char** argv);
+/// The same for main()'s words, without the first.
+std::vector<std::string> parse_flags(const Program& program, int argc, char** argv);
 
-/// What it throws for a word that is no flag, and stands for nothing.
-void refuse_others(const std::vector<std::string>& words);
+/// Throws ConfigError for the first of the words, if any: to a program that takes flags alone they say nothing.
+void refuse(const std::vector<std::string>& others);
 
 }  // namespace phalanx

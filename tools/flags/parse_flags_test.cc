@@ -48,6 +48,13 @@ TEST_F(ParseFlags, ValuesFollowOrStandBehindAnEqualsSign) {
   EXPECT_EQ(FLAGS_fruit, "");
 }
 
+TEST_F(ParseFlags, MainsWordsComeAfterItsName) {
+  std::string name = "eat", word = "pear";
+  char* words[] = {name.data(), word.data()};
+  EXPECT_THAT(parse_flags(kProgram, 2, words), ElementsAre("pear"));
+  EXPECT_THAT(parse_flags(kProgram, 0, words), IsEmpty());
+}
+
 TEST_F(ParseFlags, SwitchesNeedNoValue) {
   EXPECT_THAT(parse({"--peeled", "today"}), ElementsAre("today"));
   EXPECT_TRUE(FLAGS_peeled);
@@ -59,20 +66,22 @@ TEST_F(ParseFlags, SwitchesNeedNoValue) {
 
 TEST_F(ParseFlags, OtherWordsAreGivenBack) {
   EXPECT_THAT(parse({"one", "--fruit=pear", "-", "two"}), ElementsAre("one", "-", "two"));
-  EXPECT_THAT([] { refuse_others({"one"}); }, ThrowsMessage<ConfigError>(HasSubstr("unexpected argument \"one\"")));
-  EXPECT_NO_THROW(refuse_others({}));
+  EXPECT_THAT([] { refuse({"one"}); }, ThrowsMessage<ConfigError>(HasSubstr("unexpected argument \"one\"")));
+  EXPECT_NO_THROW(refuse({}));
 }
 
 TEST_F(ParseFlags, WhatIsNotThereIsRefusedWithTheNearestOfItsOwn) {
   expect_refused({"--friut=pear"}, R"(unknown flag "--friut=pear", did you mean --fruit?)");
   expect_refused({"--zzz"}, R"(unknown flag "--zzz" See --help)");
   expect_refused({"--nofruit"}, R"(unknown flag "--nofruit")");
+  expect_refused({"--helpxml"}, R"(unknown flag "--helpxml")");
   expect_refused({"--nopeeled=true"}, R"(unknown flag "--nopeeled=true")");
 }
 
 TEST_F(ParseFlags, AValueMustBeThereAndFit) {
   expect_refused({"--fruit"}, "--fruit needs a value after it");
   expect_refused({"--pieces=many"}, "--pieces=many: expected a whole number");
+  expect_refused({"--pieces=99999999999"}, "expected a whole number that is not too large");
   expect_refused({"--pieces", "2.5"}, "--pieces=2.5: expected a whole number");
   expect_refused({"--weight=light"}, "--weight=light: expected a number");
   expect_refused({"--peeled=yes"}, "--peeled=yes: expected true or false");

@@ -2,7 +2,7 @@
 
 #include <gflags/gflags.h>
 
-#include <string_view>
+#include <algorithm>
 
 #include "framework/base/error.h"
 #include "tools/flags/parse_flags.h"
@@ -18,25 +18,17 @@ DEFINE_bool(help_config, false, "print every key a config can have, and exit");
 namespace phalanx {
 namespace {
 
-// Name of a flag as written ("--set=a=b" -> "set"); empty for what is no flag.
-std::string flag_name(std::string_view word) {
-  if (!word.starts_with("-") || word == "-") return {};
-  word.remove_prefix(word.starts_with("--") ? 2 : 1);
-  return std::string(word.substr(0, word.find('=')));
-}
-
 // gflags keeps the last of several values.
 std::vector<std::string> take_overrides(std::vector<std::string>& words) {
   std::vector<std::string> overrides, rest;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string name = flag_name(words[i]);
-    if (name != "set") {
+    const auto flag = as_flag(words[i]);
+    if (!flag || flag->name != "set") {
       rest.push_back(words[i]);
       continue;
     }
-    const auto equals = words[i].find('=');
-    if (equals == std::string::npos && i + 1 == words.size()) throw ConfigError("--set needs key=value after it");
-    overrides.push_back(equals == std::string::npos ? words[++i] : words[i].substr(equals + 1));
+    if (!flag->value && i + 1 == words.size()) throw ConfigError("--set needs key=value after it");
+    overrides.push_back(flag->value ? *flag->value : words[++i]);
   }
   words = rest;
   return overrides;
@@ -45,9 +37,9 @@ std::vector<std::string> take_overrides(std::vector<std::string>& words) {
 }  // namespace
 
 CommandLine parse_command_line(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   CommandLine line{.overrides = take_overrides(words)};
-  refuse_others(parse_flags(
+  refuse(parse_flags(
       {.purpose =
            "trains a model as a YAML file says\n\n  train --config configs/quickstart.yaml --set optimizer.lr=0.05",
        .files = "tools/job/"},

@@ -44,7 +44,7 @@ void print(const std::vector<RunRecord>& runs) {
 int run(int argc, char** argv) {
   const Program program{.purpose = "tells what runs have reached, side by side\n\n  report RUN... [--output FILE]",
                         .files = "tools/report/"};
-  const auto runs = read_runs(parse_flags(program, {argv + 1, argv + argc}));
+  const auto runs = read_runs(parse_flags(program, argc, argv));
   print(runs);
   std::string path = FLAGS_output;
   if (runs.size() == 1) {
