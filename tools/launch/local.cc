@@ -79,12 +79,11 @@ std::vector<RankEnd> ends_of_ranks(const std::vector<Supervisor::End>& ends) {
 
 int launch_local(const LocalLaunch& options, const std::function<int(int rank)>& body) {
   take_failures(options.log_folder);
-  Supervisor supervisor(kPolicy);  // from here on no signal ends this process and leaves the folder behind
-  TemporaryFolder meeting;
+  const TemporaryFolder meeting(TemporaryFolder::Removal::kAlways);
+  Supervisor supervisor(kPolicy);
   for (int rank = 0; rank < options.ranks; ++rank) {
     supervisor.start([&] { return be_rank(rank, options, meeting.path(), body); });
   }
-  meeting.remove_if_killed();
   const auto ends = ends_of_ranks(supervisor.run());
   // A process that holds several ranks has one end for all of them.
   const int status = exit_status_of(ends.front().status);

@@ -107,10 +107,9 @@ int conclude(const MpiLaunch& options, const Supervisor::End& mpirun, bool inter
 
 int launch_mpi(const MpiLaunch& options) {
   if (options.command.empty()) throw ConfigError("launch with MPI: no command to run");
-  Supervisor supervisor(kPolicy);  // from here on no signal ends this process and leaves the folder behind
   std::vector<std::string> inherited;
   for (char** variable = environ; *variable; ++variable) inherited.emplace_back(*variable);
-  TemporaryFolder meeting;
+  const TemporaryFolder meeting(TemporaryFolder::Removal::kAlways);
   const std::string rendezvous = options.hosts.empty() ? "file://" + meeting.path() + "/store" : "";
   auto environment = mpirun_environment(inherited, rendezvous, ::isatty(STDOUT_FILENO) == 1);
   auto command = mpirun_command(find_mpirun(), options, environment, ::geteuid() == 0);
@@ -119,9 +118,9 @@ int launch_mpi(const MpiLaunch& options) {
 
   Pipe output = make_pipe();
   MpirunNotices notices;
+  Supervisor supervisor(kPolicy);
   supervisor.start([&] { return become(argv, envp, output.write.get()); });
   output.write.close();
-  meeting.remove_if_killed();
   supervisor.watch(output.read.get(), [&] {
     take_output(output.read.get(), notices);
     if (!ends_in(notices.notices()).empty()) supervisor.wind_down();

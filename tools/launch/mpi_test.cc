@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -152,7 +153,10 @@ TEST_F(LaunchMpi, NothingOutlivesAKilledMpirun) {
   ASSERT_TRUE(both_ready());
   const auto processes = launcher.descendants();
   ASSERT_GE(processes.size(), 4u);
-  ::kill(processes.front(), SIGKILL);
+  const auto is_mpirun = [](pid_t process) {  // the launcher's other child removes its folder
+    return text_of("/proc/" + std::to_string(process) + "/comm") != "phalanx-tidy\n";
+  };
+  ::kill(*std::ranges::find_if(processes, is_mpirun), SIGKILL);
   EXPECT_EQ(launcher.wait(), kRankDied);
   for (const pid_t process : processes) EXPECT_TRUE(becomes_true([&] { return !is_running(process); })) << process;
   EXPECT_NE(launcher.output().find("mpirun: It was killed by signal 9"), std::string::npos) << launcher.output();

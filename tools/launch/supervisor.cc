@@ -28,6 +28,9 @@ using std::chrono::milliseconds;
 // timeout(1) and the like send a signal to the process and again to its group. No person is that fast.
 constexpr milliseconds kSameInterrupt{200};
 
+// A script that stands before a program may never catch what the program would.
+constexpr milliseconds kPatience{3000};
+
 }  // namespace
 
 Supervisor::~Supervisor() {
@@ -106,8 +109,9 @@ void Supervisor::interrupt(int signal) {
 
 void Supervisor::ask_to_stop() {
   next_stop_ = Clock::now() + policy_.repeat_stop;
+  const bool at_once = policy_.repeat_stop.count() == 0 || Clock::now() - *interrupted_at_ >= kPatience;
   for (auto& child : children_) {
-    if (policy_.repeat_stop.count() == 0 || catches(child.pid, policy_.stop)) send(child, policy_.stop);
+    if (at_once || catches(child.pid, policy_.stop)) send(child, policy_.stop);
   }
 }
 

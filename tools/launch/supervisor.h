@@ -36,8 +36,8 @@ class Supervisor {
     std::vector<Blow> after_failure;  // times from the first failure
     std::vector<Blow> at_once;        // times from the second interrupt
 
-    /// For children that pass `stop` on and may not be ready to: they get it once they catch it, and again after each
-    /// such time until they have ended. 0: they get it once, whatever it does.
+    /// For children that pass `stop` on and may not be ready to: they get it once they catch it, or after 3 s, and
+    /// again after each such time until they have ended. 0: they get it once, whatever it does.
     std::chrono::milliseconds repeat_stop{0};
   };
 

@@ -23,6 +23,21 @@ void remove(const std::string& path) noexcept {
   std::filesystem::remove_all(path, ignored);
 }
 
+class AllSignalsBlocked {
+ public:
+  AllSignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~AllSignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
+  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 // Nothing but SIGKILL ends it before its parent: what is meant for the whole group, such as Ctrl-C, is not meant for
 // it.
 [[noreturn]] void take_care(const std::string& path, pid_t parent) {
@@ -39,7 +54,7 @@ void remove(const std::string& path) noexcept {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
+void TemporaryFolder::make() {
   const std::string place = environment("TMPDIR").value_or("/tmp");
   path_ = place + "/phalanx-XXXXXX";
   if (!::mkdtemp(path_.data())) {
@@ -48,22 +63,24 @@ TemporaryFolder::TemporaryFolder() {
   }
 }
 
+TemporaryFolder::TemporaryFolder(Removal removal) {
+  if (removal == Removal::kAtItsEnd) {
+    make();
+    return;
+  }
+  const pid_t parent = ::getpid();
+  const AllSignalsBlocked blocked;  // none ends this process between the two
+  make();
+  caretaker_ = ::fork();
+  if (caretaker_ == 0) take_care(path_, parent);
+}
+
 TemporaryFolder::~TemporaryFolder() {
   remove(path_);
   if (caretaker_ <= 0) return;
   ::kill(caretaker_, SIGKILL);
   while (::waitpid(caretaker_, nullptr, 0) < 0 && errno == EINTR) {
   }
-}
-
-void TemporaryFolder::remove_if_killed() {
-  const pid_t parent = ::getpid();
-  sigset_t all, old;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &old);
-  caretaker_ = ::fork();
-  if (caretaker_ == 0) take_care(path_, parent);
-  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
 }  // namespace phalanx

@@ -10,18 +10,22 @@ namespace phalanx {
 /// Throws Error naming the place where it could not be made.
 class TemporaryFolder {
  public:
-  TemporaryFolder();
+  enum class Removal {
+    kAtItsEnd,
+    kAlways,  // also when this process is killed: a process named phalanx-tidy is forked, which waits for the end of
+              // this one. To be made by the thread that lives longest.
+  };
+
+  explicit TemporaryFolder(Removal removal = Removal::kAtItsEnd);
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::string& path() const { return path_; }
 
-  /// Has the folder removed also when this process is killed: forks a process, named phalanx-tidy, that waits for the
-  /// end of this one. Call from the thread that lives longest.
-  void remove_if_killed();
-
  private:
+  void make();
+
   std::string path_;
   pid_t caretaker_ = 0;
 };

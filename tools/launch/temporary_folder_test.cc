@@ -17,8 +17,7 @@ namespace {
 TEST(TemporaryFolder, IsPrivateAndRemovedWithAllItHolds) {
   std::string path;
   {
-    TemporaryFolder folder;
-    folder.remove_if_killed();
+    const TemporaryFolder folder(TemporaryFolder::Removal::kAlways);
     path = folder.path();
     std::ofstream(path + "/store") << "text";
     struct stat status;
@@ -33,8 +32,7 @@ TEST(TemporaryFolder, IsRemovedWhenItsProcessIsKilled) {
   const testing::Scratch scratch;
   ::setenv("TMPDIR", scratch.folder().c_str(), 1);
   testing::LauncherProcess process(scratch, [] {
-    TemporaryFolder folder;
-    folder.remove_if_killed();
+    const TemporaryFolder folder(TemporaryFolder::Removal::kAlways);
     std::ofstream(folder.path() + "/store") << "text";
     ::kill(::getpid(), SIGKILL);
     return 0;
