@@ -38,8 +38,8 @@ def batches(job, inputs, targets):
 
 
 def distributed(model, options):
-    # PowerSGD's hook exchanges a bucket in several steps, each launched by a callback of the one before; of several buckets
-    # ranks launch them in different orders now and then, and gloo fails. So that all is one bucket (in MB).
+    # PowerSGD's hook exchanges a bucket in several steps, each launched by a callback of the one before; of several
+    # buckets ranks launch them in different orders now and then, and gloo fails. So all is one bucket (in MB).
     model = DistributedDataParallel(model, bucket_cap_mb=10_000 if "powersgd" in options else None)
     if "powersgd" in options:
         from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook

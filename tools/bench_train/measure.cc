@@ -168,7 +168,8 @@ void tell(const std::string& workload, int round, const Options& options, std::i
 
 // One by one. A system that fails, as a peer may after half an hour, is left out from then on.
 template <class Act>
-void each(Contestants& all, std::mt19937& random, std::vector<std::string>& failures, Act act) {
+void each(Contestants& all, const std::string& workload, std::mt19937& random, std::vector<std::string>& failures,
+          Act act) {
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::shuffle(order.begin(), order.end(), random);  // a turn is not to come after the same other one each time
@@ -176,8 +177,8 @@ void each(Contestants& all, std::mt19937& random, std::vector<std::string>& fail
     try {
       act(*all[i]);
     } catch (const Error& error) {
-      std::fprintf(stderr, "%s; measuring the others\n", error.what());
-      failures.emplace_back(error.what());
+      failures.push_back(workload + ": " + error.what());
+      std::fprintf(stderr, "\n%s; leaving it out\n", failures.back().c_str());
       all[i].reset();
     }
   }
@@ -187,9 +188,9 @@ void each(Contestants& all, std::mt19937& random, std::vector<std::string>& fail
 void run_rounds(const Options& options, const std::string& workload, Contestants& all,
                 std::vector<std::string>& failures) {
   std::mt19937 random;
-  each(all, random, failures, [&](Contestant& one) { one.warm_up(options.seconds); });
+  each(all, workload, random, failures, [&](Contestant& one) { one.warm_up(options.seconds); });
   for (int round = 1; round <= options.rounds && !all.empty(); ++round) {
-    each(all, random, failures, [](Contestant& one) { one.take_turn(); });
+    each(all, workload, random, failures, [](Contestant& one) { one.take_turn(); });
     const auto under_way = std::ranges::count_if(all, [](const auto& one) { return one->under_way(); });
     const bool over = round == options.rounds || (options.until_loss > 0 && under_way == 0);
     tell(workload, round, options, under_way, over);
@@ -198,8 +199,7 @@ void run_rounds(const Options& options, const std::string& workload, Contestants
 }
 
 void measure(const Options& options, const Hosts& hosts, const Workload& workload, Measured& measured) {
-  TemporaryFolder folder;
-  folder.remove_if_killed();
+  const TemporaryFolder folder(TemporaryFolder::Removal::kAlways);
   const Setting setting{.workload = workload,
                         .data = make_data(options, workload, folder.path()),
                         .ranks = options.ranks,
