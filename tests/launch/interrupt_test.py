@@ -2,6 +2,7 @@
 """A first Ctrl-C, or SIGTERM, ends all ranks after their step and keeps what they learned; a second ends at once."""
 
 import os
+import pathlib
 import signal
 import time
 
@@ -9,6 +10,13 @@ import program
 from program import ENDLESS, ProgramTest, becomes_true, mpirun, processes, sets, signals
 
 INTERRUPTED = 130
+
+
+def is_stopped(pid):
+    """Whether all threads of a process are."""
+    states = [(task / "stat").read_text().rpartition(")")[2].split()[0] for task in
+              pathlib.Path(f"/proc/{pid}/task").iterdir()]
+    return set(states) == {"T"}
 
 
 class Interrupt(ProgramTest):
@@ -60,6 +68,7 @@ class Interrupt(ProgramTest):
         """Has the job not end by the first Ctrl-C alone: a rank that does not move."""
         pid = self.rank_process(self.run_folder(), 1)
         os.kill(pid, signal.SIGSTOP)
+        self.assertTrue(becomes_true(lambda: is_stopped(pid)))  # or a thread could still take the next signal
         return pid
 
     def test_ctrl_c_at_any_moment_of_the_start(self):
