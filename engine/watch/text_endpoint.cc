@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include <sstream>
 #include <utility>
 
+#include "framework/base/blocked_signals.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -27,22 +27,6 @@ constexpr std::chrono::seconds kConnection(2);
 constexpr std::chrono::milliseconds kPause(100);
 constexpr std::size_t kMostRequest = 4096;
 constexpr int kBacklog = 16;
-
-// A thread starts with the signals that its maker blocks. With all of them blocked, they go to those that expect them.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
@@ -110,6 +94,7 @@ TextEndpoint::TextEndpoint(const std::string& address, int port, Page page)
     throw ConfigError("cannot listen at " + address + ":" + std::to_string(port) + ": " + error.what() +
                       "; choose another port");
   }
+  // Signals go to those threads that expect them.
   const BlockedSignals blocked;
   thread_ = std::thread([this] { serve(); });
 }

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "framework/base/blocked_signals.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 
@@ -22,21 +23,6 @@ void remove(const std::string& path) noexcept {
   std::error_code ignored;  // what cannot be removed was not ours
   std::filesystem::remove_all(path, ignored);
 }
-
-class AllSignalsBlocked {
- public:
-  AllSignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~AllSignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
-  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 // Nothing but SIGKILL ends it before its parent: what is meant for the whole group, such as Ctrl-C, is not meant for
 // it.
@@ -69,7 +55,7 @@ TemporaryFolder::TemporaryFolder(Removal removal) {
     return;
   }
   const pid_t parent = ::getpid();
-  const AllSignalsBlocked blocked;  // none ends this process between the two
+  const BlockedSignals blocked;  // none ends this process between the two
   make();
   caretaker_ = ::fork();
   if (caretaker_ == 0) take_care(path_, parent);
