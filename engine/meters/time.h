@@ -7,8 +7,8 @@
 
 namespace phalanx {
 
-/// "total_seconds" since the last take() (at first: since it was made) and "seconds_per_batch": those of the rank that took
-/// longest. For tests, `now` may be another clock.
+/// "total_seconds" since the last take() (at first: since it was made) and "seconds_per_batch": those of the rank that
+/// took longest. For tests, `now` may be another clock.
 class TimeMeter final : public Meter {
  public:
   using Clock = std::chrono::steady_clock;

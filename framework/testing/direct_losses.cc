@@ -43,13 +43,6 @@ const Operation kOperations[] = {
     {"allocate", [](auto& world, auto n) { (void)world.allocate({n}, at::kFloat); }},
 };
 
-// What an error says of how long it waited; a busy machine makes it longer.
-double waited(const CommError& error) {
-  const std::string text = error.what(), key = "waited ";
-  const auto at = text.find(key);
-  return at == std::string::npos ? 0 : std::stod(text.substr(at + key.size()));
-}
-
 constexpr Seconds kShort{0.3};
 
 std::string first_word(const std::string& name) { return name.substr(0, name.find('(')); }
@@ -78,7 +71,7 @@ TEST(DirectLosses, ARankThatNeverComesIsNamedByEveryOperationAfterTheTimeout) {
         const auto error = error_of([&] { run(*here, 10); });
         EXPECT_EQ(error.kind(), Kind::kTimeout) << error.what();
         EXPECT_TRUE(contains(error, first_word(name) + " #1 of world/0, rank 0 of 2: waited ")) << error.what();
-        EXPECT_GE(waited(error), kShort.count()) << error.what();
+        EXPECT_GE(seconds_waited(error.what()), kShort.count()) << error.what();
         EXPECT_TRUE(contains(error, "s for rank 1")) << error.what();
       }
       world->barrier(Seconds(60)).wait();
@@ -142,7 +135,7 @@ TEST(DirectLosses, AMessageThatNeverComesIsATimeout) {
       EXPECT_EQ(error.kind(), Kind::kTimeout);
       EXPECT_TRUE(contains(error, "recv(from 1, tag 7) of 5 Float #1 of world/0, rank 0 of 2: waited "))
           << error.what();
-      EXPECT_GE(waited(error), kShort.count()) << error.what();
+      EXPECT_GE(seconds_waited(error.what()), kShort.count()) << error.what();
       EXPECT_TRUE(contains(error, "s for rank 1")) << error.what();
       const auto later = error_of([&] { here->barrier().wait(); });
       EXPECT_STREQ(later.what(), error.what()) << "the group is broken, and the cause stays the same";

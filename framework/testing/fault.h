@@ -24,4 +24,11 @@ inline bool contains(const CommError& error, const std::string& text) {
   return std::string(error.what()).find(text) != std::string::npos;
 }
 
+/// How long an error says that it waited; a busy machine makes it longer than the timeout. 0 where it does not say.
+inline double seconds_waited(const std::string& text) {
+  const std::string key = "waited ";
+  const auto at = text.find(key);
+  return at == std::string::npos ? 0 : std::stod(text.substr(at + key.size()));
+}
+
 }  // namespace phalanx::testing

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "framework/base/error.h"
+#include "framework/testing/fault.h"
 
 namespace phalanx::mpi {
 namespace {
@@ -64,6 +65,7 @@ void expect_timeout(const std::string& how, const std::string& operation, const 
   EXPECT_EQ(outcome.status, 1) << outcome.output;
   const auto first = outcome.output.find(operation);
   ASSERT_NE(first, std::string::npos) << outcome.output;
+  EXPECT_GE(testing::seconds_waited(outcome.output.substr(first)), 0.3) << outcome.output;
   EXPECT_NE(outcome.output.find("s for " + awaited, first), std::string::npos) << outcome.output;
   EXPECT_NE(outcome.output.find("another operation of the group failed for good", first), std::string::npos)
       << outcome.output;
@@ -90,7 +92,7 @@ TEST(Runtime, RunsAloneWithoutALauncherAndWithoutAHome) {
 }
 
 TEST(Runtime, LeavesNoSharedMemory) {
-  const auto folder = testing::TempDir() + "runtime_test-" + std::to_string(::getpid());
+  const auto folder = ::testing::TempDir() + "runtime_test-" + std::to_string(::getpid());
   std::filesystem::create_directory(folder);
   ::setenv("OMPI_MCA_btl_sm_backing_directory", folder.c_str(), 1);  // apart from the segments of other tests
   run("HOME=/tmp " + kEnding + " throw");
