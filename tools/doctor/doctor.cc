@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <string>
 
-#include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "tools/doctor/diagnosis.h"
 #include "tools/doctor/report.h"
