@@ -6,14 +6,10 @@
 #include <system_error>
 
 #include "framework/base/error.h"
+#include "tools/launch/interrupt.h"
 
 namespace phalanx {
 namespace {
-
-bool ignored(int signal) {
-  struct sigaction action;
-  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
-}
 
 sigset_t watched() {
   sigset_t set;

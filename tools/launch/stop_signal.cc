@@ -8,12 +8,10 @@
 #include <cstdint>
 
 #include "tools/launch/exit_status.h"
+#include "tools/launch/interrupt.h"
 
 namespace phalanx {
 namespace {
-
-// timeout(1) and the like send a signal to the process and again to its group. No person is that fast.
-constexpr std::int64_t kSameInterruptMs = 200;
 
 std::atomic<std::int64_t> requested_at{0};  // milliseconds; 0: not
 static_assert(std::atomic<std::int64_t>::is_always_lock_free, "a handler may use it");
@@ -28,7 +26,7 @@ void request(int signal) {
   std::int64_t first = 0;
   const std::int64_t now = now_ms();
   if (requested_at.compare_exchange_strong(first, now)) return;
-  if (signal == SIGINT && now - first >= kSameInterruptMs) ::_exit(kInterrupted);
+  if (signal == SIGINT && now - first >= kSameInterrupt.count()) ::_exit(kInterrupted);
 }
 
 void handle(int signal, void (*handler)(int)) {
@@ -37,11 +35,6 @@ void handle(int signal, void (*handler)(int)) {
   action.sa_flags = SA_RESTART;
   ::sigfillset(&action.sa_mask);
   ::sigaction(signal, &action, nullptr);
-}
-
-bool ignored(int signal) {
-  struct sigaction action;
-  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 }  // namespace

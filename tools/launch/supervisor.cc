@@ -18,15 +18,13 @@
 #include "tools/launch/catches.h"
 #include "tools/launch/die_with_parent.h"
 #include "tools/launch/failure.h"
+#include "tools/launch/interrupt.h"
 #include "tools/launch/verdict.h"
 
 namespace phalanx {
 namespace {
 
 using std::chrono::milliseconds;
-
-// timeout(1) and the like send a signal to the process and again to its group. No person is that fast.
-constexpr milliseconds kSameInterrupt{200};
 
 // A script that stands before a program may never catch what the program would.
 constexpr milliseconds kPatience{3000};
