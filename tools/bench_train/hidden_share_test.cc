@@ -5,16 +5,32 @@
 namespace phalanx::bench_train {
 namespace {
 
+double of_communication(const std::vector<StepTime>& after, const std::vector<StepTime>& overlapped,
+                        const std::vector<StepTime>& limit) {
+  return hidden_share(after, overlapped, limit)->of_communication;
+}
+
 // Communication costs 40 ms, and 30 of them are hidden.
 TEST(HiddenShare, IsOfWhatBackwardCanHide) {
-  EXPECT_DOUBLE_EQ(30.0 / 35, *hidden_share({{100, 0}}, {{70, 0}}, {{60, 35}})) << "less than communication";
-  EXPECT_DOUBLE_EQ(30.0 / 40, *hidden_share({{100, 0}}, {{70, 0}}, {{60, 50}})) << "more";
+  EXPECT_DOUBLE_EQ(30.0 / 35, of_communication({{100, 0}}, {{70, 0}}, {{60, 35}})) << "less than communication";
+  EXPECT_DOUBLE_EQ(30.0 / 40, of_communication({{100, 0}}, {{70, 0}}, {{60, 50}})) << "more";
 }
 
 // A round in which the machine is half as fast says the same.
 TEST(HiddenShare, IsTheMedianOfTheRounds) {
-  EXPECT_DOUBLE_EQ(0.75, *hidden_share({{100, 0}, {200, 0}, {100, 0}}, {{70, 0}, {140, 0}, {99, 0}},
-                                       {{60, 50}, {120, 100}, {60, 50}}));
+  EXPECT_DOUBLE_EQ(0.75, of_communication({{100, 0}, {200, 0}, {100, 0}}, {{70, 0}, {140, 0}, {99, 0}},
+                                          {{60, 50}, {120, 100}, {60, 50}}));
+}
+
+// 8 of the 40 ms are CPU time, so 32 are waiting.
+TEST(HiddenShare, TellsWaitingFromComputing) {
+  EXPECT_DOUBLE_EQ(30.0 / 32, *hidden_share({{100, 0, 68}}, {{70, 0, 68}}, {{60, 50, 60}})->of_waiting);
+  EXPECT_DOUBLE_EQ(30.0 / 31, *hidden_share({{100, 0, 68}}, {{70, 0, 68}}, {{60, 31, 60}})->of_waiting)
+      << "more than backward can hide";
+}
+
+TEST(HiddenShare, HasNoneOfWaitingWhereRanksCompute) {
+  EXPECT_FALSE(hidden_share({{100, 0, 100}}, {{90, 0, 90}}, {{60, 50, 60}})->of_waiting);
 }
 
 TEST(HiddenShare, IsAbsentWhereThereIsNothingToHide) { EXPECT_FALSE(hidden_share({{59, 0}}, {{58, 0}}, {{60, 50}})); }

@@ -12,7 +12,6 @@
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "tools/bench/quantile.h"
-#include "tools/bench_train/hidden_share.h"
 #include "tools/bench_train/team.h"
 #include "tools/bench_train/time_to_loss.h"
 #include "tools/launch/temporary_folder.h"
@@ -32,7 +31,8 @@ class Contestant {
  public:
   Contestant(const System& system, const Setting& setting, double until_loss)
       : team_(system, setting),
-        samples_(static_cast<double>(setting.workload.batch * setting.ranks)),
+        ranks_(static_cast<double>(setting.ranks)),
+        samples_(static_cast<double>(setting.workload.batch) * ranks_),
         to_loss_(system.alone || system.meets ? 0 : until_loss) {}  // those train no model together
 
   // Steps that take about as long as a turn is to take, told by those after the first, which warm up caches, memory and
@@ -50,7 +50,9 @@ class Contestant {
     const Turn turn = run(steps_);
     const auto steps = static_cast<double>(turn.steps);
     rates_.push_back(samples_ * steps / turn.seconds);
-    times_.push_back({turn.seconds / steps * 1000, turn.backward_seconds / steps * 1000});
+    times_.push_back({.step_ms = turn.seconds / steps * 1000,
+                      .backward_ms = turn.backward_seconds / steps * 1000,
+                      .busy_ms = turn.busy_seconds / steps / ranks_ * 1000});
   }
 
   bool under_way() const { return to_loss_.under_way(); }
@@ -67,6 +69,7 @@ class Contestant {
             .p90 = quantile(rates_, 0.9),
             .step_ms = median(&StepTime::step_ms),
             .backward_ms = median(&StepTime::backward_ms),
+            .busy_ms = median(&StepTime::busy_ms),
             .seconds_to_loss = to_loss_.seconds(),
             .steps_to_loss = to_loss_.steps(),
             .losses = to_loss_.losses()};
@@ -96,6 +99,7 @@ class Contestant {
   }
 
   Team team_;
+  double ranks_;
   double samples_;  // of a step, all ranks together
   TimeToLoss to_loss_;
   std::int64_t steps_ = 1;  // of a turn
@@ -151,7 +155,7 @@ std::optional<double> ratio(const Contestant& one, const Contestants& all, const
 
 // Waiting for the slower rank is no communication that could be hidden; only a limit whose ranks meet shows what it
 // takes.
-std::optional<double> hidden(const Contestant& one, const Contestants& all) {
+std::optional<HiddenShare> hidden(const Contestant& one, const Contestants& all) {
   const auto *after = find(all, kAfter), *limit = find(all, kMeeting);
   if (limit == nullptr) limit = find(all, kLimit);
   if (one.name() != kOverlapped || after == nullptr || limit == nullptr) return std::nullopt;

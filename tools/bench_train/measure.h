@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/bench_train/hidden_share.h"
 #include "tools/bench_train/hosts.h"
 #include "tools/bench_train/options.h"
 
@@ -18,9 +19,10 @@ struct Row {
   double samples_per_second = 0;            // of all ranks together, median of the turns
   double p10 = 0, p90 = 0;                  // of the same
   double step_ms = 0, backward_ms = 0;      // of one step, medians
+  double busy_ms = 0;                       // of one step, a rank's CPU time and the kernel's for it, median
   std::optional<double> ratio{};            // to the base, median of the rounds
   std::optional<double> ratio_to_limit{};   // to no_communication, likewise
-  std::optional<double> hidden{};           // of phalanx_overlapped (hidden_share)
+  std::optional<HiddenShare> hidden{};      // of phalanx_overlapped
   std::optional<double> seconds_to_loss{};  // of training (TimeToLoss)
   std::optional<std::int64_t> steps_to_loss{};
   std::vector<double> losses{};  // of all steps, where a loss is asked for

@@ -9,8 +9,8 @@ from program import DEADLINE, ROOT, ProgramTest
 
 BENCH = str(ROOT / "tools/bench_train/bench_train")
 QUICK = ["--rounds=2", "--seconds=0.05"]
-ROW = {"workload", "system", "ranks", "samples_per_second", "p10", "p90", "step_ms", "backward_ms", "ratio",
-       "ratio_to_no_communication", "hidden", "seconds_to_loss", "steps_to_loss"}
+ROW = {"workload", "system", "ranks", "samples_per_second", "p10", "p90", "step_ms", "backward_ms", "busy_ms",
+       "ratio", "ratio_to_no_communication", "hidden", "hidden_of_waiting", "seconds_to_loss", "steps_to_loss"}
 
 
 # Answers "run N" with N losses.
@@ -47,6 +47,7 @@ class BenchTrain(ProgramTest):
             self.assertGreater(row["samples_per_second"], 0)
             self.assertGreater(row["backward_ms"], 0)
             self.assertGreater(row["step_ms"], row["backward_ms"])
+            self.assertGreater(row["busy_ms"], 0)
             self.assertIn(row["system"], done.stdout)
         self.assertEqual(1, result["rows"][0]["ratio"])
         self.assertEqual(1, result["rows"][3]["ratio_to_no_communication"])

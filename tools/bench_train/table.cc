@@ -48,6 +48,12 @@ std::string lines(const std::vector<Cells>& table, bool markdown) {
   return text;
 }
 
+std::string sentence(const HiddenShare& share) {
+  std::string text = format_text("overlapped hides %.0f %% of the communication", share.of_communication * 100);
+  if (share.of_waiting) text += format_text(", %.0f %% of that part of it which is waiting", *share.of_waiting * 100);
+  return text;
+}
+
 template <class Value>
 nlohmann::ordered_json or_null(const std::optional<Value>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
@@ -63,8 +69,7 @@ std::string to_table(const std::vector<Row>& rows, const std::string& base, bool
   for (const auto& row : rows) table.push_back(cells_of(row, loss));
   std::string text = lines(table, markdown);
   for (const auto& row : rows) {
-    if (row.hidden)
-      text += format_text("%s: overlapped hides %.0f %% of what it could\n", row.workload.c_str(), *row.hidden * 100);
+    if (row.hidden) text += row.workload + ": " + sentence(*row.hidden) + "\n";
   }
   return text;
 }
@@ -81,9 +86,11 @@ std::string to_json(const std::vector<Row>& rows, const std::string& base, const
                     {"p90", row.p90},
                     {"step_ms", row.step_ms},
                     {"backward_ms", row.backward_ms},
+                    {"busy_ms", row.busy_ms},
                     {"ratio", or_null(row.ratio)},
                     {"ratio_to_no_communication", or_null(row.ratio_to_limit)},
-                    {"hidden", or_null(row.hidden)},
+                    {"hidden", row.hidden ? Json(row.hidden->of_communication) : Json()},
+                    {"hidden_of_waiting", row.hidden ? or_null(row.hidden->of_waiting) : Json()},
                     {"seconds_to_loss", or_null(row.seconds_to_loss)},
                     {"steps_to_loss", or_null(row.steps_to_loss)}});
     if (!row.losses.empty()) list.back()["losses"] = row.losses;

@@ -14,7 +14,7 @@ std::vector<Row> rows() {
   after.ratio_to_limit = 0.985;
   Row overlapped = after, limit = after, peer = after;
   overlapped.system = "phalanx_overlapped";
-  overlapped.hidden = 0.857;
+  overlapped.hidden = {.of_communication = 0.857, .of_waiting = 0.921};
   limit.system = "no_communication";
   peer.system = "ddp";
   peer.ratio = std::nullopt;
@@ -28,7 +28,7 @@ TEST(Table, HasALineForEachRow) {
   EXPECT_NE(std::string::npos, text.find("1.750"));
   EXPECT_NE(std::string::npos, text.find("0.985"));
   EXPECT_EQ(std::string::npos, text.find("to loss"));
-  EXPECT_NE(std::string::npos, text.find("lenet: overlapped hides 86 % of what it could"));
+  EXPECT_NE(std::string::npos, text.find("lenet: overlapped hides 86 % of the communication, 92 % of that part"));
 }
 
 TEST(Table, IsMarkdownOnDemand) {
@@ -58,6 +58,7 @@ TEST(Json, HasTheFieldsOfARow) {
   EXPECT_TRUE(json["rows"][0]["seconds_to_loss"].is_null());
   EXPECT_TRUE(json["rows"][0]["hidden"].is_null());
   EXPECT_EQ(0.857, json["rows"][1]["hidden"]);
+  EXPECT_EQ(0.921, json["rows"][1]["hidden_of_waiting"]);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "tools/bench_train/busy_time.h"
 #include "tools/bench_train/experiment.h"
 #include "tools/bench_train/rank.h"
 #include "tools/bench_train/scripts.h"
@@ -119,6 +120,7 @@ Team::Team(const System& system, const Setting& setting) : system_(system) {
 Turn Team::run(std::int64_t steps) {
   Turn turn{.steps = steps, .losses = std::vector<double>(static_cast<std::size_t>(steps))};
   std::size_t rank = 0;
+  const double busy_before = busy_seconds();
   try {
     for (auto& child : ranks_) child->tell("run " + std::to_string(steps));
     for (; rank < ranks_.size(); ++rank) {
@@ -135,6 +137,7 @@ Turn Team::run(std::int64_t steps) {
   } catch (const nlohmann::json::exception& error) {
     throw Error(system_.name + ", rank " + std::to_string(rank) + ": an answer that is none: " + error.what());
   }
+  turn.busy_seconds = busy_seconds() - busy_before;
   return turn;
 }
 

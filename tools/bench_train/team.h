@@ -18,6 +18,7 @@ struct Turn {
   std::int64_t steps = 0;
   double seconds = 0;           // of the slowest rank
   double backward_seconds = 0;  // in all steps, mean of the ranks
+  double busy_seconds = 0;      // CPU time that the machine has taken meanwhile, all ranks together
   std::vector<double> losses;   // of each step, mean of the ranks
 };
 
