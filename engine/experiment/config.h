@@ -24,6 +24,7 @@ struct LaunchConfig {
   std::vector<std::string> hosts;
   std::string with = "auto";
   std::int64_t threads = 0;
+  std::string bind_to = "none";
 
   template <class V>
   void visit(V& v) {
@@ -33,6 +34,9 @@ struct LaunchConfig {
       config::one_of({"auto", "local", "mpi"}));
     v("threads", threads, "threads of LibTorch per rank; 0: the host's cores divided by its ranks",
       config::between(0, 1024));
+    v("bind_to", bind_to,
+      "the cores that a rank keeps to: core its own part of the host's, numa those of its NUMA node",
+      config::one_of({"none", "core", "numa"}));
   }
 };
 
@@ -47,7 +51,7 @@ struct FrameworkConfig {
   template <class V>
   void visit(V& v) {
     v("timeout", timeout, "seconds that a communication waits for a peer", config::above(0));
-    v("bucket_bytes", bucket_bytes, "parameters that travel together");
+    v("bucket_bytes", bucket_bytes, "parameters that travel together; auto: what suits an all-reduce of these ranks");
     v("progress_thread", progress_thread, "a thread that communicates while a rank computes; auto: if a core is free",
       config::one_of({"auto", "on", "off"}));
     v("check_collectives", check_collectives, "ranks compare what they call before they do it");

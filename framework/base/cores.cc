@@ -2,6 +2,10 @@
 
 #include <sched.h>
 
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+
 namespace phalanx {
 
 std::vector<int> allowed_cores() {
@@ -14,11 +18,24 @@ std::vector<int> allowed_cores() {
   return cores;
 }
 
-bool stay_on_core(int core) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(core, &one);
-  return ::sched_setaffinity(0, sizeof(one), &one) == 0;
+bool stay_on_cores(const std::vector<int>& cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(core, &set);
+  return ::sched_setaffinity(0, sizeof(set), &set) == 0;
+}
+
+int numa_node(int core, const std::string& system) {
+  const std::string folder = system + "/devices/system/cpu/cpu" + std::to_string(core);
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("node")) continue;
+    const char *begin = name.data() + 4, *end = name.data() + name.size();
+    int node = 0;
+    if (std::from_chars(begin, end, node).ptr == end && begin != end) return node;
+  }
+  return 0;
 }
 
 }  // namespace phalanx

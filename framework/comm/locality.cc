@@ -28,16 +28,6 @@ std::string namespace_of(const std::string& kind) {
   return fs::read_symlink("/proc/self/ns/" + kind, error).string();  // "net:[4026531840]"
 }
 
-// The number of the node to which a core belongs; a machine that is not divided is one node.
-std::string node_of(int cpu) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator("/sys/devices/system/cpu/cpu" + std::to_string(cpu), error)) {
-    const auto name = entry.path().filename().string();
-    if (name.starts_with("node")) return name.substr(4);
-  }
-  return "0";
-}
-
 }  // namespace
 
 std::string host_key() {
@@ -47,9 +37,9 @@ std::string host_key() {
 }
 
 std::string numa_key() {
-  std::set<std::string> nodes;
-  for (const int core : allowed_cores()) nodes.insert(node_of(core));
-  return nodes.size() == 1 ? *nodes.begin() : "unbound";
+  std::set<int> nodes;
+  for (const int core : allowed_cores()) nodes.insert(numa_node(core));
+  return nodes.size() == 1 ? std::to_string(*nodes.begin()) : "unbound";
 }
 
 }  // namespace phalanx

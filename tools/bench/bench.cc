@@ -36,7 +36,7 @@ void bind(int local_rank) {
   const auto cores = allowed_cores();
   if (cores.empty()) return;
   const int core = cores[static_cast<std::size_t>(local_rank) % cores.size()];
-  if (!stay_on_core(core)) throw Error("--bind core: cannot bind to core " + std::to_string(core));
+  if (!stay_on_cores({core})) throw Error("--bind core: cannot bind to core " + std::to_string(core));
 }
 
 void report(const Options& options, const Result& result) {

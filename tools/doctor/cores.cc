@@ -31,12 +31,12 @@ double round_trip_ns(int first, int second) {
   alignas(128) std::atomic<int> ball{0};
   constexpr int kAll = 2 * kTurns * kSamples;
   const std::jthread other([&] {
-    stay_on_core(second);
+    stay_on_cores({second});
     for (int turn = 1; turn < kAll; turn += 2) take_turn(ball, turn);
   });
   std::array<double, kSamples> samples{};
   std::jthread([&] {
-    stay_on_core(first);
+    stay_on_cores({first});
     for (int sample = 0; sample < kSamples; ++sample) {
       const auto start = Clock::now();
       for (int turn = 0; turn < kTurns; ++turn) take_turn(ball, 2 * (sample * kTurns + turn));

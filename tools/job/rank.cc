@@ -1,6 +1,5 @@
 #include "tools/job/rank.h"
 
-#include <ATen/Parallel.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "framework/base/log.h"
 #include "tools/job/agreement.h"
 #include "tools/job/connect.h"
+#include "tools/job/rank_cores.h"
 #include "tools/job/world.h"
 #include "tools/launch/exit_status.h"
 #include "tools/launch/failure.h"
@@ -45,12 +45,6 @@ int logged(const std::function<int()>& body) {
     log_error() << error.what();
     throw;
   }
-}
-
-void set_threads(const ExperimentConfig& config, int ranks_here) {
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  at::set_num_threads(config.launch.threads > 0 ? static_cast<int>(config.launch.threads)
-                                                : std::max(1, cores / ranks_here));
 }
 
 bool on_terminal() {
@@ -109,7 +103,7 @@ int run_threads(const Job& job, const RunFolder& folder) {
     statuses[rank] = run_rank(rank, folder.logs(), folder.log(rank), [&] {
       const ThreadLog log(log_options(folder, rank));
       log_info() << "rank " << rank << " of " << ranks << " on " << host_name() << ", a thread of one process";
-      set_threads(job.config, ranks);
+      log_info() << take_cores(job.config.launch, place, CoresFrom::kUs);
       return logged(
           [&] { return train(job, folder, decorate(connect_thread(job.config, place, store), job.config), splits); });
     });
@@ -122,8 +116,8 @@ int run_threads(const Job& job, const RunFolder& folder) {
 
 int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnvironment& launched) {
   configure_log(log_options(folder, launched.place.rank));
-  set_threads(job.config, launched.place.local_size);
   return logged([&] {
+    log_info() << take_cores(job.config.launch, launched.place, CoresFrom::kUs);
     const auto world = decorate(connect_backends(job.config, launched), job.config);
     return train(job, folder, world, job.config.dataset.make());
   });
@@ -138,12 +132,12 @@ int join(Job& job, const LaunchEnvironment& launched) {
     const RunFolder folder(job.run_dir);
     return run_rank(rank, folder.logs(), folder.log(rank), [&] { return run_joined_rank(job, folder, launched); });
   }
-  set_threads(job.config, launched.place.local_size);
+  const auto cores = take_cores(job.config.launch, launched.place, CoresFrom::kLauncher);
   auto backends = connect_backends(job.config, launched);
   const auto folder = agree_on_folder(job, *backends.front().group);
   configure_log(log_options(folder, rank));
   log_info() << "rank " << rank << " of " << launched.place.size << " on " << host_name() << ", started by "
-             << launched.launcher << ", connects by " << choose_backend(job.config.backend, launched);
+             << launched.launcher << ", connects by " << choose_backend(job.config.backend, launched) << ", " << cores;
   const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {
     return logged([&] {
       check_same_config(job, *backends.front().group);

@@ -1,0 +1,76 @@
+#include "tools/launch/core_shares.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "framework/base/cores.h"
+#include "framework/base/error.h"
+#include "framework/base/parts.h"
+
+namespace phalanx {
+namespace {
+
+using Threads = std::vector<int>;
+
+// The first of the hardware threads of a core, which tells it from others: of "0,4" or "0-1" the 0.
+int first_sibling(int thread, const std::string& system) {
+  std::ifstream file(system + "/devices/system/cpu/cpu" + std::to_string(thread) + "/topology/thread_siblings_list");
+  int first = thread;
+  return file >> first ? first : thread;
+}
+
+template <class Item>
+std::vector<Item> part_of(const std::vector<Item>& all, int part, int parts) {
+  const auto begin = part_begin(std::ssize(all), parts, part), end = part_begin(std::ssize(all), parts, part + 1);
+  return {all.begin() + begin, all.begin() + end};
+}
+
+Threads threads_of(const std::vector<PhysicalCore>& cores) {
+  Threads threads;
+  for (const auto& core : cores) std::ranges::copy(core.threads, std::back_inserter(threads));
+  return threads;
+}
+
+}  // namespace
+
+std::vector<PhysicalCore> physical_cores(const Threads& threads, const std::string& system) {
+  std::map<std::pair<int, int>, Threads> cores;  // by node and first sibling
+  for (const int thread : threads) cores[{numa_node(thread, system), first_sibling(thread, system)}].push_back(thread);
+  std::vector<PhysicalCore> list;
+  for (auto& [key, siblings] : cores) list.push_back({.node = key.first, .threads = std::move(siblings)});
+  return list;
+}
+
+Threads own_cores(const std::vector<PhysicalCore>& cores, int rank, int ranks) {
+  if (ranks <= std::ssize(cores)) return threads_of(part_of(cores, rank, ranks));
+  const Threads threads = threads_of(cores);
+  if (ranks <= std::ssize(threads)) return part_of(threads, rank, ranks);
+  throw ConfigError("there are too few cores for " + std::to_string(ranks) + " ranks (" +
+                    std::to_string(threads.size()) + ")");
+}
+
+Threads own_nodes(const std::vector<PhysicalCore>& cores, int rank, int ranks) {
+  std::vector<int> nodes;
+  for (const auto& core : cores) {
+    if (nodes.empty() || nodes.back() != core.node) nodes.push_back(core.node);
+  }
+  std::vector<int> mine = part_of(nodes, rank, ranks);
+  if (ranks > std::ssize(nodes)) {
+    // Ranks are shared out to nodes, not nodes to ranks: neighbours are on the same one.
+    const auto count = static_cast<std::int64_t>(nodes.size());
+    std::int64_t node = 0;
+    while (part_begin(ranks, count, node + 1) <= rank) ++node;
+    mine = {nodes[static_cast<std::size_t>(node)]};
+  }
+  Threads threads;
+  for (const auto& core : cores) {
+    if (std::ranges::count(mine, core.node) > 0) std::ranges::copy(core.threads, std::back_inserter(threads));
+  }
+  return threads;
+}
+
+}  // namespace phalanx
