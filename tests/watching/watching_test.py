@@ -4,7 +4,10 @@
 import html.parser
 import importlib.util
 import json
+import os
 import re
+import subprocess
+import sys
 import unittest
 import urllib.error
 import urllib.request
@@ -40,6 +43,16 @@ class StepTime(ProgramTest):
             self.assertGreater(line["step_ms"]["backward"], 0)
         rates = [line["learning_rate"] for line in lines]
         self.assertEqual(sorted(rates, reverse=True), rates, "a cosine")
+
+
+# TensorBoard's own reader of a run, as it prepares what it shows: {tag: [[step, value], ...]}.
+READER = """
+import json, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+board = EventAccumulator(sys.argv[1], size_guidance={"scalars": 0})
+board.Reload()
+print(json.dumps({tag: [[point.step, point.value] for point in board.Scalars(tag)] for tag in board.Tags()["scalars"]}))
+"""
 
 
 class TensorBoard(ProgramTest):
@@ -97,6 +110,21 @@ class TensorBoard(ProgramTest):
     def test_off_nothing_is_written(self):
         self.assert_status(0, self.train(*sets(SHORT)))
         self.assertFalse((self.folder / "run/tensorboard").exists())
+
+
+    def test_tensorboard_itself_reads_the_same(self):
+        """By the interpreter that PHALANX_PYTHON names (--test_env), as few have TensorBoard beside the system's."""
+        python = os.environ.get("PHALANX_PYTHON", sys.executable)
+        if subprocess.run([python, "-c", "import tensorboard"], capture_output=True).returncode != 0:
+            self.skipTest(f"{python} has no tensorboard")
+        saved = {**SHORT, **self.ON, "checkpoint.every_steps": 10}
+        self.assert_status(0, self.train(*sets(saved, {"watch.every_steps": 2})))
+        checkpoint = self.folder / "run/checkpoints/step-00000010"
+        self.assert_status(0, self.train(*sets(saved, {"watch.every_steps": 8}), f"--resume={checkpoint}"))
+        read = subprocess.run([python, "-c", READER, self.folder / "run/tensorboard"], stdout=subprocess.PIPE,
+                              check=True)
+        self.assertEqual({tag: [list(point) for point in points] for tag, points in self.points().items()},
+                         json.loads(read.stdout))
 
 
 class Prometheus(ProgramTest):
