@@ -127,8 +127,14 @@ void check_framework(std::vector<ConfigProblem>& problems, const ExperimentConfi
     problems.push_back(std::move(problem));
   }
   refuse_unreadable(problems, config.framework.selection_file);
+  const auto& bucket_bytes = config.framework.bucket_bytes;
+  if (bucket_bytes == "auto") {
+    refuse_if(problems, config.determinism == "world_size_invariant", "framework.bucket_bytes",
+              "auto measures what suits these ranks, so that another number of them may round otherwise; name a size");
+    return;
+  }
   try {
-    refuse_if(problems, parse_bytes(config.framework.bucket_bytes) <= 0, "framework.bucket_bytes", "must be above 0");
+    refuse_if(problems, parse_bytes(bucket_bytes) <= 0, "framework.bucket_bytes", "must be above 0");
   } catch (const ConfigError& error) {
     refuse_if(problems, true, "framework.bucket_bytes", error.what());
   }

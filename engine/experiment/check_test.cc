@@ -1,4 +1,4 @@
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <string>
 
@@ -107,6 +107,9 @@ TEST(Check, BucketsAreSizes) {
   EXPECT_EQ(complaint("framework: {bucket_bytes: 64KB}"), "");
   EXPECT_EQ(complaint("framework: {bucket_bytes: 0}"), "config: framework.bucket_bytes: must be above 0");
   EXPECT_NE(complaint("framework: {bucket_bytes: lots}").find("config: framework.bucket_bytes: "), std::string::npos);
+  EXPECT_EQ(complaint("framework: {bucket_bytes: auto}"), "");
+  EXPECT_THAT(complaint("framework: {bucket_bytes: auto}, launch: {threads: 1}, determinism: world_size_invariant"),
+              ::testing::HasSubstr("config: framework.bucket_bytes: auto measures "));
 }
 
 TEST(Check, WhatAnOptimizerWouldRefuseIsFoundBeforeTheRun) {

@@ -15,11 +15,11 @@
 #include "engine/checkpoint/provenance.h"
 #include "engine/checkpoint/random_part.h"
 #include "engine/checkpoint/restore.h"
+#include "engine/experiment/bucket_bytes.h"
 #include "engine/watch/metrics_log.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
-#include "framework/base/text.h"
 #include "models/model.h"
 
 namespace phalanx {
@@ -141,10 +141,7 @@ Manifest::Words Checkpointing::identity() const {
           {"train.global_batch_size", std::to_string(run_.config.train.global_batch_size)}};
 }
 
-std::string Checkpointing::strategy_text() const {
-  return config::dump_as("strategy", run_.config.strategy) + "determinism: " + run_.config.determinism +
-         "\nbucket_bytes: " + std::to_string(parse_bytes(run_.config.framework.bucket_bytes)) + "\n";
-}
+std::string Checkpointing::strategy_text() const { return describe_strategy(run_.config, run_.bucket_bytes); }
 
 void Checkpointing::start(State& state) {
   const auto& config = run_.config.checkpoint;

@@ -44,8 +44,9 @@ class Checkpointing {
     const StopVote& vote;
     NanGuard& nan_guard;
     LastTest& last_test;
-    std::int64_t samples;  // in the training split
-    std::int64_t steps;    // of the whole run
+    std::int64_t samples;       // in the training split
+    std::int64_t steps;         // of the whole run
+    std::int64_t bucket_bytes;  // of the parameters
   };
 
   explicit Checkpointing(const Run& run) : run_(run) {}

@@ -10,6 +10,7 @@
 #include "engine/checkpoint/numbers_part.h"
 #include "engine/early_stop.h"
 #include "engine/engine.h"
+#include "engine/experiment/bucket_bytes.h"
 #include "engine/experiment/checkpointing.h"
 #include "engine/experiment/parameter_update.h"
 #include "engine/experiment/report.h"
@@ -19,7 +20,6 @@
 #include "engine/watch/watching.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
-#include "framework/base/text.h"
 #include "framework/comm/mesh.h"
 #include "models/channels_last.h"
 
@@ -59,6 +59,12 @@ std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& 
   return config.loader.prefetch == 0 ? std::move(loader) : make_prefetching(std::move(loader), config.loader.prefetch);
 }
 
+std::int64_t bytes_of(const Model& model) {
+  std::int64_t bytes = 0;
+  for (const auto& parameter : model.parameters()) bytes += static_cast<std::int64_t>(parameter.nbytes());
+  return bytes;
+}
+
 /// One rank's share of a run: builds what the config names and lets the engine run.
 class Experiment {
  public:
@@ -67,7 +73,8 @@ class Experiment {
         mesh_(make_mesh(config, context.world)),
         watching_(config.watch, context.world, context.folder),
         model_(make_model(config, context.splits.train->spec())),
-        parameters_(named_parameters(*model_), *mesh_.data(), parse_bytes(config.framework.bucket_bytes)),
+        bucket_bytes_(choose_bucket_bytes(config, context.folder, bytes_of(*model_), *mesh_.data())),
+        parameters_(named_parameters(*model_), *mesh_.data(), bucket_bytes_),
         loss_(config.loss.make()),
         synchronizer_(make_synchronizer()),
         update_(config, *synchronizer_, mesh_.data(), watching_),
@@ -143,7 +150,7 @@ class Experiment {
             .clock = watching_.clock(),
             .parameters = parameters_,
             .make_replica = [this, sample] { return make_model(config_, sample); },
-            .bucket_bytes = parse_bytes(config_.framework.bucket_bytes),
+            .bucket_bytes = bucket_bytes_,
             .invariant = invariant_,
             .seed = mix(static_cast<std::uint64_t>(config_.seed), 1)};
   }
@@ -163,7 +170,8 @@ class Experiment {
             .nan_guard = watching_.nan_guard(),
             .last_test = last_test_,
             .samples = context.splits.train->size(),
-            .steps = steps_};
+            .steps = steps_,
+            .bucket_bytes = bucket_bytes_};
   }
 
   std::int64_t total_steps() const {
@@ -177,6 +185,7 @@ class Experiment {
             .time_up = vote_.time_up(),
             .early_stop = early_stop_.reason(),
             .failed_checkpoints = checkpointing_.failed(),
+            .bucket_bytes = bucket_bytes_,
             .test = last_test_.readings,
             .strategy = synchronizer_->figures(),
             .update = update_.readings(),
@@ -257,6 +266,7 @@ class Experiment {
   Mesh mesh_;
   Watching watching_;
   std::shared_ptr<Model> model_;
+  std::int64_t bucket_bytes_;
   FlatParameters parameters_;
   std::unique_ptr<Loss> loss_;
   Invariant* invariant_ = nullptr;  // what synchronizer_ is, if anything

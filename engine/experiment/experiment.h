@@ -31,6 +31,7 @@ struct ExperimentResult {
   bool time_up = false;                 // it was the time
   std::string early_stop{};             // why it ended before the last step by itself; empty: it did not
   std::int64_t failed_checkpoints = 0;  // that were given up
+  std::int64_t bucket_bytes = 0;        // of the parameters
   Readings test{};                      // of the last test; the same on all ranks
   Figures strategy{};                   // what the strategy has counted on this rank
   Readings update{};                    // of the last update: loss scale, updates left out, norm of the gradients

@@ -84,6 +84,14 @@ TEST(Experiment, N5_BucketsOfAnySizeGiveTheSame) {
   EXPECT_LT(relative_difference(small.weights[0], large.weights[0]), 1e-6);
 }
 
+TEST(Experiment, BucketsMayBeMeasured) {
+  const auto two = run(2, {"framework.bucket_bytes=auto"});
+  EXPECT_EQ(two.results[0].bucket_bytes, 64 << 10) << "the least, as the model is small";
+  EXPECT_EQ(two.results[1].bucket_bytes, two.results[0].bucket_bytes);
+  EXPECT_EQ(summary(two).at("bucket_bytes"), 64 << 10);
+  EXPECT_EQ(run(1, {"framework.bucket_bytes=3KB"}).results[0].bucket_bytes, 3072);
+}
+
 TEST(Experiment, Q22_EveryRankKnowsTheTestOfAllSamples) {
   const auto three = run(3);
   for (const std::size_t rank : {1, 2}) EXPECT_EQ(three.results[rank].test, three.results[0].test);

@@ -233,6 +233,7 @@ std::string Report::summary(const ExperimentResult& result) const {
                                 {"train_seconds", train_seconds_},
                                 {"seconds_to_first_step", seconds_to_first_step_},
                                 {"samples_per_second", training > 0 ? static_cast<double>(samples_) / training : 0},
+                                {"bucket_bytes", result.bucket_bytes},
                                 {"strategy", strategy},
                                 {"update", update},
                                 {"test", test},

@@ -156,6 +156,21 @@ TEST(Resume, ResumingAgainAndAgainIsTheSameToo) {
   expect_same(run(2, folder, {"checkpoint.resume=auto"}), whole);
 }
 
+// Those of 1 KB are none that a measurement would choose.
+TEST(Resume, BucketsThatWereMeasuredStayAsTheyWere) {
+  const auto whole = run(2, new_folder(), {"framework.bucket_bytes=1KB"});
+  const auto folder = new_folder();
+  run(2, folder, {"framework.bucket_bytes=1KB"}, 5);
+  const auto resumed = run(2, folder, {"framework.bucket_bytes=auto", "checkpoint.resume=auto"});
+  EXPECT_EQ(resumed.results[0].bucket_bytes, 1024);
+  expect_same(resumed, whole);
+  const auto path = CheckpointFolder(folder.checkpoints()).final_path(6);
+  const auto by_path = run(2, new_folder(), {"framework.bucket_bytes=auto", "checkpoint.resume=" + path});
+  EXPECT_EQ(by_path.results[1].bucket_bytes, 1024);
+  const auto other_ranks = run(3, new_folder(), {"framework.bucket_bytes=auto", "checkpoint.resume=" + path});
+  EXPECT_EQ(other_ranks.results[0].bucket_bytes, 64 << 10) << "measured anew";
+}
+
 TEST(Resume, AutoBeginsWhereThereIsNoCheckpointYet) {
   const auto whole = run(2, new_folder());
   const auto folder = new_folder();

@@ -1,0 +1,72 @@
+#include "engine/experiment/bucket_bytes.h"
+
+#include <ATen/ops/full.h>
+
+#include <charconv>
+#include <optional>
+
+#include "engine/checkpoint/folder.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+#include "framework/base/text.h"
+#include "framework/parallel/bucket_size.h"
+
+namespace phalanx {
+namespace {
+
+constexpr std::string_view kField = "\nbucket_bytes: ";
+
+std::int64_t described(const std::string& strategy) {
+  std::int64_t bytes = 0;
+  const auto at = strategy.rfind(kField);
+  if (at != std::string::npos) {
+    std::from_chars(strategy.data() + at + kField.size(), strategy.data() + strategy.size(), bytes);
+  }
+  return bytes;
+}
+
+// Which checkpoint it will be, and whether it is whole, is found out later; all of one run have the same buckets.
+std::optional<Checkpoint> likely_checkpoint(const std::string& resume, const RunFolder& folder) {
+  if (resume == "none") return std::nullopt;
+  if (resume != "auto") return read_checkpoint(resume);
+  auto all = CheckpointFolder(folder.checkpoints()).list([](const std::string&) {});
+  return all.empty() ? std::nullopt : std::optional(std::move(all.front()));
+}
+
+// 0: none, or not known.
+std::int64_t bytes_so_far(const std::string& resume, const RunFolder& folder, int ranks) {
+  try {
+    const auto checkpoint = likely_checkpoint(resume, folder);
+    return checkpoint && checkpoint->manifest.ranks == ranks ? described(checkpoint->manifest.strategy) : 0;
+  } catch (const Error&) {
+    return 0;  // choose() refuses it, with the reason
+  }
+}
+
+std::int64_t measured_bytes(std::int64_t parameters, Communicator& group) {
+  const ReductionTime time = measure_all_reduce(group);
+  const std::int64_t bytes = best_bucket_bytes(parameters, time);
+  log_info() << format_text("buckets of %s: an all-reduce takes %.1f us and %.3f ms for each MB",
+                            format_bytes(bytes).c_str(), time.latency * 1e6, time.seconds_per_byte * 1e3 * (1 << 20));
+  return bytes;
+}
+
+}  // namespace
+
+std::int64_t choose_bucket_bytes(const ExperimentConfig& config, const RunFolder& folder, std::int64_t parameters,
+                                 Communicator& group) {
+  if (config.framework.bucket_bytes != "auto") return parse_bytes(config.framework.bucket_bytes);
+  const at::Tensor found = at::full({1}, 0, at::kLong);
+  if (group.rank() == 0) found.fill_(bytes_so_far(config.checkpoint.resume, folder, group.size()));
+  group.broadcast(found, 0).wait();
+  const auto so_far = found.item<std::int64_t>();
+  return so_far > 0 ? so_far : measured_bytes(parameters, group);
+}
+
+std::string describe_strategy(const ExperimentConfig& config, std::int64_t bucket_bytes) {
+  return config::dump_as("strategy", config.strategy) + "determinism: " + config.determinism + std::string(kField) +
+         std::to_string(bucket_bytes) + "\n";
+}
+
+}  // namespace phalanx
