@@ -28,39 +28,58 @@ std::string without_last_slash(std::string path) {
   return path;
 }
 
+/// What a run that wants to go on is like.
+struct Run {
+  const Manifest::Words& identity;
+  const RunState& state;
+
+  // Throws DataError where it could not go on from this checkpoint.
+  void check(const Checkpoint& checkpoint) const {
+    check_identity(checkpoint, identity);
+    check_fits(checkpoint, state);
+  }
+};
+
 // What to take in place of one that cannot be used.
-std::string offer_beside(const std::string& path) {
-  const std::string folder = fs::path(path).parent_path().string();
-  const auto other = CheckpointFolder(folder.empty() ? "." : folder).newest_good([](const std::string&) {});
-  return other.path.empty() ? "there is no other whole one beside it"
-                            : "the newest whole one is --resume " + other.path;
+std::string offer_in(const CheckpointFolder& folder, const Run& run) {
+  const auto ignore = [](const std::string&) {};
+  for (const auto& other : folder.list(ignore)) {
+    try {
+      run.check(other);
+      verify(other);
+      return "; the newest that this run can go on from is --resume " + other.path;
+    } catch (const DataError&) {
+    }
+  }
+  return "; there is no other one beside it that this run can go on from";
 }
 
-Checkpoint open(const std::string& path) {
+Checkpoint open(const std::string& path, const Run& run) {
   try {
     Checkpoint checkpoint = read_checkpoint(path);
     verify(checkpoint);
+    run.check(checkpoint);
     return checkpoint;
   } catch (const DataError& error) {
-    throw DataError("checkpoint.resume: " + std::string(error.what()) + "; " + offer_beside(path));
+    const std::string folder = fs::path(path).parent_path().string();
+    throw DataError("checkpoint.resume: " + std::string(error.what()) +
+                    offer_in(CheckpointFolder(folder.empty() ? "." : folder), run));
   }
 }
 
-Checkpoint newest(const CheckpointFolder& folder, std::vector<std::string>& refused) {
+// One of another run is an error, not a reason to look further: most likely the config is not that which was meant.
+Checkpoint newest(const CheckpointFolder& folder, const Run& run, std::vector<std::string>& refused) {
   Checkpoint found = folder.newest_good([&](const std::string& reason) { refused.push_back(reason); });
   if (found.path.empty() && !refused.empty()) {
     throw DataError("checkpoint.resume: none of the checkpoints in " + folder.path() + " is whole:\n  " +
                     join(refused, "\n  ") + "\nRemove the folder to begin anew.");
   }
-  return found;
-}
-
-Checkpoint look_for(const std::string& resume, const CheckpointFolder& folder, const Manifest::Words& identity,
-                    const RunState& state, std::vector<std::string>& refused) {
-  Checkpoint found = resume == "auto" ? newest(folder, refused) : open(without_last_slash(resume));
   if (found.path.empty()) return found;
-  check_identity(found, identity);
-  check_fits(found, state);
+  try {
+    run.check(found);
+  } catch (const DataError& error) {
+    throw DataError("checkpoint.resume: " + std::string(error.what()) + offer_in(folder, run));
+  }
   return found;
 }
 
@@ -73,7 +92,8 @@ Choice choose(const std::string& resume, const CheckpointFolder& folder, const M
   std::string path, problem;
   if (world.rank() == 0) {
     try {
-      path = look_for(resume, folder, identity, state, choice.refused).path;
+      const Run run{identity, state};
+      path = (resume == "auto" ? newest(folder, run, choice.refused) : open(without_last_slash(resume), run)).path;
     } catch (const Error& error) {
       problem = error.what();
     }

@@ -79,7 +79,7 @@ TEST_F(Choosing, WithoutAWholeOneNothingBeginsByItself) {
   save(1, Sharing::kReplicas, 10);
   fs::remove(folder_.final_path(10) + "/" + weights_file(0, 1));
   EXPECT_THAT(refusal("auto"), AllOf(HasSubstr("none of the checkpoints"), HasSubstr("is missing")));
-  EXPECT_THAT(refusal(folder_.final_path(10)), HasSubstr("there is no other whole one"));
+  EXPECT_THAT(refusal(folder_.final_path(10)), HasSubstr("there is no other one beside it that"));
 }
 
 TEST_F(Choosing, ThoseOfOtherRunsAreRefused) {
@@ -88,6 +88,18 @@ TEST_F(Choosing, ThoseOfOtherRunsAreRefused) {
   EXPECT_THAT(refusal("auto", 4), HasSubstr("another model: a.weight has shape [5, 3] there and [5, 4] here"));
   EXPECT_THAT(refusal("auto", 3, "2"), HasSubstr("another run: its seed is 1, here it is 2"));
   EXPECT_THAT(refusal("auto", 3, "1", "{name: sgd}"), HasSubstr("another optimizer: it has momentum"));
+}
+
+TEST_F(Choosing, InPlaceOfThatOfAnotherRunTheNewestOfThisOneIsOffered) {
+  save(1, Sharing::kReplicas, 10);
+  save(1, Sharing::kReplicas, 20);
+  Checkpoint foreign = read_checkpoint(folder_.final_path(20));
+  foreign.manifest.identity = {{"seed", "9"}};
+  write_atomically(foreign.path + "/" + kManifestName, to_text(foreign.manifest));
+  const auto told = AllOf(HasSubstr("another run: its seed is 9, here it is 1"),
+                          HasSubstr("; the newest that this run can go on from is --resume " + folder_.final_path(10)));
+  EXPECT_THAT(refusal("auto"), told);
+  EXPECT_THAT(refusal(folder_.final_path(20)), told);
 }
 
 TEST_F(Choosing, EveryRankIsTold) {
