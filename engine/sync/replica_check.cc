@@ -14,8 +14,16 @@
 
 namespace phalanx {
 
-ReplicaCheck::ReplicaCheck(CommunicatorPtr group, const FlatParameters& parameters, bool repair)
-    : group_(std::move(group)), parameters_(parameters), repair_(repair) {}
+ReplicaCheck::ReplicaCheck(CommunicatorPtr group, const FlatParameters& parameters, bool repair,
+                           std::int64_t every_steps)
+    : group_(std::move(group)), parameters_(parameters), repair_(repair), every_steps_(every_steps) {}
+
+void ReplicaCheck::after_step(std::int64_t step, bool to_be_equal) {
+  due_ |= every_steps_ > 0 && step % every_steps_ == 0;
+  if (!due_ || !to_be_equal) return;
+  check(step);
+  due_ = false;
+}
 
 // By rank; in the order of the buckets and their segments.
 std::vector<std::vector<std::int64_t>> ReplicaCheck::all_digests() const {

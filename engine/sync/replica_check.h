@@ -14,8 +14,11 @@ namespace phalanx {
 class ReplicaCheck {
  public:
   /// `repair`: give diverged parameters the values that most ranks have, those of rank 0 where none are more, and log
-  /// it.
-  ReplicaCheck(CommunicatorPtr group, const FlatParameters& parameters, bool repair);
+  /// it. `every_steps`: for after_step(); 0: never.
+  ReplicaCheck(CommunicatorPtr group, const FlatParameters& parameters, bool repair, std::int64_t every_steps = 0);
+
+  /// Checks after every so many steps; where replicas are not to be equal then, after the next step at which they are.
+  void after_step(std::int64_t step, bool to_be_equal);
 
   /// Throws Error naming the step, the first parameter that differs and the ranks where it does, on all ranks alike,
   /// unless it repairs. Collective.
@@ -35,6 +38,8 @@ class ReplicaCheck {
   CommunicatorPtr group_;
   const FlatParameters& parameters_;
   bool repair_;
+  std::int64_t every_steps_;
+  bool due_ = false;
 };
 
 }  // namespace phalanx

@@ -39,6 +39,21 @@ TEST(ReplicaCheck, N3_NamesTheStepTheParameterAndTheRankThatDiffers) {
   });
 }
 
+TEST(ReplicaCheck, N3_WaitsForReplicasThatAreToBeEqual) {
+  run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
+    const auto parameters = make_parameters(*group);
+    if (group->rank() == 1) parameters.buckets()[0].values.neg_();
+    ReplicaCheck check(group, parameters, false, 4);
+    check.after_step(3, true);
+    check.after_step(4, false);
+    check.after_step(5, false);
+    EXPECT_THAT([&] { check.after_step(6, true); },
+                ThrowsMessage<Error>(::testing::HasSubstr("after step 6 replicas differ")));
+    ReplicaCheck never(group, parameters, false);
+    for (int step = 1; step < 10; ++step) never.after_step(step, true);
+  });
+}
+
 TEST(ReplicaCheck, N3_RepairsWithWhatMostHave) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
