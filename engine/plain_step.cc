@@ -19,7 +19,7 @@ Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
   result.loss = loss.detach();
   watch(Stage::kForwardCriterion, result);
 
-  const double share = static_cast<double>(batch.valid) * ranks_ / static_cast<double>(batch.global_rows);
+  const double share = static_cast<double>(batch.valid) * factor_ / static_cast<double>(batch.global_rows);
   const double weight = arithmetic_.loss_scale ? share * arithmetic_.loss_scale() : share;
   (weight == 1 ? loss : loss * weight).backward();
   watch(Stage::kBackwardCriterion, result);

@@ -10,9 +10,10 @@ namespace phalanx {
 /// Forward and backward of the whole batch at once.
 class PlainStep final : public Step {
  public:
-  /// `ranks`: how many share a global batch. The model and the loss must outlive the step.
-  PlainStep(Model& model, const Loss& loss, int ranks, Arithmetic arithmetic = {})
-      : model_(model), loss_(loss), ranks_(ranks), arithmetic_(std::move(arithmetic)) {}
+  /// Gradients are `factor` times this rank's part of those of the global batch's mean loss: the number of ranks, of
+  /// which a strategy takes the mean, makes them add up to these. The model and the loss must outlive the step.
+  PlainStep(Model& model, const Loss& loss, double factor, Arithmetic arithmetic = {})
+      : model_(model), loss_(loss), factor_(factor), arithmetic_(std::move(arithmetic)) {}
 
   Result run(const Batch& batch, const Watch& watch) override;
   Result evaluate(const Batch& batch, const Watch& watch) override;
@@ -23,7 +24,7 @@ class PlainStep final : public Step {
 
   Model& model_;
   const Loss& loss_;
-  int ranks_;
+  double factor_;
   Arithmetic arithmetic_;
 };
 

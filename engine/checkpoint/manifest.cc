@@ -78,6 +78,7 @@ Manifest from_json(const Json& json) {
           .strategy = json.value("strategy", std::string()),
           .readings = readings(json.at("readings")),
           .tested_at = json.at("tested_at"),
+          .config = json.value("config", std::string()),
           .provenance = words(json.at("provenance")),
           .files = files(json.at("files"))};
 }
@@ -94,6 +95,7 @@ std::string to_text(const Manifest& manifest) {
                   {"strategy", manifest.strategy},
                   {"readings", readings(manifest.readings)},
                   {"tested_at", manifest.tested_at},
+                  {"config", manifest.config},
                   {"provenance", words(manifest.provenance)},
                   {"files", files(manifest.files)}};
   std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);

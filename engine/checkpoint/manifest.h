@@ -30,7 +30,8 @@ struct Manifest {
   std::string strategy{};       // by which replicas agreed, with its fields and buckets
   Readings readings{};          // of the last test
   std::int64_t tested_at = -1;  // step of that; -1: no test yet
-  Words provenance{};           // for people
+  std::string config{};         // YAML, for people: a checkpoint may be copied away from its run folder
+  Words provenance{};           // for people too
   std::vector<FileRecord> files{};
 };
 

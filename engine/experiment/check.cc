@@ -61,6 +61,11 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
 
 void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& train = config.train;
+  const std::string strategy = config.strategy.selected();
+  refuse_if(problems,
+            train.gradients == "sum" && strategy != "all_reduce" && strategy != "overlapped" && strategy != "sharded",
+            "train.gradients",
+            "sum is for gradients that are reduced in every step: all_reduce, overlapped or sharded");
   refuse_if(problems, train.ema_decay == 1, "train.ema_decay", "must be below 1: averages that keep all learn nothing");
   refuse_if(problems, train.checkpoint_activations > 0 && train.data_parallel > 1, "train.checkpoint_activations",
             "does not go with train.data_parallel: threads have one generator of random numbers, which cannot go back");
@@ -93,6 +98,7 @@ void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentCon
          "inproc has ranks that draw from one generator of random numbers, which do not go together");
   refuse(config.train.accumulate > 1, "train.accumulate", "must be 1: the virtual shards take its place");
   refuse(config.train.data_parallel > 1, "train.data_parallel", "must be 1");
+  refuse(config.train.gradients == "sum", "train.gradients", "must be mean, as sums grow with the ranks,");
   refuse(config.train.sync_batch_norm, "train.sync_batch_norm", "must be false");
   const auto moving = [](const MeterConfig& meter) { return meter.meter.selected() == "moving_average"; };
   refuse(std::ranges::any_of(config.watch.meters, moving), "watch.meters",

@@ -103,6 +103,15 @@ TEST(Check, E3_AWindowWithEveryOperatorIsShort) {
       " or set operators: false");
 }
 
+TEST(Check, N2_SumsAreOfGradientsThatAreReduced) {
+  EXPECT_EQ(complaint("train: {gradients: sum}, strategy: sharded"), "");
+  EXPECT_EQ(complaint("train: {gradients: sum}, strategy: gossip"),
+            "config: train.gradients: sum is for gradients that are reduced in every step: all_reduce, overlapped or"
+            " sharded");
+  EXPECT_THAT(complaint("train: {gradients: sum}, launch: {threads: 1}, determinism: world_size_invariant"),
+              ::testing::HasSubstr("train.gradients: must be mean"));
+}
+
 TEST(Check, BucketsAreSizes) {
   EXPECT_EQ(complaint("framework: {bucket_bytes: 64KB}"), "");
   EXPECT_EQ(complaint("framework: {bucket_bytes: 0}"), "config: framework.bucket_bytes: must be above 0");

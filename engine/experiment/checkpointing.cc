@@ -99,6 +99,8 @@ void remove_results(const RunFolder& folder) {
   }
 }
 
+std::string dump_config(ExperimentConfig config) { return config::dump(config); }
+
 bool lies_in(const std::string& checkpoint, const std::string& folder) {
   std::error_code none;
   return std::filesystem::equivalent(std::filesystem::path(checkpoint).parent_path(), folder, none);
@@ -237,6 +239,7 @@ void Checkpointing::save(const Position& position) {
                        .strategy = strategy_text(),
                        .readings = run_.last_test.readings,
                        .tested_at = run_.last_test.step,
+                       .config = dump_config(run_.config),
                        .provenance = provenance()},
                       !were_apart_);
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 
 #include "datasets/prefetching_loader.h"
 #include "engine/checkpoint/numbers_part.h"
@@ -14,6 +15,7 @@
 #include "engine/experiment/checkpointing.h"
 #include "engine/experiment/parameter_update.h"
 #include "engine/experiment/report.h"
+#include "engine/experiment/shared_statistics.h"
 #include "engine/experiment/training_step.h"
 #include "engine/sync/replica_check.h"
 #include "engine/watch/stop_vote.h"
@@ -88,7 +90,7 @@ class Experiment {
             make_split_loader(context.splits.test, config.evaluate.global_batch_size, config, false, *mesh_.data())),
         steps_(total_steps()),
         engine_(step_.step(), update_.optimizer(), *synchronizer_),
-        replicas_(mesh_.data(), parameters_, config.replica_check.repair),
+        replicas_(mesh_.data(), parameters_, config.replica_check.repair, config.replica_check.every_steps),
         vote_(mesh_.world(), context.stop_asked, [this, started = context.started] { return time_is_up(started); }),
         report_(config, context, {config.train.epochs, steps_, train_loader_->batches()}, watching_.clock(), update_),
         test_meters_(config.evaluate.meters),
@@ -117,7 +119,7 @@ class Experiment {
     const bool untested = last_test_.step != end.step || tested_apart_;
     if (!vote_.stopped() && untested) test({.epoch = end.epoch - 1, .step = end.step});
     ExperimentResult result = result_after(end.step);
-    update_.with_averages([&] { report_.finish(result); });
+    as_tested([&] { report_.finish(result); });
     // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.
     mesh_.world()->barrier().wait();
     checkpointing_.check();
@@ -211,10 +213,8 @@ class Experiment {
   void add_hooks() {
     watching_.attach_first(engine_);
     engine_.on(Event::kBackward, [this](State& state) { set_learning_rate(state.step); });
-    engine_.on(Event::kUpdate, [this](State& state) {
-      const auto every = config_.replica_check.every_steps;
-      if (every > 0 && state.step % every == 0 && synchronizer_->replicas_equal()) replicas_.check(state.step);
-    });
+    engine_.on(Event::kUpdate,
+               [this](State& state) { replicas_.after_step(state.step, synchronizer_->replicas_equal()); });
     vote_.attach(engine_);
     report_.attach(engine_, *mesh_.data());
     engine_.on(Event::kUpdate, [this](State& state) {
@@ -253,10 +253,18 @@ class Experiment {
     state.stop |= early_stop_.stopped();
   }
 
+  // All ranks with the same buffers, so that a test does not depend on which rank has which samples, and with averages
+  // of the parameters where the config asks for them.
+  void as_tested(const std::function<void()>& body) {
+    std::optional<SharedStatistics> statistics;
+    if (invariant_ == nullptr && !config_.train.sync_batch_norm) statistics.emplace(*model_, *mesh_.data());
+    update_.with_averages(body);
+  }
+
   void test(const State& state) {
     report_.start_test();
     tested_apart_ = !trained_ && !synchronizer_->replicas_equal();
-    update_.with_averages([&] { engine_.test(*test_loader_, {.epoch = state.epoch, .step = state.step}); });
+    as_tested([&] { engine_.test(*test_loader_, {.epoch = state.epoch, .step = state.step}); });
     last_test_ = {test_meters_.take(*mesh_.data()), state.step};
     schedule_->observe(state.step, last_test_.readings);
     report_.end_test(state, last_test_.readings);

@@ -84,6 +84,39 @@ TEST(Experiment, N5_BucketsOfAnySizeGiveTheSame) {
   EXPECT_LT(relative_difference(small.weights[0], large.weights[0]), 1e-6);
 }
 
+// Sums of two ranks are twice the means, which is the same to the bit as twice the learning rate.
+TEST(Experiment, N2_GradientsMayBeSums) {
+  for (const std::string strategy : {"all_reduce", "overlapped", "sharded"}) {
+    const auto sum = run(2, {"strategy=" + strategy, "train.gradients=sum", "optimizer.lr=0.02"});
+    const auto mean = run(2, {"strategy=" + strategy, "optimizer.lr=0.04"});
+    EXPECT_TRUE(at::equal(sum.weights[0], mean.weights[0])) << strategy;
+    EXPECT_EQ(sum.results[0].test, mean.results[0].test);
+  }
+}
+
+// Another rank's parameters are changed behind the strategy's back in the seventh step.
+Interference divergence() {
+  return {.add_hooks = [](Engine& engine, int rank) {
+    if (rank != 1) return;
+    engine.on(Event::kSample, [&engine](State& state) {
+      if (state.step == 6) engine.slices().at(0).values.narrow(0, 0, 1).add_(1);
+    });
+  }};
+}
+
+TEST(Experiment, N3_ADivergedReplicaEndsTheRun) {
+  const auto two = run(2, {"replica_check.every_steps=4"}, divergence());
+  EXPECT_THAT(two.errors, Each(HasSubstr("after step 8 replicas differ: parameter ")));
+  EXPECT_THAT(two.errors, Each(HasSubstr(" on rank 1")));
+  EXPECT_THAT(run(2, {}, divergence()).errors, Each("")) << "nobody has asked";
+}
+
+TEST(Experiment, N3_ADivergedReplicaIsRepaired) {
+  const auto two = run(2, {"replica_check={every_steps: 1, repair: true}"}, divergence());
+  EXPECT_THAT(two.errors, Each(""));
+  EXPECT_TRUE(at::equal(two.weights[0], two.weights[1]));
+}
+
 TEST(Experiment, BucketsMayBeMeasured) {
   const auto two = run(2, {"framework.bucket_bytes=auto"});
   EXPECT_EQ(two.results[0].bucket_bytes, 64 << 10) << "the least, as the model is small";

@@ -1,24 +1,19 @@
 // A run that was stopped, killed or saved in between goes on as if nothing had been.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
-#include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/linear.h>
 
 #include <filesystem>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "engine/checkpoint/folder.h"
 #include "engine/experiment/testing_run.h"
+#include "framework/base/config/config.h"
 #include "framework/base/files.h"
-#include "models/batch_norm.h"
-#include "models/model.h"
 
 namespace phalanx {
 namespace {
@@ -33,39 +28,6 @@ using ::testing::HasSubstr;
 using testing::metrics_but_times;
 using testing::new_folder;
 using testing::relative_difference;
-
-struct NormsConfig {
-  double dropout = 0;
-
-  template <class V>
-  void visit(V& v) {
-    v("dropout", dropout, "share of features left out", config::between(0, 1));
-  }
-};
-
-// A convolution with batch norm, and dropout.
-class Norms final : public Model {
- public:
-  Norms(const NormsConfig& config, const SampleSpec& sample) : config_(config) {
-    conv_ = register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(sample.input[0], 4, 5).stride(2)));
-    norm_ = register_module("norm", BatchNorm2d(4));
-    fc_ = register_module("fc", torch::nn::Linear(4, sample.classes));
-  }
-
-  at::Tensor forward(at::Tensor input) override {
-    return fc_(at::dropout(norm_(conv_(input)).relu().mean({2, 3}), config_.dropout, is_training()));
-  }
-
- private:
-  NormsConfig config_;
-  torch::nn::Conv2d conv_{nullptr};
-  BatchNorm2d norm_{nullptr};
-  torch::nn::Linear fc_{nullptr};
-};
-
-const bool registered = Models::global().add<NormsConfig>(
-    "norms_under_test", "batch norm and dropout",
-    [](const NormsConfig& config, const SampleSpec& sample) { return std::make_shared<Norms>(config, sample); });
 
 // A hook that makes parameters no numbers before the forward of a step.
 std::function<void(Engine&)> spoil_in(std::int64_t step) {
@@ -169,6 +131,19 @@ TEST(Resume, BucketsThatWereMeasuredStayAsTheyWere) {
   EXPECT_EQ(by_path.results[1].bucket_bytes, 1024);
   const auto other_ranks = run(3, new_folder(), {"framework.bucket_bytes=auto", "checkpoint.resume=" + path});
   EXPECT_EQ(other_ranks.results[0].bucket_bytes, 64 << 10) << "measured anew";
+}
+
+// Copied away from its folder, a checkpoint still says what it is of.
+TEST(Resume, ACheckpointHasTheConfigAndWhereItComesFrom) {
+  const Changes changes{"checkpoint.every_epochs=2", "optimizer.lr=0.03125"};
+  const auto finished = run(2, new_folder(), changes);
+  const auto saved = CheckpointFolder(finished.folder.checkpoints()).list([](const std::string&) {});
+  ASSERT_FALSE(saved.empty());
+  ExperimentConfig config;
+  config::load_text(config, saved[0].manifest.config, saved[0].path);
+  EXPECT_EQ(config::dump(config), saved[0].manifest.config);
+  EXPECT_THAT(saved[0].manifest.config, HasSubstr("lr: 0.03125"));
+  EXPECT_THAT(saved[0].manifest.provenance, Contains(::testing::Pair("command", ::testing::Not(""))));
 }
 
 TEST(Resume, AutoBeginsWhereThereIsNoCheckpointYet) {

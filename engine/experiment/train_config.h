@@ -16,6 +16,7 @@ struct TrainConfig {
   std::int64_t max_steps = 0;
   double max_seconds = 0;
   EarlyStopConfig early_stop;
+  std::string gradients = "mean";
   std::int64_t accumulate = 1;
   std::int64_t data_parallel = 1;
   std::int64_t virtual_shards = 8;
@@ -36,6 +37,8 @@ struct TrainConfig {
     v("max_seconds", max_seconds, "save the run and end after so much time since the program was called; 0: no limit",
       config::at_least(0));
     v("early_stop", early_stop, "end when tests stop getting better");
+    v("gradients", gradients, "what ranks make of theirs: the mean over the global batch, or that times the ranks",
+      config::one_of({"mean", "sum"}));
     v("accumulate", accumulate, "parts in which a rank takes its share of a batch, to need less memory",
       config::between(1, 65536));
     v("data_parallel", data_parallel, "replicas in one process, each in a thread of its own, that share a rank's part",

@@ -54,8 +54,10 @@ std::unique_ptr<Step> TrainingStep::plain(const Parts& parts, Model& model) cons
                               .images = images_of(parts.config, parts.sample),
                               .loss_scale = parts.loss_scale};
   checkpoint_activations(model, parts.config);
-  const auto sharing = parts.invariant == nullptr ? parts.group->size() : parts.config.virtual_shards;
-  return std::make_unique<PlainStep>(model, parts.loss, static_cast<int>(sharing), arithmetic);
+  const auto ranks = static_cast<double>(parts.group->size());
+  const auto sharing = parts.invariant == nullptr ? ranks : static_cast<double>(parts.config.virtual_shards);
+  return std::make_unique<PlainStep>(model, parts.loss, parts.config.gradients == "sum" ? sharing * ranks : sharing,
+                                     arithmetic);
 }
 
 TrainingStep::TrainingStep(const Parts& parts)

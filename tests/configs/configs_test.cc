@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,18 @@ TEST_P(Configs, ReadsBackEqualFromItsDump) {
 TEST_P(Configs, NamesItsRunAfterTheFile) { EXPECT_EQ(config_.name, GetParam().stem()); }
 
 TEST_P(Configs, SaysWhatResultItExpects) { EXPECT_GT(config_.expect.test_accuracy, 0); }
+
+TEST(ConfigFolder, HasOneOfEachStrategyAndDataset) {
+  std::set<std::string> strategies, datasets;
+  for (const auto& file : config_files()) {
+    ExperimentConfig config;
+    config::load(config, file);
+    strategies.insert(config.strategy.selected());
+    datasets.insert(config.dataset.selected());
+  }
+  EXPECT_THAT(strategies, IsSupersetOf(Synchronizers::global().names()));
+  EXPECT_THAT(datasets, IsSupersetOf(Datasets::global().names()));
+}
 
 TEST(ConfigFolder, HasTheFirstExamples) {
   EXPECT_THAT(config_files(),

@@ -2,8 +2,11 @@
 """A run that was killed, asked to stop or out of time goes on from its checkpoints, and ends as if nothing had been."""
 
 import json
+import os
+import random
 import signal
 import struct
+import time
 
 import program
 from program import ENDLESS, SHORT, ProgramTest, becomes_true, sets
@@ -44,6 +47,27 @@ class Resume(ProgramTest):
         self.assertTrue(self.checkpoints("killed"), process.text())
         run, process = self.finish("killed", "--resume", "auto")
         self.assertIn("Goes on after step", process.out)
+        self.assert_same(run, whole)
+        self.assert_nothing_left()
+
+    def test_ranks_killed_at_any_moment(self):
+        """One process each time, not all of them; the others end, and the run goes on bit for bit."""
+        settings = {**RUN, "train.max_steps": 600}
+        whole, _ = self.finish("whole", settings=settings)
+        moments, kills = random.Random(7), 0
+        for attempt in range(6):
+            newest = self.checkpoints("killed")[-1:]
+            process = self.train(*sets(settings, self.way), "--resume=auto", run="killed")
+            becomes_true(lambda: self.checkpoints("killed")[-1:] != newest or not process.running)
+            time.sleep(moments.uniform(0, 0.2))
+            try:
+                os.kill(self.rank_process(self.run_folder("killed"), attempt % 2), signal.SIGKILL)
+            except (AssertionError, ProcessLookupError):
+                break  # it came to its end before
+            self.assertNotEqual(0, process.wait(), process.text())
+            kills += 1
+        self.assertGreater(kills, 0)
+        run, _ = self.finish("killed", "--resume=auto", settings=settings)
         self.assert_same(run, whole)
         self.assert_nothing_left()
 

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "framework/comm/communicator.h"
+#include "models/model.h"
+
+namespace phalanx {
+
+/// As long as it lives, the model's floating-point buffers hold their means over the ranks of a group: what batch norm
+/// has seen of each rank's share becomes what it has seen of all. Afterwards they are the rank's own again. Making one
+/// is collective.
+class SharedStatistics {
+ public:
+  SharedStatistics(const Model& model, Communicator& group);
+  ~SharedStatistics();
+  SharedStatistics(const SharedStatistics&) = delete;
+  SharedStatistics& operator=(const SharedStatistics&) = delete;
+
+ private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> own_;  // a buffer, and what it held
+};
+
+}  // namespace phalanx

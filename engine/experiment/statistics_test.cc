@@ -1,0 +1,67 @@
+// Whose buffers a model has: in training, and where it is tested and kept.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
+
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint/safetensors.h"
+#include "engine/experiment/testing_run.h"
+
+namespace phalanx {
+namespace {
+
+using testing::Changes;
+using testing::Finished;
+using testing::reading;
+
+const Changes kNorms{"model=norms_under_test"};
+
+at::Tensor buffer(const Finished& run, std::size_t rank, const std::string& name) {
+  return run.results.at(rank).model->named_buffers()[name];
+}
+
+// N1. Each model is made with another number.
+TEST(Statistics, N1_BeginAsThoseOfRank0) {
+  const auto two = testing::run_tiny(2, testing::new_folder(), kNorms);
+  EXPECT_TRUE(at::equal(buffer(two, 0, "number"), buffer(two, 1, "number")));
+}
+
+TEST(Statistics, AreKeptAsTheMeanOverTheRanks) {
+  const auto two = testing::run_tiny(2, testing::new_folder(), kNorms);
+  const NamedTensors kept = load_safetensors(two.folder.weights());
+  const std::map<std::string, at::Tensor> by_name(kept.begin(), kept.end());
+  for (const std::string name : {"norm.running_mean", "norm.running_var"}) {
+    const at::Tensor first = buffer(two, 0, name), second = buffer(two, 1, name);
+    EXPECT_FALSE(at::equal(first, second)) << name << " is each rank's own";
+    EXPECT_TRUE(at::equal(by_name.at(name), (first + second) / 2)) << name;
+  }
+}
+
+// What a run reports of its test is what the weights do that it leaves.
+TEST(Statistics, S8_ATestIsOfTheModelThatIsKept) {
+  for (const int ranks : {2, 3}) {
+    const auto run = testing::run_tiny(ranks, testing::new_folder(), kNorms);
+    auto& model = *run.results[0].model;
+    const at::NoGradGuard no_grad;
+    for (const auto& [name, values] : load_safetensors(run.folder.weights())) {
+      (model.named_buffers().contains(name) ? model.named_buffers()[name] : model.named_parameters()[name])
+          .copy_(values);
+    }
+    model.eval();
+    const auto test = testing::tiny_config(kNorms).dataset.make().test;
+    std::vector<std::int64_t> all(static_cast<std::size_t>(test->size()));
+    std::iota(all.begin(), all.end(), 0);
+    Batch batch;
+    test->gather(all, 0, batch);
+    const double hits = model.forward(batch.input).argmax(1).eq(batch.target).sum().item<double>();
+    EXPECT_NEAR(reading(run.results[0].test, "accuracy"), hits / static_cast<double>(test->size()), 1e-9) << ranks;
+  }
+}
+
+}  // namespace
+}  // namespace phalanx
