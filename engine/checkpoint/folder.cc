@@ -27,7 +27,8 @@ std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> names;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(path, none)) {
-    if (entry.is_directory()) names.push_back(entry.path().filename());
+    std::error_code unknown;
+    if (entry.is_directory(unknown)) names.push_back(entry.path().filename());
   }
   std::ranges::sort(names);
   return names;
@@ -39,7 +40,8 @@ std::vector<std::string> candidates_in(const std::string& path) {
   for (const auto& name : folders_in(path)) {
     if (name.ends_with(kTemporary) || name.starts_with(kSetAside)) continue;
     const std::string candidate = path + "/" + name;
-    if (name.starts_with(kStep) || fs::exists(manifest_of(candidate))) found.push_back(candidate);
+    std::error_code hidden;
+    if (name.starts_with(kStep) || fs::exists(manifest_of(candidate), hidden)) found.push_back(candidate);
   }
   return found;
 }

@@ -4,6 +4,8 @@
 
 #include <charconv>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "engine/checkpoint/folder.h"
 #include "framework/base/config/config.h"
@@ -17,13 +19,14 @@ namespace {
 
 constexpr std::string_view kField = "\nbucket_bytes: ";
 
-std::int64_t described(const std::string& strategy) {
+// 0: the strategy was another one.
+std::int64_t described(const std::string& strategy, const ExperimentConfig& config) {
   std::int64_t bytes = 0;
   const auto at = strategy.rfind(kField);
   if (at != std::string::npos) {
     std::from_chars(strategy.data() + at + kField.size(), strategy.data() + strategy.size(), bytes);
   }
-  return bytes;
+  return strategy == describe_strategy(config, bytes) ? bytes : 0;
 }
 
 // Which checkpoint it will be, and whether it is whole, is found out later; all of one run have the same buckets.
@@ -35,10 +38,13 @@ std::optional<Checkpoint> likely_checkpoint(const std::string& resume, const Run
 }
 
 // 0: none, or not known.
-std::int64_t bytes_so_far(const std::string& resume, const RunFolder& folder, int ranks) {
+std::int64_t bytes_so_far(const ExperimentConfig& config, const RunFolder& folder, int ranks) {
   try {
-    const auto checkpoint = likely_checkpoint(resume, folder);
-    return checkpoint && checkpoint->manifest.ranks == ranks ? described(checkpoint->manifest.strategy) : 0;
+    const auto checkpoint = likely_checkpoint(config.checkpoint.resume, folder);
+    if (!checkpoint || checkpoint->manifest.ranks != ranks) return 0;
+    const auto bytes = described(checkpoint->manifest.strategy, config);
+    if (bytes > 0) log_info() << "buckets of " << format_bytes(bytes) << ", as in " << checkpoint->path;
+    return bytes;
   } catch (const Error&) {
     return 0;  // choose() refuses it, with the reason
   }
@@ -58,7 +64,7 @@ std::int64_t choose_bucket_bytes(const ExperimentConfig& config, const RunFolder
                                  Communicator& group) {
   if (config.framework.bucket_bytes != "auto") return parse_bytes(config.framework.bucket_bytes);
   const at::Tensor found = at::full({1}, 0, at::kLong);
-  if (group.rank() == 0) found.fill_(bytes_so_far(config.checkpoint.resume, folder, group.size()));
+  if (group.rank() == 0) found.fill_(bytes_so_far(config, folder, group.size()));
   group.broadcast(found, 0).wait();
   const auto so_far = found.item<std::int64_t>();
   return so_far > 0 ? so_far : measured_bytes(parameters, group);

@@ -11,8 +11,8 @@ namespace phalanx {
 
 /// How large buckets of parameters are: framework.bucket_bytes. For "auto" it is what suits an all-reduce of this group
 /// (best_bucket_bytes()), which is measured; or, as other buckets may round otherwise, what it was in the checkpoint
-/// with which the run goes on, if that is of as many ranks. `parameters`: bytes of all of them. Collective; all ranks
-/// return the same.
+/// with which the run goes on, if that is of as many ranks and the same strategy. `parameters`: bytes of all of them.
+/// Collective; all ranks return the same.
 std::int64_t choose_bucket_bytes(const ExperimentConfig& config, const RunFolder& folder, std::int64_t parameters,
                                  Communicator& group);
 

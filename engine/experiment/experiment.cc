@@ -115,6 +115,7 @@ class Experiment {
     watching_.attach_last(engine_, steps_);
     const State end = engine_.train(parameters_, *train_loader_, {.epochs = config_.train.epochs});
     trained_ = true;
+    replicas_.at_end(end.step);
     // The epoch that `end` is in never began.
     const bool untested = last_test_.step != end.step || tested_apart_;
     if (!vote_.stopped() && untested) test({.epoch = end.epoch - 1, .step = end.step});
@@ -243,6 +244,9 @@ class Experiment {
     for (auto& part : report_.parts()) checkpointing_.add(std::move(part));
     for (auto& part : update_.parts()) checkpointing_.add(std::move(part));
     checkpointing_.add(numbers_part(
+        "replica_check", [this] { return std::vector<double>{replicas_.due() ? 1.0 : 0.0}; },
+        [this](const std::vector<double>& due) { replicas_.set_due(!due.empty() && due[0] != 0); }));
+    checkpointing_.add(numbers_part(
         "early_stop/" + config_.train.early_stop.metric + "/" + config_.train.early_stop.best,
         [this] { return early_stop_.state(); }, [this](const std::vector<double>& state) { early_stop_.load(state); }));
   }
@@ -257,7 +261,7 @@ class Experiment {
   // of the parameters where the config asks for them.
   void as_tested(const std::function<void()>& body) {
     std::optional<SharedStatistics> statistics;
-    if (invariant_ == nullptr && !config_.train.sync_batch_norm) statistics.emplace(*model_, *mesh_.data());
+    if (invariant_ == nullptr) statistics.emplace(*model_, *mesh_.data());  // there they are equal to the bit
     update_.with_averages(body);
   }
 

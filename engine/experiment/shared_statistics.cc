@@ -6,11 +6,13 @@ namespace phalanx {
 
 SharedStatistics::SharedStatistics(const Model& model, Communicator& group) {
   const at::NoGradGuard no_grad;
+  std::vector<Work> works;
   for (const auto& buffer : model.buffers()) {
     if (!buffer.is_floating_point()) continue;
     own_.emplace_back(buffer, buffer.clone());
-    group.all_reduce(buffer, Reduction::kMean).wait();
+    works.push_back(group.all_reduce(buffer, Reduction::kMean));
   }
+  wait_all(works);
 }
 
 SharedStatistics::~SharedStatistics() {

@@ -4,11 +4,13 @@
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "datasets/dataset.h"
 #include "engine/checkpoint/safetensors.h"
 #include "engine/experiment/testing_run.h"
 

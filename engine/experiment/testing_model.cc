@@ -5,6 +5,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "models/batch_norm.h"

@@ -2,6 +2,7 @@
 #include <ATen/ops/stack.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -111,25 +112,33 @@ TEST_P(Averaging, GossipMovesHalfwayToOnePeerAStepLate) {
     const int size = group->size();
     auto x = start();
     std::vector<at::Tensor> exchanged;
-    std::vector<int> meetings(size, 0);
+    std::vector<std::set<int>> met(size);
     train("gossip", group, 40, [&](int step, const at::Tensor& all, Synchronizer&) {
       step_all(x, step);
+      std::vector<int> peers;
       for (int rank = 0; rank < size && !exchanged.empty(); ++rank) {
         std::vector<int> fits;
         for (int peer = 0; peer < size; ++peer) {
           const at::Tensor moved = x[rank] + (exchanged[peer] - exchanged[rank]) / 2;
           if (at::allclose(all[rank], moved, 1e-5, 1e-5)) fits.push_back(peer);
         }
-        ASSERT_FALSE(fits.empty()) << "rank " << rank << ", step " << step;
-        meetings[rank] += fits.front() != rank;
+        ASSERT_EQ(fits.size(), 1u) << "rank " << rank << ", step " << step;
+        peers.push_back(fits[0]);
+        if (fits[0] != rank) met[rank].insert(fits[0]);
       }
+      int alone = 0;
+      for (int rank = 0; rank < static_cast<int>(peers.size()); ++rank) {
+        EXPECT_EQ(peers[peers[rank]], rank) << "they meet each other, in step " << step;
+        alone += peers[rank] == rank;
+      }
+      EXPECT_EQ(alone, peers.empty() ? 0 : size % 2) << "step " << step;
       exchanged.clear();
       for (int rank = 0; rank < size; ++rank) {
         x[rank] = all[rank].clone();
         exchanged.push_back(x[rank]);
       }
     });
-    for (const int met : meetings) EXPECT_GE(met, size == 1 ? 0 : 20);
+    for (const auto& others : met) EXPECT_EQ(static_cast<int>(others.size()), size - 1) << "everybody, sometime";
   });
 }
 

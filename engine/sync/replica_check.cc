@@ -25,6 +25,11 @@ void ReplicaCheck::after_step(std::int64_t step, bool to_be_equal) {
   due_ = false;
 }
 
+void ReplicaCheck::at_end(std::int64_t step) {
+  if (due_) check(step);
+  due_ = false;
+}
+
 // By rank; in the order of the buckets and their segments.
 std::vector<std::vector<std::int64_t>> ReplicaCheck::all_digests() const {
   std::vector<std::int64_t> own;

@@ -20,6 +20,13 @@ class ReplicaCheck {
   /// Checks after every so many steps; where replicas are not to be equal then, after the next step at which they are.
   void after_step(std::int64_t step, bool to_be_equal);
 
+  /// After training, when all replicas are equal: the check that was still to come.
+  void at_end(std::int64_t step);
+
+  /// Whether one is to come, for checkpoints.
+  bool due() const { return due_; }
+  void set_due(bool due) { due_ = due; }
+
   /// Throws Error naming the step, the first parameter that differs and the ranks where it does, on all ranks alike,
   /// unless it repairs. Collective.
   void check(std::int64_t step);

@@ -49,6 +49,11 @@ TEST(ReplicaCheck, N3_WaitsForReplicasThatAreToBeEqual) {
     check.after_step(5, false);
     EXPECT_THAT([&] { check.after_step(6, true); },
                 ThrowsMessage<Error>(::testing::HasSubstr("after step 6 replicas differ")));
+    ReplicaCheck last(group, parameters, false, 4);
+    last.at_end(3);
+    last.after_step(4, false);
+    EXPECT_TRUE(last.due());
+    EXPECT_THAT([&] { last.at_end(5); }, ThrowsMessage<Error>(::testing::HasSubstr("after step 5 replicas differ")));
     ReplicaCheck never(group, parameters, false);
     for (int step = 1; step < 10; ++step) never.after_step(step, true);
   });
