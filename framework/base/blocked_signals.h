@@ -4,8 +4,8 @@
 
 namespace phalanx {
 
-/// As long as it lives, no signal but SIGKILL and SIGSTOP reaches this thread, nor those and the processes that it
-/// starts.
+/// As long as it lives, no signal but SIGKILL and SIGSTOP reaches this thread, nor the threads and processes that it
+/// starts meanwhile.
 class BlockedSignals {
  public:
   BlockedSignals() {

@@ -16,7 +16,7 @@ struct World {
   Seconds timeout{600};  // of every operation of the world and of what is split from it
 
   /// Whether a thread of its own runs the operations that are launched, while this rank computes. Absent: where this
-  /// host has more cores than ranks; otherwise it would only take the cores from them.
+  /// process may use more cores than its host has ranks; otherwise it would only take the cores from them.
   std::optional<bool> progress_thread{};
 };
 

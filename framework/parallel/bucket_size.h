@@ -20,9 +20,9 @@ ReductionTime measure_all_reduce(Communicator& group);
 /// next: B buckets cost B times the latency in all, and the last one, which nothing is left to hide, is bytes / B long.
 /// B * latency + bytes / B * seconds_per_byte is least for buckets of sqrt(bytes * latency / seconds_per_byte), as for
 /// the blocks of a pipelined broadcast (Watts, van de Geijn 1995); MG-WFBP (Shi, Chu, Li 2019) merges gradients by the
-/// same model. Returned is the power of two that is nearest to it, so that two runs whose
-/// measurements differ a little have the same buckets, which near the least costs 6 % of it at most; not below 64 KB,
-/// and not above the power of two that holds all of `bytes`.
+/// same model. Returned is the power of two that is nearest to it: two runs whose measurements differ a little mostly
+/// have the same buckets then, and it costs 6 % of that least at most. Not below 64 KB, and not above the power of two
+/// that holds all of `bytes`.
 std::int64_t best_bucket_bytes(std::int64_t bytes, const ReductionTime& time);
 
 }  // namespace phalanx

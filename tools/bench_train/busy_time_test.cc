@@ -13,7 +13,7 @@ TEST(BusyTime, CountsWhatThisProcessComputes) {
   const double before = busy_seconds(), start = own_seconds();
   volatile double sum = 0;
   while (own_seconds() - start < 0.3) sum = sum + 1;
-  EXPECT_GE(busy_seconds() - before, 0.25) << "other processes may add to it, and ticks are of 10 ms";
+  EXPECT_GE(busy_seconds() - before, 0.1) << "others may add to it; a hypervisor's time may be counted elsewhere";
 }
 
 }  // namespace

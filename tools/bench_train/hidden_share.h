@@ -9,7 +9,7 @@ namespace phalanx::bench_train {
 struct StepTime {
   double step_ms = 0;
   double backward_ms = 0;
-  double busy_ms = 0;  // CPU time a rank, the kernel's included
+  double busy_ms = 0;  // CPU time of the machine, the kernel's included, divided by the ranks
 };
 
 /// What a step gains where communication overlaps with backward, by what it could gain. Medians over the rounds.
@@ -17,7 +17,7 @@ struct HiddenShare {
   /// Of all that communication costs after backward, or of what backward takes in the limit, whichever is less.
   double of_communication = 0;
   /// Of that part of its cost in which a rank waits, not computes: CPU time of communication cannot be hidden by a rank
-  /// that has one core. Absent where ranks do not wait more than in the limit.
+  /// that has one core. Absent where ranks do not wait more than in the limit, and where they have more cores.
   std::optional<double> of_waiting{};
 };
 

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <numeric>
 #include <random>
 
 #include "datasets/dataset.h"
 #include "framework/base/config/config.h"
+#include "framework/base/cores.h"
 #include "framework/base/error.h"
 #include "tools/bench/quantile.h"
 #include "tools/bench_train/team.h"
@@ -155,11 +157,14 @@ std::optional<double> ratio(const Contestant& one, const Contestants& all, const
 
 // Waiting for the slower rank is no communication that could be hidden; only a limit whose ranks meet shows what it
 // takes.
-std::optional<HiddenShare> hidden(const Contestant& one, const Contestants& all) {
+std::optional<HiddenShare> hidden(const Contestant& one, const Contestants& all, int ranks) {
   const auto *after = find(all, kAfter), *limit = find(all, kMeeting);
   if (limit == nullptr) limit = find(all, kLimit);
   if (one.name() != kOverlapped || after == nullptr || limit == nullptr) return std::nullopt;
-  return hidden_share(after->times(), one.times(), limit->times());
+  auto share = hidden_share(after->times(), one.times(), limit->times());
+  // A core that is free could compute what communication computes.
+  if (share && std::ssize(allowed_cores()) > ranks) share->of_waiting.reset();
+  return share;
 }
 
 // A run may take half an hour. One line that is written over and over, and so only on a terminal.
@@ -227,7 +232,7 @@ void measure(const Options& options, const Hosts& hosts, const Workload& workloa
     rows.push_back(one->row(setting));
     rows.back().ratio = ratio(*one, all, options.base);
     rows.back().ratio_to_limit = ratio(*one, all, kLimit);
-    rows.back().hidden = hidden(*one, all);
+    rows.back().hidden = hidden(*one, all, options.ranks);
   }
 }
 

@@ -19,7 +19,7 @@ struct Row {
   double samples_per_second = 0;            // of all ranks together, median of the turns
   double p10 = 0, p90 = 0;                  // of the same
   double step_ms = 0, backward_ms = 0;      // of one step, medians
-  double busy_ms = 0;                       // of one step, a rank's CPU time and the kernel's for it, median
+  double busy_ms = 0;                       // of one step: CPU time of the machine, divided by the ranks; median
   std::optional<double> ratio{};            // to the base, median of the rounds
   std::optional<double> ratio_to_limit{};   // to no_communication, likewise
   std::optional<HiddenShare> hidden{};      // of phalanx_overlapped

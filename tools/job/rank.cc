@@ -103,9 +103,10 @@ int run_threads(const Job& job, const RunFolder& folder) {
     statuses[rank] = run_rank(rank, folder.logs(), folder.log(rank), [&] {
       const ThreadLog log(log_options(folder, rank));
       log_info() << "rank " << rank << " of " << ranks << " on " << host_name() << ", a thread of one process";
-      log_info() << take_cores(job.config.launch, place, CoresFrom::kUs);
-      return logged(
-          [&] { return train(job, folder, decorate(connect_thread(job.config, place, store), job.config), splits); });
+      return logged([&] {
+        log_info() << take_cores(job.config.launch, place, CoresFrom::kUs);
+        return train(job, folder, decorate(connect_thread(job.config, place, store), job.config), splits);
+      });
     });
   });
   for (const int status : {kUsage, kFailed, kInterrupted, kTimeUp}) {

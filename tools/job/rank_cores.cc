@@ -10,37 +10,43 @@
 #include "framework/base/cores.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
-#include "framework/base/text.h"
 #include "tools/launch/core_shares.h"
 
 namespace phalanx {
 namespace {
 
-std::vector<int> bind(const std::string& to, const Place& place) {
-  const auto cores = physical_cores(allowed_cores());
+int online_cores() { return static_cast<int>(std::thread::hardware_concurrency()); }
+
+// The cores of this rank among those that the ranks of its host have in common.
+std::vector<int> choose(const std::string& to, const Place& place, CoresFrom from) {
+  const auto allowed = allowed_cores();
+  if (allowed.empty()) throw ConfigError("the kernel does not tell which cores this process may use");
+  if (from == CoresFrom::kLauncher && static_cast<int>(allowed.size()) < online_cores()) {
+    throw ConfigError("the launcher, or a container, has given this rank cores " + describe_cores(allowed) +
+                      " already, perhaps for it alone");
+  }
+  const auto cores = physical_cores(allowed);
+  return to == "core" ? own_cores(cores, place.local_rank, place.local_size)
+                      : own_nodes(cores, place.local_rank, place.local_size);
+}
+
+std::vector<int> bind(const std::string& to, const Place& place, CoresFrom from) {
   try {
-    const auto mine = to == "core" ? own_cores(cores, place.local_rank, place.local_size)
-                                   : own_nodes(cores, place.local_rank, place.local_size);
-    if (!stay_on_cores(mine)) throw ConfigError("the kernel refuses");
+    auto mine = choose(to, place, from);
+    if (!stay_on_cores(mine)) throw ConfigError("the kernel refuses cores " + describe_cores(mine));
     return mine;
   } catch (const ConfigError& error) {
     throw ConfigError("launch.bind_to: " + to + ", on " + host_name() + ": " + error.what() +
-                      "; start fewer ranks there, or take launch.bind_to: none");
+                      "; take launch.bind_to: none");
   }
 }
 
-std::string list(const std::vector<int>& cores) {
-  std::vector<std::string> numbers;
-  for (const int core : cores) numbers.push_back(std::to_string(core));
-  return join(numbers, ",");
-}
-
-// Cores that ranks share are shared out to them; of those that a launcher has given a rank alone it takes all.
+// Cores that ranks share are shared out to them; of those that a launcher may have given a rank alone it takes all, but
+// not more than its part of the host.
 int usual_threads(int ranks, CoresFrom from) {
-  const int online = static_cast<int>(std::thread::hardware_concurrency());
   const int known = static_cast<int>(allowed_cores().size());
-  const int allowed = known > 0 ? known : online;
-  return std::max(1, from == CoresFrom::kUs ? allowed / ranks : std::min(online / ranks, allowed));
+  const int allowed = known > 0 ? known : online_cores();
+  return std::max(1, from == CoresFrom::kUs ? allowed / ranks : std::min(online_cores() / ranks, allowed));
 }
 
 }  // namespace
@@ -49,9 +55,10 @@ std::string take_cores(const LaunchConfig& launch, const Place& place, CoresFrom
   int threads = usual_threads(place.local_size, from);
   std::string bound;
   if (launch.bind_to != "none") {
-    const auto mine = bind(launch.bind_to, place);
-    if (launch.bind_to == "core") threads = static_cast<int>(mine.size());
-    bound = ", bound to cores " + list(mine);
+    const auto mine = bind(launch.bind_to, place, from);
+    threads =
+        launch.bind_to == "core" ? static_cast<int>(mine.size()) : std::min(threads, static_cast<int>(mine.size()));
+    bound = ", bound to cores " + describe_cores(mine);
   }
   if (launch.threads > 0) threads = static_cast<int>(launch.threads);
   at::set_num_threads(threads);

@@ -14,9 +14,10 @@ enum class CoresFrom {
 };
 
 /// Binds this thread and those that it starts from now on as launch.bind_to says, and gives LibTorch as many threads as
-/// launch.threads says. Returns what it has done, for a log: "computes with 2 threads, bound to cores 0,1". Call before
-/// the rank has other threads. Throws ConfigError where there are fewer cores than ranks that want one each, or the
-/// kernel refuses.
+/// launch.threads says. Returns what it has done, for a log: "computes with 2 threads, bound to cores 0-1". Call before
+/// the rank has other threads. Throws ConfigError where there are fewer cores than ranks that want one each, where
+/// another launcher, or a container, has left this rank some of the host's cores alone, which may be its own already,
+/// and where the kernel refuses.
 std::string take_cores(const LaunchConfig& launch, const Place& place, CoresFrom from);
 
 }  // namespace phalanx

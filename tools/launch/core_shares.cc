@@ -1,7 +1,7 @@
 #include "tools/launch/core_shares.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <cstddef>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -58,19 +58,26 @@ Threads own_nodes(const std::vector<PhysicalCore>& cores, int rank, int ranks) {
   for (const auto& core : cores) {
     if (nodes.empty() || nodes.back() != core.node) nodes.push_back(core.node);
   }
-  std::vector<int> mine = part_of(nodes, rank, ranks);
-  if (ranks > std::ssize(nodes)) {
-    // Ranks are shared out to nodes, not nodes to ranks: neighbours are on the same one.
-    const auto count = static_cast<std::int64_t>(nodes.size());
-    std::int64_t node = 0;
-    while (part_begin(ranks, count, node + 1) <= rank) ++node;
-    mine = {nodes[static_cast<std::size_t>(node)]};
-  }
+  const auto count = static_cast<int>(nodes.size());
+  // Where there are more ranks, neighbours are on one node.
+  const auto mine = ranks < count ? part_of(nodes, rank, ranks) : part_of(nodes, rank * count / ranks, count);
   Threads threads;
   for (const auto& core : cores) {
     if (std::ranges::count(mine, core.node) > 0) std::ranges::copy(core.threads, std::back_inserter(threads));
   }
   return threads;
+}
+
+std::string describe_cores(Threads threads) {
+  std::ranges::sort(threads);
+  std::string text;
+  for (std::size_t first = 0, next = 0; first < threads.size(); first = next) {
+    while (++next < threads.size() && threads[next] == threads[next - 1] + 1) {
+    }
+    text += (text.empty() ? "" : ",") + std::to_string(threads[first]);
+    if (next - first > 1) text += "-" + std::to_string(threads[next - 1]);
+  }
+  return text;
 }
 
 }  // namespace phalanx

@@ -20,8 +20,11 @@ std::vector<PhysicalCore> physical_cores(const std::vector<int>& threads, const 
 /// there are fewer hardware threads than ranks. `rank` and `ranks` are of this host.
 std::vector<int> own_cores(const std::vector<PhysicalCore>& cores, int rank, int ranks);
 
-/// All hardware threads of the NUMA nodes of a rank: of one that it shares with others, or of several where there are
-/// fewer ranks than nodes.
+/// All hardware threads of the NUMA nodes of a rank: of one that it may share with others, or of several where there
+/// are fewer ranks than nodes. `cores`: at least one.
 std::vector<int> own_nodes(const std::vector<PhysicalCore>& cores, int rank, int ranks);
+
+/// "0-7,16-23", as taskset(1) reads them.
+std::string describe_cores(std::vector<int> threads);
 
 }  // namespace phalanx

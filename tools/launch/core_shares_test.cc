@@ -78,6 +78,12 @@ TEST_F(CoreShares, NeighboursAreOnOneNode) {
   EXPECT_THAT(own_nodes(cores, 99, 100), ElementsAre(2, 6, 3, 7));
 }
 
+TEST(DescribeCores, NamesRanges) {
+  EXPECT_EQ(describe_cores({0, 4, 1, 5, 7}), "0-1,4-5,7");
+  EXPECT_EQ(describe_cores({3}), "3");
+  EXPECT_EQ(describe_cores({2, 0, 1}), "0-2");
+}
+
 // A container, taskset(1) or a batch system has left this process some of them.
 TEST_F(CoreShares, WhatIsForbiddenIsNoOnes) {
   const auto cores = physical_cores({1, 3, 5}, system_);
