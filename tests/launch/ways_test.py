@@ -143,6 +143,20 @@ class Equal(ProgramTest):
         self.assertEqual(first, again)
         self.assertEqual(self.run_folder("first").config.read_text(), self.run_folder("again").config.read_text())
 
+    def test_hosts_are_told_apart_by_their_keys(self):
+        """Four processes on what they take for two hosts, and four ranks in two groups that the config names."""
+        levels = {"launch.ranks": 4, "strategy": "{intra: all_reduce, inter: {local_sgd: {every: 5}}}"}
+        grouped = self.weights("grouped", *sets(SHORT, levels, {"strategy.ranks_per_group": 2}))
+        port = free_port()
+        processes = [self.train(*sets(SHORT, levels), run="keys", environment={
+            "RANK": str(rank), "WORLD_SIZE": "4", "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "4",
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "PHALANX_HOST_KEY": f"host {rank // 2}"})
+            for rank in range(4)]
+        for process in processes:
+            self.assert_status(0, process)
+        self.assertEqual(grouped, self.run_folder("keys").weights)
+        self.assertNotEqual(grouped, self.weights("one host", *sets(SHORT, levels)))
+
     def test_threads_and_processes_learn_the_same(self):
         self.assertEqual(self.weights("threads", *sets(SHORT, backend="inproc")),
                          self.weights("processes", *sets(SHORT, backend="shm")))

@@ -111,7 +111,6 @@ class TensorBoard(ProgramTest):
         self.assert_status(0, self.train(*sets(SHORT)))
         self.assertFalse((self.folder / "run/tensorboard").exists())
 
-
     def test_tensorboard_itself_reads_the_same(self):
         """By the interpreter that PHALANX_PYTHON names (--test_env), as few have TensorBoard beside the system's."""
         python = os.environ.get("PHALANX_PYTHON", sys.executable)
