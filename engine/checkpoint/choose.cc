@@ -47,11 +47,15 @@ std::string offer_in(const CheckpointFolder& folder, const Run& run) {
     try {
       run.check(other);
       verify(other);
-      return "; the newest that this run can go on from is --resume " + other.path;
+      return "the newest that this run can go on from is --resume " + other.path;
     } catch (const DataError&) {
     }
   }
-  return "; there is no other one beside it that this run can go on from";
+  return "there is no other one beside it that this run can go on from";
+}
+
+[[noreturn]] void refuse(const DataError& why, const CheckpointFolder& folder, const Run& run) {
+  throw DataError("checkpoint.resume: " + std::string(why.what()) + "; " + offer_in(folder, run));
 }
 
 Checkpoint open(const std::string& path, const Run& run) {
@@ -62,8 +66,7 @@ Checkpoint open(const std::string& path, const Run& run) {
     return checkpoint;
   } catch (const DataError& error) {
     const std::string folder = fs::path(path).parent_path().string();
-    throw DataError("checkpoint.resume: " + std::string(error.what()) +
-                    offer_in(CheckpointFolder(folder.empty() ? "." : folder), run));
+    refuse(error, CheckpointFolder(folder.empty() ? "." : folder), run);
   }
 }
 
@@ -74,11 +77,10 @@ Checkpoint newest(const CheckpointFolder& folder, const Run& run, std::vector<st
     throw DataError("checkpoint.resume: none of the checkpoints in " + folder.path() + " is whole:\n  " +
                     join(refused, "\n  ") + "\nRemove the folder to begin anew.");
   }
-  if (found.path.empty()) return found;
   try {
-    run.check(found);
+    if (!found.path.empty()) run.check(found);
   } catch (const DataError& error) {
-    throw DataError("checkpoint.resume: " + std::string(error.what()) + offer_in(folder, run));
+    refuse(error, folder, run);
   }
   return found;
 }

@@ -27,8 +27,7 @@ std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> names;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(path, none)) {
-    std::error_code unknown;
-    if (entry.is_directory(unknown)) names.push_back(entry.path().filename());
+    if (entry.is_directory(none)) names.push_back(entry.path().filename());
   }
   std::ranges::sort(names);
   return names;

@@ -99,8 +99,6 @@ void remove_results(const RunFolder& folder) {
   }
 }
 
-std::string dump_config(ExperimentConfig config) { return config::dump(config); }
-
 bool lies_in(const std::string& checkpoint, const std::string& folder) {
   std::error_code none;
   return std::filesystem::equivalent(std::filesystem::path(checkpoint).parent_path(), folder, none);
@@ -109,6 +107,8 @@ bool lies_in(const std::string& checkpoint, const std::string& folder) {
 }  // namespace
 
 void Checkpointing::attach(const Readings& measured) {
+  ExperimentConfig all = run_.config;
+  config_text_ = config::dump(all);
   const auto& config = run_.config.checkpoint;
   if (config.keep_best > 0 && std::ranges::count(measured, config.best_by, &Readings::value_type::first) == 0) {
     throw ConfigError("checkpoint.best_by is \"" + config.best_by +
@@ -239,7 +239,7 @@ void Checkpointing::save(const Position& position) {
                        .strategy = strategy_text(),
                        .readings = run_.last_test.readings,
                        .tested_at = run_.last_test.step,
-                       .config = dump_config(run_.config),
+                       .config = config_text_,
                        .provenance = provenance()},
                       !were_apart_);
 }

@@ -78,6 +78,7 @@ class Checkpointing {
   std::string strategy_text() const;
 
   Run run_;
+  std::string config_text_;
   std::vector<Part> parts_;
   RunState state_;
   std::optional<Checkpointer> checkpointer_;

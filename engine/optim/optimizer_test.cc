@@ -6,8 +6,6 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <cctype>
-#include <iterator>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -18,6 +16,7 @@
 
 #include "engine/optim/testing_optimizer.h"
 #include "framework/base/error.h"
+#include "framework/testing/file_name.h"
 
 namespace phalanx::testing {
 namespace {
@@ -42,9 +41,7 @@ std::vector<std::string> optimizers() {
 }
 
 std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
-  std::string name;
-  std::ranges::copy_if(info.param.substr(6), std::back_inserter(name), [](char c) { return std::isalnum(c) != 0; });
-  return name;
+  return testing::file_name(info.param.substr(6));
 }
 
 class EveryOptimizer : public ::testing::TestWithParam<std::string> {

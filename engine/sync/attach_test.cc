@@ -1,15 +1,14 @@
 // N1: however replicas agree later, they begin as that of rank 0.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/equal.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <string>
 #include <vector>
 
 #include "engine/sync/testing_strategy.h"
+#include "framework/testing/file_name.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
@@ -26,22 +25,14 @@ std::vector<std::string> strategies() {
 }
 
 class Attach : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Strategies, Attach, ::testing::ValuesIn(strategies()), [](const auto& info) {
-  std::string name;
-  for (const char letter : info.param) {
-    if (std::isalnum(static_cast<unsigned char>(letter)) != 0) name += letter;
-  }
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Strategies, Attach, ::testing::ValuesIn(strategies()),
+                         [](const auto& info) { return testing::file_name(info.param); });
 
 TEST_P(Attach, N1_GivesEveryRankTheParametersOfRank0) {
   testing::run_ranks("inproc", 4, [](const CommunicatorPtr& group) {
     const at::NoGradGuard no_grad;
-    std::vector<at::Tensor> own;
-    for (const std::int64_t size : {7, 30, 1, 20}) {
-      own.push_back(at::full({size}, static_cast<float>(group->rank())).requires_grad_());
-    }
-    const FlatParameters parameters(own, *group, 20 * sizeof(float));
+    const auto own = testing::make_parameters(group->rank());
+    const FlatParameters parameters(own, *group, testing::kBucketBytes);
     const auto strategy = testing::make_strategy(GetParam(), group);
     const auto slices = strategy->attach(parameters, Cut::kAnywhere);
     for (const auto& parameter : own) EXPECT_TRUE(at::equal(parameter, at::zeros_like(parameter)));

@@ -11,6 +11,7 @@
 #include <functional>
 #include <vector>
 
+#include "engine/sync/testing_strategy.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
 
@@ -18,18 +19,9 @@ namespace phalanx {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::kBucketBytes;
+using testing::make_parameters;
 using ::testing::ThrowsMessage;
-
-constexpr std::int64_t kBucketBytes = 20 * sizeof(float);
-
-// 3 buckets; every value is the rank, so that replicas start different.
-std::vector<at::Tensor> make_parameters(int rank) {
-  std::vector<at::Tensor> parameters;
-  for (const std::int64_t size : {7, 30, 1, 20}) {
-    parameters.push_back(at::full({size}, static_cast<float>(rank)).requires_grad_());
-  }
-  return parameters;
-}
 
 // All ranks' copies of a tensor, bit for bit.
 bool same_on_all_ranks(const at::Tensor& tensor, Communicator& group) {

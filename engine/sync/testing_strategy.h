@@ -37,6 +37,17 @@ inline std::unique_ptr<Synchronizer> make_strategy(const std::string& strategy, 
   return load_strategy(strategy).make(group);
 }
 
+inline constexpr std::int64_t kBucketBytes = 20 * sizeof(float);
+
+/// For 3 buckets of so many bytes; every value is the rank, so that replicas start different.
+inline std::vector<at::Tensor> make_parameters(int rank) {
+  std::vector<at::Tensor> parameters;
+  for (const std::int64_t size : {7, 30, 1, 20}) {
+    parameters.push_back(at::full({size}, static_cast<float>(rank)).requires_grad_());
+  }
+  return parameters;
+}
+
 /// All ranks' tensors, [P, n].
 inline at::Tensor gather(const at::Tensor& own, Communicator& group) {
   const at::Tensor all = at::zeros({group.size(), own.numel()}, own.options());

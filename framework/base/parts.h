@@ -21,4 +21,11 @@ inline std::vector<std::int64_t> nearly_equal_counts(std::int64_t length, std::i
   return counts;
 }
 
+/// Part `part` of a list, of `parts` such ones.
+template <class Item>
+std::vector<Item> part_of(const std::vector<Item>& list, std::int64_t part, std::int64_t parts) {
+  const auto length = static_cast<std::int64_t>(list.size());
+  return {list.begin() + part_begin(length, parts, part), list.begin() + part_begin(length, parts, part + 1)};
+}
+
 }  // namespace phalanx

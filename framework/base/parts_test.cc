@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 namespace phalanx {
 namespace {
@@ -22,6 +23,13 @@ TEST(Parts, TheFirstOnesAreOneLongerWhereItDoesNot) {
 TEST(Parts, TheLastOnesAreEmptyWhereThereAreTooFew) {
   EXPECT_THAT(nearly_equal_counts(2, 4), ElementsAre(1, 1, 0, 0));
   EXPECT_THAT(nearly_equal_counts(0, 2), ElementsAre(0, 0));
+}
+
+TEST(Parts, AreOfLists) {
+  const std::vector<char> list{'a', 'b', 'c'};
+  EXPECT_THAT(part_of(list, 0, 2), ElementsAre('a', 'b'));
+  EXPECT_THAT(part_of(list, 1, 2), ElementsAre('c'));
+  EXPECT_THAT(part_of(list, 3, 4), ElementsAre());
 }
 
 TEST(Parts, LieOneBehindTheOther) {

@@ -7,7 +7,7 @@ import re
 import signal
 
 import program
-from program import ENDLESS, SHORT, ProgramTest, free_port, mpirun, sets
+from program import ENDLESS, SHORT, ProgramTest, free_port, mpirun, sets, torchrun
 
 CORES = os.sched_getaffinity(0)
 
@@ -90,16 +90,14 @@ class Local(Cores):
         process = self.train(*sets(SHORT, {"launch.bind_to": "core"}),
                              command=["taskset", "--cpu-list", str(min(CORES)), program.TRAIN])
         self.assert_status(2, process)
-        text = " ".join(process.err.replace("│", " ").split())  # lines are broken where the host's name has it
-        self.assertIn("launch.bind_to: core, on ", text)
-        self.assertIn("too few cores for 2 ranks (1); take launch.bind_to: none", text)
+        self.assertIn("launch.bind_to: core, on ", process.words)
+        self.assertIn("too few cores for 2 ranks (1); take launch.bind_to: none", process.words)
 
     def join(self, **options):
         """Two ranks that another launcher starts."""
         port = free_port()
-        return [self.train(*sets(SHORT, {"launch.bind_to": "core"}), environment={
-            "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2",
-            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}, **options) for rank in range(2)]
+        return [self.train(*sets(SHORT, {"launch.bind_to": "core"}), environment=torchrun(rank, 2, port), **options)
+                for rank in range(2)]
 
     def test_ranks_of_another_launcher(self):
         self.need_cores(2)
@@ -113,7 +111,7 @@ class Local(Cores):
         self.need_cores(2)
         for process in self.join(command=["taskset", "--cpu-list", str(min(CORES)), program.TRAIN]):
             self.assert_status(2, process)
-            self.assertIn(f"has given this rank cores {min(CORES)} already", " ".join(process.err.split()))
+            self.assertIn(f"has given this rank cores {min(CORES)} already", process.words)
 
 
 class Mpi(Cores):

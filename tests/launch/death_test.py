@@ -6,7 +6,7 @@ import signal
 import time
 
 import program
-from program import ENDLESS, ProgramTest, becomes_true, free_port, mpirun, processes, sets
+from program import ENDLESS, ProgramTest, becomes_true, free_port, mpirun, processes, sets, torchrun
 
 SOON = 5  # seconds, as promised
 
@@ -71,9 +71,7 @@ class Local(Death):
 
     def test_peer_of_a_rank_that_no_launcher_watches_notices(self):
         port = free_port()
-        ranks = [self.train(*sets(ENDLESS), environment={
-            "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2",
-            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}) for rank in range(2)]
+        ranks = [self.train(*sets(ENDLESS), environment=torchrun(rank, 2, port)) for rank in range(2)]
         self.wait_for_training(self.run_folder(), ranks[0])
         ranks[1].kill()
         killed = time.monotonic()

@@ -8,7 +8,7 @@ import socket
 import subprocess
 
 import program
-from program import ENDLESS, SHORT, ProgramTest, free_port, mpirun, sets
+from program import ENDLESS, SHORT, ProgramTest, free_port, mpirun, sets, torchrun
 
 SOON = 20  # seconds; none of these may wait for a timeout
 
@@ -22,16 +22,11 @@ def namespace(*commands):
     return ["unshare", *user, "--mount", "sh", "-c", " && ".join([*commands, 'exec "$@"']), "sh"]
 
 
-def torchrun(rank, port, size=2):
-    return {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size),
-            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-
-
 class Ports(ProgramTest):
     def test_port_taken(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            process = self.train(*sets(SHORT), environment=torchrun(0, port))
+            process = self.train(*sets(SHORT), environment=torchrun(0, 2, port))
             self.assert_status(1, process, SOON)
         self.assertIn(f"127.0.0.1:{port}", process.err)
         self.assertIn(f"port {port} is taken", process.err)
@@ -41,12 +36,12 @@ class Ports(ProgramTest):
     def test_somebody_else_listens_where_rank_0_should(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            process = self.train(*sets(SHORT, {"framework.timeout": 2}), environment=torchrun(1, port))
+            process = self.train(*sets(SHORT, {"framework.timeout": 2}), environment=torchrun(1, 2, port))
             self.assert_status(1, process, SOON)
         self.assertIn(f"127.0.0.1:{port}", process.err)
 
     def test_nobody_comes(self):
-        process = self.train(*sets(SHORT, {"framework.timeout": 1}), environment=torchrun(0, free_port()))
+        process = self.train(*sets(SHORT, {"framework.timeout": 1}), environment=torchrun(0, 2, free_port()))
         self.assert_status(1, process, SOON)
         self.assertIn("1 of 2 ranks have joined", process.err)
 

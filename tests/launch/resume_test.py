@@ -117,9 +117,8 @@ class Local(Resume):
         before, last = self.checkpoints("run")[-2:]
         file = self.damage(last)
         _, process = self.finish("other", "--resume", last, status=FAILED)
-        message = " ".join(process.err.replace("│", " ").split())
-        self.assertIn("state-00002-of-00002.safetensors: has", message)
-        self.assertIn("the newest that this run can go on from is", message)
+        self.assertIn("state-00002-of-00002.safetensors: has", process.words)
+        self.assertIn("the newest that this run can go on from is", process.words)
         _, process = self.finish("run", "--resume", "auto")
         self.assertIn(f"A checkpoint is not used: {file}", process.err)
         self.assertIn(f"from {before}", process.out)

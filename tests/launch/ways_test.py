@@ -2,7 +2,7 @@
 """Ranks come together in whichever way they are started, and learn the same."""
 
 import program
-from program import QUICKSTART, SHORT, ProgramTest, RunFolder, free_port, mpirun, sets
+from program import QUICKSTART, SHORT, ProgramTest, RunFolder, free_port, mpirun, sets, torchrun
 
 
 class Way(ProgramTest):
@@ -54,21 +54,17 @@ class Joined(Way):
         for other in processes[1:]:
             self.assertEqual("", other.text().replace("--- stdout\n", "").replace("--- stderr\n", ""))
 
-    def torchrun(self, rank, size, port, **more):
-        return {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size),
-                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **more}
-
     def test_torchrun(self):
         port = free_port()
-        self.assert_join(self.join([self.torchrun(rank, 2, port) for rank in range(2)]))
+        self.assert_join(self.join([torchrun(rank, 2, port) for rank in range(2)]))
         self.assert_connects_by("shm")
 
     def test_torchrun_of_4_whose_first_comes_last(self):
         port = free_port()
-        self.assert_join(self.join([self.torchrun(rank, 4, port) for rank in (3, 1, 2, 0)])[::-1])
+        self.assert_join(self.join([torchrun(rank, 4, port) for rank in (3, 1, 2, 0)])[::-1])
 
     def test_torchrun_of_one(self):
-        self.assert_join(self.join([self.torchrun(0, 1, free_port())]))
+        self.assert_join(self.join([torchrun(0, 1, free_port())]))
 
     def slurm(self, rank, size):
         return {"SLURM_PROCID": str(rank), "SLURM_NTASKS": str(size), "SLURM_LOCALID": str(rank), "SLURM_NNODES": "1",
@@ -86,7 +82,7 @@ class Joined(Way):
     def test_a_strategy_for_one_rank_refuses_more(self):
         port = free_port()
         settings = sets(SHORT, {"strategy": "single", "launch.ranks": 1})
-        processes = [self.train(*settings, environment=self.torchrun(rank, 2, port)) for rank in range(2)]
+        processes = [self.train(*settings, environment=torchrun(rank, 2, port)) for rank in range(2)]
         for process in processes:
             self.assert_status(2, process)
         self.assertEqual(1, sum(process.err.count("single trains on one rank") for process in processes),
@@ -94,7 +90,7 @@ class Joined(Way):
 
     def test_ranks_with_different_configs_refuse_to_train_together(self):
         port = free_port()
-        processes = [self.train(*sets(SHORT, {"optimizer.lr": 0.01 * (rank + 1)}), environment=self.torchrun(rank, 2, port))
+        processes = [self.train(*sets(SHORT, {"optimizer.lr": 0.01 * (rank + 1)}), environment=torchrun(rank, 2, port))
                      for rank in range(2)]
         for process in processes:
             self.assert_status(2, process)
@@ -102,7 +98,7 @@ class Joined(Way):
                          "".join(process.text() for process in processes))
 
     def test_a_contradiction_names_the_variable(self):
-        process = self.train(*sets(SHORT), environment={**self.torchrun(0, 2, 1), "RANK": "2"})
+        process = self.train(*sets(SHORT), environment={**torchrun(0, 2, 1), "RANK": "2"})
         self.assert_status(2, process)
         self.assertIn("RANK=2 is not below WORLD_SIZE=2", process.err)
 
@@ -148,10 +144,9 @@ class Equal(ProgramTest):
         levels = {"launch.ranks": 4, "strategy": "{intra: all_reduce, inter: {local_sgd: {every: 5}}}"}
         grouped = self.weights("grouped", *sets(SHORT, levels, {"strategy.ranks_per_group": 2}))
         port = free_port()
-        processes = [self.train(*sets(SHORT, levels), run="keys", environment={
-            "RANK": str(rank), "WORLD_SIZE": "4", "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "4",
-            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "PHALANX_HOST_KEY": f"host {rank // 2}"})
-            for rank in range(4)]
+        processes = [self.train(*sets(SHORT, levels), run="keys",
+                                environment=torchrun(rank, 4, port, PHALANX_HOST_KEY=f"host {rank // 2}"))
+                     for rank in range(4)]
         for process in processes:
             self.assert_status(0, process)
         self.assertEqual(grouped, self.run_folder("keys").weights)

@@ -54,6 +54,12 @@ def free_port():
                 pass
 
 
+def torchrun(rank, size, port, **more):
+    """The environment that torchrun gives to a rank of this host."""
+    return {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size),
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **more}
+
+
 def signals(pid, field):
     """Numbers of signals of a process: SigIgn, which it ignores; ShdPnd, which are waiting for it."""
     try:
@@ -141,6 +147,11 @@ class Process:
     @property
     def err(self):
         return self.errors.read_text()
+
+    @property
+    def words(self):
+        """Standard error on one line, without the frame, whose lines are broken where names have it."""
+        return " ".join(self.err.replace("│", " ").split())
 
     def text(self):
         return f"--- stdout\n{self.out}--- stderr\n{self.err}"

@@ -9,8 +9,6 @@
 #include <ATen/ops/randn.h>
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <cctype>
 #include <memory>
 #include <set>
 #include <string>
@@ -18,6 +16,7 @@
 
 #include "engine/checkpoint/safetensors.h"
 #include "framework/base/error.h"
+#include "framework/testing/file_name.h"
 #include "models/model.h"
 #include "tests/zoo/model_under_test.h"
 
@@ -90,12 +89,8 @@ class Zoo : public ::testing::TestWithParam<std::string> {
   const at::Tensor target_ = sample_.dtype == at::kLong ? (input_ + 1) % 10 : at::arange(8, at::kLong);
 };
 
-INSTANTIATE_TEST_SUITE_P(EveryModel, Zoo, ::testing::ValuesIn(Models::global().names()), [](const auto& info) {
-  std::string name = info.param;
-  std::ranges::replace_if(
-      name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(EveryModel, Zoo, ::testing::ValuesIn(Models::global().names()),
+                         [](const auto& info) { return testing::file_name(info.param); });
 
 TEST_P(Zoo, GivesLogitsForAnyNumberOfSamples) {
   const auto model = make();

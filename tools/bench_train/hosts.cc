@@ -10,8 +10,8 @@
 #include "framework/base/cores.h"
 #include "framework/base/error.h"
 #include "framework/base/parts.h"
-#include "framework/base/text.h"
 #include "tools/bench_train/scripts.h"
+#include "tools/launch/core_shares.h"
 
 namespace phalanx::bench_train {
 namespace {
@@ -21,13 +21,8 @@ constexpr Seconds kMaking{30};
 // Words before a command that is to run on one of so many nearly equal parts of the cores.
 std::vector<std::string> on_part_of_cores(std::int64_t part, std::int64_t parts) {
   const auto cores = allowed_cores();
-  const std::int64_t count = std::ssize(cores);
-  if (count < parts) return {};
-  std::vector<std::string> mine;
-  for (auto i = part_begin(count, parts, part); i < part_begin(count, parts, part + 1); ++i) {
-    mine.push_back(std::to_string(cores[static_cast<std::size_t>(i)]));
-  }
-  return {"taskset", "--cpu-list", join(mine, ",")};
+  if (std::ssize(cores) < parts) return {};
+  return {"taskset", "--cpu-list", describe_cores(part_of(cores, part, parts))};
 }
 
 }  // namespace

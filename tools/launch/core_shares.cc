@@ -23,12 +23,6 @@ int first_sibling(int thread, const std::string& system) {
   return file >> first ? first : thread;
 }
 
-template <class Item>
-std::vector<Item> part_of(const std::vector<Item>& all, int part, int parts) {
-  const auto begin = part_begin(std::ssize(all), parts, part), end = part_begin(std::ssize(all), parts, part + 1);
-  return {all.begin() + begin, all.begin() + end};
-}
-
 Threads threads_of(const std::vector<PhysicalCore>& cores) {
   Threads threads;
   for (const auto& core : cores) std::ranges::copy(core.threads, std::back_inserter(threads));
@@ -61,11 +55,10 @@ Threads own_nodes(const std::vector<PhysicalCore>& cores, int rank, int ranks) {
   const auto count = static_cast<int>(nodes.size());
   // Where there are more ranks, neighbours are on one node.
   const auto mine = ranks < count ? part_of(nodes, rank, ranks) : part_of(nodes, rank * count / ranks, count);
-  Threads threads;
-  for (const auto& core : cores) {
-    if (std::ranges::count(mine, core.node) > 0) std::ranges::copy(core.threads, std::back_inserter(threads));
-  }
-  return threads;
+  std::vector<PhysicalCore> there;
+  std::ranges::copy_if(cores, std::back_inserter(there),
+                       [&](const PhysicalCore& core) { return std::ranges::count(mine, core.node) > 0; });
+  return threads_of(there);
 }
 
 std::string describe_cores(Threads threads) {
