@@ -35,7 +35,8 @@ struct NormsConfig {
   void visit(V&) {}
 };
 
-// Two convolutions, each followed by batch norm; the second is a branch, as in a residual block.
+// Two convolutions, each followed by batch norm; the second is a branch, as in a residual block. Without kinks, as
+// smooth_model.cc.
 class Norms final : public Model {
  public:
   explicit Norms(const SampleSpec& sample) {
@@ -47,8 +48,8 @@ class Norms final : public Model {
   }
 
   at::Tensor forward(at::Tensor input) override {
-    const at::Tensor x = bn1_(conv1_(input)).relu();
-    return fc_((x + bn2_(conv2_(x))).relu().mean({2, 3}));
+    const at::Tensor x = bn1_(conv1_(input)).tanh();
+    return fc_((x + bn2_(conv2_(x))).tanh().mean({2, 3}));
   }
 
  private:

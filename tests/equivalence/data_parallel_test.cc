@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "framework/base/error.h"
+#include "framework/testing/file_name.h"
 #include "framework/testing/worlds.h"
 #include "tests/equivalence/training.h"
 
@@ -24,10 +25,10 @@ using Case = std::tuple<std::string, std::string, int, int>;  // model, strategy
 
 class DataParallel : public ::testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(OneRank, DataParallel,
-                         ::testing::Combine(::testing::Values("mlp", "lenet"), ::testing::Values("single"),
+                         ::testing::Combine(::testing::Values("smooth_under_test"), ::testing::Values("single"),
                                             ::testing::Values(1), ::testing::Values(2, 3)));
 INSTANTIATE_TEST_SUITE_P(Ranks, DataParallel,
-                         ::testing::Combine(::testing::Values("lenet"),
+                         ::testing::Combine(::testing::Values("smooth_under_test"),
                                             ::testing::Values("all_reduce", "overlapped", "sharded"),
                                             ::testing::Values(2), ::testing::Values(2)));
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/testing/backend_under_test.h"
+#include "framework/testing/file_name.h"
 #include "framework/testing/worlds.h"
 #include "tests/equivalence/training.h"
 
@@ -38,7 +39,7 @@ class Equivalence : public ::testing::TestWithParam<Case> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Strategies, Equivalence,
-                         ::testing::Combine(::testing::Values("lenet"),
+                         ::testing::Combine(::testing::Values("smooth_under_test"),
                                             ::testing::Values("all_reduce", "overlapped", "sharded"),
                                             ::testing::Values(2, 3, 4)));
 
@@ -49,12 +50,12 @@ std::vector<std::string> one_copy() {
   return {"{sharded: {one_copy: true}}", "{intra: {sharded: {one_copy: true}}, inter: all_reduce}"};
 }
 INSTANTIATE_TEST_SUITE_P(OneCopy, Equivalence,
-                         ::testing::Combine(::testing::Values("lenet"), ::testing::ValuesIn(one_copy()),
+                         ::testing::Combine(::testing::Values("smooth_under_test"), ::testing::ValuesIn(one_copy()),
                                             ::testing::Values(2, 4)));
 
 INSTANTIATE_TEST_SUITE_P(
     Levels, Equivalence,
-    ::testing::Combine(::testing::Values("lenet"),
+    ::testing::Combine(::testing::Values("smooth_under_test"),
                        ::testing::Values("{intra: overlapped, inter: all_reduce, ranks_per_group: 2}",
                                          "{intra: all_reduce, inter: {local_sgd: {every: 1, momentum: average}}, "
                                          "ranks_per_group: 4}"),
@@ -84,9 +85,9 @@ INSTANTIATE_TEST_SUITE_P(Strategies, EquivalenceOfOptions,
 
 TEST_P(EquivalenceOfOptions, RanksFollowOneProcess) {
   const std::vector<std::vector<std::string>> options{
-      {"model=lenet", "train.accumulate=3", "train.clip_norm=0.5"},
-      {"model=mlp", "train.clip_value=0.01"},
-      {"model=mlp", "optimizer={name: lamb, lr: 0.01}", "framework.bucket_bytes=1KB"}};
+      {"model=smooth_under_test", "train.accumulate=3", "train.clip_norm=0.5"},
+      {"model=smooth_under_test", "train.clip_value=0.01"},
+      {"model=smooth_under_test", "optimizer={name: lamb, lr: 0.01}", "framework.bucket_bytes=1KB"}};
   run_ranks(kBackend, 4, [&](const CommunicatorPtr& world) {
     const auto alone = world->split(world->rank(), 0);
     for (const auto& changes : options) {

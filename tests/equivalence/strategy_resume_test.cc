@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/testing/file_name.h"
 #include "framework/testing/worlds.h"
 #include "tests/equivalence/training.h"
 

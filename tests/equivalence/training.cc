@@ -4,7 +4,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 
-#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
@@ -59,12 +58,6 @@ Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, cons
 
 double relative_difference(const at::Tensor& a, const at::Tensor& b) {
   return ((a - b).norm() / b.norm()).item<double>();
-}
-
-std::string file_name(const std::string& text) {
-  std::string name;
-  for (const char letter : text) name += std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';
-  return name;
 }
 
 }  // namespace phalanx::testing

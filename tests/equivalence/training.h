@@ -30,7 +30,4 @@ Trained train(
 /// |a - b| / |b|
 double relative_difference(const at::Tensor& a, const at::Tensor& b);
 
-/// `text` as the name of a file, or part of one.
-std::string file_name(const std::string& text);
-
 }  // namespace phalanx::testing

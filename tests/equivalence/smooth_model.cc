@@ -1,0 +1,49 @@
+// The model "smooth_under_test": a small LeNet-5 with tanh and mean pooling, as the original has them. It has no kinks:
+// where ReLU or max pooling change sides by rounding, two runs of the same training part ways by far more than rounding,
+// at steps that depend on the processor.
+#include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/tanh.h>
+#include <torch/nn/modules/conv.h>
+
+#include <memory>
+
+#include "models/linear.h"
+#include "models/model.h"
+
+namespace phalanx {
+namespace {
+
+struct SmoothConfig {
+  template <class V>
+  void visit(V&) {}
+};
+
+class Smooth final : public Model {
+ public:
+  explicit Smooth(const SampleSpec& sample) {
+    const auto rows = after_convolutions(sample.input[1]), columns = after_convolutions(sample.input[2]);
+    conv1_ = register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(sample.input[0], 4, 5).stride(2)));
+    conv2_ = register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(4, 8, 3)));
+    fc1_ = register_module("fc1", Linear(8 * rows * columns, 120));
+    fc2_ = register_module("fc2", Linear(120, 84));
+    fc3_ = register_module("fc3", Linear(84, sample.classes));
+  }
+
+  at::Tensor forward(at::Tensor input) override {
+    const at::Tensor x = at::avg_pool2d(at::tanh(conv2_(at::tanh(conv1_(input)))), 2).flatten(1);
+    return fc3_(at::tanh(fc2_(at::tanh(fc1_(x)))));
+  }
+
+ private:
+  static std::int64_t after_convolutions(std::int64_t length) { return ((length - 5) / 2 + 1 - 2) / 2; }
+
+  torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
+  Linear fc1_{nullptr}, fc2_{nullptr}, fc3_{nullptr};
+};
+
+const bool registered = Models::global().add<SmoothConfig>(
+    "smooth_under_test", "a small LeNet-5 without kinks",
+    [](const SmoothConfig&, const SampleSpec& sample) { return std::make_shared<Smooth>(sample); });
+
+}  // namespace
+}  // namespace phalanx
