@@ -9,6 +9,7 @@
 
 #include "engine/part_results.h"
 #include "framework/base/parts.h"
+#include "models/model.h"
 
 namespace phalanx {
 

@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "framework/parallel/autocast.h"
+#include "models/model.h"
 
 namespace phalanx {
 

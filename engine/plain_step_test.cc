@@ -1,4 +1,5 @@
 #include "engine/plain_step.h"
+#include "models/model.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>

@@ -2,6 +2,8 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include "models/model.h"
+
 namespace phalanx {
 
 void weights_to_channels_last(Model& model) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/model.h"
+#include "models/models.h"
 
 namespace phalanx {
 

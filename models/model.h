@@ -3,13 +3,11 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "framework/base/batch.h"
-#include "framework/base/registry.h"
+#include "models/models.h"  // how a model registers itself
 
 namespace phalanx {
 
@@ -37,9 +35,5 @@ inline std::vector<std::pair<std::string, at::Tensor>> named_buffers(const Model
   for (const auto& buffer : model.named_buffers()) named.emplace_back(buffer.key(), buffer.value());
   return named;
 }
-
-/// Models by name. A factory gets what a sample looks like and throws ConfigError for samples that do not fit it.
-/// Initial values are drawn from LibTorch's default generator.
-using Models = Registry<std::shared_ptr<Model>(const SampleSpec&)>;
 
 }  // namespace phalanx

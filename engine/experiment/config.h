@@ -15,7 +15,7 @@
 #include "engine/watch/config.h"
 #include "framework/collectives/selection/rule.h"
 #include "framework/comm/backend.h"
-#include "models/model.h"
+#include "models/models.h"
 
 namespace phalanx {
 
@@ -32,7 +32,7 @@ struct LaunchConfig {
     v("hosts", hosts, "where to start them, as name or name:slots; empty: here");
     v("with", with, "how to start them: local forks, mpi calls mpirun, auto is local on one host",
       config::one_of({"auto", "local", "mpi"}));
-    v("threads", threads, "threads of LibTorch per rank; 0: as many as it has cores of its own, or by sharing",
+    v("threads", threads, "threads of LibTorch per rank; 0: as many as there are cores for it, at most OMP_NUM_THREADS",
       config::between(0, 1024));
     v("bind_to", bind_to,
       "the cores that a rank keeps to: core its own part of the host's, numa those of its NUMA node",

@@ -24,6 +24,7 @@
 #include "framework/base/random.h"
 #include "framework/comm/mesh.h"
 #include "models/channels_last.h"
+#include "models/model.h"
 
 namespace phalanx {
 namespace {

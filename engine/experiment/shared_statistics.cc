@@ -2,6 +2,8 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include "models/model.h"
+
 namespace phalanx {
 
 SharedStatistics::SharedStatistics(const Model& model, Communicator& group) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "framework/comm/communicator.h"
-#include "models/model.h"
+#include "models/models.h"
 
 namespace phalanx {
 

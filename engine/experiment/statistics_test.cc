@@ -13,6 +13,7 @@
 #include "datasets/dataset.h"
 #include "engine/checkpoint/safetensors.h"
 #include "engine/experiment/testing_run.h"
+#include "models/model.h"
 
 namespace phalanx {
 namespace {

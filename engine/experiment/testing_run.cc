@@ -14,6 +14,7 @@
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/testing/worlds.h"
+#include "models/model.h"
 
 namespace phalanx::testing {
 namespace {

@@ -19,6 +19,7 @@
 #include "framework/comm/locality.h"
 #include "framework/comm/texts.h"
 #include "models/batch_norm.h"
+#include "models/model.h"
 
 namespace phalanx {
 namespace {

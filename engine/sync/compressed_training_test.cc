@@ -11,6 +11,7 @@
 #include "engine/experiment/experiment.h"
 #include "framework/base/config/config.h"
 #include "framework/testing/worlds.h"
+#include "models/model.h"
 
 namespace phalanx {
 namespace {

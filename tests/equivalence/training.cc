@@ -10,6 +10,7 @@
 
 #include "engine/experiment/run_folder.h"
 #include "framework/base/config/config.h"
+#include "models/model.h"
 
 namespace phalanx::testing {
 namespace {
