@@ -19,7 +19,7 @@ std::uint64_t digest(const at::Tensor& tensor) {
     sum += word * (((i + 1) * kStep) | 1);
   }
   std::uint32_t last = 0;
-  std::memcpy(&last, bytes + words * sizeof(last), size % sizeof(last));
+  if (const auto rest = size % sizeof(last); rest > 0) std::memcpy(&last, bytes + words * sizeof(last), rest);
   return sum + last * (((words + 1) * kStep) | 1);
 }
 
