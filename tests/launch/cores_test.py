@@ -10,6 +10,7 @@ import program
 from program import ENDLESS, SHORT, ProgramTest, free_port, mpirun, sets, torchrun
 
 CORES = os.sched_getaffinity(0)
+os.environ.pop("OMP_NUM_THREADS", None)  # which all other tests have
 
 
 def cores_of_threads(pid):
@@ -51,6 +52,17 @@ class Local(Cores):
     def test_ranks_use_any_core(self):
         self.assert_status(0, self.train(*sets(SHORT)))
         self.assertEqual((max(1, len(CORES) // 2), None), self.said(1))
+
+    def test_openmp_is_told_of_fewer_threads(self):
+        self.need_cores(2)
+        alone = {"launch.ranks": 1}
+        for told, threads in [("1", 1), ("1,2", 1), ("1000", len(CORES)), ("many", len(CORES))]:
+            with self.subTest(told):
+                self.assert_status(0, self.train(*sets(SHORT, alone), run=told, environment={"OMP_NUM_THREADS": told}))
+                self.assertEqual((threads, None), self.said(0, told))
+        self.assert_status(0, self.train(*sets(SHORT, {**alone, "launch.threads": 2}), run="config",
+                                         environment={"OMP_NUM_THREADS": "1"}))
+        self.assertEqual((2, None), self.said(0, "config"))
 
     def test_each_rank_has_its_own_cores(self):
         self.need_cores(2)

@@ -22,7 +22,11 @@ def program_test(name, script = None, cases = [], data = [], tags = [], uses_mpi
             "//tests/program",
             "//tools:train",
         ] + ([mpirun] if uses_mpi else []),
-        env = dict({"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": "tests/program"}, **({"MPIRUN": "$(rootpath %s)" % mpirun} if uses_mpi else {})),
+        env = dict({
+            "OMP_NUM_THREADS": "1",  # a rank takes one core, as the tests' tags say
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": "tests/program",
+        }, **({"MPIRUN": "$(rootpath %s)" % mpirun} if uses_mpi else {})),
         tags = tags + (["no-tsan"] if uses_mpi else []),
         **kwargs
     )

@@ -3,6 +3,8 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,6 +51,15 @@ int usual_threads(int ranks, CoresFrom from) {
   return std::max(1, from == CoresFrom::kUs ? allowed / ranks : std::min(online_cores() / ranks, allowed));
 }
 
+// What the user, or a launcher such as torchrun, lets each process have: the first of OpenMP's list, if it is a number.
+int most_threads() {
+  constexpr int kAny = std::numeric_limits<int>::max();
+  const auto list = environment("OMP_NUM_THREADS").value_or("");
+  int most = kAny;
+  std::from_chars(list.data(), list.data() + list.size(), most);
+  return most > 0 ? most : kAny;
+}
+
 }  // namespace
 
 std::string take_cores(const LaunchConfig& launch, const Place& place, CoresFrom from) {
@@ -60,7 +71,7 @@ std::string take_cores(const LaunchConfig& launch, const Place& place, CoresFrom
         launch.bind_to == "core" ? static_cast<int>(mine.size()) : std::min(threads, static_cast<int>(mine.size()));
     bound = ", bound to cores " + describe_cores(mine);
   }
-  if (launch.threads > 0) threads = static_cast<int>(launch.threads);
+  threads = launch.threads > 0 ? static_cast<int>(launch.threads) : std::min(threads, most_threads());
   at::set_num_threads(threads);
   return "computes with " + std::to_string(threads) + (threads == 1 ? " thread" : " threads") + bound;
 }
