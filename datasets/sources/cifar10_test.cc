@@ -19,14 +19,6 @@ using testing::Bytes;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-struct Section {
-  Datasets::Choice dataset;
-  template <class V>
-  void visit(V& v) {
-    v("dataset", dataset, "under test");
-  }
-};
-
 // A record whose pixels are red, red + 1 and red + 2 in the three planes, but for a bright one in a corner.
 Bytes record(std::uint8_t label, std::uint8_t red) {
   Bytes bytes{label};
@@ -56,9 +48,7 @@ class Cifar10 : public ::testing::Test {
   }
 
   static Splits load(const std::string& settings = "") {
-    Section section;
-    config::load_text(section, "dataset: {name: cifar10" + settings + "}", "test.yaml");
-    return section.dataset.make();
+    return config::load_as<Datasets::Choice>("dataset", "{name: cifar10" + settings + "}", "test.yaml").make();
   }
 
   static Batch gather(const Dataset& split, const std::vector<std::int64_t>& indices, std::uint64_t seed = 0) {

@@ -18,14 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 using Numbers = std::vector<std::int64_t>;
 
-struct Section {
-  Datasets::Choice dataset;
-  template <class V>
-  void visit(V& v) {
-    v("dataset", dataset, "under test");
-  }
-};
-
 class Text : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -40,9 +32,7 @@ class Text : public ::testing::Test {
   }
 
   static Splits load(const std::string& settings = "context: 4, train_share: 0.8") {
-    Section section;
-    config::load_text(section, "dataset: {name: text, " + settings + "}", "test.yaml");
-    return section.dataset.make();
+    return config::load_as<Datasets::Choice>("dataset", "{name: text, " + settings + "}", "test.yaml").make();
   }
 
   static Batch gather(const Dataset& split, const Numbers& indices) {

@@ -23,24 +23,14 @@ namespace phalanx::testing {
 /// Which part of the parameters a rank updates: all, or its own.
 enum class Sharing { kReplicas, kShards };
 
-struct OptimizerRoot {
-  Optimizers::Choice optimizer{"sgd"};
-  template <class V>
-  void visit(V& v) {
-    v("optimizer", optimizer, "under test");
-  }
-};
-
 /// A model of three parameters and a buffer, with an optimizer, on one rank.
 struct Rank {
   explicit Rank(Communicator& world, Sharing sharing = Sharing::kReplicas, std::int64_t width = 3,
                 const std::string& optimizer_yaml = "{name: sgd, momentum: 0.9}")
       : weight(at::zeros({5, width})), bias(at::zeros({7})), scalar(at::zeros({})), buffer(at::zeros({2})) {
-    OptimizerRoot root;
-    config::load_text(root, "optimizer: " + optimizer_yaml, "test.yaml");
     flat = std::make_unique<FlatParameters>(
         FlatParameters::Named{{"a.weight", weight}, {"a.bias", bias}, {"scale", scalar}}, world, 48);
-    optimizer = root.optimizer.make({});
+    optimizer = config::load_as<Optimizers::Choice>("optimizer", optimizer_yaml, "test.yaml").make({});
     for (const auto& bucket : flat->buckets()) {
       const auto size = bucket.values.numel();
       const auto begin = sharing == Sharing::kShards ? size * world.rank() / world.size() : 0;

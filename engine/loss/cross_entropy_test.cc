@@ -23,19 +23,9 @@ using ::testing::ThrowsMessage;
 
 constexpr std::int64_t kRows = 5, kLength = 4, kClasses = 3;
 
-struct Section {
-  Losses::Choice loss{"cross_entropy"};
-  template <class V>
-  void visit(V& v) {
-    v("loss", loss, "under test");
-  }
-};
-
 std::unique_ptr<Loss> with_smoothing(double share) {
-  Section section;
-  config::load_text(section, "loss: {name: cross_entropy, label_smoothing: " + std::to_string(share) + "}",
-                    "test.yaml");
-  return section.loss.make();
+  const std::string yaml = "{name: cross_entropy, label_smoothing: " + std::to_string(share) + "}";
+  return config::load_as<Losses::Choice>("loss", yaml, "test.yaml").make();
 }
 
 // The definition, in double.

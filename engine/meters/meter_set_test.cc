@@ -15,37 +15,24 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-struct Root {
-  std::vector<MeterConfig> meters;
-
-  template <class V>
-  void visit(V& v) {
-    v("meters", meters, "under test");
-  }
-};
-
-Root loaded(const std::string& meters) {
-  Root root;
-  config::load_text(root, "meters: " + meters, "test.yaml");
-  return root;
+std::vector<MeterConfig> loaded(const std::string& meters) {
+  return config::load_as<std::vector<MeterConfig>>("meters", meters, "test.yaml");
 }
 
 TEST(MeterSet, AListInAConfigReadsInItsOrder) {
-  const auto root = loaded("[{meter: perplexity}, {meter: {name: class_error, k: 5}}, {meter: loss}]");
+  const auto meters = loaded("[{meter: perplexity}, {meter: {name: class_error, k: 5}}, {meter: loss}]");
   testing::run_ranks("inproc", 2, [&](const CommunicatorPtr& group) {
     std::string names;
-    for (const auto& [name, value] : MeterSet(root.meters).take(*group)) names += name + " ";
+    for (const auto& [name, value] : MeterSet(meters).take(*group)) names += name + " ";
     EXPECT_EQ(names, "perplexity class_error_top5 loss ");
   });
 }
 
 TEST(MeterSet, ItsConfigReadsBackWhatItWrites) {
-  auto root = loaded("[{meter: accuracy}, {meter: {name: class_error, k: 5}}]");
-  const std::string text = config::dump(root);
-  EXPECT_EQ(text, "meters:\n  - {meter: {name: accuracy}}\n  - {meter: {name: class_error, k: 5}}\n");
-  Root copy;
-  config::load_text(copy, text, "dump.yaml");
-  EXPECT_EQ(config::dump(copy), text);
+  const std::string list = "\n  - {meter: {name: accuracy}}\n  - {meter: {name: class_error, k: 5}}\n";
+  const auto meters = loaded("[{meter: accuracy}, {meter: {name: class_error, k: 5}}]");
+  EXPECT_EQ(config::dump_as("meters", meters), "meters:" + list);
+  EXPECT_EQ(config::dump_as("meters", loaded(list)), "meters:" + list);
 }
 
 TEST(MeterSet, MistakesInItsConfigAreErrors) {

@@ -15,20 +15,9 @@
 
 namespace phalanx::testing {
 
-struct MeterRoot {
-  Meters::Choice meter{"loss"};
-
-  template <class V>
-  void visit(V& v) {
-    v("meter", meter, "under test");
-  }
-};
-
 /// The meter that a config file would make of this YAML.
 inline std::unique_ptr<Meter> make_meter(const std::string& yaml) {
-  MeterRoot root;
-  config::load_text(root, "meter: " + yaml, "test.yaml");
-  return root.meter.make();
+  return config::load_as<Meters::Choice>("meter", yaml, "test.yaml").make();
 }
 
 /// Rows that all count.

@@ -13,15 +13,6 @@
 namespace phalanx::testing {
 namespace {
 
-struct OptimizerRoot {
-  Optimizers::Choice optimizer{"sgd"};
-
-  template <class V>
-  void visit(V& v) {
-    v("optimizer", optimizer, "under test");
-  }
-};
-
 at::Tensor random(std::uint64_t seed, std::int64_t elements, at::ScalarType dtype) {
   return at::randn({elements}, at::make_generator<at::CPUGeneratorImpl>(seed), at::kDouble).to(dtype);
 }
@@ -29,9 +20,7 @@ at::Tensor random(std::uint64_t seed, std::int64_t elements, at::ScalarType dtyp
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(const std::string& yaml, const ParameterGroups& groups) {
-  OptimizerRoot root;
-  config::load_text(root, "optimizer: " + yaml, "test.yaml");
-  return root.optimizer.make(groups);
+  return config::load_as<Optimizers::Choice>("optimizer", yaml, "test.yaml").make(groups);
 }
 
 Bucket small_network(at::ScalarType dtype) {

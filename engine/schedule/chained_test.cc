@@ -101,16 +101,17 @@ TEST(Warmup, PassesTestsAndStateOn) {
 }
 
 TEST(Nested, ConfigsReadBackWhatTheyWrite) {
-  testing::ScheduleRoot root, copy;
-  config::load_text(root,
-                    "schedule: {name: warmup, over: 5, schedule: {name: chained, parts: [{schedule: {name: linear, to: "
-                    "0.5}, steps: 7}, {schedule: cosine}]}}",
-                    "test.yaml");
-  config::load_text(copy, config::dump(root), "dump.yaml");
+  const auto schedule = config::load_as<Schedules::Choice>(
+      "schedule",
+      "{name: warmup, over: 5, schedule: {name: chained, parts: [{schedule: {name: linear, to: 0.5}, steps: 7}, "
+      "{schedule: cosine}]}}",
+      "test.yaml");
+  const std::string text = config::dump_as("schedule", schedule);
+  const auto copy = config::load_as<Schedules::Choice>("schedule", text.substr(text.find(':') + 1), "dump.yaml");
   for (std::int64_t step = 0; step < 20; ++step) {
-    EXPECT_EQ(copy.schedule.make()->factor(step, 20), root.schedule.make()->factor(step, 20));
+    EXPECT_EQ(copy.make()->factor(step, 20), schedule.make()->factor(step, 20));
   }
-  EXPECT_THAT(config::describe(root), HasSubstr("parts"));
+  EXPECT_THAT(text, HasSubstr("parts"));
 }
 
 }  // namespace

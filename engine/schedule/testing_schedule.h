@@ -8,20 +8,9 @@
 
 namespace phalanx::testing {
 
-struct ScheduleRoot {
-  Schedules::Choice schedule{"constant"};
-
-  template <class V>
-  void visit(V& v) {
-    v("schedule", schedule, "under test");
-  }
-};
-
 /// The schedule that a config file would make of this YAML.
 inline std::unique_ptr<Schedule> make_schedule(const std::string& yaml) {
-  ScheduleRoot root;
-  config::load_text(root, "schedule: " + yaml, "test.yaml");
-  return root.schedule.make();
+  return config::load_as<Schedules::Choice>("schedule", yaml, "test.yaml").make();
 }
 
 }  // namespace phalanx::testing

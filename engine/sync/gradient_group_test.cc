@@ -20,7 +20,6 @@ namespace {
 
 using testing::gather;
 using ::testing::HasSubstr;
-using testing::load_config;
 using testing::load_strategy;
 using testing::run_ranks;
 using ::testing::ThrowsMessage;
@@ -62,10 +61,10 @@ TEST_P(Compression, AllReduceGivesAllRanksTheSameBits) {
 }
 
 TEST(CompressionOption, FieldsOfTheCompressionAreInTheConfig) {
-  auto config = load_config("{name: all_reduce, compression: {name: powersgd, rank: 7}}");
-  EXPECT_THAT(config::dump(config), HasSubstr("compression:\n    name: powersgd\n    rank: 7\n"));
-  config = load_config("all_reduce");
-  EXPECT_THAT(config::dump(config), HasSubstr("compression:\n    name: none\n"));
+  const auto dumped = [](const char* yaml) { return config::dump_as("strategy", load_strategy(yaml)); };
+  EXPECT_THAT(dumped("{name: all_reduce, compression: {name: powersgd, rank: 7}}"),
+              HasSubstr("compression:\n    name: powersgd\n    rank: 7\n"));
+  EXPECT_THAT(dumped("all_reduce"), HasSubstr("compression:\n    name: none\n"));
   EXPECT_THAT(
       [] { load_strategy("{name: all_reduce, compression: powersdg}"); },
       ThrowsMessage<ConfigError>(HasSubstr("strategy.compression: unknown name \"powersdg\"; known: bf16, fp16, "

@@ -17,21 +17,9 @@
 // What the tests of strategies share: strategies as configs name them, and a small problem that tells ranks apart.
 namespace phalanx::testing {
 
-struct StrategyConfig {
-  Synchronizers::Choice strategy;
-  template <class V>
-  void visit(V& v) {
-    v("strategy", strategy, "under test");
-  }
-};
-
-inline StrategyConfig load_config(const std::string& strategy) {
-  StrategyConfig config;
-  config::load_text(config, "strategy: " + strategy, "test.yaml");
-  return config;
+inline Synchronizers::Choice load_strategy(const std::string& yaml) {
+  return config::load_as<Synchronizers::Choice>("strategy", yaml, "test.yaml");
 }
-
-inline Synchronizers::Choice load_strategy(const std::string& strategy) { return load_config(strategy).strategy; }
 
 inline std::unique_ptr<Synchronizer> make_strategy(const std::string& strategy, const CommunicatorPtr& group) {
   return load_strategy(strategy).make(group);

@@ -7,22 +7,12 @@
 namespace phalanx {
 namespace {
 
-struct Section {
-  Datasets::Choice dataset;
-
-  template <class V>
-  void visit(V& v) {
-    v("dataset", dataset, "the dataset under test");
-  }
-};
-
 TEST(Datasets, ThereAreSome) { EXPECT_GE(Datasets::global().names().size(), 2u); }
 
 // Scripts rely on it: one key says where the data is, whatever the dataset.
 TEST(Datasets, EachHasARoot) {
   for (const auto& name : Datasets::global().names()) {
-    Section section;
-    EXPECT_NO_THROW(config::load_text(section, "dataset: {name: " + name + ", root: /data}", "test")) << name;
+    EXPECT_NO_THROW(config::load_as<Datasets::Choice>("dataset", "{name: " + name + ", root: /data}", "test")) << name;
   }
 }
 

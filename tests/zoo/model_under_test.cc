@@ -14,14 +14,6 @@
 namespace phalanx::testing {
 namespace {
 
-struct Section {
-  Models::Choice model;
-  template <class V>
-  void visit(V& v) {
-    v("model", model, "under test");
-  }
-};
-
 std::string line_of(const std::string& name, const at::Tensor& tensor) {
   std::vector<std::string> sizes;
   for (const auto size : tensor.sizes()) sizes.push_back(std::to_string(size));
@@ -31,10 +23,9 @@ std::string line_of(const std::string& name, const at::Tensor& tensor) {
 }  // namespace
 
 std::shared_ptr<Model> make_model(const std::string& section, const SampleSpec& sample, std::uint64_t seed) {
-  Section root;
-  config::load_text(root, "model: " + section, "test.yaml");
+  const auto model = config::load_as<Models::Choice>("model", section, "test.yaml");
   at::manual_seed(seed);
-  return root.model.make(sample);
+  return model.make(sample);
 }
 
 NamedTensors state_of(const Model& model) {

@@ -32,6 +32,16 @@ void load_text(Config& root, const std::string& text, const std::string& origin,
   load_text_into([&](Visitor& visitor) { root.visit(visitor); }, text, origin, overrides);
 }
 
+/// One value of any type that a field may have, as the field `key` of a file: what "key: yaml" says.
+///
+///     const auto model = config::load_as<Models::Choice>("model", "{name: mlp, hidden: [8]}", "--model");
+template <class T>
+T load_as(const char* key, const std::string& yaml, const std::string& origin) {
+  T value{};
+  load_text_into([&](Visitor& visitor) { visitor(key, value, ""); }, std::string(key) + ": " + yaml, origin, {});
+  return value;
+}
+
 /// `root` as YAML that load() reads back to an equal struct: every field, defaults included, in the order of visit().
 template <class Config>
 std::string dump(Config& root) {

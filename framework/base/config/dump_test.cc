@@ -13,6 +13,7 @@ namespace {
 using config::testing::loaded;
 using config::testing::Models;
 using config::testing::Root;
+using config::testing::Stage;
 using config::testing::Stages;
 
 TEST(Dump, HasEveryFieldInTheOrderOfTheSchema) {
@@ -122,6 +123,20 @@ TEST(Dump, OfARequiredSelectionThatIsNotMadeIsNothing) {
   Root root;
   root.model = {};
   EXPECT_EQ(dump(root).find("model"), std::string::npos);
+}
+
+TEST(Dump, OfOneValueIsWhatLoadAsReads) {
+  const auto stages = load_as<std::vector<Stage>>("stages", "[{lr: 0.5, steps: 3}, {}]", "test.yaml");
+  const std::string text = dump_as("stages", stages);
+  EXPECT_EQ(text, "stages:\n  - {lr: 0.5, steps: 3, shape: flat}\n  - {lr: 0.1, steps: 10, shape: flat}\n");
+  EXPECT_EQ(load_as<std::int64_t>("seed", "7", "test.yaml"), 7);
+  EXPECT_EQ(load_as<Models::Choice>("model", "{mlp: {hidden: 9}}", "test.yaml").make(), "mlp 9");
+  try {
+    load_as<Models::Choice>("model", "{name: mlp, hiden: 9}", "--model");
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("--model:1:20: model.hiden"), std::string::npos) << error.what();
+  }
 }
 
 TEST(Dump, RefusesWhatLoadWouldRefuse) {

@@ -18,12 +18,7 @@ namespace phalanx::testing {
 
 /// What a config would choose by `compression: YAML`, e.g. "fp16" or "{name: topk, fraction: 0.1}".
 inline Compressors::Choice choose_compression(const std::string& yaml) {
-  struct {
-    Compressors::Choice compression;
-    void visit(config::Visitor& v) { v("compression", compression, "under test"); }
-  } root;
-  config::load_text(root, "compression: " + yaml, "test");
-  return root.compression;
+  return config::load_as<Compressors::Choice>("compression", yaml, "test");
 }
 
 inline std::unique_ptr<Compressor> make_compressor(const std::string& yaml, const BucketLayout& layout) {
