@@ -2,9 +2,11 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 
 namespace phalanx {
 
@@ -16,6 +18,11 @@ std::vector<int> allowed_cores() {
     if (CPU_ISSET(core, &allowed)) cores.push_back(core);
   }
   return cores;
+}
+
+int usable_cores() {
+  const auto allowed = static_cast<int>(allowed_cores().size());
+  return std::max(1, allowed > 0 ? allowed : static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 bool stay_on_cores(const std::vector<int>& cores) {

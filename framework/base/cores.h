@@ -9,6 +9,9 @@ namespace phalanx {
 /// more than CPU_SETSIZE (1024) cores. A core that runs several hardware threads has a number for each of them.
 std::vector<int> allowed_cores();
 
+/// How many cores this thread may run on: all of the machine where the kernel does not tell. At least 1.
+int usable_cores();
+
 /// Keeps this thread, and what it starts from now on, on these. False where the kernel refuses.
 bool stay_on_cores(const std::vector<int>& cores);
 

@@ -17,9 +17,11 @@ TEST(Cores, AThreadThatStaysOnOneMayUseNoOther) {
     std::thread([core] {
       EXPECT_TRUE(stay_on_cores({core}));
       EXPECT_EQ(allowed_cores(), std::vector<int>{core});
+      EXPECT_EQ(usable_cores(), 1);
       EXPECT_EQ(::sched_getcpu(), core);
     }).join();
   }
+  EXPECT_EQ(usable_cores(), static_cast<int>(before.size()));
   EXPECT_EQ(allowed_cores(), before) << "this thread is left where it was";
 }
 

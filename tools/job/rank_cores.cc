@@ -46,9 +46,8 @@ std::vector<int> bind(const std::string& to, const Place& place, CoresFrom from)
 // Cores that ranks share are shared out to them; of those that a launcher may have given a rank alone it takes all, but
 // not more than its part of the host.
 int usual_threads(int ranks, CoresFrom from) {
-  const int known = static_cast<int>(allowed_cores().size());
-  const int allowed = known > 0 ? known : online_cores();
-  return std::max(1, from == CoresFrom::kUs ? allowed / ranks : std::min(online_cores() / ranks, allowed));
+  const int usable = usable_cores();
+  return std::max(1, from == CoresFrom::kUs ? usable / ranks : std::min(online_cores() / ranks, usable));
 }
 
 // What the user, or a launcher such as torchrun, lets each process have: the first of OpenMP's list, if it is a number.
