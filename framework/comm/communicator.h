@@ -107,9 +107,12 @@ class Communicator {
   /// tensor that views it, also after the communicator.
   virtual at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) = 0;
 
+  /// Whether all ranks have memory in common; alike on all of them. One rank has.
+  virtual bool shares_memory() const = 0;
+
   /// Zeroed memory that is the same on all ranks: what one writes the others read, in an order that nothing promises
   /// but operations of this communicator between the two. Collective, blocking, as allocate(). To the operations it is
-  /// memory like any other. Throws ConfigError where the ranks share no memory.
+  /// memory like any other. Throws ConfigError without shares_memory().
   virtual at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) = 0;
 
   /// What this rank has launched lately, on all communicators of its world.

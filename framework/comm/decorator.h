@@ -36,6 +36,7 @@ class Decorator : public Communicator {
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
   at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) override;
+  bool shares_memory() const override { return inner_->shares_memory(); }
   at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) override;
   const FlightRecorder& recorder() const override { return inner_->recorder(); }
 

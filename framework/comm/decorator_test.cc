@@ -52,6 +52,7 @@ class Scribe final : public Communicator {
     note("allocate", sizes).wait();
     return at::zeros(sizes, options);
   }
+  bool shares_memory() const override { return true; }
   at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) override {
     note("allocate_shared", sizes).wait();
     return at::zeros(sizes, options);
@@ -99,6 +100,7 @@ TEST_F(Decorated, HasThePlaceOfTheInnerOne) {
   EXPECT_EQ(group_->rank(), 2);
   EXPECT_EQ(group_->size(), 5);
   EXPECT_EQ(group_->name(), "scribe");
+  EXPECT_TRUE(group_->shares_memory());
   EXPECT_EQ(&group_->recorder(), &scribe_->recorder());
 }
 

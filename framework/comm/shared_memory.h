@@ -4,7 +4,7 @@
 
 namespace phalanx {
 
-/// For backends whose ranks have no memory in common: throws ConfigError where there is more than one rank.
+/// Throws ConfigError, which says what to do, where the ranks have no memory in common.
 void refuse_shared_memory(const Communicator& group);
 
 }  // namespace phalanx

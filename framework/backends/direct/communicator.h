@@ -52,6 +52,7 @@ class DirectCommunicator final : public Communicator,
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
   at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) override;
+  bool shares_memory() const override { return true; }
   at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) override;
   const FlightRecorder& recorder() const override { return rank_->queue.recorder(); }
 

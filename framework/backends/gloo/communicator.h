@@ -42,6 +42,7 @@ class GlooCommunicator final : public Communicator, public std::enable_shared_fr
 
   /// Plain memory, and without meeting the other ranks: TCP moves all memory alike.
   at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) override;
+  bool shares_memory() const override { return size() == 1; }
   at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) override;
 
   const FlightRecorder& recorder() const override { return queue_->recorder(); }

@@ -74,7 +74,7 @@ Tensor HostCommunicator::allocate(at::IntArrayRef sizes, at::TensorOptions optio
 }
 
 Tensor HostCommunicator::allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) {
-  if (host_->size() != size()) refuse_shared_memory(*this);
+  refuse_shared_memory(*this);
   Tensor memory;
   inner()->run({.op = Op::kAllocate}, [&] { memory = host_->allocate_shared(sizes, options); }).wait();
   return memory;

@@ -22,6 +22,7 @@ class HostCommunicator final : public Decorator {
   Work all_to_all(at::Tensor output, at::Tensor input, Counts output_counts, Counts input_counts) override;
   CommunicatorPtr split(int color, int key) override;
   at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) override;
+  bool shares_memory() const override { return host_->size() == size(); }
   at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) override;
 
  protected:

@@ -46,6 +46,7 @@ class MpiCommunicator final : public Communicator, public std::enable_shared_fro
   /// Plain memory, and without meeting the other ranks: MPI moves all memory alike, while memory of MPI_Alloc_mem would
   /// have to be given back before MPI ends, and tensors may live longer.
   at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) override;
+  bool shares_memory() const override { return size() == 1; }
   at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) override;
 
   const FlightRecorder& recorder() const override { return postbox_.queue->recorder(); }

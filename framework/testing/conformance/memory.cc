@@ -53,9 +53,11 @@ TEST_P(Allocating, SharesOnePieceWhereThereIsMemoryInCommon) {
     try {
       shared = world->allocate_shared({size, 1000}, at::kFloat);
     } catch (const ConfigError&) {
+      EXPECT_FALSE(world->shares_memory());
       EXPECT_TRUE(may_refuse(size));
       return world->barrier().wait();
     }
+    EXPECT_TRUE(world->shares_memory());
     EXPECT_FALSE(must_refuse(size));
     EXPECT_EQ(shared.count_nonzero().item<std::int64_t>(), 0);
     world->barrier().wait();
