@@ -62,10 +62,9 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
 void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& train = config.train;
   const std::string strategy = config.strategy.selected();
-  refuse_if(problems,
-            train.gradients == "sum" && strategy != "all_reduce" && strategy != "overlapped" && strategy != "sharded",
-            "train.gradients",
-            "sum is for gradients that are reduced in every step: all_reduce, overlapped or sharded");
+  const std::vector<std::string> reduces{"auto", "all_reduce", "overlapped", "sharded"};
+  refuse_if(problems, train.gradients == "sum" && std::ranges::count(reduces, strategy) == 0, "train.gradients",
+            "sum is for gradients that are reduced in every step: auto, all_reduce, overlapped or sharded");
   refuse_if(problems, train.ema_decay == 1, "train.ema_decay", "must be below 1: averages that keep all learn nothing");
   refuse_if(problems, train.checkpoint_activations > 0 && train.data_parallel > 1, "train.checkpoint_activations",
             "does not go with train.data_parallel: threads have one generator of random numbers, which cannot go back");
@@ -87,9 +86,11 @@ void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentCon
     refuse_if(problems, wrong, key, message + " with determinism: world_size_invariant");
   };
   const auto shards = config.train.virtual_shards;
-  refuse(
-      config::dump_as("strategy", config.strategy) != config::dump_as("strategy", Synchronizers::Choice("all_reduce")),
-      "strategy", "must be all_reduce without options");
+  const auto strategy = config::dump_as("strategy", config.strategy);
+  const auto is = [&](const char* name) {
+    return strategy == config::dump_as("strategy", Synchronizers::Choice(name));
+  };
+  refuse(!is("auto") && !is("all_reduce"), "strategy", "must be auto or all_reduce, without options");
   refuse(config.launch.threads == 0, "launch.threads",
          "must be set, since results depend on how many threads share an operation,");
   refuse(shards % config.launch.ranks != 0, "train.virtual_shards",

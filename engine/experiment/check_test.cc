@@ -104,10 +104,11 @@ TEST(Check, E3_AWindowWithEveryOperatorIsShort) {
 }
 
 TEST(Check, N2_SumsAreOfGradientsThatAreReduced) {
+  EXPECT_EQ(complaint("train: {gradients: sum}"), "");
   EXPECT_EQ(complaint("train: {gradients: sum}, strategy: sharded"), "");
   EXPECT_EQ(complaint("train: {gradients: sum}, strategy: gossip"),
-            "config: train.gradients: sum is for gradients that are reduced in every step: all_reduce, overlapped or"
-            " sharded");
+            "config: train.gradients: sum is for gradients that are reduced in every step: auto, all_reduce,"
+            " overlapped or sharded");
   EXPECT_THAT(complaint("train: {gradients: sum}, launch: {threads: 1}, determinism: world_size_invariant"),
               ::testing::HasSubstr("train.gradients: must be mean"));
 }

@@ -15,7 +15,6 @@
 #include "engine/checkpoint/provenance.h"
 #include "engine/checkpoint/random_part.h"
 #include "engine/checkpoint/restore.h"
-#include "engine/experiment/bucket_bytes.h"
 #include "engine/watch/metrics_log.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
@@ -143,8 +142,6 @@ Manifest::Words Checkpointing::identity() const {
           {"train.global_batch_size", std::to_string(run_.config.train.global_batch_size)}};
 }
 
-std::string Checkpointing::strategy_text() const { return describe_strategy(run_.config, run_.bucket_bytes); }
-
 void Checkpointing::start(State& state) {
   const auto& config = run_.config.checkpoint;
   const CheckpointFolder folder(run_.folder.checkpoints());
@@ -174,7 +171,7 @@ void Checkpointing::start(State& state) {
 void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
   const auto& manifest = checkpoint.manifest;
   // Of other ranks, or another strategy, replicas that had gone apart are none that this run could go on with.
-  goes_on_alike_ = manifest.ranks == run_.world->size() && manifest.strategy == strategy_text();
+  goes_on_alike_ = manifest.ranks == run_.world->size() && manifest.strategy == run_.agreement;
   restore(checkpoint, state_, goes_on_alike_ ? run_.world->rank() : 0);
   were_apart_ &= goes_on_alike_;
   state.step = manifest.position.step;
@@ -236,7 +233,7 @@ void Checkpointing::save(const Position& position) {
   checkpointer_->save({.position = position,
                        .updates = run_.optimizer.updates(),
                        .identity = identity(),
-                       .strategy = strategy_text(),
+                       .strategy = run_.agreement,
                        .readings = run_.last_test.readings,
                        .tested_at = run_.last_test.step,
                        .config = config_text_,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "engine/checkpoint/checkpointer.h"
 #include "engine/checkpoint/run_state.h"
@@ -44,9 +45,9 @@ class Checkpointing {
     const StopVote& vote;
     NanGuard& nan_guard;
     LastTest& last_test;
-    std::int64_t samples;       // in the training split
-    std::int64_t steps;         // of the whole run
-    std::int64_t bucket_bytes;  // of the parameters
+    std::int64_t samples;   // in the training split
+    std::int64_t steps;     // of the whole run
+    std::string agreement;  // by what replicas agree
   };
 
   explicit Checkpointing(const Run& run) : run_(run) {}
@@ -75,7 +76,6 @@ class Checkpointing {
   bool due_by_test(std::int64_t step) const;
   RunState run_state();
   Manifest::Words identity() const;
-  std::string strategy_text() const;
 
   Run run_;
   std::string config_text_;

@@ -146,7 +146,7 @@ struct ExperimentConfig {
   Optimizers::Choice optimizer{"sgd"};
   ParameterGroups parameter_groups;
   Schedules::Choice schedule{"constant"};
-  Synchronizers::Choice strategy{"all_reduce"};
+  Synchronizers::Choice strategy{"auto"};
   std::string determinism = "run";
   ReplicaCheckConfig replica_check;
   MeshConfig mesh;
@@ -170,7 +170,7 @@ struct ExperimentConfig {
     v("optimizer", optimizer, "how parameters change");
     v("parameter_groups", parameter_groups, "parameters that are updated otherwise than the rest");
     v("schedule", schedule, "how the learning rate changes");
-    v("strategy", strategy, "how replicas agree");
+    v("strategy", strategy, "how replicas agree; auto is exact, and suits where the ranks are");
     v("determinism", determinism,
       "what gives the same bits: run, another run on as many ranks; world_size_invariant, on any number of ranks too",
       config::one_of({"run", "world_size_invariant"}));

@@ -11,7 +11,7 @@
 #include "engine/checkpoint/numbers_part.h"
 #include "engine/early_stop.h"
 #include "engine/engine.h"
-#include "engine/experiment/bucket_bytes.h"
+#include "engine/experiment/agreement.h"
 #include "engine/experiment/checkpointing.h"
 #include "engine/experiment/parameter_update.h"
 #include "engine/experiment/report.h"
@@ -76,8 +76,8 @@ class Experiment {
         mesh_(make_mesh(config, context.world)),
         watching_(config.watch, context.world, context.folder),
         model_(make_model(config, context.splits.train->spec())),
-        bucket_bytes_(choose_bucket_bytes(config, context.folder, bytes_of(*model_), *mesh_.data())),
-        parameters_(named_parameters(*model_), *mesh_.data(), bucket_bytes_),
+        agreement_(choose_agreement(config, context.folder, bytes_of(*model_), *mesh_.data())),
+        parameters_(named_parameters(*model_), *mesh_.data(), agreement_.bucket_bytes),
         loss_(config.loss.make()),
         synchronizer_(make_synchronizer()),
         update_(config, *synchronizer_, mesh_.data(), watching_),
@@ -133,7 +133,7 @@ class Experiment {
   std::unique_ptr<Synchronizer> make_synchronizer() {
     const auto& train = config_.train;
     if (config_.determinism != "world_size_invariant") {
-      return config_.strategy.make({mesh_.data(), train.data_parallel > 1 ? 0 : train.accumulate});
+      return agreement_.strategy.make({mesh_.data(), train.data_parallel > 1 ? 0 : train.accumulate});
     }
     if (train.virtual_shards % mesh_.data()->size() != 0) {
       throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be shared by " +
@@ -154,7 +154,7 @@ class Experiment {
             .clock = watching_.clock(),
             .parameters = parameters_,
             .make_replica = [this, sample] { return make_model(config_, sample); },
-            .bucket_bytes = bucket_bytes_,
+            .bucket_bytes = agreement_.bucket_bytes,
             .invariant = invariant_,
             .seed = mix(static_cast<std::uint64_t>(config_.seed), 1)};
   }
@@ -175,7 +175,7 @@ class Experiment {
             .last_test = last_test_,
             .samples = context.splits.train->size(),
             .steps = steps_,
-            .bucket_bytes = bucket_bytes_};
+            .agreement = describe(agreement_, config_.determinism)};
   }
 
   std::int64_t total_steps() const {
@@ -189,9 +189,10 @@ class Experiment {
             .time_up = vote_.time_up(),
             .early_stop = early_stop_.reason(),
             .failed_checkpoints = checkpointing_.failed(),
-            .bucket_bytes = bucket_bytes_,
+            .bucket_bytes = agreement_.bucket_bytes,
             .test = last_test_.readings,
-            .strategy = synchronizer_->figures(),
+            .strategy = agreement_.strategy.selected(),
+            .figures = synchronizer_->figures(),
             .update = update_.readings(),
             .model = model_};
   }
@@ -279,7 +280,7 @@ class Experiment {
   Mesh mesh_;
   Watching watching_;
   std::shared_ptr<Model> model_;
-  std::int64_t bucket_bytes_;
+  Agreement agreement_;
   FlatParameters parameters_;
   std::unique_ptr<Loss> loss_;
   Invariant* invariant_ = nullptr;  // what synchronizer_ is, if anything

@@ -33,7 +33,8 @@ struct ExperimentResult {
   std::int64_t failed_checkpoints = 0;  // that were given up
   std::int64_t bucket_bytes = 0;        // of the parameters
   Readings test{};                      // of the last test; the same on all ranks
-  Figures strategy{};                   // what the strategy has counted on this rank
+  std::string strategy{};               // its name
+  Figures figures{};                    // what it has counted on this rank
   Readings update{};                    // of the last update: loss scale, updates left out, norm of the gradients
   std::shared_ptr<Model> model{};       // this rank's replica, as it is after the last step
 };

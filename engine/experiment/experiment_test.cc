@@ -86,7 +86,7 @@ TEST(Experiment, N5_BucketsOfAnySizeGiveTheSame) {
 
 // Sums of two ranks are twice the means, which is the same to the bit as twice the learning rate.
 TEST(Experiment, N2_GradientsMayBeSums) {
-  for (const std::string strategy : {"all_reduce", "overlapped", "sharded"}) {
+  for (const std::string strategy : {"auto", "all_reduce", "overlapped", "sharded"}) {
     const auto sum = run(2, {"strategy=" + strategy, "train.gradients=sum", "optimizer.lr=0.02"});
     const auto mean = run(2, {"strategy=" + strategy, "optimizer.lr=0.04"});
     EXPECT_TRUE(at::equal(sum.weights[0], mean.weights[0])) << strategy;
@@ -105,14 +105,15 @@ Interference divergence() {
 }
 
 TEST(Experiment, N3_ADivergedReplicaEndsTheRun) {
-  const auto two = run(2, {"replica_check.every_steps=4"}, divergence());
+  const std::string own_copies = "strategy=all_reduce";
+  const auto two = run(2, {own_copies, "replica_check.every_steps=4"}, divergence());
   EXPECT_THAT(two.errors, Each(HasSubstr("after step 8 replicas differ: parameter ")));
   EXPECT_THAT(two.errors, Each(HasSubstr(" on rank 1")));
-  EXPECT_THAT(run(2, {}, divergence()).errors, Each("")) << "nobody has asked";
+  EXPECT_THAT(run(2, {own_copies}, divergence()).errors, Each("")) << "nobody has asked";
 }
 
 TEST(Experiment, N3_ADivergedReplicaIsRepaired) {
-  const auto two = run(2, {"replica_check={every_steps: 1, repair: true}"}, divergence());
+  const auto two = run(2, {"strategy=all_reduce", "replica_check={every_steps: 1, repair: true}"}, divergence());
   EXPECT_THAT(two.errors, Each(""));
   EXPECT_TRUE(at::equal(two.weights[0], two.weights[1]));
 }
@@ -150,7 +151,12 @@ TEST(Experiment, SummaryHasThePromisedKeys) {
   EXPECT_GT(text.at("seconds_to_first_step"), 0);
   EXPECT_THAT(keys_of(text.at("test")), ElementsAre("loss", "accuracy"));
   EXPECT_EQ(text.at("test").at("accuracy"), reading(two, "accuracy"));
-  EXPECT_EQ(text.at("strategy"), Json({{"name", "all_reduce"}}));
+}
+
+TEST(Experiment, TheSummaryNamesTheStrategyThatAutoStandsFor) {
+  EXPECT_EQ(summary(run(1)).at("strategy"), Json({{"name", "single"}}));
+  EXPECT_EQ(summary(run(1, {"determinism=world_size_invariant"})).at("strategy"), Json({{"name", "all_reduce"}}));
+  EXPECT_NE(summary(run(2)).at("strategy"), Json({{"name", "auto"}}));
 }
 
 TEST(Experiment, S9_TheSummaryTellsWhatCompressionSaved) {

@@ -27,12 +27,8 @@ namespace {
 
 constexpr const char* kMetersConfig = "config";
 
-at::Tensor as_text(std::vector<MeterConfig> meters) {
-  struct Section {
-    std::vector<MeterConfig>& meters;
-    void visit(config::Visitor& v) { v("meters", meters, ""); }
-  } section{meters};
-  const std::string yaml = config::dump(section);
+at::Tensor as_text(const std::vector<MeterConfig>& meters) {
+  const std::string yaml = config::dump_as("meters", meters);
   at::Tensor letters = at::empty({static_cast<std::int64_t>(yaml.size())}, at::kByte);
   std::ranges::copy(yaml, letters.data_ptr<std::uint8_t>());
   return letters;
@@ -217,8 +213,8 @@ double Report::seconds_since(Clock::time_point start) const {
 std::string Report::summary(const ExperimentResult& result) const {
   nlohmann::ordered_json test = nlohmann::ordered_json::object();
   for (const auto& [name, value] : result.test) test[name] = value;
-  nlohmann::ordered_json strategy = {{"name", config_.strategy.selected()}};
-  for (const auto& [name, value] : result.strategy) strategy[name] = value;
+  nlohmann::ordered_json strategy = {{"name", result.strategy}};
+  for (const auto& [name, value] : result.figures) strategy[name] = value;
   nlohmann::ordered_json update = nlohmann::ordered_json::object();
   for (const auto& [name, value] : result.update) update[name] = value;
   nlohmann::ordered_json made = nlohmann::ordered_json::object();

@@ -102,7 +102,7 @@ TEST(Training, S4_LossScalesDoNotShowInClippingAccumulationOrShards) {
 }
 
 TEST(Training, S4_AnOverflowOnOneRankIsLeftOutByAll) {
-  for (const std::string strategy : {"all_reduce", "sharded", "{name: local_sgd, every: 4}"}) {
+  for (const std::string strategy : {"auto", "all_reduce", "sharded", "{name: local_sgd, every: 4}"}) {
     const auto poisoned = run(3, {"train.precision=fp16", "train.loss_scale.initial=1024", "strategy=" + strategy},
                               {.add_hooks = [](Engine& engine, int rank) {
                                 engine.on(Event::kBackward, [&engine, rank](State& state) {

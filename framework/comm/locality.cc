@@ -39,7 +39,7 @@ std::string host_key() {
 std::string numa_key() {
   std::set<int> nodes;
   for (const int core : allowed_cores()) nodes.insert(numa_node(core));
-  return nodes.size() == 1 ? std::to_string(*nodes.begin()) : "unbound";
+  return nodes.size() == 1 ? std::to_string(*nodes.begin()) : kUnbound;
 }
 
 }  // namespace phalanx

@@ -12,7 +12,9 @@ namespace phalanx {
 /// a machine can play several hosts.
 std::string host_key();
 
-/// The NUMA node to which the calling thread is bound, by number; "unbound" where it may run on several.
+/// The NUMA node to which the calling thread is bound, by number; kUnbound where it may run on several, or the kernel
+/// does not tell.
 std::string numa_key();
+inline constexpr const char* kUnbound = "unbound";
 
 }  // namespace phalanx

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "framework/testing/backend_under_test.h"
@@ -43,14 +44,16 @@ INSTANTIATE_TEST_SUITE_P(Strategies, Equivalence,
                                             ::testing::Values("all_reduce", "overlapped", "sharded"),
                                             ::testing::Values(2, 3, 4)));
 
-// Where ranks share memory.
-std::vector<std::string> one_copy() {
+// Those that take memory in common, of ranks that have it.
+std::vector<std::string> with_shared_memory(std::vector<std::string> strategies) {
   const std::string backend = kBackend;
-  if (backend != "inproc" && backend != "shm") return {};
-  return {"{sharded: {one_copy: true}}", "{intra: {sharded: {one_copy: true}}, inter: all_reduce}"};
+  return backend == "inproc" || backend == "shm" ? std::move(strategies) : std::vector<std::string>{};
 }
+const char* const kOneCopy = "{sharded: {one_copy: true}}";
+const char* const kOneCopyInside = "{intra: {sharded: {one_copy: true}}, inter: all_reduce}";
 INSTANTIATE_TEST_SUITE_P(OneCopy, Equivalence,
-                         ::testing::Combine(::testing::Values("smooth_under_test"), ::testing::ValuesIn(one_copy()),
+                         ::testing::Combine(::testing::Values("smooth_under_test"),
+                                            ::testing::ValuesIn(with_shared_memory({kOneCopy, kOneCopyInside})),
                                             ::testing::Values(2, 4)));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -83,6 +86,8 @@ INSTANTIATE_TEST_SUITE_P(Strategies, EquivalenceOfOptions,
                                            "{intra: sharded, inter: all_reduce, ranks_per_group: 2}",
                                            "{intra: all_reduce, inter: all_reduce, ranks_per_group: 3}"));
 
+INSTANTIATE_TEST_SUITE_P(OneCopy, EquivalenceOfOptions, ::testing::ValuesIn(with_shared_memory({kOneCopy})));
+
 TEST_P(EquivalenceOfOptions, RanksFollowOneProcess) {
   const std::vector<std::vector<std::string>> options{
       {"model=smooth_under_test", "train.accumulate=3", "train.clip_norm=0.5"},
@@ -106,6 +111,11 @@ class EquivalenceOfBits : public Equivalence {};
 INSTANTIATE_TEST_SUITE_P(Strategies, EquivalenceOfBits,
                          ::testing::Combine(::testing::Values("mlp"),
                                             ::testing::Values("all_reduce", "overlapped", "sharded"),
+                                            ::testing::Values(2, 4)));
+
+INSTANTIATE_TEST_SUITE_P(OneCopy, EquivalenceOfBits,
+                         ::testing::Combine(::testing::Values("mlp"),
+                                            ::testing::ValuesIn(with_shared_memory({kOneCopy})),
                                             ::testing::Values(2, 4)));
 
 // N3: by the bits, so that a changed sign or order would show.

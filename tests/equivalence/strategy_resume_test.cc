@@ -21,7 +21,7 @@ using testing::training_config;
 
 class StrategyResume : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Strategies, StrategyResume,
-                         ::testing::Values("all_reduce",
+                         ::testing::Values("auto", "all_reduce",
                                            "{all_reduce: {compression: {name: powersgd, start_after: 5}}}",
                                            "{all_reduce: {compression: topk}}", "{overlapped: {compression: int8}}",
                                            "{sharded: {compression: one_bit}}",

@@ -25,7 +25,7 @@ using bench::quantile;
 
 constexpr const char* kLimit = "no_communication";
 constexpr const char* kMeeting = "barrier_alone";
-constexpr const char* kAfter = "phalanx";
+constexpr const char* kAfter = "phalanx_all_reduce";
 constexpr const char* kOverlapped = "phalanx_overlapped";
 
 /// A system with what was measured so far.
@@ -128,12 +128,7 @@ DataFiles make_data(const Options& options, const Workload& workload, const std:
     take(workload.samples);
     return draw_samples(fit, folder);
   }
-  struct Section {
-    Datasets::Choice dataset;
-    void visit(config::Visitor& v) { v("dataset", dataset, "what is trained on"); }
-  } section;
-  config::load_text(section, "dataset: " + options.dataset, "--dataset");
-  const auto dataset = section.dataset.make().train;
+  const auto dataset = config::load_as<Datasets::Choice>("dataset", options.dataset, "--dataset").make().train;
   take(std::min(dataset->size(), workload.samples));
   return export_samples(*dataset, fit, folder);
 }

@@ -8,7 +8,7 @@ namespace {
 
 std::vector<System> of_phalanx() {
   return {
-      {.name = "phalanx", .help = "strategy all_reduce, the model as the peer has it"},
+      {.name = "phalanx", .help = "strategy auto, the model as the peer has it"},
       {.name = "phalanx_defaults", .help = "the same with the model's own defaults", .own_model = true},
       {.name = "phalanx_channels_last",
        .help = "memory format channels_last",
@@ -19,13 +19,13 @@ std::vector<System> of_phalanx() {
        .help = "a checkpoint after every 100th step",
        .options = {"checkpoint.every_steps=100"},
        .period = 100},
+      {.name = "phalanx_all_reduce", .help = "strategy all_reduce", .options = {"strategy=all_reduce"}},
       {.name = "phalanx_overlapped",
        .help = "strategy overlapped, with a progress thread and tuned buckets",
        .options = {"strategy=overlapped", "framework.progress_thread=on", "framework.bucket_bytes=auto"}},
-      {.name = "phalanx_sharded", .help = "strategy sharded", .options = {"strategy=sharded"}},
-      {.name = "phalanx_one_copy",
-       .help = "strategy sharded, with one copy of the parameters",
-       .options = {"strategy={name: sharded, one_copy: true}"}},
+      {.name = "phalanx_sharded",
+       .help = "strategy sharded, every rank with a copy of the parameters",
+       .options = {"strategy=sharded"}},
       {.name = "phalanx_bf16",
        .help = "gradients as bf16 on the wire",
        .options = {"strategy={name: all_reduce, compression: bf16}"}},

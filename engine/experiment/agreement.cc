@@ -1,0 +1,91 @@
+#include "engine/experiment/agreement.h"
+
+#include <ATen/ops/full.h>
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "engine/checkpoint/folder.h"
+#include "engine/sync/suitable_strategy.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+#include "framework/base/text.h"
+#include "framework/parallel/bucket_size.h"
+
+namespace phalanx {
+namespace {
+
+constexpr std::string_view kField = "\nbucket_bytes: ";
+
+// The size of the buckets in a description; 0: it is not of this strategy.
+std::int64_t described_bytes(const std::string& text, Agreement agreement, const std::string& determinism) {
+  const auto at = text.rfind(kField);
+  if (at == std::string::npos) return 0;
+  std::from_chars(text.data() + at + kField.size(), text.data() + text.size(), agreement.bucket_bytes);
+  return text == describe(agreement, determinism) ? agreement.bucket_bytes : 0;
+}
+
+// Which checkpoint it will be, and whether it is whole, is found out later; all of one run have the same buckets.
+std::optional<Checkpoint> likely_checkpoint(const std::string& resume, const RunFolder& folder) {
+  if (resume == "none") return std::nullopt;
+  if (resume != "auto") return read_checkpoint(resume);
+  auto all = CheckpointFolder(folder.checkpoints()).list([](const std::string&) {});
+  return all.empty() ? std::nullopt : std::optional(std::move(all.front()));
+}
+
+// 0: none, or not known.
+std::int64_t bytes_so_far(const ExperimentConfig& config, const Agreement& agreement, const RunFolder& folder,
+                          int ranks) {
+  try {
+    const auto checkpoint = likely_checkpoint(config.checkpoint.resume, folder);
+    if (!checkpoint || checkpoint->manifest.ranks != ranks) return 0;
+    const auto bytes = described_bytes(checkpoint->manifest.strategy, agreement, config.determinism);
+    if (bytes > 0) log_info() << "buckets of " << format_bytes(bytes) << ", as in " << checkpoint->path;
+    return bytes;
+  } catch (const Error&) {
+    return 0;  // choose() refuses it, with the reason
+  }
+}
+
+std::int64_t measured_bytes(std::int64_t parameters, Communicator& group) {
+  const ReductionTime time = measure_all_reduce(group);
+  const std::int64_t bytes = best_bucket_bytes(parameters, time);
+  log_info() << format_text("buckets of %s: an all-reduce takes %.1f us and %.3f ms for each MB",
+                            format_bytes(bytes).c_str(), time.latency * 1e6, time.seconds_per_byte * 1e3 * (1 << 20));
+  return bytes;
+}
+
+Synchronizers::Choice choose_strategy(const ExperimentConfig& config, Communicator& group) {
+  if (config.strategy.selected() != "auto") return config.strategy;
+  auto strategy = config.determinism == "world_size_invariant" ? Synchronizers::Choice("all_reduce")
+                                                               : suitable_strategy(placement_of(group));
+  log_info() << "strategy: auto is " << strategy.selected();
+  return strategy;
+}
+
+}  // namespace
+
+Agreement choose_agreement(const ExperimentConfig& config, const RunFolder& folder, std::int64_t parameters,
+                           Communicator& group) {
+  Agreement agreement{.strategy = choose_strategy(config, group)};
+  if (config.framework.bucket_bytes != "auto") {
+    agreement.bucket_bytes = parse_bytes(config.framework.bucket_bytes);
+    return agreement;
+  }
+  const at::Tensor found = at::full({1}, 0, at::kLong);
+  if (group.rank() == 0) found.fill_(bytes_so_far(config, agreement, folder, group.size()));
+  group.broadcast(found, 0).wait();
+  const auto so_far = found.item<std::int64_t>();
+  agreement.bucket_bytes = so_far > 0 ? so_far : measured_bytes(parameters, group);
+  return agreement;
+}
+
+std::string describe(const Agreement& agreement, const std::string& determinism) {
+  return config::dump_as("strategy", agreement.strategy) + "determinism: " + determinism + std::string(kField) +
+         std::to_string(agreement.bucket_bytes) + "\n";
+}
+
+}  // namespace phalanx

@@ -1,0 +1,38 @@
+#include "engine/sync/suitable_strategy.h"
+
+#include <algorithm>
+
+#include "framework/base/config/config.h"
+#include "framework/comm/locality.h"
+#include "framework/comm/texts.h"
+
+namespace phalanx {
+namespace {
+
+struct AutoConfig {
+  template <class V>
+  void visit(V&) {}
+};
+
+const bool registered = Synchronizers::global().add<AutoConfig>(
+    "auto", "the exact strategy that suits where the ranks are", [](const AutoConfig&, const Replicas& replicas) {
+      return suitable_strategy(placement_of(*replicas.group)).make(replicas);
+    });
+
+}  // namespace
+
+Placement placement_of(Communicator& group) {
+  const auto nodes = all_gather_text(numa_key(), group);
+  return {.ranks = group.size(),
+          .shares_memory = group.shares_memory(),
+          .one_numa_node = nodes[0] != kUnbound && std::ranges::count(nodes, nodes[0]) == group.size()};
+}
+
+Synchronizers::Choice suitable_strategy(const Placement& placement) {
+  if (placement.ranks == 1) return Synchronizers::Choice("single");
+  if (!placement.shares_memory) return Synchronizers::Choice("overlapped");
+  if (!placement.one_numa_node) return Synchronizers::Choice("all_reduce");
+  return config::load_as<Synchronizers::Choice>("strategy", "{name: sharded, one_copy: true}", "strategy: auto");
+}
+
+}  // namespace phalanx

@@ -1,0 +1,62 @@
+#include "engine/sync/suitable_strategy.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "engine/sync/testing_strategy.h"
+#include "framework/base/config/config.h"
+#include "framework/base/cores.h"
+#include "framework/comm/decorator.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+std::string text_of(const Synchronizers::Choice& strategy) { return config::dump_as("strategy", strategy); }
+
+std::string chosen(const Placement& placement) { return text_of(suitable_strategy(placement)); }
+
+std::string named(const std::string& yaml) { return text_of(testing::load_strategy(yaml)); }
+
+TEST(SuitableStrategy, GoesByWhereTheRanksAre) {
+  EXPECT_EQ(chosen({.ranks = 1}), named("single"));
+  EXPECT_EQ(chosen({.ranks = 1, .one_numa_node = false}), named("single"));
+  EXPECT_EQ(chosen({.ranks = 2}), named("{name: sharded, one_copy: true}"));
+  EXPECT_EQ(chosen({.ranks = 2, .one_numa_node = false}), named("all_reduce"));
+  EXPECT_EQ(chosen({.ranks = 2, .shares_memory = false}), named("overlapped"));
+  EXPECT_EQ(chosen({.ranks = 2, .shares_memory = false, .one_numa_node = false}), named("overlapped"));
+}
+
+// On a machine of several NUMA nodes threads that keep to one core are in one of them, too.
+TEST(SuitableStrategy, RanksThatKeepToACoreAreInOneNumaNode) {
+  ASSERT_FALSE(allowed_cores().empty());
+  const int core = allowed_cores().front();
+  testing::run_ranks("inproc", 3, [&](const CommunicatorPtr& group) {
+    ASSERT_TRUE(stay_on_cores({core}));
+    const auto placement = placement_of(*group);
+    EXPECT_EQ(placement.ranks, 3);
+    EXPECT_TRUE(placement.shares_memory);
+    EXPECT_TRUE(placement.one_numa_node);
+  });
+}
+
+class Apart final : public Decorator {
+ public:
+  using Decorator::Decorator;
+  bool shares_memory() const override { return false; }
+
+ private:
+  CommunicatorPtr wrap(CommunicatorPtr child) override { return std::make_shared<Apart>(std::move(child)); }
+};
+
+TEST(SuitableStrategy, AGroupSaysWhetherItSharesMemory) {
+  testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
+    Apart apart(group);
+    EXPECT_FALSE(placement_of(apart).shares_memory);
+  });
+}
+
+}  // namespace
+}  // namespace phalanx
