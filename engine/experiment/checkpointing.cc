@@ -1,5 +1,7 @@
 #include "engine/experiment/checkpointing.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
 
 #include <algorithm>
@@ -42,14 +44,28 @@ Part schedule_part(Schedule& schedule) {
       [&schedule](const std::vector<double>& state) { schedule.load(state); });
 }
 
-// Ranks may have seen other batches, and have other statistics of them.
+// What each rank has saved, as one; equal ones stay as they are, to the bit.
+NamedTensors mean_of(const SavedRanks& saved) {
+  NamedTensors mean = saved.of(0);
+  const NamedTensors first = saved.of(0);
+  for (int rank = 1; rank < saved.ranks; ++rank) {
+    const NamedTensors other = saved.of(rank);
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+      auto& values = mean[i].second;
+      if (values.is_floating_point()) values += (other[i].second - first[i].second) / saved.ranks;
+    }
+  }
+  return mean;
+}
+
+// Ranks may have seen other batches, and have other statistics of them. Another number of ranks goes on with the mean.
 Part buffers_part(Model& model, int rank, int ranks) {
   return {.name = "buffers",
           .save = [&model] { return NamedTensors(named_buffers(model)); },
           .load =
               [&model, rank, ranks](const SavedRanks& saved) {
                 const at::NoGradGuard no_grad;
-                for (const auto& [name, values] : saved.of(saved.ranks == ranks ? rank : 0)) {
+                for (const auto& [name, values] : saved.ranks == ranks ? saved.of(rank) : mean_of(saved)) {
                   model.named_buffers()[name].copy_(values);
                 }
               }};
@@ -124,7 +140,7 @@ RunState Checkpointing::run_state() {
   RunState state{.parameters = &run_.parameters,
                  .slices = run_.engine.slices(),
                  .optimizer = &run_.optimizer,
-                 .buffers = named_buffers(run_.model),
+                 .buffers = run_.shared_buffers(),
                  .parts = parts_};
   state.parts.push_back(random_part(run_.world->rank()));
   state.parts.push_back(buffers_part(run_.model, run_.world->rank(), run_.world->size()));
@@ -230,6 +246,7 @@ void Checkpointing::end_epoch(State& state) {
 void Checkpointing::save(const Position& position) {
   checkpointer_->settle();  // the one before is of a run that was well
   run_.nan_guard.check_now();
+  state_.buffers = run_.shared_buffers();
   checkpointer_->save({.position = position,
                        .updates = run_.optimizer.updates(),
                        .identity = identity(),

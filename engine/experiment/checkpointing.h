@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -45,6 +46,7 @@ class Checkpointing {
     const StopVote& vote;
     NanGuard& nan_guard;
     LastTest& last_test;
+    std::function<NamedTensors()> shared_buffers;  // the model's, as it is tested; collective
     std::int64_t samples;   // in the training split
     std::int64_t steps;     // of the whole run
     std::string agreement;  // by what replicas agree

@@ -173,6 +173,11 @@ class Experiment {
             .vote = vote_,
             .nan_guard = watching_.nan_guard(),
             .last_test = last_test_,
+            .shared_buffers =
+                [this] {
+                  // With an invariant strategy they are equal, to the bit.
+                  return invariant_ ? named_buffers(*model_) : shared_buffers(*model_, *mesh_.data());
+                },
             .samples = context.splits.train->size(),
             .steps = steps_,
             .agreement = describe(agreement_, config_.determinism)};

@@ -6,15 +6,25 @@
 
 namespace phalanx {
 
-SharedStatistics::SharedStatistics(const Model& model, Communicator& group) {
+NamedTensors shared_buffers(const Model& model, Communicator& group) {
   const at::NoGradGuard no_grad;
+  NamedTensors shared;
   std::vector<Work> works;
-  for (const auto& buffer : model.buffers()) {
-    if (!buffer.is_floating_point()) continue;
-    own_.emplace_back(buffer, buffer.clone());
-    works.push_back(group.all_reduce(buffer, Reduction::kMean));
+  for (const auto& [name, buffer] : named_buffers(model)) {
+    shared.emplace_back(name, buffer.clone());
+    if (buffer.is_floating_point()) works.push_back(group.all_reduce(shared.back().second, Reduction::kMean));
   }
   wait_all(works);
+  return shared;
+}
+
+SharedStatistics::SharedStatistics(const Model& model, Communicator& group) {
+  const at::NoGradGuard no_grad;
+  const auto shared = shared_buffers(model, group);
+  for (std::size_t i = 0; const auto& buffer : model.buffers()) {
+    own_.emplace_back(buffer, buffer.clone());
+    buffer.copy_(shared[i++].second);
+  }
 }
 
 SharedStatistics::~SharedStatistics() {

@@ -3,14 +3,18 @@
 #include <utility>
 #include <vector>
 
+#include "engine/checkpoint/safetensors.h"
 #include "framework/comm/communicator.h"
 #include "models/models.h"
 
 namespace phalanx {
 
-/// As long as it lives, the model's floating-point buffers hold their means over the ranks of a group: what batch norm
-/// has seen of each rank's share becomes what it has seen of all. Afterwards they are the rank's own again. Making one
-/// is collective.
+/// Copies of the model's buffers, of floating-point ones the means over the ranks of a group: what batch norm has seen of
+/// each rank's share becomes what it has seen of all. Collective.
+NamedTensors shared_buffers(const Model& model, Communicator& group);
+
+/// As long as it lives, the model's buffers are the shared ones. Afterwards they are the rank's own again. Making one is
+/// collective.
 class SharedStatistics {
  public:
   SharedStatistics(const Model& model, Communicator& group);

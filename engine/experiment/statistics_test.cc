@@ -1,6 +1,7 @@
 // Whose buffers a model has: in training, and where it is tested and kept.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 
@@ -42,6 +43,45 @@ TEST(Statistics, AreKeptAsTheMeanOverTheRanks) {
     const at::Tensor first = buffer(two, 0, name), second = buffer(two, 1, name);
     EXPECT_FALSE(at::equal(first, second)) << name << " is each rank's own";
     EXPECT_TRUE(at::equal(by_name.at(name), (first + second) / 2)) << name;
+  }
+}
+
+// The fourth batch has four samples, so that the last rank has none of them.
+TEST(Statistics, OfAShareWithoutSamplesAreNone) {
+  const auto after = [](int steps) {
+    Changes changes = kNorms;
+    changes.push_back("train.max_steps=" + std::to_string(steps));
+    return testing::run_tiny(5, testing::new_folder(), changes);
+  };
+  const auto three = after(3), four = after(4);
+  for (const std::string name : {"norm.running_mean", "norm.running_var", "norm.num_batches_tracked"}) {
+    for (const std::size_t rank : {0, 1, 2, 3}) {
+      EXPECT_FALSE(at::equal(buffer(four, rank, name), buffer(three, rank, name))) << name << " of rank " << rank;
+    }
+    EXPECT_TRUE(at::equal(buffer(four, 4, name), buffer(three, 4, name))) << name;
+  }
+}
+
+// A checkpoint's weights are those of the test that it comes with, and who goes on with other ranks begins with them.
+TEST(Statistics, ACheckpointKeepsTheMeanAndEachRanksOwn) {
+  Changes saved = kNorms;
+  saved.insert(saved.end(), {"train.max_steps=5", "checkpoint.every_steps=5"});
+  const auto two = testing::run_tiny(2, testing::new_folder(), saved);
+  const auto checkpoint = two.folder.checkpoints() + "/step-00000005";
+  const NamedTensors weights = load_safetensors(checkpoint + "/weights-00001-of-00002.safetensors");
+  const std::map<std::string, at::Tensor> by_name(weights.begin(), weights.end());
+  const auto resumed = [&](int ranks) {
+    Changes changes = saved;
+    changes.push_back("checkpoint.resume=" + checkpoint);
+    return testing::run_tiny(ranks, testing::new_folder(), changes);
+  };
+  const auto alike = resumed(2), three = resumed(3);
+  for (const std::string name : {"norm.running_mean", "norm.running_var"}) {
+    const at::Tensor mean = (buffer(two, 0, name) + buffer(two, 1, name)) / 2;
+    EXPECT_FALSE(at::equal(buffer(two, 0, name), mean)) << name;
+    EXPECT_TRUE(at::equal(by_name.at(name), mean)) << name;
+    for (const std::size_t rank : {0, 1}) EXPECT_TRUE(at::equal(buffer(alike, rank, name), buffer(two, rank, name)));
+    for (const std::size_t rank : {0, 1, 2}) EXPECT_TRUE(at::allclose(buffer(three, rank, name), mean, 1e-6)) << name;
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "engine/accumulated_step.h"
 #include "engine/data_parallel_step.h"
+#include "engine/empty_share_step.h"
 #include "engine/no_random_step.h"
 #include "engine/plain_step.h"
 #include "engine/precision/arithmetic.h"
@@ -80,9 +81,10 @@ TrainingStep::TrainingStep(const Parts& parts)
     steps_.push_back(std::make_unique<AccumulatedStep>(step(), config.accumulate, config.sync_batch_norm));
   if (parts.invariant != nullptr) {
     divide(parts);
-  } else if (threads_) {
-    steps_.push_back(std::make_unique<NoRandomStep>(step()));
+    return;
   }
+  if (!config.sync_batch_norm) steps_.push_back(std::make_unique<EmptyShareStep>(step(), parts.model.buffers()));
+  if (threads_) steps_.push_back(std::make_unique<NoRandomStep>(step()));
 }
 
 // Among replicas in threads.
