@@ -1,14 +1,25 @@
 #!/usr/bin/env python3
-"""Counts the tests of a Bazel build event file (JSON lines). Exit status 0 when some passed and none failed."""
+"""Counts the tests of a Bazel build event file (JSON lines), and names the cases that were skipped.
+
+Exit status 0 when some tests passed and none failed.
+"""
 
 import json
+import re
 import sys
+import urllib.parse
+import urllib.request
+import xml.etree.ElementTree
+
+# One line of Python's unittest, which may have a first line of a docstring in between.
+_PYTHON_SKIPPED = re.compile(r"^(\w+) \((\w+\.[\w.]+)\)\n?.*\.\.\. skipped (.*)$", re.MULTILINE)
+_PYTHON_RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 
 
-def count(lines):
+def count(events):
+    """The numbers of test targets that passed and that failed or were not built."""
     tests, not_built, results = set(), set(), {}
-    for line in lines:
-        event = json.loads(line)
+    for event in events:
         for kind, key in event["id"].items():
             label = key.get("label") if isinstance(key, dict) else None
             if kind == "targetConfigured" and "testSize" in event.get("configured", {}):
@@ -22,8 +33,54 @@ def count(lines):
     return len(passed), len(failed)
 
 
+def cases(events):
+    """How many cases the targets have together, and (target, case, reason) of each that was skipped."""
+    total, skipped = 0, []
+    for event in events:
+        if "testResult" in event:
+            files = {file["name"]: file["uri"] for file in event["testResult"].get("testActionOutput", [])}
+            found, left_out = _python_cases(_read(files.get("test.log")))
+            if not found and not left_out:
+                found, left_out = _xml_cases(_read(files.get("test.xml")))
+            total += found
+            skipped += [(event["id"]["testResult"]["label"], *case) for case in left_out]
+    return total, sorted(skipped)
+
+
+def _read(uri):
+    if not uri:
+        return ""
+    try:
+        path = urllib.request.url2pathname(urllib.parse.urlparse(uri).path)
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:  # gone, as after a clean
+        return ""
+
+
+def _python_cases(log):
+    ran = sum(int(number) for number in _PYTHON_RAN.findall(log))
+    # (__main__.Class), or since Python 3.11 (__main__.Class.test)
+    return ran, [(f"{owner.split('.')[1]}.{name}", reason) for name, owner, reason in _PYTHON_SKIPPED.findall(log)]
+
+
+def _xml_cases(text):
+    try:
+        found = list(xml.etree.ElementTree.fromstring(text).iter("testcase"))
+    except xml.etree.ElementTree.ParseError:  # the test ended before it had written all of it
+        return 0, []
+    ran = [case for case in found if case.get("status") != "notrun"]  # those are of another shard, or filtered out
+    return len(ran), [(f"{case.get('classname')}.{case.get('name')}", (reason.get("message") or "").split("\n")[-1])
+                      for case in ran for reason in case.iter("skipped")]
+
+
 if __name__ == "__main__":
-    with open(sys.argv[1], encoding="utf-8") as events:
-        passed, failed = count(events)
+    with open(sys.argv[1], encoding="utf-8") as file:
+        all_events = [json.loads(line) for line in file]
+    total, skipped = cases(all_events)
+    for target, case, reason in skipped:
+        print(f"skipped: {target} {case}: {reason}")
+    print(f"{total} cases, {len(skipped)} of them skipped")
+    passed, failed = count(all_events)
     print(f"{passed} passed, {failed} failed")
     sys.exit(0 if passed and not failed else 1)

@@ -24,25 +24,73 @@ def summary(label, status):
 
 
 class Count(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def result(self, label, **files):
+        """The event of a test, or of a shard of it, that left the files, by their names without a dot."""
+        outputs = []
+        for name, text in files.items():
+            path = self.folder / str(len(list(self.folder.iterdir())))
+            path.write_text(text)
+            outputs.append({"name": name.replace("_", "."), "uri": path.as_uri()})
+        return {"id": {"testResult": {"label": label}}, "testResult": {"testActionOutput": outputs}}
+
     def count(self, *events):
-        with tempfile.NamedTemporaryFile("w") as file:
-            file.write("".join(json.dumps(event) + "\n" for event in events))
-            file.flush()
-            done = subprocess.run(["python3", ROOT / ".ci/count.py", file.name], capture_output=True, text=True)
-        return done.returncode, done.stdout
+        """The exit status, and the lines that are printed."""
+        path = self.folder / "events"
+        path.write_text("".join(json.dumps(event) + "\n" for event in events))
+        done = subprocess.run(["python3", ROOT / ".ci/count.py", path], capture_output=True, text=True)
+        return done.returncode, done.stdout.splitlines()
+
+    def ends(self, *events):
+        status, lines = self.count(*events)
+        return status, lines[-1]
 
     def test_all_pass(self):
-        self.assertEqual((0, "2 passed, 0 failed\n"), self.count(summary("//a", "PASSED"), summary("//b", "PASSED")))
+        self.assertEqual((0, "2 passed, 0 failed"), self.ends(summary("//a", "PASSED"), summary("//b", "PASSED")))
 
     def test_one_fails(self):
-        self.assertEqual((1, "1 passed, 1 failed\n"), self.count(summary("//a", "PASSED"), summary("//b", "FAILED")))
+        self.assertEqual((1, "1 passed, 1 failed"), self.ends(summary("//a", "PASSED"), summary("//b", "FAILED")))
 
     def test_one_is_not_built(self):
         events = [configured("//a"), completed("//a", False), summary("//b", "PASSED")]
-        self.assertEqual((1, "1 passed, 1 failed\n"), self.count(*events))
+        self.assertEqual((1, "1 passed, 1 failed"), self.ends(*events))
 
     def test_none_ran(self):
-        self.assertEqual((1, "0 passed, 0 failed\n"), self.count())
+        self.assertEqual((1, "0 passed, 0 failed"), self.ends())
+
+    def test_cases_of_googletest_are_counted_and_skipped_ones_named(self):
+        xml = """<testsuites><testsuite name="A">
+            <testcase name="Runs" status="run" result="completed" classname="A"/>
+            <testcase name="IsOfAnotherShard" status="notrun" result="suppressed" classname="A"/>
+            <testcase name="Skips" status="run" result="skipped" classname="A">
+              <skipped message="a_test.cc:7&#x0A;needs two cores"/></testcase></testsuite></testsuites>"""
+        status, lines = self.count(self.result("//a", test_log="", test_xml=xml), summary("//a", "PASSED"))
+        self.assertEqual(["skipped: //a A.Skips: needs two cores", "2 cases, 1 of them skipped", "1 passed, 0 failed"],
+                         lines)
+        self.assertEqual(0, status)
+
+    def test_cases_of_python_are_counted_and_skipped_ones_named(self):
+        xml = '<testsuites><testsuite><testcase name="a" status="run"/></testsuite></testsuites>'
+        for name in ("__main__.A", "__main__.A.test_skips"):  # the latter since Python 3.11
+            log = (f"test_runs (__main__.A) ... ok\n"
+                   f"test_skips ({name})\nWith a first line of its own. ... skipped 'no mount namespaces here'\n"
+                   f"\nRan 2 tests in 0.1s\n")
+            _, lines = self.count(self.result("//a", test_log=log, test_xml=xml), summary("//a", "PASSED"))
+            self.assertEqual("skipped: //a A.test_skips: 'no mount namespaces here'", lines[0])
+            self.assertEqual("2 cases, 1 of them skipped", lines[1])
+
+    def test_a_report_that_is_gone_is_no_failure(self):
+        gone = {"name": "test.xml", "uri": (self.folder / "gone").as_uri()}
+        event = {"id": {"testResult": {"label": "//a"}}, "testResult": {"testActionOutput": [gone]}}
+        self.assertEqual((0, "1 passed, 0 failed"), self.ends(event, summary("//a", "PASSED")))
+
+    def test_a_test_that_left_half_a_report_is_not_counted_and_fails(self):
+        events = [self.result("//a", test_log="", test_xml="<testsuites><test"), summary("//a", "FAILED")]
+        self.assertEqual((1, ["0 cases, 0 of them skipped", "0 passed, 1 failed"]), self.count(*events))
 
 
 class Bazelw(unittest.TestCase):
