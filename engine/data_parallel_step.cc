@@ -23,7 +23,7 @@ DataParallelStep::DataParallelStep(Step& first, Model& model, const FlatParamete
       threads_(static_cast<int>(others_.size()), /*numa_node_id=*/-1,
                [threads = at::get_num_threads()] { at::set_num_threads(threads); }) {
   for (const auto& replica : others_) {
-    other_parameters_.emplace_back(named_parameters(*replica.model), memory, bucket_bytes);
+    other_parameters_.emplace_back(replica.model->named_parameters(), memory, bucket_bytes);
   }
 }
 

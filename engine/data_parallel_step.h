@@ -9,7 +9,7 @@
 
 #include "framework/parallel/flat_parameters.h"
 #include "framework/parallel/step.h"
-#include "models/models.h"
+#include "models/model.h"
 
 namespace phalanx {
 

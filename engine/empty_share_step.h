@@ -1,11 +1,11 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/grad_mode.h>
 
 #include <utility>
 #include <vector>
 
+#include "engine/kept_values.h"
 #include "framework/parallel/step.h"
 
 namespace phalanx {
@@ -19,12 +19,8 @@ class EmptyShareStep final : public Step {
 
   Result run(const Batch& batch, const Watch& watch) override {
     if (batch.valid > 0) return inner_.run(batch, watch);
-    std::vector<at::Tensor> before;
-    for (const auto& buffer : buffers_) before.push_back(buffer.clone());
-    Result result = inner_.run(batch, watch);
-    const at::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(before[i]);
-    return result;
+    const KeptValues kept(buffers_);
+    return inner_.run(batch, watch);
   }
   Result evaluate(const Batch& batch, const Watch& watch) override { return inner_.evaluate(batch, watch); }
 

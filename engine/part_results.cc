@@ -1,6 +1,6 @@
 #include "engine/part_results.h"
 
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 
@@ -18,7 +18,7 @@ void PartResults::add(const Step::Result& result, std::int64_t valid) {
 
 Step::Result PartResults::whole() const {
   const double sum = std::accumulate(loss_sums_.begin(), loss_sums_.end(), 0.0);
-  return {.output = at::cat(outputs_),
+  return {.output = at::concat(outputs_),
           .loss = at::scalar_tensor(sum / static_cast<double>(std::max<std::int64_t>(valid_, 1)), at::kFloat),
           .loss_sums = at::tensor(loss_sums_, at::kDouble)};
 }

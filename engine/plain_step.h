@@ -3,7 +3,7 @@
 #include "engine/loss/loss.h"
 #include "engine/precision/arithmetic.h"
 #include "framework/parallel/step.h"
-#include "models/models.h"
+#include "models/model.h"
 
 namespace phalanx {
 

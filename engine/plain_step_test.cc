@@ -1,10 +1,9 @@
 #include "engine/plain_step.h"
-#include "models/model.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
@@ -17,24 +16,34 @@
 #include <tuple>
 #include <vector>
 
+#include "models/model.h"
+
 namespace phalanx {
 namespace {
 
 using ::testing::ElementsAre;
 
-class TwoLayers final : public Model {
+// A model without buffers.
+class Plain : public Model {
  public:
-  TwoLayers() {
-    first = register_parameter("first", at::randn({5, 4}));
-    second = register_parameter("second", at::randn({3, 5}));
-  }
+  void train(bool on) override { training = on; }
+  NamedTensors named_parameters() const override { return {}; }
+  NamedTensors named_buffers() const override { return {}; }
+  std::int64_t synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>&) override { return 0; }
+
+  bool training = true;
+};
+
+class TwoLayers final : public Plain {
+ public:
+  NamedTensors named_parameters() const override { return {{"first", first}, {"second", second}}; }
 
   at::Tensor forward(at::Tensor input) override {
-    was_training.push_back(is_training());
+    was_training.push_back(training);
     return at::linear(at::tanh(at::linear(input, first)), second);
   }
 
-  at::Tensor first, second;
+  at::Tensor first = at::randn({5, 4}).requires_grad_(), second = at::randn({3, 5}).requires_grad_();
   std::vector<bool> was_training;
 };
 
@@ -44,15 +53,15 @@ class PlainSteps : public ::testing::Test {
 
   // Rows [begin, end) of the batch and then `padding` rows that make a large loss.
   Batch share(std::int64_t begin, std::int64_t end, std::int64_t padding) const {
-    return {.input = at::cat({input_.slice(0, begin, end), at::full({padding, 4}, 1000.0)}),
-            .target = at::cat({target_.slice(0, begin, end), at::full({padding}, 2, at::kLong)}),
+    return {.input = at::concat({input_.slice(0, begin, end), at::full({padding, 4}, 1000.0)}),
+            .target = at::concat({target_.slice(0, begin, end), at::full({padding}, 2, at::kLong)}),
             .valid = end - begin,
             .global_rows = kRows};
   }
 
   // What one backward through the mean over all rows gives.
   std::vector<at::Tensor> plain_gradients() {
-    model_.zero_grad();
+    for (auto& parameter : model_.parameters()) parameter.mutable_grad().reset();
     loss_->mean(model_.forward(input_), target_).backward();
     return take_gradients();
   }
@@ -189,7 +198,7 @@ TEST_F(PlainSteps, S4_TheLossScaleIsInTheGradientsAloneAndAskedForInEveryStep) {
 }
 
 // Gives pictures back as rows, and remembers how they lay.
-class Pictures final : public Model {
+class Pictures final : public Plain {
  public:
   at::Tensor forward(at::Tensor input) override {
     channels_last.push_back(input.is_contiguous(at::MemoryFormat::ChannelsLast));

@@ -2,7 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 
 #include <algorithm>
 #include <utility>
@@ -27,7 +27,7 @@ void copy_all(const std::vector<at::Tensor>& to, const std::vector<at::Tensor>& 
 at::Tensor in_a_row(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> flat;
   for (const auto& tensor : tensors) flat.push_back(tensor.flatten().to(at::kDouble));
-  return at::cat(flat);
+  return at::concat(flat);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "models/linear.h"
+#include "models/apply_linear.h"
 
 #include <ATen/Context.h>
 #include <ATen/core/dispatch/Dispatcher.h>

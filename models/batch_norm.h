@@ -2,11 +2,10 @@
 
 #include <torch/nn/modules/batchnorm.h>
 
-#include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "framework/parallel/sync_batch_norm.h"
-#include "models/model.h"
 
 namespace phalanx {
 
@@ -25,9 +24,5 @@ class BatchNorm2dImpl final : public torch::nn::BatchNorm2dImpl {
   std::shared_ptr<const BatchStatistics> statistics_;  // null: of the input alone
 };
 TORCH_MODULE(BatchNorm2d);
-
-/// Gives the statistics to all layers of batch norm that the model has, and returns how many these are. Throws
-/// ConfigError where it has others than BatchNorm2d above.
-std::int64_t synchronize_batch_norm(Model& model, const std::shared_ptr<const BatchStatistics>& statistics);
 
 }  // namespace phalanx

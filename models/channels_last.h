@@ -1,6 +1,6 @@
 #pragma once
 
-#include "models/models.h"
+#include "models/model.h"
 
 namespace phalanx {
 

@@ -1,39 +1,55 @@
 #pragma once
 
-#include <torch/nn/module.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <string>
-#include <utility>
+#include <memory>
 #include <vector>
 
-#include "models/models.h"  // how a model registers itself
+#include "framework/base/batch.h"
+#include "framework/base/named_tensors.h"
+#include "framework/base/registry.h"
 
 namespace phalanx {
 
-/// A network that maps a batch of inputs to outputs. Its parameters and buffers are those of torch::nn::Module.
-class Model : public torch::nn::Module {
+struct BatchStatistics;  // framework/parallel/sync_batch_norm.h
+
+/// What training needs of a network: a function of a batch of inputs, with tensors that are learned (parameters) and
+/// tensors that are not (buffers: running statistics). All on the CPU. One thread at a time.
+class Model {
  public:
+  virtual ~Model() = default;
+
   virtual at::Tensor forward(at::Tensor input) = 0;  // [n, ...] -> [n, ...]
+
+  virtual void train(bool on = true) = 0;  // training mode (dropout, statistics of the batch) or evaluation
+  void eval() { train(false); }
+
+  /// The model's own tensors, not copies, in an order that is always the same.
+  virtual NamedTensors named_parameters() const = 0;
+  virtual NamedTensors named_buffers() const = 0;
+  std::vector<at::Tensor> parameters() const { return tensors_of(named_parameters()); }
+  std::vector<at::Tensor> buffers() const { return tensors_of(named_buffers()); }
 
   /// From now on, in training: cuts the model's blocks into `segments` runs, at most one for each block, keeps of each
   /// run only what goes in, and computes the rest again in backward (framework/parallel/checkpointed.h). False: the
   /// model cannot.
   virtual bool checkpoint_activations(std::int64_t /*segments*/) { return false; }
+
+  /// From now on all layers of batch norm compute mean and variance over the samples that `statistics` describes. Returns
+  /// how many layers these are. Throws ConfigError where one of them cannot.
+  virtual std::int64_t synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>& statistics) = 0;
+
+ private:
+  static std::vector<at::Tensor> tensors_of(const NamedTensors& named) {
+    std::vector<at::Tensor> tensors;
+    for (const auto& [name, tensor] : named) tensors.push_back(tensor);
+    return tensors;
+  }
 };
 
-/// The parameters of a model with their names, in its order.
-inline std::vector<std::pair<std::string, at::Tensor>> named_parameters(const Model& model) {
-  std::vector<std::pair<std::string, at::Tensor>> named;
-  for (const auto& parameter : model.named_parameters()) named.emplace_back(parameter.key(), parameter.value());
-  return named;
-}
-
-/// The same of its buffers.
-inline std::vector<std::pair<std::string, at::Tensor>> named_buffers(const Model& model) {
-  std::vector<std::pair<std::string, at::Tensor>> named;
-  for (const auto& buffer : model.named_buffers()) named.emplace_back(buffer.key(), buffer.value());
-  return named;
-}
+/// Models by name. A factory gets what a sample looks like and throws ConfigError for samples that do not fit it.
+/// Initial values are drawn from LibTorch's default generator.
+using Models = Registry<std::shared_ptr<Model>(const SampleSpec&)>;
 
 }  // namespace phalanx

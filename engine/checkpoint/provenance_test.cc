@@ -51,7 +51,7 @@ TEST(Provenance, SaysWhatPeopleAsk) {
   for (const char* key : {"phalanx", "libtorch", "commit", "host", "command", "time"}) {
     EXPECT_THAT(words, Contains(Key(key)));
   }
-  EXPECT_THAT(words, Contains(Pair("command", HasSubstr("provenance_test"))));
+  EXPECT_THAT(words, Contains(Pair("command", HasSubstr("checkpoint_test"))));
 }
 
 }  // namespace

@@ -116,10 +116,10 @@ void check_fits(const Checkpoint& checkpoint, const RunState& state) {
 void restore(const Checkpoint& checkpoint, RunState& state, int replica_rank) {
   const auto weights = open_files(checkpoint, weights_file), rest = open_files(checkpoint, state_file);
   const std::vector<SafetensorsFile> mine{rest.at(static_cast<std::size_t>(replica_rank))};
-  const StoredTensors replica(mine, "replica/weights/");
+  const StoredTensors whole(weights, ""), replica(mine, "replica/weights/");
   const auto runs = runs_of(state);
   if (replica.names().empty()) {
-    restore_weights(StoredTensors(weights, ""), state);
+    restore_weights(whole, state);
     restore_optimizer(StoredTensors(rest, "optimizer/"), runs);
   } else {
     restore_weights(replica, state);
@@ -129,6 +129,7 @@ void restore(const Checkpoint& checkpoint, RunState& state, int replica_rank) {
         runs, [&](const StateRun& run) { return own_state.has(run.name, run.offset, run.values.numel()); });
     restore_optimizer(has_all ? own_state : all_state, runs);
   }
+  for (const auto& [name, buffer] : state.buffers) whole.read(name, 0, buffer);
   state.optimizer->set_updates(checkpoint.manifest.updates);
   for (const auto& part : state.parts) {
     const auto of = [&](int saved_rank) {

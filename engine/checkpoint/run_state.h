@@ -15,7 +15,7 @@ struct RunState {
   const FlatParameters* parameters = nullptr;
   std::vector<Slice> slices{};     // that the optimizer was attached to
   Optimizer* optimizer = nullptr;  // after attach()
-  FlatParameters::Named buffers{};
+  FlatParameters::Named buffers{};  // saved and restored with the weights
   std::vector<Part> parts{};
 };
 

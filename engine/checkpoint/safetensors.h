@@ -4,12 +4,11 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
-namespace phalanx {
+#include "framework/base/named_tensors.h"
 
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+namespace phalanx {
 
 /// Writes tensors in the safetensors format, which Python reads with safetensors.torch.load_file():
 /// 8 bytes length of the header (little-endian), a JSON header {name: {dtype, shape, data_offsets}}, the elements.

@@ -86,11 +86,9 @@ void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentCon
     refuse_if(problems, wrong, key, message + " with determinism: world_size_invariant");
   };
   const auto shards = config.train.virtual_shards;
-  const auto strategy = config::dump_as("strategy", config.strategy);
-  const auto is = [&](const char* name) {
-    return strategy == config::dump_as("strategy", Synchronizers::Choice(name));
-  };
-  refuse(!is("auto") && !is("all_reduce"), "strategy", "must be auto or all_reduce, without options");
+  const auto plain = config::dump_as("strategy", Synchronizers::Choice("all_reduce"));
+  refuse(config.strategy.selected() != "auto" && config::dump_as("strategy", config.strategy) != plain, "strategy",
+         "must be auto or all_reduce, without options");
   refuse(config.launch.threads == 0, "launch.threads",
          "must be set, since results depend on how many threads share an operation,");
   refuse(shards % config.launch.ranks != 0, "train.virtual_shards",

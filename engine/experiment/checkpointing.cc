@@ -1,6 +1,5 @@
 #include "engine/experiment/checkpointing.h"
 
-#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
 
@@ -44,30 +43,18 @@ Part schedule_part(Schedule& schedule) {
       [&schedule](const std::vector<double>& state) { schedule.load(state); });
 }
 
-// What each rank has saved, as one; equal ones stay as they are, to the bit.
-NamedTensors mean_of(const SavedRanks& saved) {
-  NamedTensors mean = saved.of(0);
-  const NamedTensors first = saved.of(0);
-  for (int rank = 1; rank < saved.ranks; ++rank) {
-    const NamedTensors other = saved.of(rank);
-    for (std::size_t i = 0; i < mean.size(); ++i) {
-      auto& values = mean[i].second;
-      if (values.is_floating_point()) values += (other[i].second - first[i].second) / saved.ranks;
-    }
-  }
-  return mean;
-}
-
-// Ranks may have seen other batches, and have other statistics of them. Another number of ranks goes on with the mean.
+// Each rank saves its own running statistics, since ranks see other batches. As many ranks restore them; another number
+// keeps the means, which were restored with the weights.
 Part buffers_part(Model& model, int rank, int ranks) {
   return {.name = "buffers",
-          .save = [&model] { return NamedTensors(named_buffers(model)); },
+          .save = [&model] { return model.named_buffers(); },
           .load =
               [&model, rank, ranks](const SavedRanks& saved) {
+                if (saved.ranks != ranks) return;
                 const at::NoGradGuard no_grad;
-                for (const auto& [name, values] : saved.ranks == ranks ? saved.of(rank) : mean_of(saved)) {
-                  model.named_buffers()[name].copy_(values);
-                }
+                const NamedTensors own = saved.of(rank);
+                const std::map<std::string, at::Tensor> by_name(own.begin(), own.end());
+                for (auto& [name, buffer] : model.named_buffers()) buffer.copy_(by_name.at(name));
               }};
 }
 
@@ -140,7 +127,7 @@ RunState Checkpointing::run_state() {
   RunState state{.parameters = &run_.parameters,
                  .slices = run_.engine.slices(),
                  .optimizer = &run_.optimizer,
-                 .buffers = run_.shared_buffers(),
+                 .buffers = run_.model.named_buffers(),
                  .parts = parts_};
   state.parts.push_back(random_part(run_.world->rank()));
   state.parts.push_back(buffers_part(run_.model, run_.world->rank(), run_.world->size()));

@@ -15,7 +15,7 @@
 #include "engine/watch/config.h"
 #include "framework/collectives/selection/rule.h"
 #include "framework/comm/backend.h"
-#include "models/models.h"
+#include "models/model.h"
 
 namespace phalanx {
 

@@ -77,7 +77,7 @@ class Experiment {
         watching_(config.watch, context.world, context.folder),
         model_(make_model(config, context.splits.train->spec())),
         agreement_(choose_agreement(config, context.folder, bytes_of(*model_), *mesh_.data())),
-        parameters_(named_parameters(*model_), *mesh_.data(), agreement_.bucket_bytes),
+        parameters_(model_->named_parameters(), *mesh_.data(), agreement_.bucket_bytes),
         loss_(config.loss.make()),
         synchronizer_(make_synchronizer()),
         update_(config, *synchronizer_, mesh_.data(), watching_),
@@ -176,7 +176,7 @@ class Experiment {
             .shared_buffers =
                 [this] {
                   // With an invariant strategy they are equal, to the bit.
-                  return invariant_ ? named_buffers(*model_) : shared_buffers(*model_, *mesh_.data());
+                  return invariant_ ? model_->named_buffers() : shared_buffers(*model_, *mesh_.data());
                 },
             .samples = context.splits.train->size(),
             .steps = steps_,

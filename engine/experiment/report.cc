@@ -193,8 +193,8 @@ void Report::finish(const ExperimentResult& result) {
   if (!speaks_) return;
   progress_.reset();
   if (config_.checkpoint.final_weights) {
-    NamedTensors weights = named_parameters(*result.model);
-    std::ranges::move(named_buffers(*result.model), std::back_inserter(weights));
+    NamedTensors weights = result.model->named_parameters();
+    std::ranges::move(result.model->named_buffers(), std::back_inserter(weights));
     save_safetensors(context_.folder.weights(), weights);
   }
   write_atomically(context_.folder.summary(), summary(result));

@@ -2,6 +2,8 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <vector>
+
 #include "models/model.h"
 
 namespace phalanx {
@@ -10,7 +12,7 @@ NamedTensors shared_buffers(const Model& model, Communicator& group) {
   const at::NoGradGuard no_grad;
   NamedTensors shared;
   std::vector<Work> works;
-  for (const auto& [name, buffer] : named_buffers(model)) {
+  for (const auto& [name, buffer] : model.named_buffers()) {
     shared.emplace_back(name, buffer.clone());
     if (buffer.is_floating_point()) works.push_back(group.all_reduce(shared.back().second, Reduction::kMean));
   }
@@ -18,18 +20,11 @@ NamedTensors shared_buffers(const Model& model, Communicator& group) {
   return shared;
 }
 
-SharedStatistics::SharedStatistics(const Model& model, Communicator& group) {
+SharedStatistics::SharedStatistics(const Model& model, Communicator& group) : own_(model.buffers()) {
   const at::NoGradGuard no_grad;
+  const auto buffers = model.buffers();
   const auto shared = shared_buffers(model, group);
-  for (std::size_t i = 0; const auto& buffer : model.buffers()) {
-    own_.emplace_back(buffer, buffer.clone());
-    buffer.copy_(shared[i++].second);
-  }
-}
-
-SharedStatistics::~SharedStatistics() {
-  const at::NoGradGuard no_grad;
-  for (const auto& [buffer, own] : own_) buffer.copy_(own);
+  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].copy_(shared[i].second);
 }
 
 }  // namespace phalanx

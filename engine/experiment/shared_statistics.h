@@ -1,11 +1,9 @@
 #pragma once
 
-#include <utility>
-#include <vector>
-
 #include "engine/checkpoint/safetensors.h"
+#include "engine/kept_values.h"
 #include "framework/comm/communicator.h"
-#include "models/models.h"
+#include "models/model.h"
 
 namespace phalanx {
 
@@ -18,12 +16,9 @@ NamedTensors shared_buffers(const Model& model, Communicator& group);
 class SharedStatistics {
  public:
   SharedStatistics(const Model& model, Communicator& group);
-  ~SharedStatistics();
-  SharedStatistics(const SharedStatistics&) = delete;
-  SharedStatistics& operator=(const SharedStatistics&) = delete;
 
  private:
-  std::vector<std::pair<at::Tensor, at::Tensor>> own_;  // a buffer, and what it held
+  KeptValues own_;
 };
 
 }  // namespace phalanx

@@ -25,8 +25,15 @@ using testing::reading;
 
 const Changes kNorms{"model=norms_under_test"};
 
+std::map<std::string, at::Tensor> named(const Model& model) {
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& [name, parameter] : model.named_parameters()) tensors[name] = parameter;
+  for (const auto& [name, buffer] : model.named_buffers()) tensors[name] = buffer;
+  return tensors;
+}
+
 at::Tensor buffer(const Finished& run, std::size_t rank, const std::string& name) {
-  return run.results.at(rank).model->named_buffers()[name];
+  return named(*run.results.at(rank).model).at(name);
 }
 
 // N1. Each model is made with another number.
@@ -91,10 +98,8 @@ TEST(Statistics, S8_ATestIsOfTheModelThatIsKept) {
     const auto run = testing::run_tiny(ranks, testing::new_folder(), kNorms);
     auto& model = *run.results[0].model;
     const at::NoGradGuard no_grad;
-    for (const auto& [name, values] : load_safetensors(run.folder.weights())) {
-      (model.named_buffers().contains(name) ? model.named_buffers()[name] : model.named_parameters()[name])
-          .copy_(values);
-    }
+    const auto tensors = named(model);
+    for (const auto& [name, values] : load_safetensors(run.folder.weights())) tensors.at(name).copy_(values);
     model.eval();
     const auto test = testing::tiny_config(kNorms).dataset.make().test;
     std::vector<std::int64_t> all(static_cast<std::size_t>(test->size()));

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "models/batch_norm.h"
-#include "models/model.h"
+#include "models/network.h"
 
 namespace phalanx {
 namespace {
@@ -23,7 +23,7 @@ struct NormsConfig {
   }
 };
 
-class Norms final : public Model {
+class Norms final : public Network {
  public:
   Norms(const NormsConfig& config, const SampleSpec& sample) : config_(config) {
     static std::atomic<std::int64_t> made{0};

@@ -2,7 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -107,7 +107,7 @@ double reading(const Readings& readings, const std::string& name) {
 at::Tensor flat(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> parts;
   for (const auto& tensor : tensors) parts.push_back(tensor.detach().flatten());
-  return at::cat(parts);
+  return at::concat(parts);
 }
 
 at::Tensor final_weights(const Finished& run) {

@@ -19,7 +19,7 @@
 #include "framework/base/random.h"
 #include "framework/comm/locality.h"
 #include "framework/comm/texts.h"
-#include "models/batch_norm.h"
+#include "framework/parallel/sync_batch_norm.h"
 #include "models/model.h"
 
 namespace phalanx {
@@ -70,7 +70,7 @@ TrainingStep::TrainingStep(const Parts& parts)
   steps_.push_back(plain(parts, parts.model));
   if (config.sync_batch_norm) {
     auto statistics = std::make_shared<BatchStatistics>(BatchStatistics{.group = parts.group});
-    if (synchronize_batch_norm(parts.model, statistics) == 0) {
+    if (parts.model.synchronize_batch_norm(statistics) == 0) {
       throw ConfigError("train.sync_batch_norm: the model has no batch norm; leave it out");
     }
     steps_.push_back(std::make_unique<StatisticsStep>(step(), std::move(statistics)));

@@ -14,7 +14,7 @@
 #include "framework/comm/communicator.h"
 #include "framework/parallel/flat_parameters.h"
 #include "framework/parallel/step.h"
-#include "models/models.h"
+#include "models/model.h"
 
 namespace phalanx {
 

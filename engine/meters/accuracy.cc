@@ -4,7 +4,7 @@
 
 #include "engine/meters/labels.h"
 #include "engine/meters/mean.h"
-#include "engine/meters/no_fields.h"
+#include "framework/base/config/no_fields.h"
 
 namespace phalanx {
 namespace {

@@ -3,8 +3,8 @@
 //
 // Output [n] or [n, 1] with target 0 or 1; or [n, K] with target [n, K], or class numbers [n] int64.
 #include "engine/meters/meter.h"
-#include "engine/meters/no_fields.h"
 #include "engine/meters/thresholds.h"
+#include "framework/base/config/no_fields.h"
 
 namespace phalanx {
 namespace {

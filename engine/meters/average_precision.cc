@@ -3,8 +3,8 @@
 //
 // Output [n, K] and target [n, K], above 0 where a label holds, or class numbers [n] int64; or one score per sample.
 #include "engine/meters/meter.h"
-#include "engine/meters/no_fields.h"
 #include "engine/meters/thresholds.h"
+#include "framework/base/config/no_fields.h"
 
 namespace phalanx {
 namespace {

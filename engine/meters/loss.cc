@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "engine/meters/mean.h"
-#include "engine/meters/no_fields.h"
+#include "framework/base/config/no_fields.h"
 
 namespace phalanx {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/one_hot.h>
 #include <ATen/ops/tensor.h>
@@ -47,7 +47,7 @@ MeterSet set_of(const std::vector<std::string>& names) {
 
 // The batch and result of some samples followed by padding that is guessed right, so that counting it would show.
 void add_rows(MeterSet& meters, const at::Tensor& samples, std::int64_t padding, std::int64_t global_rows) {
-  const at::Tensor all = at::cat({samples, at::full({padding}, 1, at::kLong)});
+  const at::Tensor all = at::concat({samples, at::full({padding}, 1, at::kLong)});
   const auto valid = samples.numel();
   const double loss =
       valid == 0 ? std::numeric_limits<double>::quiet_NaN() : samples.to(at::kDouble).mean().item<double>();

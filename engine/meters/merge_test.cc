@@ -2,7 +2,7 @@
 // bit what one rank with all samples reads.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/rand.h>
@@ -82,7 +82,7 @@ const std::vector<Case> kCases = {
 void add(Meter& meter, const Samples& samples, std::int64_t begin, std::int64_t rows) {
   const auto padded = [&](const at::Tensor& all) {
     const at::Tensor two = at::full_like(all.narrow(0, 0, 2), 1);
-    return at::cat({all.narrow(0, begin, rows), two});
+    return at::concat({all.narrow(0, begin, rows), two});
   };
   const Batch batch{.input = {}, .target = padded(samples.target), .valid = rows, .global_rows = kRows};
   // Eighths, of which a mean over 2, 4 or 8 is exact, as the sums are.

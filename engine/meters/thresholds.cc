@@ -1,6 +1,6 @@
 #include "engine/meters/thresholds.h"
 
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
@@ -25,7 +25,7 @@ Thresholds thresholds_of(std::vector<std::pair<double, bool>> samples) {
 
 at::Tensor joined(std::vector<at::Tensor> parts, at::ScalarType type) {
   parts.push_back(at::empty({0}, type));
-  return at::cat(parts);
+  return at::concat(parts);
 }
 
 }  // namespace

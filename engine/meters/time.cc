@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/meters/no_fields.h"
+#include "framework/base/config/no_fields.h"
 
 namespace phalanx {
 

@@ -1,12 +1,8 @@
 #include "engine/schedule/schedule.h"
+#include "framework/base/config/no_fields.h"
 
 namespace phalanx {
 namespace {
-
-struct ConstantConfig {
-  template <class V>
-  void visit(V&) {}
-};
 
 class Constant final : public Schedule {
  public:
@@ -14,8 +10,8 @@ class Constant final : public Schedule {
 };
 
 const bool registered =
-    Schedules::global().add<ConstantConfig>("constant", "the optimizer's learning rate all along",
-                                            [](const ConstantConfig&) { return std::make_unique<Constant>(); });
+    Schedules::global().add<NoFields>("constant", "the optimizer's learning rate all along",
+                                      [](const NoFields&) { return std::make_unique<Constant>(); });
 
 }  // namespace
 }  // namespace phalanx

@@ -1,6 +1,6 @@
 // S9: a model learns as well with each compression of its gradients.
 #include <ATen/Parallel.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, cons
   }
   std::vector<at::Tensor> flat;
   for (const auto& parameter : result.model->parameters()) flat.push_back(parameter.detach().flatten());
-  trained.weights = at::cat(flat);
+  trained.weights = at::concat(flat);
   return trained;
 }
 

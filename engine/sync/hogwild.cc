@@ -8,14 +8,10 @@
 #include <vector>
 
 #include "engine/sync/synchronizer.h"
+#include "framework/base/config/no_fields.h"
 
 namespace phalanx {
 namespace {
-
-struct HogwildConfig {
-  template <class V>
-  void visit(V&) {}
-};
 
 class Hogwild final : public Synchronizer {
  public:
@@ -34,9 +30,9 @@ class Hogwild final : public Synchronizer {
   CommunicatorPtr group_;
 };
 
-const bool registered = Synchronizers::global().add<HogwildConfig>(
+const bool registered = Synchronizers::global().add<NoFields>(
     "hogwild", "all ranks of a host update one copy of the parameters, without locks",
-    [](const HogwildConfig&, const Replicas& replicas) { return std::make_unique<Hogwild>(replicas.group); });
+    [](const NoFields&, const Replicas& replicas) { return std::make_unique<Hogwild>(replicas.group); });
 
 }  // namespace
 }  // namespace phalanx

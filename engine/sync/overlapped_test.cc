@@ -13,7 +13,7 @@
 #include "engine/sync/gradient_hooks.h"
 #include "engine/sync/synchronizer.h"
 #include "framework/testing/worlds.h"
-#include "models/linear.h"
+#include "models/apply_linear.h"
 
 namespace phalanx {
 namespace {

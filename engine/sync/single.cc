@@ -2,15 +2,11 @@
 #include <string>
 
 #include "engine/sync/synchronizer.h"
+#include "framework/base/config/no_fields.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
-
-struct SingleConfig {
-  template <class V>
-  void visit(V&) {}
-};
 
 class Single final : public Synchronizer {
  public:
@@ -21,8 +17,8 @@ class Single final : public Synchronizer {
   }
 };
 
-const bool registered = Synchronizers::global().add<SingleConfig>(
-    "single", "one rank, no communication", [](const SingleConfig&, const Replicas& replicas) {
+const bool registered = Synchronizers::global().add<NoFields>(
+    "single", "one rank, no communication", [](const NoFields&, const Replicas& replicas) {
       if (replicas.group->size() != 1) {
         throw ConfigError("strategy single trains on one rank, but there are " +
                           std::to_string(replicas.group->size()) + "; use strategy: all_reduce");

@@ -3,19 +3,15 @@
 #include <algorithm>
 
 #include "framework/base/config/config.h"
+#include "framework/base/config/no_fields.h"
 #include "framework/comm/locality.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx {
 namespace {
 
-struct AutoConfig {
-  template <class V>
-  void visit(V&) {}
-};
-
-const bool registered = Synchronizers::global().add<AutoConfig>(
-    "auto", "the exact strategy that suits where the ranks are", [](const AutoConfig&, const Replicas& replicas) {
+const bool registered = Synchronizers::global().add<NoFields>(
+    "auto", "the exact strategy that suits where the ranks are", [](const NoFields&, const Replicas& replicas) {
       return suitable_strategy(placement_of(*replicas.group)).make(replicas);
     });
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ inline at::Tensor all_contributions(const std::vector<std::int64_t>& counts) {
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {
     parts.push_back(contribution(static_cast<int>(rank), counts[rank], c10::kLong));
   }
-  return at::cat(parts);
+  return at::concat(parts);
 }
 
 inline bool even(const std::vector<std::int64_t>& counts) {

@@ -1,5 +1,5 @@
 // Every registered algorithm of the operations that only move elements, against values computed without it: K1, K5.
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST_P(AllGather, GivesAllRanksAllParts) {
         const at::Tensor input = aliases ? part : own;
         does(world, check_all_gather(*world, output.tensor(), input, passed),
              {.output = output.tensor(), .input = input, .input_counts = passed});
-        EXPECT_TRUE(at::equal(output.tensor(), all_contributions(each))) << each;
+        EXPECT_TRUE(at::equal(output.tensor(), all_contributions(each))) << at::IntArrayRef(each);
         EXPECT_TRUE(output.intact());
       }
     }
@@ -66,7 +66,7 @@ TEST_P(Gather, GivesRootAllParts) {
       if (is_root && aliases) input = Parts(counts, ranks(), 0).of(output, root).copy_(input);
       does(world, check_gather(*world, output, input, root, passed),
            {.output = output, .input = input, .root = root, .input_counts = passed});
-      EXPECT_TRUE(!is_root || at::equal(output, all_contributions(counts))) << counts;
+      EXPECT_TRUE(!is_root || at::equal(output, all_contributions(counts))) << at::IntArrayRef(counts);
       EXPECT_TRUE(memory.intact());
     };
     for (const auto& each : counts()) {
@@ -122,7 +122,7 @@ TEST_P(AllToAll, TransposesParts) {
       if (is_even) from = to = {};
       const Arguments arguments{.output = output.tensor(), .input = input, .output_counts = from, .input_counts = to};
       if (!does(world, check_all_to_all(*world, output.tensor(), input, from, to), arguments)) return;
-      EXPECT_TRUE(at::equal(output.tensor(), at::cat(expected)));
+      EXPECT_TRUE(at::equal(output.tensor(), at::concat(expected)));
       EXPECT_TRUE(output.intact());
     };
     for (const std::int64_t part : {0, 1, 2, 37, 10'007}) check([&](int, int) { return part; }, true);

@@ -96,7 +96,7 @@ TEST_P(ReduceScatter, CombinesEachPartOnItsRank) {
       const Arguments arguments{.output = output, .input = input.tensor(), .op = reducing.op, .input_counts = passed};
       if (!does(world, check_reduce_scatter(*world, output, input.tensor(), reducing.op, passed), arguments)) return;
       EXPECT_TRUE(at::equal(output, parts.of(reduced(reducing, ranks(), sum(counts)), world->rank())))
-          << reducing.op.name() << " of " << counts << ' ' << reducing.dtype;
+          << reducing.op.name() << " of " << at::IntArrayRef(counts) << ' ' << reducing.dtype;
       at::Tensor before = contribution(world->rank(), sum(counts), reducing.dtype);
       if (aliases) parts.of(before, world->rank()).copy_(output);
       EXPECT_TRUE(at::equal(input.tensor(), before)) << "wrote to the input";

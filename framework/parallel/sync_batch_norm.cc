@@ -3,7 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/batch_norm_update_stats.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/native_batch_norm_backward.h>
@@ -45,7 +45,7 @@ at::Tensor own_moments(const at::Tensor& input, std::int64_t valid) {
   const auto [mean, variance] = at::batch_norm_update_stats(samples, {}, {}, 0);
   const auto count = static_cast<double>(samples.numel() / channels);
   const at::Tensor first = at::zeros({1}, at::kDouble).fill_(count);
-  return at::cat({first, mean.to(at::kDouble), variance.to(at::kDouble) * count});
+  return at::concat({first, mean.to(at::kDouble), variance.to(at::kDouble) * count});
 }
 
 Moments moments_of_all(const at::Tensor& input, const BatchStatistics& statistics) {
@@ -114,7 +114,7 @@ class SyncBatchNorm final : public torch::autograd::Function<SyncBatchNorm> {
     auto [grad_input, grad_weight, grad_bias] =
         at::native_batch_norm_backward(gradients[0].to(input.scalar_type()), input, weight, mean, variance, {}, {},
                                        /*train=*/false, eps, {true, true, true});
-    const at::Tensor sums = at::cat({grad_bias, grad_weight}).to(at::kDouble);
+    const at::Tensor sums = at::concat({grad_bias, grad_weight}).to(at::kDouble);
     shared.statistics.group->all_reduce(sums, Reduction::kSum).wait();
     if (shared.samples > 0) {
       grad_input = with_statistics(grad_input, input, shared, sums / shared.samples, weight, mean,

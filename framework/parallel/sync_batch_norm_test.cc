@@ -5,7 +5,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/batch_norm.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -49,11 +49,11 @@ struct Layer {
   Passed share(const CommunicatorPtr& group, std::int64_t begin, std::int64_t end, std::int64_t padding,
                at::MemoryFormat format = at::MemoryFormat::Contiguous) const {
     const auto more = at::full({padding, kChannels, 3, 4}, 1e3);
-    const auto x = at::cat({input.slice(0, begin, end), more}).contiguous(format).requires_grad_();
+    const auto x = at::concat({input.slice(0, begin, end), more}).contiguous(format).requires_grad_();
     const auto w = weight.clone().requires_grad_(), b = bias.clone().requires_grad_();
     const RunningStatistics running{at::zeros({kChannels}), at::ones({kChannels}), 0.1};
     const auto y = sync_batch_norm(x, w, b, running, kEps, {group, end - begin});
-    y.backward(at::cat({upstream.slice(0, begin, end), at::zeros_like(more)}));
+    y.backward(at::concat({upstream.slice(0, begin, end), at::zeros_like(more)}));
     return {y.detach(), x.grad(), w.grad(), b.grad(), running.mean, running.variance};
   }
 
@@ -86,9 +86,9 @@ TEST_P(SyncBatchNorms, ManyRanksAreAsOne) {
       EXPECT_TRUE(at::equal(many.grad_input.narrow(0, own, padding), at::zeros({padding, kChannels, 3, 4})));
       EXPECT_TRUE(close(many.running_mean, one.running_mean));
       EXPECT_TRUE(close(many.running_variance, one.running_variance));
-      at::Tensor sums = at::cat({many.grad_weight, many.grad_bias}), root = many.running_variance.clone();
+      at::Tensor sums = at::concat({many.grad_weight, many.grad_bias}), root = many.running_variance.clone();
       group->all_reduce(sums, Reduction::kSum).wait();
-      EXPECT_TRUE(close(sums, at::cat({one.grad_weight, one.grad_bias})));
+      EXPECT_TRUE(close(sums, at::concat({one.grad_weight, one.grad_bias})));
       group->broadcast(root, 0).wait();
       EXPECT_TRUE(at::equal(root, many.running_variance)) << "statistics are bitwise the same on all ranks";
     });
@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(Shares, SyncBatchNorms,
 // Where squares are summed up, the variance of numbers far from 0 is lost in rounding.
 TEST(SyncBatchNorm, VarianceSurvivesALargeMean) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
-    const auto noise = at::cat({at::full({2, 1, 2, 2}, -1.0), at::full({2, 1, 2, 2}, 1.0)});
+    const auto noise = at::concat({at::full({2, 1, 2, 2}, -1.0), at::full({2, 1, 2, 2}, 1.0)});
     const RunningStatistics running{at::zeros({1}), at::zeros({1}), 1};
     sync_batch_norm(noise + 4096, at::ones({1}), at::zeros({1}), running, kEps, {group, 4});
     EXPECT_EQ(running.mean.item<float>(), 4096);

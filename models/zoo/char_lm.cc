@@ -23,7 +23,7 @@
 #include "framework/base/error.h"
 #include "models/checkpointed_blocks.h"
 #include "models/linear.h"
-#include "models/model.h"
+#include "models/network.h"
 #include "models/refuse_sample.h"
 
 namespace phalanx {
@@ -147,7 +147,7 @@ class Block final : public torch::nn::Module {
   std::shared_ptr<Feedforward> mlp_;
 };
 
-class CharLm final : public Model {
+class CharLm final : public Network {
  public:
   CharLm(const CharLmConfig& config, const SampleSpec& sample) {
     const auto transformer = register_module("transformer", std::make_shared<torch::nn::Module>());

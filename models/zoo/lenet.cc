@@ -6,7 +6,7 @@
 #include <torch/nn/modules/conv.h>
 
 #include "models/linear.h"
-#include "models/model.h"
+#include "models/network.h"
 #include "models/refuse_sample.h"
 
 namespace phalanx {
@@ -17,7 +17,7 @@ struct LeNetConfig {
   void visit(V&) {}
 };
 
-class LeNet final : public Model {
+class LeNet final : public Network {
  public:
   explicit LeNet(const SampleSpec& sample) {
     const auto channels = sample.input[0], height = sample.input[1], width = sample.input[2];

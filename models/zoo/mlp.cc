@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/linear.h"
-#include "models/model.h"
+#include "models/network.h"
 #include "models/refuse_sample.h"
 
 namespace phalanx {
@@ -21,7 +21,7 @@ struct MlpConfig {
   }
 };
 
-class Mlp final : public Model {
+class Mlp final : public Network {
  public:
   Mlp(const MlpConfig& config, const SampleSpec& sample) {
     auto width = std::accumulate(sample.input.begin(), sample.input.end(), std::int64_t{1}, std::multiplies<>());

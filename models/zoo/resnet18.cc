@@ -13,7 +13,7 @@
 #include "models/batch_norm.h"
 #include "models/checkpointed_blocks.h"
 #include "models/linear.h"
-#include "models/model.h"
+#include "models/network.h"
 #include "models/refuse_sample.h"
 
 namespace phalanx {
@@ -72,7 +72,7 @@ class Block final : public torch::nn::Module {
   std::shared_ptr<Downsample> downsample_;
 };
 
-class ResNet18 final : public Model {
+class ResNet18 final : public Network {
  public:
   ResNet18(const ResNet18Config& config, const SampleSpec& sample) : imagenet_(config.stem == "imagenet") {
     const std::int64_t channels = sample.input[0];

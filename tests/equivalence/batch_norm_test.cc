@@ -1,16 +1,12 @@
 // Batch norm under strategies. With sync_batch_norm, training on any number of ranks is that of one process on the
 // union of their batches; without it, that of a reference whose statistics are of each rank's share.
-#include "models/batch_norm.h"
-
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
-#include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/linear.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -29,38 +25,6 @@
 
 namespace phalanx {
 namespace {
-
-struct NormsConfig {
-  template <class V>
-  void visit(V&) {}
-};
-
-// Two convolutions, each followed by batch norm; the second is a branch, as in a residual block. Without kinks, as
-// smooth_model.cc.
-class Norms final : public Model {
- public:
-  explicit Norms(const SampleSpec& sample) {
-    conv1_ = register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(sample.input[0], 4, 3).bias(false)));
-    bn1_ = register_module("bn1", BatchNorm2d(4));
-    conv2_ = register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(4, 4, 3).padding(1).bias(false)));
-    bn2_ = register_module("bn2", BatchNorm2d(4));
-    fc_ = register_module("fc", torch::nn::Linear(4, sample.classes));
-  }
-
-  at::Tensor forward(at::Tensor input) override {
-    const at::Tensor x = bn1_(conv1_(input)).tanh();
-    return fc_((x + bn2_(conv2_(x))).tanh().mean({2, 3}));
-  }
-
- private:
-  torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
-  BatchNorm2d bn1_{nullptr}, bn2_{nullptr};
-  torch::nn::Linear fc_{nullptr};
-};
-
-const bool registered = Models::global().add<NormsConfig>(
-    "norms_under_test", "batch norm",
-    [](const NormsConfig&, const SampleSpec& sample) { return std::make_shared<Norms>(sample); });
 
 // 70 samples by 16: 5 steps an epoch, of which the last has 6 samples; 100 steps in all.
 constexpr const char* kConfig = R"(
@@ -90,7 +54,7 @@ Trained values_of(const Model& model) {
   std::vector<at::Tensor> parameters, statistics;
   for (const auto& parameter : model.parameters()) parameters.push_back(parameter.detach().flatten().clone());
   for (const auto& buffer : model.buffers()) statistics.push_back(buffer.flatten().to(at::kFloat));
-  return {at::cat(parameters), at::cat(statistics)};
+  return {at::concat(parameters), at::concat(statistics)};
 }
 
 // By rank.

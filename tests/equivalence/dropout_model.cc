@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "models/model.h"
+#include "models/network.h"
 
 namespace phalanx {
 namespace {
@@ -22,7 +22,7 @@ struct DropoutConfig {
   }
 };
 
-class Dropout final : public Model {
+class Dropout final : public Network {
  public:
   Dropout(const DropoutConfig& config, const SampleSpec& sample) : rate_(config.dropout) {
     std::int64_t inputs = 1;

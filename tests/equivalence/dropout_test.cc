@@ -1,5 +1,5 @@
 // Dropout on ranks that are processes: each draws numbers of its own, the same in every run, and goes on with them.
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ at::Tensor drop(const CommunicatorPtr& world, const std::string& run, std::vecto
                                  "dataset.train_samples=456"});
   int steps = 0;
   train(training_config(changes), world, run, [&] { return ++steps == stop_after; });
-  return at::cat(std::exchange(dropped(), {})).flatten();
+  return at::concat(std::exchange(dropped(), {})).flatten();
 }
 
 TEST(Dropout, RanksDropWhatOthersDoNot) {
@@ -52,7 +52,7 @@ TEST(Dropout, EachRankGoesOnWithItsOwn) {
     const at::Tensor whole = drop(world, "whole"), before = drop(world, "stopped", {}, 5);
     world->barrier().wait();
     const at::Tensor after = drop(world, "stopped", {"checkpoint.resume=auto"});
-    EXPECT_TRUE(at::equal(at::cat({before, after}), whole)) << "rank " << world->rank();
+    EXPECT_TRUE(at::equal(at::concat({before, after}), whole)) << "rank " << world->rank();
   });
 }
 

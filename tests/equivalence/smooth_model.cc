@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "models/linear.h"
-#include "models/model.h"
+#include "models/network.h"
 
 namespace phalanx {
 namespace {
@@ -18,7 +18,7 @@ struct SmoothConfig {
   void visit(V&) {}
 };
 
-class Smooth final : public Model {
+class Smooth final : public Network {
  public:
   explicit Smooth(const SampleSpec& sample) {
     const auto rows = after_convolutions(sample.input[1]), columns = after_convolutions(sample.input[2]);

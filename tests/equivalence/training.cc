@@ -2,7 +2,8 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
+#include <ATen/ops/full.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -54,7 +55,21 @@ Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, cons
       config, {.world = world, .splits = config.dataset.make(), .folder = folder, .stop_asked = std::move(stop_asked)});
   std::vector<at::Tensor> flat;
   for (const auto& parameter : result.model->parameters()) flat.push_back(parameter.detach().flatten());
-  return {at::cat(flat), result.test, path};
+  return {at::concat(flat), result.test, path};
+}
+
+Trained train_on_first(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run,
+                       const Trained& like) {
+  const auto alone = world->split(world->rank(), 0);
+  Trained trained{.weights = like.weights.clone(), .test = like.test, .folder = scratch(run)};
+  if (world->rank() == 0) trained = train(config, alone, run);
+  world->broadcast(trained.weights, 0).wait();
+  for (auto& [name, value] : trained.test) {
+    const at::Tensor shared = at::full({1}, value, at::kDouble);
+    world->broadcast(shared, 0).wait();
+    value = shared.item<double>();
+  }
+  return trained;
 }
 
 double relative_difference(const at::Tensor& a, const at::Tensor& b) {

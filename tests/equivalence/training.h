@@ -27,6 +27,11 @@ Trained train(
     const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run,
     std::function<bool()> stop_asked = [] { return false; });
 
+/// Trains on rank 0 alone and broadcasts its weights and readings. `like`: a result of the same model, for their shapes
+/// and names. Collective.
+Trained train_on_first(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run,
+                       const Trained& like);
+
 /// |a - b| / |b|
 double relative_difference(const at::Tensor& a, const at::Tensor& b);
 

@@ -17,12 +17,12 @@ SHELL = [block for page in documents.pages(ROOT) for block in documents.shell_bl
 PROSE = [(page, f"{page}:{number}", line) for page in documents.pages(ROOT)
          for number, line in documents.prose(ROOT, page)]
 
-FOLDERS = "configs|datasets|docs|engine|framework|models|tests|third_party|tools"
+FOLDERS = "bazel|configs|datasets|docs|engine|framework|models|tests|third_party|tools"
 FOR_THE_READER_TO_WRITE = re.compile(r"/x(/|\.cc|_test\.cc)$|/tiny\.cc$|/rings\.cc$")
 
 # Bazel's flags that the documents may use; those of .bazelrc's configs are looked up there.
-BAZEL_FLAGS = {"--compilation_mode", "--jobs", "--keep_going", "--nocache_test_results", "--runs_per_test",
-               "--test_arg", "--test_env", "--test_filter", "--test_output"}
+BAZEL_FLAGS = {"--compilation_mode", "--jobs", "--keep_going", "--nocache_test_results", "--profile",
+               "--runs_per_test", "--test_arg", "--test_env", "--test_filter", "--test_output"}
 
 
 class Pages(unittest.TestCase):

@@ -29,8 +29,8 @@ std::shared_ptr<Model> make_model(const std::string& section, const SampleSpec& 
 }
 
 NamedTensors state_of(const Model& model) {
-  NamedTensors state = named_parameters(model);
-  for (auto& buffer : named_buffers(model)) state.push_back(std::move(buffer));
+  NamedTensors state = model.named_parameters();
+  for (auto& buffer : model.named_buffers()) state.push_back(std::move(buffer));
   return state;
 }
 
@@ -55,9 +55,8 @@ std::int64_t parameters_of(const Model& model) {
 void fill(Model& model) {
   const at::NoGradGuard no_grad;
   double k = 0;
-  for (auto& parameter : model.named_parameters()) {
-    at::Tensor& values = parameter.value();
-    const bool norm = values.dim() == 1 && parameter.key().ends_with("weight");
+  for (const auto& [name, values] : model.named_parameters()) {
+    const bool norm = values.dim() == 1 && name.ends_with("weight");
     const auto i = at::arange(values.numel(), at::kDouble);
     values.copy_((0.2 * at::sin(1.7 * i + k) + (norm ? 1 : 0)).view(values.sizes()));
     ++k;

@@ -58,7 +58,7 @@ class Zoo : public ::testing::TestWithParam<std::string> {
   static double train_step(Model& model, const at::Tensor& input, const at::Tensor& target) {
     model.train();
     const at::Tensor loss = at::cross_entropy_loss(model.forward(input).flatten(0, -2), target.flatten());
-    model.zero_grad();
+    for (auto& parameter : model.parameters()) parameter.mutable_grad().reset();
     loss.backward();
     const at::NoGradGuard no_grad;
     for (auto& parameter : model.parameters()) parameter.sub_(parameter.grad(), 0.02);
@@ -113,10 +113,10 @@ TEST_P(Zoo, TwoStepsOfTrainingMakeTheLossSmaller) {
 TEST_P(Zoo, EveryParameterTakesPartInTraining) {
   const auto model = make();
   train_step(*model, input_, target_);
-  for (const auto& parameter : model->named_parameters()) {
-    ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
-    EXPECT_TRUE(parameter.value().grad().isfinite().all().item<bool>()) << parameter.key();
-    EXPECT_TRUE(parameter.value().grad().ne(0).any().item<bool>()) << parameter.key();
+  for (const auto& [name, parameter] : model->named_parameters()) {
+    ASSERT_TRUE(parameter.grad().defined()) << name;
+    EXPECT_TRUE(parameter.grad().isfinite().all().item<bool>()) << name;
+    EXPECT_TRUE(parameter.grad().ne(0).any().item<bool>()) << name;
   }
 }
 
@@ -150,10 +150,10 @@ TEST_P(Zoo, TheSeedDecidesTheInitialValues) {
 }
 
 TEST_P(Zoo, ParametersAreOfOneDtypeAndDense) {
-  for (const auto& parameter : make()->named_parameters()) {
-    EXPECT_EQ(parameter.value().scalar_type(), at::kFloat) << parameter.key();
-    EXPECT_TRUE(parameter.value().is_contiguous()) << parameter.key();
-    EXPECT_TRUE(parameter.value().is_leaf()) << parameter.key();
+  for (const auto& [name, parameter] : make()->named_parameters()) {
+    EXPECT_EQ(parameter.scalar_type(), at::kFloat) << name;
+    EXPECT_TRUE(parameter.is_contiguous()) << name;
+    EXPECT_TRUE(parameter.is_leaf()) << name;
   }
 }
 

@@ -3,8 +3,9 @@
 _BUILD = """\
 cc_library(
     name = "libtorch",
-    hdrs = glob(["include/**"]),
+    hdrs = glob(["include/**", "instead/**"]),
     includes = [
+        "instead",  # before those of the same name
         "include",
         "include/torch/csrc/api/include",
     ],
@@ -55,6 +56,7 @@ def _find(repository_ctx):
 def _libtorch(repository_ctx):
     folder = _find(repository_ctx)
     repository_ctx.symlink(folder + "/include", "include")
+    repository_ctx.symlink(Label("//third_party/libtorch:device_guard.h"), "instead/ATen/DeviceGuard.h")
     repository_ctx.file("BUILD.bazel", _BUILD.format(lib = repository_ctx.path(folder + "/lib").realpath))
 
 libtorch = repository_rule(

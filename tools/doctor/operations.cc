@@ -1,6 +1,6 @@
 #include "tools/doctor/operations.h"
 
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
@@ -20,7 +20,7 @@ at::Tensor sum(const Communicator& world, std::int64_t elements = 3) {
 at::Tensor all(const Communicator& world) {
   std::vector<at::Tensor> parts;
   for (int rank = 0; rank < world.size(); ++rank) parts.push_back(at::full({3}, rank + 1.0));
-  return at::cat(parts);
+  return at::concat(parts);
 }
 
 bool broadcast(Communicator& world) {

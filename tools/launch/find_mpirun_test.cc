@@ -3,7 +3,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "tools/launch/mpi.h"
 
@@ -19,7 +24,18 @@ std::string mpi_in(const std::string& name) {
   return folder;
 }
 
-TEST(FindMpirun, LooksInMpiHomeThenOnPathThenWhereItWasBuilt) {
+class FindMpirun : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    for (const auto& [name, value] : before_) value ? ::setenv(name, value->c_str(), 1) : ::unsetenv(name);
+  }
+
+ private:
+  const std::vector<std::pair<const char*, std::optional<std::string>>> before_{
+      {"MPI_HOME", environment("MPI_HOME")}, {"PATH", environment("PATH")}};
+};
+
+TEST_F(FindMpirun, LooksInMpiHomeThenOnPathThenWhereItWasBuilt) {
   const std::string home = mpi_in("home"), path = mpi_in("path"), built = mpi_in("built");
   ::setenv("MPI_HOME", home.c_str(), 1);
   ::setenv("PATH", ("/no/such/folder:" + path + "/bin").c_str(), 1);
@@ -30,7 +46,7 @@ TEST(FindMpirun, LooksInMpiHomeThenOnPathThenWhereItWasBuilt) {
   EXPECT_EQ(find_mpirun(built), built + "/bin/mpirun");
 }
 
-TEST(FindMpirun, ListsWhereItLooked) {
+TEST_F(FindMpirun, ListsWhereItLooked) {
   ::unsetenv("MPI_HOME");
   ::setenv("PATH", "", 1);
   try {
@@ -47,7 +63,7 @@ TEST(FindMpirun, ListsWhereItLooked) {
   }
 }
 
-TEST(FindMpirun, TakesNoOtherWhereMpiHomeIsWrong) {
+TEST_F(FindMpirun, TakesNoOtherWhereMpiHomeIsWrong) {
   ::setenv("MPI_HOME", "/opt/wrong", 1);
   ::setenv("PATH", (mpi_in("path") + "/bin").c_str(), 1);
   try {

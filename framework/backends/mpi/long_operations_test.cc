@@ -1,7 +1,7 @@
 // Q18: more elements than MPI counts, which is INT_MAX, or here as few as kMost.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -86,16 +86,16 @@ TEST_P(LongOperations, AllToAll) {
     outgoing.push_back(at::full({counts.back()}, 100 * rank_ + peer, at::kLong));
     incoming.push_back(at::full({counts.back()}, 100 * peer + rank_, at::kLong));
   }
-  const auto expected = at::cat(incoming);
+  const auto expected = at::concat(incoming);
   auto output = at::zeros_like(expected);
-  world_->all_to_all(output, at::cat(outgoing), counts, counts).wait();
+  world_->all_to_all(output, at::concat(outgoing), counts, counts).wait();
   EXPECT_TRUE(output.equal(expected));
   for (auto* parts : {&outgoing, &incoming}) {
     for (auto& part : *parts) part = part.narrow(0, 0, elements_);
   }
   output = at::zeros({elements_ * size_}, at::kLong);
-  world_->all_to_all(output, at::cat(outgoing)).wait();
-  EXPECT_TRUE(output.equal(at::cat(incoming)));
+  world_->all_to_all(output, at::concat(outgoing)).wait();
+  EXPECT_TRUE(output.equal(at::concat(incoming)));
 }
 
 TEST_P(LongOperations, Messages) {

@@ -1,6 +1,5 @@
 // S9: PowerSGD.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/linalg_svdvals.h>
 #include <ATen/ops/matmul.h>

@@ -1,5 +1,5 @@
 // all_to_all: K5.
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ void all_to_all(Communicator& world, Arena& arena, const Count& count, bool even
     sent.push_back(part(world.rank(), peer, outgoing.back(), dtype));
     want.push_back(part(peer, world.rank(), incoming.back(), dtype));
   }
-  const auto all = at::cat(sent), wanted = at::cat(want);
+  const auto all = at::concat(sent), wanted = at::concat(want);
   const auto input = arena.take(all), output = arena.take(wanted.numel(), dtype);
   world.all_to_all(output, input, even ? Counts() : incoming, even ? Counts() : outgoing).wait();
   EXPECT_TRUE(at::equal(output, wanted)) << about(all.numel(), dtype) << (even ? "" : ", uneven") << where;

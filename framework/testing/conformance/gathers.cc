@@ -1,5 +1,5 @@
 // broadcast, all_gather, gather, scatter: K1, K5.
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
@@ -45,7 +45,7 @@ struct Gathered {
       : parts(counts, ranks, elements * ranks) {
     std::vector<at::Tensor> each;
     for (int rank = 0; rank < ranks; ++rank) each.push_back(input_of(rank, parts.count(rank), dtype));
-    all = at::cat(each);
+    all = at::concat(each);
   }
   at::Tensor part(int rank) const { return parts.of(all, rank); }
 

@@ -1,6 +1,6 @@
 #include "framework/testing/fuzz/player.h"
 
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
@@ -199,7 +199,7 @@ Player::Task Player::launch_gathering(const Step& step, Communicator& group) {
   const Counts given = step.uneven ? Counts(counts) : Counts();
   std::vector<at::Tensor> each;
   for (int rank = 0; rank < ranks; ++rank) each.push_back(input_of(rank, counts[rank], step.dtype));
-  const auto whole = at::cat(each);
+  const auto whole = at::concat(each);
   const auto all = keep(step.op == Op::kScatter ? whole.clone() : at::empty_like(whole));
   const auto mine = keep(step.op == Op::kScatter ? at::empty_like(each[here]) : each[here].clone());
   switch (step.op) {
@@ -224,7 +224,7 @@ Player::Task Player::launch_all_to_all(const Step& step, Communicator& group) {
     sent.push_back(input_of(group.rank() * 8 + peer, outgoing.back(), step.dtype));
     want.push_back(input_of(peer * 8 + group.rank(), incoming.back(), step.dtype));
   }
-  const auto input = keep(at::cat(sent)), wanted = at::cat(want), output = keep(at::empty_like(wanted));
+  const auto input = keep(at::concat(sent)), wanted = at::concat(want), output = keep(at::empty_like(wanted));
   return {.work = step.uneven ? group.all_to_all(output, input, incoming, outgoing) : group.all_to_all(output, input),
           .output = output,
           .want = wanted,

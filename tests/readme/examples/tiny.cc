@@ -2,7 +2,7 @@
 #include <ATen/ops/relu.h>
 
 #include "models/linear.h"
-#include "models/model.h"
+#include "models/network.h"
 
 namespace phalanx {
 namespace {
@@ -16,7 +16,7 @@ struct TinyConfig {
   }
 };
 
-class Tiny final : public Model {
+class Tiny final : public Network {
  public:
   Tiny(const TinyConfig& config, const SampleSpec& sample) {
     std::int64_t inputs = 1;

@@ -2,7 +2,7 @@
 
 namespace phalanx {
 
-/// The config of a meter without choices.
+/// The config of what is registered without anything to choose about it.
 struct NoFields {
   template <class V>
   void visit(V&) {}

@@ -1,0 +1,75 @@
+"""Headers of others that GCC parses once, not once for each of our files."""
+
+load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
+load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+
+# Besides those of every file: the one of our warnings (.bazelrc) that defines a macro, which must be as in those files;
+# and what makes the result remember its headers, for -fpch-deps, so that Bazel knows of what a file is made.
+_COPTS = ["-Wvla", "-MD", "-MF", "/dev/null", "-x", "c++-header"]
+
+def _precompiled_header_impl(ctx):
+    # A file of this name is in no source folder, so -include finds the one that lies beside the .gch.
+    header = ctx.actions.declare_file(ctx.label.name + ".pch.h")
+    precompiled = ctx.actions.declare_file(ctx.label.name + ".pch.h.gch")
+    ctx.actions.write(header, "".join(["#include <%s>\n" % name for name in ctx.attr.headers]))
+
+    deps = cc_common.merge_cc_infos(cc_infos = [dep[CcInfo] for dep in ctx.attr.deps])
+    context = deps.compilation_context
+    toolchain = find_cpp_toolchain(ctx)
+    features = cc_common.configure_features(
+        ctx = ctx,
+        cc_toolchain = toolchain,
+        requested_features = ctx.features,
+        unsupported_features = ctx.disabled_features,
+    )
+    variables = cc_common.create_compile_variables(
+        feature_configuration = features,
+        cc_toolchain = toolchain,
+        source_file = header.path,
+        output_file = precompiled.path,
+        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + _COPTS,
+        include_directories = context.includes,
+        quote_include_directories = context.quote_includes,
+        system_include_directories = context.system_includes,
+        preprocessor_defines = context.defines,
+        use_pic = True,  # as --force_pic has it for what includes it
+    )
+    ctx.actions.run(
+        mnemonic = "CppPrecompile",
+        progress_message = "Precompiling the headers of %s" % ctx.label,
+        executable = cc_common.get_tool_for_action(
+            feature_configuration = features,
+            action_name = CPP_COMPILE_ACTION_NAME,
+        ),
+        arguments = cc_common.get_memory_inefficient_command_line(
+            feature_configuration = features,
+            action_name = CPP_COMPILE_ACTION_NAME,
+            variables = variables,
+        ),
+        env = cc_common.get_environment_variables(
+            feature_configuration = features,
+            action_name = CPP_COMPILE_ACTION_NAME,
+            variables = variables,
+        ),
+        inputs = depset([header], transitive = [context.headers, toolchain.all_files]),
+        outputs = [precompiled],
+        execution_requirements = {"no-sandbox": "1"},  # thousands of headers, as for any file with LibTorch
+    )
+    own = CcInfo(compilation_context = cc_common.create_compilation_context(headers = depset([header, precompiled])))
+    return [
+        DefaultInfo(files = depset([header, precompiled])),
+        cc_common.merge_cc_infos(cc_infos = [own, deps]),
+    ]
+
+precompiled_header = rule(
+    doc = "NAME.pch.h and its compiled form; what depends on it may be compiled with -include.",
+    implementation = _precompiled_header_impl,
+    attrs = {
+        "headers": attr.string_list(mandatory = True, doc = "what it includes"),
+        "deps": attr.label_list(providers = [CcInfo], doc = "whose headers these are"),
+        "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
+    },
+    fragments = ["cpp"],
+    toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
+    provides = [CcInfo],
+)

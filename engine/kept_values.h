@@ -1,0 +1,28 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+
+#include <utility>
+#include <vector>
+
+namespace phalanx {
+
+/// Copies tensors, and writes the copies back when it is destroyed.
+class KeptValues {
+ public:
+  explicit KeptValues(std::vector<at::Tensor> tensors) : tensors_(std::move(tensors)) {
+    for (const auto& tensor : tensors_) before_.push_back(tensor.clone());
+  }
+  ~KeptValues() {
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) tensors_[i].copy_(before_[i]);
+  }
+  KeptValues(const KeptValues&) = delete;
+  KeptValues& operator=(const KeptValues&) = delete;
+
+ private:
+  std::vector<at::Tensor> tensors_, before_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace phalanx {
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+}  // namespace phalanx

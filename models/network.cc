@@ -1,0 +1,42 @@
+#include "models/network.h"
+
+#include <string>
+
+#include "framework/base/error.h"
+#include "models/batch_norm.h"
+
+namespace phalanx {
+namespace {
+
+NamedTensors list_of(const torch::OrderedDict<std::string, at::Tensor>& tensors) {
+  NamedTensors list;
+  for (const auto& tensor : tensors) list.emplace_back(tensor.key(), tensor.value());
+  return list;
+}
+
+bool is_of_torch(const torch::nn::Module& module) {
+  return module.as<torch::nn::BatchNorm1dImpl>() != nullptr || module.as<torch::nn::BatchNorm2dImpl>() != nullptr ||
+         module.as<torch::nn::BatchNorm3dImpl>() != nullptr;
+}
+
+}  // namespace
+
+NamedTensors Network::named_parameters() const { return list_of(torch::nn::Module::named_parameters()); }
+
+NamedTensors Network::named_buffers() const { return list_of(torch::nn::Module::named_buffers()); }
+
+std::int64_t Network::synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>& statistics) {
+  std::int64_t layers = 0;
+  for (const auto& module : named_modules()) {
+    if (auto* norm = module.value()->as<BatchNorm2dImpl>()) {
+      norm->synchronize(statistics);
+      ++layers;
+    } else if (is_of_torch(*module.value())) {
+      throw ConfigError("train.sync_batch_norm: the model's " + module.key() +
+                        " is a batch norm of LibTorch, which sees one rank alone; take the one of models/batch_norm.h");
+    }
+  }
+  return layers;
+}
+
+}  // namespace phalanx
