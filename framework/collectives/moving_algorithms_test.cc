@@ -90,7 +90,7 @@ TEST_P(Scatter, GivesEachRankItsPartOfRoot) {
       const at::Tensor output = is_root && aliases ? parts.of(input, root) : own.tensor();
       does(world, check_scatter(*world, output, input, root, passed),
            {.output = output, .input = input, .root = root, .input_counts = passed});
-      EXPECT_TRUE(at::equal(output, parts.of(whole, world->rank()))) << counts;
+      EXPECT_TRUE(at::equal(output, parts.of(whole, world->rank()))) << at::IntArrayRef(counts);
       EXPECT_TRUE(!is_root || at::equal(input, whole)) << "wrote to the input";
       EXPECT_TRUE(own.intact());
     };
