@@ -21,4 +21,10 @@ void ensure(at::Tensor& tensor, at::IntArrayRef sizes, at::ScalarType dtype) {
   tensor = at::empty(sizes, at::TensorOptions(dtype));
 }
 
+at::Tensor& ensure(Tensors& tensors, std::size_t index, at::IntArrayRef sizes, at::ScalarType dtype) {
+  if (tensors.size() <= index) tensors.resize(index + 1);
+  ensure(tensors[index], sizes, dtype);
+  return tensors[index];
+}
+
 }  // namespace phalanx

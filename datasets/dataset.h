@@ -6,6 +6,7 @@
 
 #include "framework/base/batch.h"
 #include "framework/base/registry.h"
+#include "framework/base/sample_spec.h"
 
 namespace phalanx {
 
@@ -19,20 +20,25 @@ class Dataset {
 
   virtual const SampleSpec& spec() const = 0;
 
-  /// Writes sample indices[i] to row i of `batch.input` and `batch.target` (dense, on the CPU), in one pass over the
-  /// data. The tensors are reused when their shapes fit and nobody else holds them, and allocated anew otherwise; the
-  /// other fields of `batch` are left alone. Throws c10::IndexError when an index is not in [0, size()); the rows are
+  /// Writes sample indices[i] to row i of each of `batch.inputs` and `batch.targets` (dense, on the CPU, as many as
+  /// spec() names), in one pass over the data. The tensors are reused when their shapes fit and nobody else holds them,
+  /// and allocated anew otherwise; the other fields of `batch` are left alone. Throws c10::IndexError when an index is not in [0, size()); the rows are
   /// then undefined.
   ///
   /// A dataset that changes its samples at random (crops, flips) draws the changes of sample i from
   /// RandomStream(mix(seed, i)): so what is read depends on neither the number of ranks nor the order of reading. The
   /// loader passes another seed in every epoch; other datasets ignore it.
   virtual void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const = 0;
+
+  /// The same samples without changes at random; null: this dataset makes none.
+  virtual std::shared_ptr<const Dataset> unchanged() const { return nullptr; }
 };
 
-/// The parts of a dataset that training uses, with one spec.
+/// The parts of a dataset, with one spec: to train on, to choose by (when to stop, which version is best; null where the
+/// dataset has no such part), and to measure the result with.
 struct Splits {
   std::shared_ptr<const Dataset> train;
+  std::shared_ptr<const Dataset> validation{};
   std::shared_ptr<const Dataset> test;
 };
 

@@ -28,18 +28,22 @@ void transform(const std::uint8_t* __restrict in, float* __restrict out, std::in
 
 ImageDataset::ImageDataset(Images images, SampleSpec spec, std::span<const ChannelStatistics> statistics,
                            const Augmentation& augmentation)
-    : images_(std::move(images)), spec_(std::move(spec)), augmentation_(augmentation) {
-  TORCH_CHECK(spec_.input.size() == 3, "an image has three dimensions, not ", spec_.input.size());
-  const std::int64_t channels = spec_.input[0];
-  plane_ = spec_.input[1] * spec_.input[2];
+    : images_(std::make_shared<const Images>(std::move(images))),
+      spec_(std::move(spec)),
+      shape_(spec_.inputs.at(0).shape),
+      augmentation_(augmentation) {
+  TORCH_CHECK(shape_.size() == 3, "an image has three dimensions, not ", shape_.size());
+  const std::int64_t channels = shape_[0];
+  plane_ = shape_[1] * shape_[2];
   TORCH_CHECK(augmentation_.padding >= 0, "a padding must be >= 0, got ", augmentation_.padding);
   TORCH_CHECK(size() > 0, "a dataset needs at least one image");
-  TORCH_CHECK(static_cast<std::int64_t>(images_.pixels.size()) == size() * channels * plane_, images_.pixels.size(),
+  TORCH_CHECK(static_cast<std::int64_t>(images_->pixels.size()) == size() * channels * plane_, images_->pixels.size(),
               " bytes of pixels are not ", size(), " images of ", channels, " x ", plane_, " pixels");
   TORCH_CHECK(static_cast<std::int64_t>(statistics.size()) == channels, "statistics of ", statistics.size(),
               " channels for images of ", channels);
-  for (const auto label : images_.labels) {
-    TORCH_CHECK(label >= 0 && label < spec_.classes, "label ", label, " of ", spec_.classes, " classes");
+  const auto classes = spec_.targets.at(0).classes;
+  for (const auto label : images_->labels) {
+    TORCH_CHECK(label >= 0 && label < classes, "label ", label, " of ", classes, " classes");
   }
   for (const auto [mean, deviation] : statistics) {
     TORCH_CHECK(deviation > 0, "a channel's standard deviation must be > 0, got ", deviation);
@@ -49,16 +53,15 @@ ImageDataset::ImageDataset(Images images, SampleSpec spec, std::span<const Chann
 
 void ImageDataset::gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {
   const auto rows = static_cast<std::int64_t>(indices.size());
-  const std::array shape{spec_.input[0], spec_.input[1], spec_.input[2]};
+  const std::array shape{shape_[0], shape_[1], shape_[2]};
   const std::int64_t pixels = shape[0] * plane_;
-  ensure(batch.input, std::array{rows, shape[0], shape[1], shape[2]}, at::kFloat);
-  ensure(batch.target, std::array{rows}, at::kLong);
-  auto* input = batch.input.data_ptr<float>();
-  auto* target = batch.target.data_ptr<std::int64_t>();
+  auto* input =
+      ensure(batch.inputs, 0, std::array{rows, shape[0], shape[1], shape[2]}, at::kFloat).data_ptr<float>();
+  auto* target = ensure(batch.targets, 0, std::array{rows}, at::kLong).data_ptr<std::int64_t>();
   std::vector<std::uint8_t> changed(augmentation_.any() ? static_cast<std::size_t>(pixels) : 0);
   for (const auto index : indices) {
     TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
-    const auto* image = images_.pixels.data() + index * pixels;
+    const auto* image = images_->pixels.data() + index * pixels;
     if (augmentation_.any()) {
       RandomStream random(mix(seed, static_cast<std::uint64_t>(index)));
       augment(augmentation_, random, shape, image, changed.data());
@@ -66,8 +69,15 @@ void ImageDataset::gather(std::span<const std::int64_t> indices, std::uint64_t s
     }
     normalize(image, input);
     input += pixels;
-    *target++ = images_.labels[static_cast<std::size_t>(index)];
+    *target++ = images_->labels[static_cast<std::size_t>(index)];
   }
+}
+
+std::shared_ptr<const Dataset> ImageDataset::unchanged() const {
+  if (!augmentation_.any()) return nullptr;
+  auto same = std::make_shared<ImageDataset>(*this);
+  same->augmentation_ = {};
+  return same;
 }
 
 void ImageDataset::normalize(const std::uint8_t* pixels, float* out) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -23,19 +24,20 @@ struct ChannelStatistics {
 };
 
 /// Images held in memory as bytes, a quarter of what a batch takes. gather() gives
-///   input   float32 [n, channels, height, width], (pixel / 255 - mean) / deviation
-///   target  int64 [n]
+///   inputs[0]   float32 [n, channels, height, width], (pixel / 255 - mean) / deviation
+///   targets[0]  int64 [n]
 /// changed at random before that, if an augmentation is given; black is then the byte 0.
 class ImageDataset final : public Dataset {
  public:
-  /// spec.input is {channels, height, width}, with one ChannelStatistics per channel. Throws c10::Error when the sizes
+  /// spec's one input is {channels, height, width}, with one ChannelStatistics per channel. Throws c10::Error when the sizes
   /// of the parts disagree or a label is not a class.
   ImageDataset(Images images, SampleSpec spec, std::span<const ChannelStatistics> statistics,
                const Augmentation& augmentation = {});
 
-  std::int64_t size() const override { return static_cast<std::int64_t>(images_.labels.size()); }
+  std::int64_t size() const override { return static_cast<std::int64_t>(images_->labels.size()); }
   const SampleSpec& spec() const override { return spec_; }
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override;
+  std::shared_ptr<const Dataset> unchanged() const override;
 
  private:
   struct Affine {
@@ -44,8 +46,9 @@ class ImageDataset final : public Dataset {
 
   void normalize(const std::uint8_t* pixels, float* out) const;
 
-  Images images_;
+  std::shared_ptr<const Images> images_;
   SampleSpec spec_;
+  std::vector<std::int64_t> shape_;  // of an image
   Augmentation augmentation_;
   std::int64_t plane_ = 0;         // pixels of one channel
   std::vector<Affine> normalize_;  // per channel: byte * scale + shift

@@ -22,23 +22,23 @@ Images some_images() {
   return images;
 }
 
-ImageDataset dataset() { return {some_images(), {.input = {2, 3, 7}, .classes = 3}, kTwoChannels}; }
+ImageDataset dataset() { return {some_images(), classification_samples({2, 3, 7}, 3), kTwoChannels}; }
 
 TEST(ImageDataset, E6_GathersRowsInTheOrderAsked) {
   Batch batch;
   dataset().gather(std::array<std::int64_t, 3>{3, 1, 1}, 0, batch);
-  ASSERT_EQ(batch.input.sizes(), at::IntArrayRef({3, 2, 3, 7}));
-  ASSERT_EQ(batch.target.sizes(), at::IntArrayRef({3}));
-  const auto* target = batch.target.data_ptr<std::int64_t>();
+  ASSERT_EQ(batch.inputs[0].sizes(), at::IntArrayRef({3, 2, 3, 7}));
+  ASSERT_EQ(batch.targets[0].sizes(), at::IntArrayRef({3}));
+  const auto* target = batch.targets[0].data_ptr<std::int64_t>();
   EXPECT_EQ((std::vector<std::int64_t>{target, target + 3}), (std::vector<std::int64_t>{2, 0, 0}));
-  EXPECT_TRUE(at::equal(batch.input[1], batch.input[2]));
+  EXPECT_TRUE(at::equal(batch.inputs[0][1], batch.inputs[0][2]));
 }
 
 TEST(ImageDataset, NormalizesEveryPixelByItsChannel) {
   Batch batch;
   dataset().gather(std::array<std::int64_t, 2>{2, 0}, 0, batch);
   const auto images = some_images();
-  const auto* got = batch.input.data_ptr<float>();
+  const auto* got = batch.inputs[0].data_ptr<float>();
   for (const std::int64_t image : {2, 0}) {
     for (std::int64_t channel = 0; channel < 2; ++channel) {
       const auto [mean, deviation] = kTwoChannels[static_cast<std::size_t>(channel)];
@@ -52,19 +52,19 @@ TEST(ImageDataset, NormalizesEveryPixelByItsChannel) {
 
 TEST(ImageDataset, GivesTheSameValueWhereverAPixelLies) {
   Images gray{.pixels = std::vector<std::uint8_t>(37, 77), .labels = {0}};
-  const ImageDataset dataset(gray, {.input = {1, 1, 37}, .classes = 1}, std::span(kTwoChannels).first(1));
+  const ImageDataset dataset(gray, classification_samples({1, 1, 37}, 1), std::span(kTwoChannels).first(1));
   Batch batch;
   dataset.gather(std::array<std::int64_t, 1>{0}, 0, batch);
-  const auto* pixels = batch.input.data_ptr<float>();
+  const auto* pixels = batch.inputs[0].data_ptr<float>();
   for (int i = 1; i < 37; ++i) EXPECT_EQ(pixels[i], pixels[0]) << i;
 }
 
-ImageDataset augmented() { return {some_images(), {.input = {2, 3, 7}, .classes = 3}, kTwoChannels, {2, true}}; }
+ImageDataset augmented() { return {some_images(), classification_samples({2, 3, 7}, 3), kTwoChannels, {2, true}}; }
 
 at::Tensor rows(const ImageDataset& images, const std::vector<std::int64_t>& indices, std::uint64_t seed) {
   Batch batch;
   images.gather(indices, seed, batch);
-  return batch.input;
+  return batch.inputs[0];
 }
 
 TEST(ImageDataset, S8_ASamplesChangesDependOnSeedAndIndexAlone) {
@@ -81,7 +81,7 @@ TEST(ImageDataset, WithoutAnAugmentationTheSeedChangesNothing) {
 
 TEST(ImageDataset, PadsWithBlack) {
   Images white{.pixels = std::vector<std::uint8_t>(21, 255), .labels = {0}};
-  const ImageDataset images(white, {.input = {1, 3, 7}, .classes = 1}, std::span(kTwoChannels).first(1), {2, false});
+  const ImageDataset images(white, classification_samples({1, 3, 7}, 1), std::span(kTwoChannels).first(1), {2, false});
   bool moved = false;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const auto pixels = rows(images, {0}, seed);
@@ -98,10 +98,10 @@ TEST(ImageDataset, ReusesTheBatchsMemory) {
   const auto images = dataset();
   Batch batch;
   images.gather(std::array<std::int64_t, 2>{0, 1}, 0, batch);
-  const void *input = batch.input.data_ptr(), *target = batch.target.data_ptr();
+  const void *input = batch.inputs[0].data_ptr(), *target = batch.targets[0].data_ptr();
   images.gather(std::array<std::int64_t, 2>{2, 3}, 0, batch);
-  EXPECT_EQ(batch.input.data_ptr(), input);
-  EXPECT_EQ(batch.target.data_ptr(), target);
+  EXPECT_EQ(batch.inputs[0].data_ptr(), input);
+  EXPECT_EQ(batch.targets[0].data_ptr(), target);
 }
 
 TEST(ImageDataset, LeavesTheOtherFieldsAlone) {
@@ -120,7 +120,7 @@ TEST(ImageDataset, RefusesAnIndexOutside) {
 }
 
 TEST(ImageDataset, RefusesPartsThatDisagree) {
-  const SampleSpec spec{.input = {2, 3, 7}, .classes = 3};
+  const SampleSpec spec = classification_samples({2, 3, 7}, 3);
   auto images = some_images();
   images.pixels.pop_back();
   EXPECT_THROW(ImageDataset(images, spec, kTwoChannels), c10::Error);

@@ -22,10 +22,10 @@ class Numbers final : public Dataset {
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
     seeds.push_back(seed);
     const auto rows = static_cast<std::int64_t>(indices.size());
-    ensure(batch.input, {rows}, at::kLong);
-    ensure(batch.target, {rows}, at::kLong);
-    std::ranges::copy(indices, batch.input.data_ptr<std::int64_t>());
-    std::ranges::copy(indices, batch.target.data_ptr<std::int64_t>());
+    ensure(batch.inputs[0], {rows}, at::kLong);
+    ensure(batch.targets[0], {rows}, at::kLong);
+    std::ranges::copy(indices, batch.inputs[0].data_ptr<std::int64_t>());
+    std::ranges::copy(indices, batch.targets[0].data_ptr<std::int64_t>());
   }
 
   mutable std::vector<std::uint64_t> seeds;
@@ -43,7 +43,7 @@ std::unique_ptr<Loader> loader(std::int64_t samples, const DistributedSampler::O
 std::vector<std::int64_t> drain(Loader& loader) {
   std::vector<std::int64_t> all;
   for (Batch batch; loader.next(batch);) {
-    const auto* rows = batch.input.data_ptr<std::int64_t>();
+    const auto* rows = batch.inputs[0].data_ptr<std::int64_t>();
     all.insert(all.end(), rows, rows + batch.valid);
   }
   return all;
@@ -77,7 +77,7 @@ TEST(Loader, S8_APaddingRowDoesNotCount) {
   const auto batches = loader(17, {.global_batch = 8, .rank = 1, .size = 2});
   Batch batch;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(batches->next(batch));
-  EXPECT_EQ(batch.input.size(0), 1);
+  EXPECT_EQ(batch.inputs[0].size(0), 1);
   EXPECT_EQ(batch.valid, 0);
   EXPECT_EQ(batch.global_rows, 1);
 }
@@ -116,19 +116,19 @@ TEST(Loader, ReusesTheBatchsMemory) {
   const auto batches = loader(50, {.global_batch = 8});
   Batch batch;
   ASSERT_TRUE(batches->next(batch));
-  const void* memory = batch.input.data_ptr();
+  const void* memory = batch.inputs[0].data_ptr();
   ASSERT_TRUE(batches->next(batch));
-  EXPECT_EQ(batch.input.data_ptr(), memory);
+  EXPECT_EQ(batch.inputs[0].data_ptr(), memory);
 }
 
 TEST(Loader, LeavesABatchThatSomebodyKept) {
   const auto batches = loader(50, {.global_batch = 8, .shuffle = false});
   Batch batch;
   ASSERT_TRUE(batches->next(batch));
-  const auto kept = batch.input;
+  const auto kept = batch.inputs[0];
   ASSERT_TRUE(batches->next(batch));
   EXPECT_EQ(kept.data_ptr<std::int64_t>()[0], 0);
-  EXPECT_EQ(batch.input.data_ptr<std::int64_t>()[0], 8);
+  EXPECT_EQ(batch.inputs[0].data_ptr<std::int64_t>()[0], 8);
 }
 
 TEST(Loader, LeavesTheBatchAloneAtTheEnd) {

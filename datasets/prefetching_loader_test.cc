@@ -28,8 +28,8 @@ class NumberedLoader final : public Loader {
   bool next(Batch& batch) override {
     if (cursor_ == batches()) return false;
     if (cursor_ == std::exchange(fails_at_, cursor_ == fails_at_ ? -1 : fails_at_)) throw std::runtime_error("torn");
-    if (!batch.input.defined() || batch.input.use_count() > 1) batch.input = at::empty({1});
-    batch.input.fill_(static_cast<double>(epoch_ * 100 + cursor_));
+    if (!batch.inputs[0].defined() || batch.inputs[0].use_count() > 1) batch.inputs[0] = at::empty({1});
+    batch.inputs[0].fill_(static_cast<double>(epoch_ * 100 + cursor_));
     batch.valid = ++cursor_;
     ++gathered_;
     return true;
@@ -42,7 +42,7 @@ class NumberedLoader final : public Loader {
 
 std::vector<int> rest_of(Loader& loader) {
   std::vector<int> seen;
-  for (Batch batch; loader.next(batch);) seen.push_back(batch.input.item<int>());
+  for (Batch batch; loader.next(batch);) seen.push_back(batch.inputs[0].item<int>());
   return seen;
 }
 
@@ -75,7 +75,7 @@ TEST_P(Prefetching, StartsAnywhereAlsoInTheMiddleOfAnEpoch) {
     Batch batch;
     ASSERT_EQ(loader->next(batch), cursor < 5);
     if (cursor < 5) {
-      ASSERT_EQ(batch.input.item<int>(), turn * 100 + cursor) << "nothing of the epoch before";
+      ASSERT_EQ(batch.inputs[0].item<int>(), turn * 100 + cursor) << "nothing of the epoch before";
     }
   }
 }
@@ -88,7 +88,7 @@ TEST_P(Prefetching, E2_GathersWhileTheCallerIsAtWork) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (gathered_ < expected && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
   EXPECT_EQ(gathered_, expected) << "as many as it may, and no more";
-  EXPECT_EQ(batch.input.item<int>(), 0) << "the caller's batch is the caller's";
+  EXPECT_EQ(batch.inputs[0].item<int>(), 0) << "the caller's batch is the caller's";
 }
 
 TEST_P(Prefetching, WhatGatheringThrowsComesInItsTurnAndCanBeTriedAgain) {

@@ -4,9 +4,8 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
-#include "datasets/random_stream.h"
+#include "datasets/shuffle.h"
 #include "framework/base/parts.h"
 #include "framework/base/random.h"
 
@@ -57,8 +56,8 @@ void DistributedSampler::order_for(std::int64_t epoch) {
   std::iota(order_.begin(), order_.end(), 0);
   ordered_epoch_ = epoch;
   if (!options_.shuffle) return;
-  RandomStream random(mix(static_cast<std::uint64_t>(options_.seed), static_cast<std::uint64_t>(epoch)));
-  for (std::size_t left = order_.size(); left > 1; --left) std::swap(order_[left - 1], order_[random.below(left)]);
+  phalanx::shuffle(order_,
+                   RandomStream(mix(static_cast<std::uint64_t>(options_.seed), static_cast<std::uint64_t>(epoch))));
 }
 
 }  // namespace phalanx

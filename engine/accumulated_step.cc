@@ -7,7 +7,7 @@
 namespace phalanx {
 
 Step::Result AccumulatedStep::run(const Batch& batch, const Watch& watch) {
-  const std::int64_t rows = batch.input.size(0);
+  const std::int64_t rows = batch.rows();
   const std::int64_t parts = always_all_ ? parts_ : std::min(parts_, rows);
   PartResults results;
   for (std::int64_t i = 0; i < parts; ++i) {
@@ -15,7 +15,7 @@ Step::Result AccumulatedStep::run(const Batch& batch, const Watch& watch) {
     Batch part = rows_of(batch, begin, std::max(end, begin + 1));
     if (begin == end) part.valid = 0;
     const Result result = step_.run(part, unwatched);
-    if (begin < end) results.add(result, part.valid);
+    if (begin < end) results.add(result);
   }
   const Result whole = results.whole();
   tell_step(watch, whole);

@@ -20,9 +20,9 @@ using Part = std::tuple<std::int64_t, std::int64_t>;
 class Recorder final : public Step {
  public:
   Result run(const Batch& batch, const Watch& watch) override {
-    parts.emplace_back(batch.input.size(0), batch.valid);
-    const Result result{batch.input,
-                        batch.valid == 0 ? at::full({}, 0.0) : batch.input.narrow(0, 0, batch.valid).mean()};
+    parts.emplace_back(batch.inputs[0].size(0), batch.valid);
+    const Result result{batch.inputs[0],
+                        batch.valid == 0 ? at::full({}, 0.0) : batch.inputs[0].narrow(0, 0, batch.valid).mean()};
     watch(Stage::kForward, result);
     return result;
   }
@@ -34,14 +34,14 @@ class Recorder final : public Step {
 Step::Result run(Recorder& step, std::int64_t rows, std::int64_t valid, std::int64_t parts, bool always_all = false) {
   const auto values = at::arange(rows, at::kFloat);
   return AccumulatedStep(step, parts, always_all)
-      .run({.input = values, .target = values, .valid = valid, .global_rows = 100}, [](Stage, const Step::Result&) {});
+      .run({.inputs = {values}, .targets = {values}, .valid = valid, .global_rows = 100}, [](Stage, const Step::Result&) {});
 }
 
 TEST(AccumulatedStep, PartsAreNearlyEqualAndMakeTheWhole) {
   Recorder step;
   const auto result = run(step, 7, 7, 3);
   EXPECT_THAT(step.parts, ElementsAre(Part{2, 2}, Part{2, 2}, Part{3, 3}));
-  EXPECT_TRUE(at::equal(result.output, at::arange(7, at::kFloat)));
+  EXPECT_TRUE(at::equal(result.outputs[0], at::arange(7, at::kFloat)));
   EXPECT_FLOAT_EQ(result.loss.item<float>(), 3) << "the mean of 0 to 6";
 }
 
@@ -56,7 +56,7 @@ TEST(AccumulatedStep, FewerRowsThanPartsArePaddedWhereAllPartsMustBe) {
   Recorder step;
   const auto result = run(step, 2, 2, 4, /*always_all=*/true);
   EXPECT_THAT(step.parts, ElementsAre(Part{1, 0}, Part{1, 1}, Part{1, 0}, Part{1, 1}));
-  EXPECT_TRUE(at::equal(result.output, at::arange(2, at::kFloat))) << "without the padding";
+  EXPECT_TRUE(at::equal(result.outputs[0], at::arange(2, at::kFloat))) << "without the padding";
   EXPECT_FLOAT_EQ(result.loss.item<float>(), 0.5);
 }
 
@@ -72,7 +72,7 @@ TEST(AccumulatedStep, EachStageIsSeenOnce) {
   std::vector<Stage> seen;
   const auto values = at::arange(4, at::kFloat);
   AccumulatedStep(step, 2, false)
-      .run({.input = values, .target = values, .valid = 4, .global_rows = 4},
+      .run({.inputs = {values}, .targets = {values}, .valid = 4, .global_rows = 4},
            [&](Stage stage, const Step::Result&) { seen.push_back(stage); });
   EXPECT_THAT(seen,
               ElementsAre(Stage::kForward, Stage::kForwardCriterion, Stage::kBackwardCriterion, Stage::kBackward));

@@ -63,7 +63,7 @@ Step::Result DataParallelStep::evaluate(const Batch& batch, const Watch& watch) 
 // Parts are of rows, padding included: a share without samples has one row, for the first replica.
 Step::Result DataParallelStep::scatter(const Batch& batch, const OneStep& one) {
   const auto replicas = static_cast<std::int64_t>(others_.size()) + 1;
-  const std::int64_t rows = batch.input.size(0), used = std::min(rows, replicas);
+  const std::int64_t rows = batch.rows(), used = std::min(rows, replicas);
   std::vector<Batch> parts;
   for (std::int64_t i = 0; i < used; ++i) {
     parts.push_back(rows_of(batch, part_begin(rows, used, i), part_begin(rows, used, i + 1)));
@@ -85,7 +85,7 @@ Step::Result DataParallelStep::scatter(const Batch& batch, const OneStep& one) {
   PartResults whole;
   for (std::int64_t i = 0; i < used; ++i) {
     if (failures[i]) std::rethrow_exception(failures[i]);
-    whole.add(results[i], parts[i].valid);
+    whole.add(results[i]);
   }
   return whole.whole();
 }

@@ -32,7 +32,7 @@ void EarlyStop::observe(std::int64_t step, const Readings& readings) {
 bool EarlyStop::better(double reading) const {
   if (std::isnan(reading)) return false;
   if (!seen_) return true;
-  return config_.best == "highest" ? reading > best_ + config_.min_delta : reading < best_ - config_.min_delta;
+  return config_.best == "lowest" ? reading < best_ - config_.min_delta : reading > best_ + config_.min_delta;
 }
 
 std::string EarlyStop::reason() const {

@@ -12,14 +12,15 @@ namespace phalanx {
 /// When a run ends because it no longer gets better.
 struct EarlyStopConfig {
   std::string metric;
-  std::string best = "highest";
+  std::string best = "auto";
   std::int64_t patience = 3;
   double min_delta = 0;
 
   template <class V>
   void visit(V& v) {
     v("metric", metric, "reading of the tests that is watched; empty: train to the end");
-    v("best", best, "its best value", config::one_of({"highest", "lowest"}));
+    v("best", best, "its best value; auto: as the task says of its own metric",
+      config::one_of({"auto", "highest", "lowest"}));
     v("patience", patience, "tests in a row that need not be better than the best one", config::at_least(0));
     v("min_delta", min_delta, "a test is better when it beats the best one by more than this, in the metric's unit",
       config::at_least(0));

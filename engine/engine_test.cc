@@ -1,4 +1,5 @@
 #include "engine/engine.h"
+#include "engine/evaluator.h"
 
 #include <gmock/gmock.h>
 
@@ -90,7 +91,7 @@ TEST(Engine, HooksSeeEpochStepBatchAndResult) {
   };
   fake.engine.on(Event::kSample, see("sample"));
   fake.engine.on(Event::kUpdate, see("update"));
-  fake.engine.on(Event::kForward, [&](State& state) { EXPECT_TRUE(state.result.output.defined()); });
+  fake.engine.on(Event::kForward, [&](State& state) { EXPECT_TRUE(state.result.outputs[0].defined()); });
   fake.engine.on(Event::kForwardCriterion, [&](State& state) {
     EXPECT_EQ(state.result.loss.item<std::int64_t>(), state.batch.valid) << "the result of this batch";
   });
@@ -145,17 +146,18 @@ INSTANTIATE_TEST_SUITE_P(Hooks, StopFrom,
                                            Event::kBackwardCriterion, Event::kBackward, Event::kUpdate),
                          [](const auto& info) { return std::string(to_string(info.param)); });
 
-TEST(Engine, E1_TestFiresItsSubsetAndUpdatesNothing) {
+TEST(Evaluator, AnEvaluationFiresItsSubsetOfEventsAndUpdatesNothing) {
   FakeEngine fake(2);
   write_down_hooks(fake.engine, fake.calls);
+  Evaluator evaluator(fake.step);
   Calls tested;
   for (const auto& name : kTenHooks) {
-    fake.engine.on_test(event_from_name(name), [&tested, name](State& state) {
+    evaluator.on(event_from_name(name), [&tested, name](State& state) {
       EXPECT_FALSE(state.training);
       tested.push_back(name);
     });
   }
-  fake.engine.test(fake.loader, {});
+  evaluator.run(fake.loader, {});
   EXPECT_THAT(tested, ElementsAre("on_start", "on_sample", "on_forward", "on_forward_criterion", "on_sample",
                                   "on_forward", "on_forward_criterion", "on_end"));
   EXPECT_THAT(fake.calls, ElementsAre("epoch 0")) << "no hook of training, no update, nothing synchronized";
@@ -165,9 +167,10 @@ TEST(Engine, ATestInTheMiddleDoesNotDisturbTraining) {
   FakeEngine fake(2);
   testing::FakeLoader test_loader(5);
   std::int64_t tested = 0;
-  fake.engine.on_test(Event::kForwardCriterion, [&](State&) { ++tested; });
+  Evaluator evaluator(fake.step);
+  evaluator.on(Event::kForwardCriterion, [&](State&) { ++tested; });
   fake.engine.on(Event::kUpdate, [&](State& state) {
-    fake.engine.test(test_loader, {.epoch = state.epoch, .step = state.step});
+    evaluator.run(test_loader, {.epoch = state.epoch, .step = state.step});
     EXPECT_TRUE(state.training);
     EXPECT_EQ(state.result.loss.item<std::int64_t>(), state.batch.valid) << "still the result of the training batch";
   });

@@ -34,7 +34,7 @@ class NoStep final : public Step {
     return result;
   }
   Result evaluate(const Batch&, const Watch& watch) override {
-    Result result{.output = nothing_, .loss = nothing_};
+    Result result{.outputs = {nothing_}, .loss = nothing_};
     watch(Stage::kForward, result);
     watch(Stage::kForwardCriterion, result);
     return result;

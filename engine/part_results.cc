@@ -4,31 +4,27 @@
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 
-#include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace phalanx {
 
-// A loss is a float and a part below 2^29 rows: their product is exact.
-void PartResults::add(const Step::Result& result, std::int64_t valid) {
-  outputs_.push_back(result.output);
-  loss_sums_.push_back(result.loss.item<double>() * static_cast<double>(valid));
-  valid_ += valid;
+// A loss is a float and a weight an integer below 2^29: their product is exact.
+void PartResults::add(const Step::Result& result) {
+  outputs_.resize(result.outputs.size());
+  for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].push_back(result.outputs[i]);
+  loss_sums_.push_back(result.loss.item<double>() * result.weight);
+  weight_ += result.weight;
 }
 
 Step::Result PartResults::whole() const {
   const double sum = std::accumulate(loss_sums_.begin(), loss_sums_.end(), 0.0);
-  return {.output = at::concat(outputs_),
-          .loss = at::scalar_tensor(sum / static_cast<double>(std::max<std::int64_t>(valid_, 1)), at::kFloat),
+  Tensors outputs;
+  for (const auto& parts : outputs_) outputs.push_back(at::concat(parts));
+  return {.outputs = std::move(outputs),
+          .loss = at::scalar_tensor(weight_ > 0 ? sum / weight_ : 0, at::kFloat),
+          .weight = weight_,
           .loss_sums = at::tensor(loss_sums_, at::kDouble)};
-}
-
-Batch rows_of(const Batch& batch, std::int64_t begin, std::int64_t end) {
-  Batch part = batch;
-  part.input = batch.input.narrow(0, begin, end - begin);
-  part.target = batch.target.narrow(0, begin, end - begin);
-  part.valid = std::clamp<std::int64_t>(batch.valid - begin, 0, end - begin);
-  return part;
 }
 
 void tell_step(const Step::Watch& watch, const Step::Result& result) {

@@ -13,21 +13,17 @@ namespace phalanx {
 /// What the parts of a batch, taken one after the other, come to.
 class PartResults {
  public:
-  /// A part whose result is of `valid` rows that count, > 0 but for the padding of an empty share.
-  void add(const Step::Result& result, std::int64_t valid);
+  void add(const Step::Result& result);
 
-  /// Outputs one behind the other, the mean loss over all rows that count, and what each part adds to it. At least one
-  /// part has been added.
+  /// Outputs one behind the other, the mean loss over all that counts, and what each part adds to it. At least one part
+  /// has been added.
   Step::Result whole() const;
 
  private:
-  std::vector<at::Tensor> outputs_;
+  std::vector<Tensors> outputs_;  // by output, then by part
   std::vector<double> loss_sums_;
-  std::int64_t valid_ = 0;
+  double weight_ = 0;
 };
-
-/// Rows [begin, end) of a batch. It shares their memory.
-Batch rows_of(const Batch& batch, std::int64_t begin, std::int64_t end);
 
 /// For steps inside of a step.
 inline void unwatched(Stage, const Step::Result&) {}

@@ -2,30 +2,53 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <utility>
 
 #include "framework/parallel/autocast.h"
-#include "models/model.h"
 
 namespace phalanx {
+namespace {
+
+Tensors detached(const Tensors& tensors) {
+  Tensors all;
+  for (const auto& tensor : tensors) all.push_back(tensor.detach());
+  return all;
+}
+
+// From where the criterion's backward has ended. What the loss did not look at has no gradient.
+void backward(const Tensors& outputs, const Tensors& boundary) {
+  Tensors roots, gradients;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].requires_grad() || !boundary[i].grad().defined()) continue;
+    roots.push_back(outputs[i]);
+    gradients.push_back(boundary[i].grad());
+  }
+  if (!roots.empty()) torch::autograd::backward(roots, gradients);
+}
+
+}  // namespace
 
 Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
   model_.train();
-  const at::Tensor output = forward(batch.input);
-  Result result{.output = output.detach()};
+  const Tensors outputs = forward(batch);
+  Result result{.outputs = detached(outputs), .weight = batch.weight()};
   watch(Stage::kForward, result);
 
-  // The criterion's backward ends at the output, so that it can be watched before the model's begins.
-  const at::Tensor boundary = output.detach().requires_grad_();
-  const at::Tensor loss = mean_over_valid(boundary, batch);
+  // The criterion's backward ends at the outputs, so that it can be watched before the model's begins.
+  Tensors boundary = detached(outputs);
+  for (auto& output : boundary) output.requires_grad_(output.is_floating_point());
+  const at::Tensor loss = mean_loss(boundary, batch, result.weight);
   result.loss = loss.detach();
   watch(Stage::kForwardCriterion, result);
 
-  const double share = static_cast<double>(batch.valid) * factor_ / static_cast<double>(batch.global_rows);
-  const double weight = arithmetic_.loss_scale ? share * arithmetic_.loss_scale() : share;
-  (weight == 1 ? loss : loss * weight).backward();
+  const double share = result.weight > 0 ? result.weight * factor_ / batch.weight_of_all() : 0;
+  const double scaled = arithmetic_.loss_scale ? share * arithmetic_.loss_scale() : share;
+  (scaled == 1 ? loss : loss * scaled).backward();
   watch(Stage::kBackwardCriterion, result);
 
-  output.backward(boundary.grad());
+  backward(outputs, boundary);
   watch(Stage::kBackward, result);
   return result;
 }
@@ -33,25 +56,38 @@ Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
 Step::Result PlainStep::evaluate(const Batch& batch, const Watch& watch) {
   const at::NoGradGuard no_grad;
   model_.eval();
-  Result result{.output = forward(batch.input)};
+  Result result{.outputs = forward(batch), .weight = batch.weight()};
   watch(Stage::kForward, result);
-  result.loss = mean_over_valid(result.output, batch);
+  result.loss = mean_loss(result.outputs, batch, result.weight);
   watch(Stage::kForwardCriterion, result);
   return result;
 }
 
-// The loss sees float32: a softmax of many classes is beyond what fp16 holds.
-at::Tensor PlainStep::forward(const at::Tensor& input) {
-  const Autocast autocast(input.device().type(), arithmetic_.dtype);
-  const at::Tensor output = model_.forward(input.dim() == 4 ? input.contiguous(arithmetic_.images) : input);
-  return arithmetic_.dtype == at::kFloat ? output : output.to(at::kFloat);
+// Losses see float32: a softmax of many classes is beyond what fp16 holds.
+Tensors PlainStep::forward(const Batch& batch) {
+  Tensors inputs = batch.inputs;
+  const Autocast autocast(inputs.at(0).device().type(), arithmetic_.dtype);
+  for (auto& input : inputs) {
+    if (input.dim() == 4) input = input.contiguous(arithmetic_.images);
+  }
+  Tensors outputs = model_.outputs(inputs);
+  for (auto& output : outputs) {
+    if (arithmetic_.dtype != at::kFloat && output.is_floating_point()) output = output.to(at::kFloat);
+  }
+  return task_.predictions(std::move(outputs));
 }
 
-// Padding lies at the end. A batch of padding alone has loss 0, with gradients of 0 rather than none.
-at::Tensor PlainStep::mean_over_valid(const at::Tensor& output, const Batch& batch) const {
-  if (batch.valid == 0) return output.sum() * 0;
-  if (batch.valid == output.size(0)) return loss_.mean(output, batch.target);
-  return loss_.mean(output.narrow(0, 0, batch.valid), batch.target.narrow(0, 0, batch.valid));
+// Padding lies at the end. A batch in which nothing counts has loss 0, with gradients of 0 rather than none.
+at::Tensor PlainStep::mean_loss(const Tensors& predictions, const Batch& batch, double weight) const {
+  if (weight == 0) {
+    at::Tensor nothing = predictions.at(0).sum() * 0;
+    for (std::size_t i = 1; i < predictions.size(); ++i) nothing = nothing + predictions[i].sum() * 0;
+    return nothing;
+  }
+  if (batch.valid == batch.rows()) return task_.mean_loss(predictions, batch);
+  Tensors valid;
+  for (const auto& prediction : predictions) valid.push_back(prediction.narrow(0, 0, batch.valid));
+  return task_.mean_loss(valid, rows_of(batch, 0, batch.valid));
 }
 
 }  // namespace phalanx

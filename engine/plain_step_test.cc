@@ -38,9 +38,9 @@ class TwoLayers final : public Plain {
  public:
   NamedTensors named_parameters() const override { return {{"first", first}, {"second", second}}; }
 
-  at::Tensor forward(at::Tensor input) override {
+  Tensors outputs(const Tensors& inputs) override {
     was_training.push_back(training);
-    return at::linear(at::tanh(at::linear(input, first)), second);
+    return {at::linear(at::tanh(at::linear(inputs.at(0), first)), second)};
   }
 
   at::Tensor first = at::randn({5, 4}).requires_grad_(), second = at::randn({3, 5}).requires_grad_();
@@ -49,12 +49,12 @@ class TwoLayers final : public Plain {
 
 class PlainSteps : public ::testing::Test {
  protected:
-  Batch whole_batch() const { return {.input = input_, .target = target_, .valid = kRows, .global_rows = kRows}; }
+  Batch whole_batch() const { return {.inputs = {input_}, .targets = {target_}, .valid = kRows, .global_rows = kRows}; }
 
   // Rows [begin, end) of the batch and then `padding` rows that make a large loss.
   Batch share(std::int64_t begin, std::int64_t end, std::int64_t padding) const {
-    return {.input = at::concat({input_.slice(0, begin, end), at::full({padding, 4}, 1000.0)}),
-            .target = at::concat({target_.slice(0, begin, end), at::full({padding}, 2, at::kLong)}),
+    return {.inputs = {at::concat({input_.slice(0, begin, end), at::full({padding, 4}, 1000.0)})},
+            .targets = {at::concat({target_.slice(0, begin, end), at::full({padding}, 2, at::kLong)})},
             .valid = end - begin,
             .global_rows = kRows};
   }
@@ -79,14 +79,15 @@ class PlainSteps : public ::testing::Test {
   static void unwatched(Stage, const Step::Result&) {}
 
   TwoLayers model_;
-  std::unique_ptr<Loss> loss_ = Losses::Choice("cross_entropy").make();
+  std::shared_ptr<const Loss> loss_ = Losses::Choice("cross_entropy").make();
+  std::unique_ptr<Task> task_ = Tasks::Choice("classification").make(classification_samples({4}, 3), loss_);
   at::Tensor input_ = at::randn({kRows, 4});
   at::Tensor target_ = at::arange(kRows, at::kLong) % 3;
 };
 
 TEST_F(PlainSteps, GradientsAreThoseOfOneBackwardThroughTheLoss) {
   const auto expected = plain_gradients();
-  const auto result = PlainStep(model_, *loss_, 1).run(whole_batch(), unwatched);
+  const auto result = PlainStep(model_, *task_, 1).run(whole_batch(), unwatched);
   const auto gradients = take_gradients();
   ASSERT_EQ(gradients.size(), 2u);
   EXPECT_TRUE(at::equal(gradients[0], expected[0])) << "the same operations, so the same bits";
@@ -96,15 +97,15 @@ TEST_F(PlainSteps, GradientsAreThoseOfOneBackwardThroughTheLoss) {
 
 TEST_F(PlainSteps, GradientsAddUpUntilSomebodyZeroesThem) {
   const auto expected = plain_gradients();
-  PlainStep step(model_, *loss_, 1);
+  PlainStep step(model_, *task_, 1);
   step.run(whole_batch(), unwatched);
   step.run(whole_batch(), unwatched);
   EXPECT_TRUE(at::allclose(take_gradients()[0], 2 * expected[0], 1e-6, 1e-7));
 }
 
 TEST_F(PlainSteps, ResultsHoldNoGraph) {
-  const auto result = PlainStep(model_, *loss_, 1).run(whole_batch(), unwatched);
-  EXPECT_FALSE(result.output.requires_grad());
+  const auto result = PlainStep(model_, *task_, 1).run(whole_batch(), unwatched);
+  EXPECT_FALSE(result.outputs[0].requires_grad());
   EXPECT_FALSE(result.loss.requires_grad());
 }
 
@@ -119,7 +120,7 @@ TEST_P(SharesOfABatch, N2_S8_MeanOverRanksIsTheGradientOfTheMeanOverTheUnion) {
   const auto expected = plain_gradients();
   const auto ranks = GetParam().size();
   std::vector<at::Tensor> sums{at::zeros_like(expected[0]), at::zeros_like(expected[1])};
-  PlainStep step(model_, *loss_, static_cast<int>(ranks));
+  PlainStep step(model_, *task_, static_cast<int>(ranks));
   for (const auto& [begin, end, padding] : GetParam()) {
     step.run(share(begin, end, padding), unwatched);
     const auto gradients = take_gradients();
@@ -139,13 +140,13 @@ INSTANTIATE_TEST_SUITE_P(PlainStep, SharesOfABatch,
                          [](const auto& info) { return "Case" + std::to_string(info.index); });
 
 TEST_F(PlainSteps, S8_AnEmptyShareHasLossZeroAndGradientsOfZero) {
-  const auto result = PlainStep(model_, *loss_, 2).run(share(3, 3, 1), unwatched);
+  const auto result = PlainStep(model_, *task_, 2).run(share(3, 3, 1), unwatched);
   EXPECT_EQ(result.loss.item<float>(), 0);
   for (const auto& gradient : take_gradients()) EXPECT_TRUE(at::equal(gradient, at::zeros_like(gradient)));
 }
 
 TEST_F(PlainSteps, S8_TheLossIsTheMeanOverSamplesWithoutPadding) {
-  PlainStep step(model_, *loss_, 1);
+  PlainStep step(model_, *task_, 1);
   const float unpadded = step.evaluate(share(0, 3, 0), unwatched).loss.item<float>();
   EXPECT_EQ(step.evaluate(share(0, 3, 2), unwatched).loss.item<float>(), unpadded);
   EXPECT_EQ(step.run(share(0, 3, 2), unwatched).loss.item<float>(), unpadded);
@@ -153,14 +154,14 @@ TEST_F(PlainSteps, S8_TheLossIsTheMeanOverSamplesWithoutPadding) {
 }
 
 TEST_F(PlainSteps, EvaluationLeavesNoGradients) {
-  const auto result = PlainStep(model_, *loss_, 1).evaluate(whole_batch(), unwatched);
+  const auto result = PlainStep(model_, *task_, 1).evaluate(whole_batch(), unwatched);
   for (const auto& parameter : model_.parameters()) EXPECT_FALSE(parameter.grad().defined());
-  EXPECT_FALSE(result.output.requires_grad());
+  EXPECT_FALSE(result.outputs[0].requires_grad());
   EXPECT_FALSE(result.loss.requires_grad());
 }
 
 TEST_F(PlainSteps, TheModelIsInTheModeOfWhatIsDone) {
-  PlainStep step(model_, *loss_, 1);
+  PlainStep step(model_, *task_, 1);
   step.run(whole_batch(), unwatched);
   step.evaluate(whole_batch(), unwatched);
   step.run(whole_batch(), unwatched);
@@ -170,28 +171,28 @@ TEST_F(PlainSteps, TheModelIsInTheModeOfWhatIsDone) {
 TEST_F(PlainSteps, S4_HalfPrecisionFollowsAndLossesStayFloat32) {
   const auto expected = plain_gradients();
   for (const auto dtype : {at::kBFloat16, at::kHalf}) {
-    PlainStep step(model_, *loss_, 1, {.dtype = dtype});
+    PlainStep step(model_, *task_, 1, {.dtype = dtype});
     const auto result = step.run(whole_batch(), unwatched);
-    EXPECT_EQ(result.output.scalar_type(), at::kFloat);
+    EXPECT_EQ(result.outputs[0].scalar_type(), at::kFloat);
     EXPECT_EQ(result.loss.scalar_type(), at::kFloat);
-    EXPECT_TRUE(at::equal(result.output, result.output.to(dtype).to(at::kFloat))) << "computed with fewer bits";
+    EXPECT_TRUE(at::equal(result.outputs[0], result.outputs[0].to(dtype).to(at::kFloat))) << "computed with fewer bits";
     const auto gradients = take_gradients();
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       EXPECT_EQ(gradients[i].scalar_type(), at::kFloat);
       EXPECT_FALSE(at::equal(gradients[i], expected[i]));
       EXPECT_LT((gradients[i] - expected[i]).norm().item<float>(), 0.02F * expected[i].norm().item<float>());
     }
-    EXPECT_EQ(step.evaluate(whole_batch(), unwatched).output.scalar_type(), at::kFloat);
+    EXPECT_EQ(step.evaluate(whole_batch(), unwatched).outputs[0].scalar_type(), at::kFloat);
   }
 }
 
 TEST_F(PlainSteps, S4_TheLossScaleIsInTheGradientsAloneAndAskedForInEveryStep) {
   const auto expected = plain_gradients();
   double scale = 1024;
-  PlainStep step(model_, *loss_, 1, {.loss_scale = [&] { return scale; }});
+  PlainStep step(model_, *task_, 1, {.loss_scale = [&] { return scale; }});
   const auto loss = step.run(whole_batch(), unwatched).loss;
   EXPECT_TRUE(at::equal(take_gradients()[0], expected[0] * 1024)) << "a power of two changes no bit";
-  EXPECT_TRUE(at::equal(loss, PlainStep(model_, *loss_, 1).evaluate(whole_batch(), unwatched).loss));
+  EXPECT_TRUE(at::equal(loss, PlainStep(model_, *task_, 1).evaluate(whole_batch(), unwatched).loss));
   scale = 2;
   step.run(whole_batch(), unwatched);
   EXPECT_TRUE(at::equal(take_gradients()[1], expected[1] * 2));
@@ -200,18 +201,19 @@ TEST_F(PlainSteps, S4_TheLossScaleIsInTheGradientsAloneAndAskedForInEveryStep) {
 // Gives pictures back as rows, and remembers how they lay.
 class Pictures final : public Plain {
  public:
-  at::Tensor forward(at::Tensor input) override {
+  Tensors outputs(const Tensors& inputs) override {
+    const at::Tensor& input = inputs.at(0);
     channels_last.push_back(input.is_contiguous(at::MemoryFormat::ChannelsLast));
-    return input.mean({2, 3});
+    return {input.mean({2, 3})};
   }
   std::vector<bool> channels_last;
 };
 
 TEST_F(PlainSteps, ImagesLieAsTheArithmeticSays) {
   Pictures pictures;
-  const Batch batch{.input = at::randn({kRows, 3, 4, 4}), .target = target_, .valid = kRows, .global_rows = kRows};
-  PlainStep(pictures, *loss_, 1).evaluate(batch, unwatched);
-  PlainStep(pictures, *loss_, 1, {.images = at::MemoryFormat::ChannelsLast}).evaluate(batch, unwatched);
+  const Batch batch{.inputs = {at::randn({kRows, 3, 4, 4})}, .targets = {target_}, .valid = kRows, .global_rows = kRows};
+  PlainStep(pictures, *task_, 1).evaluate(batch, unwatched);
+  PlainStep(pictures, *task_, 1, {.images = at::MemoryFormat::ChannelsLast}).evaluate(batch, unwatched);
   EXPECT_THAT(pictures.channels_last, ElementsAre(false, true));
 }
 
@@ -221,9 +223,9 @@ using Seen = std::tuple<Stage, bool, bool, bool>;
 TEST_F(PlainSteps, E1_StagesAreWatchedInOrderWithWhatIsKnownByThen) {
   std::vector<Seen> seen;
   const Step::Watch watch = [&](Stage stage, const Step::Result& result) {
-    seen.emplace_back(stage, result.output.defined(), result.loss.defined(), model_.first.grad().defined());
+    seen.emplace_back(stage, !result.outputs.empty(), result.loss.defined(), model_.first.grad().defined());
   };
-  PlainStep step(model_, *loss_, 1);
+  PlainStep step(model_, *task_, 1);
   step.run(whole_batch(), watch);
   EXPECT_THAT(
       seen, ElementsAre(Seen{Stage::kForward, true, false, false}, Seen{Stage::kForwardCriterion, true, true, false},

@@ -47,8 +47,8 @@ Batch VirtualShards::shard_of(const Batch& batch, int shard) const {
   const auto begin_of = [&](int i) { return part_begin(batch.global_rows, options_.shards, i); };
   const auto start = begin_of(buffer_sum_.first());
   Batch part = rows_of(batch, begin_of(shard) - start, begin_of(shard + 1) - start);
-  part.input = part.input.clone();
-  part.target = part.target.clone();
+  for (auto& input : part.inputs) input = input.clone();
+  for (auto& target : part.targets) target = target.clone();
   return part;
 }
 
@@ -63,7 +63,7 @@ Step::Result VirtualShards::run(const Batch& batch, const Watch& watch) {
       copy_all(counted_, counted);
       at::manual_seed(mix(mix(options_.seed, static_cast<std::uint64_t>(step_number_)), shard));
       const at::AutoGradMode with_grad(true);
-      results.add(step_.run(part, unwatched), part.valid);
+      results.add(step_.run(part, unwatched));
     }
     take_(shard);
     if (!averaged_.empty()) {
@@ -74,7 +74,7 @@ Step::Result VirtualShards::run(const Batch& batch, const Watch& watch) {
   average_buffers(batch.global_rows);
   ++step_number_;
   // A share without samples has one row of padding, which changes nothing but gives an output of the right shape.
-  if (batch.valid == 0) results.add(step_.evaluate(batch, unwatched), 0);
+  if (batch.valid == 0) results.add(step_.evaluate(batch, unwatched));
   const Result whole = results.whole();
   tell_step(watch, whole);
   return whole;
@@ -84,9 +84,9 @@ Step::Result VirtualShards::evaluate(const Batch& batch, const Watch& watch) {
   PartResults results;
   for (int shard = buffer_sum_.first(); shard < buffer_sum_.last(); ++shard) {
     const Batch part = shard_of(batch, shard);
-    if (part.valid > 0) results.add(step_.evaluate(part, unwatched), part.valid);
+    if (part.valid > 0) results.add(step_.evaluate(part, unwatched));
   }
-  if (batch.valid == 0) results.add(step_.evaluate(batch, unwatched), 0);
+  if (batch.valid == 0) results.add(step_.evaluate(batch, unwatched));
   const Result whole = results.whole();
   tell_evaluation(watch, whole);
   return whole;

@@ -9,18 +9,23 @@
 #include "framework/base/batch.h"
 #include "framework/base/named_tensors.h"
 #include "framework/base/registry.h"
+#include "framework/base/sample_spec.h"
 
 namespace phalanx {
 
 struct BatchStatistics;  // framework/parallel/sync_batch_norm.h
 
 /// What training needs of a network: a function of a batch of inputs, with tensors that are learned (parameters) and
-/// tensors that are not (buffers: running statistics). All on the CPU. One thread at a time.
+/// tensors that are not (buffers: running statistics). One thread at a time.
 class Model {
  public:
   virtual ~Model() = default;
 
-  virtual at::Tensor forward(at::Tensor input) = 0;  // [n, ...] -> [n, ...]
+  /// The tensors of ModelSpec::inputs, each [n, ...], to those of ModelSpec::outputs, each [n, ...].
+  virtual Tensors outputs(const Tensors& inputs) = 0;
+
+  /// Of a model that takes one tensor: its first output.
+  at::Tensor forward(const at::Tensor& input) { return outputs({input}).at(0); }
 
   virtual void train(bool on = true) = 0;  // training mode (dropout, statistics of the batch) or evaluation
   void eval() { train(false); }
@@ -48,8 +53,8 @@ class Model {
   }
 };
 
-/// Models by name. A factory gets what a sample looks like and throws ConfigError for samples that do not fit it.
-/// Initial values are drawn from LibTorch's default generator.
-using Models = Registry<std::shared_ptr<Model>(const SampleSpec&)>;
+/// Models by name. A factory gets what the task feeds a model with and wants of it, and throws ConfigError where that
+/// does not fit. Initial values are drawn from LibTorch's default generator.
+using Models = Registry<std::shared_ptr<Model>(const ModelSpec&)>;
 
 }  // namespace phalanx

@@ -1,5 +1,6 @@
 #include "models/network.h"
 
+#include <stdexcept>
 #include <string>
 
 #include "framework/base/error.h"
@@ -20,6 +21,15 @@ bool is_of_torch(const torch::nn::Module& module) {
 }
 
 }  // namespace
+
+at::Tensor Network::forward(at::Tensor) {
+  throw std::logic_error("a Network overrides forward() or outputs(), and " + name() + " overrides neither");
+}
+
+Tensors Network::outputs(const Tensors& inputs) {
+  TORCH_CHECK(inputs.size() == 1, name(), " takes one tensor, but got ", inputs.size());
+  return {forward(inputs[0])};
+}
 
 NamedTensors Network::named_parameters() const { return list_of(torch::nn::Module::named_parameters()); }
 

@@ -9,10 +9,15 @@
 
 namespace phalanx {
 
-/// The base class of models made of torch::nn modules: they register these in their constructor and implement forward().
-/// Names and order of parameters and buffers are those of torch::nn::Module.
+/// The base class of models made of torch::nn modules: they register these in their constructor, and override forward()
+/// where they make one tensor of one, outputs() otherwise. Names and order of parameters and buffers are those of
+/// torch::nn::Module.
 class Network : public torch::nn::Module, public Model {
  public:
+  virtual at::Tensor forward(at::Tensor input);  // [n, ...] -> [n, ...]
+
+  Tensors outputs(const Tensors& inputs) override;
+
   void train(bool on = true) override { torch::nn::Module::train(on); }
   using Model::eval;
 

@@ -6,11 +6,36 @@
 #include "framework/base/text.h"
 
 namespace phalanx {
+namespace {
 
-void refuse_sample(const std::string& model, const std::string& needs, const SampleSpec& sample) {
+std::string shape_of(const TensorSpec& tensor) {
   std::vector<std::string> sizes;
-  for (const auto size : sample.input) sizes.push_back(std::to_string(size));
-  throw ConfigError("model " + model + " needs " + needs + ", but a sample is [" + join(sizes, ", ") + "]" +
+  for (const auto size : tensor.shape) sizes.push_back(std::to_string(size));
+  return "[" + join(sizes, ", ") + "]";
+}
+
+std::string list(const std::vector<TensorSpec>& tensors) {
+  std::vector<std::string> names;
+  for (const auto& tensor : tensors) names.push_back(tensor.name + " " + shape_of(tensor));
+  return join(names, ", ");
+}
+
+}  // namespace
+
+OneToOne one_to_one(const std::string& model, const ModelSpec& spec) {
+  if (spec.inputs.size() == 1 && spec.outputs.size() == 1) return {spec.inputs[0], spec.outputs[0]};
+  throw ConfigError("model " + model + " makes one tensor of one, but the task has inputs " + list(spec.inputs) +
+                    " and outputs " + list(spec.outputs));
+}
+
+std::int64_t classes_of(const std::string& model, const TensorSpec& output) {
+  if (output.shape.size() == 1) return output.shape[0];
+  throw ConfigError("model " + model + " gives one row of scores for a sample, but the task wants " + output.name + " " +
+                    shape_of(output));
+}
+
+void refuse_sample(const std::string& model, const std::string& needs, const TensorSpec& sample) {
+  throw ConfigError("model " + model + " needs " + needs + ", but a sample is " + shape_of(sample) +
                     (sample.dtype == at::kLong ? " indices" : ""));
 }
 

@@ -87,7 +87,7 @@ std::shared_ptr<const Dataset> read_split(std::span<const fs::path> files,
                                           const Augmentation& augmentation) {
   Images images;
   for (const auto& file : files) read_records(file, images);
-  const SampleSpec spec{.input = {kChannels, kSide, kSide}, .classes = kClasses};
+  const auto spec = classification_samples({kChannels, kSide, kSide}, kClasses);
   return std::make_shared<ImageDataset>(std::move(images), spec, statistics, augmentation);
 }
 

@@ -69,16 +69,16 @@ TEST_F(Cifar10, E6_ReadsTheBatchesInOrder) {
   const auto splits = load();
   EXPECT_EQ(splits.train->size(), 1 + 2 + 3 + 4 + 5);
   EXPECT_EQ(splits.test->size(), 2);
-  EXPECT_EQ(splits.train->spec().input, (std::vector<std::int64_t>{3, 32, 32}));
-  EXPECT_EQ(splits.train->spec().classes, 10);
+  EXPECT_EQ(splits.train->spec().inputs.at(0).shape, (std::vector<std::int64_t>{3, 32, 32}));
+  EXPECT_EQ(splits.train->spec().targets.at(0).classes, 10);
   const auto batch = gather(*splits.train, {0, 2, 14});
-  const auto* labels = batch.target.data_ptr<std::int64_t>();
+  const auto* labels = batch.targets[0].data_ptr<std::int64_t>();
   EXPECT_EQ((std::vector<std::int64_t>{labels, labels + 3}), (std::vector<std::int64_t>{1, 3, 9}));
-  EXPECT_EQ(gather(*splits.test, {1}).target.item<std::int64_t>(), 2);
+  EXPECT_EQ(gather(*splits.test, {1}).targets[0].item<std::int64_t>(), 2);
 }
 
 TEST_F(Cifar10, NormalizesRedGreenAndBlue) {
-  const auto pixels = gather(*load().train, {2}).input;
+  const auto pixels = gather(*load().train, {2}).inputs[0];
   const std::array mean{0.4914, 0.4822, 0.4465}, deviation{0.2470, 0.2435, 0.2616};
   for (int plane = 0; plane < 3; ++plane) {
     const double expected = ((20 + plane) / 255.0 - mean[plane]) / deviation[plane];
@@ -88,7 +88,7 @@ TEST_F(Cifar10, NormalizesRedGreenAndBlue) {
 }
 
 TEST_F(Cifar10, TakesTheStatisticsOfTheConfig) {
-  const auto pixels = gather(*load(", mean: [0, 0.5, 0], deviation: [1, 0.5, 1]").train, {2}).input;
+  const auto pixels = gather(*load(", mean: [0, 0.5, 0], deviation: [1, 0.5, 1]").train, {2}).inputs[0];
   EXPECT_NEAR(pixels[0][0][9][9].item<float>(), 20 / 255.0, 1e-6);
   EXPECT_NEAR(pixels[0][1][9][9].item<float>(), (21 / 255.0 - 0.5) / 0.5, 1e-6);
   EXPECT_THAT([] { load(", mean: [0.5]"); }, refused<ConfigError>("a number for each of 3 channels, but they have 1"));
@@ -98,12 +98,12 @@ TEST_F(Cifar10, TakesTheStatisticsOfTheConfig) {
 TEST_F(Cifar10, AugmentsTrainingAloneAndOnlyIfAsked) {
   const auto plain = load(), augmented = load(", augment: true");
   const std::vector<std::int64_t> train{0, 5, 9, 14}, test{0, 1};
-  EXPECT_TRUE(at::equal(gather(*plain.train, train, 1).input, gather(*plain.train, train, 2).input));
+  EXPECT_TRUE(at::equal(gather(*plain.train, train, 1).inputs[0], gather(*plain.train, train, 2).inputs[0]));
   const auto first = gather(*augmented.train, train, 1), second = gather(*augmented.train, train, 2);
-  EXPECT_FALSE(at::equal(first.input, second.input));
-  EXPECT_TRUE(at::equal(first.target, second.target));
-  EXPECT_TRUE(at::equal(gather(*augmented.train, train, 1).input, first.input));
-  EXPECT_TRUE(at::equal(gather(*augmented.test, test, 1).input, gather(*plain.test, test, 2).input));
+  EXPECT_FALSE(at::equal(first.inputs[0], second.inputs[0]));
+  EXPECT_TRUE(at::equal(first.targets[0], second.targets[0]));
+  EXPECT_TRUE(at::equal(gather(*augmented.train, train, 1).inputs[0], first.inputs[0]));
+  EXPECT_TRUE(at::equal(gather(*augmented.test, test, 1).inputs[0], gather(*plain.test, test, 2).inputs[0]));
 }
 
 TEST_F(Cifar10, FindsTheFolderThatTheArchiveUnpacks) {

@@ -33,7 +33,7 @@ enum Stream : std::uint64_t { kTrain, kTest };
 
 std::shared_ptr<const Dataset> draw_split(const DigitsConfig& config, std::int64_t samples, Stream stream) {
   auto images = draw_digits(samples, config.side, config.seed, stream);
-  const SampleSpec spec{.input = {1, config.side, config.side}, .classes = kDigits};
+  const auto spec = classification_samples({1, config.side, config.side}, kDigits);
   return std::make_shared<ImageDataset>(std::move(images), spec, std::span(&kDigitsStatistics, 1));
 }
 

@@ -53,7 +53,7 @@ std::shared_ptr<const Dataset> read_split(const fs::path& images_file, const fs:
         "images of " + std::to_string(shape[1]) + " x " + std::to_string(shape[2]) + " pixels, expected 28 x 28");
   }
   Images images{.pixels = std::move(pixels), .labels = read_labels(labels_file, shape[0])};
-  const SampleSpec spec{.input = {1, kSide, kSide}, .classes = kClasses};
+  const auto spec = classification_samples({1, kSide, kSide}, kClasses);
   return std::make_shared<ImageDataset>(std::move(images), spec, kStatistics);
 }
 

@@ -48,12 +48,12 @@ TEST_F(Mnist, E6_ReadsPlainAndCompressedFiles) {
   const auto splits = load();
   EXPECT_EQ(splits.train->size(), 3);
   EXPECT_EQ(splits.test->size(), 2);
-  EXPECT_EQ(splits.train->spec().input, (std::vector<std::int64_t>{1, 28, 28}));
-  EXPECT_EQ(splits.train->spec().classes, 10);
+  EXPECT_EQ(splits.train->spec().inputs.at(0).shape, (std::vector<std::int64_t>{1, 28, 28}));
+  EXPECT_EQ(splits.train->spec().targets.at(0).classes, 10);
   Batch batch;
   splits.train->gather(std::array<std::int64_t, 2>{2, 0}, 0, batch);
-  EXPECT_EQ(batch.target.data_ptr<std::int64_t>()[0], 9);
-  EXPECT_NEAR(batch.input.data_ptr<float>()[0], (2 / 255.0 - 0.1307) / 0.3081, 1e-6);
+  EXPECT_EQ(batch.targets[0].data_ptr<std::int64_t>()[0], 9);
+  EXPECT_NEAR(batch.inputs[0].data_ptr<float>()[0], (2 / 255.0 - 0.1307) / 0.3081, 1e-6);
 }
 
 TEST_F(Mnist, SaysWhatToGetWhereWhenTheFolderIsMissing) {

@@ -48,31 +48,31 @@ struct TextConfig {
 class Text final : public Dataset {
  public:
   // Sample i has the `context` characters from i * stride; the last one's targets still lie in `characters`.
-  Text(std::vector<std::uint8_t> characters, SampleSpec spec, std::int64_t stride)
-      : characters_(std::move(characters)), spec_(std::move(spec)), stride_(stride) {}
+  Text(std::vector<std::uint8_t> characters, std::int64_t context, std::int64_t classes, std::int64_t stride)
+      : characters_(std::move(characters)),
+        spec_(language_samples(context, classes)),
+        context_(context),
+        stride_(stride) {}
 
-  std::int64_t size() const override { return (std::ssize(characters_) - 1 - spec_.input[0]) / stride_ + 1; }
+  std::int64_t size() const override { return (std::ssize(characters_) - 1 - context_) / stride_ + 1; }
   const SampleSpec& spec() const override { return spec_; }
 
   void gather(std::span<const std::int64_t> indices, std::uint64_t, Batch& batch) const override {
     const auto rows = static_cast<std::int64_t>(indices.size());
-    const std::int64_t context = spec_.input[0];
-    ensure(batch.input, std::array{rows, context}, at::kLong);
-    ensure(batch.target, std::array{rows, context}, at::kLong);
-    auto* input = batch.input.data_ptr<std::int64_t>();
-    auto* target = batch.target.data_ptr<std::int64_t>();
+    auto* input = ensure(batch.inputs, 0, std::array{rows, context_}, at::kLong).data_ptr<std::int64_t>();
+    auto* target = ensure(batch.targets, 0, std::array{rows, context_}, at::kLong).data_ptr<std::int64_t>();
     for (const auto index : indices) {
       TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
       const auto* first = characters_.data() + index * stride_;
-      input = std::copy_n(first, context, input);
-      target = std::copy_n(first + 1, context, target);
+      input = std::copy_n(first, context_, input);
+      target = std::copy_n(first + 1, context_, target);
     }
   }
 
  private:
   std::vector<std::uint8_t> characters_;  // by number
   SampleSpec spec_;
-  std::int64_t stride_;
+  std::int64_t context_, stride_;
 };
 
 // Where a relative path of a config starts, unless the dataset has a folder of its own.
@@ -119,11 +119,11 @@ Splits load_text(const TextConfig& config) {
   const auto border = static_cast<std::int64_t>(static_cast<double>(text.size()) * config.train_share);
   require_a_sample(file, "training", border, config.context);
   require_a_sample(file, "testing", std::ssize(text) - border, config.context);
-  const SampleSpec spec{.input = {config.context}, .classes = classes, .dtype = at::kLong};
   const auto middle = characters.begin() + border;
-  return {.train = std::make_shared<Text>(std::vector(characters.begin(), middle), spec,
+  return {.train = std::make_shared<Text>(std::vector(characters.begin(), middle), config.context, classes,
                                           config.stride == 0 ? config.context : config.stride),
-          .test = std::make_shared<Text>(std::vector(middle, characters.end()), spec, config.context)};
+          .test = std::make_shared<Text>(std::vector(middle, characters.end()), config.context, classes,
+                                         config.context)};
 }
 
 const bool registered = Datasets::global().add<TextConfig>("text", "a text file, character by character", load_text);

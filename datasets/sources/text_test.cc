@@ -54,16 +54,16 @@ class Text : public ::testing::Test {
 TEST_F(Text, E6_ASampleIsCharactersAndThoseOneFurtherOn) {
   const auto splits = load();
   const auto batch = gather(*splits.train, {1, 0});
-  ASSERT_EQ(batch.input.sizes(), at::IntArrayRef({2, 4}));
-  EXPECT_EQ(values(batch.input), (Numbers{3, 1, 0, 2, /**/ 1, 0, 2, 2}));
-  EXPECT_EQ(values(batch.target), (Numbers{1, 0, 2, 2, /**/ 0, 2, 2, 3}));
+  ASSERT_EQ(batch.inputs[0].sizes(), at::IntArrayRef({2, 4}));
+  EXPECT_EQ(values(batch.inputs[0]), (Numbers{3, 1, 0, 2, /**/ 1, 0, 2, 2}));
+  EXPECT_EQ(values(batch.targets[0]), (Numbers{1, 0, 2, 2, /**/ 0, 2, 2, 3}));
 }
 
 TEST_F(Text, TellsAModelWhatItNeeds) {
   const auto spec = load().train->spec();
-  EXPECT_EQ(spec.input, Numbers{4});
-  EXPECT_EQ(spec.classes, 5) << "w occurs in the test part alone, but counts";
-  EXPECT_EQ(spec.dtype, at::kLong);
+  EXPECT_EQ(spec.inputs.at(0).shape, Numbers{4});
+  EXPECT_EQ(spec.targets.at(0).classes, 5) << "w occurs in the test part alone, but counts";
+  EXPECT_EQ(spec.inputs[0].dtype, at::kLong);
 }
 
 TEST_F(Text, EveryCharacterIsGuessedOnce) {
@@ -71,17 +71,17 @@ TEST_F(Text, EveryCharacterIsGuessedOnce) {
   ASSERT_EQ(splits.train->size(), 4) << "20 characters: 19 have one before them, and 4 samples take 16 of these";
   Numbers targets;
   for (std::int64_t i = 0; i < 4; ++i) {
-    for (const auto value : values(gather(*splits.train, {i}).target)) targets.push_back(value);
+    for (const auto value : values(gather(*splits.train, {i}).targets[0])) targets.push_back(value);
   }
   EXPECT_EQ(targets, (Numbers{0, 2, 2, 3, 1, 0, 2, 2, 3, 1, 0, 2, 2, 3, 1, 0}));
   EXPECT_EQ(splits.test->size(), 1);
-  EXPECT_EQ(values(gather(*splits.test, {0}).input), (Numbers{4, 0, 3, 4})) << "begins after the training part";
+  EXPECT_EQ(values(gather(*splits.test, {0}).inputs[0]), (Numbers{4, 0, 3, 4})) << "begins after the training part";
 }
 
 TEST_F(Text, AStrideOfOneGivesASampleAtEveryOffset) {
   const auto splits = load("context: 4, train_share: 0.8, stride: 1");
   EXPECT_EQ(splits.train->size(), 16);
-  EXPECT_EQ(values(gather(*splits.train, {15}).target), (Numbers{0, 2, 2, 3})) << "the last characters";
+  EXPECT_EQ(values(gather(*splits.train, {15}).targets[0]), (Numbers{0, 2, 2, 3})) << "the last characters";
   EXPECT_EQ(splits.test->size(), 1) << "testing counts each character once";
 }
 
@@ -97,18 +97,18 @@ TEST_F(Text, KnowsEveryByte) {
   for (int i = 255; i >= 0; --i) bytes += static_cast<char>(i);
   write("bytes.txt", bytes + bytes);
   const auto splits = load("file: bytes.txt, root: " + root_.string() + ", context: 3, train_share: 0.5");
-  EXPECT_EQ(splits.train->spec().classes, 256);
-  EXPECT_EQ(values(gather(*splits.train, {0}).input), (Numbers{255, 254, 253}));
+  EXPECT_EQ(splits.train->spec().targets.at(0).classes, 256);
+  EXPECT_EQ(values(gather(*splits.train, {0}).inputs[0]), (Numbers{255, 254, 253}));
 }
 
 TEST_F(Text, TheFileMayBeElsewhere) {
   write("other.txt", "abababababababababab");
   const auto path = (root_ / "other.txt").string();
   const std::string settings = ", context: 2, train_share: 0.5";
-  EXPECT_EQ(load("file: " + path + settings).train->spec().classes, 2);
-  EXPECT_EQ(load("file: " + path + ", root: /elsewhere" + settings).train->spec().classes, 2) << "absolute";
+  EXPECT_EQ(load("file: " + path + settings).train->spec().targets.at(0).classes, 2);
+  EXPECT_EQ(load("file: " + path + ", root: /elsewhere" + settings).train->spec().targets.at(0).classes, 2) << "absolute";
   setenv("BUILD_WORKING_DIRECTORY", root_.c_str(), 1);
-  EXPECT_EQ(load("file: ./other.txt" + settings).train->spec().classes, 2) << "where you call from";
+  EXPECT_EQ(load("file: ./other.txt" + settings).train->spec().targets.at(0).classes, 2) << "where you call from";
 }
 
 TEST_F(Text, SaysWhatIsMissingWhereAndWhatToDo) {

@@ -117,14 +117,9 @@ void check_profile(std::vector<ConfigProblem>& problems, const ExperimentConfig&
 
 void check_components(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   refuse_if_not_made(problems, "loss", config.loss);
+  refuse_if(problems, config.evaluate.validation == 1, "evaluate.validation", "must be below 1: samples to train on are to be left");
   refuse_if_not_made(problems, "optimizer", config.optimizer, config.parameter_groups);
   refuse_if_not_made(problems, "schedule", config.schedule);
-}
-
-void check_expectations(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
-  const auto measures = [&](const MeterConfig& meter) { return meter.meter.selected() == "accuracy"; };
-  refuse_if(problems, config.expect.test_accuracy > 0 && std::ranges::none_of(config.evaluate.meters, measures),
-            "expect.test_accuracy", "needs {meter: accuracy} among evaluate.meters");
 }
 
 void check_framework(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
@@ -157,7 +152,6 @@ void check(const ExperimentConfig& config) {
   check_determinism(problems, config);
   check_profile(problems, config);
   check_components(problems, config);
-  check_expectations(problems, config);
   check_framework(problems, config);
   if (!problems.empty()) throw ConfigError(std::move(problems));
 }

@@ -134,12 +134,6 @@ TEST(Check, ListsEveryProblemAtOnce) {
             "config: strategy: single trains on one rank, but launch.ranks is 2");
 }
 
-TEST(Check, WhatIsExpectedMustBeMeasured) {
-  EXPECT_EQ(complaint("expect: {test_accuracy: 0.5}, evaluate: {meters: [{meter: loss}]}"),
-            "config: expect.test_accuracy: needs {meter: accuracy} among evaluate.meters");
-  EXPECT_EQ(complaint("expect: {test_accuracy: 0.5}, evaluate: {meters: [{meter: {name: accuracy}}]}"), "");
-}
-
 TEST(Check, PartsOfAScheduleMustFitTogether) {
   EXPECT_EQ(complaint("schedule: {name: multi_step, at: [20, 10]}"),
             "config: schedule: the steps of multi_step's `at` must be in order");

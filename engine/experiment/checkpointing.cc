@@ -108,14 +108,16 @@ bool lies_in(const std::string& checkpoint, const std::string& folder) {
 
 }  // namespace
 
-void Checkpointing::attach(const Readings& measured) {
+void Checkpointing::check_metric(const Readings& measured) const {
+  const auto& config = run_.config.checkpoint;
+  if (config.keep_best == 0 || std::ranges::count(measured, config.best_by, &Readings::value_type::first) > 0) return;
+  throw ConfigError("checkpoint.best_by is \"" + config.best_by +
+                    "\", which none of evaluate.meters reads; add the meter, or name another reading");
+}
+
+void Checkpointing::attach() {
   ExperimentConfig all = run_.config;
   config_text_ = config::dump(all);
-  const auto& config = run_.config.checkpoint;
-  if (config.keep_best > 0 && std::ranges::count(measured, config.best_by, &Readings::value_type::first) == 0) {
-    throw ConfigError("checkpoint.best_by is \"" + config.best_by +
-                      "\", which none of evaluate.meters reads; add the meter, or name another reading");
-  }
   auto& engine = run_.engine;
   engine.on(Event::kStart, [this](State& state) { start(state); });
   engine.on(Event::kUpdate, [this](State& state) { update(state); });
@@ -180,9 +182,9 @@ void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
   state.step = manifest.position.step;
   state.epoch = manifest.position.epoch;
   state.cursor = manifest.position.batch;
-  run_.last_test = {manifest.readings, manifest.tested_at};
+  run_.last_evaluation = {manifest.readings, manifest.tested_at};
   const bool over = state.step >= run_.steps;
-  const bool end_to_come = state.cursor > 0 && run_.last_test.step != state.step;
+  const bool end_to_come = state.cursor > 0 && run_.last_evaluation.step != state.step;
   if (over && end_to_come) state.cursor = run_.loader.batches();
   state.stop = over && !end_to_come;
   log_info() << "goes on after step " << state.step << ", from " << checkpoint.path;
@@ -206,7 +208,7 @@ bool Checkpointing::due_at_step(std::int64_t step) const {
 }
 
 bool Checkpointing::due_by_test(std::int64_t step) const {
-  return run_.config.checkpoint.keep_best > 0 && run_.last_test.step == step;
+  return run_.config.checkpoint.keep_best > 0 && run_.last_evaluation.step == step;
 }
 
 void Checkpointing::update(const State& state) {
@@ -238,8 +240,8 @@ void Checkpointing::save(const Position& position) {
                        .updates = run_.optimizer.updates(),
                        .identity = identity(),
                        .strategy = run_.agreement,
-                       .readings = run_.last_test.readings,
-                       .tested_at = run_.last_test.step,
+                       .readings = run_.last_evaluation.readings,
+                       .tested_at = run_.last_evaluation.step,
                        .config = config_text_,
                        .provenance = provenance()},
                       !were_apart_);

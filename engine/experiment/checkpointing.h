@@ -14,8 +14,8 @@
 
 namespace phalanx {
 
-/// The last test of a run.
-struct LastTest {
+/// The last evaluation of a run, of the split that versions of the model are compared by.
+struct LastEvaluation {
   Readings readings{};
   std::int64_t step = -1;  // -1: there was none
 };
@@ -45,7 +45,7 @@ class Checkpointing {
     const Loader& loader;
     const StopVote& vote;
     NanGuard& nan_guard;
-    LastTest& last_test;
+    LastEvaluation& last_evaluation;
     std::function<NamedTensors()> shared_buffers;  // the model's, as it is tested; collective
     std::int64_t samples;   // in the training split
     std::int64_t steps;     // of the whole run
@@ -57,8 +57,11 @@ class Checkpointing {
   /// Something more to save; before attach().
   void add(Part part) { parts_.push_back(std::move(part)); }
 
-  /// After all other hooks. Throws ConfigError where the best checkpoints are to be kept by what no test reads.
-  void attach(const Readings& measured);
+  /// Throws ConfigError where the best checkpoints are to be kept by a metric that evaluations do not read.
+  void check_metric(const Readings& measured) const;
+
+  /// After all other hooks.
+  void attach();
 
   /// After training. Throws DataError, on all ranks alike, where the run was stopped and could not be saved.
   void check() const;

@@ -6,12 +6,14 @@
 
 #include "datasets/dataset.h"
 #include "engine/experiment/evaluate_config.h"
+#include "engine/experiment/expectation.h"
 #include "engine/experiment/train_config.h"
 #include "engine/loss/loss.h"
 #include "engine/meters/meter_set.h"
 #include "engine/optim/optimizer.h"
 #include "engine/schedule/schedule.h"
 #include "engine/sync/synchronizer.h"
+#include "engine/task/task.h"
 #include "engine/watch/config.h"
 #include "framework/collectives/selection/rule.h"
 #include "framework/comm/backend.h"
@@ -98,8 +100,8 @@ struct CheckpointConfig {
   std::int64_t every_epochs = 0;
   std::int64_t keep_last = 3;
   std::int64_t keep_best = 0;
-  std::string best_by = "accuracy";
-  std::string best_is = "highest";
+  std::string best_by;
+  std::string best_is = "auto";
   std::string resume = "none";
   bool final_weights = true;
 
@@ -109,19 +111,11 @@ struct CheckpointConfig {
     v("every_epochs", every_epochs, "save it after every n-th epoch; 0: not by epochs", config::at_least(0));
     v("keep_last", keep_last, "newest checkpoints that stay", config::at_least(1));
     v("keep_best", keep_best, "best ones that stay too; above 0, every test is followed by one", config::at_least(0));
-    v("best_by", best_by, "reading of the tests that says which is best");
-    v("best_is", best_is, "its best value", config::one_of({"highest", "lowest"}));
+    v("best_by", best_by, "metric of the evaluations that tells which checkpoint is best; empty: the task's own");
+    v("best_is", best_is, "its best value; auto: as the task says of its own metric",
+      config::one_of({"auto", "highest", "lowest"}));
     v("resume", resume, "where to go on: none, auto (the newest checkpoint of the run folder) or a checkpoint's path");
     v("final_weights", final_weights, "write weights.safetensors to the run folder at the end");
-  }
-};
-
-struct ExpectConfig {
-  double test_accuracy = 0;
-
-  template <class V>
-  void visit(V& v) {
-    v("test_accuracy", test_accuracy, "fail when the final test accuracy is lower", config::between(0, 1));
   }
 };
 
@@ -142,7 +136,8 @@ struct ExperimentConfig {
   Models::Choice model;
   Datasets::Choice dataset{"digits"};
   LoaderConfig loader;
-  Losses::Choice loss{"cross_entropy"};
+  Tasks::Choice task{"auto"};
+  Losses::Choice loss{"auto"};
   Optimizers::Choice optimizer{"sgd"};
   ParameterGroups parameter_groups;
   Schedules::Choice schedule{"constant"};
@@ -166,7 +161,8 @@ struct ExperimentConfig {
     v("model", model, "what is trained");
     v("dataset", dataset, "what it is trained on");
     v("loader", loader, "how samples are read");
-    v("loss", loss, "what training makes small");
+    v("task", task, "what the model is trained for; auto: what the dataset is made for");
+    v("loss", loss, "loss function to minimise; auto: the default of the task");
     v("optimizer", optimizer, "how parameters change");
     v("parameter_groups", parameter_groups, "parameters that are updated otherwise than the rest");
     v("schedule", schedule, "how the learning rate changes");

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "engine/meters/meter_set.h"
-#include "engine/watch/config.h"
 #include "framework/base/config/visitor.h"
 
 namespace phalanx {
@@ -14,15 +13,18 @@ struct EvaluateConfig {
   std::int64_t every_epochs = 1;
   std::int64_t every_steps = 0;
   std::int64_t global_batch_size = 256;
-  std::vector<MeterConfig> meters = default_meters();
+  double validation = 0;
+  std::vector<MeterConfig> meters;
 
   template <class V>
   void visit(V& v) {
-    v("every_epochs", every_epochs, "test after every n-th epoch and after the last; 0: not by epochs",
+    v("every_epochs", every_epochs, "evaluate after every n-th epoch and after the last; 0: not by epochs",
       config::at_least(0));
-    v("every_steps", every_steps, "test after every n-th step too; 0: not by steps", config::at_least(0));
-    v("global_batch_size", global_batch_size, "samples tested at a time over all ranks", config::at_least(1));
-    v("meters", meters, "what a test measures");
+    v("every_steps", every_steps, "evaluate after every n-th step too; 0: not by steps", config::at_least(0));
+    v("global_batch_size", global_batch_size, "samples evaluated at a time over all ranks", config::at_least(1));
+    v("validation", validation, "share of the training samples to hold out as validation split; 0: none",
+      {.min = 0, .max = 1});
+    v("meters", meters, "what an evaluation measures; empty: what the task does");
   }
 };
 

@@ -1,43 +1,26 @@
 #include "engine/experiment/experiment.h"
 
-#include <ATen/Context.h>
-#include <ATen/Parallel.h>
+#include <ATen/ops/full.h>
 
 #include <algorithm>
-#include <mutex>
-#include <optional>
+#include <utility>
 
-#include "datasets/prefetching_loader.h"
+#include "datasets/subset.h"
 #include "engine/checkpoint/numbers_part.h"
 #include "engine/early_stop.h"
 #include "engine/engine.h"
-#include "engine/experiment/agreement.h"
 #include "engine/experiment/checkpointing.h"
-#include "engine/experiment/parameter_update.h"
+#include "engine/experiment/evaluation.h"
+#include "engine/experiment/replica.h"
 #include "engine/experiment/report.h"
-#include "engine/experiment/shared_statistics.h"
-#include "engine/experiment/training_step.h"
 #include "engine/sync/replica_check.h"
 #include "engine/watch/stop_vote.h"
 #include "engine/watch/watching.h"
 #include "framework/base/error.h"
-#include "framework/base/random.h"
 #include "framework/comm/mesh.h"
-#include "models/channels_last.h"
-#include "models/model.h"
 
 namespace phalanx {
 namespace {
-
-// LibTorch draws initial values from one generator per process, and ranks may be threads.
-std::shared_ptr<Model> make_model(const ExperimentConfig& config, const SampleSpec& sample) {
-  static std::mutex generator;
-  std::lock_guard lock(generator);
-  at::manual_seed(mix(static_cast<std::uint64_t>(config.seed), 0));
-  auto model = config.model.make(sample);
-  if (config.train.memory_format == "channels_last") weights_to_channels_last(*model);
-  return model;
-}
 
 Mesh make_mesh(const ExperimentConfig& config, const CommunicatorPtr& world) {
   MeshShape shape;
@@ -49,79 +32,44 @@ Mesh make_mesh(const ExperimentConfig& config, const CommunicatorPtr& world) {
   return Mesh(world, shape);
 }
 
-std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& split, std::int64_t global_batch,
-                                          const ExperimentConfig& config, bool shuffle, const Communicator& group) {
-  const bool invariant = config.determinism == "world_size_invariant";
-  auto loader = make_loader(split, {.samples = split->size(),
-                                    .global_batch = global_batch,
-                                    .seed = config.seed,
-                                    .shuffle = shuffle,
-                                    .rank = group.rank(),
-                                    .size = group.size(),
-                                    .parts = invariant ? static_cast<int>(config.train.virtual_shards) : 0});
-  return config.loader.prefetch == 0 ? std::move(loader) : make_prefetching(std::move(loader), config.loader.prefetch);
-}
-
-std::int64_t bytes_of(const Model& model) {
-  std::int64_t bytes = 0;
-  for (const auto& parameter : model.parameters()) bytes += static_cast<std::int64_t>(parameter.nbytes());
-  return bytes;
-}
+bool due(std::int64_t every, std::int64_t count) { return every > 0 && count % every == 0; }
 
 /// One rank's share of a run: builds what the config names and lets the engine run.
 class Experiment {
  public:
-  Experiment(const ExperimentConfig& config, const ExperimentContext& context)
+  /// `config` and `splits` are complete: see run_experiment().
+  Experiment(const ExperimentConfig& config, const Splits& splits, const Task& task, const ExperimentContext& context)
       : config_(config),
+        task_(task),
         mesh_(make_mesh(config, context.world)),
         watching_(config.watch, context.world, context.folder),
-        model_(make_model(config, context.splits.train->spec())),
-        agreement_(choose_agreement(config, context.folder, bytes_of(*model_), *mesh_.data())),
-        parameters_(model_->named_parameters(), *mesh_.data(), agreement_.bucket_bytes),
-        loss_(config.loss.make()),
-        synchronizer_(make_synchronizer()),
-        update_(config, *synchronizer_, mesh_.data(), watching_),
-        rate_(update_.optimizer().learning_rate()),
+        replica_(config, task, mesh_, context.folder, watching_),
+        rate_(optimizer().learning_rate()),
         schedule_(config.schedule.make()),
         early_stop_(config.train.early_stop),
-        step_(parts_of_step(context.splits.train->spec())),
-        train_loader_(make_split_loader(context.splits.train, config.train.global_batch_size, config,
-                                        config.loader.shuffle, *mesh_.data())),
-        test_loader_(
-            make_split_loader(context.splits.test, config.evaluate.global_batch_size, config, false, *mesh_.data())),
+        loader_(make_split_loader(splits.train, config.train.global_batch_size, config, config.loader.shuffle,
+                                  *mesh_.data())),
+        evaluation_(config, splits, task, replica_.step().step(), *mesh_.data()),
         steps_(total_steps()),
-        engine_(step_.step(), update_.optimizer(), *synchronizer_),
-        replicas_(mesh_.data(), parameters_, config.replica_check.repair, config.replica_check.every_steps),
+        engine_(replica_.step().step(), optimizer(), replica_.synchronizer()),
+        replica_check_(mesh_.data(), replica_.parameters(), config.replica_check.repair,
+                       config.replica_check.every_steps),
         vote_(mesh_.world(), context.stop_asked, [this, started = context.started] { return time_is_up(started); }),
-        report_(config, context, {config.train.epochs, steps_, train_loader_->batches()}, watching_.clock(), update_),
-        test_meters_(config.evaluate.meters),
-        checkpointing_(checkpointed_run(context)),
+        report_(config, context, {config.train.epochs, steps_, loader_->batches()}, watching_.clock(),
+                replica_.update()),
+        checkpointing_(checkpointed_run(context, splits.train->size())),
         add_own_hooks_(context.add_hooks) {}
 
   ExperimentResult run() {
-    broadcast_buffers();
-    // Before the first step, not at the first test: meters that have seen nothing already say what they read.
-    const auto measured = test_meters_.take(*mesh_.data());
-    check_schedule(measured);
-    early_stop_.check(measured);
+    replica_.broadcast_buffers();
+    // Before the first step, not at the first evaluation: meters that have seen nothing already say what they read.
+    check_metrics(evaluation_.names());
     add_hooks();
-    add_parts();
-    checkpointing_.attach(measured);
-    engine_.on(Event::kStart, [this](State& state) {
-      state.stop |= early_stop_.stopped();
-      if (state.step > 0) set_learning_rate(state.step - 1);  // that of the last step, until there is another
-      step_.start(state.step);
-    });
-    add_own_hooks_(engine_);
-    watching_.attach_last(engine_, steps_);
-    const State end = engine_.train(parameters_, *train_loader_, {.epochs = config_.train.epochs});
+    const State end = engine_.train(replica_.parameters(), *loader_, {.epochs = config_.train.epochs});
     trained_ = true;
-    replicas_.at_end(end.step);
-    // The epoch that `end` is in never began.
-    const bool untested = last_test_.step != end.step || tested_apart_;
-    if (!vote_.stopped() && untested) test({.epoch = end.epoch - 1, .step = end.step});
-    ExperimentResult result = result_after(end.step);
-    as_tested([&] { report_.finish(result); });
+    replica_check_.at_end(end.step);
+    ExperimentResult result = evaluate_at_end(end);
+    replica_.as_evaluated([&] { report_.finish(result); });
     // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.
     mesh_.world()->barrier().wait();
     checkpointing_.check();
@@ -129,81 +77,31 @@ class Experiment {
   }
 
  private:
-  // Gradients of replicas in threads come together after the last backward.
-  std::unique_ptr<Synchronizer> make_synchronizer() {
-    const auto& train = config_.train;
-    if (config_.determinism != "world_size_invariant") {
-      return agreement_.strategy.make({mesh_.data(), train.data_parallel > 1 ? 0 : train.accumulate});
-    }
-    if (train.virtual_shards % mesh_.data()->size() != 0) {
-      throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be shared by " +
-                        std::to_string(mesh_.data()->size()) + " ranks; take a multiple");
-    }
-    auto invariant = std::make_unique<Invariant>(mesh_.data(), static_cast<int>(train.virtual_shards));
-    invariant_ = invariant.get();
-    return invariant;
-  }
+  Optimizer& optimizer() { return replica_.update().optimizer(); }
 
-  TrainingStep::Parts parts_of_step(const SampleSpec& sample) {
-    return {.config = config_.train,
-            .sample = sample,
-            .model = *model_,
-            .loss = *loss_,
-            .group = mesh_.data(),
-            .loss_scale = update_.loss_scale(),
-            .clock = watching_.clock(),
-            .parameters = parameters_,
-            .make_replica = [this, sample] { return make_model(config_, sample); },
-            .bucket_bytes = agreement_.bucket_bytes,
-            .invariant = invariant_,
-            .seed = mix(static_cast<std::uint64_t>(config_.seed), 1)};
-  }
-
-  Checkpointing::Run checkpointed_run(const ExperimentContext& context) {
+  Checkpointing::Run checkpointed_run(const ExperimentContext& context, std::int64_t samples) {
     return {.config = config_,
             .folder = context.folder,
             .world = context.world,
             .engine = engine_,
-            .parameters = parameters_,
-            .model = *model_,
-            .optimizer = update_.optimizer(),
+            .parameters = replica_.parameters(),
+            .model = *replica_.model(),
+            .optimizer = optimizer(),
             .schedule = *schedule_,
-            .synchronizer = *synchronizer_,
-            .loader = *train_loader_,
+            .synchronizer = replica_.synchronizer(),
+            .loader = *loader_,
             .vote = vote_,
             .nan_guard = watching_.nan_guard(),
-            .last_test = last_test_,
-            .shared_buffers =
-                [this] {
-                  // With an invariant strategy they are equal, to the bit.
-                  return invariant_ ? model_->named_buffers() : shared_buffers(*model_, *mesh_.data());
-                },
-            .samples = context.splits.train->size(),
+            .last_evaluation = last_,
+            .shared_buffers = [this] { return replica_.shared_buffers(); },
+            .samples = samples,
             .steps = steps_,
-            .agreement = describe(agreement_, config_.determinism)};
+            .agreement = describe(replica_.agreement(), config_.determinism)};
   }
 
   std::int64_t total_steps() const {
-    const auto steps = config_.train.epochs * train_loader_->batches();
+    const auto steps = config_.train.epochs * loader_->batches();
     return config_.train.max_steps == 0 ? steps : std::min(steps, config_.train.max_steps);
-  }
-
-  ExperimentResult result_after(std::int64_t steps) const {
-    return {.steps = steps,
-            .stopped = vote_.stopped(),
-            .time_up = vote_.time_up(),
-            .early_stop = early_stop_.reason(),
-            .failed_checkpoints = checkpointing_.failed(),
-            .bucket_bytes = agreement_.bucket_bytes,
-            .test = last_test_.readings,
-            .strategy = agreement_.strategy.selected(),
-            .figures = synchronizer_->figures(),
-            .update = update_.readings(),
-            .model = model_};
-  }
-
-  void broadcast_buffers() {
-    for (auto& buffer : model_->buffers()) mesh_.data()->broadcast(buffer, 0).wait();
   }
 
   bool time_is_up(std::chrono::steady_clock::time_point started) const {
@@ -211,100 +109,146 @@ class Experiment {
     return config_.train.max_seconds > 0 && elapsed.count() >= config_.train.max_seconds;
   }
 
-  void check_schedule(const Readings& measured) const {
+  void check_metrics(const Readings& measured) const {
     for (const auto& name : schedule_->watches()) {
       if (std::ranges::count(measured, name, &Readings::value_type::first) > 0) continue;
       throw ConfigError("the schedule watches \"" + name + "\", which none of evaluate.meters reads; add the meter");
     }
+    early_stop_.check(measured);
+    checkpointing_.check_metric(measured);
+    if (!config_.expect.validation.empty() && !evaluation_.has_validation()) {
+      throw ConfigError("expect.validation: there is no validation split; set evaluate.validation");
+    }
+    check_measured(config_.expect.train, MeterSet(config_.watch.meters).take(*mesh_.data()), "train");
+    check_measured(config_.expect.validation, measured, "validation");
+    check_measured(config_.expect.test, measured, "test");
   }
 
   void add_hooks() {
     watching_.attach_first(engine_);
+    engine_.on(Event::kSample, [this](State& state) { prepare(state.batch); });
     engine_.on(Event::kBackward, [this](State& state) { set_learning_rate(state.step); });
-    engine_.on(Event::kUpdate,
-               [this](State& state) { replicas_.after_step(state.step, synchronizer_->replicas_equal()); });
+    engine_.on(Event::kUpdate, [this](State& state) {
+      replica_check_.after_step(state.step, replica_.synchronizer().replicas_equal());
+    });
     vote_.attach(engine_);
     report_.attach(engine_, *mesh_.data());
     engine_.on(Event::kUpdate, [this](State& state) {
       state.stop |= state.step >= steps_;
-      const bool end_of_epoch = state.cursor == train_loader_->batches() || state.step >= steps_;
-      if (!end_of_epoch && due(config_.evaluate.every_steps, state.step)) test_while_training(state);
+      const bool end_of_epoch = state.cursor == loader_->batches() || state.step >= steps_;
+      if (!end_of_epoch && due(config_.evaluate.every_steps, state.step)) evaluate_while_training(state);
     });
     engine_.on(Event::kEndEpoch, [this](State& state) {
       const auto& evaluate = config_.evaluate;
-      const bool tested = last_test_.step == state.step;
-      if (vote_.stopped() || tested) return;
+      if (vote_.stopped() || last_.step == state.step) return;
       if (due(evaluate.every_epochs, state.epoch + 1) || due(evaluate.every_steps, state.step)) {
-        test_while_training(state);
+        evaluate_while_training(state);
       }
     });
-    engine_.on_test(Event::kForwardCriterion, [this](State& state) { test_meters_.add(state.batch, state.result); });
+    add_parts();
+    checkpointing_.attach();
+    engine_.on(Event::kStart, [this](State& state) {
+      state.stop |= early_stop_.stopped();
+      if (state.step > 0) set_learning_rate(state.step - 1);  // that of the last step, until there is another
+      replica_.step().start(state.step);
+    });
+    add_own_hooks_(engine_);
+    watching_.attach_last(engine_, steps_);
   }
-
-  void set_learning_rate(std::int64_t step) {
-    update_.optimizer().set_learning_rate(rate_ * schedule_->factor(step, steps_));
-  }
-
-  static bool due(std::int64_t every, std::int64_t count) { return every > 0 && count % every == 0; }
 
   void add_parts() {
     for (auto& part : report_.parts()) checkpointing_.add(std::move(part));
-    for (auto& part : update_.parts()) checkpointing_.add(std::move(part));
+    for (auto& part : replica_.update().parts()) checkpointing_.add(std::move(part));
     checkpointing_.add(numbers_part(
-        "replica_check", [this] { return std::vector<double>{replicas_.due() ? 1.0 : 0.0}; },
-        [this](const std::vector<double>& due) { replicas_.set_due(!due.empty() && due[0] != 0); }));
+        "replica_check", [this] { return std::vector<double>{replica_check_.due() ? 1.0 : 0.0}; },
+        [this](const std::vector<double>& due) { replica_check_.set_due(!due.empty() && due[0] != 0); }));
     checkpointing_.add(numbers_part(
         "early_stop/" + config_.train.early_stop.metric + "/" + config_.train.early_stop.best,
         [this] { return early_stop_.state(); }, [this](const std::vector<double>& state) { early_stop_.load(state); }));
   }
 
-  void test_while_training(State& state) {
-    test(state);
-    early_stop_.observe(state.step, last_test_.readings);
+  // The mean loss of the global batch is over what counts on all ranks.
+  void prepare(Batch& batch) const {
+    task_.prepare(batch);
+    if (!batch.row_weights.defined()) return;
+    const at::Tensor weight = at::full({1}, batch.weight(), at::kDouble);
+    mesh_.data()->all_reduce(weight, Reduction::kSum).wait();
+    batch.global_weight = weight.item<double>();
+  }
+
+  void set_learning_rate(std::int64_t step) { optimizer().set_learning_rate(rate_ * schedule_->factor(step, steps_)); }
+
+  void evaluate_while_training(State& state) {
+    evaluate(state);
+    early_stop_.observe(state.step, last_.readings);
     state.stop |= early_stop_.stopped();
   }
 
-  // All ranks with the same buffers, so that a test does not depend on which rank has which samples, and with averages
-  // of the parameters where the config asks for them.
-  void as_tested(const std::function<void()>& body) {
-    std::optional<SharedStatistics> statistics;
-    if (invariant_ == nullptr) statistics.emplace(*model_, *mesh_.data());  // there they are equal to the bit
-    update_.with_averages(body);
+  // What versions of the model are compared by.
+  void evaluate(const State& state) {
+    evaluated_apart_ = !trained_ && !replica_.synchronizer().replicas_equal();
+    last_ = {measure(evaluation_.watched(), state), state.step};
+    schedule_->observe(state.step, last_.readings);
   }
 
-  void test(const State& state) {
-    report_.start_test();
-    tested_apart_ = !trained_ && !synchronizer_->replicas_equal();
-    as_tested([&] { engine_.test(*test_loader_, {.epoch = state.epoch, .step = state.step}); });
-    last_test_ = {test_meters_.take(*mesh_.data()), state.step};
-    schedule_->observe(state.step, last_test_.readings);
-    report_.end_test(state, last_test_.readings);
+  Readings measure(const std::string& split, const State& state) {
+    report_.start_evaluation();
+    Readings readings;
+    replica_.as_evaluated([&] { readings = evaluation_.run(split, state); });
+    report_.end_evaluation(state, split, evaluation_.samples(split), readings);
+    return readings;
+  }
+
+  // The test split is measured once, with the final model; unless it has to do for the validation split as well.
+  ExperimentResult evaluate_at_end(const State& end) {
+    const State last{.epoch = end.epoch - 1, .step = end.step};  // the epoch that `end` is in never began
+    if (!vote_.stopped() && (last_.step != end.step || evaluated_apart_)) evaluate(last);
+    ExperimentResult result = result_after(end.step);
+    if (!evaluation_.has_validation()) {
+      result.test = last_.readings;
+    } else {
+      result.validation = last_.readings;
+      if (!vote_.stopped()) result.test = measure("test", last);
+    }
+    return result;
+  }
+
+  ExperimentResult result_after(std::int64_t steps) const {
+    const auto& config = config_;
+    const bool chosen = !config.train.early_stop.metric.empty() || config.checkpoint.keep_best > 0 ||
+                        !schedule_->watches().empty();
+    return {.steps = steps,
+            .stopped = vote_.stopped(),
+            .time_up = vote_.time_up(),
+            .early_stop = early_stop_.reason(),
+            .failed_checkpoints = checkpointing_.failed(),
+            .bucket_bytes = replica_.agreement().bucket_bytes,
+            .train = report_.last_training(),
+            .chosen_by = chosen ? evaluation_.watched() : "",
+            .strategy = replica_.agreement().strategy.selected(),
+            .figures = replica_.synchronizer().figures(),
+            .update = replica_.update().readings(),
+            .model = replica_.model()};
   }
 
   const ExperimentConfig& config_;
+  const Task& task_;
   Mesh mesh_;
   Watching watching_;
-  std::shared_ptr<Model> model_;
-  Agreement agreement_;
-  FlatParameters parameters_;
-  std::unique_ptr<Loss> loss_;
-  Invariant* invariant_ = nullptr;  // what synchronizer_ is, if anything
-  std::unique_ptr<Synchronizer> synchronizer_;
-  ParameterUpdate update_;
+  Replica replica_;
   double rate_;  // that the schedule's factors are of
   std::unique_ptr<Schedule> schedule_;
   EarlyStop early_stop_;
-  TrainingStep step_;
-  std::unique_ptr<Loader> train_loader_, test_loader_;
+  std::unique_ptr<Loader> loader_;
+  Evaluation evaluation_;
   std::int64_t steps_;
   Engine engine_;
-  ReplicaCheck replicas_;
+  ReplicaCheck replica_check_;
   StopVote vote_;
   Report report_;
-  MeterSet test_meters_;
-  LastTest last_test_;
-  bool trained_ = false;       // replicas have become equal for good
-  bool tested_apart_ = false;  // the last test was of replicas that differed
+  LastEvaluation last_;
+  bool trained_ = false;          // replicas have become equal for good
+  bool evaluated_apart_ = false;  // the last evaluation was of replicas that differed
   Checkpointing checkpointing_;
   std::function<void(Engine&)> add_own_hooks_;  // the caller's
 };
@@ -312,13 +256,15 @@ class Experiment {
 }  // namespace
 
 ExperimentResult run_experiment(const ExperimentConfig& config, const ExperimentContext& context) {
-  auto result = Experiment(config, context).run();
-  for (const auto& [name, value] : result.test) {
-    if (name == "accuracy" && value < config.expect.test_accuracy && !result.stopped) {
-      throw Error("the test accuracy is " + std::to_string(value) + ", but expect.test_accuracy asks for " +
-                  std::to_string(config.expect.test_accuracy));
-    }
-  }
+  const auto task = config.task.make(context.splits.train->spec(), config.loss.make());
+  const ExperimentConfig complete = with_defaults_of(*task, config);
+  const double held_out = config.evaluate.validation;
+  const Splits splits = held_out > 0 ? hold_out(context.splits, held_out, config.seed) : context.splits;
+  auto result = Experiment(complete, splits, *task, context).run();
+  if (result.stopped) return result;
+  check_expected(config.expect.train, result.train, "train");
+  check_expected(config.expect.validation, result.validation, "validation");
+  check_expected(config.expect.test, result.test, "test");
   return result;
 }
 

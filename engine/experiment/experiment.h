@@ -32,12 +32,20 @@ struct ExperimentResult {
   std::string early_stop{};             // why it ended before the last step by itself; empty: it did not
   std::int64_t failed_checkpoints = 0;  // that were given up
   std::int64_t bucket_bytes = 0;        // of the parameters
-  Readings test{};                      // of the last test; the same on all ranks
+  Readings train{};                     // the last ones of training; the same on all ranks, as those below
+  Readings validation{};                // of the final model; empty where there is no such split
+  Readings test{};                      // of the final model
+  std::string chosen_by{};              // the split that decided on when to stop, the learning rate or the best
+                                        // checkpoint: "validation" or "test"; empty: none of these was asked for
   std::string strategy{};               // its name
   Figures figures{};                    // what it has counted on this rank
   Readings update{};                    // of the last update: loss scale, updates left out, norm of the gradients
   std::shared_ptr<Model> model{};       // this rank's replica, as it is after the last step
 };
+
+/// What the config leaves to the task: meters, and what the best checkpoints are kept by. Throws ConfigError where
+/// checkpoint.best_is is left open for another metric than the task's own.
+ExperimentConfig with_defaults_of(const Task& task, const ExperimentConfig& config);
 
 /// Trains and tests as the config says, on this rank of the world. Collective; ranks may be threads of one process.
 /// Rank 0 writes metrics.jsonl, summary.json and the weights, and shows progress. Throws ConfigError where config and

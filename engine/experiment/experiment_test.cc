@@ -225,20 +225,20 @@ TEST(Experiment, L2_OneRankAskedToStopEndsAllCleanly) {
 }
 
 TEST(Experiment, AStoppedRunIsNotHeldToItsExpectation) {
-  const auto one = run(1, {"expect.test_accuracy=1"}, {.stop_asked = [](int) { return true; }});
+  const auto one = run(1, {"expect.test.accuracy.min=1"}, {.stop_asked = [](int) { return true; }});
   EXPECT_EQ(one.errors[0], "");
   EXPECT_TRUE(one.results[0].stopped);
 }
 
 TEST(Experiment, AnExpectationThatIsNotReachedIsAnErrorOnEveryRankAndStillLeavesTheRun) {
-  const auto two = run(2, {"expect.test_accuracy=1", "train.max_steps=1"});
-  EXPECT_THAT(two.errors, Each(HasSubstr("expect.test_accuracy asks for 1")));
+  const auto two = run(2, {"expect.test.accuracy.min=1", "train.max_steps=1"});
+  EXPECT_THAT(two.errors, Each(HasSubstr("expect.test.accuracy.min asks for 1")));
   EXPECT_TRUE(std::filesystem::exists(two.folder.summary()));
   EXPECT_TRUE(std::filesystem::exists(two.folder.weights()));
 }
 
 TEST(Experiment, AnExpectationThatIsReachedIsNone) {
-  EXPECT_THAT(run(2, {"expect.test_accuracy=0.05"}).errors, Each(""));
+  EXPECT_THAT(run(2, {"expect.test.accuracy.min=0.05"}).errors, Each(""));
 }
 
 TEST(Experiment, WritesTheWeightsOfTheLastStep) {

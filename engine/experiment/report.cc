@@ -142,7 +142,7 @@ NamedTensors Report::save() const {
   return {
       {"counts", at::tensor({bytes, window_samples_, samples_}, at::kLong)},
       {"step", at::full({1}, latest_.step, at::kLong)},
-      {"seconds", at::tensor({seconds_since(train_start_), seconds_since(window_start_), test_seconds_}, at::kDouble)}};
+      {"seconds", at::tensor({seconds_since(train_start_), seconds_since(window_start_), evaluation_seconds_}, at::kDouble)}};
 }
 
 void Report::load(const NamedTensors& saved) {
@@ -162,31 +162,32 @@ void Report::load(const NamedTensors& saved) {
       const auto* seconds = tensor.data_ptr<double>();
       train_start_ = before(seconds[0]);
       window_start_ = before(seconds[1]);
-      test_seconds_ = seconds[2];
+      evaluation_seconds_ = seconds[2];
     }
   }
 }
 
-void Report::start_test() {
+void Report::start_evaluation() {
   clock_.lap(Phase::kHooks);  // those of the step that it interrupts
-  test_start_ = Clock::now();
+  evaluation_start_ = Clock::now();
 }
 
-void Report::end_test(const State& state, const Readings& readings) {
-  const double seconds = seconds_since(test_start_);
-  if (train_seconds_ == 0) test_seconds_ += seconds;  // a test after the end is no part of training
-  // The window's samples of before the test stay in it, so must their time.
-  window_start_ += Clock::now() - test_start_;
+void Report::end_evaluation(const State& state, const std::string& split, std::int64_t samples,
+                            const Readings& readings) {
+  const double seconds = seconds_since(evaluation_start_);
+  if (train_seconds_ == 0) evaluation_seconds_ += seconds;  // one after the end is no part of training
+  // The window's samples of before the evaluation stay in it, so must their time.
+  window_start_ += Clock::now() - evaluation_start_;
   clock_.skip();
   if (!speaks_) return;
-  const Measurement test{.step = state.step,
+  const Measurement evaluation{.step = state.step,
                          .epoch = state.epoch,
-                         .split = "test",
+                         .split = split,
                          .readings = readings,
-                         .samples_per_second = static_cast<double>(context_.splits.test->size()) / seconds,
+                         .samples_per_second = static_cast<double>(samples) / seconds,
                          .seconds = seconds_since(train_start_)};
-  add(test);
-  if (progress_) progress_->result(test);
+  add(evaluation);
+  if (progress_) progress_->result(evaluation);
 }
 
 void Report::finish(const ExperimentResult& result) {
@@ -211,7 +212,9 @@ double Report::seconds_since(Clock::time_point start) const {
 }
 
 std::string Report::summary(const ExperimentResult& result) const {
-  nlohmann::ordered_json test = nlohmann::ordered_json::object();
+  nlohmann::ordered_json train = nlohmann::ordered_json::object(), validation = train, test = train;
+  for (const auto& [name, value] : result.train) train[name] = value;
+  for (const auto& [name, value] : result.validation) validation[name] = value;
   for (const auto& [name, value] : result.test) test[name] = value;
   nlohmann::ordered_json strategy = {{"name", result.strategy}};
   for (const auto& [name, value] : result.figures) strategy[name] = value;
@@ -219,7 +222,7 @@ std::string Report::summary(const ExperimentResult& result) const {
   for (const auto& [name, value] : result.update) update[name] = value;
   nlohmann::ordered_json made = nlohmann::ordered_json::object();
   for (const auto& [name, value] : provenance()) made[name] = value;
-  const double training = train_seconds_ - test_seconds_;
+  const double training = train_seconds_ - evaluation_seconds_;
   return nlohmann::ordered_json{{"name", config_.name},
                                 {"ranks", context_.world->size()},
                                 {"steps", result.steps},
@@ -232,7 +235,10 @@ std::string Report::summary(const ExperimentResult& result) const {
                                 {"bucket_bytes", result.bucket_bytes},
                                 {"strategy", strategy},
                                 {"update", update},
+                                {"train", train},
+                                {"validation", validation},
                                 {"test", test},
+                                {"chosen_by", result.chosen_by},
                                 {"step_time", spreads_to_json(times_)},
                                 {"provenance", made}}
              .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +

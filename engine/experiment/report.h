@@ -26,8 +26,12 @@ class Report {
 
   void attach(Engine& engine, Communicator& group);
 
-  void start_test();
-  void end_test(const State& state, const Readings& readings);
+  /// Around an evaluation of `split`, which has so many samples.
+  void start_evaluation();
+  void end_evaluation(const State& state, const std::string& split, std::int64_t samples, const Readings& readings);
+
+  /// What meters of training have read last, on all ranks.
+  const Readings& last_training() const { return latest_.readings; }
 
   /// For checkpoints: going on, metrics.jsonl is cut back to where it was, TensorBoard told what no longer counts, and
   /// times and counts are of the whole run.
@@ -61,9 +65,9 @@ class Report {
   at::Tensor meters_config_;  // as text
   Measurement latest_;        // of training
 
-  Clock::time_point train_start_, test_start_, window_start_;
+  Clock::time_point train_start_, evaluation_start_, window_start_;
   std::int64_t window_samples_ = 0, samples_ = 0;
-  double seconds_to_first_step_ = 0, test_seconds_ = 0, train_seconds_ = 0;
+  double seconds_to_first_step_ = 0, evaluation_seconds_ = 0, train_seconds_ = 0;
   PhaseTimes window_times_;  // on the clock when the window began
   StepTimes times_;          // of all steps that this process has taken
 };

@@ -106,7 +106,7 @@ TEST(Statistics, S8_ATestIsOfTheModelThatIsKept) {
     std::iota(all.begin(), all.end(), 0);
     Batch batch;
     test->gather(all, 0, batch);
-    const double hits = model.forward(batch.input).argmax(1).eq(batch.target).sum().item<double>();
+    const double hits = model.forward(batch.inputs[0]).argmax(1).eq(batch.targets[0]).sum().item<double>();
     EXPECT_NEAR(reading(run.results[0].test, "accuracy"), hits / static_cast<double>(test->size()), 1e-9) << ranks;
   }
 }

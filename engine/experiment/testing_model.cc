@@ -1,4 +1,4 @@
-// A model for tests of whole runs: a convolution with batch norm, and dropout.
+// Models for tests of whole runs: a convolution with batch norm and dropout, and one that takes two inputs.
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/full.h>
 #include <torch/nn/modules/conv.h>
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "framework/base/config/no_fields.h"
 #include "models/batch_norm.h"
 #include "models/network.h"
 
@@ -25,11 +26,11 @@ struct NormsConfig {
 
 class Norms final : public Network {
  public:
-  Norms(const NormsConfig& config, const SampleSpec& sample) : config_(config) {
+  Norms(const NormsConfig& config, const ModelSpec& spec) : config_(config) {
     static std::atomic<std::int64_t> made{0};
-    conv_ = register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(sample.input[0], 4, 5).stride(2)));
+    conv_ = register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(spec.inputs[0].shape[0], 4, 5).stride(2)));
     norm_ = register_module("norm", BatchNorm2d(4));
-    fc_ = register_module("fc", torch::nn::Linear(4, sample.classes));
+    fc_ = register_module("fc", torch::nn::Linear(4, spec.outputs[0].shape[0]));
     register_buffer("number", at::full({1}, ++made, at::kLong));  // each model has another
   }
 
@@ -46,7 +47,26 @@ class Norms final : public Network {
 
 const bool registered = Models::global().add<NormsConfig>(
     "norms_under_test", "batch norm and dropout",
-    [](const NormsConfig& config, const SampleSpec& sample) { return std::make_shared<Norms>(config, sample); });
+    [](const NormsConfig& config, const ModelSpec& spec) { return std::make_shared<Norms>(config, spec); });
+
+// A model of two inputs: a linear layer for each, and one for what they make together.
+class TwoTowers final : public Network {
+ public:
+  explicit TwoTowers(const ModelSpec& spec) {
+    one_ = register_module("one", torch::nn::Linear(spec.inputs.at(0).shape[0], 8));
+    two_ = register_module("two", torch::nn::Linear(spec.inputs.at(1).shape[0], 8));
+    both_ = register_module("both", torch::nn::Linear(8, spec.outputs[0].shape[0]));
+  }
+
+  Tensors outputs(const Tensors& inputs) override { return {both_((one_(inputs.at(0)) + two_(inputs.at(1))).tanh())}; }
+
+ private:
+  torch::nn::Linear one_{nullptr}, two_{nullptr}, both_{nullptr};
+};
+
+const bool towers_registered = Models::global().add<NoFields>(
+    "two_towers_under_test", "two inputs",
+    [](const NoFields&, const ModelSpec& spec) { return std::make_shared<TwoTowers>(spec); });
 
 }  // namespace
 }  // namespace phalanx

@@ -12,7 +12,6 @@
 #include "engine/empty_share_step.h"
 #include "engine/no_random_step.h"
 #include "engine/plain_step.h"
-#include "engine/precision/arithmetic.h"
 #include "engine/statistics_step.h"
 #include "engine/watch/timed.h"
 #include "framework/base/error.h"
@@ -30,11 +29,13 @@ c10::ScalarType dtype_of(const std::string& precision) {
   return precision == "fp16" ? c10::ScalarType::Half : c10::ScalarType::Float;
 }
 
-c10::MemoryFormat images_of(const TrainConfig& config, const SampleSpec& sample) {
+c10::MemoryFormat images_of(const TrainConfig& config, const ModelSpec& model) {
   if (config.memory_format == "contiguous") return c10::MemoryFormat::Contiguous;
-  if (sample.input.size() == 3) return c10::MemoryFormat::ChannelsLast;
-  throw ConfigError("train.memory_format: channels_last is for images, [channels, height, width], but a sample has " +
-                    std::to_string(sample.input.size()) + " dimensions; use contiguous");
+  const auto is_image = [](const TensorSpec& input) { return input.shape.size() == 3; };
+  if (std::ranges::any_of(model.inputs, is_image)) return c10::MemoryFormat::ChannelsLast;
+  throw ConfigError(
+      "train.memory_format: channels_last is for images, [channels, height, width], and a sample has none; use"
+      " contiguous");
 }
 
 void checkpoint_activations(Model& model, const TrainConfig& config) {
@@ -51,14 +52,17 @@ bool shares_its_process(Communicator& group) {
 
 }  // namespace
 
+Arithmetic arithmetic_of(const TrainConfig& config, const ModelSpec& model) {
+  return {.dtype = dtype_of(config.precision), .images = images_of(config, model)};
+}
+
 std::unique_ptr<Step> TrainingStep::plain(const Parts& parts, Model& model) const {
-  const Arithmetic arithmetic{.dtype = dtype_of(parts.config.precision),
-                              .images = images_of(parts.config, parts.sample),
-                              .loss_scale = parts.loss_scale};
+  Arithmetic arithmetic = arithmetic_of(parts.config, parts.task.model());
+  arithmetic.loss_scale = parts.loss_scale;
   checkpoint_activations(model, parts.config);
   const auto ranks = static_cast<double>(parts.group->size());
   const auto sharing = parts.invariant == nullptr ? ranks : static_cast<double>(parts.config.virtual_shards);
-  return std::make_unique<PlainStep>(model, parts.loss, parts.config.gradients == "sum" ? sharing * ranks : sharing,
+  return std::make_unique<PlainStep>(model, parts.task, parts.config.gradients == "sum" ? sharing * ranks : sharing,
                                      arithmetic);
 }
 

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "engine/experiment/train_config.h"
-#include "engine/loss/loss.h"
+#include "engine/precision/arithmetic.h"
 #include "engine/sync/invariant.h"
+#include "engine/task/task.h"
 #include "engine/virtual_shards.h"
 #include "engine/watch/step_clock.h"
 #include "framework/base/batch.h"
@@ -18,6 +19,10 @@
 
 namespace phalanx {
 
+/// What a step computes with, but for the scale of the loss, as section `train` says. Throws ConfigError where it asks
+/// for a memory format of images and the model takes none.
+Arithmetic arithmetic_of(const TrainConfig& config, const ModelSpec& model);
+
 /// Forward and backward as section `train` says: precision, memory format, batch norm over ranks, checkpointed
 /// activations, replicas in threads, accumulation, virtual shards.
 class TrainingStep {
@@ -25,9 +30,8 @@ class TrainingStep {
   /// What it is made of; all that is not a value must outlive it.
   struct Parts {
     const TrainConfig& config;
-    const SampleSpec& sample;
     Model& model;
-    const Loss& loss;
+    const Task& task;
     CommunicatorPtr group;               // the ranks that share a global batch
     std::function<double()> loss_scale;  // see Arithmetic; null: 1
     StepClock& clock;

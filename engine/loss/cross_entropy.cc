@@ -1,9 +1,10 @@
-// Cross entropy of logits [n, ..., classes] and class numbers [n, ...] int64. Samples that have several targets each,
-// such as [n, t] characters, have equally many: so the mean over all targets is the mean over samples.
+// Cross entropy of logits [n, ..., classes] and class numbers [n, ...] int64: the mean over all of these but those that
+// are kIgnored.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <c10/util/Exception.h>
 
 #include "engine/loss/loss.h"
+#include "framework/base/batch.h"
 
 namespace phalanx {
 namespace {
@@ -25,7 +26,7 @@ class CrossEntropy final : public Loss {
     TORCH_CHECK(output.dim() >= 2 && target.sizes() == output.sizes().slice(0, output.dim() - 1),
                 "cross_entropy takes logits [n, ..., classes] and class numbers [n, ...], but got ", output.sizes(),
                 " and ", target.sizes());
-    return at::cross_entropy_loss(output.flatten(0, -2), target.flatten(), {}, at::Reduction::Mean, -100,
+    return at::cross_entropy_loss(output.flatten(0, -2), target.flatten(), {}, at::Reduction::Mean, kIgnored,
                                   config_.label_smoothing);
   }
 
@@ -35,7 +36,7 @@ class CrossEntropy final : public Loss {
 
 const bool registered = Losses::global().add<CrossEntropyConfig>(
     "cross_entropy", "softmax cross entropy of class numbers",
-    [](const CrossEntropyConfig& config) { return std::make_unique<CrossEntropy>(config); });
+    [](const CrossEntropyConfig& config) { return std::make_shared<CrossEntropy>(config); });
 
 }  // namespace
 }  // namespace phalanx

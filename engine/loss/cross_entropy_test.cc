@@ -23,7 +23,7 @@ using ::testing::ThrowsMessage;
 
 constexpr std::int64_t kRows = 5, kLength = 4, kClasses = 3;
 
-std::unique_ptr<Loss> with_smoothing(double share) {
+std::shared_ptr<const Loss> with_smoothing(double share) {
   const std::string yaml = "{name: cross_entropy, label_smoothing: " + std::to_string(share) + "}";
   return config::load_as<Losses::Choice>("loss", yaml, "test.yaml").make();
 }
@@ -52,7 +52,7 @@ class CrossEntropy : public ::testing::Test {
     target_ = at::randint(kClasses, {kRows, kLength}, at::kLong);
   }
 
-  std::unique_ptr<Loss> loss_ = Losses::Choice("cross_entropy").make();
+  std::shared_ptr<const Loss> loss_ = Losses::Choice("cross_entropy").make();
   at::Tensor logits_, target_;
 };
 

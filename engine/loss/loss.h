@@ -8,13 +8,17 @@
 
 namespace phalanx {
 
-/// What training makes small.
+/// A loss function to minimise.
 class Loss {
  public:
   virtual ~Loss() = default;
-  virtual at::Tensor mean(const at::Tensor& output, const at::Tensor& target) const = 0;  // [n, ...], [n, ...] -> []
+
+  /// [n, ...], [n, ...] -> [], float32: the mean over all targets that are not ignored (kIgnored); there is at least
+  /// one. Throws c10::Error where the shapes do not go together.
+  virtual at::Tensor mean(const at::Tensor& output, const at::Tensor& target) const = 0;
 };
 
-using Losses = Registry<std::unique_ptr<Loss>()>;
+/// Losses by name; "auto" makes none: the task takes its own.
+using Losses = Registry<std::shared_ptr<const Loss>()>;
 
 }  // namespace phalanx

@@ -58,7 +58,7 @@ class Average final : public Meter {
   explicit Average(const AverageConfig& config) : of_output_(config.of == "output"), name_(config.of) {}
 
   void add(const Batch& batch, const Step::Result& result) override {
-    const at::Tensor& all = of_output_ ? result.output : batch.target;
+    const at::Tensor& all = of_output_ ? result.outputs.at(0) : batch.targets.at(0);
     const at::Tensor values = all.narrow(0, 0, batch.valid).to(at::kCPU, at::kDouble).contiguous();
     const auto* value = values.data_ptr<double>();
     for (std::int64_t i = 0; i < values.numel(); ++i) {

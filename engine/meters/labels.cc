@@ -1,5 +1,6 @@
 #include "engine/meters/labels.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/nan_to_num.h>
 #include <ATen/ops/one_hot.h>
 #include <c10/util/StringUtil.h>
@@ -25,24 +26,32 @@ bool has_class_numbers(const at::Tensor& output, const at::Tensor& target) {
 }  // namespace
 
 Classes classes_of(const Batch& batch, const Step::Result& result) {
-  if (!has_class_numbers(result.output, batch.target)) {
-    refuse("scores [n, ..., classes] and class numbers [n, ...] int64", result.output, batch.target);
+  const at::Tensor &output = result.outputs.at(0), &target = batch.targets.at(0);
+  if (!has_class_numbers(output, target)) {
+    refuse("scores [n, ..., classes] and class numbers [n, ...] int64", output, target);
   }
-  return {result.output.narrow(0, 0, batch.valid).flatten(0, -2), batch.target.narrow(0, 0, batch.valid).flatten()};
+  Classes all{output.narrow(0, 0, batch.valid).flatten(0, -2), target.narrow(0, 0, batch.valid).flatten()};
+  if (!batch.row_weights.defined()) return all;
+  const at::Tensor counted = all.target.ne(kIgnored).nonzero().flatten();
+  return {all.scores.index_select(0, counted), all.target.index_select(0, counted)};
 }
 
 Labels labels_of(const Batch& batch, const Step::Result& result) {
-  const at::Tensor &output = result.output, &target = batch.target;
+  const at::Tensor &output = result.outputs.at(0), &target = batch.targets.at(0);
   const bool one_score = output.dim() == 1 || (output.dim() == 2 && output.size(1) == 1);
   const bool alike = one_score ? target.numel() == output.numel() : target.sizes() == output.sizes();
   if (!alike && !has_class_numbers(output, target)) {
     refuse("scores and as many labels, or class numbers [n, ...] int64", output, target);
   }
   const auto columns = one_score ? 1 : output.size(-1);
-  at::Tensor labels = target.narrow(0, 0, batch.valid);
-  if (!alike) labels = at::one_hot(labels, columns);
+  at::Tensor labels = target.narrow(0, 0, batch.valid), given = output.narrow(0, 0, batch.valid);
+  if (!alike) {
+    const auto classes = classes_of(batch, result);
+    labels = at::one_hot(classes.target, columns);
+    given = classes.scores;
+  }
   constexpr double kLast = -std::numeric_limits<double>::infinity();
-  const at::Tensor scores = output.narrow(0, 0, batch.valid).to(at::kCPU, at::kDouble).reshape({-1, columns});
+  const at::Tensor scores = given.to(at::kCPU, at::kDouble).reshape({-1, columns});
   return {.scores = at::nan_to_num(scores, kLast, -kLast, kLast).contiguous(),
           .relevance = labels.to(at::kCPU, at::kDouble).reshape({-1, columns}).contiguous(),
           .one_class = !alike};

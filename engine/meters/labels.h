@@ -15,7 +15,8 @@ struct Classes {
   at::Tensor target;  // [m] int64
 };
 
-/// Of output [n, ..., K] and target [n, ...] int64. Views where possible. Throws ConfigError for other shapes.
+/// Of output [n, ..., K] and target [n, ...] int64, without targets that are ignored. Views where possible. Throws
+/// ConfigError for other shapes.
 Classes classes_of(const Batch& batch, const Step::Result& result);
 
 /// How relevant each of K classes or items is to a row.

@@ -1,4 +1,4 @@
-// The training loss, a mean over samples; and its exponential, which of a cross entropy over tokens is the perplexity.
+// The mean loss; and its exponential, which of a cross entropy over tokens is the perplexity.
 #include <cmath>
 
 #include "engine/meters/mean.h"
@@ -7,18 +7,18 @@
 namespace phalanx {
 namespace {
 
-// A loss is a float and a share below 2^29 samples: their product is exact.
-void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
+// A loss is a float and a weight an integer below 2^29: their product is exact.
+void measure(const Batch&, const Step::Result& result, Mean& mean) {
   if (result.loss_sums.defined()) {
     const auto parts = result.loss_sums.numel();
-    for (std::int64_t i = 0; i < parts; ++i) mean.add(result.loss_sums[i].item<double>(), i == 0 ? batch.valid : 0);
+    for (std::int64_t i = 0; i < parts; ++i) mean.add(result.loss_sums[i].item<double>(), i == 0 ? result.weight : 0);
     return;
   }
-  mean.add(result.loss.item<double>() * static_cast<double>(batch.valid), batch.valid);
+  mean.add(result.loss.item<double>() * result.weight, result.weight);
 }
 
 const bool loss_registered =
-    Meters::global().add<NoFields>("loss", "what training makes small: mean over samples",
+    Meters::global().add<NoFields>("loss", "the loss function, as the mean over all that counts: samples, tokens or pixels",
                                    [](const NoFields&) { return std::make_unique<MeanMeter>("loss", measure); });
 
 const bool perplexity_registered =

@@ -5,41 +5,44 @@
 #include <algorithm>
 
 #include "engine/meters/across_ranks.h"
+#include "framework/base/error.h"
 
 namespace phalanx {
 
-void Mean::add(double sum, std::int64_t count) {
+void Mean::add(double sum, double weight) {
   sum_.add(sum);
-  count_ += count;
+  weight_.add(weight);
 }
 
 void Mean::add(const at::Tensor& values) {
   const at::Tensor all = values.to(at::kCPU, at::kDouble).contiguous();
   const auto* value = all.data_ptr<double>();
   for (std::int64_t i = 0; i < all.numel(); ++i) sum_.add(value[i]);
-  count_ += all.numel();
+  weight_.add(static_cast<double>(all.numel()));
 }
 
 std::optional<double> Mean::take(Communicator& group) {
   Mean all = std::exchange(*this, {});
-  sum_over_ranks({all.sum_.cells(), {&all.count_, 1}}, group);
-  if (all.count_ == 0) return std::nullopt;
-  return all.sum_.value() / static_cast<double>(all.count_);
+  sum_over_ranks({all.sum_.cells(), all.weight_.cells()}, group);
+  const double weight = all.weight_.value();
+  if (weight == 0) return std::nullopt;
+  return all.sum_.value() / weight;
 }
 
 at::Tensor Mean::state() {
-  const auto cells = sum_.cells();
-  at::Tensor all = at::empty({1 + static_cast<std::int64_t>(cells.size())}, at::kLong);
-  auto* first = all.data_ptr<std::int64_t>();
-  *first = count_;
-  std::ranges::copy(cells, first + 1);
+  const auto sum = sum_.cells(), weight = weight_.cells();
+  at::Tensor all = at::empty({static_cast<std::int64_t>(sum.size() + weight.size())}, at::kLong);
+  std::ranges::copy(weight, std::ranges::copy(sum, all.data_ptr<std::int64_t>()).out);
   return all;
 }
 
 void Mean::absorb(const at::Tensor& state) {
+  if (state.numel() != static_cast<std::int64_t>(sum_.cells().size() + weight_.cells().size())) {
+    throw DataError("the checkpoint is of an older version, whose meters kept other numbers; resume it with that one");
+  }
   const auto* number = state.data_ptr<std::int64_t>();
-  count_ += *number++;
   for (auto& cell : sum_.cells()) cell += *number++;
+  for (auto& cell : weight_.cells()) cell += *number++;
 }
 
 }  // namespace phalanx

@@ -15,8 +15,9 @@ namespace phalanx {
 /// A mean of values that are added without rounding.
 class Mean {
  public:
-  /// `sum` over `count` values. One sum may come in parts, of which all but one count none.
-  void add(double sum, std::int64_t count);
+  /// `sum` over values that together count as `weight`: mostly their number. One sum may come in parts, of which all
+  /// but one count nothing.
+  void add(double sum, double weight);
 
   /// Each element is a value. Any shape and floating-point dtype.
   void add(const at::Tensor& values);
@@ -24,13 +25,13 @@ class Mean {
   /// The mean over all values of all ranks, nothing of none; starts anew. Collective.
   std::optional<double> take(Communicator& group);
 
-  /// [1 + cells] int64, which add up. See Meter.
+  /// [2 cells] int64, which add up: of the sum, then of the weight. See Meter.
   at::Tensor state();
   void absorb(const at::Tensor& state);
 
  private:
   ExactSum sum_;
-  std::int64_t count_ = 0;
+  ExactSum weight_;
 };
 
 /// A meter whose one reading is a mean.

@@ -51,8 +51,8 @@ void add_rows(MeterSet& meters, const at::Tensor& samples, std::int64_t padding,
   const auto valid = samples.numel();
   const double loss =
       valid == 0 ? std::numeric_limits<double>::quiet_NaN() : samples.to(at::kDouble).mean().item<double>();
-  meters.add({.input = all, .target = targets_of(all), .valid = valid, .global_rows = global_rows},
-             {.output = logits_of(all), .loss = at::full({}, loss, at::kDouble)});
+  meters.add({.inputs = {all}, .targets = {targets_of(all)}, .valid = valid, .global_rows = global_rows},
+             {.outputs = {logits_of(all)}, .loss = at::full({}, loss, at::kDouble), .weight = static_cast<double>(valid)});
 }
 
 void add_loss(MeterSet& meters, std::int64_t rows, double loss) {
@@ -160,7 +160,7 @@ TEST(Meters, TokensOfASequenceCountOneByOne) {
     const auto meter = testing::make_meter("accuracy");
     Batch batch = testing::batch_of(target);
     batch.valid = 1;
-    meter->add(batch, {.output = output});
+    meter->add(batch, {.outputs = {output}});
     EXPECT_EQ(meter->take(*group)[0].second, 1) << "the second sequence is padding";
   });
 }

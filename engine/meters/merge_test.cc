@@ -84,10 +84,10 @@ void add(Meter& meter, const Samples& samples, std::int64_t begin, std::int64_t 
     const at::Tensor two = at::full_like(all.narrow(0, 0, 2), 1);
     return at::concat({all.narrow(0, begin, rows), two});
   };
-  const Batch batch{.input = {}, .target = padded(samples.target), .valid = rows, .global_rows = kRows};
+  const Batch batch{.targets = {padded(samples.target)}, .valid = rows, .global_rows = kRows};
   // Eighths, of which a mean over 2, 4 or 8 is exact, as the sums are.
   const at::Tensor loss = rows > 0 ? samples.losses.narrow(0, begin, rows).mean() : at::full({}, NAN);
-  meter.add(batch, {.output = padded(samples.output), .loss = loss});
+  meter.add(batch, {.outputs = {padded(samples.output)}, .loss = loss, .weight = static_cast<double>(rows)});
 }
 
 Readings alone(const Case& c, const Samples& samples) {

@@ -1,5 +1,5 @@
 // Mean and standard deviation (n - 1) of the losses of the last `window` batches: what a training curve looks like when
-// it is smoothed. The loss of a batch is the mean over its samples on all ranks, which add the same batches. take()
+// it is smoothed. The loss of a batch is the mean over what counts in it on all ranks, which add the same batches. take()
 // does not start it anew: the window moves on.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
@@ -38,9 +38,9 @@ class MovingAverage final : public Meter {
  public:
   explicit MovingAverage(const MovingAverageConfig& config) : window_(static_cast<std::size_t>(config.window)) {}
 
-  void add(const Batch& batch, const Step::Result& result) override {
-    const auto rows = static_cast<double>(batch.valid);
-    shares_.push_back({rows > 0 ? result.loss.item<double>() * rows : 0, rows});
+  void add(const Batch&, const Step::Result& result) override {
+    const double weight = result.weight;
+    shares_.push_back({weight > 0 ? result.loss.item<double>() * weight : 0, weight});
     if (shares_.size() > window_) shares_.pop_front();
   }
 
@@ -49,24 +49,24 @@ class MovingAverage final : public Meter {
     const at::Tensor all = gather_ranks(state().at(0), group);
     std::vector<double> losses;
     for (std::size_t batch = 0; batch < batches; ++batch) {
-      ExactSum sum, rows;
+      ExactSum sum, weight;
       for (int rank = 0; rank < group.size(); ++rank) {
         const auto* share = all.data_ptr<double>() + 2 * (static_cast<std::size_t>(rank) * batches + batch);
         sum.add(share[0]);
-        rows.add(share[1]);
+        weight.add(share[1]);
       }
-      if (rows.value() > 0) losses.push_back(sum.value() / rows.value());
+      if (weight.value() > 0) losses.push_back(sum.value() / weight.value());
     }
     return mean_and_deviation(losses);
   }
 
-  // [2 n]: sum and rows of each batch.
+  // [2 n]: sum and weight of each batch.
   State state() override {
     at::Tensor all = at::empty({static_cast<std::int64_t>(2 * shares_.size())}, at::kDouble);
     auto* next = all.data_ptr<double>();
     for (const auto& share : shares_) {
       *next++ = share.sum;
-      *next++ = share.rows;
+      *next++ = share.weight;
     }
     return {all};
   }
@@ -77,14 +77,14 @@ class MovingAverage final : public Meter {
     shares_.resize(static_cast<std::size_t>(state[0].numel() / 2));
     for (auto& share : shares_) {
       share.sum += *number++;
-      share.rows += *number++;
+      share.weight += *number++;
     }
   }
   void pass_over(const State& state) override { shares_.resize(static_cast<std::size_t>(state.at(0).numel() / 2)); }
 
  private:
   struct Share {
-    double sum = 0, rows = 0;
+    double sum = 0, weight = 0;
   };
 
   std::size_t window_;

@@ -20,12 +20,12 @@ struct MseConfig {
 };
 
 void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
-  if (result.output.numel() != batch.target.numel()) {
+  if (result.outputs.at(0).numel() != batch.targets.at(0).numel()) {
     throw ConfigError(c10::str("mse wants as many outputs as targets, but the model's output is ",
-                               result.output.sizes(), " and the target ", batch.target.sizes()));
+                               result.outputs.at(0).sizes(), " and the target ", batch.targets.at(0).sizes()));
   }
-  const at::Tensor output = result.output.narrow(0, 0, batch.valid).to(at::kDouble);
-  const at::Tensor target = batch.target.narrow(0, 0, batch.valid).to(at::kDouble);
+  const at::Tensor output = result.outputs.at(0).narrow(0, 0, batch.valid).to(at::kDouble);
+  const at::Tensor target = batch.targets.at(0).narrow(0, 0, batch.valid).to(at::kDouble);
   mean.add(output.flatten().sub(target.flatten()).square());
 }
 

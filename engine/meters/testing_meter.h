@@ -22,13 +22,13 @@ inline std::unique_ptr<Meter> make_meter(const std::string& yaml) {
 
 /// Rows that all count.
 inline Batch batch_of(const at::Tensor& target) {
-  return {.input = target, .target = target, .valid = target.size(0), .global_rows = target.size(0)};
+  return {.inputs = {target}, .targets = {target}, .valid = target.size(0), .global_rows = target.size(0)};
 }
 
 /// What the meter reads of one batch, on one rank.
 inline Readings readings_of(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
   const auto meter = make_meter(yaml);
-  meter->add(batch_of(target), {.output = output, .loss = at::full({}, 0.0)});
+  meter->add(batch_of(target), {.outputs = {output}, .loss = at::full({}, 0.0), .weight = static_cast<double>(target.size(0))});
   Readings readings;
   run_ranks("inproc", 1, [&](const CommunicatorPtr& group) { readings = meter->take(*group); });
   return readings;

@@ -44,7 +44,7 @@ class FakeStep final : public Step {
     return result;
   }
   Result evaluate(const Batch& batch, const Watch& watch) override {
-    Result result{.output = at::scalar_tensor(0)};
+    Result result{.outputs = {at::scalar_tensor(0)}, .weight = batch.weight()};
     watch(Stage::kForward, result);
     result.loss = at::scalar_tensor(static_cast<double>(batch.valid));
     watch(Stage::kForwardCriterion, result);

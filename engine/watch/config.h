@@ -8,9 +8,6 @@
 
 namespace phalanx {
 
-/// What runs measure unless they say otherwise.
-inline std::vector<MeterConfig> default_meters() { return {{Meters::Choice("loss")}, {Meters::Choice("accuracy")}}; }
-
 /// The endpoint of metrics on rank 0; see PrometheusEndpoint.
 struct PrometheusConfig {
   std::int64_t port = 0;
@@ -50,7 +47,7 @@ struct ProfileConfig {
 
 struct WatchConfig {
   std::int64_t every_steps = 20;
-  std::vector<MeterConfig> meters = default_meters();
+  std::vector<MeterConfig> meters;
   bool progress = true;
   bool report = true;
   bool tensorboard = false;
@@ -61,7 +58,7 @@ struct WatchConfig {
   template <class V>
   void visit(V& v) {
     v("every_steps", every_steps, "a training line in metrics.jsonl after every n-th step", config::at_least(1));
-    v("meters", meters, "what is measured while training");
+    v("meters", meters, "what is measured while training; empty: what the task does");
     v("progress", progress, "show progress on standard output");
     v("report", report, "write report.html at the end");
     v("tensorboard", tensorboard, "write what is measured to event files of TensorBoard too");

@@ -40,7 +40,7 @@ class SpoiledStep final : public Step {
     return result;
   }
   Result evaluate(const Batch&, const Watch& watch) override {
-    const Result result{.output = at::scalar_tensor(0), .loss = at::scalar_tensor(numbers_.loss)};
+    const Result result{.outputs = {at::scalar_tensor(0)}, .loss = at::scalar_tensor(numbers_.loss)};
     watch(Stage::kForwardCriterion, result);
     return result;
   }

@@ -15,10 +15,11 @@ enum class Stage { kForward, kForwardCriterion, kBackwardCriterion, kBackward };
 class Step {
  public:
   struct Result {
-    at::Tensor output{};  // [n, ...], detached; after kForward
-    at::Tensor loss{};    // [], detached: mean over the batch's valid rows, 0 without any; after kForwardCriterion
+    Tensors outputs{};  // each [n, ...], detached: what the model gave, as its task's losses see it; after kForward
+    at::Tensor loss{};  // [], detached: mean over what counts in the batch, 0 where nothing does; after kForwardCriterion
+    double weight = 0;  // how much counts: Batch::weight()
 
-    // Of a batch that was taken in parts: [parts] double, each part's loss times its valid rows, without rounding.
+    // Of a batch that was taken in parts: [parts] double, each part's loss times its weight, without rounding.
     at::Tensor loss_sums{};
   };
   /// Called after each stage with what is known by then.

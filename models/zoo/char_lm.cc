@@ -149,10 +149,10 @@ class Block final : public torch::nn::Module {
 
 class CharLm final : public Network {
  public:
-  CharLm(const CharLmConfig& config, const SampleSpec& sample) {
+  CharLm(const CharLmConfig& config, std::int64_t context, std::int64_t classes) {
     const auto transformer = register_module("transformer", std::make_shared<torch::nn::Module>());
-    wte_ = transformer->register_module("wte", std::make_shared<Embedding>(sample.classes, config.width));
-    wpe_ = transformer->register_module("wpe", std::make_shared<Embedding>(sample.input[0], config.width));
+    wte_ = transformer->register_module("wte", std::make_shared<Embedding>(classes, config.width));
+    wpe_ = transformer->register_module("wpe", std::make_shared<Embedding>(context, config.width));
     const auto layers = transformer->register_module("h", std::make_shared<torch::nn::Module>());
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
       blocks_.push_back(layers->register_module(std::to_string(layer), std::make_shared<Block>(config)));
@@ -180,15 +180,21 @@ class CharLm final : public Network {
   torch::nn::LayerNorm ln_f_{nullptr};
 };
 
-std::shared_ptr<Model> make_char_lm(const CharLmConfig& config, const SampleSpec& sample) {
-  if (sample.input.size() != 1 || sample.dtype != at::kLong) {
-    refuse_sample("char_lm", "a row of indices, as the dataset \"text\" gives", sample);
+std::shared_ptr<Model> make_char_lm(const CharLmConfig& config, const ModelSpec& spec) {
+  const auto [input, output] = one_to_one("char_lm", spec);
+  if (input.shape.size() != 1 || input.dtype != at::kLong) {
+    refuse_sample("char_lm", "a row of indices, as the dataset \"text\" gives", input);
+  }
+  const auto context = input.shape[0], classes = input.classes;
+  if (output.shape != std::vector{context, classes}) {
+    throw ConfigError("model char_lm gives a score for each of " + std::to_string(classes) + " characters at each of " +
+                      std::to_string(context) + " positions; the task wants something else");
   }
   if (config.width % config.heads != 0) {
     throw ConfigError("model char_lm: a width of " + std::to_string(config.width) + " cannot be shared by " +
                       std::to_string(config.heads) + " heads: choose a multiple");
   }
-  return std::make_shared<CharLm>(config, sample);
+  return std::make_shared<CharLm>(config, context, classes);
 }
 
 const bool registered =

@@ -5,6 +5,7 @@
 #include <ATen/ops/relu.h>
 #include <torch/nn/modules/conv.h>
 
+#include "framework/base/config/no_fields.h"
 #include "models/linear.h"
 #include "models/network.h"
 #include "models/refuse_sample.h"
@@ -12,20 +13,15 @@
 namespace phalanx {
 namespace {
 
-struct LeNetConfig {
-  template <class V>
-  void visit(V&) {}
-};
-
 class LeNet final : public Network {
  public:
-  explicit LeNet(const SampleSpec& sample) {
-    const auto channels = sample.input[0], height = sample.input[1], width = sample.input[2];
+  LeNet(const TensorSpec& image, std::int64_t classes) {
+    const auto channels = image.shape[0], height = image.shape[1], width = image.shape[2];
     conv1_ = register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, 6, 5).padding(2)));
     conv2_ = register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(6, 16, 5)));
     fc1_ = register_module("fc1", Linear(16 * after_pools(height) * after_pools(width), 120));
     fc2_ = register_module("fc2", Linear(120, 84));
-    fc3_ = register_module("fc3", Linear(84, sample.classes));
+    fc3_ = register_module("fc3", Linear(84, classes));
   }
 
   at::Tensor forward(at::Tensor input) override {
@@ -43,15 +39,16 @@ class LeNet final : public Network {
 
 constexpr std::int64_t kSmallest = 12;  // pixels a side; what the two convolutions and pools leave something of
 
-std::shared_ptr<Model> make_lenet(const LeNetConfig&, const SampleSpec& sample) {
-  const bool image = sample.input.size() == 3 && sample.dtype == at::kFloat;
-  if (!image || sample.input[1] < kSmallest || sample.input[2] < kSmallest) {
-    refuse_sample("lenet", "images [channels, height, width] of at least 12 x 12 pixels", sample);
+std::shared_ptr<Model> make_lenet(const NoFields&, const ModelSpec& spec) {
+  const auto [input, output] = one_to_one("lenet", spec);
+  const bool image = input.shape.size() == 3 && input.dtype == at::kFloat;
+  if (!image || input.shape[1] < kSmallest || input.shape[2] < kSmallest) {
+    refuse_sample("lenet", "images [channels, height, width] of at least 12 x 12 pixels", input);
   }
-  return std::make_shared<LeNet>(sample);
+  return std::make_shared<LeNet>(input, classes_of("lenet", output));
 }
 
-const bool registered = Models::global().add<LeNetConfig>("lenet", "LeNet-5 with ReLU, for small images", make_lenet);
+const bool registered = Models::global().add<NoFields>("lenet", "LeNet-5 with ReLU, for small images", make_lenet);
 
 }  // namespace
 }  // namespace phalanx

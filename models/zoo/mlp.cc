@@ -1,4 +1,4 @@
-// Multi-layer perceptron with ReLU: input [n, ...] float -> logits [n, classes]. Parameters fc<i>.{weight, bias}.
+// Multi-layer perceptron with ReLU: input [n, ...] float -> output [n, ...] float, such as logits [n, classes]. Parameters fc<i>.{weight, bias}.
 #include <ATen/ops/relu.h>
 
 #include <numeric>
@@ -23,33 +23,41 @@ struct MlpConfig {
 
 class Mlp final : public Network {
  public:
-  Mlp(const MlpConfig& config, const SampleSpec& sample) {
-    auto width = std::accumulate(sample.input.begin(), sample.input.end(), std::int64_t{1}, std::multiplies<>());
+  Mlp(const MlpConfig& config, const TensorSpec& input, const TensorSpec& output) : shape_(output.shape) {
+    auto width = elements_of(input);
     for (const auto next : config.hidden) {
       add_layer(width, next);
       width = next;
     }
-    add_layer(width, sample.classes);
+    add_layer(width, elements_of(output));
+    shape_.insert(shape_.begin(), -1);
   }
 
   at::Tensor forward(at::Tensor input) override {
     at::Tensor x = input.flatten(1);
     for (std::size_t i = 0; i + 1 < layers_.size(); ++i) x = at::relu(layers_[i](x));
-    return layers_.back()(x);
+    x = layers_.back()(x);
+    return shape_.size() == 2 ? x : x.view(shape_);
   }
 
  private:
+  static std::int64_t elements_of(const TensorSpec& tensor) {
+    return std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1}, std::multiplies<>());
+  }
+
   void add_layer(std::int64_t inputs, std::int64_t outputs) {
     const auto name = "fc" + std::to_string(layers_.size() + 1);
     layers_.push_back(register_module(name, Linear(inputs, outputs)));
   }
 
+  std::vector<std::int64_t> shape_;  // of the output, -1 for the rows
   std::vector<Linear> layers_;
 };
 
-std::shared_ptr<Model> make_mlp(const MlpConfig& config, const SampleSpec& sample) {
-  if (sample.dtype != at::kFloat) refuse_sample("mlp", "numbers", sample);
-  return std::make_shared<Mlp>(config, sample);
+std::shared_ptr<Model> make_mlp(const MlpConfig& config, const ModelSpec& spec) {
+  const auto [input, output] = one_to_one("mlp", spec);
+  if (input.dtype != at::kFloat) refuse_sample("mlp", "numbers", input);
+  return std::make_shared<Mlp>(config, input, output);
 }
 
 const bool registered = Models::global().add<MlpConfig>("mlp", "multi-layer perceptron", make_mlp);

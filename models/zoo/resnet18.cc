@@ -74,15 +74,15 @@ class Block final : public torch::nn::Module {
 
 class ResNet18 final : public Network {
  public:
-  ResNet18(const ResNet18Config& config, const SampleSpec& sample) : imagenet_(config.stem == "imagenet") {
-    const std::int64_t channels = sample.input[0];
+  ResNet18(const ResNet18Config& config, std::int64_t channels, std::int64_t classes)
+      : imagenet_(config.stem == "imagenet") {
     conv1_ = register_module("conv1", imagenet_ ? convolution(channels, 64, 7, 2) : convolution(channels, 64, 3, 1));
     bn1_ = register_module("bn1", BatchNorm2d(64));
     add_layer(1, 64, 64);
     add_layer(2, 64, 128);
     add_layer(3, 128, 256);
     add_layer(4, 256, 512);
-    fc_ = register_module("fc", Linear(512, sample.classes));
+    fc_ = register_module("fc", Linear(512, classes));
     initialize();
   }
 
@@ -124,16 +124,17 @@ class ResNet18 final : public Network {
   Linear fc_{nullptr};
 };
 
-std::shared_ptr<Model> make_resnet18(const ResNet18Config& config, const SampleSpec& sample) {
+std::shared_ptr<Model> make_resnet18(const ResNet18Config& config, const ModelSpec& spec) {
+  const auto [input, output] = one_to_one("resnet18", spec);
   // Batch norm of a single picture needs more than one pixel where pictures are smallest: in layer4.
   const std::int64_t smallest = config.stem == "imagenet" ? 33 : 9;
-  const bool image = sample.input.size() == 3 && sample.dtype == at::kFloat;
-  if (!image || sample.input[1] < smallest || sample.input[2] < smallest) {
+  const bool image = input.shape.size() == 3 && input.dtype == at::kFloat;
+  if (!image || input.shape[1] < smallest || input.shape[2] < smallest) {
     const auto side = std::to_string(smallest);
     refuse_sample("resnet18 with stem " + config.stem,
-                  "images [channels, height, width] of at least " + side + " x " + side + " pixels", sample);
+                  "images [channels, height, width] of at least " + side + " x " + side + " pixels", input);
   }
-  return std::make_shared<ResNet18>(config, sample);
+  return std::make_shared<ResNet18>(config, input.shape[0], classes_of("resnet18", output));
 }
 
 const bool registered =

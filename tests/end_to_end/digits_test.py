@@ -18,9 +18,9 @@ class Quickstart(ProgramTest):
 
 class Expectation(ProgramTest):
     def test_result_below_what_is_expected_fails(self):
-        process = self.train(*program.sets(program.SHORT, {"expect.test_accuracy": 0.99}))
+        process = self.train(*program.sets(program.SHORT, {"expect.test.accuracy.min": 0.99}))
         self.assert_status(1, process)
-        self.assertEqual(1, process.err.count("but expect.test_accuracy asks for"), process.err)
+        self.assertEqual(1, process.err.count("but expect.test.accuracy.min asks for"), process.err)
         self.assertIn("accuracy", self.run_folder().summary["test"])
 
 

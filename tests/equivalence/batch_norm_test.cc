@@ -151,7 +151,7 @@ Trained reference_with_own_statistics(const ExperimentConfig& config, std::int64
       for (auto& share : shares) {
         Batch batch;
         share->next(batch);
-        const auto loss = at::cross_entropy_loss(model->forward(batch.input), batch.target);
+        const auto loss = at::cross_entropy_loss(model->forward(batch.inputs[0]), batch.targets[0]);
         (loss * (static_cast<double>(batch.valid) / static_cast<double>(batch.global_rows))).backward();
       }
       std::size_t k = 0;

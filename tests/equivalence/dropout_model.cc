@@ -24,11 +24,11 @@ struct DropoutConfig {
 
 class Dropout final : public Network {
  public:
-  Dropout(const DropoutConfig& config, const SampleSpec& sample) : rate_(config.dropout) {
+  Dropout(const DropoutConfig& config, const ModelSpec& spec) : rate_(config.dropout) {
     std::int64_t inputs = 1;
-    for (const auto size : sample.input) inputs *= size;
+    for (const auto size : spec.inputs[0].shape) inputs *= size;
     fc1_ = register_module("fc1", torch::nn::Linear(inputs, kHidden));
-    fc2_ = register_module("fc2", torch::nn::Linear(kHidden, sample.classes));
+    fc2_ = register_module("fc2", torch::nn::Linear(kHidden, spec.outputs[0].shape[0]));
   }
 
   at::Tensor forward(at::Tensor input) override {
@@ -45,7 +45,7 @@ class Dropout final : public Network {
 
 const bool registered = Models::global().add<DropoutConfig>(
     "dropout_under_test", "dropout",
-    [](const DropoutConfig& config, const SampleSpec& sample) { return std::make_shared<Dropout>(config, sample); });
+    [](const DropoutConfig& config, const ModelSpec& spec) { return std::make_shared<Dropout>(config, spec); });
 
 }  // namespace
 

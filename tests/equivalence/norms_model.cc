@@ -19,12 +19,12 @@ struct NormsConfig {
 // smooth_model.cc.
 class Norms final : public Network {
  public:
-  explicit Norms(const SampleSpec& sample) {
-    conv1_ = register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(sample.input[0], 4, 3).bias(false)));
+  explicit Norms(const ModelSpec& spec) {
+    conv1_ = register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(spec.inputs[0].shape[0], 4, 3).bias(false)));
     bn1_ = register_module("bn1", BatchNorm2d(4));
     conv2_ = register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(4, 4, 3).padding(1).bias(false)));
     bn2_ = register_module("bn2", BatchNorm2d(4));
-    fc_ = register_module("fc", torch::nn::Linear(4, sample.classes));
+    fc_ = register_module("fc", torch::nn::Linear(4, spec.outputs[0].shape[0]));
   }
 
   at::Tensor forward(at::Tensor input) override {
@@ -40,7 +40,7 @@ class Norms final : public Network {
 
 const bool registered = Models::global().add<NormsConfig>(
     "norms_under_test", "batch norm",
-    [](const NormsConfig&, const SampleSpec& sample) { return std::make_shared<Norms>(sample); });
+    [](const NormsConfig&, const ModelSpec& spec) { return std::make_shared<Norms>(spec); });
 
 }  // namespace
 }  // namespace phalanx

@@ -20,13 +20,13 @@ struct SmoothConfig {
 
 class Smooth final : public Network {
  public:
-  explicit Smooth(const SampleSpec& sample) {
-    const auto rows = after_convolutions(sample.input[1]), columns = after_convolutions(sample.input[2]);
-    conv1_ = register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(sample.input[0], 4, 5).stride(2)));
+  explicit Smooth(const ModelSpec& spec) {
+    const auto rows = after_convolutions(spec.inputs[0].shape[1]), columns = after_convolutions(spec.inputs[0].shape[2]);
+    conv1_ = register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(spec.inputs[0].shape[0], 4, 5).stride(2)));
     conv2_ = register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(4, 8, 3)));
     fc1_ = register_module("fc1", Linear(8 * rows * columns, 120));
     fc2_ = register_module("fc2", Linear(120, 84));
-    fc3_ = register_module("fc3", Linear(84, sample.classes));
+    fc3_ = register_module("fc3", Linear(84, spec.outputs[0].shape[0]));
   }
 
   at::Tensor forward(at::Tensor input) override {
@@ -43,7 +43,7 @@ class Smooth final : public Network {
 
 const bool registered = Models::global().add<SmoothConfig>(
     "smooth_under_test", "a small LeNet-5 without kinks",
-    [](const SmoothConfig&, const SampleSpec& sample) { return std::make_shared<Smooth>(sample); });
+    [](const SmoothConfig&, const ModelSpec& spec) { return std::make_shared<Smooth>(spec); });
 
 }  // namespace
 }  // namespace phalanx

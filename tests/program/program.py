@@ -25,7 +25,7 @@ DEADLINE = 120
 
 # So short that the whole run takes a second.
 SHORT = {"dataset.train_samples": 512, "dataset.test_samples": 128, "train.max_steps": 16, "watch.every_steps": 4, "evaluate.every_epochs": 0,
-         "expect.test_accuracy": 0}
+         "expect": "{}"}
 # Trains until somebody ends it.
 ENDLESS = {**SHORT, "train.max_steps": 0, "train.epochs": 1000000}
 

@@ -23,8 +23,8 @@ using ::testing::HasSubstr;
 using testing::make_model;
 using ::testing::ThrowsMessage;
 
-const SampleSpec kTiny{.input = {6}, .classes = 11, .dtype = at::kLong};
-const SampleSpec kText{.input = {64}, .classes = 65, .dtype = at::kLong};
+const SampleSpec kTiny = language_samples(6, 11);
+const SampleSpec kText = language_samples(64, 65);
 constexpr const char* kTinyModel = "{name: char_lm, layers: 2, heads: 2, width: 8}";
 constexpr const char* kTinyExplicit = "{name: char_lm, layers: 2, heads: 2, width: 8, attention: explicit}";
 
@@ -110,10 +110,10 @@ TEST(CharLm, RefusesWhatIsNoText) {
   const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
   EXPECT_THAT(
       [] {
-        make_model("char_lm", {.input = {1, 28, 28}, .classes = 10});
+        make_model("char_lm", classification_samples({1, 28, 28}, 10));
       },
       refused("model char_lm needs a row of indices, as the dataset \"text\" gives, but a sample is [1, 28, 28]"));
-  EXPECT_THAT([] { make_model("char_lm", {.input = {64}, .classes = 10}); }, refused("needs a row of indices"));
+  EXPECT_THAT([] { make_model("char_lm", classification_samples({64}, 10)); }, refused("needs a row of indices"));
   EXPECT_THAT([] { make_model("{name: char_lm, heads: 3}", kText); },
               refused("a width of 128 cannot be shared by 3 heads"));
 }

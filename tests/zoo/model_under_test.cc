@@ -8,6 +8,7 @@
 
 #include <utility>
 
+#include "engine/task/task.h"
 #include "framework/base/config/config.h"
 #include "framework/base/text.h"
 
@@ -22,10 +23,12 @@ std::string line_of(const std::string& name, const at::Tensor& tensor) {
 
 }  // namespace
 
+ModelSpec model_spec(const SampleSpec& sample) { return Tasks::Choice(sample.task).make(sample, nullptr)->model(); }
+
 std::shared_ptr<Model> make_model(const std::string& section, const SampleSpec& sample, std::uint64_t seed) {
   const auto model = config::load_as<Models::Choice>("model", section, "test.yaml");
   at::manual_seed(seed);
-  return model.make(sample);
+  return model.make(model_spec(sample));
 }
 
 NamedTensors state_of(const Model& model) {

@@ -12,6 +12,9 @@
 
 namespace phalanx::testing {
 
+/// What the task of these samples wants of a model.
+ModelSpec model_spec(const SampleSpec& sample);
+
 /// The model of a YAML section such as "{name: mlp, hidden: [3]}" or "mlp", with the initial values of `seed`. Throws
 /// ConfigError.
 std::shared_ptr<Model> make_model(const std::string& section, const SampleSpec& sample, std::uint64_t seed = 1);

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using testing::make_model;
 using ::testing::ThrowsMessage;
 
-const SampleSpec kSmall{.input = {3, 32, 32}, .classes = 10}, kLarge{.input = {3, 64, 64}, .classes = 10};
+const SampleSpec kSmall = classification_samples({3, 32, 32}, 10), kLarge = classification_samples({3, 64, 64}, 10);
 constexpr const char* kImagenet = "{name: resnet18, stem: imagenet}";
 
 TEST(ResNet18, HasTorchvisionsNamesAndShapes) {
@@ -29,7 +29,7 @@ TEST(ResNet18, HasTorchvisionsNamesAndShapes) {
   EXPECT_EQ(testing::parameters_of(*model), 11'173'962);
   const auto names = testing::names_of(*model);
   EXPECT_EQ(testing::names_of(*make_model(kImagenet, kLarge)), names);
-  EXPECT_EQ(testing::parameters_of(*make_model(kImagenet, {.input = {3, 224, 224}, .classes = 1000})), 11'689'512);
+  EXPECT_EQ(testing::parameters_of(*make_model(kImagenet, classification_samples({3, 224, 224}, 1000))), 11'689'512);
 }
 
 // One seed, one network: initial values and forward pass with the stem of the paper.
@@ -91,11 +91,11 @@ TEST(ResNet18, TakesChannelsLast) {
 }
 
 TEST(ResNet18, FitsPicturesOfOtherSizesAndChannels) {
-  EXPECT_EQ(make_model("resnet18", {.input = {1, 9, 30}, .classes = 4})->forward(testing::waves({1, 1, 9, 30})).sizes(),
+  EXPECT_EQ(make_model("resnet18", classification_samples({1, 9, 30}, 4))->forward(testing::waves({1, 1, 9, 30})).sizes(),
             (at::IntArrayRef{1, 4}))
       << "one picture of the least size has a variance";
   EXPECT_EQ(
-      make_model(kImagenet, {.input = {3, 33, 33}, .classes = 4})->forward(testing::waves({1, 3, 33, 33})).sizes(),
+      make_model(kImagenet, classification_samples({3, 33, 33}, 4))->forward(testing::waves({1, 3, 33, 33})).sizes(),
       (at::IntArrayRef{1, 4}));
 }
 
@@ -103,13 +103,13 @@ TEST(ResNet18, RefusesWhatIsTooSmallOrNoPicture) {
   const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
   EXPECT_THAT(
       [] {
-        make_model("resnet18", {.input = {3, 8, 32}, .classes = 10});
+        make_model("resnet18", classification_samples({3, 8, 32}, 10));
       },
       refused("model resnet18 with stem small needs images [channels, height, width] of at least 9 x 9 pixels, "
               "but a sample is [3, 8, 32]"));
   EXPECT_THAT([] { make_model(kImagenet, kSmall); }, refused("stem imagenet needs images [channels, height, width] of "
                                                              "at least 33 x 33"));
-  EXPECT_THAT([] { make_model("resnet18", {.input = {64}, .classes = 10, .dtype = at::kLong}); },
+  EXPECT_THAT([] { make_model("resnet18", language_samples(64, 10)); },
               refused("but a sample is [64] indices"));
   EXPECT_THAT([] { make_model("{name: resnet18, stem: large}", kSmall); }, refused("stem"));
 }

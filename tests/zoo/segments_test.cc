@@ -26,10 +26,10 @@ struct Sample {
 Sample sample_of(const std::string& model) {
   if (model == "char_lm") {
     return {"{name: char_lm, layers: 5, heads: 2, width: 16}",
-            {.input = {12}, .classes = 20, .dtype = at::kLong},
+            language_samples(12, 20),
             (at::arange(3 * 12, at::kLong) % 20).view({3, 12})};
   }
-  return {model, {.input = {3, 16, 16}, .classes = 10}, testing::waves({4, 3, 16, 16})};
+  return {model, classification_samples({3, 16, 16}, 10), testing::waves({4, 3, 16, 16})};
 }
 
 // Gradients of all parameters, then buffers, after one forward and backward.
@@ -73,7 +73,7 @@ TEST_P(Segments, GiveTheSameBits) {
 }
 
 TEST(NoSegments, AModelWithoutBlocksSaysSo) {
-  EXPECT_FALSE(make_model("mlp", {.input = {4}, .classes = 2})->checkpoint_activations(2));
+  EXPECT_FALSE(make_model("mlp", classification_samples({4}, 2))->checkpoint_activations(2));
 }
 
 }  // namespace

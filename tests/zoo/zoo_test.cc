@@ -31,14 +31,14 @@ using testing::parameters_of;
 using testing::state_of;
 using ::testing::ThrowsMessage;
 
-const SampleSpec kSample{.input = {1, 28, 28}, .classes = 10};
+const SampleSpec kSample = classification_samples({1, 28, 28}, 10);
 
-const SampleSpec kText{.input = {12}, .classes = 10, .dtype = at::kLong};
+const SampleSpec kText = language_samples(12, 10);
 
 // What a model can be fed with: pictures, else text.
 SampleSpec sample_for(const std::string& name) {
   try {
-    Models::Choice(name).make(kSample);
+    Models::Choice(name).make(testing::model_spec(kSample));
     return kSample;
   } catch (const ConfigError&) {
     return kText;
@@ -47,9 +47,10 @@ SampleSpec sample_for(const std::string& name) {
 
 at::Tensor some_input(const SampleSpec& sample, std::int64_t rows) {
   at::manual_seed(7);
-  auto sizes = sample.input;
+  const auto& tensor = sample.inputs[0];
+  auto sizes = tensor.shape;
   sizes.insert(sizes.begin(), rows);
-  return sample.dtype == at::kLong ? at::randint(sample.classes, sizes, at::kLong) : at::randn(sizes);
+  return tensor.dtype == at::kLong ? at::randint(tensor.classes, sizes, at::kLong) : at::randn(sizes);
 }
 
 class Zoo : public ::testing::TestWithParam<std::string> {
@@ -86,7 +87,7 @@ class Zoo : public ::testing::TestWithParam<std::string> {
 
   const SampleSpec sample_ = sample_for(GetParam());
   const at::Tensor input_ = some_input(sample_, 8);
-  const at::Tensor target_ = sample_.dtype == at::kLong ? (input_ + 1) % 10 : at::arange(8, at::kLong);
+  const at::Tensor target_ = input_.scalar_type() == at::kLong ? (input_ + 1) % 10 : at::arange(8, at::kLong);
 };
 
 INSTANTIATE_TEST_SUITE_P(EveryModel, Zoo, ::testing::ValuesIn(Models::global().names()),
@@ -95,8 +96,8 @@ INSTANTIATE_TEST_SUITE_P(EveryModel, Zoo, ::testing::ValuesIn(Models::global().n
 TEST_P(Zoo, GivesLogitsForAnyNumberOfSamples) {
   const auto model = make();
   for (const std::int64_t rows : {1, 3}) {
-    std::vector<std::int64_t> expected{rows, sample_.classes};
-    if (sample_.dtype == at::kLong) expected.insert(expected.begin() + 1, sample_.input[0]);
+    auto expected = testing::model_spec(sample_).outputs[0].shape;
+    expected.insert(expected.begin(), rows);
     EXPECT_EQ(output(*model, some_input(sample_, rows)).sizes(), expected);
   }
 }
@@ -165,15 +166,15 @@ TEST(LeNet, HasTheParametersOfThePaper) {
 }
 
 TEST(LeNet, FitsImagesOfOtherSizesAndChannels) {
-  const auto model = make_model("lenet", {.input = {3, 12, 33}, .classes = 4});
+  const auto model = make_model("lenet", classification_samples({3, 12, 33}, 4));
   EXPECT_EQ(model->forward(at::randn({2, 3, 12, 33})).sizes(), (at::IntArrayRef{2, 4}));
 }
 
 TEST(LeNet, RefusesWhatIsTooSmallOrNoImage) {
   const auto refused = ThrowsMessage<ConfigError>(HasSubstr("at least 12 x 12 pixels"));
-  EXPECT_THAT([] { make_model("lenet", {.input = {1, 11, 28}, .classes = 10}); }, refused);
-  EXPECT_THAT([] { make_model("lenet", {.input = {1, 28, 11}, .classes = 10}); }, refused);
-  EXPECT_THAT([] { make_model("lenet", {.input = {784}, .classes = 10}); }, refused);
+  EXPECT_THAT([] { make_model("lenet", classification_samples({1, 11, 28}, 10)); }, refused);
+  EXPECT_THAT([] { make_model("lenet", classification_samples({1, 28, 11}, 10)); }, refused);
+  EXPECT_THAT([] { make_model("lenet", classification_samples({784}, 10)); }, refused);
   EXPECT_THAT([] { make_model("lenet", kText); }, refused);
 }
 
@@ -194,7 +195,7 @@ TEST(Mlp, HasTheHiddenLayersOfItsConfig) {
 }
 
 TEST(Mlp, TakesSamplesOfAnyShape) {
-  const auto model = make_model("mlp", {.input = {2, 3, 5, 7}, .classes = 4});
+  const auto model = make_model("mlp", classification_samples({2, 3, 5, 7}, 4));
   EXPECT_EQ(model->forward(at::randn({6, 2, 3, 5, 7})).sizes(), (at::IntArrayRef{6, 4}));
 }
 

@@ -34,16 +34,18 @@ struct Samples {
 
 Samples draw_pictures(const Workload& workload, at::Generator generator) {
   const auto& spec = workload.sample;
-  std::vector<std::int64_t> shape{spec.classes};
-  shape.insert(shape.end(), spec.input.begin(), spec.input.end());
+  const auto& image = spec.inputs[0].shape;
+  const auto classes = spec.targets[0].classes;
+  std::vector<std::int64_t> shape{classes};
+  shape.insert(shape.end(), image.begin(), image.end());
   const at::Tensor shapes = at::randn(shape, generator) * kShapeInNoise;
-  const at::Tensor targets = at::randint(spec.classes, {workload.samples}, generator, at::kLong);
+  const at::Tensor targets = at::randint(classes, {workload.samples}, generator, at::kLong);
   shape[0] = workload.samples;
   return {at::randn(shape, generator).add_(shapes.index_select(0, targets)), targets};
 }
 
 Samples draw_text(const Workload& workload, at::Generator generator) {
-  const auto classes = workload.sample.classes, context = workload.sample.input[0], count = workload.samples;
+  const auto classes = workload.sample.targets[0].classes, context = workload.sample.inputs[0].shape[0], count = workload.samples;
   const at::Tensor follows = at::randint(classes, {classes}, generator, at::kLong);
   const at::Tensor text = at::randint(classes, {count, context + 1}, generator, at::kLong);
   const at::Tensor bound = at::rand({count, context + 1}, generator).lt(kFollows);
@@ -87,8 +89,10 @@ class MappedSamples final : public Dataset {
   const SampleSpec& spec() const override { return spec_; }
 
   void gather(std::span<const std::int64_t> indices, std::uint64_t, Batch& batch) const override {
-    gather(inputs_, indices, batch.input);
-    gather(targets_, indices, batch.target);
+    batch.inputs.resize(1);
+    batch.targets.resize(1);
+    gather(inputs_, indices, batch.inputs[0]);
+    gather(targets_, indices, batch.targets[0]);
   }
 
  private:
@@ -114,7 +118,7 @@ class MappedSamples final : public Dataset {
 
 DataFiles draw_samples(const Workload& workload, const std::string& folder) {
   const auto generator = at::detail::createCPUGenerator(kSeed);
-  const bool text = workload.sample.dtype == at::kLong;
+  const bool text = is_text(workload.sample);
   return write(text ? draw_text(workload, generator) : draw_pictures(workload, generator), workload.sample, folder);
 }
 
@@ -123,16 +127,17 @@ DataFiles export_samples(const Dataset& dataset, const Workload& workload, const
   std::iota(indices.begin(), indices.end(), std::int64_t{0});
   Batch all;
   dataset.gather(indices, 0, all);
-  return write(Samples{all.input, all.target}, dataset.spec(), folder);
+  return write(Samples{all.inputs[0], all.targets[0]}, dataset.spec(), folder);
 }
 
 std::shared_ptr<const Dataset> map_samples(const DataFiles& files) {
+  const auto& input = files.sample.inputs[0];
   std::vector<std::int64_t> sizes{files.samples};
-  if (files.sample.dtype == at::kLong) sizes.push_back(files.sample.input.at(0));
+  if (is_text(files.sample)) sizes.push_back(input.shape.at(0));
   at::Tensor targets = map(files.targets, sizes, at::kLong);
   sizes.resize(1);
-  sizes.insert(sizes.end(), files.sample.input.begin(), files.sample.input.end());
-  return std::make_shared<MappedSamples>(map(files.inputs, sizes, files.sample.dtype), std::move(targets),
+  sizes.insert(sizes.end(), input.shape.begin(), input.shape.end());
+  return std::make_shared<MappedSamples>(map(files.inputs, sizes, input.dtype), std::move(targets),
                                          files.sample);
 }
 

@@ -10,11 +10,14 @@ namespace phalanx::bench_train {
 
 /// Samples in two files that any number of processes map into memory: what all systems train on.
 struct DataFiles {
-  std::string inputs;   // [samples, sample.input...] of sample.dtype, row by row
+  std::string inputs;   // [samples, ...] of the shape and dtype of sample.inputs[0], row by row
   std::string targets;  // [samples], or [samples, t] where the input is t characters; int64
   std::int64_t samples = 0;
   SampleSpec sample{};
 };
+
+/// Whether they are characters, not pictures.
+inline bool is_text(const SampleSpec& sample) { return sample.inputs.at(0).dtype == at::kLong; }
 
 /// Draws samples that can be learned: pictures that are a shape of their class and much noise, or characters of which
 /// each mostly follows from the one before. The same ones every time.

@@ -32,19 +32,19 @@ TEST(Data, PicturesAreTheSameEveryTime) {
   const auto there = map_samples(draw_samples(workload, other.path()));
   ASSERT_EQ(12, here->size());
   const auto batch = gather(*here, {11, 3});
-  EXPECT_EQ((std::vector<std::int64_t>{2, 3, 32, 32}), batch.input.sizes().vec());
-  EXPECT_TRUE(at::equal(batch.input, gather(*there, {11, 3}).input));
-  EXPECT_TRUE(at::equal(batch.target, gather(*there, {11, 3}).target));
-  EXPECT_FALSE(at::equal(batch.input[0], batch.input[1]));
-  EXPECT_LT(batch.target.max().item<std::int64_t>(), 10);
+  EXPECT_EQ((std::vector<std::int64_t>{2, 3, 32, 32}), batch.inputs[0].sizes().vec());
+  EXPECT_TRUE(at::equal(batch.inputs[0], gather(*there, {11, 3}).inputs[0]));
+  EXPECT_TRUE(at::equal(batch.targets[0], gather(*there, {11, 3}).targets[0]));
+  EXPECT_FALSE(at::equal(batch.inputs[0][0], batch.inputs[0][1]));
+  EXPECT_LT(batch.targets[0].max().item<std::int64_t>(), 10);
 }
 
 TEST(Data, TargetsOfTextAreTheNextCharacters) {
   const TemporaryFolder folder;
   const auto text = map_samples(draw_samples(few("char_lm", 4), folder.path()));
   const auto batch = gather(*text, {0, 1, 2, 3});
-  EXPECT_EQ(at::kLong, batch.input.scalar_type());
-  EXPECT_TRUE(at::equal(batch.input.narrow(1, 1, 63), batch.target.narrow(1, 0, 63)));
+  EXPECT_EQ(at::kLong, batch.inputs[0].scalar_type());
+  EXPECT_TRUE(at::equal(batch.inputs[0].narrow(1, 1, 63), batch.targets[0].narrow(1, 0, 63)));
 }
 
 TEST(Data, ADatasetIsExportedAsItIs) {
@@ -53,8 +53,8 @@ TEST(Data, ADatasetIsExportedAsItIs) {
   const auto files = export_samples(*drawn, few("lenet", 6), second.path());
   EXPECT_EQ(6, files.samples);
   const auto exported = map_samples(files);
-  EXPECT_TRUE(at::equal(gather(*drawn, {5}).input, gather(*exported, {5}).input));
-  EXPECT_EQ(10, exported->spec().classes);
+  EXPECT_TRUE(at::equal(gather(*drawn, {5}).inputs[0], gather(*exported, {5}).inputs[0]));
+  EXPECT_EQ(10, exported->spec().targets.at(0).classes);
 }
 
 TEST(Data, AFileOfAnotherLengthIsRefused) {

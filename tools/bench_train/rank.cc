@@ -25,9 +25,9 @@ std::string to_json(const RankJob& job) {
                         {"inputs", data.inputs},
                         {"targets", data.targets},
                         {"samples", data.samples},
-                        {"input", data.sample.input},
-                        {"classes", data.sample.classes},
-                        {"text", data.sample.dtype == at::kLong}}
+                        {"input", data.sample.inputs[0].shape},
+                        {"classes", data.sample.targets[0].classes},
+                        {"text", is_text(data.sample)}}
       .dump();
 }
 
@@ -37,9 +37,8 @@ RankJob read_job(const std::string& file) {
           .data = {.inputs = job.at("inputs"),
                    .targets = job.at("targets"),
                    .samples = job.at("samples"),
-                   .sample = {.input = job.at("input"),
-                              .classes = job.at("classes"),
-                              .dtype = job.at("text").get<bool>() ? at::kLong : at::kFloat}},
+                   .sample = job.at("text").get<bool>() ? language_samples(job.at("input").at(0), job.at("classes"))
+                                                       : classification_samples(job.at("input"), job.at("classes"))},
           .run_dir = job.at("run_dir"),
           .plain_malloc = job.at("plain_malloc"),
           .meets = job.at("meets")};

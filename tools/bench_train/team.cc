@@ -83,9 +83,9 @@ class Starter {
                                 {"inputs", data.inputs},
                                 {"targets", data.targets},
                                 {"samples", data.samples},
-                                {"input", data.sample.input},
-                                {"classes", data.sample.classes},
-                                {"text", data.sample.dtype == at::kLong},
+                                {"input", data.sample.inputs[0].shape},
+                                {"classes", data.sample.targets[0].classes},
+                                {"text", is_text(data.sample)},
                                 {"batch", workload.batch},
                                 {"learning_rate", workload.learning_rate}};
     return {python, "-c", kDdpPeer, job.dump()};

@@ -57,6 +57,9 @@ class DescribingVisitor final : public Visitor {
   void visit(const Field& field, std::int64_t& value) override { scalar(field, value); }
   void visit(const Field& field, double& value) override { scalar(field, value); }
   void visit(const Field& field, std::string& value) override { scalar(field, value); }
+  void visit(const Field& field, std::optional<double>& value) override {
+    add(field.key, type_of(double{}), value ? text_of(*value) : "(none)", describe(field.limits), field.help);
+  }
   void visit(const Field& field, std::vector<std::int64_t>& value) override { list(field, value); }
   void visit(const Field& field, std::vector<double>& value) override { list(field, value); }
   void visit(const Field& field, std::vector<std::string>& value) override { list(field, value); }
@@ -83,6 +86,15 @@ class DescribingVisitor final : public Visitor {
     ++depth_;
     sections.visit_defaults(*this);
     --depth_;
+  }
+
+  void visit(const Field& field, SectionMap& sections) override {
+    add(field.key + std::string(":"), "sections", "{}", "", field.help);
+    ++depth_;
+    add("KEY:", "", "", "", "");
+    ++depth_;
+    sections.visit_defaults(*this);
+    depth_ -= 2;
   }
 
   void entry(Selection& selection, const std::string& name) {

@@ -32,6 +32,9 @@ class DumpingVisitor final : public Visitor {
   void visit(const Field& field, std::int64_t& value) override { pair(field, value); }
   void visit(const Field& field, double& value) override { pair(field, value); }
   void visit(const Field& field, std::string& value) override { pair(field, value); }
+  void visit(const Field& field, std::optional<double>& value) override {
+    if (value) pair(field, *value);
+  }
   void visit(const Field& field, std::vector<std::int64_t>& value) override { list(field, value); }
   void visit(const Field& field, std::vector<double>& value) override { list(field, value); }
   void visit(const Field& field, std::vector<std::string>& value) override { list(field, value); }
@@ -56,6 +59,18 @@ class DumpingVisitor final : public Visitor {
       out_ << YAML::EndMap;
     }
     out_ << YAML::EndSeq;
+  }
+
+  void visit(const Field& field, SectionMap& sections) override {
+    out_ << YAML::Key << field.key << YAML::Value << YAML::Flow << YAML::BeginMap;
+    for (const auto& key : sections.keys()) {
+      out_ << YAML::Key;
+      write(key);
+      out_ << YAML::Value << YAML::BeginMap;
+      sections.visit_item(key, *this);
+      out_ << YAML::EndMap;
+    }
+    out_ << YAML::EndMap;
   }
 
   template <class T>

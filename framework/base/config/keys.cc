@@ -17,11 +17,13 @@ class KeyVisitor final : public Visitor {
   void visit(const Field& field, std::int64_t&) override { keys.emplace_back(field.key); }
   void visit(const Field& field, double&) override { keys.emplace_back(field.key); }
   void visit(const Field& field, std::string&) override { keys.emplace_back(field.key); }
+  void visit(const Field& field, std::optional<double>&) override { keys.emplace_back(field.key); }
   void visit(const Field& field, std::vector<std::int64_t>&) override { keys.emplace_back(field.key); }
   void visit(const Field& field, std::vector<double>&) override { keys.emplace_back(field.key); }
   void visit(const Field& field, std::vector<std::string>&) override { keys.emplace_back(field.key); }
   void visit(const Field& field, Selection&) override { keys.emplace_back(field.key); }
   void visit(const Field& field, SectionList&) override { keys.emplace_back(field.key); }
+  void visit(const Field& field, SectionMap&) override { keys.emplace_back(field.key); }
 };
 
 }  // namespace

@@ -114,6 +114,45 @@ void LoadingVisitor::visit(const Field& field, SectionList& sections) {
   }
 }
 
+void LoadingVisitor::visit(const Field& field, SectionMap& sections) {
+  const std::string path = path_to(field.key);
+  const Node* node = take(field.key);
+  if (!node || node->kind == Node::Kind::kNull) return;
+  if (node->kind != Node::Kind::kMap) {
+    report(node->place, path, {"expected sections, {key: {...}}, got " + what_is(*node)});
+    return;
+  }
+  std::vector<std::string> keys;
+  for (const auto& entry : node->entries) keys.push_back(entry.key);
+  sections.reset(keys);
+  for (const auto& [key, place, value] : node->entries) {
+    const std::string item_path = path_of(path, key);
+    if (value.kind != Node::Kind::kMap) {
+      report(value.place, item_path, {"expected a section, got " + what_is(value)});
+      continue;
+    }
+    frames_.push_back({.node = &value, .path = item_path});
+    sections.visit_item(key, *this);
+    close();
+  }
+}
+
+void LoadingVisitor::visit(const Field& field, std::optional<double>& value) {
+  const std::string path = path_to(field.key);
+  const Node* node = take(field.key);
+  double loaded = 0;
+  if (node && accept(field, *node, path, loaded)) value = loaded;
+}
+
+void LoadingVisitor::retired(const char* key, const char* replacement) {
+  const std::string path = path_to(key);
+  Frame& frame = frames_.back();
+  const Node::Entry* entry = frame.node ? find(*frame.node, key) : nullptr;
+  if (!entry) return;
+  frame.keys.emplace_back(key);
+  report(entry->place, path, {"is no longer a key: write " + std::string(replacement)});
+}
+
 bool LoadingVisitor::select(const Node* node, const Node* name, const std::string& path, Selection& selection) {
   if (!name) {
     if (!selection.selected().empty()) return true;

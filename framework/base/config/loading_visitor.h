@@ -23,6 +23,8 @@ class LoadingVisitor final : public Visitor {
   /// All problems, in the order in which they were found. Call once, after the visit.
   std::vector<ConfigProblem> finish();
 
+  void retired(const char* key, const char* replacement) override;
+
  private:
   // A section that is being visited.
   struct Frame {
@@ -43,11 +45,13 @@ class LoadingVisitor final : public Visitor {
   void visit(const Field& field, std::int64_t& value) override { load(field, value); }
   void visit(const Field& field, double& value) override { load(field, value); }
   void visit(const Field& field, std::string& value) override { load(field, value); }
+  void visit(const Field& field, std::optional<double>& value) override;
   void visit(const Field& field, std::vector<std::int64_t>& value) override { load_list(field, value); }
   void visit(const Field& field, std::vector<double>& value) override { load_list(field, value); }
   void visit(const Field& field, std::vector<std::string>& value) override { load_list(field, value); }
   void visit(const Field& field, Selection& value) override;
   void visit(const Field& field, SectionList& value) override;
+  void visit(const Field& field, SectionMap& value) override;
 
   template <class T>
   void load(const Field& field, T& value);

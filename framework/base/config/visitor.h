@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +59,17 @@ class SectionList {
   virtual void visit_defaults(Visitor& visitor) const = 0;  // of a section that would be added; changes nothing
 };
 
+/// Sections that share one schema, each under a key that whoever writes the config chooses:
+/// {accuracy: {min: 0.9}, loss: {max: 1}}.
+class SectionMap {
+ public:
+  virtual ~SectionMap() = default;
+  virtual std::vector<std::string> keys() const = 0;             // sorted
+  virtual void reset(const std::vector<std::string>& keys) = 0;  // these sections, with the defaults of their struct
+  virtual void visit_item(const std::string& key, Visitor& visitor) = 0;
+  virtual void visit_defaults(Visitor& visitor) const = 0;  // of a section that would be added; changes nothing
+};
+
 template <class T>
 concept Section = requires(T& value, Visitor& visitor) {
   value.visit(visitor);
@@ -76,6 +89,27 @@ class SectionsOf final : public SectionList {
   std::vector<T>& items_;
 };
 
+/// The SectionMap over a map of structs, which it must not outlive.
+template <Section T>
+class SectionsByKey final : public SectionMap {
+ public:
+  explicit SectionsByKey(std::map<std::string, T>& items) : items_(items) {}
+  std::vector<std::string> keys() const override {
+    std::vector<std::string> keys;
+    for (const auto& [key, item] : items_) keys.push_back(key);
+    return keys;
+  }
+  void reset(const std::vector<std::string>& keys) override {
+    items_.clear();
+    for (const auto& key : keys) items_[key] = T{};
+  }
+  void visit_item(const std::string& key, Visitor& visitor) override { items_.at(key).visit(visitor); }
+  void visit_defaults(Visitor& visitor) const override { T{}.visit(visitor); }
+
+ private:
+  std::map<std::string, T>& items_;
+};
+
 /// Sees every field of a config struct: to load it, check it, dump it or document it.
 ///
 /// A config is a plain struct whose visit() names each field once, and that is its whole schema:
@@ -85,8 +119,9 @@ class SectionsOf final : public SectionList {
 ///       template <class V> void visit(V& v) { v("hidden", hidden, "width of the hidden layer", config::at_least(1)); }
 ///     };
 ///
-/// A field is a bool, std::int64_t, double, std::string, a vector of integers, numbers or strings, a nested struct with
-/// a visit() of its own, a vector of such, or a Selection. Its value before loading is its default. Numbers are finite.
+/// A field is a bool, std::int64_t, double, std::string, an optional double, a vector of integers, numbers or strings, a
+/// nested struct with a visit() of its own, a vector of such or a map of them by key, or a Selection. Its value before
+/// loading is its default. Numbers are finite.
 class Visitor {
  public:
   virtual ~Visitor() = default;
@@ -101,12 +136,18 @@ class Visitor {
     } else if constexpr (requires { SectionsOf(value); }) {
       SectionsOf sections(value);
       visit(field, static_cast<SectionList&>(sections));
+    } else if constexpr (requires { SectionsByKey(value); }) {
+      SectionsByKey sections(value);
+      visit(field, static_cast<SectionMap&>(sections));
     } else {
       static_assert(
           requires { visit(field, value); }, "not the type of a config field: see above");
       visit(field, value);
     }
   }
+
+  /// A key that configs once had. Loading one that still has it fails with `replacement`: how it is written now.
+  virtual void retired(const char* /*key*/, const char* /*replacement*/) {}
 
  protected:
   virtual bool enter(const Field& section) = 0;  // false: skip the section
@@ -115,11 +156,13 @@ class Visitor {
   virtual void visit(const Field& field, std::int64_t& value) = 0;
   virtual void visit(const Field& field, double& value) = 0;
   virtual void visit(const Field& field, std::string& value) = 0;
+  virtual void visit(const Field& field, std::optional<double>& value) = 0;
   virtual void visit(const Field& field, std::vector<std::int64_t>& value) = 0;
   virtual void visit(const Field& field, std::vector<double>& value) = 0;
   virtual void visit(const Field& field, std::vector<std::string>& value) = 0;
   virtual void visit(const Field& field, Selection& value) = 0;
   virtual void visit(const Field& field, SectionList& value) = 0;
+  virtual void visit(const Field& field, SectionMap& value) = 0;
 };
 
 /// Applies a visitor to all fields of some config struct, which it hides.

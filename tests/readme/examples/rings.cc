@@ -47,10 +47,8 @@ class Rings final : public Dataset {
 
   void gather(std::span<const std::int64_t> indices, std::uint64_t, Batch& batch) const override {
     const auto rows = static_cast<std::int64_t>(indices.size());
-    ensure(batch.input, std::array{rows, std::int64_t{2}}, at::kFloat);
-    ensure(batch.target, std::array{rows}, at::kLong);
-    auto* point = batch.input.data_ptr<float>();
-    auto* target = batch.target.data_ptr<std::int64_t>();
+    auto* point = ensure(batch.inputs, 0, std::array{rows, std::int64_t{2}}, at::kFloat).data_ptr<float>();
+    auto* target = ensure(batch.targets, 0, std::array{rows}, at::kLong).data_ptr<std::int64_t>();
     for (const auto index : indices) {
       TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
       // A stream per sample: a point depends on its index alone, not on what was read before it.
@@ -65,7 +63,7 @@ class Rings final : public Dataset {
   }
 
  private:
-  SampleSpec spec_{.input = {2}, .classes = 2};
+  SampleSpec spec_ = classification_samples({2}, 2);
   float noise_;
   std::int64_t samples_;
   std::uint64_t seed_;

@@ -3,6 +3,7 @@
 
 #include "models/linear.h"
 #include "models/network.h"
+#include "models/refuse_sample.h"
 
 namespace phalanx {
 namespace {
@@ -18,11 +19,11 @@ struct TinyConfig {
 
 class Tiny final : public Network {
  public:
-  Tiny(const TinyConfig& config, const SampleSpec& sample) {
+  Tiny(const TinyConfig& config, const TensorSpec& input, std::int64_t classes) {
     std::int64_t inputs = 1;
-    for (const auto length : sample.input) inputs *= length;
+    for (const auto length : input.shape) inputs *= length;
     fc1_ = register_module("fc1", Linear(inputs, config.hidden));
-    fc2_ = register_module("fc2", Linear(config.hidden, sample.classes));
+    fc2_ = register_module("fc2", Linear(config.hidden, classes));
   }
 
   at::Tensor forward(at::Tensor input) override { return fc2_(at::relu(fc1_(input.flatten(1)))); }
@@ -31,9 +32,12 @@ class Tiny final : public Network {
   Linear fc1_{nullptr}, fc2_{nullptr};
 };
 
-const bool registered = Models::global().add<TinyConfig>(
-    "tiny", "one hidden layer",
-    [](const TinyConfig& config, const SampleSpec& sample) { return std::make_shared<Tiny>(config, sample); });
+std::shared_ptr<Model> make_tiny(const TinyConfig& config, const ModelSpec& spec) {
+  const auto [input, output] = one_to_one("tiny", spec);
+  return std::make_shared<Tiny>(config, input, classes_of("tiny", output));
+}
+
+const bool registered = Models::global().add<TinyConfig>("tiny", "one hidden layer", make_tiny);
 
 }  // namespace
 }  // namespace phalanx

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <utility>
+
+#include "datasets/loader.h"
+#include "engine/hooks.h"
+#include "framework/parallel/step.h"
+
+namespace phalanx {
+
+/// Passes over a dataset without gradients or updates. What measures is a hook.
+class Evaluator {
+ public:
+  explicit Evaluator(Step& step) : step_(step) {}  // which must outlive it
+
+  /// Events are on_start, on_sample, on_forward, on_forward_criterion and on_end.
+  void on(Event event, Hooks::Hook hook) { hooks_.on(event, std::move(hook)); }
+
+  /// One pass over the loader's epoch 0. Hooks see `state` with each batch and its result. Collective.
+  void run(Loader& loader, State state) const;
+
+ private:
+  Step& step_;
+  Hooks hooks_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,76 @@
+#include "engine/experiment/evaluate.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "datasets/subset.h"
+#include "engine/checkpoint/safetensors.h"
+#include "engine/experiment/evaluation.h"
+#include "engine/experiment/experiment.h"
+#include "engine/experiment/predictions.h"
+#include "engine/experiment/replica.h"
+#include "engine/plain_step.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+
+namespace phalanx {
+namespace {
+
+void load_weights(Model& model, const std::string& path) {
+  const at::NoGradGuard no_grad;
+  auto saved = load_safetensors(path);
+  std::map<std::string, at::Tensor> by_name(saved.begin(), saved.end());
+  std::vector<std::string> problems;
+  NamedTensors own = model.named_parameters();
+  for (auto& buffer : model.named_buffers()) own.push_back(std::move(buffer));
+  for (auto& [name, tensor] : own) {
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) {
+      problems.push_back(name + " is missing");
+    } else if (found->second.sizes() != tensor.sizes()) {
+      problems.push_back(name + " has another shape");
+    } else {
+      tensor.copy_(found->second);
+    }
+    if (found != by_name.end()) by_name.erase(found);
+  }
+  for (const auto& [name, tensor] : by_name) problems.push_back(name + " is not of this model");
+  if (problems.empty()) return;
+  const std::size_t shown = std::min<std::size_t>(problems.size(), 5);
+  const std::string more = problems.size() > shown ? " and " + std::to_string(problems.size() - shown) + " more" : "";
+  problems.resize(shown);
+  throw DataError(path + " does not fit the config's model: " + join(problems, ", ") + more);
+}
+
+}  // namespace
+
+EvaluationResult evaluate_weights(const ExperimentConfig& config, const EvaluationContext& context) {
+  const auto& sample = context.splits.test->spec();
+  const auto task = config.task.make(sample, config.loss.make());
+  const ExperimentConfig complete = with_defaults_of(*task, config);
+  const double held_out = config.evaluate.validation;
+  const Splits splits = held_out > 0 ? hold_out(context.splits, held_out, config.seed) : context.splits;
+  if (context.split == "validation" && !splits.validation) {
+    throw ConfigError("there is no validation split: the dataset has none, and evaluate.validation is not set");
+  }
+  const auto model = make_model(complete, task->model());
+  load_weights(*model, context.weights);
+  PlainStep step(*model, *task, 1, arithmetic_of(complete.train, task->model()));
+  Evaluation evaluation(complete, splits, *task, step, *context.world);
+  std::optional<Predictions> predictions;
+  if (!context.predictions.empty()) {
+    predictions.emplace(task->model(), sample);
+    evaluation.evaluator().on(Event::kForwardCriterion, [&](State& state) { predictions->add(state); });
+  }
+  EvaluationResult result{.readings = evaluation.run(context.split, {}), .samples = evaluation.samples(context.split)};
+  if (predictions) predictions->save(context.predictions, *context.world);
+  context.world->barrier().wait();
+  return result;
+}
+
+}  // namespace phalanx

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "datasets/dataset.h"
+#include "engine/experiment/config.h"
+#include "engine/meters/readings.h"
+#include "framework/comm/communicator.h"
+
+namespace phalanx {
+
+/// What an evaluation needs beside the config of the run.
+struct EvaluationContext {
+  CommunicatorPtr world;
+  Splits splits;             // the same data on all ranks
+  std::string weights;       // safetensors file with all parameters and buffers of the config's model
+  std::string split{"test"};   // or "validation"
+  std::string predictions{};   // file to write them to, see Predictions; empty: none
+};
+
+struct EvaluationResult {
+  Readings readings{};  // the same on all ranks
+  std::int64_t samples = 0;
+};
+
+/// Measures saved weights on a split, as a run with this config would: on any number of ranks, with the same result.
+/// Collective. Throws DataError where the weights are not those of the model, and ConfigError where there is no such
+/// split.
+EvaluationResult evaluate_weights(const ExperimentConfig& config, const EvaluationContext& context);
+
+}  // namespace phalanx

@@ -1,0 +1,41 @@
+#include "engine/experiment/evaluation.h"
+
+#include <utility>
+
+#include "datasets/prefetching_loader.h"
+
+namespace phalanx {
+
+std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& split, std::int64_t global_batch,
+                                          const ExperimentConfig& config, bool shuffle, const Communicator& group) {
+  const bool invariant = config.determinism == "world_size_invariant";
+  auto loader = make_loader(split, {.samples = split->size(),
+                                    .global_batch = global_batch,
+                                    .seed = config.seed,
+                                    .shuffle = shuffle,
+                                    .rank = group.rank(),
+                                    .size = group.size(),
+                                    .parts = invariant ? static_cast<int>(config.train.virtual_shards) : 0});
+  return config.loader.prefetch == 0 ? std::move(loader) : make_prefetching(std::move(loader), config.loader.prefetch);
+}
+
+Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, const Task& task, Step& step,
+                       Communicator& group)
+    : evaluator_(step), group_(group), meters_(config.evaluate.meters) {
+  const auto add = [&](const char* name, const std::shared_ptr<const Dataset>& split) {
+    if (!split) return;
+    loaders_[name] = make_split_loader(split, config.evaluate.global_batch_size, config, false, group);
+    samples_[name] = split->size();
+  };
+  add("validation", splits.validation);
+  add("test", splits.test);
+  evaluator_.on(Event::kSample, [&task](State& state) { task.prepare(state.batch); });
+  evaluator_.on(Event::kForwardCriterion, [this](State& state) { meters_.add(state.batch, state.result); });
+}
+
+Readings Evaluation::run(const std::string& split, const State& state) {
+  evaluator_.run(*loaders_.at(split), {.epoch = state.epoch, .step = state.step});
+  return meters_.take(group_);
+}
+
+}  // namespace phalanx

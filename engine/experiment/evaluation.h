@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "datasets/dataset.h"
+#include "datasets/loader.h"
+#include "engine/evaluator.h"
+#include "engine/experiment/config.h"
+#include "engine/meters/meter_set.h"
+#include "engine/task/task.h"
+#include "framework/comm/communicator.h"
+
+namespace phalanx {
+
+/// A loader of a split, as the config says. `group`: the ranks that share its batches.
+std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& split, std::int64_t global_batch,
+                                          const ExperimentConfig& config, bool shuffle, const Communicator& group);
+
+/// Measures a model on the splits that it is not trained on, every sample once.
+class Evaluation {
+ public:
+  /// config.evaluate says how; the task prepares batches. All must outlive it.
+  Evaluation(const ExperimentConfig& config, const Splits& splits, const Task& task, Step& step, Communicator& group);
+
+  /// What versions of the model are compared by while it is trained: "validation" where there is such a split, otherwise
+  /// "test".
+  const char* watched() const { return loaders_.contains("validation") ? "validation" : "test"; }
+  bool has_validation() const { return loaders_.contains("validation"); }
+
+  std::int64_t samples(const std::string& split) const { return samples_.at(split); }
+
+  /// The names of what run() reads, with values of nothing. Collective.
+  Readings names() { return meters_.take(group_); }
+
+  /// Of "validation" or "test", with the epoch and step of `state` for hooks. The same on all ranks. Collective.
+  Readings run(const std::string& split, const State& state);
+
+  /// For hooks of the caller's own: what happens in run().
+  Evaluator& evaluator() { return evaluator_; }
+
+ private:
+  Evaluator evaluator_;
+  Communicator& group_;
+  MeterSet meters_;
+  std::map<std::string, std::unique_ptr<Loader>> loaders_;  // by split, as the rest
+  std::map<std::string, std::int64_t> samples_;
+};
+
+}  // namespace phalanx

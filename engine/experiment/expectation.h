@@ -1,0 +1,47 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "engine/meters/readings.h"
+#include "framework/base/config/visitor.h"
+
+namespace phalanx {
+
+/// What a reading must be: both bounds are allowed values.
+struct BoundsConfig {
+  std::optional<double> min;
+  std::optional<double> max;
+
+  template <class V>
+  void visit(V& v) {
+    v("min", min, "least value of the metric");
+    v("max", max, "greatest value of the metric");
+  }
+};
+
+using ExpectedReadings = std::map<std::string, BoundsConfig>;
+
+/// Section `expect` of a config: {test: {accuracy: {min: 0.97}}}. A run whose result is otherwise fails.
+struct ExpectConfig {
+  ExpectedReadings train;
+  ExpectedReadings validation;
+  ExpectedReadings test;
+
+  template <class V>
+  void visit(V& v) {
+    v.retired("test_accuracy", "expect: {test: {accuracy: {min: 0.97}}}");
+    v("train", train, "bounds of the last training metrics, by name");
+    v("validation", validation, "bounds of the final metrics on the validation split, by name");
+    v("test", test, "bounds of the final metrics on the test split, by name");
+  }
+};
+
+/// Throws ConfigError where one of the metrics that are expected of a split is not among its readings.
+void check_measured(const ExpectedReadings& expected, const Readings& readings, const std::string& split);
+
+/// Throws Error, with the first that is out of bounds: a value that is not a number is out of all.
+void check_expected(const ExpectedReadings& expected, const Readings& readings, const std::string& split);
+
+}  // namespace phalanx

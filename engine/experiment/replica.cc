@@ -1,0 +1,92 @@
+#include "engine/experiment/replica.h"
+
+#include <ATen/Context.h>
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "engine/experiment/shared_statistics.h"
+#include "framework/base/error.h"
+#include "framework/base/random.h"
+#include "models/channels_last.h"
+
+namespace phalanx {
+namespace {
+
+std::int64_t bytes_of(const Model& model) {
+  std::int64_t bytes = 0;
+  for (const auto& parameter : model.parameters()) bytes += static_cast<std::int64_t>(parameter.nbytes());
+  return bytes;
+}
+
+}  // namespace
+
+// LibTorch draws initial values from one generator per process, and ranks may be threads.
+std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpec& spec) {
+  static std::mutex generator;
+  std::lock_guard lock(generator);
+  at::manual_seed(mix(static_cast<std::uint64_t>(config.seed), 0));
+  auto model = config.model.make(spec);
+  if (config.train.memory_format == "channels_last") weights_to_channels_last(*model);
+  return model;
+}
+
+Replica::Replica(const ExperimentConfig& config, const Task& task, const Mesh& mesh, const RunFolder& folder,
+                 Watching& watching)
+    : config_(config),
+      mesh_(mesh),
+      model_(make_model(config, task.model())),
+      agreement_(choose_agreement(config, folder, bytes_of(*model_), *mesh.data())),
+      parameters_(model_->named_parameters(), *mesh.data(), agreement_.bucket_bytes),
+      synchronizer_(make_synchronizer()),
+      update_(config, *synchronizer_, mesh.data(), watching),
+      step_(parts_of_step(task, watching)) {}
+
+// Gradients of replicas in threads come together after the last backward.
+std::unique_ptr<Synchronizer> Replica::make_synchronizer() {
+  const auto& train = config_.train;
+  if (config_.determinism != "world_size_invariant") {
+    return agreement_.strategy.make({mesh_.data(), train.data_parallel > 1 ? 0 : train.accumulate});
+  }
+  if (train.virtual_shards % mesh_.data()->size() != 0) {
+    throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be shared by " +
+                      std::to_string(mesh_.data()->size()) + " ranks; take a multiple");
+  }
+  auto invariant = std::make_unique<Invariant>(mesh_.data(), static_cast<int>(train.virtual_shards));
+  invariant_ = invariant.get();
+  return invariant;
+}
+
+TrainingStep::Parts Replica::parts_of_step(const Task& task, Watching& watching) {
+  return {.config = config_.train,
+          .model = *model_,
+          .task = task,
+          .group = mesh_.data(),
+          .loss_scale = update_.loss_scale(),
+          .clock = watching.clock(),
+          .parameters = parameters_,
+          .make_replica = [this, &task] { return make_model(config_, task.model()); },
+          .bucket_bytes = agreement_.bucket_bytes,
+          .invariant = invariant_,
+          .seed = mix(static_cast<std::uint64_t>(config_.seed), 1)};
+}
+
+void Replica::broadcast_buffers() {
+  for (auto& buffer : model_->buffers()) mesh_.data()->broadcast(buffer, 0).wait();
+}
+
+// With an invariant strategy they are equal, to the bit.
+NamedTensors Replica::shared_buffers() const {
+  return invariant_ ? model_->named_buffers() : phalanx::shared_buffers(*model_, *mesh_.data());
+}
+
+void Replica::as_evaluated(const std::function<void()>& body) {
+  std::optional<SharedStatistics> statistics;
+  if (invariant_ == nullptr) statistics.emplace(*model_, *mesh_.data());
+  update_.with_averages(body);
+}
+
+}  // namespace phalanx

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "engine/checkpoint/safetensors.h"
+#include "engine/experiment/agreement.h"
+#include "engine/experiment/config.h"
+#include "engine/experiment/parameter_update.h"
+#include "engine/experiment/run_folder.h"
+#include "engine/experiment/training_step.h"
+#include "engine/sync/invariant.h"
+#include "engine/sync/synchronizer.h"
+#include "engine/task/task.h"
+#include "engine/watch/watching.h"
+#include "framework/comm/mesh.h"
+#include "framework/parallel/flat_parameters.h"
+#include "models/model.h"
+
+namespace phalanx {
+
+/// The model that the config names for what the task asks of it, with the initial values of the config's seed: the same
+/// on all ranks. Throws ConfigError.
+std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpec& spec);
+
+/// One rank's replica of the model, and all that changes it: its step, its optimizer, and how it agrees with others.
+class Replica {
+ public:
+  /// All must outlive it. Collective. Throws ConfigError where the parts of the config do not go together.
+  Replica(const ExperimentConfig& config, const Task& task, const Mesh& mesh, const RunFolder& folder,
+          Watching& watching);
+
+  const std::shared_ptr<Model>& model() const { return model_; }
+  const FlatParameters& parameters() const { return parameters_; }
+  Synchronizer& synchronizer() { return *synchronizer_; }
+  const Synchronizer& synchronizer() const { return *synchronizer_; }
+  ParameterUpdate& update() { return update_; }
+  const ParameterUpdate& update() const { return update_; }
+  TrainingStep& step() { return step_; }
+  const Agreement& agreement() const { return agreement_; }
+
+  /// Gives all ranks the buffers of rank 0, before the first step. Collective.
+  void broadcast_buffers();
+
+  /// The buffers as they are evaluated; see as_evaluated(). Collective.
+  NamedTensors shared_buffers() const;
+
+  /// Calls `body` with the model as it is evaluated: all ranks with the same buffers, so that results do not depend on
+  /// which rank has which samples, and with averages of the parameters where the config asks for them. Collective.
+  void as_evaluated(const std::function<void()>& body);
+
+ private:
+  std::unique_ptr<Synchronizer> make_synchronizer();
+  TrainingStep::Parts parts_of_step(const Task& task, Watching& watching);
+
+  const ExperimentConfig& config_;
+  const Mesh& mesh_;
+  std::shared_ptr<Model> model_;
+  Agreement agreement_;
+  FlatParameters parameters_;
+  Invariant* invariant_ = nullptr;  // what synchronizer_ is with determinism: world_size_invariant
+  std::unique_ptr<Synchronizer> synchronizer_;
+  ParameterUpdate update_;
+  TrainingStep step_;
+};
+
+}  // namespace phalanx

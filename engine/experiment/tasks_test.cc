@@ -1,0 +1,198 @@
+// Runs of tasks other than the classification of images: what counts in a batch, and what is measured of it.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <string>
+
+#include "engine/checkpoint/safetensors.h"
+#include "engine/experiment/evaluate.h"
+#include "engine/experiment/testing_run.h"
+#include "framework/base/error.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using testing::Changes;
+using testing::Finished;
+using testing::new_folder;
+using testing::reading;
+using testing::run_tiny;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+struct Workload {
+  std::string name, model, dataset;
+  double reached;  // the least loss of the first epochs that says that it learns: a share of the first one
+};
+
+class Workloads : public ::testing::TestWithParam<Workload> {
+ protected:
+  Finished run(int ranks, Changes changes = {}) const {
+    changes.insert(changes.begin(), {"model=" + GetParam().model, "dataset=" + GetParam().dataset, "train.epochs=6"});
+    return run_tiny(ranks, new_folder(), changes);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    OfTasks, Workloads,
+    ::testing::Values(Workload{"PaddedSequences", "{name: char_lm, layers: 1, heads: 2, width: 16}",
+                               "padded_tokens_under_test", 0.8},
+                      Workload{"Regression", "{name: mlp, hidden: [16]}", "numbers_under_test", 0.5},
+                      Workload{"TwoInputs", "two_towers_under_test", "pairs_under_test", 0.9}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_P(Workloads, TrainToTheSameWeightsOnAnyNumberOfRanks) {
+  const auto one = run(1);
+  ASSERT_THAT(one.errors, Each(""));
+  for (const int ranks : {2, 3}) {
+    const auto several = run(ranks);
+    ASSERT_THAT(several.errors, Each(""));
+    EXPECT_LT(testing::relative_difference(several.weights[0], one.weights[0]), 1e-5) << ranks;
+    EXPECT_TRUE(at::equal(several.weights[0], several.weights.back())) << ranks;
+    EXPECT_NEAR(reading(several.results[0].test, "loss"), reading(one.results[0].test, "loss"), 1e-5) << ranks;
+    EXPECT_NEAR(reading(several.results[0].train, "loss"), reading(one.results[0].train, "loss"), 1e-5) << ranks;
+  }
+}
+
+TEST_P(Workloads, AccumulationChangesNothing) {
+  const auto whole = run(2), in_parts = run(2, {"train.accumulate=3"});
+  ASSERT_THAT(in_parts.errors, Each(""));
+  EXPECT_LT(testing::relative_difference(in_parts.weights[0], whole.weights[0]), 1e-5);
+}
+
+TEST_P(Workloads, Learn) {
+  const auto trained = run(2);
+  const auto losses = testing::column<double>(testing::metrics(trained, "test"), "loss");
+  ASSERT_GE(losses.size(), 2u);
+  EXPECT_LT(losses.back(), GetParam().reached * losses.front());
+}
+
+TEST_P(Workloads, SavedWeightsAreEvaluatedToTheSameReadings) {
+  const auto trained = run(2);
+  ASSERT_THAT(trained.errors, Each(""));
+  const auto config =
+      testing::tiny_config({"model=" + GetParam().model, "dataset=" + GetParam().dataset, "train.epochs=6"});
+  const std::string predictions = testing::new_path();
+  for (const int ranks : {1, 3}) {
+    run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
+      const auto result = evaluate_weights(config, {.world = world,
+                                                    .splits = config.dataset.make(),
+                                                    .weights = trained.folder.weights(),
+                                                    .predictions = predictions});
+      EXPECT_EQ(result.samples, 26);
+      EXPECT_EQ(result.readings.size(), trained.results[0].test.size());
+      for (const auto& [name, value] : trained.results[0].test) {
+        EXPECT_NEAR(reading(result.readings, name), value, 1e-5) << name << " on " << ranks;
+      }
+    });
+    const auto saved = load_safetensors(predictions);
+    ASSERT_GE(saved.size(), 2u);
+    for (const auto& [name, tensor] : saved) EXPECT_EQ(tensor.size(0), 26) << name;
+    // In the order of the dataset, whoever had which sample.
+    Batch all;
+    std::vector<std::int64_t> indices(26);
+    for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<std::int64_t>(i);
+    config.dataset.make().test->gather(indices, 0, all);
+    EXPECT_TRUE(at::equal(saved[1].second, all.targets[0])) << saved[1].first;
+  }
+}
+
+TEST(Tasks, MeanLossIsOverTokensNotOverSequences) {
+  const Changes changes{"model={name: char_lm, layers: 1, heads: 2, width: 16}", "dataset=padded_tokens_under_test",
+                        "train.epochs=1"};
+  const auto trained = run_tiny(2, new_folder(), changes);
+  ASSERT_THAT(trained.errors, Each(""));
+  const auto config = testing::tiny_config(changes);
+  const std::string predictions = testing::new_path();
+  run_ranks("inproc", 1, [&](const CommunicatorPtr& world) {
+    evaluate_weights(config, {.world = world,
+                              .splits = config.dataset.make(),
+                              .weights = trained.folder.weights(),
+                              .predictions = predictions});
+  });
+  at::Tensor scores, targets;
+  for (const auto& [name, tensor] : load_safetensors(predictions)) {
+    if (name == "scores") scores = tensor.to(at::kDouble).log_softmax(-1);
+    if (name == "next_tokens") targets = tensor;
+  }
+  double sum = 0;
+  std::int64_t tokens = 0, hits = 0;
+  for (std::int64_t row = 0; row < targets.size(0); ++row) {
+    for (std::int64_t i = 0; i < targets.size(1); ++i) {
+      const auto target = targets[row][i].item<std::int64_t>();
+      if (target == kIgnored) continue;
+      sum -= scores[row][i][target].item<double>();
+      hits += scores[row][i].argmax().item<std::int64_t>() == target;
+      ++tokens;
+    }
+  }
+  ASSERT_LT(tokens, targets.numel()) << "some are padding";
+  EXPECT_NEAR(reading(trained.results[0].test, "loss"), sum / static_cast<double>(tokens), 1e-5);
+  EXPECT_NEAR(reading(trained.results[0].test, "perplexity"), std::exp(sum / static_cast<double>(tokens)), 1e-4);
+  EXPECT_DOUBLE_EQ(reading(trained.results[0].test, "accuracy"),
+                   static_cast<double>(hits) / static_cast<double>(tokens));
+}
+
+TEST(Tasks, BitsDoNotDependOnTheRanksWhereTheyMustNot) {
+  const Changes changes{"model={name: char_lm, layers: 1, heads: 2, width: 16}", "dataset=padded_tokens_under_test",
+                        "determinism=world_size_invariant", "launch.threads=1", "train.virtual_shards=4"};
+  const auto one = run_tiny(1, new_folder(), changes), two = run_tiny(2, new_folder(), changes);
+  ASSERT_THAT(two.errors, Each(""));
+  EXPECT_TRUE(at::equal(one.weights[0], two.weights[0]));
+}
+
+TEST(Tasks, ModelsAndTasksThatDoNotGoTogetherAreRefused) {
+  const auto refused = [](const Changes& changes) { return run_tiny(1, new_folder(), changes).errors.at(0); };
+  EXPECT_THAT(refused({"dataset=pairs_under_test"}),
+              HasSubstr("model mlp makes one tensor of one, but the task has inputs one [1], two [2]"));
+  EXPECT_THAT(refused({"task=regression"}), HasSubstr("task regression needs numbers as targets"));
+  EXPECT_THAT(refused({"dataset=numbers_under_test", "task=classification"}),
+              HasSubstr("task classification needs class numbers as targets"));
+}
+
+TEST(Splits, TestDataChoosesNothingWhereThereIsAValidationSplit) {
+  const auto held_out = run_tiny(2, new_folder(),
+                                 {"evaluate.validation=0.2", "checkpoint.keep_best=1",
+                                  "train.early_stop={metric: accuracy, patience: 100}"});
+  ASSERT_THAT(held_out.errors, Each(""));
+  EXPECT_EQ(testing::metrics(held_out, "validation").size(), 3u) << "one for each epoch";
+  EXPECT_EQ(testing::metrics(held_out, "test").size(), 1u) << "at the end";
+  EXPECT_EQ(testing::metrics(held_out, "validation").back().at("step"), 9) << "80 samples by 32, 3 epochs";
+  EXPECT_EQ(testing::summary(held_out).at("chosen_by"), "validation");
+  EXPECT_NE(reading(held_out.results[0].validation, "loss"), reading(held_out.results[0].test, "loss"));
+  const auto without = run_tiny(1, new_folder(), {"checkpoint.keep_best=1"});
+  EXPECT_EQ(testing::summary(without).at("chosen_by"), "test");
+  EXPECT_EQ(testing::summary(run_tiny(1, new_folder(), {})).at("chosen_by"), "");
+}
+
+TEST(Splits, WhatIsHeldOutDependsOnTheSeedAlone) {
+  const auto held_out = [](int ranks, const std::string& seed) {
+    const auto finished = run_tiny(ranks, new_folder(), {"evaluate.validation=0.3", "seed=" + seed, "train.max_steps=1",
+                                                         "optimizer.lr=0.000000001"});
+    return reading(finished.results.at(0).validation, "loss");
+  };
+  const double one = held_out(1, "3");
+  EXPECT_NEAR(held_out(3, "3"), one, 1e-6);
+  EXPECT_NE(held_out(1, "4"), one);
+}
+
+TEST(Expectations, OfAnyMetricOfAnySplitAreChecked) {
+  const auto errors = [](const std::string& expect) {
+    return run_tiny(2, new_folder(), {"evaluate.validation=0.2", "expect=" + expect}).errors;
+  };
+  EXPECT_THAT(errors("{test: {accuracy: {min: 0}, loss: {max: 1000}}, train: {loss: {min: 0, max: 1000}}}"), Each(""));
+  EXPECT_THAT(errors("{test: {loss: {max: 0}}}"), Each(HasSubstr("but expect.test.loss.max asks for 0 at most")));
+  EXPECT_THAT(errors("{validation: {accuracy: {min: 1.5}}}"),
+              Each(HasSubstr("but expect.validation.accuracy.min asks for 1.5 at least")));
+  EXPECT_THAT(errors("{train: {loss: {max: -1}}}"), Each(HasSubstr("the train loss is")));
+  EXPECT_THAT(errors("{test: {auc: {min: 0}}}"),
+              Each(HasSubstr("expect.test.auc: none of evaluate.meters reads \"auc\"; they read: loss, accuracy")));
+  EXPECT_THAT(run_tiny(1, new_folder(), {"expect={validation: {loss: {max: 9}}}"}).errors,
+              Each(HasSubstr("expect.validation: there is no validation split")));
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/event.h"
+#include "framework/base/batch.h"
+#include "framework/parallel/step.h"
+
+namespace phalanx {
+
+/// What hooks see and may change.
+struct State {
+  std::int64_t epoch = 0;   // of the current step, from 0
+  std::int64_t epochs = 0;  // to train in all
+  std::int64_t step = 0;    // updates done
+  std::int64_t cursor = 0;  // batches taken of the epoch
+  bool training = true;     // false in an evaluation
+  bool stop = false;        // set by a hook: leave after this step; all ranks must set it after the same step
+  Batch batch{};
+  Step::Result result{};
+};
+
+/// Functions that wait for events, called in the order of their registration.
+class Hooks {
+ public:
+  using Hook = std::function<void(State&)>;
+
+  void on(Event event, Hook hook) { hooks_[static_cast<int>(event)].push_back(std::move(hook)); }
+
+  void emit(Event event, State& state) const {
+    for (const auto& hook : hooks_[static_cast<int>(event)]) hook(state);
+  }
+
+  /// Puts the result of each stage of a step into `state` and emits the stage's event. Both must outlive it.
+  Step::Watch watch(State& state) const;
+
+ private:
+  std::array<std::vector<Hook>, kEvents> hooks_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,157 @@
+#include "engine/task/task.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "framework/base/error.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::ThrowsMessage;
+using Shape = std::vector<std::int64_t>;
+
+std::unique_ptr<Task> make(const std::string& name, const SampleSpec& sample, const std::string& loss = "auto") {
+  return Tasks::Choice(name).make(sample, Losses::Choice(loss).make());
+}
+
+// Samples that each task can be made for.
+SampleSpec sample_for(const std::string& task) {
+  const TensorSpec image{.name = "image", .shape = {3, 4, 5}};
+  if (task == "regression") return {{image}, {{.name = "y", .shape = {2}}}, task};
+  if (task == "ranking") return {{image}, {{.name = "relevance", .shape = {7}}}, task};
+  if (task == "reconstruction") return {{image}, {}, task};
+  if (task == "segmentation") {
+    return {{image}, {{.name = "classes", .shape = {4, 5}, .dtype = at::kLong, .classes = 6, .ignored = true}}, task};
+  }
+  if (task.ends_with("language_modelling")) return language_samples(4, 6, /*padded=*/true);
+  return classification_samples({3, 4, 5}, 6);
+}
+
+// One that the task has made of random inputs, and targets that are all `target`.
+Batch batch_for(const Task& task, const SampleSpec& sample, std::int64_t rows, std::int64_t target) {
+  Batch batch{.valid = rows, .global_rows = rows};
+  const auto with_rows = [rows](Shape shape) {
+    shape.insert(shape.begin(), rows);
+    return shape;
+  };
+  for (const auto& input : sample.inputs) {
+    batch.inputs.push_back(at::randn(with_rows(input.shape)).to(input.dtype));
+  }
+  for (const auto& spec : sample.targets) {
+    batch.targets.push_back(at::full(with_rows(spec.shape), target, spec.dtype));
+  }
+  task.prepare(batch);
+  return batch;
+}
+
+class EveryTask : public ::testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Registered, EveryTask, ::testing::ValuesIn(Tasks::global().names()),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(EveryTask, ItsDefaultLossAndMetersTakeWhatItAsksOfModels) {
+  const auto sample = sample_for(GetParam());
+  const auto task = make(GetParam(), sample);
+  ASSERT_THAT(task->model().outputs, SizeIs(1));
+  auto shape = task->model().outputs[0].shape;
+  shape.insert(shape.begin(), 5);
+  const at::Tensor output = at::randn(shape).requires_grad_();
+  const Batch batch = batch_for(*task, sample, 5, 1);
+  const Tensors predictions = task->predictions({output});
+  const at::Tensor loss = task->mean_loss(predictions, batch);
+  EXPECT_EQ(loss.dim(), 0);
+  loss.backward();
+  EXPECT_TRUE(output.grad().ne(0).any().item<bool>());
+
+  MeterSet meters(task->meters());
+  meters.add(batch, {.outputs = {predictions[0].detach()}, .loss = loss.detach(), .weight = batch.weight()});
+  std::set<std::string> names;
+  run_ranks("inproc", 1, [&](const CommunicatorPtr& group) {
+    for (const auto& [name, value] : meters.take(*group)) names.insert(name);
+  });
+  EXPECT_THAT(names, ::testing::Contains("loss"));
+  EXPECT_THAT(names, ::testing::Contains(task->goal().metric)) << "what is better is measured";
+}
+
+TEST(Task, AutoIsWhatTheSamplesName) {
+  EXPECT_EQ(make("auto", language_samples(4, 6))->goal().metric, "loss");
+  EXPECT_EQ(make("auto", classification_samples({2}, 6))->goal().metric, "accuracy");
+  EXPECT_THAT([] { make("auto", {{{.name = "x"}}, {}, ""}); },
+              ThrowsMessage<ConfigError>(HasSubstr("the dataset names no task")));
+}
+
+TEST(Task, OnlyWhatIsNotIgnoredCounts) {
+  const auto sample = language_samples(3, 5, /*padded=*/true);
+  const auto task = make("language_modelling", sample);
+  Batch batch{.inputs = {at::tensor({1, 2, 3, 1, 2, 3}, at::kLong).view({2, 3})},
+              .targets = {at::tensor({1L, 2L, 3L, 4L, kIgnored, kIgnored}, at::kLong).view({2, 3})},
+              .valid = 2,
+              .global_rows = 2};
+  task->prepare(batch);
+  EXPECT_TRUE(at::equal(batch.row_weights, at::tensor({3.0, 1.0}, at::kDouble)));
+  EXPECT_EQ(batch.weight(), 4);
+  EXPECT_EQ(rows_of(batch, 1, 2).weight(), 1);
+  const at::Tensor scores = at::randn({2, 3, 5});
+  const double mean = task->mean_loss({scores}, batch).item<double>();
+  double sum = 0;
+  const auto logs = scores.log_softmax(-1);
+  for (int i = 0; i < 3; ++i) sum -= logs[0][i][i + 1].item<double>();
+  sum -= logs[1][0][4].item<double>();
+  EXPECT_NEAR(mean, sum / 4, 1e-5);
+}
+
+TEST(Task, RowsCountAlikeWhereNothingIsIgnored) {
+  const auto sample = language_samples(3, 5);
+  const Batch batch = batch_for(*make("language_modelling", sample), sample, 2, 1);
+  EXPECT_FALSE(batch.row_weights.defined());
+  EXPECT_EQ(batch.weight(), 2);
+}
+
+TEST(Task, SegmentationTakesScoresAsConvolutionsGiveThem) {
+  const auto task = make("segmentation", sample_for("segmentation"));
+  EXPECT_EQ(task->model().outputs[0].shape, (Shape{6, 4, 5}));
+  EXPECT_EQ(task->predictions({at::randn({2, 6, 4, 5})})[0].sizes(), (at::IntArrayRef{2, 4, 5, 6}));
+}
+
+TEST(Task, ReconstructionIsOfTheInput) {
+  const auto sample = sample_for("reconstruction");
+  const auto task = make("reconstruction", sample);
+  const Batch batch = batch_for(*task, sample, 2, 0);
+  ASSERT_THAT(batch.targets, SizeIs(1));
+  EXPECT_EQ(task->mean_loss({batch.inputs[0]}, batch).item<double>(), 0);
+}
+
+TEST(Task, TakesTheLossOfTheConfig) {
+  const auto sample = sample_for("regression");
+  const Batch batch = batch_for(*make("regression", sample), sample, 2, 0);
+  const at::Tensor output = at::full({2, 2}, 3.0);
+  EXPECT_FLOAT_EQ(make("regression", sample)->mean_loss({output}, batch).item<float>(), 9);
+  EXPECT_FLOAT_EQ(make("regression", sample, "mae")->mean_loss({output}, batch).item<float>(), 3);
+}
+
+TEST(Task, SamplesThatDoNotSuitAreRefused) {
+  const auto refused = [](const std::string& task, const std::string& sample) {
+    return [=] { make(task, sample_for(sample)); };
+  };
+  EXPECT_THAT(refused("classification", "regression"), ThrowsMessage<ConfigError>(HasSubstr("needs class numbers")));
+  EXPECT_THAT(refused("regression", "classification"), ThrowsMessage<ConfigError>(HasSubstr("needs numbers as targets")));
+  EXPECT_THAT(refused("language_modelling", "classification"),
+              ThrowsMessage<ConfigError>(HasSubstr("needs a row of tokens")));
+  EXPECT_THAT(refused("segmentation", "classification"), ThrowsMessage<ConfigError>(HasSubstr("[height, width]")));
+  EXPECT_THAT(refused("ranking", "language_modelling"), ThrowsMessage<ConfigError>(HasSubstr("relevances [items]")));
+  EXPECT_THAT(refused("classification", "reconstruction"), ThrowsMessage<ConfigError>(HasSubstr("a target for each")));
+}
+
+}  // namespace
+}  // namespace phalanx
