@@ -91,7 +91,8 @@ TEST(Check, E3_AWindowOfStepsBeginsBeforeItEnds) {
   EXPECT_EQ(complaint("watch: {profile: {from: 3, to: 3}}"), "");
   EXPECT_EQ(complaint("watch: {profile: {from: 3, to: 2}}"),
             "config: watch.profile: a window from step 3 to 2 is none; steps are numbered from 1");
-  EXPECT_NE(complaint("watch: {profile: {to: 2}}"), "");
+  EXPECT_EQ(complaint("watch: {profile: {to: 2}}"),
+            "config: watch.profile: a window from step 0 to 2 is none; steps are numbered from 1");
 }
 
 TEST(Check, E3_AWindowWithEveryOperatorIsShort) {

@@ -83,6 +83,8 @@ TEST(Statistics, ACheckpointKeepsTheMeanAndEachRanksOwn) {
     return testing::run_tiny(ranks, testing::new_folder(), changes);
   };
   const auto alike = resumed(2), three = resumed(3);
+  EXPECT_THAT(alike.began_after, ::testing::Each(5));
+  EXPECT_THAT(three.began_after, ::testing::Each(5));
   for (const std::string name : {"norm.running_mean", "norm.running_var"}) {
     const at::Tensor mean = (buffer(two, 0, name) + buffer(two, 1, name)) / 2;
     EXPECT_FALSE(at::equal(buffer(two, 0, name), mean)) << name;

@@ -17,12 +17,14 @@
 namespace phalanx {
 namespace {
 
+using ::testing::AllOf;
 using testing::Changes;
 using testing::column;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using testing::final_weights;
 using testing::Finished;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using testing::Interference;
 using testing::Json;
@@ -31,6 +33,7 @@ using testing::new_folder;
 using testing::reading;
 using testing::relative_difference;
 using testing::run_tiny;
+using ::testing::SizeIs;
 using testing::summary;
 
 // 24 steps; a line of metrics after each, and a test at the end.
@@ -57,18 +60,26 @@ TEST(Training, S4_HalfPrecisionFollowsFloat32) {
 }
 
 // Samples that were trained on before a test within a window still count for it, with their time. A step takes 20 ms at
-// least, so three take 60: fewer seconds cannot be in the first window.
+// least, so three take 60: fewer seconds cannot be in the first window. A test takes 400 ms, 200 for each of two batches,
+// which are in the seconds of the run, but in no window.
 TEST(Training, ThroughputLeavesOutTestsAndNothingElse) {
-  const auto tested = run(
-      1, {"train.epochs=1", "watch.every_steps=3", "evaluate.every_steps=2"}, {.add_hooks = [](Engine& engine, int) {
-        engine.on(Event::kSample, [](State&) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
-      }});
+  const auto sleep = [](int milliseconds) {
+    return [milliseconds](State&) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); };
+  };
+  const auto tested = run(1, {"train.epochs=1", "watch.every_steps=3", "evaluate.every_steps=2"},
+                          {.add_hooks = [&](Engine& engine, int) {
+                            engine.on(Event::kSample, sleep(20));
+                            engine.on_test(Event::kSample, sleep(200));
+                          }});
   ASSERT_THAT(tested.errors, Each(""));
   const auto lines = metrics(tested, "train");
   EXPECT_THAT(column<int>(lines, "step"), ElementsAre(3, 4));
   const auto rates = column<double>(lines, "samples_per_second");
   EXPECT_LE(rates.at(0), 3 * 32 / 0.06);
   EXPECT_LE(rates.at(1), 4 / 0.02);
+  const auto seconds = column<double>(lines, "seconds");
+  EXPECT_LE(3 * 32 / rates.at(0), seconds.at(0) - 0.4) << "the test after step 2 is left out";
+  EXPECT_LE(4 / rates.at(1), seconds.at(1) - seconds.at(0)) << "the second window begins where the first one ends";
 }
 
 TEST(Training, ANameThatIsNoUtf8SpoilsNoRun) {
@@ -93,10 +104,14 @@ TEST(Training, S4_LossScalesDoNotShowInClippingAccumulationOrShards) {
     auto changes = clipped;
     changes.insert(changes.end(), {"train.precision=fp16", "strategy=" + strategy, "train.loss_scale.initial=1024"});
     const auto half = run(2, changes);
-    EXPECT_LT(relative_difference(half.weights[0], full.weights[0]), 0.005) << strategy;
+    const double apart = relative_difference(half.weights[0], full.weights[0]);
+    EXPECT_LT(apart, 0.005) << strategy;
+    EXPECT_GT(apart, 1e-6) << strategy << ": computed otherwise";
     EXPECT_EQ(reading(half.results[0].update, "updates_left_out"), 0);
     const auto norms = column<double>(metrics(half, "train"), "gradient_norm"),
                full_norms = column<double>(metrics(full, "train"), "gradient_norm");
+    ASSERT_THAT(norms, SizeIs(24));
+    ASSERT_THAT(full_norms, SizeIs(24));
     for (std::size_t i = 0; i < norms.size(); ++i) EXPECT_NEAR(norms[i], full_norms[i], 0.03 * full_norms[i]) << i;
   }
 }
@@ -175,6 +190,7 @@ TEST(Training, E2_AveragesOfShardsAreThoseOfOneRank) {
     EXPECT_LT(relative_difference(final_weights(sharded), final_weights(one)), 1e-5);
     EXPECT_GT(relative_difference(final_weights(one), one.weights[0]), 1e-3);
     EXPECT_TRUE(at::equal(sharded.weights[1], sharded.weights[0]));
+    ASSERT_THAT(one.results[0].test, SizeIs(2)) << "loss and accuracy";
     for (std::size_t i = 0; i < one.results[0].test.size(); ++i) {
       EXPECT_NEAR(sharded.results[1].test[i].second, one.results[0].test[i].second, 1e-4);
     }
@@ -205,7 +221,7 @@ TEST(Training, WhatIsWrappedAroundAnUpdateIsUpdateAndItsSumsAreCommunication) {
 
 TEST(Training, E8_TheNormOfGradientsIsMeasuredBeforeItIsClipped) {
   const auto lines = metrics(run(2, {"train.clip_norm=0.01"}), "train");
-  for (const double norm : column<double>(lines, "gradient_norm")) EXPECT_GT(norm, 0.01);
+  EXPECT_THAT(column<double>(lines, "gradient_norm"), AllOf(SizeIs(24), Each(Gt(0.01))));
   EXPECT_FALSE(metrics(run(1, {}), "train").front().contains("gradient_norm"));
 }
 
