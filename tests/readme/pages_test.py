@@ -92,6 +92,23 @@ class Pages(unittest.TestCase):
                     self.assertEqual(set(), set(path.split(".")) - keys)
 
 
+class ExitStatuses(unittest.TestCase):
+    """Scripts rely on them."""
+
+    def setUp(self):
+        header = (ROOT / "tools/launch/exit_status.h").read_text()
+        self.statuses = {int(number) for number in re.findall(r"^  k\w+ = (\d+),", header, re.M)}
+        self.assertEqual(6, len(self.statuses))
+
+    def test_readme(self):
+        text = re.search(r"\*\*Exit statuses\*\*(.*?)\n\n", (ROOT / "README.md").read_text(), re.S)[1]
+        self.assertEqual(self.statuses, {int(number) for number in re.findall(r"\b(\d+) [a-z]", text)})
+
+    def test_faults(self):
+        rows = documents.table(ROOT, "docs/faults.md", "status")
+        self.assertEqual(self.statuses, {int(number) for number, _ in rows})
+
+
 class Code(unittest.TestCase):
     """Code that is shown is code that is compiled."""
 
