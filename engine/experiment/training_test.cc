@@ -43,7 +43,7 @@ Finished run(int ranks, const Changes& changes, const Interference& interference
   return run_tiny(ranks, new_folder(), all, interference);
 }
 
-TEST(Training, S4_HalfPrecisionFollowsFloat32) {
+TEST(Training, HalfPrecisionFollowsFloat32) {
   const auto full = run(1, {});
   for (const std::string precision : {"bf16", "fp16"}) {
     for (const std::string strategy : {"all_reduce", "overlapped", "sharded"}) {
@@ -60,8 +60,8 @@ TEST(Training, S4_HalfPrecisionFollowsFloat32) {
 }
 
 // Samples that were trained on before a test within a window still count for it, with their time. A step takes 20 ms at
-// least, so three take 60: fewer seconds cannot be in the first window. A test takes 400 ms, 200 for each of two batches,
-// which are in the seconds of the run, but in no window.
+// least, so three take 60: fewer seconds cannot be in the first window. A test takes 400 ms, 200 for each of its two
+// batches, which are in the seconds of the run, but in no window.
 TEST(Training, ThroughputLeavesOutTestsAndNothingElse) {
   const auto sleep = [](int milliseconds) {
     return [milliseconds](State&) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); };
@@ -89,7 +89,7 @@ TEST(Training, ANameThatIsNoUtf8SpoilsNoRun) {
   EXPECT_TRUE(std::filesystem::exists(named.folder.report()));
 }
 
-TEST(Training, S4_TheSameConfigGivesTheSameBits) {
+TEST(Training, TheSameConfigGivesTheSameBits) {
   for (const std::string precision : {"bf16", "fp16"}) {
     EXPECT_TRUE(at::equal(run(2, {"train.precision=" + precision}).weights[0],
                           run(2, {"train.precision=" + precision}).weights[0]));
@@ -97,7 +97,7 @@ TEST(Training, S4_TheSameConfigGivesTheSameBits) {
 }
 
 // Gradients that are multiplied, added up over parts and ranks, divided again and then clipped.
-TEST(Training, S4_LossScalesDoNotShowInClippingAccumulationOrShards) {
+TEST(Training, LossScalesDoNotShowInClippingAccumulationOrShards) {
   const Changes clipped{"train.clip_norm=0.2", "train.accumulate=3"};
   const auto full = run(1, clipped);
   for (const std::string strategy : {"all_reduce", "overlapped", "sharded"}) {
@@ -116,7 +116,7 @@ TEST(Training, S4_LossScalesDoNotShowInClippingAccumulationOrShards) {
   }
 }
 
-TEST(Training, S4_AnOverflowOnOneRankIsLeftOutByAll) {
+TEST(Training, AnOverflowOnOneRankIsLeftOutByAll) {
   for (const std::string strategy : {"auto", "all_reduce", "sharded", "{name: local_sgd, every: 4}"}) {
     const auto poisoned = run(3, {"train.precision=fp16", "train.loss_scale.initial=1024", "strategy=" + strategy},
                               {.add_hooks = [](Engine& engine, int rank) {
@@ -139,7 +139,7 @@ TEST(Training, S4_AnOverflowOnOneRankIsLeftOutByAll) {
   }
 }
 
-TEST(Training, S4_TheLossScaleGrowsAfterGoodSteps) {
+TEST(Training, TheLossScaleGrowsAfterGoodSteps) {
   const auto grown = run(2, {"train.precision=fp16", "train.loss_scale={initial: 16, growth_interval: 10}"});
   EXPECT_EQ(reading(grown.results[1].update, "loss_scale"), 64) << "24 good steps";
   const auto update = summary(grown).at("update");
@@ -147,14 +147,14 @@ TEST(Training, S4_TheLossScaleGrowsAfterGoodSteps) {
   EXPECT_EQ(update.at("updates_left_out"), 0);
 }
 
-TEST(Training, S4_AScaleThatIsTooLargeIsFoundByTrying) {
+TEST(Training, AScaleThatIsTooLargeIsFoundByTrying) {
   const auto large = run(2, {"train.precision=fp16", "train.loss_scale.initial=16777216"});
   EXPECT_THAT(large.errors, Each(""));
   EXPECT_GT(reading(large.results[0].update, "updates_left_out"), 0);
   EXPECT_LT(reading(large.results[0].update, "loss_scale"), 16777216);
 }
 
-TEST(Training, S4_Fp16RefusesCompressionThatWouldRememberAnOverflow) {
+TEST(Training, Fp16RefusesCompressionThatWouldRememberAnOverflow) {
   EXPECT_THAT(run(2, {"train.precision=fp16", "strategy={name: overlapped, compression: bf16}"}).errors,
               Each(HasSubstr("train.precision: fp16 does not go with strategy.compression")));
   EXPECT_THAT(run(2, {"train.precision=bf16", "strategy={name: overlapped, compression: bf16}"}).errors, Each(""));
@@ -179,8 +179,8 @@ TEST(Training, RefusesWhatModelOrSamplesDoNotHave) {
   EXPECT_THAT(run(1, {"train.early_stop.metric=auc"}).errors, Each(HasSubstr("train.early_stop.metric is \"auc\"")));
 }
 
-// S7: each rank averages what it updates, and all see all of it.
-TEST(Training, E2_AveragesOfShardsAreThoseOfOneRank) {
+// Each rank averages what it updates, and all see all of it.
+TEST(Training, AveragesOfShardsAreThoseOfOneRank) {
   const Changes averaged{"train.ema_decay=0.9", "evaluate.every_epochs=1"};
   const auto one = run(1, averaged);
   for (const int ranks : {2, 3}) {
@@ -219,7 +219,7 @@ TEST(Training, WhatIsWrappedAroundAnUpdateIsUpdateAndItsSumsAreCommunication) {
             "communication update communication update communication update communication ");
 }
 
-TEST(Training, E8_TheNormOfGradientsIsMeasuredBeforeItIsClipped) {
+TEST(Training, TheNormOfGradientsIsMeasuredBeforeItIsClipped) {
   const auto lines = metrics(run(2, {"train.clip_norm=0.01"}), "train");
   EXPECT_THAT(column<double>(lines, "gradient_norm"), AllOf(SizeIs(24), Each(Gt(0.01))));
   EXPECT_FALSE(metrics(run(1, {}), "train").front().contains("gradient_norm"));

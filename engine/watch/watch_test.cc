@@ -53,14 +53,14 @@ class MetricsLogTest : public ::testing::Test {
   const std::string path_ = ::testing::TempDir() + "/metrics.jsonl";
 };
 
-TEST_F(MetricsLogTest, E8_ALineHasThePromisedKeysInOrder) {
+TEST_F(MetricsLogTest, ALineHasThePromisedKeysInOrder) {
   MetricsLog(path_).add(measurement());
   EXPECT_EQ(read_file(path_), R"({"step":20,"epoch":0,"split":"train","loss":0.5,"accuracy":0.875,)"
                               R"("samples_per_second":1000.0,"seconds":2.5})"
                               "\n");
 }
 
-TEST_F(MetricsLogTest, E8_ALineOfTrainingHasLearningRateAndTimes) {
+TEST_F(MetricsLogTest, ALineOfTrainingHasLearningRateAndTimes) {
   auto train = measurement();
   train.learning_rate = 0.25;
   train.times = StepTimes{.steps = 1, .ranks = {{0.001, 0.002, 0.003, 0.004, 0.005, 0.006}}};

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// E4. Two nodes of two cores of two hardware threads, numbered as Intel does: first one thread of each core, then the
+// Two nodes of two cores of two hardware threads, numbered as Intel does: first one thread of each core, then the
 // other.
 class CoreShares : public ::testing::Test {
  protected:

@@ -56,7 +56,6 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-// S3
 TEST_F(LaunchLocal, RunsEachRankInItsEnvironment) {
   const int status = launch(3, [&](int rank) {
     const std::string meeting = variable("PHALANX_RENDEZVOUS");
