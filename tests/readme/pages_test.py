@@ -17,7 +17,7 @@ SHELL = [block for page in documents.pages(ROOT) for block in documents.shell_bl
 PROSE = [(page, f"{page}:{number}", line) for page in documents.pages(ROOT)
          for number, line in documents.prose(ROOT, page)]
 
-FOLDERS = "bazel|configs|datasets|docs|engine|framework|models|tests|third_party|tools"
+FOLDERS = "bazel|configs|datasets|docs|engine|framework|launch|models|tests|third_party|tools"
 FOR_THE_READER_TO_WRITE = re.compile(r"/x(/|\.cc|_test\.cc)$|/tiny\.cc$|/rings\.cc$")
 
 # Bazel's flags that the documents may use; those of .bazelrc's configs are looked up there.
@@ -96,7 +96,7 @@ class ExitStatuses(unittest.TestCase):
     """Scripts rely on them."""
 
     def setUp(self):
-        header = (ROOT / "tools/launch/exit_status.h").read_text()
+        header = (ROOT / "launch/exit_status.h").read_text()
         self.statuses = {int(number) for number in re.findall(r"^  k\w+ = (\d+),", header, re.M)}
         self.assertEqual(6, len(self.statuses))
 
