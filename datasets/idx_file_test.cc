@@ -40,7 +40,7 @@ class IdxFile : public ::testing::TestWithParam<Form> {
 INSTANTIATE_TEST_SUITE_P(Forms, IdxFile, ::testing::Values(Form::kPlain, Form::kGzip),
                          [](const auto& form) { return form.param == Form::kPlain ? "plain" : "gzip"; });
 
-TEST_P(IdxFile, E6_GivesShapeAndValues) {
+TEST_P(IdxFile, GivesShapeAndValues) {
   write(idx_bytes({2, 3}, {1, 2, 3, 4, 5, 255}));
   const auto array = read_idx(path_, 2);
   EXPECT_EQ(array.shape, (std::vector<std::int64_t>{2, 3}));

@@ -24,7 +24,7 @@ Images some_images() {
 
 ImageDataset dataset() { return {some_images(), classification_samples({2, 3, 7}, 3), kTwoChannels}; }
 
-TEST(ImageDataset, E6_GathersRowsInTheOrderAsked) {
+TEST(ImageDataset, GathersRowsInTheOrderAsked) {
   Batch batch;
   dataset().gather(std::array<std::int64_t, 3>{3, 1, 1}, 0, batch);
   ASSERT_EQ(batch.inputs[0].sizes(), at::IntArrayRef({3, 2, 3, 7}));
@@ -67,7 +67,7 @@ at::Tensor rows(const ImageDataset& images, const std::vector<std::int64_t>& ind
   return batch.inputs[0];
 }
 
-TEST(ImageDataset, S8_ASamplesChangesDependOnSeedAndIndexAlone) {
+TEST(ImageDataset, ASamplesChangesDependOnSeedAndIndexAlone) {
   const auto images = augmented();
   const auto together = rows(images, {3, 0, 2, 1}, 5);
   EXPECT_TRUE(at::equal(rows(images, {2}, 5)[0], together[2])) << "another rank reads it, alone";

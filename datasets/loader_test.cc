@@ -49,7 +49,7 @@ std::vector<std::int64_t> drain(Loader& loader) {
   return all;
 }
 
-TEST(Loader, S8_EveryRankTakesAsManySteps) {
+TEST(Loader, EveryRankTakesAsManySteps) {
   for (const int size : {1, 2, 3, 4, 5, 8}) {
     for (int rank = 0; rank < size; ++rank) {
       const auto batches = loader(17, {.global_batch = 8, .rank = rank, .size = size});
@@ -61,7 +61,7 @@ TEST(Loader, S8_EveryRankTakesAsManySteps) {
   }
 }
 
-TEST(Loader, S8_RanksTogetherSeeEverySampleOnce) {
+TEST(Loader, RanksTogetherSeeEverySampleOnce) {
   std::vector<std::int64_t> all;
   for (int rank = 0; rank < 4; ++rank) {
     const auto share = drain(*loader(17, {.global_batch = 8, .rank = rank, .size = 4}));
@@ -73,7 +73,7 @@ TEST(Loader, S8_RanksTogetherSeeEverySampleOnce) {
   EXPECT_EQ(all, expected);
 }
 
-TEST(Loader, S8_APaddingRowDoesNotCount) {
+TEST(Loader, APaddingRowDoesNotCount) {
   const auto batches = loader(17, {.global_batch = 8, .rank = 1, .size = 2});
   Batch batch;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(batches->next(batch));

@@ -55,7 +55,7 @@ class Prefetching : public ::testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(Ahead, Prefetching, ::testing::Values(1, 2, 9));
 
-TEST_P(Prefetching, E2_GivesTheSameBatchesInTheSameOrder) {
+TEST_P(Prefetching, GivesTheSameBatchesInTheSameOrder) {
   const auto loader = make();
   EXPECT_EQ(loader->batches(), 5);
   EXPECT_THAT(rest_of(*loader), ElementsAre(0, 1, 2, 3, 4)) << "without a start it stands at epoch 0";
@@ -80,7 +80,7 @@ TEST_P(Prefetching, StartsAnywhereAlsoInTheMiddleOfAnEpoch) {
   }
 }
 
-TEST_P(Prefetching, E2_GathersWhileTheCallerIsAtWork) {
+TEST_P(Prefetching, GathersWhileTheCallerIsAtWork) {
   const auto loader = make();
   Batch batch;
   ASSERT_TRUE(loader->next(batch));

@@ -32,14 +32,14 @@ Indices epoch_order(Options options, std::int64_t epoch) {
   return all;
 }
 
-TEST(DistributedSampler, S8_GlobalBatchesDoNotDependOnTheNumberOfRanks) {
+TEST(DistributedSampler, GlobalBatchesDoNotDependOnTheNumberOfRanks) {
   const auto alone = epoch_order({.samples = 103, .global_batch = 16, .seed = 5}, 2);
   for (const int size : {2, 3, 4, 5, 8}) {
     EXPECT_EQ(epoch_order({.samples = 103, .global_batch = 16, .seed = 5, .size = size}, 2), alone) << size << " ranks";
   }
 }
 
-TEST(DistributedSampler, S8_AnEpochHasEverySampleOnce) {
+TEST(DistributedSampler, AnEpochHasEverySampleOnce) {
   auto all = epoch_order({.samples = 103, .global_batch = 16, .size = 5}, 0);
   std::sort(all.begin(), all.end());
   Indices expected(103);
@@ -47,7 +47,7 @@ TEST(DistributedSampler, S8_AnEpochHasEverySampleOnce) {
   EXPECT_EQ(all, expected);
 }
 
-TEST(DistributedSampler, S8_SharesAreNearlyEqualAndTheFirstOnesLonger) {
+TEST(DistributedSampler, SharesAreNearlyEqualAndTheFirstOnesLonger) {
   Indices sizes;
   for (int rank = 0; rank < 4; ++rank) {
     DistributedSampler sampler({.samples = 10, .global_batch = 10, .rank = rank, .size = 4});
@@ -59,7 +59,7 @@ TEST(DistributedSampler, S8_SharesAreNearlyEqualAndTheFirstOnesLonger) {
   EXPECT_EQ(sizes, (Indices{3, 3, 2, 2}));
 }
 
-TEST(DistributedSampler, S8_ARankTakesWholePartsWhereThereAreMorePartsThanRanks) {
+TEST(DistributedSampler, ARankTakesWholePartsWhereThereAreMorePartsThanRanks) {
   for (const int size : {1, 2, 3, 6}) {
     Indices ends;
     std::int64_t taken = 0;
@@ -74,7 +74,7 @@ TEST(DistributedSampler, S8_ARankTakesWholePartsWhereThereAreMorePartsThanRanks)
   EXPECT_THROW(DistributedSampler({.samples = 9, .global_batch = 9, .size = 4, .parts = 6}), std::invalid_argument);
 }
 
-TEST(DistributedSampler, S8_TheLastBatchIsSmaller) {
+TEST(DistributedSampler, TheLastBatchIsSmaller) {
   DistributedSampler sampler({.samples = 103, .global_batch = 16, .rank = 1, .size = 2});
   EXPECT_EQ(sampler.batches(), 7);
   const auto share = sampler.share(0, 6);
@@ -82,7 +82,7 @@ TEST(DistributedSampler, S8_TheLastBatchIsSmaller) {
   EXPECT_EQ(share.valid, 3);
 }
 
-TEST(DistributedSampler, S8_ARankWithoutSamplesGetsOnePaddingRow) {
+TEST(DistributedSampler, ARankWithoutSamplesGetsOnePaddingRow) {
   for (int rank = 0; rank < 5; ++rank) {
     DistributedSampler sampler({.samples = 3, .global_batch = 8, .rank = rank, .size = 5});
     const auto share = sampler.share(0, 0);
@@ -95,7 +95,7 @@ TEST(DistributedSampler, S8_ARankWithoutSamplesGetsOnePaddingRow) {
 }
 
 // Computed once by another program: whoever changes these changes the result of every training run.
-TEST(DistributedSampler, S8_OrdersAlikeInEveryRelease) {
+TEST(DistributedSampler, OrdersAlikeInEveryRelease) {
   EXPECT_EQ(epoch_order({.samples = 10, .global_batch = 10, .seed = 0}, 0), (Indices{4, 7, 0, 5, 9, 3, 6, 2, 8, 1}));
   EXPECT_EQ(epoch_order({.samples = 10, .global_batch = 10, .seed = 1}, 0), (Indices{1, 9, 0, 7, 4, 2, 5, 3, 8, 6}));
   EXPECT_EQ(epoch_order({.samples = 10, .global_batch = 10, .seed = 1}, 1), (Indices{9, 5, 8, 0, 1, 2, 7, 3, 4, 6}));
@@ -104,7 +104,7 @@ TEST(DistributedSampler, S8_OrdersAlikeInEveryRelease) {
             (Indices{20151, 46174, 44486, 22297, 43270, 57811}));
 }
 
-TEST(DistributedSampler, S8_AnEpochDoesNotDependOnTheOnesBefore) {
+TEST(DistributedSampler, AnEpochDoesNotDependOnTheOnesBefore) {
   const Options options{.samples = 50, .global_batch = 50};
   DistributedSampler visited(options), fresh(options);
   for (const int epoch : {0, 4, 1}) visited.share(epoch, 0);

@@ -34,7 +34,7 @@ Calls concatenated(const std::vector<Calls>& parts) {
   return all;
 }
 
-TEST(Engine, E1_HooksFireInTheOrderOfTheTable) {
+TEST(Engine, HooksFireInTheOrderOfEvents) {
   FakeEngine fake(2);
   Calls hooks;
   write_down_hooks(fake.engine, hooks);
@@ -45,7 +45,7 @@ TEST(Engine, E1_HooksFireInTheOrderOfTheTable) {
   EXPECT_EQ(hooks, concatenated({{"on_start"}, epoch, epoch, {"on_end"}}));
 }
 
-TEST(Engine, E1_HooksStandBetweenTheCallsThatTheyAreNamedAfter) {
+TEST(Engine, HooksStandBetweenTheCallsThatTheyAreNamedAfter) {
   FakeEngine fake(1);
   write_down_hooks(fake.engine, fake.calls);
   fake.train({.epochs = 1});
@@ -54,7 +54,7 @@ TEST(Engine, E1_HooksStandBetweenTheCallsThatTheyAreNamedAfter) {
                                       "update", "after_update 0", "on_update", "on_end_epoch", "finish", "on_end"));
 }
 
-TEST(Engine, E1_HooksOfOneEventFireInTheOrderOfRegistration) {
+TEST(Engine, HooksOfOneEventFireInTheOrderOfRegistration) {
   FakeEngine fake(1);
   Calls calls;
   fake.engine.on(Event::kUpdate, [&](State&) { calls.push_back("first"); });
@@ -63,7 +63,7 @@ TEST(Engine, E1_HooksOfOneEventFireInTheOrderOfRegistration) {
   EXPECT_THAT(calls, ElementsAre("first", "second"));
 }
 
-TEST(Engine, E1_AnUnknownHookIsAnErrorWithTheNearestName) {
+TEST(Engine, AnUnknownHookIsAnErrorWithTheNearestName) {
   FakeEngine fake(1);
   EXPECT_THAT([&] { fake.engine.on("on_forwrad", [](State&) {}); },
               ThrowsMessage<ConfigError>(
@@ -73,7 +73,7 @@ TEST(Engine, E1_AnUnknownHookIsAnErrorWithTheNearestName) {
               ThrowsMessage<ConfigError>(HasSubstr(R"(unknown hook "zzz"; hooks are on_start, )")));
 }
 
-TEST(Engine, E1_EveryEventHasTheNameOfTheTable) {
+TEST(Engine, EveryEventHasItsHooksName) {
   for (int i = 0; i < kEvents; ++i) {
     EXPECT_EQ(to_string(static_cast<Event>(i)), kTenHooks[i]);
     EXPECT_EQ(event_from_name(kTenHooks[i]), static_cast<Event>(i));

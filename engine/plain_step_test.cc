@@ -115,8 +115,8 @@ struct Share {
 
 class SharesOfABatch : public PlainSteps, public ::testing::WithParamInterface<std::vector<Share>> {};
 
-// N2, S8: the mean over ranks is the gradient of the mean over all samples, however unevenly they lie.
-TEST_P(SharesOfABatch, N2_S8_MeanOverRanksIsTheGradientOfTheMeanOverTheUnion) {
+// The mean over ranks is the gradient of the mean over all samples, however unevenly they lie.
+TEST_P(SharesOfABatch, MeanOverRanksIsTheGradientOfTheMeanOverTheUnion) {
   const auto expected = plain_gradients();
   const auto ranks = GetParam().size();
   std::vector<at::Tensor> sums{at::zeros_like(expected[0]), at::zeros_like(expected[1])};
@@ -139,13 +139,13 @@ INSTANTIATE_TEST_SUITE_P(PlainStep, SharesOfABatch,
                                            std::vector<Share>{{0, 7, 3}, {7, 7, 2}, {7, 7, 1}}),  // most are empty
                          [](const auto& info) { return "Case" + std::to_string(info.index); });
 
-TEST_F(PlainSteps, S8_AnEmptyShareHasLossZeroAndGradientsOfZero) {
+TEST_F(PlainSteps, AnEmptyShareHasLossZeroAndGradientsOfZero) {
   const auto result = PlainStep(model_, *task_, 2).run(share(3, 3, 1), unwatched);
   EXPECT_EQ(result.loss.item<float>(), 0);
   for (const auto& gradient : take_gradients()) EXPECT_TRUE(at::equal(gradient, at::zeros_like(gradient)));
 }
 
-TEST_F(PlainSteps, S8_TheLossIsTheMeanOverSamplesWithoutPadding) {
+TEST_F(PlainSteps, TheLossIsTheMeanOverSamplesWithoutPadding) {
   PlainStep step(model_, *task_, 1);
   const float unpadded = step.evaluate(share(0, 3, 0), unwatched).loss.item<float>();
   EXPECT_EQ(step.evaluate(share(0, 3, 2), unwatched).loss.item<float>(), unpadded);
@@ -168,7 +168,7 @@ TEST_F(PlainSteps, TheModelIsInTheModeOfWhatIsDone) {
   EXPECT_THAT(model_.was_training, ElementsAre(true, false, true));
 }
 
-TEST_F(PlainSteps, S4_HalfPrecisionFollowsAndLossesStayFloat32) {
+TEST_F(PlainSteps, HalfPrecisionFollowsAndLossesStayFloat32) {
   const auto expected = plain_gradients();
   for (const auto dtype : {at::kBFloat16, at::kHalf}) {
     PlainStep step(model_, *task_, 1, {.dtype = dtype});
@@ -186,7 +186,7 @@ TEST_F(PlainSteps, S4_HalfPrecisionFollowsAndLossesStayFloat32) {
   }
 }
 
-TEST_F(PlainSteps, S4_TheLossScaleIsInTheGradientsAloneAndAskedForInEveryStep) {
+TEST_F(PlainSteps, TheLossScaleIsInTheGradientsAloneAndAskedForInEveryStep) {
   const auto expected = plain_gradients();
   double scale = 1024;
   PlainStep step(model_, *task_, 1, {.loss_scale = [&] { return scale; }});
@@ -220,7 +220,7 @@ TEST_F(PlainSteps, ImagesLieAsTheArithmeticSays) {
 // Stage, and whether output, loss and the parameters' gradients are known by then.
 using Seen = std::tuple<Stage, bool, bool, bool>;
 
-TEST_F(PlainSteps, E1_StagesAreWatchedInOrderWithWhatIsKnownByThen) {
+TEST_F(PlainSteps, StagesAreWatchedInOrderWithWhatIsKnownByThen) {
   std::vector<Seen> seen;
   const Step::Watch watch = [&](Stage stage, const Step::Result& result) {
     seen.emplace_back(stage, !result.outputs.empty(), result.loss.defined(), model_.first.grad().defined());

@@ -7,12 +7,10 @@
 
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
-#include "tools/job/command_line.h"
-#include "tools/job/job.h"
-#include "tools/job/keep_freed_memory.h"
-#include "tools/job/process_start.h"
-#include "tools/launch/exit_status.h"
-#include "tools/launch/run_main.h"
+#include "launch/exit_status.h"
+#include "launch/job/job.h"
+#include "launch/program.h"
+#include "tools/command_line.h"
 
 namespace phalanx {
 namespace {

@@ -65,7 +65,7 @@ class Cifar10 : public ::testing::Test {
   std::filesystem::path root_ = testing::fresh_folder("cifar10_test/cifar10");
 };
 
-TEST_F(Cifar10, E6_ReadsTheBatchesInOrder) {
+TEST_F(Cifar10, ReadsTheBatchesInOrder) {
   const auto splits = load();
   EXPECT_EQ(splits.train->size(), 1 + 2 + 3 + 4 + 5);
   EXPECT_EQ(splits.test->size(), 2);

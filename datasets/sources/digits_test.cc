@@ -7,7 +7,7 @@
 namespace phalanx {
 namespace {
 
-TEST(Digits, E6_NeedsNoFiles) {
+TEST(Digits, NeedsNoFiles) {
   const auto splits = Datasets::Choice("digits").make();
   EXPECT_EQ(splits.train->size(), 8000);
   EXPECT_EQ(splits.test->size(), 2000);

@@ -44,7 +44,7 @@ class Mnist : public ::testing::Test {
   std::filesystem::path root_ = testing::fresh_folder("mnist_test/mnist");
 };
 
-TEST_F(Mnist, E6_ReadsPlainAndCompressedFiles) {
+TEST_F(Mnist, ReadsPlainAndCompressedFiles) {
   const auto splits = load();
   EXPECT_EQ(splits.train->size(), 3);
   EXPECT_EQ(splits.test->size(), 2);

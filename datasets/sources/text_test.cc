@@ -51,7 +51,7 @@ class Text : public ::testing::Test {
   std::filesystem::path root_ = testing::fresh_folder("text_test/text");
 };
 
-TEST_F(Text, E6_ASampleIsCharactersAndThoseOneFurtherOn) {
+TEST_F(Text, ASampleIsCharactersAndThoseOneFurtherOn) {
   const auto splits = load();
   const auto batch = gather(*splits.train, {1, 0});
   ASSERT_EQ(batch.inputs[0].sizes(), at::IntArrayRef({2, 4}));

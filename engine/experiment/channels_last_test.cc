@@ -7,6 +7,7 @@
 
 #include "engine/checkpoint/safetensors.h"
 #include "engine/experiment/testing_run.h"
+#include "models/model.h"
 
 namespace phalanx {
 namespace {
@@ -34,12 +35,21 @@ Changes channels_last(const Changes& more) {
 
 void expect_same_files(const Finished& one, const Finished& other) {
   const auto expected = load_safetensors(one.folder.weights()), got = load_safetensors(other.folder.weights());
+  ASSERT_FALSE(expected.empty());
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(got[i].first, expected[i].first);
     EXPECT_EQ(got[i].second.sizes(), expected[i].second.sizes());
     EXPECT_LT(relative_difference(got[i].second, expected[i].second), 1e-3) << "in the same order of elements";
   }
+}
+
+bool lies_channels_last(const Finished& run, const std::string& parameter) {
+  for (const auto& [name, values] : run.results.at(0).model->named_parameters()) {
+    if (name == parameter) return values.is_contiguous(at::MemoryFormat::ChannelsLast);
+  }
+  ADD_FAILURE() << "no " << parameter;
+  return false;
 }
 
 // Optimizers that look at elements, at matrices, and at rows and columns; and shards, which are not cut within these.
@@ -49,6 +59,8 @@ TEST_P(ChannelsLast, FollowsContiguous) {
   const auto contiguous = run_tiny(2, new_folder(), with({GetParam()}));
   const auto last = run_tiny(2, new_folder(), channels_last({GetParam()}));
   ASSERT_THAT(last.errors, Each(""));
+  EXPECT_TRUE(lies_channels_last(last, "conv2.weight"));
+  EXPECT_FALSE(lies_channels_last(contiguous, "conv2.weight"));
   expect_same_files(contiguous, last);
 }
 
@@ -57,9 +69,11 @@ TEST_P(ChannelsLast, GoesOnFromContiguousAndBack) {
   const auto whole = run_tiny(2, new_folder(), with({GetParam()}));
   const auto folder = new_folder();
   run_tiny(2, folder, with({GetParam(), "train.max_steps=5"}));
-  run_tiny(2, folder, channels_last({GetParam(), "train.max_steps=10"}));
+  const auto between = run_tiny(2, folder, channels_last({GetParam(), "train.max_steps=10"}));
+  EXPECT_THAT(between.began_after, Each(5));
   const auto last = run_tiny(2, folder, with({GetParam()}));
   ASSERT_THAT(last.errors, Each(""));
+  EXPECT_THAT(last.began_after, Each(10));
   expect_same_files(whole, last);
 }
 
@@ -78,6 +92,7 @@ TEST(ChannelsLast, GoesOnBitForBit) {
     run_tiny(2, folder, channels_last({strategy, "train.max_steps=5"}));
     const auto rest = run_tiny(2, folder, channels_last({strategy}));
     ASSERT_THAT(rest.errors, Each(""));
+    EXPECT_THAT(rest.began_after, Each(5));
     EXPECT_TRUE(at::equal(rest.weights[0], whole.weights[0])) << strategy;
   }
 }

@@ -21,6 +21,7 @@ using ::testing::ElementsAre;
 using testing::final_weights;
 using testing::Finished;
 using testing::flat;
+using ::testing::Ge;
 using ::testing::HasSubstr;
 using testing::Interference;
 using testing::Json;
@@ -28,6 +29,7 @@ using testing::metrics;
 using testing::new_folder;
 using testing::relative_difference;
 using testing::run_tiny;
+using ::testing::SizeIs;
 using testing::summary;
 
 Finished run(int ranks, const Changes& changes = {}, const Interference& interference = {}) {
@@ -52,7 +54,7 @@ TEST(Experiment, TheSameSeedTwiceGivesBitwiseTheSameWeights) {
 
 TEST(Experiment, AnotherSeedGivesOthers) { EXPECT_FALSE(at::equal(run(1).weights[0], run(1, {"seed=4"}).weights[0])); }
 
-TEST(Experiment, N2_TheResultDoesNotDependOnTheNumberOfRanks) {
+TEST(Experiment, TheResultDoesNotDependOnTheNumberOfRanks) {
   const auto alone = run(1);
   for (const int ranks : {2, 3, 4}) {
     const auto together = run(ranks);
@@ -69,7 +71,7 @@ TEST(Experiment, MoreRanksThanSamplesInTheLastBatchChangeNothing) {
   EXPECT_LT(relative_difference(together.weights[0], alone.weights[0]), 1e-5);
 }
 
-TEST(Experiment, N1_N3_ReplicasEndBitwiseEqual) {
+TEST(Experiment, ReplicasEndBitwiseEqual) {
   const auto three = run(3);
   EXPECT_TRUE(at::equal(three.weights[1], three.weights[0]));
   EXPECT_TRUE(at::equal(three.weights[2], three.weights[0]));
@@ -79,13 +81,13 @@ TEST(Experiment, SingleEqualsAllReduceOnOneRank) {
   EXPECT_TRUE(at::equal(run(1, {"strategy=single"}).weights[0], run(1, {"strategy=all_reduce"}).weights[0]));
 }
 
-TEST(Experiment, N5_BucketsOfAnySizeGiveTheSame) {
+TEST(Experiment, BucketsOfAnySizeGiveTheSame) {
   const auto small = run(2, {"framework.bucket_bytes=1"}), large = run(2, {"framework.bucket_bytes=25MB"});
   EXPECT_LT(relative_difference(small.weights[0], large.weights[0]), 1e-6);
 }
 
 // Sums of two ranks are twice the means, which is the same to the bit as twice the learning rate.
-TEST(Experiment, N2_GradientsMayBeSums) {
+TEST(Experiment, GradientsMayBeSums) {
   for (const std::string strategy : {"auto", "all_reduce", "overlapped", "sharded"}) {
     const auto sum = run(2, {"strategy=" + strategy, "train.gradients=sum", "optimizer.lr=0.02"});
     const auto mean = run(2, {"strategy=" + strategy, "optimizer.lr=0.04"});
@@ -104,7 +106,7 @@ Interference divergence() {
   }};
 }
 
-TEST(Experiment, N3_ADivergedReplicaEndsTheRun) {
+TEST(Experiment, ADivergedReplicaEndsTheRun) {
   const std::string own_copies = "strategy=all_reduce";
   const auto two = run(2, {own_copies, "replica_check.every_steps=4"}, divergence());
   EXPECT_THAT(two.errors, Each(HasSubstr("after step 8 replicas differ: parameter ")));
@@ -112,7 +114,7 @@ TEST(Experiment, N3_ADivergedReplicaEndsTheRun) {
   EXPECT_THAT(run(2, {own_copies}, divergence()).errors, Each("")) << "nobody has asked";
 }
 
-TEST(Experiment, N3_ADivergedReplicaIsRepaired) {
+TEST(Experiment, ADivergedReplicaIsRepaired) {
   const auto two = run(2, {"strategy=all_reduce", "replica_check={every_steps: 1, repair: true}"}, divergence());
   EXPECT_THAT(two.errors, Each(""));
   EXPECT_TRUE(at::equal(two.weights[0], two.weights[1]));
@@ -126,7 +128,7 @@ TEST(Experiment, BucketsMayBeMeasured) {
   EXPECT_EQ(run(1, {"framework.bucket_bytes=3KB"}).results[0].bucket_bytes, 3072);
 }
 
-TEST(Experiment, Q22_EveryRankKnowsTheTestOfAllSamples) {
+TEST(Experiment, EveryRankKnowsTheTestOfAllSamples) {
   const auto three = run(3);
   for (const std::size_t rank : {1, 2}) EXPECT_EQ(three.results[rank].test, three.results[0].test);
   const double hits = reading(three, "accuracy") * 26;
@@ -156,17 +158,18 @@ TEST(Experiment, SummaryHasThePromisedKeys) {
 TEST(Experiment, TheSummaryNamesTheStrategyThatAutoStandsFor) {
   EXPECT_EQ(summary(run(1)).at("strategy"), Json({{"name", "single"}}));
   EXPECT_EQ(summary(run(1, {"determinism=world_size_invariant"})).at("strategy"), Json({{"name", "all_reduce"}}));
-  EXPECT_NE(summary(run(2)).at("strategy"), Json({{"name", "auto"}}));
+  EXPECT_THAT(summary(run(2)).at("strategy").at("name").get<std::string>(),
+              ::testing::AnyOf("sharded", "all_reduce", "overlapped"));
 }
 
-TEST(Experiment, S9_TheSummaryTellsWhatCompressionSaved) {
+TEST(Experiment, TheSummaryTellsWhatCompressionSaved) {
   const auto strategy = summary(run(2, {"strategy={name: all_reduce, compression: bf16}"})).at("strategy");
   EXPECT_EQ(strategy.at("compression_ratio"), 2);
   EXPECT_EQ(strategy.at("uncompressed_bytes"), 2 * strategy.at("sent_bytes").get<double>());
   EXPECT_GT(strategy.at("sent_bytes"), 0);
 }
 
-TEST(Experiment, E8_MetricsHaveALineEveryFewStepsAndAtTheEndOfAnEpoch) {
+TEST(Experiment, MetricsHaveALineEveryFewStepsAndAtTheEndOfAnEpoch) {
   const auto two = run(2);
   const auto train = metrics(two, "train");
   EXPECT_THAT(column<int>(train, "step"), ElementsAre(3, 4, 6, 8, 9, 12));
@@ -211,7 +214,7 @@ TEST(Experiment, MaxStepsBeyondTheLastEpochDoNothing) {
   EXPECT_EQ(run(1, {"train.max_steps=100"}).results[0].steps, 12);
 }
 
-TEST(Experiment, L2_OneRankAskedToStopEndsAllCleanly) {
+TEST(Experiment, OneRankAskedToStopEndsAllCleanly) {
   int polls = 0;
   const auto three = run(3, {}, {.stop_asked = [&](int rank) { return rank == 1 && ++polls == 4; }});
   for (const auto& result : three.results) {
@@ -257,7 +260,7 @@ TEST(Experiment, WritesNoWeightsWhereNoneAreWanted) {
   EXPECT_FALSE(std::filesystem::exists(run(1, {"checkpoint.final_weights=false"}).folder.weights()));
 }
 
-TEST(Experiment, E2_AveragesAreTestedAndKeptAndChangeNoTraining) {
+TEST(Experiment, AveragesAreTestedAndKeptAndChangeNoTraining) {
   const auto plain = run(1), averaged = run(1, {"train.ema_decay=0.9"});
   EXPECT_TRUE(at::equal(averaged.weights[0], plain.weights[0]));
   EXPECT_NE(summary(averaged).at("test").at("loss"), summary(plain).at("test").at("loss"));
@@ -266,7 +269,7 @@ TEST(Experiment, E2_AveragesAreTestedAndKeptAndChangeNoTraining) {
   EXPECT_LT(difference, 0.5);
 }
 
-TEST(Experiment, E2_ClippingIsByTheNormOverAllRanks) {
+TEST(Experiment, ClippingIsByTheNormOverAllRanks) {
   const auto free = run(1), clipped = run(1, {"train.clip_norm=0.2"}),
              sharded = run(2, {"train.clip_norm=0.2", "strategy=sharded"});
   EXPECT_LT(relative_difference(sharded.weights[0], clipped.weights[0]), 1e-5);
@@ -307,7 +310,7 @@ TEST(Experiment, RefusesAScheduleThatWatchesWhatIsNotMeasured) {
   EXPECT_THAT(run(2, {"schedule={name: plateau, metric: auc}", "evaluate.meters=[{meter: auc}]"}).errors, Each(""));
 }
 
-TEST(Experiment, E7_MetersAreChosen) {
+TEST(Experiment, MetersAreChosen) {
   const auto two = run(2, {"evaluate.meters=[{meter: {name: class_error, k: 3}}, {meter: recall}]",
                            "watch.meters=[{meter: perplexity}, {meter: {name: moving_average, window: 2}}]"});
   EXPECT_THAT(keys_of(summary(two).at("test")), ElementsAre("class_error_top3", "recall"));
@@ -316,7 +319,7 @@ TEST(Experiment, E7_MetersAreChosen) {
   EXPECT_EQ(lines.at(0).count("loss"), 0u);
 }
 
-TEST(Experiment, E7_EveryMeterOfClassesReadsTheSameOnAllRanks) {
+TEST(Experiment, EveryMeterOfClassesReadsTheSameOnAllRanks) {
   std::string meters;
   for (const char* name : {"accuracy", "auc", "average", "average_precision", "class_error", "confusion",
                            "mean_average_precision", "multi_label_confusion", "ndcg", "precision", "precision_at_k"}) {
@@ -324,6 +327,7 @@ TEST(Experiment, E7_EveryMeterOfClassesReadsTheSameOnAllRanks) {
   }
   const auto three = run(3, {"evaluate.meters=[" + meters + "{meter: recall}]"});
   EXPECT_THAT(three.errors, Each(""));
+  EXPECT_THAT(three.results[0].test, SizeIs(Ge(12u)));
   for (const std::size_t rank : {1, 2}) EXPECT_EQ(three.results[rank].test, three.results[0].test);
 }
 
@@ -332,7 +336,7 @@ TEST(Experiment, RefusesAMeterOfAnotherTask) {
               Each(HasSubstr("mse wants as many outputs as targets")));
 }
 
-TEST(Experiment, E2_PrefetchingChangesNoBit) {
+TEST(Experiment, PrefetchingChangesNoBit) {
   EXPECT_TRUE(at::equal(run(2).weights[0], run(2, {"loader.prefetch=3"}).weights[0]));
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -35,28 +36,40 @@ const Changes kChanges{"model.hidden=[64]",
                        "watch.every_steps=5",
                        "checkpoint={every_steps: 2, keep_last: 2, resume: auto}"};
 
+// Where a process notes that it has gone on from a checkpoint.
+std::string note_of(const std::string& path) { return path + ".resumed"; }
+
 // Two ranks in one process, which SIGKILL ends together.
 [[noreturn]] void train(const std::string& path) {
-  const auto run = run_tiny(2, RunFolder::create(path, /*goes_on=*/true), kChanges);
+  const auto note = [&](Engine& engine, int rank) {
+    engine.on(Event::kStart, [&, rank](State& state) {
+      if (rank == 0 && state.step > 0) std::ofstream(note_of(path)) << state.step;
+    });
+  };
+  const auto run = run_tiny(2, RunFolder::create(path, /*goes_on=*/true), kChanges, {.add_hooks = note});
   EXPECT_THAT(run.errors, Each(""));
   ::_exit(::testing::Test::HasFailure() ? 1 : 0);
 }
 
-// Whether it came to its end within the time; a child that fails is a failure.
+// Whether it came to its end within the time. A child that fails is a failure, and so is one that dies of anything but
+// the kill: a crash is no kill.
 bool train_for(const std::string& path, Clock::duration time) {
   const pid_t child = ::fork();
   if (child == 0) train(path);
   const auto end = Clock::now() + time;
+  bool killed = false;
   int status = 0;
   while (::waitpid(child, &status, WNOHANG) == 0) {
     if (Clock::now() >= end) {
       ::kill(child, SIGKILL);
       ::waitpid(child, &status, 0);
+      killed = true;
       break;
     }
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
-  if (WIFSIGNALED(status)) return false;
+  if (killed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return false;
+  EXPECT_TRUE(WIFEXITED(status)) << "died of signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 0);
   return true;
 }
@@ -69,7 +82,7 @@ TEST(Kill, AtRandomMomentsItEndsLikeTheRunThatNobodyKilled) {
   const auto duration = Clock::now() - start;
   const std::string weights = read_file(RunFolder(whole).weights());
   const auto lines = metrics_but_times(RunFolder(whole));
-  std::int64_t killed = 0;
+  std::int64_t killed = 0, resumed = 0;
   for (std::uint64_t run = 0; killed < kills; ++run) {
     const std::string path = new_path();
     // After two kills it is let be; a run that is killed early again and again would never end.
@@ -78,10 +91,13 @@ TEST(Kill, AtRandomMomentsItEndsLikeTheRunThatNobodyKilled) {
       if (!train_for(path, std::chrono::duration_cast<Clock::duration>(duration * moment))) ++killed;
     }
     ASSERT_TRUE(train_for(path, std::chrono::minutes(5)));
+    ASSERT_FALSE(HasFailure()) << "run " << run;
     ASSERT_EQ(read_file(RunFolder(path).weights()), weights) << "run " << run;
     ASSERT_EQ(metrics_but_times(RunFolder(path)), lines) << "run " << run;
+    resumed += fs::remove(note_of(path)) ? 1 : 0;
     fs::remove_all(path);
   }
+  EXPECT_GT(resumed, 0) << "all began anew, which ends alike too";
 }
 
 }  // namespace

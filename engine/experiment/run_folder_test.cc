@@ -44,7 +44,7 @@ TEST_F(RunFolderTest, OneRunAtATimeIsAtWorkInIt) {
   EXPECT_NO_THROW((void)folder.claim());
 }
 
-TEST_F(RunFolderTest, E4_HasThePromisedNames) {
+TEST_F(RunFolderTest, HasThePromisedNames) {
   const RunFolder folder("runs/a");
   EXPECT_EQ(folder.config(), "runs/a/config.yaml");
   EXPECT_EQ(folder.metrics(), "runs/a/metrics.jsonl");

@@ -36,8 +36,8 @@ at::Tensor buffer(const Finished& run, std::size_t rank, const std::string& name
   return named(*run.results.at(rank).model).at(name);
 }
 
-// N1. Each model is made with another number.
-TEST(Statistics, N1_BeginAsThoseOfRank0) {
+// Each model is made with another number.
+TEST(Statistics, BeginAsThoseOfRank0) {
   const auto two = testing::run_tiny(2, testing::new_folder(), kNorms);
   EXPECT_TRUE(at::equal(buffer(two, 0, "number"), buffer(two, 1, "number")));
 }
@@ -83,6 +83,8 @@ TEST(Statistics, ACheckpointKeepsTheMeanAndEachRanksOwn) {
     return testing::run_tiny(ranks, testing::new_folder(), changes);
   };
   const auto alike = resumed(2), three = resumed(3);
+  EXPECT_THAT(alike.began_after, ::testing::Each(5));
+  EXPECT_THAT(three.began_after, ::testing::Each(5));
   for (const std::string name : {"norm.running_mean", "norm.running_var"}) {
     const at::Tensor mean = (buffer(two, 0, name) + buffer(two, 1, name)) / 2;
     EXPECT_FALSE(at::equal(buffer(two, 0, name), mean)) << name;
@@ -93,7 +95,7 @@ TEST(Statistics, ACheckpointKeepsTheMeanAndEachRanksOwn) {
 }
 
 // What a run reports of its test is what the weights do that it leaves.
-TEST(Statistics, S8_ATestIsOfTheModelThatIsKept) {
+TEST(Statistics, ATestIsOfTheModelThatIsKept) {
   for (const int ranks : {2, 3}) {
     const auto run = testing::run_tiny(ranks, testing::new_folder(), kNorms);
     auto& model = *run.results[0].model;

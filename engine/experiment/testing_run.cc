@@ -51,16 +51,20 @@ Finished run_tiny(int ranks, const RunFolder& folder, const Changes& changes, co
   const auto splits = config.dataset.make();
   const auto count = static_cast<std::size_t>(ranks);
   Finished run{folder, std::vector<ExperimentResult>(count), std::vector<at::Tensor>(count),
-               std::vector<std::string>(count)};
+               std::vector<std::string>(count), std::vector<std::int64_t>(count, -1)};
   run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
     at::set_num_threads(1);
     const int rank = world->rank();
     const auto i = static_cast<std::size_t>(rank);
+    const auto add_hooks = [&, rank, i](Engine& engine) {
+      engine.on(Event::kStart, [&, i](State& state) { run.began_after[i] = state.step; });
+      interference.add_hooks(engine, rank);
+    };
     const ExperimentContext context{.world = world,
                                     .splits = splits,
                                     .folder = folder,
                                     .stop_asked = [&, rank] { return interference.stop_asked(rank); },
-                                    .add_hooks = [&, rank](Engine& engine) { interference.add_hooks(engine, rank); }};
+                                    .add_hooks = add_hooks};
     try {
       run.results[i] = run_experiment(config, context);
       run.weights[i] = flat(run.results[i].model->parameters());

@@ -25,6 +25,7 @@ struct Finished {
   std::vector<ExperimentResult> results;  // by rank, as the rest
   std::vector<at::Tensor> weights;        // all parameters of each rank's replica
   std::vector<std::string> errors;        // what a rank threw; empty: nothing
+  std::vector<std::int64_t> began_after;  // so many steps; 0: it did not go on with another run; -1: it never began
 };
 
 /// What a caller does to a run, on each rank.

@@ -17,12 +17,14 @@
 namespace phalanx {
 namespace {
 
+using ::testing::AllOf;
 using testing::Changes;
 using testing::column;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using testing::final_weights;
 using testing::Finished;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using testing::Interference;
 using testing::Json;
@@ -31,6 +33,7 @@ using testing::new_folder;
 using testing::reading;
 using testing::relative_difference;
 using testing::run_tiny;
+using ::testing::SizeIs;
 using testing::summary;
 
 // 24 steps; a line of metrics after each, and a test at the end.
@@ -40,7 +43,7 @@ Finished run(int ranks, const Changes& changes, const Interference& interference
   return run_tiny(ranks, new_folder(), all, interference);
 }
 
-TEST(Training, S4_HalfPrecisionFollowsFloat32) {
+TEST(Training, HalfPrecisionFollowsFloat32) {
   const auto full = run(1, {});
   for (const std::string precision : {"bf16", "fp16"}) {
     for (const std::string strategy : {"all_reduce", "overlapped", "sharded"}) {
@@ -57,18 +60,26 @@ TEST(Training, S4_HalfPrecisionFollowsFloat32) {
 }
 
 // Samples that were trained on before a test within a window still count for it, with their time. A step takes 20 ms at
-// least, so three take 60: fewer seconds cannot be in the first window.
+// least, so three take 60: fewer seconds cannot be in the first window. A test takes 400 ms, 200 for each of its two
+// batches, which are in the seconds of the run, but in no window.
 TEST(Training, ThroughputLeavesOutTestsAndNothingElse) {
-  const auto tested = run(
-      1, {"train.epochs=1", "watch.every_steps=3", "evaluate.every_steps=2"}, {.add_hooks = [](Engine& engine, int) {
-        engine.on(Event::kSample, [](State&) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
-      }});
+  const auto sleep = [](int milliseconds) {
+    return [milliseconds](State&) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); };
+  };
+  const auto tested = run(1, {"train.epochs=1", "watch.every_steps=3", "evaluate.every_steps=2"},
+                          {.add_hooks = [&](Engine& engine, int) {
+                            engine.on(Event::kSample, sleep(20));
+                            engine.on_test(Event::kSample, sleep(200));
+                          }});
   ASSERT_THAT(tested.errors, Each(""));
   const auto lines = metrics(tested, "train");
   EXPECT_THAT(column<int>(lines, "step"), ElementsAre(3, 4));
   const auto rates = column<double>(lines, "samples_per_second");
   EXPECT_LE(rates.at(0), 3 * 32 / 0.06);
   EXPECT_LE(rates.at(1), 4 / 0.02);
+  const auto seconds = column<double>(lines, "seconds");
+  EXPECT_LE(3 * 32 / rates.at(0), seconds.at(0) - 0.4) << "the test after step 2 is left out";
+  EXPECT_LE(4 / rates.at(1), seconds.at(1) - seconds.at(0)) << "the second window begins where the first one ends";
 }
 
 TEST(Training, ANameThatIsNoUtf8SpoilsNoRun) {
@@ -78,7 +89,7 @@ TEST(Training, ANameThatIsNoUtf8SpoilsNoRun) {
   EXPECT_TRUE(std::filesystem::exists(named.folder.report()));
 }
 
-TEST(Training, S4_TheSameConfigGivesTheSameBits) {
+TEST(Training, TheSameConfigGivesTheSameBits) {
   for (const std::string precision : {"bf16", "fp16"}) {
     EXPECT_TRUE(at::equal(run(2, {"train.precision=" + precision}).weights[0],
                           run(2, {"train.precision=" + precision}).weights[0]));
@@ -86,22 +97,26 @@ TEST(Training, S4_TheSameConfigGivesTheSameBits) {
 }
 
 // Gradients that are multiplied, added up over parts and ranks, divided again and then clipped.
-TEST(Training, S4_LossScalesDoNotShowInClippingAccumulationOrShards) {
+TEST(Training, LossScalesDoNotShowInClippingAccumulationOrShards) {
   const Changes clipped{"train.clip_norm=0.2", "train.accumulate=3"};
   const auto full = run(1, clipped);
   for (const std::string strategy : {"all_reduce", "overlapped", "sharded"}) {
     auto changes = clipped;
     changes.insert(changes.end(), {"train.precision=fp16", "strategy=" + strategy, "train.loss_scale.initial=1024"});
     const auto half = run(2, changes);
-    EXPECT_LT(relative_difference(half.weights[0], full.weights[0]), 0.005) << strategy;
+    const double apart = relative_difference(half.weights[0], full.weights[0]);
+    EXPECT_LT(apart, 0.005) << strategy;
+    EXPECT_GT(apart, 1e-6) << strategy << ": computed otherwise";
     EXPECT_EQ(reading(half.results[0].update, "updates_left_out"), 0);
     const auto norms = column<double>(metrics(half, "train"), "gradient_norm"),
                full_norms = column<double>(metrics(full, "train"), "gradient_norm");
+    ASSERT_THAT(norms, SizeIs(24));
+    ASSERT_THAT(full_norms, SizeIs(24));
     for (std::size_t i = 0; i < norms.size(); ++i) EXPECT_NEAR(norms[i], full_norms[i], 0.03 * full_norms[i]) << i;
   }
 }
 
-TEST(Training, S4_AnOverflowOnOneRankIsLeftOutByAll) {
+TEST(Training, AnOverflowOnOneRankIsLeftOutByAll) {
   for (const std::string strategy : {"auto", "all_reduce", "sharded", "{name: local_sgd, every: 4}"}) {
     const auto poisoned = run(3, {"train.precision=fp16", "train.loss_scale.initial=1024", "strategy=" + strategy},
                               {.add_hooks = [](Engine& engine, int rank) {
@@ -124,7 +139,7 @@ TEST(Training, S4_AnOverflowOnOneRankIsLeftOutByAll) {
   }
 }
 
-TEST(Training, S4_TheLossScaleGrowsAfterGoodSteps) {
+TEST(Training, TheLossScaleGrowsAfterGoodSteps) {
   const auto grown = run(2, {"train.precision=fp16", "train.loss_scale={initial: 16, growth_interval: 10}"});
   EXPECT_EQ(reading(grown.results[1].update, "loss_scale"), 64) << "24 good steps";
   const auto update = summary(grown).at("update");
@@ -132,14 +147,14 @@ TEST(Training, S4_TheLossScaleGrowsAfterGoodSteps) {
   EXPECT_EQ(update.at("updates_left_out"), 0);
 }
 
-TEST(Training, S4_AScaleThatIsTooLargeIsFoundByTrying) {
+TEST(Training, AScaleThatIsTooLargeIsFoundByTrying) {
   const auto large = run(2, {"train.precision=fp16", "train.loss_scale.initial=16777216"});
   EXPECT_THAT(large.errors, Each(""));
   EXPECT_GT(reading(large.results[0].update, "updates_left_out"), 0);
   EXPECT_LT(reading(large.results[0].update, "loss_scale"), 16777216);
 }
 
-TEST(Training, S4_Fp16RefusesCompressionThatWouldRememberAnOverflow) {
+TEST(Training, Fp16RefusesCompressionThatWouldRememberAnOverflow) {
   EXPECT_THAT(run(2, {"train.precision=fp16", "strategy={name: overlapped, compression: bf16}"}).errors,
               Each(HasSubstr("train.precision: fp16 does not go with strategy.compression")));
   EXPECT_THAT(run(2, {"train.precision=bf16", "strategy={name: overlapped, compression: bf16}"}).errors, Each(""));
@@ -164,8 +179,8 @@ TEST(Training, RefusesWhatModelOrSamplesDoNotHave) {
   EXPECT_THAT(run(1, {"train.early_stop.metric=auc"}).errors, Each(HasSubstr("train.early_stop.metric is \"auc\"")));
 }
 
-// S7: each rank averages what it updates, and all see all of it.
-TEST(Training, E2_AveragesOfShardsAreThoseOfOneRank) {
+// Each rank averages what it updates, and all see all of it.
+TEST(Training, AveragesOfShardsAreThoseOfOneRank) {
   const Changes averaged{"train.ema_decay=0.9", "evaluate.every_epochs=1"};
   const auto one = run(1, averaged);
   for (const int ranks : {2, 3}) {
@@ -175,6 +190,7 @@ TEST(Training, E2_AveragesOfShardsAreThoseOfOneRank) {
     EXPECT_LT(relative_difference(final_weights(sharded), final_weights(one)), 1e-5);
     EXPECT_GT(relative_difference(final_weights(one), one.weights[0]), 1e-3);
     EXPECT_TRUE(at::equal(sharded.weights[1], sharded.weights[0]));
+    ASSERT_THAT(one.results[0].test, SizeIs(2)) << "loss and accuracy";
     for (std::size_t i = 0; i < one.results[0].test.size(); ++i) {
       EXPECT_NEAR(sharded.results[1].test[i].second, one.results[0].test[i].second, 1e-4);
     }
@@ -203,9 +219,9 @@ TEST(Training, WhatIsWrappedAroundAnUpdateIsUpdateAndItsSumsAreCommunication) {
             "communication update communication update communication update communication ");
 }
 
-TEST(Training, E8_TheNormOfGradientsIsMeasuredBeforeItIsClipped) {
+TEST(Training, TheNormOfGradientsIsMeasuredBeforeItIsClipped) {
   const auto lines = metrics(run(2, {"train.clip_norm=0.01"}), "train");
-  for (const double norm : column<double>(lines, "gradient_norm")) EXPECT_GT(norm, 0.01);
+  EXPECT_THAT(column<double>(lines, "gradient_norm"), AllOf(SizeIs(24), Each(Gt(0.01))));
   EXPECT_FALSE(metrics(run(1, {}), "train").front().contains("gradient_norm"));
 }
 

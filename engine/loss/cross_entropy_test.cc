@@ -65,8 +65,8 @@ TEST_F(CrossEntropy, IsTheMeanOverAllTargets) {
   }
 }
 
-// S8: what a rank's share weighs is its number of samples, however many targets each sample has.
-TEST_F(CrossEntropy, S8_SharesWeightedBySamplesAddUpToTheWhole) {
+// What a rank's share weighs is its number of samples, however many targets each sample has.
+TEST_F(CrossEntropy, SharesWeightedBySamplesAddUpToTheWhole) {
   double sum = 0;
   for (const auto& [begin, rows] : {std::pair{0, 1}, {1, 3}, {4, 1}}) {
     sum += rows * loss_->mean(logits_.narrow(0, begin, rows), target_.narrow(0, begin, rows)).item<double>();

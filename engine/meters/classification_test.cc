@@ -1,4 +1,4 @@
-// Row E7: class error, confusion, multi-label confusion, precision, recall; by hand, and against loops over samples.
+// Class error, confusion, multi-label confusion, precision, recall; by hand, and against loops over samples.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/one_hot.h>
@@ -42,7 +42,7 @@ struct Random {
 
 std::string top(std::int64_t k) { return "{name: class_error, k: " + std::to_string(k) + "}"; }
 
-TEST(ClassError, E7_CountsClassesThatAreNotAmongTheFirst) {
+TEST(ClassError, CountsClassesThatAreNotAmongTheFirst) {
   const at::Tensor scores = numbers({.1, .7, .2, .5, .3, .4, .6, .9, .8}).reshape({3, 3});
   const at::Tensor target = integers({1, 2, 0});  // places 1, 2, 3
   EXPECT_EQ(readings_of("class_error", scores, target)[0].first, "class_error_top1");
@@ -52,7 +52,7 @@ TEST(ClassError, E7_CountsClassesThatAreNotAmongTheFirst) {
   EXPECT_EQ(reading_of(top(9), scores, target), 0);
 }
 
-TEST(ClassError, E7_EqualsALoopOverSamples) {
+TEST(ClassError, EqualsALoopOverSamples) {
   const Random random;
   for (std::int64_t k = 1; k <= kClasses; ++k) {
     std::int64_t errors = 0;
@@ -75,7 +75,7 @@ TEST(ClassError, AScoreThatIsNotANumberIsAnError) {
   EXPECT_EQ(reading_of(top(2), numbers({NAN, NAN, NAN}).reshape({1, 3}), integers({0})), 1);
 }
 
-TEST(Confusion, E7_HasATableOfTargetAndGuess) {
+TEST(Confusion, HasATableOfTargetAndGuess) {
   const at::Tensor scores = at::one_hot(integers({0, 1, 1, 0, 1}), 2).to(at::kFloat);
   const at::Tensor target = integers({0, 0, 1, 1, 1});
   EXPECT_THAT(readings_of("confusion", scores, target),
@@ -86,7 +86,7 @@ TEST(Confusion, E7_HasATableOfTargetAndGuess) {
                           Pair("confusion[1][1]", 2.0 / 3)));
 }
 
-TEST(Confusion, E7_EqualsALoopOverSamples) {
+TEST(Confusion, EqualsALoopOverSamples) {
   const Random random;
   std::vector<double> table(kClasses * kClasses);
   for (std::int64_t i = 0; i < kSamples; ++i) {
@@ -111,7 +111,7 @@ std::vector<double> count(const Random& random, double threshold) {
   return counts;
 }
 
-TEST(MultiLabelConfusion, E7_EqualsALoopOverSamples) {
+TEST(MultiLabelConfusion, EqualsALoopOverSamples) {
   const Random random;
   const auto readings = readings_of("{name: multi_label_confusion, threshold: 3}", random.scores, random.labels);
   std::vector<double> values;
@@ -120,7 +120,7 @@ TEST(MultiLabelConfusion, E7_EqualsALoopOverSamples) {
   EXPECT_EQ(readings[6].first, "false_negatives[1]");
 }
 
-TEST(PrecisionAndRecall, E7_EqualALoopOverSamples) {
+TEST(PrecisionAndRecall, EqualALoopOverSamples) {
   const Random random;
   const auto counts = count(random, 3);
   double precision = 0, recall = 0, hits = 0, found = 0, right = 0;
@@ -142,7 +142,7 @@ TEST(PrecisionAndRecall, E7_EqualALoopOverSamples) {
   EXPECT_EQ(read("precision", "none"), counts[0] / (counts[0] + counts[1]));
 }
 
-TEST(PrecisionAndRecall, E7_WithClassNumbersTheLargestScoreSaysYes) {
+TEST(PrecisionAndRecall, WithClassNumbersTheLargestScoreSaysYes) {
   // Guesses 0, 0, 1, 2 for classes 0, 1, 1, 0.
   const at::Tensor scores = at::one_hot(integers({0, 0, 1, 2}), 3).to(at::kFloat), target = integers({0, 1, 1, 0});
   EXPECT_THAT(readings_of("{name: precision, average: none}", scores, target),

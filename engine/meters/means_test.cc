@@ -64,7 +64,7 @@ void add_loss(MeterSet& meters, std::int64_t rows, double loss) {
 class MetersAcrossRanks : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, MetersAcrossRanks, ::testing::Range(1, 5));
 
-TEST_P(MetersAcrossRanks, Q22_S8_MeansAreExactWithUnevenAndEmptyShares) {
+TEST_P(MetersAcrossRanks, MeansAreExactWithUnevenAndEmptyShares) {
   testing::run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     // 11 samples by 3: the last batch has 2, so with 3 and 4 ranks some shares are padding alone.
     DistributedSampler sampler(
@@ -80,7 +80,7 @@ TEST_P(MetersAcrossRanks, Q22_S8_MeansAreExactWithUnevenAndEmptyShares) {
   });
 }
 
-TEST_P(MetersAcrossRanks, Q22_RanksWithMoreSamplesCountMore) {
+TEST_P(MetersAcrossRanks, RanksWithMoreSamplesCountMore) {
   testing::run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     // Rank r has r + 1 samples of loss r: a mean of the ranks' means would be another number.
     const auto rows = group->rank() + 1;
@@ -94,7 +94,7 @@ TEST_P(MetersAcrossRanks, Q22_RanksWithMoreSamplesCountMore) {
 
 void alone(const testing::RankBody& body) { testing::run_ranks("inproc", 1, body); }
 
-TEST(Meters, S8_PaddingDoesNotCount) {
+TEST(Meters, PaddingDoesNotCount) {
   alone([](const CommunicatorPtr& group) {
     MeterSet meters = set_of({"loss", "accuracy"});
     add_rows(meters, at::arange(0, 4, at::kLong), 5, 4);
@@ -102,7 +102,7 @@ TEST(Meters, S8_PaddingDoesNotCount) {
   });
 }
 
-TEST(Meters, S8_ABatchOfPaddingAloneCountsNothing) {
+TEST(Meters, ABatchOfPaddingAloneCountsNothing) {
   alone([](const CommunicatorPtr& group) {
     MeterSet meters = set_of({"loss", "accuracy"});
     add_rows(meters, at::arange(1, 3, at::kLong), 0, 2);
@@ -180,7 +180,7 @@ TEST(Perplexity, IsTheExponentialOfTheMeanLoss) {
   });
 }
 
-TEST(Mse, E7_IsTheMeanOfTheSquares) {
+TEST(Mse, IsTheMeanOfTheSquares) {
   const at::Tensor output = at::tensor({1.0, 2.0, 3.0, 5.0}, at::kFloat).reshape({2, 2});
   const at::Tensor target = at::tensor({1.0, 0.0, 4.0, 2.0}, at::kFloat).reshape({2, 2});
   EXPECT_EQ(testing::reading_of("mse", output, target), 14.0 / 4);
@@ -188,8 +188,8 @@ TEST(Mse, E7_IsTheMeanOfTheSquares) {
             (Readings::value_type{"rmse", std::sqrt(3.5)}));
 }
 
-// E7: the golden values of {1, 3}.
-TEST(Average, E7_HasMeanAndDeviation) {
+// Of {1, 3}: 2, and the square root of ((1 - 2)^2 + (3 - 2)^2) / (2 - 1).
+TEST(Average, HasMeanAndDeviation) {
   const at::Tensor values = testing::numbers({1, 3}), others = testing::numbers({5, 5});
   EXPECT_THAT(testing::readings_of("average", values, others),
               ElementsAre(Pair("output_mean", 2.0), Pair("output_std", std::sqrt(2.0))));
@@ -197,7 +197,7 @@ TEST(Average, E7_HasMeanAndDeviation) {
               ElementsAre(Pair("target_mean", 5.0), Pair("target_std", 0.0)));
 }
 
-TEST(Average, E7_DoesNotLoseASmallDeviationBesideALargeMean) {
+TEST(Average, DoesNotLoseASmallDeviationBesideALargeMean) {
   const at::Tensor values = testing::numbers({1e15 + 1, 1e15 + 3, 1e15 + 5});
   EXPECT_THAT(testing::readings_of("average", values, values),
               ElementsAre(Pair("output_mean", 1e15 + 3), Pair("output_std", 2.0)));
@@ -208,8 +208,8 @@ TEST(Average, OfOneValueHasNoDeviation) {
               ElementsAre(Pair("output_mean", 7.0), Pair("output_std", 0.0)));
 }
 
-// E7: the golden values of window 3 after 1, 3, 5, 4, 0.
-TEST(MovingAverage, E7_IsOfTheLastBatchesAndMovesOn) {
+// After 1, 3, 5, 4, 0 a window of 3 has 5, 4, 0; then 4, 0, 8.
+TEST(MovingAverage, IsOfTheLastBatchesAndMovesOn) {
   alone([](const CommunicatorPtr& group) {
     MeterSet meters = set_of({"{name: moving_average, window: 3}"});
     for (const double loss : {1, 3, 5, 4, 0}) add_loss(meters, 2, loss);
@@ -219,7 +219,7 @@ TEST(MovingAverage, E7_IsOfTheLastBatchesAndMovesOn) {
   });
 }
 
-TEST(TimeMeter, E7_IsThatOfTheSlowestRank) {
+TEST(TimeMeter, IsThatOfTheSlowestRank) {
   testing::run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
     TimeMeter::Clock::time_point now{};
     TimeMeter meter([&] { return now; });

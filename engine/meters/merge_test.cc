@@ -113,7 +113,7 @@ class Merge : public ::testing::TestWithParam<Case> {
   Samples samples_;
 };
 
-TEST_P(Merge, E7_S8_UnevenSharesReadWhatOneRankReads) {
+TEST_P(Merge, UnevenSharesReadWhatOneRankReads) {
   const auto expected = alone(GetParam(), samples_);
   ASSERT_FALSE(expected.empty());
   testing::run_ranks("inproc", 4, [&](const CommunicatorPtr& group) {
@@ -133,7 +133,7 @@ TEST_P(Merge, E7_S8_UnevenSharesReadWhatOneRankReads) {
   });
 }
 
-TEST_P(Merge, E7_OneRankMayHaveEverything) {
+TEST_P(Merge, OneRankMayHaveEverything) {
   const auto expected = alone(GetParam(), samples_);
   testing::run_ranks("inproc", 4, [&](const CommunicatorPtr& group) {
     const auto meter = testing::make_meter(GetParam().meter);

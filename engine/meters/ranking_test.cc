@@ -1,5 +1,4 @@
-// Row E7: average precision, its mean, area under the curve, NDCG, precision at k; by hand, and against their
-// definitions.
+// Average precision, its mean, area under the curve, NDCG, precision at k; by hand, and against their definitions.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/rand.h>
@@ -67,13 +66,13 @@ double area_of(const Random& random, std::int64_t j) {
   return won / pairs;
 }
 
-TEST(AveragePrecision, E7_ByHand) {
+TEST(AveragePrecision, IsTheMeanPrecisionAtTheRelevantPlaces) {
   // Relevant in places 1, 3 and 4: precisions 1, 2/3 and 3/4.
   const at::Tensor scores = numbers({.9, .8, .7, .6, .5}), target = integers({1, 0, 1, 1, 0});
   EXPECT_DOUBLE_EQ(reading_of("average_precision", scores, target), (1 + 2.0 / 3 + 3.0 / 4) / 3);
 }
 
-TEST(AveragePrecision, E7_EqualsItsDefinitionWithTies) {
+TEST(AveragePrecision, EqualsItsDefinitionWithTies) {
   const Random random;
   const auto readings = readings_of("average_precision", random.scores, random.labels);
   ASSERT_EQ(readings.size(), static_cast<std::size_t>(kClasses));
@@ -86,7 +85,7 @@ TEST(AveragePrecision, E7_EqualsItsDefinitionWithTies) {
   EXPECT_NEAR(reading_of("mean_average_precision", random.scores, random.labels), sum / kClasses, 1e-14);
 }
 
-TEST(AveragePrecision, E7_TheMeanLeavesOutClassesWithoutSamples) {
+TEST(AveragePrecision, TheMeanLeavesOutClassesWithoutSamples) {
   const at::Tensor scores = numbers({.9, .1, 0, .8, .2, 0}).reshape({2, 3});
   EXPECT_EQ(reading_of("mean_average_precision", scores, integers({0, 1})), 1) << "class 1 is found in its first place";
   EXPECT_EQ(reading_of("mean_average_precision", scores, integers({1, 0})), 0.5);
@@ -98,7 +97,7 @@ TEST(AveragePrecision, TheOrderOfEqualScoresDoesNotMatter) {
   EXPECT_EQ(reading_of("average_precision", scores, integers({0, 0, 0, 1})), 0.25);
 }
 
-TEST(Auc, E7_ByHand) {
+TEST(Auc, IsTheShareOfPairsInTheRightOrder) {
   const at::Tensor target = integers({1, 1, 0, 0});
   EXPECT_EQ(reading_of("auc", numbers({4, 3, 2, 1}), target), 1);
   EXPECT_EQ(reading_of("auc", numbers({1, 2, 3, 4}), target), 0);
@@ -106,7 +105,7 @@ TEST(Auc, E7_ByHand) {
   EXPECT_EQ(reading_of("auc", numbers({1, 1, 1, 1}), target), 0.5);
 }
 
-TEST(Auc, E7_EqualsItsDefinitionWithTies) {
+TEST(Auc, EqualsItsDefinitionWithTies) {
   const Random random;
   double sum = 0;
   for (std::int64_t j = 0; j < kClasses; ++j) {
@@ -126,8 +125,8 @@ TEST(Thresholds, WithoutPositivesThereIsNoPrecisionAndNoOrder) {
   EXPECT_EQ(area_under_roc({{.positives = 0, .negatives = 3}}), 0.5);
 }
 
-// E7: the golden values of NDCG@6 of {3, 2, 3, 0, 1, 2}, in the order in which they are found.
-TEST(Ndcg, E7_HasBothDiscounts) {
+// NDCG@6 of items with the relevance 3, 2, 3, 0, 1, 2, in the order in which they are found.
+TEST(Ndcg, HasBothDiscounts) {
   const at::Tensor scores = numbers({6, 5, 4, 3, 2, 1}).reshape({1, 6});
   const at::Tensor relevance = numbers({3, 2, 3, 0, 1, 2}).reshape({1, 6});
   const auto torchnet = readings_of("{name: ndcg, k: 6, discount: log2(i)}", scores, relevance);
@@ -135,20 +134,20 @@ TEST(Ndcg, E7_HasBothDiscounts) {
   EXPECT_NEAR(reading_of("{name: ndcg, k: 6}", scores, relevance), 0.961, 5e-4);
 }
 
-TEST(Ndcg, E7_LooksAtTheFirstKAlone) {
+TEST(Ndcg, LooksAtTheFirstKAlone) {
   const at::Tensor scores = numbers({3, 2, 1}).reshape({1, 3}), relevance = numbers({0, 2, 1}).reshape({1, 3});
   EXPECT_EQ(reading_of("{name: ndcg, k: 1}", scores, relevance), 0);
   const double second = 2 / std::log2(3.0), best = 2 + 1 / std::log2(3.0);
   EXPECT_DOUBLE_EQ(reading_of("{name: ndcg, k: 2}", scores, relevance), second / best);
 }
 
-TEST(Ndcg, E7_IsAMeanOverQueriesWithSomethingToFind) {
+TEST(Ndcg, IsAMeanOverQueriesWithSomethingToFind) {
   const at::Tensor scores = numbers({2, 1, 2, 1, 2, 1}).reshape({3, 2});
   const at::Tensor relevance = numbers({1, 0, 0, 1, 0, 0}).reshape({3, 2});
   EXPECT_DOUBLE_EQ(reading_of("ndcg", scores, relevance), (1 + 1 / std::log2(3.0)) / 2);
 }
 
-TEST(PrecisionAtK, E7_IsTheShareOfRelevantItemsAmongTheFirst) {
+TEST(PrecisionAtK, IsTheShareOfRelevantItemsAmongTheFirst) {
   const at::Tensor scores = numbers({4, 3, 2, 1, 1, 2, 3, 4}).reshape({2, 4});
   const at::Tensor relevance = numbers({1, 0, 1, 0, 0, 0, 1, 0}).reshape({2, 4});
   const auto at_k = [&](int k) {

@@ -1,4 +1,4 @@
-// E2: adafactor against algorithms 4 and 5 of Shazeer and Stern 2018 as they are printed, and against
+// Adafactor against algorithms 4 and 5 of Shazeer and Stern 2018 as they are printed, and against
 // torch.optim.Adafactor 2.13.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>

@@ -1,4 +1,4 @@
-// E2: clipping by norm and by value.
+// Clipping by norm and by value.
 #include "engine/optim/clip.h"
 
 #include <ATen/TensorOperators.h>
@@ -84,7 +84,7 @@ TEST(Clip, FindsNormsWhoseSquareIsNoFloat) {
   EXPECT_NEAR(clipped.clip.norm(), 5e30, 1e25);
 }
 
-// N5: each rank has a shard of the gradients.
+// Each rank has a shard of the gradients.
 TEST(Clip, TheNormIsThatOfAllRanks) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     Clipped clipped({.norm = 1}, [&](at::Tensor& sums) { group->all_reduce(sums, Reduction::kSum).wait(); });

@@ -1,4 +1,4 @@
-// E2: the moving average of the values.
+// The moving average of the values.
 #include "engine/optim/ema.h"
 
 #include <ATen/TensorOperators.h>
@@ -65,7 +65,7 @@ TEST(Ema, AveragesAreInPlaceForAWhile) {
 }
 
 // Of a rank that updates the first half of the parameters: the other half is another's.
-TEST(Ema, S7_SharesTheAveragesAndThenTheValuesAgain) {
+TEST(Ema, SharesTheAveragesAndThenTheValuesAgain) {
   const at::Tensor all = at::ones({4});
   const Slice own{all.narrow(0, 0, 2), at::ones({2})};
   std::vector<at::Tensor> shared;

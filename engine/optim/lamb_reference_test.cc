@@ -1,4 +1,4 @@
-// E2: lamb against algorithm 2 of You et al. 2020 as it is printed.
+// LAMB against algorithm 2 of You et al. 2020 as it is printed.
 #include <ATen/TensorOperators.h>
 
 #include <cmath>

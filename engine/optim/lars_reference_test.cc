@@ -1,4 +1,4 @@
-// E2: lars against algorithm 1 of You, Gitman and Ginsburg 2017 as it is printed.
+// LARS against algorithm 1 of You, Gitman and Ginsburg 2017 as it is printed.
 #include <ATen/TensorOperators.h>
 
 #include "engine/optim/testing_paper.h"

@@ -1,4 +1,4 @@
-// E2: lion against algorithm 2 of Chen et al. 2023 as it is printed.
+// Lion against algorithm 2 of Chen et al. 2023 as it is printed.
 #include <ATen/TensorOperators.h>
 
 #include "engine/optim/testing_paper.h"

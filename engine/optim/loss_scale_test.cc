@@ -1,4 +1,4 @@
-// E2: dynamic loss scaling; what is found on one rank, all ranks agree on.
+// Dynamic loss scaling; what is found on one rank, all ranks agree on.
 #include "engine/optim/loss_scale.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,4 +1,4 @@
-// E2: muon against the code in Jordan et al. 2024, and against torch.optim.Muon 2.13 without its rounding to bfloat16.
+// Muon against the code in Jordan et al. 2024, and against torch.optim.Muon 2.13 without its rounding to bfloat16.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linalg_svdvals.h>
 #include <ATen/ops/tensor.h>

@@ -1,4 +1,4 @@
-// What every registered optimizer must do (E2, E3, S7, N5), with its defaults and with all that it can remember.
+// What every registered optimizer must do, with its defaults and with all that it can remember.
 #include <ATen/Parallel.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -135,7 +135,7 @@ TEST_P(EveryOptimizer, SeveralSlicesAreAsGoodAsOne) {
   EXPECT_TRUE(at::equal(parts.values, network.values));
 }
 
-// S7: what shards change is nothing, wherever they are cut.
+// What shards change is nothing, wherever they are cut.
 TEST_P(EveryOptimizer, CutsChangeNoBitWhereTheyAreAllowed) {
   const ParameterGroups groups{{"bias$", 0.5, 0}};
   const auto one = make("", groups), sharded = make("", groups);
@@ -176,7 +176,7 @@ TEST_P(EveryOptimizer, ThreadsAndCutsOfManyElementsChangeNoBit) {
   EXPECT_TRUE(at::equal(values, shared));
 }
 
-// E3: a run that goes on is the run that was not interrupted.
+// A run that goes on is the run that was not interrupted.
 TEST_P(EveryOptimizer, StateGoesOnInAnotherOptimizerBitForBit) {
   const auto first = make(), second = make();
   auto network = trained(*first, 0.01), copy = small_network();

@@ -1,4 +1,4 @@
-// E2: each optimizer that LibTorch has against LibTorch's own, and clipping against torch::nn::utils. In one file, since
+// Each optimizer that LibTorch has against LibTorch's own, and clipping against torch::nn::utils. In one file, since
 // these headers take longer to parse than all the rest takes to compile.
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/randn.h>

@@ -1,4 +1,4 @@
-// N1: however replicas agree later, they begin as that of rank 0.
+// However replicas agree later, they begin as that of rank 0.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros_like.h>
@@ -28,7 +28,7 @@ class Attach : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Strategies, Attach, ::testing::ValuesIn(strategies()),
                          [](const auto& info) { return testing::file_name(info.param); });
 
-TEST_P(Attach, N1_GivesEveryRankTheParametersOfRank0) {
+TEST_P(Attach, GivesEveryRankTheParametersOfRank0) {
   testing::run_ranks("inproc", 4, [](const CommunicatorPtr& group) {
     const at::NoGradGuard no_grad;
     const auto own = testing::make_parameters(group->rank());

@@ -1,4 +1,4 @@
-// S9: a model learns as well with each compression of its gradients.
+// A model learns as well with each compression of its gradients.
 #include <ATen/Parallel.h>
 #include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>

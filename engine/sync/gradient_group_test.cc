@@ -1,4 +1,4 @@
-// S9: the option `compression:` of a strategy.
+// The option `compression:` of a strategy.
 #include "engine/sync/gradient_group.h"
 
 #include <ATen/TensorOperators.h>

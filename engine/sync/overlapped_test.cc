@@ -108,9 +108,9 @@ TEST(GradientHooks, AreGoneWithTheirOwner) {
 class Overlapped : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, Overlapped, ::testing::Range(1, 5));
 
-// N4. Also where a rank's loss depends on some of the parameters alone, which is another order of launch but for the
+// Also where a rank's loss depends on some of the parameters alone, which is another order of launch but for the
 // rule that there is only one.
-TEST_P(Overlapped, N4_GradientsAreTheMeanEvenIfSomeDoNotCome) {
+TEST_P(Overlapped, GradientsAreTheMeanEvenIfSomeDoNotCome) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters();
     const FlatParameters flat(parameters, *group, kEachItsOwnBucket);
@@ -132,7 +132,7 @@ TEST_P(Overlapped, N4_GradientsAreTheMeanEvenIfSomeDoNotCome) {
   });
 }
 
-TEST_P(Overlapped, N4_LaunchesWhileBackwardGoesOn) {
+TEST_P(Overlapped, LaunchesWhileBackwardGoesOn) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters();
     const FlatParameters flat(parameters, *group, kEachItsOwnBucket);

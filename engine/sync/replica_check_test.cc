@@ -23,8 +23,8 @@ FlatParameters make_parameters(Communicator& group) {
   return {parameters, group, 100};
 }
 
-// N3, Q20: a changed sign and an exchange of elements are seen.
-TEST(ReplicaCheck, N3_NamesTheStepTheParameterAndTheRankThatDiffers) {
+// A changed sign and an exchange of elements are seen.
+TEST(ReplicaCheck, NamesTheStepTheParameterAndTheRankThatDiffers) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     ReplicaCheck check(group, parameters, false);
@@ -39,7 +39,7 @@ TEST(ReplicaCheck, N3_NamesTheStepTheParameterAndTheRankThatDiffers) {
   });
 }
 
-TEST(ReplicaCheck, N3_WaitsForReplicasThatAreToBeEqual) {
+TEST(ReplicaCheck, WaitsForReplicasThatAreToBeEqual) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     if (group->rank() == 1) parameters.buckets()[0].values.neg_();
@@ -59,7 +59,7 @@ TEST(ReplicaCheck, N3_WaitsForReplicasThatAreToBeEqual) {
   });
 }
 
-TEST(ReplicaCheck, N3_RepairsWithWhatMostHave) {
+TEST(ReplicaCheck, RepairsWithWhatMostHave) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     const at::Tensor good = parameters.buckets()[0].values.clone();
@@ -71,7 +71,7 @@ TEST(ReplicaCheck, N3_RepairsWithWhatMostHave) {
   });
 }
 
-TEST(ReplicaCheck, N3_OfTwoRank0IsRight) {
+TEST(ReplicaCheck, OfTwoRank0IsRight) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     parameters.buckets()[0].values.fill_(group->rank() + 5);

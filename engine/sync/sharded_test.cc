@@ -29,7 +29,6 @@ Slice bucket_of(std::vector<std::int64_t> sizes) {
   return slice;
 }
 
-// N5, Q13: upstream's split by weights failed for some numbers of ranks.
 TEST(Shards, CoverABucketOnceNearlyEquallyForAnyNumberOfRanks) {
   for (int ranks = 1; ranks <= 40; ++ranks) {
     for (const std::int64_t elements : {0, 1, 15, 16, 17, 1000, 12345}) {
@@ -83,7 +82,6 @@ class Sharded : public ::testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(Ranks, Sharded, ::testing::Values(1, 2, 3, 4, 5));
 
-// S7
 TEST_P(Sharded, EveryElementIsUpdatedByOneRankWithTheMeanGradientAndReachesAll) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);

@@ -48,7 +48,7 @@ class AllReduceSync : public ::testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(Ranks, AllReduceSync, ::testing::Range(1, 5));
 
-TEST_P(AllReduceSync, N1_S5_AttachingGivesEveryRankTheParametersOfRank0) {
+TEST_P(AllReduceSync, AttachingGivesEveryRankTheParametersOfRank0) {
   run([](const CommunicatorPtr&, Synchronizer& synchronizer, const FlatParameters& parameters) {
     synchronizer.attach(parameters, Cut::kAnywhere);
     for (const auto& bucket : parameters.buckets()) {
@@ -59,7 +59,7 @@ TEST_P(AllReduceSync, N1_S5_AttachingGivesEveryRankTheParametersOfRank0) {
   });
 }
 
-TEST_P(AllReduceSync, N2_GradientsBecomeTheMeanOfAllRanks) {
+TEST_P(AllReduceSync, GradientsBecomeTheMeanOfAllRanks) {
   run([](const CommunicatorPtr& group, Synchronizer& synchronizer, const FlatParameters& parameters) {
     const auto slices = synchronizer.attach(parameters, Cut::kAnywhere);
     for (std::size_t i = 0; i < slices.size(); ++i) {
@@ -73,7 +73,7 @@ TEST_P(AllReduceSync, N2_GradientsBecomeTheMeanOfAllRanks) {
   });
 }
 
-TEST_P(AllReduceSync, N2_AgreedGradientsAreBitwiseTheSameOnEveryRank) {
+TEST_P(AllReduceSync, AgreedGradientsAreBitwiseTheSameOnEveryRank) {
   run([](const CommunicatorPtr& group, Synchronizer& synchronizer, const FlatParameters& parameters) {
     const auto slices = synchronizer.attach(parameters, Cut::kAnywhere);
     for (int step = 0; step < 3; ++step) {
@@ -84,7 +84,7 @@ TEST_P(AllReduceSync, N2_AgreedGradientsAreBitwiseTheSameOnEveryRank) {
   });
 }
 
-TEST_P(AllReduceSync, N5_SlicesAreTheBucketsThemselves) {
+TEST_P(AllReduceSync, SlicesAreTheBucketsThemselves) {
   run([](const CommunicatorPtr&, Synchronizer& synchronizer, const FlatParameters& parameters) {
     const auto slices = synchronizer.attach(parameters, Cut::kAnywhere);
     ASSERT_EQ(slices.size(), 3u);

@@ -86,7 +86,7 @@ class TensorBoardTest : public ::testing::Test {
   const std::string folder_ = ::testing::TempDir() + "/tensorboard";
 };
 
-TEST_F(TensorBoardTest, E8_RecordsAreFramedAndBeginWithTheVersion) {
+TEST_F(TensorBoardTest, RecordsAreFramedAndBeginWithTheVersion) {
   TensorBoard board(folder_);
   board.go_on_after(299);
   board.add(measurement());
@@ -100,7 +100,7 @@ TEST_F(TensorBoardTest, E8_RecordsAreFramedAndBeginWithTheVersion) {
   EXPECT_THAT(all[1], HasSubstr("\x10\xac\x02\x3a\x02\x08\x01"));
 }
 
-TEST_F(TensorBoardTest, E8_AScalarIsATagAndAFloat) {
+TEST_F(TensorBoardTest, AScalarIsATagAndAFloat) {
   EventFile file(folder_, 0);
   file.add(5, {{"t", 0.5}});
   const auto event = records(file.path()).back();
@@ -109,7 +109,7 @@ TEST_F(TensorBoardTest, E8_AScalarIsATagAndAFloat) {
   EXPECT_EQ(event.substr(9), std::string("\x10\x05\x2a\x0a\x0a\x08\x0a\x01t\x15\0\0\0\x3f", 14));
 }
 
-TEST_F(TensorBoardTest, E8_AllThatIsMeasuredHasATag) {
+TEST_F(TensorBoardTest, AllThatIsMeasuredHasATag) {
   TensorBoard board(folder_);
   board.add(measurement());
   auto test = measurement();

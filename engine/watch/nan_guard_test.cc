@@ -19,6 +19,8 @@ namespace phalanx {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Matcher;
 using testing::run_ranks;
 using ::testing::StartsWith;
 
@@ -111,13 +113,23 @@ Ended train(const CommunicatorPtr& world, std::int64_t every, const Spoil& spoil
 }
 
 // What each of three ranks ends with must be the same.
-void expect_all(std::int64_t every, const std::function<Spoil(int rank)>& spoil, const std::string& why,
-                std::int64_t steps, std::int64_t save_every = 0) {
+void expect_all(std::int64_t every, const std::function<Spoil(int rank)>& spoil, const Matcher<std::string>& why,
+                std::int64_t steps, std::int64_t save_every) {
   run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
     const auto ended = train(world, every, spoil(world->rank()), save_every);
-    EXPECT_THAT(ended.why, StartsWith(why)) << "rank " << world->rank();
+    EXPECT_THAT(ended.why, why) << "rank " << world->rank();
     EXPECT_EQ(ended.steps, steps) << "rank " << world->rank();
   });
+}
+
+void expect_diverged(std::int64_t every, const std::function<Spoil(int rank)>& spoil, const std::string& why,
+                     std::int64_t steps, std::int64_t save_every = 0) {
+  expect_all(every, spoil, StartsWith("training has diverged: " + why), steps, save_every);
+}
+
+void expect_trains_to_the_end(std::int64_t every, const std::function<Spoil(int rank)>& spoil,
+                              std::int64_t save_every = 0) {
+  expect_all(every, spoil, IsEmpty(), 20, save_every);
 }
 
 Spoil never() {
@@ -130,7 +142,7 @@ TEST(NanGuard, NamesTheStepAndTheRankOfALossAlsoBetweenItsLooks) {
     return [](std::int64_t step, Numbers& numbers) { numbers.loss = step >= 7 ? NAN : 1; };
   };
   // The vote after step 8 is read after step 9, before the other hooks.
-  expect_all(4, spoil, "training has diverged: in step 7 the loss is not finite, on rank 1;", 8);
+  expect_diverged(4, spoil, "in step 7 the loss is not finite, on rank 1;", 8);
 }
 
 TEST(NanGuard, NamesTheGradient) {
@@ -140,7 +152,7 @@ TEST(NanGuard, NamesTheGradient) {
       if (step == 4) numbers.gradients[3] = INFINITY;
     };
   };
-  expect_all(2, spoil, "training has diverged: in step 4 the gradient of fc.weight is not finite, on ranks 1, 2;", 4);
+  expect_diverged(2, spoil, "in step 4 the gradient of fc.weight is not finite, on ranks 1, 2;", 4);
 }
 
 TEST(NanGuard, NamesTheParameter) {
@@ -149,21 +161,21 @@ TEST(NanGuard, NamesTheParameter) {
       if (step == 6) numbers.values[1] = NAN;
     };
   };
-  expect_all(3, spoil, "training has diverged: in step 6 parameter fc.bias is not finite, on all 3 ranks;", 6);
+  expect_diverged(3, spoil, "in step 6 parameter fc.bias is not finite, on all 3 ranks;", 6);
 }
 
 TEST(NanGuard, OfSeveralTheFirstCountsWhoeverHasIt) {
   const auto spoil = [](int rank) -> Spoil {
     return [rank](std::int64_t step, Numbers& numbers) { numbers.loss = step >= 10 - rank ? INFINITY : 1; };
   };
-  expect_all(20, spoil, "training has diverged: in step 8 the loss is not finite, on rank 2;", 20);
+  expect_diverged(20, spoil, "in step 8 the loss is not finite, on rank 2;", 20);
 }
 
 TEST(NanGuard, LooksOnceMoreAtTheEnd) {
   const auto spoil = [](int) -> Spoil {
     return [](std::int64_t step, Numbers& numbers) { numbers.loss = step == 20 ? NAN : 1; };
   };
-  expect_all(1000, spoil, "training has diverged: in step 20 the loss is not finite, on all 3 ranks;", 20);
+  expect_diverged(1000, spoil, "in step 20 the loss is not finite, on all 3 ranks;", 20);
 }
 
 TEST(NanGuard, FindsAParameterThatTheLastUpdateHasSpoiled) {
@@ -171,7 +183,7 @@ TEST(NanGuard, FindsAParameterThatTheLastUpdateHasSpoiled) {
     if (rank != 2) return never();
     return [](std::int64_t step, Numbers& numbers) { numbers.gradients[3] = step == 20 ? NAN : 0; };
   };
-  expect_all(1000, spoil, "training has diverged: in step 20 parameter fc.weight is not finite, on rank 2;", 20);
+  expect_diverged(1000, spoil, "in step 20 parameter fc.weight is not finite, on rank 2;", 20);
 }
 
 TEST(NanGuard, BeforeSomethingIsKeptItAsksAtOnce) {
@@ -179,14 +191,14 @@ TEST(NanGuard, BeforeSomethingIsKeptItAsksAtOnce) {
     if (rank != 1) return never();
     return [](std::int64_t step, Numbers& numbers) { numbers.loss = step == 7 ? NAN : 1; };
   };
-  expect_all(1000, loss, "training has diverged: in step 7 the loss is not finite, on rank 1;", 9, 10);
+  expect_diverged(1000, loss, "in step 7 the loss is not finite, on rank 1;", 9, 10);
   const auto parameter = [](int rank) -> Spoil {
     if (rank != 1) return never();
     return [](std::int64_t step, Numbers& numbers) { numbers.gradients[0] = step == 10 ? INFINITY : 0; };
   };
-  expect_all(1000, parameter, "training has diverged: in step 10 parameter fc.bias is not finite, on rank 1;", 9, 10);
-  expect_all(
-      1000, [](int) { return never(); }, "", 20, 3);
+  expect_diverged(1000, parameter, "in step 10 parameter fc.bias is not finite, on rank 1;", 9, 10);
+  expect_trains_to_the_end(
+      1000, [](int) { return never(); }, 3);
 }
 
 TEST(NanGuard, LeavesFiniteNumbersAloneHoweverLarge) {
@@ -196,7 +208,7 @@ TEST(NanGuard, LeavesFiniteNumbersAloneHoweverLarge) {
       numbers.loss = 1e30;
     };
   };
-  expect_all(1, spoil, "", 20);
+  expect_trains_to_the_end(1, spoil);
 }
 
 TEST(NanGuard, SaysWhatToDo) {
@@ -208,7 +220,7 @@ TEST(NanGuard, SaysWhatToDo) {
 
 TEST(NanGuard, OffItLooksAtNothing) {
   const auto spoil = [](int) -> Spoil { return [](std::int64_t, Numbers& numbers) { numbers.loss = NAN; }; };
-  expect_all(0, spoil, "", 20);
+  expect_trains_to_the_end(0, spoil);
 }
 
 }  // namespace

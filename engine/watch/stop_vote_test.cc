@@ -40,7 +40,7 @@ Outcome train_ranks(const std::vector<std::int64_t>& asked, std::int64_t max_ste
 class StopVotes : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, StopVotes, ::testing::Range(1, 5));
 
-TEST_P(StopVotes, L2_AllStopAfterTheSameStepWhicheverRankIsAsked) {
+TEST_P(StopVotes, AllStopAfterTheSameStepWhicheverRankIsAsked) {
   for (int asked_rank = 0; asked_rank < GetParam(); ++asked_rank) {
     std::vector<std::int64_t> asked(static_cast<std::size_t>(GetParam()), kNever);
     asked[static_cast<std::size_t>(asked_rank)] = 3 + asked_rank;
@@ -50,7 +50,7 @@ TEST_P(StopVotes, L2_AllStopAfterTheSameStepWhicheverRankIsAsked) {
   }
 }
 
-TEST_P(StopVotes, L2_TheFirstToBeAskedDecidesForAll) {
+TEST_P(StopVotes, TheFirstToBeAskedDecidesForAll) {
   std::vector<std::int64_t> asked;
   for (int rank = 0; rank < GetParam(); ++rank) asked.push_back(12 - 2 * rank);
   EXPECT_THAT(train_ranks(asked).steps, Each(asked.back() + 1));

@@ -53,14 +53,14 @@ class MetricsLogTest : public ::testing::Test {
   const std::string path_ = ::testing::TempDir() + "/metrics.jsonl";
 };
 
-TEST_F(MetricsLogTest, E8_ALineHasThePromisedKeysInOrder) {
+TEST_F(MetricsLogTest, ALineHasThePromisedKeysInOrder) {
   MetricsLog(path_).add(measurement());
   EXPECT_EQ(read_file(path_), R"({"step":20,"epoch":0,"split":"train","loss":0.5,"accuracy":0.875,)"
                               R"("samples_per_second":1000.0,"seconds":2.5})"
                               "\n");
 }
 
-TEST_F(MetricsLogTest, E8_ALineOfTrainingHasLearningRateAndTimes) {
+TEST_F(MetricsLogTest, ALineOfTrainingHasLearningRateAndTimes) {
   auto train = measurement();
   train.learning_rate = 0.25;
   train.times = StepTimes{.steps = 1, .ranks = {{0.001, 0.002, 0.003, 0.004, 0.005, 0.006}}};
@@ -233,8 +233,11 @@ TEST_F(ProgressTest, ReadingsThatDoNotFitAreCounted) {
   Progress progress(file_.get(), false, kTotal);
   progress.result(test);
   const auto line = written();
-  EXPECT_THAT(line,
-              AllOf(HasSubstr("test  loss 0.5000  confusion_0 0.0000"), HasSubstr(" more  "), EndsWith("0:03\n")));
+  std::size_t shown = 1;  // the loss
+  for (auto at = line.find("confusion_"); at != std::string::npos; at = line.find("confusion_", at + 1)) ++shown;
+  EXPECT_THAT(line, AllOf(HasSubstr("test  loss 0.5000  confusion_0 0.0000"),
+                          HasSubstr("  " + std::to_string(test.readings.size() - shown) + " more  "),
+                          EndsWith("0:03\n")));
   EXPECT_LE(line.size(), 161u);
 }
 
@@ -275,7 +278,7 @@ TEST_F(ProgressTest, TheLineNeverWrapsOnATerminalOfAnyWidth) {
   auto train = measurement();
   for (unsigned short columns = 2; columns < 160; ++columns) {
     const auto line = drawn_on_terminal(columns, train, kTotal);
-    ASSERT_THAT(line, Not(HasSubstr("terminal"))) << line;
+    ASSERT_THAT(line, StartsWith(std::string("epoch 1/5").substr(0, columns - 1u)));
     EXPECT_LT(columns_of(line), columns) << line;
   }
 }

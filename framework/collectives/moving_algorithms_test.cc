@@ -1,4 +1,4 @@
-// Every registered algorithm of the operations that only move elements, against values computed without it: K1, K5.
+// Every registered algorithm of the operations that only move elements, against values computed without it.
 #include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Input and output apart: K1, K2, K3.
+// Input and output apart.
 #include "framework/collectives/out_of_place.h"
 
 #include <ATen/ops/empty.h>

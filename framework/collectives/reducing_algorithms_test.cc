@@ -1,4 +1,4 @@
-// Every registered algorithm of all_reduce, reduce and reduce_scatter, against values computed without it: K2, K3, K7.
+// Every registered algorithm of all_reduce, reduce and reduce_scatter, against values computed without it.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>

@@ -1,4 +1,4 @@
-// Scalars of every C type: K6, Q5.
+// Scalars of every C type.
 #include "framework/collectives/scalar.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Exchanges: K4.
+// Both halves of an exchange at once.
 #include "framework/collectives/send_recv.h"
 
 #include <ATen/ops/empty.h>

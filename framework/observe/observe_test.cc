@@ -24,7 +24,7 @@ using ::testing::Field;
 using ::testing::IsEmpty;
 using testing::run_ranks;
 
-TEST(ClockOffset, E3_IsRightToHalfOfTheRoundTrip) {
+TEST(ClockOffset, IsRightToHalfOfTheRoundTrip) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     const std::int64_t ahead = 1'000'000'000LL * world->rank();
     const auto offset = estimate_clock_offset(*world, [ahead] { return monotonic_ns() + ahead; });
@@ -32,7 +32,7 @@ TEST(ClockOffset, E3_IsRightToHalfOfTheRoundTrip) {
   });
 }
 
-TEST(ClockOffset, E3_OfOneHostIsNone) {
+TEST(ClockOffset, OfOneHostIsNone) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const auto offset = monotonic_clock_offset(*world);
     EXPECT_EQ(offset.ns, 0);
@@ -40,7 +40,7 @@ TEST(ClockOffset, E3_OfOneHostIsNone) {
   });
 }
 
-TEST(ChromeTrace, E3_HasRanksAsProcessesAndLanesAsThreads) {
+TEST(ChromeTrace, HasRanksAsProcessesAndLanesAsThreads) {
   const RankTrace late{.rank = 1,
                        .host = "b \"quoted\"",
                        .clock_offset_ns = 500,
@@ -79,7 +79,7 @@ TEST(SpreadOverLanes, KeepsWhatLiesWithinAnotherAndPartsWhatOverlaps) {
   EXPECT_THAT(placed, ElementsAre("outer lane", "inner lane", "overlaps lane 2", "later lane"));
 }
 
-TEST(OperationTrace, E3_HasWhatWasRunSinceOnTheCommonClock) {
+TEST(OperationTrace, HasWhatWasRunSinceOnTheCommonClock) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     world->barrier().wait();
     const auto begin = monotonic_ns();
@@ -99,7 +99,7 @@ TEST(OperationTrace, E3_HasWhatWasRunSinceOnTheCommonClock) {
   });
 }
 
-TEST(OperatorTrace, E3_HasTheOperatorsOfThisThreadWhileItLives) {
+TEST(OperatorTrace, HasTheOperatorsOfThisThreadWhileItLives) {
   const at::Tensor ones = at::ones({10});
   std::optional<OperatorTrace> trace(std::in_place);
   const auto begin = monotonic_ns();

@@ -1,4 +1,4 @@
-// S4: mixed precision.
+// Mixed precision.
 #include "framework/parallel/autocast.h"
 
 #include <ATen/TensorOperators.h>

@@ -10,7 +10,7 @@
 namespace phalanx {
 namespace {
 
-// N3, Q20: upstream's check did not see these.
+// A sum of squares, for one, sees neither.
 TEST(Digest, SeesASignAndAPermutation) {
   const at::Tensor tensor = at::randn({1000});
   const auto before = digest(tensor);

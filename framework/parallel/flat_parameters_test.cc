@@ -17,7 +17,6 @@ at::Tensor parameter(at::IntArrayRef sizes) { return at::rand(sizes).requires_gr
 
 void with_memory(const testing::RankBody& body) { testing::run_ranks("inproc", 1, body); }
 
-// N5
 TEST(FlatParameters, MovesParametersIntoBucketsLastLayerFirst) {
   with_memory([](const CommunicatorPtr& memory) {
     const std::vector<at::Tensor> parameters{parameter({16, 3}), parameter({16}), parameter({32, 4}), parameter({32})};

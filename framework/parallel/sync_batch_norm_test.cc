@@ -125,7 +125,7 @@ TEST(SyncBatchNorm, ABatchOfPaddingAloneKeepsStatisticsAndGradients) {
   });
 }
 
-TEST(SyncBatchNorm, S4_TakesHalfPrecision) {
+TEST(SyncBatchNorm, TakesHalfPrecision) {
   const Layer layer(8);
   const auto one = layer.alone();
   for (const auto dtype : {at::kBFloat16, at::kHalf}) {

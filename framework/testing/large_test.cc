@@ -1,4 +1,4 @@
-// More elements than 32 bits count, in memory that is shared: Q18.
+// More elements than 32 bits count, in memory that is shared.
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// S1: replicas in the threads of one process, against one model that takes the whole batch.
+// Replicas in the threads of one process, against one model that takes the whole batch.
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 

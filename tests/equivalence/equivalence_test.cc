@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          "ranks_per_group: 4}"),
                        ::testing::Values(3, 4)));
 
-// N2, N5, S8: the mean over the global batch, however many ranks share it and however unevenly.
+// The mean over the global batch, however many ranks share it and however unevenly.
 TEST_P(Equivalence, RanksFollowOneProcess) {
   run_ranks(kBackend, ranks(), [this](const CommunicatorPtr& world) {
     const Trained many = train(config_for(model(), strategy()), world, run_name(""));
@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(OneCopy, EquivalenceOfBits,
                                             ::testing::ValuesIn(with_shared_memory({kOneCopy})),
                                             ::testing::Values(2, 4)));
 
-// N3: by the bits, so that a changed sign or order would show.
+// By the bits, so that a changed sign or order would show.
 TEST_P(EquivalenceOfBits, ReplicasAreBitwiseEqual) {
   run_ranks(kBackend, ranks(), [this](const CommunicatorPtr& world) {
     const Trained own = train(config_for(model(), strategy()), world, run_name("_replica"));

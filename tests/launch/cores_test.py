@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""E4: each rank keeps to the cores that launch.bind_to says, with all of its threads."""
+"""Each rank keeps to the cores that launch.bind_to says, with all of its threads."""
 
 import os
 import pathlib

@@ -9,7 +9,8 @@ import re
 # stands below the other, do not know each other.
 BELOW = {
     "tests": ["tools", "framework/testing"],
-    "tools": ["engine", "framework/backends"],
+    "tools": ["launch"],
+    "launch": ["engine", "framework/backends"],
     "engine": ["models", "datasets"],
     "models": ["framework/parallel", "framework/ps"],
     "datasets": ["framework/parallel", "framework/ps"],

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""Runs every command that the documents show, in a folder that looks like the root of a clone after a build.
+"""Runs every command that the documents show, in a folder that looks like the root of a clone after a build, and
+compares results that they show.
 
 Each `sh` block is a script for bash that must end with status 0; the blocks of a page share a folder. A block after
-the comment <!-- not run: REASON --> is left out. Real are the tools and mpirun. Stand-ins, found in the
-clone or first on PATH, take the place of:
+the comment <!-- not run: REASON --> is left out. A `text` block right below is what the script prints: its lines of
+tests must be there, with the same steps and nearly the same losses and accuracies. A `text` block that begins with
+"$ COMMAND" is the very output of a command that is refused; mine.yaml in it is the `yaml` block above.
+
+Real are the tools and mpirun. Stand-ins, found in the clone or first on PATH, take the place of:
 
     ./bazelw run //A:X -- ...      runs the targets/A/X or bazel-bin/A/X that was built for this test as bazel does: from
                                    another folder, the caller's in BUILD_WORKING_DIRECTORY
     ./bazelw build, test           do nothing: pages_test.py looks whether their targets and flags exist
-    bazel-bin/tools/train          the real train, with fewer steps and no expectation of what they reach
+    bazel-bin/tools/train          the real train, with fewer steps and no expectation of what they reach, but on pages
+                                   whose results are compared
     .../fuzz/replay                the real replay
     //tools:bench                  the real bench, with one short round of small tensors
     //tools:bench_train            the real bench_train, with one short round
@@ -21,17 +26,24 @@ clone or first on PATH, take the place of:
 The last of //tools are aliases: in bazel-bin there are folders of their names, and no programs.
 """
 
+import dataclasses
+import json
 import os
 import pathlib
+import re
+import shlex
 import shutil
 import subprocess
 import time
 import unittest
 
 import documents
-from program import ProgramTest, free_port
+from program import ProgramTest, RunFolder, free_port
 
 ROOT = pathlib.Path.cwd()
+README = "README.md"
+# Their commands are run to the end, so that results can be compared.
+WITH_RESULTS = {README, "docs/first_dataset.md", "docs/first_model.md"}
 
 # Commands that name one of tests/readme/examples are for a train that has it.
 TRAIN = """
@@ -39,8 +51,9 @@ case " $* " in
   *=tiny* | *=rings*) train=%(root)s/tests/readme/examples/train ;;
   *) train=%(root)s/tools/train ;;
 esac
-exec "$train" "$@" --set train.max_steps=20 --set "expect={}"
+exec "$train" "$@" %(limits)s
 """
+LIMITS = "--set train.max_steps=20 --set expect={}"
 BENCH = 'exec %(root)s/tools/bench/bench "$@" --rounds=1 --budget_ms=0.2 --bytes=4KB'
 BENCH_TRAIN = 'exec %(root)s/tools/bench_train/bench_train "$@" --rounds=1 --seconds=0.02'
 DOCTOR = 'exec %(root)s/tools/doctor/doctor "$@"'
@@ -78,8 +91,24 @@ def idx(shape, values):
     return bytes([0, 0, 8, len(shape)]) + b"".join(size.to_bytes(4, "big") for size in shape) + bytes(values)
 
 
-class Commands(ProgramTest):
-    def make_clone(self):
+# A line that train prints after a test.
+TEST = re.compile(r"^epoch (\d+)/(\d+)  step (\d+)  test  loss ([\d.]+)  accuracy ([\d.]+) %", re.M)
+
+
+@dataclasses.dataclass
+class Result:
+    """What train has told of a test."""
+    position: tuple  # epoch, of how many, step
+    loss: float
+    percent: float
+
+
+def results(text):
+    return [Result(found[:3], float(found[3]), float(found[4])) for found in TEST.findall(text)]
+
+
+class Clone(ProgramTest):
+    def make_clone(self, limits):
         """The folder in which commands run; it has what they need of the tree, and a small MNIST."""
         clone = self.folder / "clone"
         shutil.copytree(ROOT / "configs", clone / "configs")
@@ -88,7 +117,7 @@ class Commands(ProgramTest):
             (clone / f"data/mnist/{split}-images-idx3-ubyte").write_bytes(idx([count, 28, 28], bytes(count * 784)))
             (clone / f"data/mnist/{split}-labels-idx1-ubyte").write_bytes(idx([count], [i % 10 for i in range(count)]))
         mpirun = os.path.realpath(ROOT / os.environ["MPIRUN"])
-        values = {"root": ROOT, "clone": clone, "mpirun": mpirun, "port": free_port()}
+        values = {"root": ROOT, "clone": clone, "mpirun": mpirun, "port": free_port(), "limits": limits}
         scripts = {"bazelw": BAZELW, "bin/mpirun": MPIRUN,
                    "bazel-bin/tools/train": TRAIN, "bazel-bin/framework/testing/fuzz/replay": REPLAY,
                    "targets/tools/bench": BENCH, "targets/tools/bench_train": BENCH_TRAIN,
@@ -102,30 +131,159 @@ class Commands(ProgramTest):
             path.chmod(0o755)
         return clone
 
-    def run_page(self, page):
-        clone = self.make_clone()
-        path = f"{clone}/bin:{os.environ['PATH']}"
-        for block in documents.shell_blocks(ROOT, page):
-            if block.not_run is None:
-                self.run_block(block, clone, self.environment(PATH=path))
+    def run_page(self, page, after_block=lambda block, output: None):
+        """Runs all that a page shows; `after_block` gets each script with what it has printed."""
+        self.clone = self.make_clone("" if page in WITH_RESULTS else LIMITS)
+        script, output, config = None, None, None
+        for block in documents.blocks(ROOT, page):
+            if block.language == "sh" and block.not_run is None:
+                script, output = block, self.run_block(block)
+                after_block(block, output)
+            elif block.language == "yaml":
+                config = block.text
+            elif block.text.startswith("$ "):
+                self.check_refusal(block, config)
+            elif block.language == "text" and script and block.right_below(script):
+                self.compare_tests(block, output)
         self.assert_nothing_left()
 
-    def run_block(self, block, clone, environment):
+    def bash(self, script):
+        path = f"{self.clone}/bin:{os.environ['PATH']}"
+        return subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=self.clone, timeout=120, text=True,
+                              env=self.environment(PATH=path), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+
+    def run_block(self, block):
         started = time.monotonic()
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", block.text], cwd=clone, env=environment, timeout=120,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = self.bash(block.text)
         print(f"{block.where}: {time.monotonic() - started:.1f} s")
         self.assertEqual(0, done.returncode, f"{block.where}\n{block.text}\n{done.stdout}")
+        return done.stdout
+
+    def check_refusal(self, block, config):
+        command, _, output = block.text[2:].partition("\n")
+        if "mine.yaml" in shlex.split(command):
+            (self.clone / "mine.yaml").write_text(config)
+        done = self.bash(command)
+        self.assertEqual((2, output), (done.returncode, done.stdout), block.where)
+
+    def compare_tests(self, block, output):
+        """Steps are the same everywhere. Losses and accuracies may differ from machine to machine, but little."""
+        shown, printed = results(block.text), results(output)
+        self.assertTrue(shown, f"{block.where} shows no test")
+        self.assertEqual([one.position for one in shown], [one.position for one in printed], block.where)
+        for one, other in zip(shown, printed):
+            where = f"{block.where}, step {one.position[2]}"
+            self.assertAlmostEqual(one.loss, other.loss, delta=0.02 + 0.1 * one.loss, msg=where)
+            self.assertAlmostEqual(one.percent, other.percent, delta=1.5, msg=where)
+
+
+class Commands(Clone):
+    """A test for each page."""
 
 
 for page in documents.pages(ROOT):
-    setattr(Commands, "test_" + page, lambda self, page=page: self.run_page(page))
+    if page != README:
+        setattr(Commands, "test_" + page, lambda self, page=page: self.run_page(page))
+
+
+class Readme(Clone):
+    """What README.md promises is what comes out."""
+
+    def setUp(self):
+        super().setUp()
+        self.runs = []  # (number of ranks that the command asks for, folder), in order
+        self.output = {}  # by the first line of a script
+
+    def test_README(self):
+        self.run_page(README, self.note)
+        self.check_accuracy()
+        self.check_configs()
+        self.assertGreaterEqual(len(self.runs), 6)
+        for ranks, run in self.runs:
+            with self.subTest(run.path.name):
+                self.assertEqual(ranks, run.summary["ranks"])
+                self.check_files(run)
+
+    def note(self, block, output):
+        """Each command that trains leaves a folder."""
+        self.output[block.text.splitlines()[0]] = output
+        for words in block.commands():
+            if "--config" in words and "--print_config" not in words:
+                ranks = re.search(r"(?:launch\.ranks=|-np |--nproc-per-node )(\d+)", " ".join(words))
+                self.runs.append((int(ranks[1]) if ranks else 2, None))
+        known = {run.path for _, run in self.runs if run}
+        left = sorted((self.clone / "runs").iterdir()) if (self.clone / "runs").exists() else []
+        new = [RunFolder(path) for path in left if path not in known]
+        self.assertEqual(len(self.runs) - len(known), len(new), f"{block.where} leaves {new}")
+        self.runs[len(known):] = [(ranks, run) for (ranks, _), run in zip(self.runs[len(known):], new)]
+
+    def check_accuracy(self):
+        """The first command's is on the page; other launchers come as far."""
+        promised = float(re.search(r"([\d.]+) %", documents.section(ROOT, README, "Two commands"))[1])
+        first = results(next(iter(self.output.values())))[-1]
+        self.assertAlmostEqual(promised, first.percent, delta=0.5)
+        self.assertEqual(("5", "5"), first.position[:2], "configs/quickstart.yaml has 5 epochs")
+        quickstarts = [(ranks, run) for ranks, run in self.runs
+                       if run.config.read_text() == self.runs[0][1].config.read_text()]
+        self.assertEqual([2, 2, 2], [ranks for ranks, _ in quickstarts], "by hand, mpirun and torchrun")
+        for _, run in quickstarts:
+            self.assertAlmostEqual(promised, 100 * run.summary["test"]["accuracy"], delta=0.5)
+
+    def check_configs(self):
+        """Every key is listed, and filled in."""
+        listed = self.bash("bazel-bin/tools/train --help_config").stdout
+        printed = next(output for line, output in self.output.items() if "--help_config" in line)
+        self.assertTrue(printed.startswith(listed))
+        self.assertEqual(["KEY", "TYPE", "DEFAULT", "LIMITS", "HELP"], listed.split("\n")[0].split())
+        keys = re.findall(r"^([a-z]\w*)", listed, re.M)
+        self.assertIn("optimizer", keys)
+        filled_in = re.findall(r"^(\w+):", (self.clone / "mine.yaml").read_text(), re.M)
+        self.assertEqual(sorted(keys), sorted(filled_in))
+
+    def check_files(self, run):
+        """The table has what is in the folder, and the keys of the files."""
+        ranks = range(run.summary["ranks"])
+        always = {".lock"}
+        for names, what in documents.table(ROOT, README, "file"):
+            for name in re.findall(r"`([^`]+)`", names):
+                if "config asks" in what:
+                    self.assertFalse((run.path / name).exists(), name)
+                else:
+                    always |= {name.replace("<r>", str(rank)) for rank in ranks}
+            keys = set(re.findall(r"`(\w+)`", what))
+            nested = {key: inner.split(", ") for key, inner in re.findall(r"`(\w+): \{([\w, ]+)\}`", what)}
+            if names == "`metrics.jsonl`":
+                self.assertEqual({"train", "test"}, {line["split"] for line in run.metrics})
+                for line in run.metrics:
+                    self.assertLessEqual(keys, set(line))
+            elif names == "`summary.json`":
+                self.assertLessEqual(keys, set(run.summary))
+                self.assertEqual(nested, {key: list(run.summary[key]) for key in nested})
+                self.assertTrue(keys and nested)
+        left = {path.relative_to(run.path).as_posix() for path in run.path.rglob("*") if path.is_file()}
+        self.assertEqual(always, left)
+        for name in always - {".lock"}:
+            self.assertGreater((run.path / name).stat().st_size, 0, name)
+        header = run.weights[8:8 + int.from_bytes(run.weights[:8], "little")]
+        self.assertTrue(json.loads(header))
 
 
 class Coverage(unittest.TestCase):
     def test_there_are_commands(self):
-        self.assertTrue(documents.shell_blocks(ROOT, "README.md"))
+        self.assertTrue(documents.shell_blocks(ROOT, README))
         self.assertTrue(documents.shell_blocks(ROOT, "docs/clusters.md"))
+
+    def test_there_are_results(self):
+        for page in WITH_RESULTS - {README}:
+            blocks = documents.blocks(ROOT, page)
+            self.assertTrue(any(results(below.text) for above, below in zip(blocks, blocks[1:])
+                                if above.language == "sh" and below.right_below(above)), page)
+
+    def test_there_are_refusals(self):
+        refusals = [block for page in documents.pages(ROOT) for block in documents.blocks(ROOT, page)
+                    if block.text.startswith("$ ")]
+        self.assertGreaterEqual(len(refusals), 4)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,10 @@ class Block:
     def where(self):
         return f"{self.page}:{self.line}"
 
+    def right_below(self, other):
+        """Whether there is nothing but the two fences, and perhaps an empty line, between this block and `other`."""
+        return 0 < self.line - other.line - other.text.count("\n") <= 3
+
     def commands(self):
         """Each command's words. Lines that a backslash continues are one; comments are none."""
         lines = self.text.replace("\\\n", " ").splitlines()
@@ -55,6 +59,20 @@ def blocks(root, page):
 
 def shell_blocks(root, page):
     return [block for block in blocks(root, page) if block.language == "sh"]
+
+
+def section(root, page, title):
+    """What is below a heading, up to the next one of its level."""
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", (root / page).read_text(), re.M | re.S)
+    assert found, f"{page} has no section {title}"
+    return found[1]
+
+
+def table(root, page, head):
+    """The rows, as lists of cells, of the table whose first column is called `head`."""
+    found = re.search(rf"^\| {re.escape(head)} \|.*\n\|[-|]+\n((?:\|.*\n)+)", (root / page).read_text(), re.M)
+    assert found, f"{page} has no table of {head}"
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in found[1].splitlines()]
 
 
 def prose(root, page):

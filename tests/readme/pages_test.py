@@ -17,7 +17,7 @@ SHELL = [block for page in documents.pages(ROOT) for block in documents.shell_bl
 PROSE = [(page, f"{page}:{number}", line) for page in documents.pages(ROOT)
          for number, line in documents.prose(ROOT, page)]
 
-FOLDERS = "bazel|configs|datasets|docs|engine|framework|models|tests|third_party|tools"
+FOLDERS = "bazel|configs|datasets|docs|engine|framework|launch|models|tests|third_party|tools"
 FOR_THE_READER_TO_WRITE = re.compile(r"/x(/|\.cc|_test\.cc)$|/tiny\.cc$|/rings\.cc$")
 
 # Bazel's flags that the documents may use; those of .bazelrc's configs are looked up there.
@@ -90,6 +90,23 @@ class Pages(unittest.TestCase):
             for path in re.findall(r"--set[ =]'?([\w.]+)=", block.text):
                 with self.subTest(block.where):
                     self.assertEqual(set(), set(path.split(".")) - keys)
+
+
+class ExitStatuses(unittest.TestCase):
+    """Scripts rely on them."""
+
+    def setUp(self):
+        header = (ROOT / "launch/exit_status.h").read_text()
+        self.statuses = {int(number) for number in re.findall(r"^  k\w+ = (\d+),", header, re.M)}
+        self.assertEqual(6, len(self.statuses))
+
+    def test_readme(self):
+        text = re.search(r"\*\*Exit statuses\*\*(.*?)\n\n", (ROOT / "README.md").read_text(), re.S)[1]
+        self.assertEqual(self.statuses, {int(number) for number in re.findall(r"\b(\d+) [a-z]", text)})
+
+    def test_faults(self):
+        rows = documents.table(ROOT, "docs/faults.md", "status")
+        self.assertEqual(self.statuses, {int(number) for number, _ in rows})
 
 
 class Code(unittest.TestCase):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""E3, E8: what a run shows and leaves, read as the programs read it that it is meant for."""
+"""What a run shows and leaves, read as the programs read it that it is meant for."""
 
 import html.parser
 import importlib.util

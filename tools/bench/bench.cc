@@ -13,6 +13,10 @@
 #include "framework/comm/backend.h"
 #include "framework/comm/launch_environment.h"
 #include "framework/comm/rendezvous.h"
+#include "launch/exit_status.h"
+#include "launch/program.h"
+#include "launch/run_rank.h"
+#include "launch/start_ranks.h"
 #include "tools/bench/command_line.h"
 #include "tools/bench/connect.h"
 #include "tools/bench/flag_words.h"
@@ -21,10 +25,6 @@
 #include "tools/bench/plot.h"
 #include "tools/bench/python.h"
 #include "tools/bench/table.h"
-#include "tools/launch/exit_status.h"
-#include "tools/launch/rank_threads.h"
-#include "tools/launch/run_main.h"
-#include "tools/launch/start_ranks.h"
 
 namespace phalanx::bench {
 namespace {
@@ -49,7 +49,7 @@ void be_rank(const Options& options, const Place& place, StorePtr store) {
   at::set_num_threads(1);
   if (options.bind) bind(place.local_rank);
   const Connected connected = connect_subjects(options, place, store);
-  // Rank 0 leaves the store last: see connect() of tools/job.
+  // Rank 0 leaves the store last: see connect() of launch/connect.h.
   if (place.rank != 0) store.reset();
   const Result result = measure(options, connected.subjects, *connected.world);
   if (place.rank == 0) report(options, result);

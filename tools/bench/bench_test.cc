@@ -1,4 +1,4 @@
-// K1 to K5, K8, K11: every operation is measured.
+// Every operation is measured.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

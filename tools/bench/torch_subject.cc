@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "launch/temporary_folder.h"
 #include "tools/bench/child.h"
 #include "tools/bench/subject.h"
 #include "tools/bench/torch_peer.h"
-#include "tools/launch/temporary_folder.h"
 
 namespace phalanx::bench {
 namespace {

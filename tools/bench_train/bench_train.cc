@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "framework/base/files.h"
+#include "launch/exit_status.h"
+#include "launch/program.h"
 #include "tools/bench/python.h"
 #include "tools/bench_train/command_line.h"
 #include "tools/bench_train/measure.h"
 #include "tools/bench_train/rank.h"
 #include "tools/bench_train/table.h"
-#include "tools/launch/exit_status.h"
-#include "tools/launch/run_main.h"
 
 namespace phalanx::bench_train {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "tools/launch/temporary_folder.h"
+#include "launch/temporary_folder.h"
 
 namespace phalanx::bench_train {
 namespace {

@@ -10,8 +10,8 @@
 #include "framework/base/cores.h"
 #include "framework/base/error.h"
 #include "framework/base/parts.h"
+#include "launch/core_shares.h"
 #include "tools/bench_train/scripts.h"
-#include "tools/launch/core_shares.h"
 
 namespace phalanx::bench_train {
 namespace {

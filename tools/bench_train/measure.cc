@@ -13,10 +13,10 @@
 #include "framework/base/config/config.h"
 #include "framework/base/cores.h"
 #include "framework/base/error.h"
+#include "launch/temporary_folder.h"
 #include "tools/bench/quantile.h"
 #include "tools/bench_train/team.h"
 #include "tools/bench_train/time_to_loss.h"
-#include "tools/launch/temporary_folder.h"
 
 namespace phalanx::bench_train {
 namespace {

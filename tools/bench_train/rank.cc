@@ -10,9 +10,9 @@
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/log.h"
+#include "launch/job/world.h"
+#include "launch/program.h"
 #include "tools/bench_train/turns.h"
-#include "tools/job/keep_freed_memory.h"
-#include "tools/job/world.h"
 
 namespace phalanx::bench_train {
 

@@ -8,11 +8,11 @@
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "launch/program.h"
 #include "tools/bench_train/busy_time.h"
 #include "tools/bench_train/experiment.h"
 #include "tools/bench_train/rank.h"
 #include "tools/bench_train/scripts.h"
-#include "tools/job/keep_freed_memory.h"
 
 namespace phalanx::bench_train {
 namespace {

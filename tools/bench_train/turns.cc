@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "framework/base/error.h"
-#include "tools/launch/exit_status.h"
+#include "launch/exit_status.h"
 
 namespace phalanx::bench_train {
 namespace {

@@ -8,11 +8,11 @@
 #include <string>
 
 #include "framework/base/files.h"
+#include "launch/exit_status.h"
+#include "launch/program.h"
 #include "tools/doctor/diagnosis.h"
 #include "tools/doctor/report.h"
 #include "tools/flags/parse_flags.h"
-#include "tools/launch/exit_status.h"
-#include "tools/launch/run_main.h"
 
 DEFINE_string(json, "", "file for what was found");
 

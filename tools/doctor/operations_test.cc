@@ -1,4 +1,4 @@
-// K9: what stands in the table was done, and its result was looked at.
+// What stands in the table was done, and its result was looked at.
 #include "tools/doctor/operations.h"
 
 #include <ATen/ops/full.h>

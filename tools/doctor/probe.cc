@@ -14,13 +14,13 @@
 #include "framework/comm/backend.h"
 #include "framework/comm/launch_environment.h"
 #include "framework/comm/rendezvous.h"
+#include "launch/exit_status.h"
+#include "launch/program.h"
+#include "launch/run_rank.h"
+#include "launch/start_ranks.h"
 #include "tools/bench/measure.h"
 #include "tools/doctor/libraries.h"
 #include "tools/doctor/operations.h"
-#include "tools/launch/exit_status.h"
-#include "tools/launch/rank_threads.h"
-#include "tools/launch/run_main.h"
-#include "tools/launch/start_ranks.h"
 
 namespace phalanx::doctor {
 namespace {

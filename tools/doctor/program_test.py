@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The doctor program on this machine, and on one where things are missing. L4, L5, K9."""
+"""The doctor program on this machine, and on one where things are missing."""
 
 import json
 import shutil

@@ -11,9 +11,9 @@
 #include "engine/watch/html/run_record.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "launch/exit_status.h"
+#include "launch/program.h"
 #include "tools/flags/parse_flags.h"
-#include "tools/launch/exit_status.h"
-#include "tools/launch/run_main.h"
 #include "tools/report/comparison.h"
 #include "tools/report/comparison_page.h"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""E8: report tells what runs have reached, side by side, and says what is wrong with a folder that is none of a run."""
+"""report tells what runs have reached, side by side, and says what is wrong with a folder that is none of a run."""
 
 import shutil
 import unittest

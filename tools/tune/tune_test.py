@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""K10: tune measures, train follows what it saved, and refuses what was measured elsewhere."""
+"""tune measures, train follows what it saved, and refuses what was measured elsewhere."""
 
 import json
 import unittest

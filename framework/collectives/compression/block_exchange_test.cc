@@ -1,4 +1,4 @@
-// S9: int8 and one_bit against their recurrence, on ranks that are rows of numbers here.
+// int8 and one_bit against their recurrence, on ranks that are rows of numbers here.
 #include "framework/collectives/compression/block_exchange.h"
 
 #include <ATen/TensorOperators.h>

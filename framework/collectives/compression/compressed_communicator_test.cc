@@ -1,4 +1,4 @@
-// S9: a communicator whose all_reduce compresses.
+// A communicator whose all_reduce compresses.
 #include "framework/collectives/compression/compressed_communicator.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,4 +1,4 @@
-// Q9: what is remembered of a tensor is never used for another one.
+// What is remembered of a tensor is never used for another one.
 #include "framework/collectives/compression/compressor_table.h"
 
 #include <ATen/ops/from_blob.h>
@@ -24,7 +24,7 @@ TEST_F(CompressorTableTest, ATensorKeepsItsCompressor) {
   EXPECT_NE(table_.of(at::zeros({100})), first);
 }
 
-TEST_F(CompressorTableTest, Q9_AnotherSizeAtTheSameAddressStartsAnew) {
+TEST_F(CompressorTableTest, AnotherSizeAtTheSameAddressStartsAnew) {
   const std::weak_ptr<Compressor> first = table_.of(memory_);
   const auto smaller = table_.of(memory_.narrow(0, 0, 50));
   EXPECT_TRUE(first.expired()) << "its memory is free";
@@ -32,7 +32,7 @@ TEST_F(CompressorTableTest, Q9_AnotherSizeAtTheSameAddressStartsAnew) {
   EXPECT_NE(table_.of(memory_.narrow(0, 50, 50)), smaller) << "another address";
 }
 
-TEST_F(CompressorTableTest, Q9_AnotherTensorAtTheSameAddressStartsAnew) {
+TEST_F(CompressorTableTest, AnotherTensorAtTheSameAddressStartsAnew) {
   float values[10] = {};
   const auto borrow = [&] { return at::from_blob(values, {10}); };
   at::Tensor tensor = borrow();

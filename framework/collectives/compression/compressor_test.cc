@@ -1,4 +1,4 @@
-// S9: what every compressor promises.
+// What every compressor promises.
 #include "framework/collectives/compression/compressor.h"
 
 #include <ATen/TensorOperators.h>

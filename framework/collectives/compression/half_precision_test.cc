@@ -1,4 +1,4 @@
-// S5, S9: fp16 and bf16 on the wire.
+// fp16 and bf16 on the wire.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>

@@ -1,4 +1,4 @@
-// S9: PowerSGD.
+// PowerSGD.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/linalg_svdvals.h>

@@ -1,4 +1,4 @@
-// S9: topk sends the largest, exactly, and the rest later.
+// topk sends the largest, exactly, and the rest later.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>

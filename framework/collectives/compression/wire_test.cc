@@ -1,4 +1,4 @@
-// S9: what is counted as put on the wire.
+// What is counted as put on the wire.
 #include "framework/collectives/compression/wire.h"
 
 #include <ATen/ops/arange.h>

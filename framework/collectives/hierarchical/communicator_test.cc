@@ -56,7 +56,6 @@ class Hierarchical : public ::testing::TestWithParam<Shape> {};
 INSTANTIATE_TEST_SUITE_P(Shapes, Hierarchical, ::testing::ValuesIn(kShapes),
                          [](const auto& info) { return info.param.name; });
 
-// C2, C3, K1, K3, K5, K7
 TEST_P(Hierarchical, DoesWhatTheWorldDoes) {
   run_ranks("inproc", GetParam().ranks(), [&](const CommunicatorPtr& world) {
     const Hierarchy hierarchy(world, GetParam().keys_of(world->rank()));
@@ -94,7 +93,7 @@ TEST(HierarchicalAllReduce, RefusesAnOrderThatItCannotKeep) {
   });
 }
 
-// K8: many at once, waited for backwards.
+// Many at once, waited for backwards.
 TEST(HierarchicalCommunicator, CompletesInOrderOfLaunch) {
   run_ranks("inproc", 4, [](const CommunicatorPtr& world) {
     const auto group = make_hierarchical(Hierarchy(world, {{"pair", std::to_string(world->rank() / 2)}}));

@@ -23,7 +23,7 @@ std::string problems(const std::vector<SelectionRule>& rules) {
   return all.empty() ? "" : ConfigError(all).what();
 }
 
-// Q18: thresholds are bytes, whatever the dtype.
+// Thresholds are bytes, whatever the dtype.
 TEST(SelectionRule, IsReadFromYamlAndWrittenBack) {
   Section section;
   config::load_text(section, R"(

@@ -66,7 +66,7 @@ TEST_F(Selecting, RunsTheAlgorithmOfTheTableOnEveryRank) {
   }
 }
 
-// K10: whatever the table says, results are the same.
+// Whatever the table says, results are the same.
 TEST_F(Selecting, EveryAlgorithmGivesWhatTheBackendsOwnWayGives) {
   for (const Op op : selectable_ops()) {
     const auto algorithms = Algorithms::global().of(op);

@@ -97,7 +97,7 @@ TEST(SelectionTable, RefusesRulesThatCannotBe) {
   EXPECT_THROW((SelectionTable{{.op = "all_reduce", .algorithm = "rings"}}), ConfigError);
 }
 
-// Q18: bytes of the whole tensor, as all ranks know them.
+// Bytes of the whole tensor, as all ranks know them.
 TEST(SelectionBytes, AreTheWholesBytes) {
   EXPECT_EQ(selection_bytes({.elements = 1LL << 40, .op = Op::kAllReduce, .dtype = at::kDouble}), 1LL << 43);
   EXPECT_EQ(selection_bytes({.elements = 12, .op = Op::kAllToAll, .dtype = at::kHalf}), 24);

@@ -1,4 +1,4 @@
-// all_to_all: K5.
+// all_to_all.
 #include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// broadcast, all_gather, gather, scatter: K1, K5.
+// broadcast, all_gather, gather, scatter.
 #include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>

@@ -1,4 +1,4 @@
-// split and meshes: C1, L3.
+// split and meshes.
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -16,7 +16,6 @@ namespace {
 class Groups : public Suite {};
 INSTANTIATE_TEST_SUITE_P(Ranks, Groups, ::testing::ValuesIn(world_sizes()), ranks_of);
 
-// L3
 TEST_P(Groups, ARankKnowsItsPlace) {
   run([&](const CommunicatorPtr& world) {
     EXPECT_EQ(world->size(), GetParam());
@@ -28,7 +27,6 @@ TEST_P(Groups, ARankKnowsItsPlace) {
   });
 }
 
-// C1
 TEST_P(Groups, SplitGroupsByColorAndOrdersByKey) {
   run([](const CommunicatorPtr& world) {
     const int parity = world->rank() % 2;

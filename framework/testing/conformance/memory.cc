@@ -1,4 +1,4 @@
-// allocate(): K13.
+// allocate().
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 

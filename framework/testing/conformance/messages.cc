@@ -1,4 +1,4 @@
-// send and recv: K4. Neighbours: rank r's right one is r + 1, the last one's is 0; a rank alone talks to itself.
+// send and recv. Neighbours: rank r's right one is r + 1, the last one's is 0; a rank alone talks to itself.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -67,7 +67,7 @@ TEST_P(Messaging, AllRanksToAllAtOnce) {
   });
 }
 
-// Q16: the highest tag of a user's is one of them.
+// The highest tag of a user's is one of them.
 TEST_P(Messaging, TagsTellMessagesApart) {
   run([](const CommunicatorPtr& world) {
     const int tags[] = {kMaxTag, 7, 0};

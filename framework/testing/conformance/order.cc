@@ -1,4 +1,4 @@
-// Work, the order of operations, threads: K8, K11, Q11.
+// Work, the order of operations, threads.
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -119,7 +119,7 @@ TEST_P(Ordering, BarrierWaitsForTheLast) {
   });
 }
 
-// K13: many operations and regions leave nothing behind that a later one could meet.
+// Many operations and regions leave nothing behind that a later one could meet.
 TEST_P(Ordering, ReusesWhatItHolds) {
   run([](const CommunicatorPtr& world) {
     for (int i = 0; i < 200; ++i) {

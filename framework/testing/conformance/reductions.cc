@@ -1,4 +1,4 @@
-// all_reduce, reduce, reduce_scatter: K2, K3, K7.
+// all_reduce, reduce, reduce_scatter.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>

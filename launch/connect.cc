@@ -1,0 +1,96 @@
+#include "launch/connect.h"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+#include "framework/base/text.h"
+#include "framework/comm/backend.h"
+#include "framework/comm/rendezvous.h"
+
+namespace phalanx {
+namespace {
+
+// Where ranks of this backend meet; null for one that needs no store.
+StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment& launched, Seconds timeout) {
+  const int size = launched.place.size;
+  const auto needs_store = std::ranges::find_if(backends, [&](const auto& backend) {
+    return backend != "mpi" && !(backend == "hybrid" && launched.rendezvous.empty());  // which then goes by mpi
+  });
+  if (needs_store == backends.end()) return nullptr;
+  if (size == 1) return make_hash_store(timeout);
+  if (std::ranges::find(backends, "inproc") != backends.end()) {
+    throw ConfigError("backend inproc has all ranks in one process, but " + launched.launcher + " started " +
+                      std::to_string(size) + " processes; use backend: auto");
+  }
+  if (launched.rendezvous.empty()) {
+    throw ConfigError("backend " + *needs_store + " has no way to bring together ranks of several hosts that " +
+                      launched.launcher + " started; use backend: mpi");
+  }
+  return rendezvous(launched.rendezvous, timeout).store;
+}
+
+// Whether the hybrid backend does depends on the launcher.
+bool uses_mpi(const std::string& backend) {
+  int running = 0;
+  return (backend == "mpi" || backend == "hybrid") && MPI_Initialized(&running) == MPI_SUCCESS && running != 0;
+}
+
+// "Open MPI v5.0.6" of "Open MPI v5.0.6, package: ..., ident: ...".
+std::string mpi_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  if (MPI_Get_library_version(text.data(), &length) != MPI_SUCCESS) return "unknown";
+  const std::string whole(text.data(), static_cast<std::size_t>(length));
+  return whole.substr(0, whole.find(','));
+}
+
+}  // namespace
+
+std::string choose_backend(const std::string& wanted, const LaunchEnvironment& launched) {
+  const auto names = Backends::global().names();
+  if (wanted != "auto") {
+    if (std::ranges::find(names, wanted) != names.end()) return wanted;
+    const std::string near = nearest(wanted, names);
+    throw ConfigError("backend: \"" + wanted + "\" is none of auto, " + join(names, ", ") +
+                      (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+  }
+  if (launched.place.size == 1) return "inproc";
+  if (launched.place.one_host()) return "shm";
+  return launched.rendezvous.empty() ? "mpi" : "gloo";
+}
+
+std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
+                                         Seconds timeout, std::optional<bool> progress_thread) {
+  const auto& place = launched.place;
+  std::vector<std::string> chosen;
+  for (const auto& backend : backends) chosen.push_back(choose_backend(backend, launched));
+  log_info() << "rank " << place.rank << " of " << place.size << " on " << host_name() << ", started by "
+             << launched.launcher << ", connects by " << join(chosen, ", ");
+  auto store = meet(chosen, launched, timeout);
+  std::vector<CommunicatorPtr> worlds;
+  for (const auto& backend : chosen) {
+    const auto part = store ? make_prefix_store(backend, store) : nullptr;
+    worlds.push_back(Backends::Choice(backend).make({place, part, timeout, progress_thread}));
+  }
+  // Rank 0 leaves the store last: the others may still read there what it hosts, and of several that leave a file at
+  // the same time none would remove it.
+  if (place.rank != 0) store.reset();
+  for (const auto& world : worlds) world->barrier().wait();
+  return worlds;
+}
+
+CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& launched, Seconds timeout,
+                        std::optional<bool> progress_thread) {
+  return connect_all({backend}, launched, timeout, progress_thread).front();
+}
+
+Topology world_topology(Communicator& world, const std::string& backend) {
+  return detect_topology(world, backend, uses_mpi(backend) ? mpi_version() : "");
+}
+
+}  // namespace phalanx

@@ -1,0 +1,105 @@
+#include "launch/failure.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <tuple>
+
+#include "framework/base/files.h"
+
+namespace phalanx {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kPrefix = "rank";
+constexpr const char* kSuffix = ".failure";
+constexpr const char* kReported = "/failure.reported";
+
+std::string to_json(const Failure& failure) {
+  const json fields = {{"rank", failure.rank},       {"host", failure.host},           {"log", failure.log},
+                       {"message", failure.message}, {"secondary", failure.secondary}, {"time", failure.time}};
+  // A message may hold any bytes, such as a file name of another encoding.
+  return fields.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+Failure from_json(const std::string& text) {
+  const json fields = json::parse(text);
+  return {.rank = fields.at("rank"),
+          .host = fields.at("host"),
+          .log = fields.at("log"),
+          .message = fields.at("message"),
+          .secondary = fields.at("secondary"),
+          .time = fields.at("time")};
+}
+
+bool is_failure(const std::filesystem::path& path) {
+  return path.extension() == kSuffix && path.filename().string().starts_with(kPrefix);
+}
+
+Failure take(const std::filesystem::path& path) {
+  Failure failure;
+  try {
+    failure = from_json(read_file(path));
+  } catch (const std::exception& error) {
+    failure.rank = std::atoi(path.stem().c_str() + std::char_traits<char>::length(kPrefix));
+    failure.message = "It left a report of its failure that cannot be read: " + std::string(error.what());
+    failure.time = failure_time();
+  }
+  std::error_code ignored;  // at worst it is reported again, by the next run in this folder
+  std::filesystem::remove(path, ignored);
+  return failure;
+}
+
+}  // namespace
+
+double failure_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void leave_failure(const std::string& folder, const Failure& failure) noexcept {
+  try {
+    write_atomically(folder + "/" + kPrefix + std::to_string(failure.rank) + kSuffix, to_json(failure));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rank %d: %s\n(and its failure could not be left in %s: %s)\n", failure.rank,
+                 failure.message.c_str(), folder.c_str(), error.what());
+  }
+}
+
+std::vector<Failure> take_failures(const std::string& folder) {
+  std::vector<Failure> failures;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    if (is_failure(entry.path())) failures.push_back(take(entry.path()));
+  }
+  std::ranges::sort(failures, more_original);
+  return failures;
+}
+
+bool claim_report(const std::string& folder) {
+  const int file = ::open((folder + kReported).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) return errno != EEXIST;  // better twice than not at all
+  ::close(file);
+  return true;
+}
+
+void forget_failures(const std::string& folder) {
+  take_failures(folder);
+  std::error_code ignored;
+  std::filesystem::remove(folder + kReported, ignored);
+}
+
+bool more_original(const Failure& a, const Failure& b) {
+  return std::tie(a.secondary, a.time, a.rank) < std::tie(b.secondary, b.time, b.rank);
+}
+
+}  // namespace phalanx

@@ -1,0 +1,70 @@
+#include "launch/job/agreement.h"
+
+#include <ATen/ops/zeros.h>
+
+#include <filesystem>
+#include <string>
+
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/comm/texts.h"
+#include "launch/failure.h"
+#include "launch/job/run_name.h"
+
+namespace phalanx {
+
+void check_same_config(Job& job, Communicator& world) {
+  const std::string mine = config::dump(job.config);
+  const bool same = broadcast_text(mine, world) == mine;
+  at::Tensor differs = at::zeros({1}, at::kLong).fill_(same ? world.size() : world.rank());
+  world.all_reduce(differs, Reduction::kMin).wait();
+  const auto rank = differs.item<std::int64_t>();
+  if (rank == world.size()) return;
+  throw ConfigError("rank " + std::to_string(rank) + " was started with another config than rank 0: compare their " +
+                    "--config files and --set flags (--print_config shows what they amount to)");
+}
+
+namespace {
+
+// Whether the run in this folder is to go on. One that has ended without a checkpoint cannot; and a checkpoint of
+// another run is where a new one begins.
+bool goes_on(const std::string& resume, const std::string& run_dir) {
+  if (resume == "none") return false;
+  const RunFolder folder(run_dir);
+  if (resume == "auto")
+    return std::filesystem::exists(folder.checkpoints()) || !std::filesystem::exists(folder.summary());
+  const auto run = std::filesystem::path(resume + "/").parent_path().parent_path().parent_path();
+  std::error_code none;
+  return std::filesystem::equivalent(run.empty() ? "." : run, run_dir, none);
+}
+
+}  // namespace
+
+RunFolder prepare_folder(Job& job) {
+  const std::string& resume = job.config.checkpoint.resume;
+  if (job.run_dir.empty() && resume == "auto") job.run_dir = newest_run_dir(job.config.name);
+  if (job.run_dir.empty()) job.run_dir = choose_run_dir(job.config.name);
+  const auto folder = RunFolder::create(job.run_dir, goes_on(resume, job.run_dir));
+  job.claim = folder.claim();
+  // Whoever had the claim until now may have begun a run here, or ended one that cannot go on.
+  if (!goes_on(resume, job.run_dir)) folder.refuse_if_held();
+  write_atomically(folder.config(), config::dump(job.config));
+  return folder;
+}
+
+RunFolder agree_on_folder(Job& job, Communicator& world) {
+  std::string problem;
+  if (world.rank() == 0) {
+    try {
+      forget_failures(prepare_folder(job).logs());
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+  }
+  problem = broadcast_text(problem, world);
+  if (!problem.empty()) throw ConfigError(problem);
+  return RunFolder(broadcast_text(job.run_dir, world));
+}
+
+}  // namespace phalanx

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "engine/experiment/run_folder.h"
+#include "framework/comm/launch_environment.h"
+#include "launch/job/job.h"
+
+namespace phalanx {
+
+/// Runs all ranks of the job as threads of this process. Returns its exit status; failures are left in the log folder.
+int run_threads(const Job& job, const RunFolder& folder);
+
+/// Runs this process's rank, in a folder that exists. Returns its exit status; exceptions are its caller's.
+int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnvironment& launched);
+
+/// Runs this process's rank of a job that mpirun, srun or torchrun started. Where that was not by launch_mpi(), the
+/// ranks agree on the run folder and report their own failures. Returns its exit status.
+int join(Job& job, const LaunchEnvironment& launched);
+
+}  // namespace phalanx

@@ -1,0 +1,103 @@
+#include "launch/job/world.h"
+
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+#include "framework/collectives/checked/checked_communicator.h"
+#include "framework/collectives/selection/tuned_file.h"
+#include "framework/comm/backend.h"
+#include "launch/connect.h"
+
+namespace phalanx {
+namespace {
+
+std::optional<bool> progress_thread(const ExperimentConfig& config) {
+  if (config.framework.progress_thread == "auto") return std::nullopt;
+  return config.framework.progress_thread == "on";
+}
+
+std::vector<std::string> others_than(const std::string& own, const ExperimentConfig& config) {
+  std::vector<std::string> names;
+  for (const auto& rule : config.framework.selection) {
+    const auto& backend = rule.backend;
+    if (backend != kOwn && backend != own && std::ranges::find(names, backend) == names.end()) names.push_back(backend);
+  }
+  return names;
+}
+
+// The config's rules; the backend of the world may be called by its name there.
+SelectionTable own_table(const std::string& backend, const ExperimentConfig& config) {
+  auto rules = config.framework.selection;
+  for (auto& rule : rules) {
+    if (rule.backend == backend) rule.backend = kOwn;
+  }
+  return SelectionTable(std::move(rules));
+}
+
+// Ranks on several hosts may have different files of one name, and would wait for each other's messages then.
+void check_same_table(Communicator& world, const SelectionTable& table, const std::string& path) {
+  const auto hash = static_cast<std::int64_t>(std::hash<std::string>()(table.to_text()));
+  at::Tensor least = at::zeros({1}, at::kLong).fill_(hash), greatest = least.clone();
+  world.all_reduce(least, Reduction::kMin).wait();
+  world.all_reduce(greatest, Reduction::kMax).wait();
+  if (least.item<std::int64_t>() == greatest.item<std::int64_t>()) return;
+  throw ConfigError("framework.selection_file: ranks have different files " + path + "; copy one to all hosts");
+}
+
+SelectionTable measured_table(Communicator& world, const std::string& backend, const std::string& path) {
+  const TunedFile tuned = load_tuned(path);
+  check_fits(tuned, world_topology(world, backend), path);
+  check_same_table(world, tuned.table, path);
+  return tuned.table;
+}
+
+}  // namespace
+
+std::vector<std::string> selected_backends(const ExperimentConfig& config) {
+  return others_than(config.backend, config);
+}
+
+Connections connect_backends(const ExperimentConfig& config, const LaunchEnvironment& launched) {
+  std::vector<std::string> names{choose_backend(config.backend, launched)};
+  std::ranges::copy(others_than(names.front(), config), std::back_inserter(names));
+  auto worlds = connect_all(names, launched, Seconds(config.framework.timeout), progress_thread(config));
+  Connections connections;
+  for (std::size_t i = 0; i < names.size(); ++i) connections.push_back({names[i], std::move(worlds[i])});
+  return connections;
+}
+
+Connections connect_thread(const ExperimentConfig& config, const Place& place, const StorePtr& store) {
+  std::vector<std::string> names{"inproc"};
+  std::ranges::copy(others_than(names.front(), config), std::back_inserter(names));
+  Connections connections;
+  for (const auto& name : names) {
+    const World world{.place = place,
+                      .store = make_prefix_store(name, store),
+                      .timeout = Seconds(config.framework.timeout),
+                      .progress_thread = progress_thread(config)};
+    connections.push_back({name, Backends::Choice(name).make(world)});
+  }
+  return connections;
+}
+
+CommunicatorPtr decorate(Connections connections, const ExperimentConfig& config) {
+  auto [backend, world] = std::move(connections.front());
+  connections.erase(connections.begin());
+  SelectionTable table = own_table(backend, config);
+  const auto& path = config.framework.selection_file;
+  if (!path.empty()) table = table.followed_by(measured_table(*world, backend, path));
+  if (!table.empty()) {
+    log_info() << "operations are done so:\n" << table.to_text();
+    world = std::make_shared<SelectingCommunicator>(std::move(world), std::move(table), std::move(connections));
+  }
+  if (config.framework.check_collectives) world = std::make_shared<CheckedCommunicator>(std::move(world));
+  return world;
+}
+
+}  // namespace phalanx

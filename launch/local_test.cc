@@ -1,0 +1,251 @@
+#include "launch/local.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <stdexcept>
+
+#include "framework/base/error.h"
+#include "launch/exit_status.h"
+#include "launch/failure.h"
+#include "launch/stop_signal.h"
+#include "launch/testing.h"
+
+namespace phalanx {
+namespace {
+
+using testing::becomes_true;
+using testing::is_running;
+using testing::LauncherProcess;
+using testing::text_of;
+
+// Gives each test a log folder and a TMPDIR of its own; nothing may be left there.
+class Launches : public ::testing::Test {
+ protected:
+  Launches() {
+    std::filesystem::create_directory(scratch_.path("tmp"));
+    ::setenv("TMPDIR", scratch_.path("tmp").c_str(), 1);
+  }
+
+  ~Launches() override {
+    EXPECT_TRUE(becomes_true([&] { return std::filesystem::is_empty(scratch_.path("tmp")); })) << "a folder is left";
+    ::unsetenv("TMPDIR");
+  }
+
+  testing::Scratch scratch_;
+};
+
+class LaunchLocal : public Launches {
+ protected:
+  ~LaunchLocal() override { EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left"; }
+
+  int launch(int ranks, const std::function<int(int)>& body) {
+    ::testing::internal::CaptureStderr();
+    const auto start = std::chrono::steady_clock::now();
+    const int status = launch_local({.ranks = ranks, .log_folder = scratch_.folder()}, body);
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    error_ = ::testing::internal::GetCapturedStderr();
+    return status;
+  }
+
+  std::string error_;
+  double seconds_ = 0;
+};
+
+std::string variable(const char* name) {
+  const char* value = ::getenv(name);
+  return value ? value : "";
+}
+
+TEST_F(LaunchLocal, RunsEachRankInItsEnvironment) {
+  const int status = launch(3, [&](int rank) {
+    const std::string meeting = variable("PHALANX_RENDEZVOUS");
+    const bool right = variable("RANK") == std::to_string(rank) && variable("WORLD_SIZE") == "3" &&
+                       variable("LOCAL_RANK") == std::to_string(rank) && variable("LOCAL_WORLD_SIZE") == "3" &&
+                       variable("PHALANX_LAUNCHER") == "local" && meeting.starts_with("file:///");
+    if (rank == 0) std::ofstream(meeting.substr(7)) << "all may write here";
+    return right ? 0 : 1;
+  });
+  EXPECT_EQ(status, kDone) << error_;
+  EXPECT_EQ(error_, "");
+  EXPECT_EQ(variable("RANK"), "");
+}
+
+TEST_F(LaunchLocal, OnlyRank0Speaks) {
+  std::ofstream(scratch_.path("rank1.log")) << "before\n";
+  launch(2, [](int rank) {
+    std::fprintf(stderr, "error of %d\n", rank);
+    if (rank == 1) std::printf("output of 1\n");
+    return std::getchar() == EOF ? 0 : 1;
+  });
+  EXPECT_EQ(error_, "error of 0\n");
+  EXPECT_EQ(text_of(scratch_.path("rank1.log")), "before\nerror of 1\noutput of 1\n");
+}
+
+TEST_F(LaunchLocal, RanksInheritNoDescriptorOfTheLauncher) {
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  const auto before = open_files();
+  const int status = launch(2, [&](int) {
+    const auto here = open_files();
+    if (here > before + 1) std::fprintf(stderr, "%td, was %td\n", here, before);
+    return here <= before + 1 ? 0 : 1;  // one more is where the standard error that this test captures goes
+  });
+  EXPECT_EQ(status, 0) << error_;
+  EXPECT_EQ(open_files(), before);
+}
+
+TEST_F(LaunchLocal, ExceptionIsToldOnce) {
+  const int status = launch(2, [](int rank) -> int {
+    if (rank == 1) throw std::runtime_error("loss is not finite");
+    ::usleep(20'000);
+    throw CommError(CommError::Kind::kPeerLost, "rank 1 is gone");
+  });
+  EXPECT_EQ(status, kFailed);
+  EXPECT_NE(error_.find("Rank 1 of 2 on "), std::string::npos) << error_;
+  EXPECT_NE(error_.find("│ loss is not finite\n"), std::string::npos) << error_;
+  EXPECT_NE(error_.find("Log: " + scratch_.path("rank1.log")), std::string::npos) << error_;
+  EXPECT_NE(error_.find("1 other rank ended with it."), std::string::npos) << error_;
+  EXPECT_EQ(error_.find("is gone"), std::string::npos) << error_;
+}
+
+TEST_F(LaunchLocal, WrongConfigurationIsUsage) {
+  EXPECT_EQ(launch(2, [](int) -> int { throw ConfigError("no such model"); }), kUsage);
+}
+
+TEST_F(LaunchLocal, UnexpectedExitStatusIsADeath) {
+  EXPECT_EQ(launch(2, [](int rank) { return rank == 1 ? 7 : 0; }), kRankDied);
+  EXPECT_NE(error_.find("exit status 7"), std::string::npos) << error_;
+}
+
+TEST_F(LaunchLocal, KilledRankIsTheCauseAlsoWhenItsEchoComesFirst) {
+  const int status = launch(2, [&](int rank) -> int {
+    if (rank == 0) {
+      leave_failure(scratch_.folder(), {.rank = 0, .message = "rank 1 is gone", .secondary = true, .time = 1});
+      return kFailed;
+    }
+    std::fprintf(stderr, "what it last did\n");
+    ::usleep(50'000);
+    ::raise(SIGKILL);
+    return 0;
+  });
+  EXPECT_EQ(status, kRankDied);
+  EXPECT_NE(error_.find("killed by signal 9 (SIGKILL)"), std::string::npos) << error_;
+  EXPECT_NE(error_.find("out-of-memory"), std::string::npos) << error_;
+  EXPECT_NE(error_.find("Last lines of its log:\n│   what it last did\n"), std::string::npos) << error_;
+  EXPECT_LT(seconds_, 2);
+}
+
+TEST_F(LaunchLocal, RankThatHangsIsAskedAndThenKilled) {
+  const int status = launch(3, [&](int rank) {
+    if (rank == 0) ::raise(SIGABRT);
+    if (rank == 2) ::signal(SIGTERM, SIG_IGN);
+    if (rank == 1) install_stop_signal(StopOn::kLauncher);
+    while (!stop_requested()) ::usleep(1000);
+    std::ofstream(scratch_.path("stopped")) << rank;
+    return static_cast<int>(kInterrupted);
+  });
+  EXPECT_EQ(status, kRankDied);
+  EXPECT_EQ(text_of(scratch_.path("stopped")), "1");
+  EXPECT_NE(error_.find("Rank 0 of 3"), std::string::npos) << error_;
+  EXPECT_NE(error_.find("SIGABRT"), std::string::npos) << error_;
+  EXPECT_NE(error_.find("2 other ranks ended with it."), std::string::npos) << error_;
+  EXPECT_GT(seconds_, 2);
+  EXPECT_LT(seconds_, 10);
+  std::printf("death of a rank to the end of a job that hangs: %.2f s\n", seconds_);
+}
+
+TEST_F(LaunchLocal, FailuresOfAnEarlierJobAreDropped) {
+  leave_failure(scratch_.folder(), {.rank = 0, .message = "old"});
+  EXPECT_EQ(launch(2, [](int) { return 0; }), kDone);
+}
+
+TEST_F(LaunchLocal, LogThatCannotBeOpenedIsTold) {
+  std::filesystem::create_directory(scratch_.path("rank1.log"));
+  EXPECT_EQ(launch(2, [](int) { return 0; }), kFailed);
+  EXPECT_NE(error_.find("rank1.log: Is a directory"), std::string::npos) << error_;
+}
+
+TEST_F(LaunchLocal, CostsLittle) {
+  EXPECT_EQ(launch(2, [](int) { return 0; }), kDone);
+  std::printf("start and end of 2 ranks that do nothing: %.1f ms\n", seconds_ * 1e3);
+  EXPECT_LT(seconds_, 2);
+}
+
+// What signals do to a launcher.
+class LocalSignals : public Launches {
+ protected:
+  LauncherProcess in_background(const std::function<int(int)>& body) {
+    return LauncherProcess(scratch_, [&] { return launch_local({.ranks = 2, .log_folder = scratch_.folder()}, body); });
+  }
+
+  void mark(const std::string& name) const { std::ofstream(scratch_.path(name)) << "here"; }
+  bool marked(const std::string& name) const { return std::filesystem::exists(scratch_.path(name)); }
+  bool both_ready() const {
+    return becomes_true([&] { return marked("ready0") && marked("ready1"); });
+  }
+
+  // A rank that stops when it is asked to.
+  int train(int rank) const {
+    install_stop_signal(StopOn::kLauncher);
+    mark("ready" + std::to_string(rank));
+    while (!stop_requested()) ::usleep(1000);
+    mark("stopped" + std::to_string(rank));
+    return kInterrupted;
+  }
+
+  // A rank that does not listen.
+  int hang(int rank) const {
+    ::signal(SIGTERM, SIG_IGN);
+    ::signal(SIGINT, SIG_IGN);
+    mark("ready" + std::to_string(rank));
+    for (;;) ::pause();
+  }
+};
+
+TEST_F(LocalSignals, InterruptStopsAllRanks) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+    std::filesystem::remove(scratch_.path("ready0"));
+    std::filesystem::remove(scratch_.path("ready1"));
+    auto launcher = in_background([&](int rank) { return train(rank); });
+    ASSERT_TRUE(both_ready());
+    launcher.signal(signal);
+    EXPECT_EQ(launcher.wait(), kInterrupted);
+    EXPECT_TRUE(marked("stopped0") && marked("stopped1"));
+    EXPECT_EQ(launcher.output(), "");
+  }
+}
+
+TEST_F(LocalSignals, SecondInterruptKills) {
+  auto launcher = in_background([&](int rank) { return hang(rank); });
+  ASSERT_TRUE(both_ready());
+  launcher.signal(SIGINT);
+  launcher.signal(SIGINT);  // still the first
+  ::usleep(300'000);
+  EXPECT_GE(launcher.descendants().size(), 3u);
+  launcher.signal(SIGINT);
+  EXPECT_EQ(launcher.wait(), kInterrupted);
+  EXPECT_EQ(launcher.output(), "");
+}
+
+TEST_F(LocalSignals, NothingOutlivesAKilledLauncher) {
+  auto launcher = in_background([&](int rank) { return hang(rank); });
+  ASSERT_TRUE(both_ready());
+  const auto processes = launcher.descendants();
+  EXPECT_GE(processes.size(), 3u);
+  launcher.signal(SIGKILL);
+  EXPECT_EQ(launcher.wait(), 128 + SIGKILL);
+  for (const pid_t process : processes) EXPECT_TRUE(becomes_true([&] { return !is_running(process); })) << process;
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,133 @@
+#include "launch/mpi.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <string_view>
+#include <system_error>
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "launch/descriptor.h"
+#include "launch/failure.h"
+#include "launch/mpirun.h"
+#include "launch/report.h"
+#include "launch/supervisor.h"
+#include "launch/temporary_folder.h"
+#include "launch/verdict.h"
+
+namespace phalanx {
+namespace {
+
+using std::chrono::milliseconds;
+
+// mpirun dies of a signal that comes before it passes signals on, and drops one that comes before its ranks are there.
+// It ends the ranks when it gets SIGTERM, with SIGKILL where they do not listen, within 0.3 s; the rest is for an
+// mpirun that hangs.
+const Supervisor::Policy kPolicy = {
+    .stop = SIGUSR1,
+    .orphaned = SIGTERM,
+    .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(4000), SIGKILL}},
+    .at_once = {{milliseconds(0), SIGTERM}, {milliseconds(2000), SIGKILL}},
+    .repeat_stop = milliseconds(200),
+};
+
+struct Pipe {
+  Descriptor read, write;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> fds;
+  if (::pipe2(fds.data(), O_CLOEXEC) != 0) throw Error("cannot make a pipe: " + std::generic_category().message(errno));
+  ::fcntl(fds[0], F_SETFL, O_NONBLOCK);
+  return {Descriptor(fds[0]), Descriptor(fds[1])};
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> all;
+  for (auto& word : words) all.push_back(word.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+// In the child. Everything it needs was made before the fork.
+int become(const std::vector<char*>& command, const std::vector<char*>& environment, int error_output) {
+  ::setpgid(0, 0);
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(error_output, STDERR_FILENO);
+  ::execve(command[0], command.data(), environment.data());
+  std::fprintf(stderr, "%s: %s\n", command[0], std::generic_category().message(errno).c_str());
+  return 127;
+}
+
+void write_to_stderr(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+void take_output(int fd, MpirunNotices& notices) {
+  std::array<char, 4096> chunk;
+  for (ssize_t count; (count = ::read(fd, chunk.data(), chunk.size())) > 0;) {
+    write_to_stderr(notices.feed({chunk.data(), static_cast<std::size_t>(count)}));
+  }
+}
+
+// mpirun's own end stands for the ranks' where it tells nothing of them.
+std::vector<RankEnd> ends_of_ranks(const Supervisor::End& mpirun, const std::vector<std::string>& notices) {
+  auto ends = ends_in(notices);
+  for (auto& end : ends) end.time = mpirun.time;
+  if (ends.empty()) ends.push_back({.rank = -1, .status = mpirun.status, .time = mpirun.time, .by_us = mpirun.by_us});
+  return ends;
+}
+
+int conclude(const MpiLaunch& options, const Supervisor::End& mpirun, bool interrupted, const MpirunNotices& notices) {
+  auto failures = take_failures(options.log_folder);
+  auto ends = ends_of_ranks(mpirun, notices.notices());
+  // Of an interrupted job only what ranks say is news: mpirun tells of those that it ended for us.
+  if (interrupted || (!failures.empty() && ends.front().rank < 0)) ends.clear();
+  Verdict verdict = judge(ends, std::move(failures), interrupted, exit_status_of(mpirun.status));
+  const std::string text = join(notices.notices(), "\n");
+  if (verdict.cause && verdict.cause->rank < 0) {
+    verdict.cause->message = text.empty() ? "mpirun: " + verdict.cause->message : text;
+  } else if (!verdict.cause && !interrupted) {
+    write_to_stderr(text);
+  }
+  report(verdict, options.ranks, options.log_folder);
+  return verdict.status;
+}
+
+}  // namespace
+
+int launch_mpi(const MpiLaunch& options) {
+  if (options.command.empty()) throw ConfigError("launch with MPI: no command to run");
+  std::vector<std::string> inherited;
+  for (char** variable = environ; *variable; ++variable) inherited.emplace_back(*variable);
+  const TemporaryFolder meeting(TemporaryFolder::Removal::kAlways);
+  const std::string rendezvous = options.hosts.empty() ? "file://" + meeting.path() + "/store" : "";
+  auto environment = mpirun_environment(inherited, rendezvous, ::isatty(STDOUT_FILENO) == 1);
+  auto command = mpirun_command(find_mpirun(), options, environment, ::geteuid() == 0);
+  const auto argv = pointers(command), envp = pointers(environment);
+  take_failures(options.log_folder);
+
+  Pipe output = make_pipe();
+  MpirunNotices notices;
+  Supervisor supervisor(kPolicy);
+  supervisor.start([&] { return become(argv, envp, output.write.get()); });
+  output.write.close();
+  supervisor.watch(output.read.get(), [&] {
+    take_output(output.read.get(), notices);
+    if (!ends_in(notices.notices()).empty()) supervisor.wind_down();
+  });
+  const auto ends = supervisor.run();
+  take_output(output.read.get(), notices);
+  write_to_stderr(notices.finish());
+  return conclude(options, ends.front(), supervisor.interrupted(), notices);
+}
+
+}  // namespace phalanx

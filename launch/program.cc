@@ -1,0 +1,82 @@
+#include "launch/program.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <ctime>
+#include <exception>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/comm/launch_environment.h"
+#include "launch/exit_status.h"
+
+namespace phalanx {
+namespace {
+
+// `bazel run` starts programs in a folder of its own and tells where its user is.
+void return_to_caller() {
+  const auto caller = environment("BUILD_WORKING_DIRECTORY");
+  if (caller && ::chdir(caller->c_str()) != 0) throw ConfigError("cannot go to " + *caller);
+}
+
+void let_first_rank_tell() {
+  try {
+    const auto launched = detect_launch_environment();
+    if (launched && launched->place.rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  } catch (const ConfigError&) {
+    // May be the very error to tell.
+  }
+}
+
+int fail(const std::exception& error, ExitStatus status) {
+  let_first_rank_tell();
+  std::fprintf(stderr, "%s\n", error.what());
+  return status;
+}
+
+constexpr int kStartField = 22;  // of /proc/self/stat: clock ticks from boot to the start of the process
+constexpr int kFirstAfterName = 3;
+
+double seconds_from_boot() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+}  // namespace
+
+int run_main(const std::function<int()>& program) {
+  try {
+    return_to_caller();
+    return program();
+  } catch (const ConfigError& error) {
+    return fail(error, kUsage);
+  } catch (const std::exception& error) {
+    return fail(error, kFailed);
+  }
+}
+
+std::chrono::steady_clock::time_point process_start() {
+  const std::string stat = read_file("/proc/self/stat");
+  std::istringstream fields(stat.substr(stat.rfind(')') + 1));  // the name before it may hold anything
+  std::string field;
+  for (int i = kFirstAfterName; i <= kStartField; ++i) fields >> field;
+  const double start = std::stod(field) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  const std::chrono::duration<double> age(seconds_from_boot() - start);
+  using Clock = std::chrono::steady_clock;
+  return Clock::now() - std::chrono::duration_cast<Clock::duration>(age);
+}
+
+void keep_freed_memory() {
+  ::mallopt(M_MMAP_MAX, kMallocMmapMax);
+  ::mallopt(M_TRIM_THRESHOLD, kMallocTrimThreshold);
+  ::mallopt(M_TOP_PAD, kMallocTopPad);
+}
+
+}  // namespace phalanx

@@ -1,0 +1,81 @@
+#include "launch/program.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "framework/base/error.h"
+#include "launch/exit_status.h"
+#include "launch/testing.h"
+
+namespace phalanx {
+namespace {
+
+struct Outcome {
+  int status;
+  std::string told;
+};
+
+Outcome run(const std::function<int()>& program) {
+  ::testing::internal::CaptureStderr();
+  const int status = run_main(program);
+  return {status, ::testing::internal::GetCapturedStderr()};
+}
+
+TEST(RunMain, GivesTheProgramsResult) {
+  const Outcome outcome = run([] { return 42; });
+  EXPECT_EQ(outcome.status, 42);
+  EXPECT_EQ(outcome.told, "");
+}
+
+TEST(RunMain, TellsWhatWasThrown) {
+  const Outcome usage = run([]() -> int { throw ConfigError("no such key"); });
+  EXPECT_EQ(usage.status, kUsage);
+  EXPECT_EQ(usage.told, "no such key\n");
+  const Outcome failed = run([]() -> int { throw std::runtime_error("disk is full"); });
+  EXPECT_EQ(failed.status, kFailed);
+  EXPECT_EQ(failed.told, "disk is full\n");
+}
+
+TEST(RunMain, TellsOfAMalformedLauncherToo) {
+  ::setenv("RANK", "first", 1);
+  const Outcome outcome = run([]() -> int { throw ConfigError("RANK is no number"); });
+  ::unsetenv("RANK");
+  EXPECT_EQ(outcome.status, kUsage);
+  EXPECT_EQ(outcome.told, "RANK is no number\n");
+}
+
+TEST(RunMain, GoesToWhereBazelRunWasCalled) {
+  const testing::Scratch scratch;
+  const auto before = std::filesystem::current_path();
+  ::setenv("BUILD_WORKING_DIRECTORY", scratch.folder().c_str(), 1);
+  const Outcome outcome = run([&] { return std::filesystem::equivalent(".", scratch.folder()) ? 7 : 8; });
+  ::setenv("BUILD_WORKING_DIRECTORY", scratch.path("absent").c_str(), 1);
+  const Outcome lost = run([] { return 0; });
+  ::unsetenv("BUILD_WORKING_DIRECTORY");
+  std::filesystem::current_path(before);
+  EXPECT_EQ(outcome.status, 7);
+  EXPECT_EQ(lost.status, kUsage);
+  EXPECT_EQ(lost.told, "cannot go to " + scratch.path("absent") + "\n");
+}
+
+// Of the program's start.
+const auto loaded = std::chrono::steady_clock::now();
+
+TEST(ProcessStart, LiesBeforeTheProgramIsLoadedAndDoesNotMove) {
+  const auto first = process_start();
+  EXPECT_LT(first, loaded + std::chrono::milliseconds(10));
+  EXPECT_GT(first, loaded - std::chrono::seconds(30));
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  const auto difference = process_start() - first;
+  EXPECT_LT(difference, std::chrono::milliseconds(20));
+  EXPECT_GT(difference, std::chrono::milliseconds(-20));
+}
+
+}  // namespace
+}  // namespace phalanx

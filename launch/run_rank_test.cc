@@ -1,0 +1,87 @@
+#include "launch/run_rank.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "launch/exit_status.h"
+#include "launch/failure.h"
+
+namespace phalanx {
+namespace {
+
+struct Outcome {
+  int status;
+  std::vector<Failure> failures;
+};
+
+Outcome run(const std::function<int()>& body) {
+  const std::string folder = ::testing::TempDir();
+  const int status = run_rank(5, folder, "the.log", body);
+  return {status, take_failures(folder)};
+}
+
+TEST(RunRank, GivesTheBodysResult) {
+  const Outcome outcome = run([] { return 42; });
+  EXPECT_EQ(outcome.status, 42);
+  EXPECT_TRUE(outcome.failures.empty());
+}
+
+TEST(RunRank, LeavesAnException) {
+  const Outcome outcome = run([]() -> int { throw DataError("file is short"); });
+  EXPECT_EQ(outcome.status, kFailed);
+  ASSERT_EQ(outcome.failures.size(), 1u);
+  EXPECT_EQ(outcome.failures[0].rank, 5);
+  EXPECT_EQ(outcome.failures[0].log, "the.log");
+  EXPECT_EQ(outcome.failures[0].message, "file is short");
+  EXPECT_FALSE(outcome.failures[0].secondary);
+  EXPECT_NEAR(outcome.failures[0].time, failure_time(), 10);
+}
+
+TEST(RunRank, ConfigErrorIsUsage) {
+  EXPECT_EQ(run([]() -> int { throw ConfigError("no such key"); }).status, kUsage);
+}
+
+TEST(RunRank, EchoOfAnotherRanksFailureIsSecondary) {
+  const auto lost = run([]() -> int { throw CommError(CommError::Kind::kPeerLost, "rank 1 is gone"); });
+  EXPECT_EQ(lost.status, kFailed);
+  EXPECT_TRUE(lost.failures.at(0).secondary);
+  const auto mismatch = run([]() -> int { throw CommError(CommError::Kind::kMismatch, "not the same"); });
+  EXPECT_FALSE(mismatch.failures.at(0).secondary);
+}
+
+TEST(RunRank, AnythingThrownIsAFailure) {
+  EXPECT_EQ(run([]() -> int { throw 1; }).failures.size(), 1u);
+}
+
+TEST(RankThreads, HaveAPlaceEachOnOneHost) {
+  std::vector<Place> places(3);
+  run_rank_threads(3, [&](const Place& place) { places.at(static_cast<std::size_t>(place.rank)) = place; });
+  for (int rank = 0; rank < 3; ++rank) {
+    const Place& place = places[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(place.rank, rank);
+    EXPECT_EQ(place.local_rank, rank);
+    EXPECT_EQ(place.size, 3);
+    EXPECT_TRUE(place.one_host());
+  }
+}
+
+TEST(RankThreads, ThrowWhatOneHasThrownWhenAllHaveEnded) {
+  std::atomic<int> ended = 0;
+  try {
+    run_rank_threads(8, [&](const Place& place) {
+      ++ended;
+      if (place.rank == 1) throw std::runtime_error("the cause");
+    });
+    FAIL() << "nothing was thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "the cause");
+  }
+  EXPECT_EQ(ended, 8);
+}
+
+}  // namespace
+}  // namespace phalanx

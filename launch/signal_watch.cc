@@ -1,0 +1,54 @@
+#include "launch/signal_watch.h"
+
+#include <sys/signalfd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "framework/base/error.h"
+#include "launch/signals.h"
+
+namespace phalanx {
+namespace {
+
+sigset_t watched() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) ::sigaddset(&set, signal);
+  if (!ignored(SIGHUP)) ::sigaddset(&set, SIGHUP);
+  return set;
+}
+
+}  // namespace
+
+SignalWatch::SignalWatch() {
+  const sigset_t set = watched();
+  fd_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd_.valid()) throw Error("cannot watch signals: " + std::generic_category().message(errno));
+  ::pthread_sigmask(SIG_BLOCK, &set, &old_mask_);
+  // Whoever started this process may have had SIGCHLD ignored; then the kernel would forget how children ended.
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  ::sigaction(SIGCHLD, &action, &old_child_action_);
+}
+
+SignalWatch::~SignalWatch() {
+  take();  // those that came too late to matter must not end this process now
+  ::sigaction(SIGCHLD, &old_child_action_, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+}
+
+std::vector<int> SignalWatch::take() {
+  std::vector<int> signals;
+  signalfd_siginfo info;
+  while (::read(fd_.get(), &info, sizeof info) == sizeof info) signals.push_back(static_cast<int>(info.ssi_signo));
+  return signals;
+}
+
+void SignalWatch::restore_in_child() {
+  fd_.close();
+  ::sigaction(SIGCHLD, &old_child_action_, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+}
+
+}  // namespace phalanx

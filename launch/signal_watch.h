@@ -1,0 +1,37 @@
+#pragma once
+
+#include <signal.h>
+
+#include <vector>
+
+#include "launch/descriptor.h"
+
+namespace phalanx {
+
+/// Turns SIGINT, SIGTERM, SIGUSR1, SIGHUP and SIGCHLD into something to poll for, as long as it lives: they are blocked
+/// and read from a descriptor, so no handler runs at a bad moment and none is missed. A SIGHUP that is ignored (nohup)
+/// stays so.
+///
+/// One at a time, in a process with a single thread. Throws Error when the system has no descriptor left.
+class SignalWatch {
+ public:
+  SignalWatch();
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+  int fd() const { return fd_.get(); }  // readable when take() has something
+
+  /// The signals that came since the last call. Does not block.
+  std::vector<int> take();
+
+  /// For a child of fork(): gives it the signals as they were before, and closes the descriptor.
+  void restore_in_child();
+
+ private:
+  sigset_t old_mask_;
+  struct sigaction old_child_action_;
+  Descriptor fd_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,47 @@
+#include "launch/start_ranks.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "framework/base/environment.h"
+#include "launch/local.h"
+#include "launch/mpi.h"
+#include "launch/run_rank.h"
+#include "launch/temporary_folder.h"
+
+namespace phalanx {
+namespace {
+
+using Body = std::function<int(const LaunchEnvironment&)>;
+
+constexpr const char* kLogFolder = "PHALANX_LOG_FOLDER";  // for the ranks of mpirun
+
+int be_rank(const LaunchEnvironment& launched, const Body& body) {
+  const auto logs = environment(kLogFolder);
+  if (!logs) return body(launched);  // nobody would read what a failure leaves
+  return run_rank(launched.place.rank, *logs, "", [&] { return body(launched); });
+}
+
+int start_by_mpirun(const RankStart& start, const std::string& logs) {
+  auto command = start.command;
+  command.at(0) = std::filesystem::canonical("/proc/self/exe").string();  // for ranks in whatever folder
+  ::setenv(kLogFolder, logs.c_str(), 1);
+  const int status =
+      launch_mpi({.ranks = start.ranks, .hosts = start.hosts, .log_folder = logs, .command = std::move(command)});
+  ::unsetenv(kLogFolder);
+  return status;
+}
+
+}  // namespace
+
+int start_ranks(const RankStart& start, const Body& body) {
+  if (const auto launched = detect_launch_environment()) return be_rank(*launched, body);
+  const TemporaryFolder logs;
+  if (start.with_mpirun) return start_by_mpirun(start, logs.path());
+  return launch_local({.ranks = start.ranks, .log_folder = logs.path()},
+                      [&](int) { return body(*detect_launch_environment()); });
+}
+
+}  // namespace phalanx

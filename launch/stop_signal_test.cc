@@ -1,0 +1,83 @@
+#include "launch/stop_signal.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "launch/exit_status.h"
+
+namespace phalanx {
+namespace {
+
+// Each in a process of its own: a stop cannot be taken back.
+#define EXPECT_IN_PROCESS(statement, status) \
+  EXPECT_EXIT(                               \
+      {                                      \
+        statement;                           \
+        ::_exit(100);                        \
+      },                                     \
+      ::testing::ExitedWithCode(status), "")
+
+void leave(bool as_expected) { ::_exit(as_expected ? 0 : 1); }
+
+TEST(StopSignal, IsRequestedByASignal) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
+    EXPECT_IN_PROCESS(
+        {
+          install_stop_signal(StopOn::kInterrupt);
+          if (stop_requested()) leave(false);
+          ::raise(signal);
+          leave(stop_requested());
+        },
+        0);
+  }
+}
+
+TEST(StopSignal, SecondInterruptEndsTheProcess) {
+  EXPECT_IN_PROCESS(
+      {
+        install_stop_signal(StopOn::kInterrupt);
+        ::raise(SIGINT);
+        ::usleep(250'000);
+        ::raise(SIGINT);
+      },
+      kInterrupted);
+}
+
+TEST(StopSignal, OneInterruptMayArriveTwice) {
+  EXPECT_IN_PROCESS(
+      {
+        install_stop_signal(StopOn::kInterrupt);
+        ::raise(SIGINT);
+        ::raise(SIGINT);
+        leave(stop_requested());
+      },
+      0);
+}
+
+TEST(StopSignal, RanksOfALauncherLeaveTheTerminalsSignalsToIt) {
+  EXPECT_IN_PROCESS(
+      {
+        install_stop_signal(StopOn::kLauncher);
+        ::raise(SIGINT);
+        ::raise(SIGHUP);
+        if (stop_requested()) leave(false);
+        ::raise(SIGTERM);
+        leave(stop_requested());
+      },
+      0);
+}
+
+TEST(StopSignal, NohupIsRespected) {
+  EXPECT_IN_PROCESS(
+      {
+        ::signal(SIGHUP, SIG_IGN);
+        install_stop_signal(StopOn::kInterrupt);
+        ::raise(SIGHUP);
+        leave(!stop_requested());
+      },
+      0);
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,164 @@
+#include "launch/supervisor.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <iostream>
+#include <system_error>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "launch/failure.h"
+#include "launch/signals.h"
+#include "launch/verdict.h"
+
+namespace phalanx {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A script that stands before a program may never catch what the program would.
+constexpr milliseconds kPatience{3000};
+
+}  // namespace
+
+Supervisor::~Supervisor() {
+  send(SIGKILL);
+  for (auto& child : children_) {
+    while (child.alive && ::waitpid(child.pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+void Supervisor::start(const std::function<int()>& body) {
+  std::fflush(nullptr);  // or what is in the buffers would be written twice
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) throw Error("cannot start a process: " + std::generic_category().message(errno));
+  if (pid == 0) {
+    die_with_parent(policy_.orphaned, parent);
+    signals_.restore_in_child();
+    // An exception must not get past here: this process would go on as a second supervisor of the children so far.
+    const int status = [&]() noexcept { return body(); }();
+    std::cout.flush();
+    std::fflush(nullptr);
+    ::_exit(status);
+  }
+  children_.push_back({.pid = pid});
+}
+
+void Supervisor::watch(int fd, std::function<void()> readable) {
+  watched_fd_ = fd;
+  readable_ = std::move(readable);
+}
+
+std::vector<Supervisor::End> Supervisor::run() {
+  while (any_alive()) {
+    wait_for_something();
+    take_signals();
+    reap();
+    if (asking() && Clock::now() >= next_stop_) ask_to_stop();
+    strike();
+  }
+  return std::move(ends_);
+}
+
+void Supervisor::wind_down() { escalate(Phase::kWindingDown, policy_.after_failure); }
+
+void Supervisor::wait_for_something() {
+  int timeout = -1;
+  if (const auto deadline = next_deadline()) {
+    const auto left = std::chrono::ceil<milliseconds>(*deadline - Clock::now());
+    timeout = static_cast<int>(std::max<std::int64_t>(0, left.count()));
+  }
+  std::array<pollfd, 2> sources{pollfd{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
+                                pollfd{.fd = watched_fd_, .events = POLLIN, .revents = 0}};
+  if (::poll(sources.data(), sources.size(), timeout) > 0 && sources[1].revents != 0) {
+    readable_();
+    // At its end it would be ready for ever, and this loop would spin.
+    if ((sources[1].revents & POLLIN) == 0) watched_fd_ = -1;
+  }
+}
+
+void Supervisor::take_signals() {
+  for (const int signal : signals_.take()) {
+    if (signal != SIGCHLD) interrupt(signal);
+  }
+}
+
+void Supervisor::interrupt(int signal) {
+  const auto now = Clock::now();
+  if (!interrupted_at_) {
+    interrupted_at_ = now;
+    ask_to_stop();
+  } else if ((signal == SIGINT || signal == SIGTERM) && now - *interrupted_at_ >= kSameInterrupt) {
+    escalate(Phase::kEnding, policy_.at_once);
+  }
+}
+
+void Supervisor::ask_to_stop() {
+  next_stop_ = Clock::now() + policy_.repeat_stop;
+  const bool at_once = policy_.repeat_stop.count() == 0 || Clock::now() - *interrupted_at_ >= kPatience;
+  for (auto& child : children_) {
+    if (at_once || catches(child.pid, policy_.stop)) send(child, policy_.stop);
+  }
+}
+
+bool Supervisor::asking() const {
+  return interrupted_at_ && phase_ == Phase::kRunning && policy_.repeat_stop.count() > 0;
+}
+
+void Supervisor::reap() {
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    Child& child = children_[i];
+    int status = 0;
+    if (!child.alive || ::waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
+    child.alive = false;
+    const bool by_us = WIFSIGNALED(status) && std::ranges::find(child.sent, WTERMSIG(status)) != child.sent.end();
+    ends_.push_back({.child = static_cast<int>(i), .status = status, .time = failure_time(), .by_us = by_us});
+    if (failed(status)) wind_down();
+  }
+}
+
+void Supervisor::escalate(Phase phase, const std::vector<Blow>& blows) {
+  if (phase <= phase_) return;  // each failure and each further Ctrl-C would put it off
+  phase_ = phase;
+  escalation_start_ = Clock::now();
+  escalation_ = blows;
+}
+
+void Supervisor::strike() {
+  while (!escalation_.empty() && escalation_start_ + escalation_.front().after <= Clock::now()) {
+    send(escalation_.front().signal);
+    escalation_.erase(escalation_.begin());
+  }
+}
+
+void Supervisor::send(int signal) {
+  for (auto& child : children_) send(child, signal);
+}
+
+void Supervisor::send(Child& child, int signal) {
+  if (!child.alive) return;
+  if (std::ranges::find(child.sent, signal) == child.sent.end()) child.sent.push_back(signal);
+  ::kill(child.pid, signal);
+}
+
+std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
+  std::optional<Clock::time_point> next;
+  if (asking()) next = next_stop_;
+  if (escalation_.empty()) return next;
+  const auto blow = escalation_start_ + escalation_.front().after;
+  return next ? std::min(*next, blow) : blow;
+}
+
+bool Supervisor::any_alive() const { return std::ranges::any_of(children_, &Child::alive); }
+
+}  // namespace phalanx

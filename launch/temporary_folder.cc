@@ -1,0 +1,72 @@
+#include "launch/temporary_folder.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "framework/base/blocked_signals.h"
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+constexpr int kParentEnded = SIGUSR2;
+
+void remove(const std::string& path) noexcept {
+  std::error_code ignored;  // what cannot be removed was not ours
+  std::filesystem::remove_all(path, ignored);
+}
+
+// Nothing but SIGKILL ends it before its parent: what is meant for the whole group, such as Ctrl-C, is not meant for
+// it.
+[[noreturn]] void take_care(const std::string& path, pid_t parent) {
+  ::close_range(0, ~0U, 0);  // whoever reads the parent's output waits for its end, not for this one's
+  ::prctl(PR_SET_NAME, "phalanx-tidy");
+  ::prctl(PR_SET_PDEATHSIG, kParentEnded);
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, kParentEnded);
+  while (::getppid() == parent) ::sigwaitinfo(&set, nullptr);
+  remove(path);
+  ::_exit(0);
+}
+
+}  // namespace
+
+void TemporaryFolder::make() {
+  const std::string place = environment("TMPDIR").value_or("/tmp");
+  path_ = place + "/phalanx-XXXXXX";
+  if (!::mkdtemp(path_.data())) {
+    throw Error("cannot make a folder in " + place + ": " + std::generic_category().message(errno) +
+                ". Set TMPDIR to a folder that can be written.");
+  }
+}
+
+TemporaryFolder::TemporaryFolder(Removal removal) {
+  if (removal == Removal::kAtItsEnd) {
+    make();
+    return;
+  }
+  const pid_t parent = ::getpid();
+  const BlockedSignals blocked;  // none ends this process between the two
+  make();
+  caretaker_ = ::fork();
+  if (caretaker_ == 0) take_care(path_, parent);
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  remove(path_);
+  if (caretaker_ <= 0) return;
+  ::kill(caretaker_, SIGKILL);
+  while (::waitpid(caretaker_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace phalanx

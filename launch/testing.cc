@@ -1,0 +1,113 @@
+#include "launch/testing.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+namespace phalanx::testing {
+namespace {
+
+struct Stat {
+  char state = 'X';  // as if it had ended
+  pid_t parent = 0;
+};
+
+Stat stat_of(pid_t pid) {
+  const std::string text = text_of("/proc/" + std::to_string(pid) + "/stat");
+  Stat stat;
+  // The name before it may hold anything, also spaces and brackets.
+  if (const auto name_end = text.rfind(')'); name_end != text.npos) {
+    std::sscanf(text.c_str() + name_end + 1, " %c %d", &stat.state, &stat.parent);
+  }
+  return stat;
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid > 0 && stat_of(pid).parent == parent) children.push_back(pid);
+  }
+  return children;
+}
+
+}  // namespace
+
+Scratch::Scratch() : folder_((std::filesystem::temp_directory_path() / "launch-test-XXXXXX").string()) {
+  if (!::mkdtemp(folder_.data())) throw std::runtime_error("cannot make " + folder_);
+}
+
+Scratch::~Scratch() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();  // what can be read: a process in /proc may end meanwhile
+  return text.str();
+}
+
+LauncherProcess::LauncherProcess(const Scratch& scratch, const std::function<int()>& launch)
+    : output_(scratch.path("launcher.output")) {
+  std::fflush(nullptr);
+  pid_ = ::fork();
+  if (pid_ != 0) return;
+  const int file = ::open(output_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  ::dup2(file, STDOUT_FILENO);
+  ::dup2(file, STDERR_FILENO);
+  const int status = launch();
+  std::fflush(nullptr);
+  ::_exit(status);
+}
+
+LauncherProcess::~LauncherProcess() {
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+void LauncherProcess::signal(int signal) const { ::kill(pid_, signal); }
+
+int LauncherProcess::wait() {
+  int status = 0;
+  if (!becomes_true([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; }, 10)) return 124;
+  pid_ = 0;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::vector<pid_t> LauncherProcess::descendants() const {
+  std::vector<pid_t> all = children_of(pid_);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto more = children_of(all[i]);
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+bool is_running(pid_t pid) {
+  const char state = stat_of(pid).state;
+  return state != 'X' && state != 'Z';
+}
+
+bool becomes_true(const std::function<bool()>& condition, double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+}  // namespace phalanx::testing

@@ -1,0 +1,55 @@
+#include "tools/command_line.h"
+
+#include <gflags/gflags.h>
+
+#include <algorithm>
+
+#include "framework/base/error.h"
+#include "tools/flags/parse_flags.h"
+
+DEFINE_string(config, "", "YAML file that describes the run");
+DEFINE_string(set, "", "key.path=value, in place of the file's; may be given several times");
+DEFINE_string(run_dir, "", "folder for everything the run leaves (default: runs/<name>-<time>)");
+DEFINE_string(resume, "",
+              "go on from a checkpoint: auto (the newest of the run folder) or its path; checkpoint.resume");
+DEFINE_bool(print_config, false, "print the resolved config, defaults included, and exit");
+DEFINE_bool(help_config, false, "print every key a config can have, and exit");
+
+namespace phalanx {
+namespace {
+
+// gflags keeps the last of several values.
+std::vector<std::string> take_overrides(std::vector<std::string>& words) {
+  std::vector<std::string> overrides, rest;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto flag = as_flag(words[i]);
+    if (!flag || flag->name != "set") {
+      rest.push_back(words[i]);
+      continue;
+    }
+    if (!flag->value && i + 1 == words.size()) throw ConfigError("--set needs key=value after it");
+    overrides.push_back(flag->value ? *flag->value : words[++i]);
+  }
+  words = rest;
+  return overrides;
+}
+
+}  // namespace
+
+CommandLine parse_command_line(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  CommandLine line{.overrides = take_overrides(words)};
+  refuse(parse_flags(
+      {.purpose =
+           "trains a model as a YAML file says\n\n  train --config configs/quickstart.yaml --set optimizer.lr=0.05",
+       .files = "tools/command_line."},
+      words));
+  line.config = FLAGS_config;
+  line.run_dir = FLAGS_run_dir;
+  if (!FLAGS_resume.empty()) line.overrides.push_back("checkpoint.resume=" + FLAGS_resume);
+  line.print_config = FLAGS_print_config;
+  line.help_config = FLAGS_help_config;
+  return line;
+}
+
+}  // namespace phalanx
