@@ -36,9 +36,9 @@ struct TextConfig {
   template <class V>
   void visit(V& v) {
     v("root", root, "folder of the file; empty: ${PHALANX_DATA}/text, else data/text");
-    v("file", file, "text file, in root or where you call from; empty: input.txt in root");
-    v("context", context, "characters of a sample", config::between(1, 1 << 20));
-    v("stride", stride, "characters from a training sample to the next; 0: context, so that none is read twice",
+    v("file", file, "text file, in root or the current folder; empty: input.txt in root");
+    v("context", context, "characters per sample", config::between(1, 1 << 20));
+    v("stride", stride, "distance between training samples, in characters; 0: context, so that they do not overlap",
       config::at_least(0));
     v("train_share", train_share, "part of the file to train on; the rest is for testing",
       {.min = 0, .max = 1, .exclusive = true});

@@ -20,9 +20,9 @@ struct EvaluateConfig {
   void visit(V& v) {
     v("every_epochs", every_epochs, "test after every n-th epoch and after the last; 0: not by epochs",
       config::at_least(0));
-    v("every_steps", every_steps, "test after every n-th step too; 0: not by steps", config::at_least(0));
-    v("global_batch_size", global_batch_size, "samples tested at a time over all ranks", config::at_least(1));
-    v("meters", meters, "what a test measures");
+    v("every_steps", every_steps, "also test after every n-th step; 0: not by steps", config::at_least(0));
+    v("global_batch_size", global_batch_size, "samples per test batch over all ranks", config::at_least(1));
+    v("meters", meters, "metrics of a test");
   }
 };
 

@@ -13,7 +13,7 @@ struct CrossEntropyConfig {
 
   template <class V>
   void visit(V& v) {
-    v("label_smoothing", label_smoothing, "share of the target spread over all classes", config::between(0, 1));
+    v("label_smoothing", label_smoothing, "fraction of the target spread over all classes", config::between(0, 1));
   }
 };
 
@@ -34,7 +34,7 @@ class CrossEntropy final : public Loss {
 };
 
 const bool registered = Losses::global().add<CrossEntropyConfig>(
-    "cross_entropy", "softmax cross entropy of class numbers",
+    "cross_entropy", "softmax cross entropy with class indices",
     [](const CrossEntropyConfig& config) { return std::make_unique<CrossEntropy>(config); });
 
 }  // namespace

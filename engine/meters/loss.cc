@@ -18,11 +18,11 @@ void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
 }
 
 const bool loss_registered =
-    Meters::global().add<NoFields>("loss", "what training makes small: mean over samples",
+    Meters::global().add<NoFields>("loss", "mean loss over samples",
                                    [](const NoFields&) { return std::make_unique<MeanMeter>("loss", measure); });
 
 const bool perplexity_registered =
-    Meters::global().add<NoFields>("perplexity", "exp of the mean loss", [](const NoFields&) {
+    Meters::global().add<NoFields>("perplexity", "exponential of the mean loss", [](const NoFields&) {
       return std::make_unique<MeanMeter>("perplexity", measure, [](double loss) { return std::exp(loss); });
     });
 

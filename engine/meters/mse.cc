@@ -15,7 +15,7 @@ struct MseConfig {
 
   template <class V>
   void visit(V& v) {
-    v("root", root, "the root of the mean: in the target's unit");
+    v("root", root, "take the square root (RMSE)");
   }
 };
 

@@ -37,9 +37,9 @@ struct CharLmConfig {
 
   template <class V>
   void visit(V& v) {
-    v("layers", layers, "attention layers", config::at_least(1));
-    v("heads", heads, "parts of the width, each with an attention of its own", config::at_least(1));
-    v("width", width, "numbers that stand for a character", config::at_least(1));
+    v("layers", layers, "number of transformer blocks", config::at_least(1));
+    v("heads", heads, "attention heads", config::at_least(1));
+    v("width", width, "embedding size", config::at_least(1));
     v("attention", attention, "sdpa: LibTorch's fused kernel; explicit: matrix products and softmax",
       config::one_of({"sdpa", "explicit"}));
   }
@@ -192,7 +192,7 @@ std::shared_ptr<Model> make_char_lm(const CharLmConfig& config, const SampleSpec
 }
 
 const bool registered =
-    Models::global().add<CharLmConfig>("char_lm", "causal transformer for characters, as GPT-2", make_char_lm);
+    Models::global().add<CharLmConfig>("char_lm", "character-level transformer in the style of GPT-2", make_char_lm);
 
 }  // namespace
 }  // namespace phalanx

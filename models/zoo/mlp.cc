@@ -52,7 +52,7 @@ std::shared_ptr<Model> make_mlp(const MlpConfig& config, const SampleSpec& sampl
   return std::make_shared<Mlp>(config, sample);
 }
 
-const bool registered = Models::global().add<MlpConfig>("mlp", "multi-layer perceptron", make_mlp);
+const bool registered = Models::global().add<MlpConfig>("mlp", "multilayer perceptron", make_mlp);
 
 }  // namespace
 }  // namespace phalanx
