@@ -71,7 +71,7 @@ void read_records(const fs::path& file, Images& images) {
 
 std::vector<ChannelStatistics> statistics_of(const Cifar10Config& config) {
   if (config.mean.size() != kChannels || config.deviation.size() != kChannels) {
-    throw ConfigError("dataset cifar10: mean and deviation have a number for each of 3 channels, but they have " +
+    throw ConfigError("dataset cifar10: mean and deviation need one number for each of 3 channels, but have " +
                       std::to_string(config.mean.size()) + " and " + std::to_string(config.deviation.size()));
   }
   std::vector<ChannelStatistics> statistics;
@@ -99,7 +99,7 @@ Splits load_cifar10(const Cifar10Config& config) {
       .how_to_get =
           "To get them: https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz, unpacked there.\n"
           "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it.\n"
-          "To train without files: the dataset \"digits\" draws its own."};
+          "To train without files: the dataset \"digits\" generates its own."};
   fs::path root = dataset_root(config.root, files.dataset);
   std::error_code unreadable;
   if (fs::is_directory(root / kFolderInArchive, unreadable)) root /= kFolderInArchive;

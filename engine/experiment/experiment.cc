@@ -44,7 +44,7 @@ Mesh make_mesh(const ExperimentConfig& config, const CommunicatorPtr& world) {
   shape[Axis::kData] = config.mesh.data == 0 ? world->size() : config.mesh.data;
   if (shape.product() != world->size()) {
     throw ConfigError("mesh.data is " + std::to_string(config.mesh.data) + ", but the world has " +
-                      std::to_string(world->size()) + " ranks; 0 takes all");
+                      std::to_string(world->size()) + " ranks; 0 uses all");
   }
   return Mesh(world, shape);
 }
@@ -136,8 +136,8 @@ class Experiment {
       return agreement_.strategy.make({mesh_.data(), train.data_parallel > 1 ? 0 : train.accumulate});
     }
     if (train.virtual_shards % mesh_.data()->size() != 0) {
-      throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be shared by " +
-                        std::to_string(mesh_.data()->size()) + " ranks; take a multiple");
+      throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be divided among " +
+                        std::to_string(mesh_.data()->size()) + " ranks; use a multiple");
     }
     auto invariant = std::make_unique<Invariant>(mesh_.data(), static_cast<int>(train.virtual_shards));
     invariant_ = invariant.get();

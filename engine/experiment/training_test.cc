@@ -141,7 +141,7 @@ TEST(Training, S4_AScaleThatIsTooLargeIsFoundByTrying) {
 
 TEST(Training, S4_Fp16RefusesCompressionThatWouldRememberAnOverflow) {
   EXPECT_THAT(run(2, {"train.precision=fp16", "strategy={name: overlapped, compression: bf16}"}).errors,
-              Each(HasSubstr("train.precision: fp16 does not go with strategy.compression")));
+              Each(HasSubstr("train.precision: fp16 cannot be combined with strategy.compression")));
   EXPECT_THAT(run(2, {"train.precision=bf16", "strategy={name: overlapped, compression: bf16}"}).errors, Each(""));
 }
 

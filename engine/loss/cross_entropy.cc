@@ -23,7 +23,7 @@ class CrossEntropy final : public Loss {
 
   at::Tensor mean(const at::Tensor& output, const at::Tensor& target) const override {
     TORCH_CHECK(output.dim() >= 2 && target.sizes() == output.sizes().slice(0, output.dim() - 1),
-                "cross_entropy takes logits [n, ..., classes] and class numbers [n, ...], but got ", output.sizes(),
+                "cross_entropy takes logits [n, ..., classes] and class indices [n, ...], but got ", output.sizes(),
                 " and ", target.sizes());
     return at::cross_entropy_loss(output.flatten(0, -2), target.flatten(), {}, at::Reduction::Mean, -100,
                                   config_.label_smoothing);

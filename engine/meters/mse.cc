@@ -21,7 +21,7 @@ struct MseConfig {
 
 void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
   if (result.output.numel() != batch.target.numel()) {
-    throw ConfigError(c10::str("mse wants as many outputs as targets, but the model's output is ",
+    throw ConfigError(c10::str("mse needs as many outputs as targets, but the model's output is ",
                                result.output.sizes(), " and the target ", batch.target.sizes()));
   }
   const at::Tensor output = result.output.narrow(0, 0, batch.valid).to(at::kDouble);

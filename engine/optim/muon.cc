@@ -79,7 +79,7 @@ class Muon final : public LayerwiseOptimizer {
     try {
       others_.assign(config.adamw.match, std::regex::ECMAScript | std::regex::optimize);
     } catch (const std::regex_error& error) {
-      throw ConfigError("adamw.match: \"" + config.adamw.match + "\" is no regular expression: " + error.what());
+      throw ConfigError("adamw.match: \"" + config.adamw.match + "\" is not a regular expression: " + error.what());
     }
   }
 

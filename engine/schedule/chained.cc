@@ -72,7 +72,7 @@ class Chained final : public Schedule {
   void load(const std::vector<double>& saved) override {
     if (saved.size() != state().size()) {
       throw DataError("the state of chained has " + std::to_string(state().size()) + " numbers, but the checkpoint " +
-                      std::to_string(saved.size()) + ": it is of a run with another schedule");
+                      "has " + std::to_string(saved.size()) + ": it belongs to a run with another schedule");
     }
     auto next = saved.begin();
     for (auto& part : parts_) {

@@ -40,7 +40,7 @@ struct PlateauConfig {
 class Plateau final : public Schedule {
  public:
   explicit Plateau(const PlateauConfig& config) : config_(config) {
-    if (config.gamma >= 1) throw ConfigError("plateau falls by its gamma, which must be below 1");
+    if (config.gamma >= 1) throw ConfigError("plateau multiplies by gamma, which must be below 1");
     best_ = (lowest() ? 1 : -1) * std::numeric_limits<double>::infinity();
   }
 
@@ -61,8 +61,8 @@ class Plateau final : public Schedule {
 
   void load(const std::vector<double>& saved) override {
     if (saved.size() != state().size()) {
-      throw DataError("the state of plateau has 4 numbers, but the checkpoint " + std::to_string(saved.size()) +
-                      ": it is of a run with another schedule");
+      throw DataError("the state of plateau has 4 numbers, but the checkpoint has " + std::to_string(saved.size()) +
+                      ": it belongs to a run with another schedule");
     }
     factor_ = saved[0];
     best_ = saved[1];

@@ -77,7 +77,7 @@ class Levels final : public Synchronizer {
         inter_(config.inter.make(links_)),
         shares_out_(config.intra.selected() != "sharded") {
     if (!shares_out_ && !level_.cartesian()) {
-      throw ConfigError("strategy.intra: sharded takes hosts with as many ranks each, but they have " +
+      throw ConfigError("strategy.intra: sharded needs hosts with equal numbers of ranks, but they have " +
                         sizes_of(level_.groups) + "; use all_reduce");
     }
   }

@@ -182,11 +182,11 @@ class CharLm final : public Network {
 
 std::shared_ptr<Model> make_char_lm(const CharLmConfig& config, const SampleSpec& sample) {
   if (sample.input.size() != 1 || sample.dtype != at::kLong) {
-    refuse_sample("char_lm", "a row of indices, as the dataset \"text\" gives", sample);
+    refuse_sample("char_lm", "a sequence of indices, as in the dataset \"text\"", sample);
   }
   if (config.width % config.heads != 0) {
-    throw ConfigError("model char_lm: a width of " + std::to_string(config.width) + " cannot be shared by " +
-                      std::to_string(config.heads) + " heads: choose a multiple");
+    throw ConfigError("model char_lm: width " + std::to_string(config.width) + " cannot be divided among " +
+                      std::to_string(config.heads) + " heads: use a multiple");
   }
   return std::make_shared<CharLm>(config, sample);
 }
