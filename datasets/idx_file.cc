@@ -58,7 +58,7 @@ class Reader {
   void expect_end() {
     std::array<std::uint8_t, 1> more{};
     const auto end = offset_;
-    if (try_read(more) > 0) fail(end, "the file should end here, but goes on");
+    if (try_read(more) > 0) fail(end, "the file should end here, but there is more data");
   }
 
  private:
@@ -73,7 +73,7 @@ class Reader {
       fail(offset_, "the compressed stream is damaged: " + std::string(reason.substr(reason.rfind(':') + 2)));
     offset_ += got;
     const auto count = static_cast<std::size_t>(got);
-    if (count < bytes.size() && code == Z_BUF_ERROR) fail(offset_, "the compressed stream breaks off");
+    if (count < bytes.size() && code == Z_BUF_ERROR) fail(offset_, "the compressed stream is truncated");
     return count;
   }
 
@@ -123,7 +123,7 @@ IdxArray read_idx(const std::filesystem::path& path, int rank) {
   read_magic(file, rank);
   array.shape = read_shape(file, rank);
   const auto total = std::accumulate(array.shape.begin(), array.shape.end(), std::int64_t{1}, std::multiplies());
-  const std::string what = "the " + product(array.shape) + " values that its header announces";
+  const std::string what = "the " + product(array.shape) + " values that its header declares";
   for (std::int64_t have = 0; have < total;) {
     const std::int64_t part = std::min({total - have, std::max(have, kChunk), kMost});
     array.values.resize(static_cast<std::size_t>(have + part));

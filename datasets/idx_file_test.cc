@@ -71,18 +71,18 @@ TEST_P(IdxFile, RefusesTruncation) {
   expect_error({0, 0, 8}, "byte 3: the file ends within the magic number");
   expect_error({0, 0, 8, 2, 0, 0, 0, 2, 0}, "byte 9: the file ends within the sizes");
   expect_error(idx_bytes({2, 3}, {1, 2, 3, 4, 5}),
-               "byte 17: the file ends within the 2 x 3 values that its header announces");
+               "byte 17: the file ends within the 2 x 3 values that its header declares");
 }
 
 TEST_P(IdxFile, RefusesTrailingBytes) {
-  expect_error(idx_bytes({2, 3}, {1, 2, 3, 4, 5, 6, 7}), "byte 18: the file should end here, but goes on");
+  expect_error(idx_bytes({2, 3}, {1, 2, 3, 4, 5, 6, 7}), "byte 18: the file should end here, but there is more data");
 }
 
 // 2^63 bytes and more: neither allocated nor an overflow.
 TEST_P(IdxFile, RefusesAbsurdSizesWithoutAllocatingThem) {
   expect_error(idx_bytes({0xffffffff, 0xffffffff}, {1}), "byte 8: more values than a file can hold");
   expect_error(idx_bytes({0x7fffffff, 0xffffffff}, {1}),
-               "byte 13: the file ends within the 2147483647 x 4294967295 values that its header announces");
+               "byte 13: the file ends within the 2147483647 x 4294967295 values that its header declares");
 }
 
 TEST(IdxFileErrors, SaysWhenThereIsNone) {
@@ -129,12 +129,12 @@ class DamagedGzip : public ::testing::Test {
 TEST_F(DamagedGzip, BreaksOff) {
   const auto error = error_after([](Bytes& bytes) { bytes.erase(bytes.begin() + std::ssize(bytes) / 2, bytes.end()); });
   EXPECT_TRUE(error.starts_with(path_.string() + ": byte ")) << error;
-  EXPECT_TRUE(error.ends_with(": the compressed stream breaks off")) << error;
+  EXPECT_TRUE(error.ends_with(": the compressed stream is truncated")) << error;
 }
 
 TEST_F(DamagedGzip, LacksItsChecksum) {
   const auto error = error_after([](Bytes& bytes) { bytes.erase(bytes.end() - 4, bytes.end()); });
-  EXPECT_EQ(error, path_.string() + ": byte 100008: the compressed stream breaks off");
+  EXPECT_EQ(error, path_.string() + ": byte 100008: the compressed stream is truncated");
 }
 
 TEST_F(DamagedGzip, HasAFlippedBit) {

@@ -56,7 +56,8 @@ std::vector<double> EarlyStop::state() const {
 void EarlyStop::load(const std::vector<double>& state) {
   if (state.empty()) return;
   if (state.size() != this->state().size()) {
-    throw DataError("the state of early stopping has 5 numbers, but the checkpoint " + std::to_string(state.size()));
+    throw DataError("the state of early stopping has 5 numbers, but the checkpoint has " +
+                    std::to_string(state.size()));
   }
   seen_ = state[0] != 0;
   best_ = state[1];

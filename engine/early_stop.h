@@ -18,11 +18,11 @@ struct EarlyStopConfig {
 
   template <class V>
   void visit(V& v) {
-    v("metric", metric, "reading of the tests that is watched; empty: train to the end");
-    v("best", best, "its best value; auto: as the task says of its own metric",
+    v("metric", metric, "test metric to watch; empty: no early stopping");
+    v("best", best, "which value of it is best; auto: what the task says of its own metric",
       config::one_of({"auto", "highest", "lowest"}));
-    v("patience", patience, "tests in a row that need not be better than the best one", config::at_least(0));
-    v("min_delta", min_delta, "a test is better when it beats the best one by more than this, in the metric's unit",
+    v("patience", patience, "consecutive tests without improvement to tolerate", config::at_least(0));
+    v("min_delta", min_delta, "minimum change that counts as an improvement, in the metric's unit",
       config::at_least(0));
   }
 };

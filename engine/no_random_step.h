@@ -22,8 +22,8 @@ class NoRandomStep final : public Step {
     Result result = inner_.run(batch, watch);
     if (at::equal(random_state(), before)) return result;
     throw ConfigError(
-        "model: draws random numbers while it trains, as dropout does, but ranks or replicas that are threads of one"
-        " process have one generator of them, so that results would differ from run to run; take ranks that are"
+        "model: draws random numbers during training, as dropout does, but ranks or replicas that are threads of one"
+        " process share one generator, so results would differ from run to run; use ranks that are"
         " processes (backend: shm) instead of backend inproc or train.data_parallel");
   }
   Result evaluate(const Batch& batch, const Watch& watch) override { return inner_.evaluate(batch, watch); }

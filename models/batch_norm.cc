@@ -9,7 +9,7 @@ namespace phalanx {
 at::Tensor BatchNorm2dImpl::forward(const at::Tensor& input) {
   if (!is_training() || (!statistics_ && !recomputing())) return torch::nn::BatchNorm2dImpl::forward(input);
   TORCH_CHECK(options.affine() && options.track_running_stats() && options.momentum().has_value(),
-              "batch norm over ranks, or computed again, is for layers with weight, statistics and a momentum");
+              "synchronized or recomputed batch norm needs layers with weight, statistics and a momentum");
   RunningStatistics running{.momentum = *options.momentum()};
   if (!recomputing()) {
     num_batches_tracked.add_(1);

@@ -43,7 +43,7 @@ std::int64_t Network::synchronize_batch_norm(const std::shared_ptr<const BatchSt
       ++layers;
     } else if (is_of_torch(*module.value())) {
       throw ConfigError("train.sync_batch_norm: the model's " + module.key() +
-                        " is a batch norm of LibTorch, which sees one rank alone; take the one of models/batch_norm.h");
+                        " is LibTorch's batch norm, which sees only one rank; use the one in models/batch_norm.h");
     }
   }
   return layers;

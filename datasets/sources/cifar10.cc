@@ -41,9 +41,9 @@ struct Cifar10Config {
   void visit(V& v) {
     v("root", root,
       "folder of the six files, or of cifar-10-batches-bin; empty: ${PHALANX_DATA}/cifar10, else data/cifar10");
-    v("augment", augment, "crop training images at random, with 4 pixels of padding, and flip every second one");
-    v("mean", mean, "of red, green and blue as 0 to 1, which is subtracted", config::between(0, 1));
-    v("deviation", deviation, "of red, green and blue, by which is divided", config::above(0));
+    v("augment", augment, "random crops with 4 pixels of padding, and random horizontal flips, of training images");
+    v("mean", mean, "mean of red, green and blue (0 to 1), which is subtracted", config::between(0, 1));
+    v("deviation", deviation, "standard deviation of red, green and blue, which divides", config::above(0));
   }
 };
 
@@ -71,7 +71,7 @@ void read_records(const fs::path& file, Images& images) {
 
 std::vector<ChannelStatistics> statistics_of(const Cifar10Config& config) {
   if (config.mean.size() != kChannels || config.deviation.size() != kChannels) {
-    throw ConfigError("dataset cifar10: mean and deviation have a number for each of 3 channels, but they have " +
+    throw ConfigError("dataset cifar10: mean and deviation need one number for each of 3 channels, but have " +
                       std::to_string(config.mean.size()) + " and " + std::to_string(config.deviation.size()));
   }
   std::vector<ChannelStatistics> statistics;
@@ -99,7 +99,7 @@ Splits load_cifar10(const Cifar10Config& config) {
       .how_to_get =
           "To get them: https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz, unpacked there.\n"
           "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it.\n"
-          "To train without files: the dataset \"digits\" draws its own."};
+          "To train without files: the dataset \"digits\" generates its own."};
   fs::path root = dataset_root(config.root, files.dataset);
   std::error_code unreadable;
   if (fs::is_directory(root / kFolderInArchive, unreadable)) root /= kFolderInArchive;
@@ -111,7 +111,7 @@ Splits load_cifar10(const Cifar10Config& config) {
 }
 
 const bool registered = Datasets::global().add<Cifar10Config>(
-    "cifar10", "CIFAR-10: 60,000 pictures of 10 things, 32 x 32 pixels", load_cifar10);
+    "cifar10", "CIFAR-10: 60,000 images in 10 classes, 32 x 32 pixels", load_cifar10);
 
 }  // namespace
 }  // namespace phalanx

@@ -91,7 +91,7 @@ TEST_F(Cifar10, TakesTheStatisticsOfTheConfig) {
   const auto pixels = gather(*load(", mean: [0, 0.5, 0], deviation: [1, 0.5, 1]").train, {2}).inputs[0];
   EXPECT_NEAR(pixels[0][0][9][9].item<float>(), 20 / 255.0, 1e-6);
   EXPECT_NEAR(pixels[0][1][9][9].item<float>(), (21 / 255.0 - 0.5) / 0.5, 1e-6);
-  EXPECT_THAT([] { load(", mean: [0.5]"); }, refused<ConfigError>("a number for each of 3 channels, but they have 1"));
+  EXPECT_THAT([] { load(", mean: [0.5]"); }, refused<ConfigError>("one number for each of 3 channels, but have 1"));
   EXPECT_THAT([] { load(", deviation: [1, 0, 1]"); }, refused<ConfigError>("above 0"));
 }
 

@@ -21,11 +21,11 @@ struct DigitsConfig {
 
   template <class V>
   void visit(V& v) {
-    v("train_samples", train_samples, "images to draw for training", config::at_least(1));
+    v("train_samples", train_samples, "images to generate for training", config::at_least(1));
     v("test_samples", test_samples, "images to draw for testing, none of them a training image", config::at_least(1));
     v("side", side, "width and height of an image in pixels", config::between(16, 256));
-    v("seed", seed, "another seed draws other images");
-    v("root", root, "not used, as there are no files; every dataset has it");
+    v("seed", seed, "random seed of the images");
+    v("root", root, "unused, since there are no files");
   }
 };
 
@@ -43,7 +43,7 @@ Splits draw_splits(const DigitsConfig& config) {
 }
 
 const bool registered =
-    Datasets::global().add<DigitsConfig>("digits", "handwritten digits that the program draws itself", draw_splits);
+    Datasets::global().add<DigitsConfig>("digits", "synthetic handwritten digits, needs no files", draw_splits);
 
 }  // namespace
 }  // namespace phalanx

@@ -64,9 +64,9 @@ Splits load_mnist(const MnistConfig& config) {
                 "t10k-labels-idx1-ubyte"},
       .suffixes = {"", ".gz"},
       .how_to_get =
-          "To get them: http://yann.lecun.com/exdb/mnist/ or any mirror of MNIST; compressed or not, both will do.\n"
+          "To get them: http://yann.lecun.com/exdb/mnist/ or any mirror of MNIST, compressed or not.\n"
           "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it.\n"
-          "To train without files: the dataset \"digits\" draws its own."};
+          "To train without files: the dataset \"digits\" generates its own."};
   const auto paths = find_files(files, dataset_root(config.root, files.dataset));
   return {.train = read_split(paths[0], paths[1]), .test = read_split(paths[2], paths[3])};
 }

@@ -63,9 +63,9 @@ TEST_F(Mnist, SaysWhatToGetWhereWhenTheFolderIsMissing) {
   train-labels-idx1-ubyte or train-labels-idx1-ubyte.gz
   t10k-images-idx3-ubyte or t10k-images-idx3-ubyte.gz
   t10k-labels-idx1-ubyte or t10k-labels-idx1-ubyte.gz
-To get them: http://yann.lecun.com/exdb/mnist/ or any mirror of MNIST; compressed or not, both will do.
+To get them: http://yann.lecun.com/exdb/mnist/ or any mirror of MNIST, compressed or not.
 To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it.
-To train without files: the dataset "digits" draws its own.)");
+To train without files: the dataset "digits" generates its own.)");
 }
 
 TEST_F(Mnist, NamesOnlyTheFilesThatAreMissing) {

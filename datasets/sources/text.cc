@@ -36,9 +36,9 @@ struct TextConfig {
   template <class V>
   void visit(V& v) {
     v("root", root, "folder of the file; empty: ${PHALANX_DATA}/text, else data/text");
-    v("file", file, "text file, in root or where you call from; empty: input.txt in root");
-    v("context", context, "characters of a sample", config::between(1, 1 << 20));
-    v("stride", stride, "characters from a training sample to the next; 0: context, so that none is read twice",
+    v("file", file, "text file, in root or the current folder; empty: input.txt in root");
+    v("context", context, "characters per sample", config::between(1, 1 << 20));
+    v("stride", stride, "distance between training samples, in characters; 0: context, so that they do not overlap",
       config::at_least(0));
     v("train_share", train_share, "part of the file to train on; the rest is for testing",
       {.min = 0, .max = 1, .exclusive = true});
@@ -85,7 +85,7 @@ fs::path find_text(const TextConfig& config) {
       .names = {file.filename()},
       .how_to_get =
           "Any text file will do. To use another one: set dataset.file to its path.\n"
-          "A small one to begin with, plays by Shakespeare:\n"
+          "A small one to start with, plays by Shakespeare:\n"
           "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"};
   return find_files(files, file.parent_path()).front();
 }
@@ -104,9 +104,9 @@ std::pair<std::array<std::uint8_t, 256>, std::int64_t> vocabulary_of(const std::
 
 void require_a_sample(const fs::path& file, const std::string& split, std::int64_t characters, std::int64_t context) {
   if (characters > context) return;
-  throw DataError(file.string() + ": " + std::to_string(characters) + " characters are left for " + split +
-                  ", but a sample takes " + std::to_string(context + 1) +
-                  " (dataset.context and one more). Take a longer text, a smaller context or another train_share");
+  throw DataError(file.string() + ": " + std::to_string(characters) + " characters remain for " + split +
+                  ", but a sample needs " + std::to_string(context + 1) +
+                  " (dataset.context and one more). Use a longer text, a smaller context or a different train_share");
 }
 
 Splits load_text(const TextConfig& config) {

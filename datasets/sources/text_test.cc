@@ -122,10 +122,10 @@ TEST_F(Text, SaysWhatIsMissingWhereAndWhatToDo) {
 TEST_F(Text, RefusesATextThatHasNoSample) {
   const auto file = (root_ / "input.txt").string();
   EXPECT_THAT([] { load("context: 20, train_share: 0.8"); },
-              refused(file + ": 20 characters are left for training, but a sample takes 21 (dataset.context and one"));
-  EXPECT_THAT([] { load("context: 5, train_share: 0.8"); }, refused(file + ": 5 characters are left for testing"));
+              refused(file + ": 20 characters remain for training, but a sample needs 21 (dataset.context and one"));
+  EXPECT_THAT([] { load("context: 5, train_share: 0.8"); }, refused(file + ": 5 characters remain for testing"));
   write("input.txt", "");
-  EXPECT_THAT([] { load(); }, refused(file + ": 0 characters are left for training"));
+  EXPECT_THAT([] { load(); }, refused(file + ": 0 characters remain for training"));
 }
 
 TEST_F(Text, RefusesSharesThatLeaveASplitEmpty) {

@@ -26,7 +26,7 @@ FileRecord record(const std::string& name, const std::int64_t* bytes_and_crc) {
 void make_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) throw DataError(path + ": cannot be made: " + error.message());
+  if (error) throw DataError(path + ": cannot be created: " + error.message());
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ void Checkpointer::look() {
   } catch (const std::exception& error) {
     mine[0] = kFailed;
     reason_ = error.what();
-    log_error() << "the checkpoint of step " << manifest_.position.step << " is given up: " << reason_;
+    log_error() << "the checkpoint of step " << manifest_.position.step << " is abandoned: " << reason_;
   }
 }
 
@@ -132,10 +132,10 @@ void Checkpointer::finish(bool complete) {
   complete ? ++written_ : ++failed_;
   failure_.clear();
   if (complete) return;
-  failure_ = reason_.empty() ? "another rank could not write its part; its log says why" : reason_;
+  failure_ = reason_.empty() ? "another rank could not write its part; its log has the reason" : reason_;
   if (plan_.rank != 0) return;
   if (reason_.empty()) {
-    log_error() << "the checkpoint of step " << manifest_.position.step << " is given up: " << failure_;
+    log_error() << "the checkpoint of step " << manifest_.position.step << " is abandoned: " << failure_;
   }
   std::error_code left_to_the_next_run;
   std::filesystem::remove_all(folder_.temporary_path(manifest_.position.step), left_to_the_next_run);

@@ -19,7 +19,7 @@ void check_identity(const Checkpoint& checkpoint, const Manifest::Words& identit
     const auto found = std::ranges::find(theirs, key, &Manifest::Words::value_type::first);
     const std::string saved = found == theirs.end() ? "nothing" : found->second;
     if (saved == mine) continue;
-    throw DataError(checkpoint.path + " is of another run: its " + key + " is " + saved + ", here it is " + mine);
+    throw DataError(checkpoint.path + " belongs to another run: its " + key + " is " + saved + ", here it is " + mine);
   }
 }
 
@@ -47,11 +47,11 @@ std::string offer_in(const CheckpointFolder& folder, const Run& run) {
     try {
       run.check(other);
       verify(other);
-      return "the newest that this run can go on from is --resume " + other.path;
+      return "the newest that this run can resume from is --resume " + other.path;
     } catch (const DataError&) {
     }
   }
-  return "there is no other one beside it that this run can go on from";
+  return "there is no other one that this run can resume from";
 }
 
 [[noreturn]] void refuse(const DataError& why, const CheckpointFolder& folder, const Run& run) {
@@ -74,8 +74,8 @@ Checkpoint open(const std::string& path, const Run& run) {
 Checkpoint newest(const CheckpointFolder& folder, const Run& run, std::vector<std::string>& refused) {
   Checkpoint found = folder.newest_good([&](const std::string& reason) { refused.push_back(reason); });
   if (found.path.empty() && !refused.empty()) {
-    throw DataError("checkpoint.resume: none of the checkpoints in " + folder.path() + " is whole:\n  " +
-                    join(refused, "\n  ") + "\nRemove the folder to begin anew.");
+    throw DataError("checkpoint.resume: none of the checkpoints in " + folder.path() + " is intact:\n  " +
+                    join(refused, "\n  ") + "\nRemove the folder to start from scratch.");
   }
   try {
     if (!found.path.empty()) run.check(found);

@@ -79,7 +79,7 @@ TEST_F(Choosing, WithoutAWholeOneNothingBeginsByItself) {
   save(1, Sharing::kReplicas, 10);
   fs::remove(folder_.final_path(10) + "/" + weights_file(0, 1));
   EXPECT_THAT(refusal("auto"), AllOf(HasSubstr("none of the checkpoints"), HasSubstr("is missing")));
-  EXPECT_THAT(refusal(folder_.final_path(10)), HasSubstr("there is no other one beside it that"));
+  EXPECT_THAT(refusal(folder_.final_path(10)), HasSubstr("there is no other one that"));
 }
 
 TEST_F(Choosing, ThoseOfOtherRunsAreRefused) {
@@ -97,7 +97,7 @@ TEST_F(Choosing, InPlaceOfThatOfAnotherRunTheNewestOfThisOneIsOffered) {
   foreign.manifest.identity = {{"seed", "9"}};
   write_atomically(foreign.path + "/" + kManifestName, to_text(foreign.manifest));
   const auto told = AllOf(HasSubstr("another run: its seed is 9, here it is 1"),
-                          HasSubstr("; the newest that this run can go on from is --resume " + folder_.final_path(10)));
+                          HasSubstr("the newest that this run can resume from is --resume " + folder_.final_path(10)));
   EXPECT_THAT(refusal("auto"), told);
   EXPECT_THAT(refusal(folder_.final_path(20)), told);
 }

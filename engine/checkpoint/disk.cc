@@ -68,7 +68,7 @@ void check_file(const std::string& folder, const FileRecord& record) {
     throw DataError(path + ": has " + std::to_string(bytes) + " bytes, but was written with " +
                     std::to_string(record.bytes));
   }
-  if (crc != record.crc) throw DataError(path + ": is damaged: its checksum is not that with which it was written");
+  if (crc != record.crc) throw DataError(path + ": is damaged: its checksum does not match");
 }
 
 }  // namespace phalanx

@@ -104,10 +104,10 @@ std::string to_text(const Manifest& manifest) {
 }
 
 Manifest parse_manifest(const std::string& text, const std::string& path) {
-  if (text.size() < kTail || !text.ends_with(kEnd)) throw DataError(path + ": is cut short, or damaged at its end");
+  if (text.size() < kTail || !text.ends_with(kEnd)) throw DataError(path + ": is truncated, or damaged at its end");
   const std::string body = text.substr(0, text.size() - kTail);
   const std::string tail = std::string(kChecksum) + hex(crc32c(body.data(), body.size())) + std::string(kEnd);
-  if (text.substr(body.size()) != tail) throw DataError(path + ": is damaged: its checksum is not that of its text");
+  if (text.substr(body.size()) != tail) throw DataError(path + ": is damaged: its checksum does not match");
   try {
     const auto json = Json::parse(text);
     const auto format = json.at("format").get<int>();

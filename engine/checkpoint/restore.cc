@@ -28,7 +28,7 @@ std::string text(const Shape& shape) {
 
 void check_model(const Checkpoint& checkpoint, const StoredTensors& stored, const RunState& state) {
   const auto refuse = [&](const std::string& why) {
-    throw DataError(checkpoint.path + " is of another model: " + why);
+    throw DataError(checkpoint.path + " belongs to another model: " + why);
   };
   std::set<std::string> known;
   const auto check = [&](const std::string& name, const Shape& shape) {
@@ -42,7 +42,7 @@ void check_model(const Checkpoint& checkpoint, const StoredTensors& stored, cons
   for (const auto& segment : whole_parameters(*state.parameters)) check(segment.name, segment.shape);
   for (const auto& [name, buffer] : state.buffers) check(name, buffer.sizes().vec());
   for (const auto& name : stored.names()) {
-    if (!known.contains(name)) refuse("it has " + name + ", which is not in this one");
+    if (!known.contains(name)) refuse("it has " + name + ", which this model does not have");
   }
 }
 
@@ -59,7 +59,7 @@ void check_optimizer(const Checkpoint& checkpoint, const StoredTensors& stored, 
   }
   const auto there = kinds(stored.names());
   const auto refuse = [&](const std::string& why) {
-    throw DataError(checkpoint.path + " is of another optimizer: " + why);
+    throw DataError(checkpoint.path + " belongs to another optimizer: " + why);
   };
   for (const auto& kind : here) {
     if (!there.contains(kind)) refuse("it has no " + kind);

@@ -34,12 +34,12 @@ std::string name_of(at::ScalarType dtype, const std::string& path, const std::st
   for (const auto& [name, type] : dtypes()) {
     if (type == dtype) return name;
   }
-  throw DataError(path + ": tensor " + tensor + " has dtype " + c10::toString(dtype) + ", which is not written");
+  throw DataError(path + ": tensor " + tensor + " has dtype " + c10::toString(dtype) + ", which is not supported");
 }
 
 std::vector<std::uint64_t> whole_numbers(const nlohmann::ordered_json& list) {
   for (const auto& item : list) {
-    if (!item.is_number_unsigned()) throw std::out_of_range(item.dump() + " is no size");
+    if (!item.is_number_unsigned()) throw std::out_of_range(item.dump() + " is not a size");
   }
   return list.get<std::vector<std::uint64_t>>();
 }
@@ -47,7 +47,7 @@ std::vector<std::uint64_t> whole_numbers(const nlohmann::ordered_json& list) {
 Entry parse_entry(const std::string& name, const nlohmann::ordered_json& json) {
   const auto dtype_name = json.at("dtype").get<std::string>();
   const auto found = dtypes().find(dtype_name);
-  if (found == dtypes().end()) throw std::out_of_range("dtype " + dtype_name + " of " + name + " is not read");
+  if (found == dtypes().end()) throw std::out_of_range("dtype " + dtype_name + " of " + name + " is not supported");
   const auto shape = whole_numbers(json.at("shape")), offsets = whole_numbers(json.at("data_offsets"));
   return {name, found->second, {shape.begin(), shape.end()}, offsets.at(0), offsets.at(1)};
 }
@@ -125,7 +125,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
   if (!file.read(text.data(), static_cast<std::streamsize>(length))) throw DataError(path + ": cannot be read");
   try {
     const auto header = nlohmann::ordered_json::parse(text);
-    if (!header.is_object()) throw std::invalid_argument("it is no JSON object");
+    if (!header.is_object()) throw std::invalid_argument("it is not a JSON object");
     for (const auto& [name, json] : header.items()) {
       if (name == "__metadata__") continue;
       entries_.push_back(parse_entry(name, json));

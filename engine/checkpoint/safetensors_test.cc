@@ -115,7 +115,7 @@ TEST_F(Safetensors, RefusesDtypesThatItDoesNotWrite) {
       [&] {
         save_safetensors(path_, {{"phase", at::zeros({2}, at::kComplexFloat)}});
       },
-      ThrowsMessage<DataError>(path_ + ": tensor phase has dtype ComplexFloat, which is not written"));
+      ThrowsMessage<DataError>(path_ + ": tensor phase has dtype ComplexFloat, which is not supported"));
 }
 
 TEST_F(Safetensors, RefusesToLoseOneOfTwoTensorsOfOneName) {

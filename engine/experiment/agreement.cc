@@ -53,7 +53,7 @@ std::int64_t bytes_so_far(const ExperimentConfig& config, const Agreement& agree
 std::int64_t measured_bytes(std::int64_t parameters, Communicator& group) {
   const ReductionTime time = measure_all_reduce(group);
   const std::int64_t bytes = best_bucket_bytes(parameters, time);
-  log_info() << format_text("buckets of %s: an all-reduce takes %.1f us and %.3f ms for each MB",
+  log_info() << format_text("buckets of %s: an all-reduce takes %.1f us plus %.3f ms per MB",
                             format_bytes(bytes).c_str(), time.latency * 1e6, time.seconds_per_byte * 1e3 * (1 << 20));
   return bytes;
 }
@@ -62,7 +62,7 @@ Synchronizers::Choice choose_strategy(const ExperimentConfig& config, Communicat
   if (config.strategy.selected() != "auto") return config.strategy;
   auto strategy = config.determinism == "world_size_invariant" ? Synchronizers::Choice("all_reduce")
                                                                : suitable_strategy(placement_of(group));
-  log_info() << "strategy: auto is " << strategy.selected();
+  log_info() << "strategy: auto selects " << strategy.selected();
   return strategy;
 }
 

@@ -48,7 +48,7 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   const auto& launch = config.launch;
   refuse_if(problems, config.train.global_batch_size < launch.ranks, "train.global_batch_size",
             std::to_string(config.train.global_batch_size) +
-                " samples cannot be shared by launch.ranks: " + std::to_string(launch.ranks));
+                " samples cannot be divided among launch.ranks: " + std::to_string(launch.ranks));
   refuse_if(problems, config.strategy.selected() == "single" && launch.ranks > 1, "strategy",
             "single trains on one rank, but launch.ranks is " + std::to_string(launch.ranks));
   refuse_if(problems, launch.with == "local" && !launch.hosts.empty(), "launch.with",
@@ -65,18 +65,18 @@ void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig
   const std::vector<std::string> reduces{"auto", "all_reduce", "overlapped", "sharded"};
   refuse_if(problems, train.gradients == "sum" && std::ranges::count(reduces, strategy) == 0, "train.gradients",
             "sum is for gradients that are reduced in every step: auto, all_reduce, overlapped or sharded");
-  refuse_if(problems, train.ema_decay == 1, "train.ema_decay", "must be below 1: averages that keep all learn nothing");
+  refuse_if(problems, train.ema_decay == 1, "train.ema_decay", "must be below 1: at 1 the average never changes");
   refuse_if(problems, train.checkpoint_activations > 0 && train.data_parallel > 1, "train.checkpoint_activations",
-            "does not go with train.data_parallel: threads have one generator of random numbers, which cannot go back");
+            "cannot be combined with train.data_parallel: threads share one random number generator");
   refuse_if(problems, train.sync_batch_norm && train.data_parallel > 1, "train.data_parallel",
-            "has replicas with batch norm of their own; leave out train.sync_batch_norm, or take ranks instead");
+            "has replicas with separate batch norm statistics; leave out train.sync_batch_norm, or use ranks instead");
   refuse_if(problems, train.ema_decay > 0 && config.strategy.selected() == "hogwild", "train.ema_decay",
-            "does not go with strategy hogwild, whose ranks would put averages into the one copy of the parameters");
+            "cannot be combined with strategy hogwild, whose ranks would write averages into the shared parameters");
   const double backoff = train.loss_scale.backoff;
   refuse_if(problems, backoff == 0 || backoff == 1, "train.loss_scale.backoff", "must be above 0 and below 1");
   const bool tested = config.evaluate.every_epochs > 0 || config.evaluate.every_steps > 0;
   refuse_if(problems, !train.early_stop.metric.empty() && !tested, "train.early_stop",
-            "needs tests while training: set evaluate.every_epochs or evaluate.every_steps");
+            "needs tests during training: set evaluate.every_epochs or evaluate.every_steps");
 }
 
 // What would make bits depend on the ranks, or share the one reduction that does not.
@@ -92,26 +92,26 @@ void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentCon
   refuse(config.launch.threads == 0, "launch.threads",
          "must be set, since results depend on how many threads share an operation,");
   refuse(shards % config.launch.ranks != 0, "train.virtual_shards",
-         std::to_string(shards) + " cannot be shared by launch.ranks: " + std::to_string(config.launch.ranks));
+         std::to_string(shards) + " cannot be divided among launch.ranks: " + std::to_string(config.launch.ranks));
   refuse(config.backend == "inproc" && config.launch.ranks > 1, "backend",
-         "inproc has ranks that draw from one generator of random numbers, which do not go together");
+         "inproc has ranks that share one random number generator, which cannot be combined");
   refuse(config.train.accumulate > 1, "train.accumulate", "must be 1: the virtual shards take its place");
   refuse(config.train.data_parallel > 1, "train.data_parallel", "must be 1");
-  refuse(config.train.gradients == "sum", "train.gradients", "must be mean, as sums grow with the ranks,");
+  refuse(config.train.gradients == "sum", "train.gradients", "must be mean, since sums grow with the number of ranks,");
   refuse(config.train.sync_batch_norm, "train.sync_batch_norm", "must be false");
   const auto moving = [](const MeterConfig& meter) { return meter.meter.selected() == "moving_average"; };
   refuse(std::ranges::any_of(config.watch.meters, moving), "watch.meters",
-         "moving_average, which rounds each rank's loss, does not go together");
+         "moving_average, which rounds each rank's loss, cannot be combined");
 }
 
 void check_profile(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& profile = config.watch.profile;
   refuse_if(problems, profile.to < profile.from || (profile.from == 0 && profile.to > 0), "watch.profile",
             "a window from step " + std::to_string(profile.from) + " to " + std::to_string(profile.to) +
-                " is none; steps are numbered from 1");
+                " is empty; steps are numbered from 1");
   refuse_if(problems, profile.operators && profile.to - profile.from >= kMostTracedSteps, "watch.profile",
             "a window of " + std::to_string(profile.to - profile.from + 1) +
-                " steps with every operator would fill the memory; take " + std::to_string(kMostTracedSteps) +
+                " steps with all operators would fill the memory; use " + std::to_string(kMostTracedSteps) +
                 " at most, or set operators: false");
 }
 
@@ -130,7 +130,7 @@ void check_framework(std::vector<ConfigProblem>& problems, const ExperimentConfi
   const auto& bucket_bytes = config.framework.bucket_bytes;
   if (bucket_bytes == "auto") {
     refuse_if(problems, config.determinism == "world_size_invariant", "framework.bucket_bytes",
-              "auto measures what suits these ranks, so that another number of them may round otherwise; name a size");
+              "auto depends on measurements, so a different number of ranks may round differently; set a size");
     return;
   }
   try {

@@ -32,11 +32,11 @@ TEST(Check, TakesWhatFitsTogether) {
 TEST(Check, AnAverageThatKeepsAllIsRefused) {
   EXPECT_EQ(complaint("train: {ema_decay: 0.999}"), "");
   EXPECT_EQ(complaint("train: {ema_decay: 1}"),
-            "config: train.ema_decay: must be below 1: averages that keep all learn nothing");
+            "config: train.ema_decay: must be below 1: at 1 the average never changes");
   EXPECT_EQ(
       complaint("train: {ema_decay: 0.9}, strategy: hogwild"),
-      "config: train.ema_decay: does not go with strategy hogwild, whose ranks would put averages into the one copy"
-      " of the parameters");
+      "config: train.ema_decay: cannot be combined with strategy hogwild, whose ranks would write averages into the"
+      " shared parameters");
 }
 
 TEST(Check, ALossScaleMustBeAbleToFall) {
@@ -50,7 +50,7 @@ TEST(Check, StoppingEarlyTakesTestsBeforeTheEnd) {
   EXPECT_EQ(complaint(early), "");
   EXPECT_EQ(complaint(early + ", evaluate: {every_epochs: 0, every_steps: 5}"), "");
   EXPECT_EQ(complaint(early + ", evaluate: {every_epochs: 0}"),
-            "config: train.early_stop: needs tests while training: set evaluate.every_epochs or evaluate.every_steps");
+            "config: train.early_stop: needs tests during training: set evaluate.every_epochs or evaluate.every_steps");
 }
 
 TEST(Check, AModelIsNeededAndADatasetIsThere) {
@@ -70,7 +70,7 @@ TEST(Check, TheNameMustFitIntoAFoldersName) {
 
 TEST(Check, EveryRankNeedsASample) {
   EXPECT_EQ(complaint("launch: {ranks: 5}, train: {global_batch_size: 4}"),
-            "config: train.global_batch_size: 4 samples cannot be shared by launch.ranks: 5");
+            "config: train.global_batch_size: 4 samples cannot be divided among launch.ranks: 5");
 }
 
 TEST(Check, SingleIsOneRank) {
@@ -90,9 +90,9 @@ TEST(Check, OtherHostsAreNotReachedByForksOrThreads) {
 TEST(Check, AWindowOfStepsBeginsBeforeItEnds) {
   EXPECT_EQ(complaint("watch: {profile: {from: 3, to: 3}}"), "");
   EXPECT_EQ(complaint("watch: {profile: {from: 3, to: 2}}"),
-            "config: watch.profile: a window from step 3 to 2 is none; steps are numbered from 1");
+            "config: watch.profile: a window from step 3 to 2 is empty; steps are numbered from 1");
   EXPECT_EQ(complaint("watch: {profile: {to: 2}}"),
-            "config: watch.profile: a window from step 0 to 2 is none; steps are numbered from 1");
+            "config: watch.profile: a window from step 0 to 2 is empty; steps are numbered from 1");
 }
 
 TEST(Check, AWindowWithEveryOperatorIsShort) {
@@ -100,7 +100,7 @@ TEST(Check, AWindowWithEveryOperatorIsShort) {
   EXPECT_EQ(complaint("watch: {profile: {from: 1, to: 100000, operators: false}}"), "");
   EXPECT_EQ(
       complaint("watch: {profile: {from: 5, to: 1005}}"),
-      "config: watch.profile: a window of 1001 steps with every operator would fill the memory; take 1000 at most,"
+      "config: watch.profile: a window of 1001 steps with all operators would fill the memory; use 1000 at most,"
       " or set operators: false");
 }
 
@@ -131,7 +131,7 @@ TEST(Check, WhatAnOptimizerWouldRefuseIsFoundBeforeTheRun) {
 TEST(Check, ListsEveryProblemAtOnce) {
   EXPECT_EQ(complaint("name: a/b, launch: {ranks: 2}, strategy: single, train: {global_batch_size: 1}"),
             "config: name: \"a/b\" cannot be part of a folder's name\n"
-            "config: train.global_batch_size: 1 samples cannot be shared by launch.ranks: 2\n"
+            "config: train.global_batch_size: 1 samples cannot be divided among launch.ranks: 2\n"
             "config: strategy: single trains on one rank, but launch.ranks is 2");
 }
 

@@ -164,8 +164,8 @@ void Checkpointing::start(State& state) {
     remove_results(run_.folder);
   }
   for (const auto& reason : choice.refused) {
-    log_warning() << "a checkpoint is not used: " << reason;
-    std::fprintf(stderr, "A checkpoint is not used: %s\n", reason.c_str());
+    log_warning() << "a checkpoint is skipped: " << reason;
+    std::fprintf(stderr, "A checkpoint is skipped: %s\n", reason.c_str());
   }
   if (choice.checkpoint) go_on(*choice.checkpoint, state);
   if (first && !choice.checkpoint && config.resume == "auto") cut_metrics(run_.folder.metrics(), 0);
@@ -187,13 +187,13 @@ void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
   const bool end_to_come = state.cursor > 0 && run_.last_evaluation.step != state.step;
   if (over && end_to_come) state.cursor = run_.loader.batches();
   state.stop = over && !end_to_come;
-  log_info() << "goes on after step " << state.step << ", from " << checkpoint.path;
+  log_info() << "resumes after step " << state.step << ", from " << checkpoint.path;
   if (run_.world->rank() != 0) return;
   if (lies_in(checkpoint.path, run_.folder.checkpoints())) {
     CheckpointFolder(run_.folder.checkpoints()).set_aside_after(state.step);
   }
   if (!run_.config.watch.progress) return;
-  std::printf("Goes on after step %" PRId64 ", from %s\n", state.step, checkpoint.path.c_str());
+  std::printf("Resumes after step %" PRId64 ", from %s\n", state.step, checkpoint.path.c_str());
   std::fflush(stdout);
 }
 
@@ -256,7 +256,7 @@ void Checkpointing::tell_failures() {
   if (checkpointer_->failed() == told_) return;
   told_ = checkpointer_->failed();
   if (run_.world->rank() == 0)
-    std::fprintf(stderr, "A checkpoint was given up: %s\n", checkpointer_->failure().c_str());
+    std::fprintf(stderr, "A checkpoint was abandoned: %s\n", checkpointer_->failure().c_str());
 }
 
 void Checkpointing::check() const {

@@ -30,14 +30,14 @@ struct LaunchConfig {
 
   template <class V>
   void visit(V& v) {
-    v("ranks", ranks, "ranks to start where no launcher has started them", config::between(1, 4096));
-    v("hosts", hosts, "where to start them, as name or name:slots; empty: here");
-    v("with", with, "how to start them: local forks, mpi calls mpirun, auto is local on one host",
+    v("ranks", ranks, "ranks to start if no launcher has started any", config::between(1, 4096));
+    v("hosts", hosts, "hosts to start them on, as name or name:slots; empty: this host");
+    v("with", with, "how to start them; local: forks, mpi: mpirun, auto: what hosts and backend require",
       config::one_of({"auto", "local", "mpi"}));
-    v("threads", threads, "threads of LibTorch per rank; 0: as many as there are cores for it, at most OMP_NUM_THREADS",
+    v("threads", threads, "LibTorch threads per rank; 0: as many as it has cores, at most OMP_NUM_THREADS",
       config::between(0, 1024));
     v("bind_to", bind_to,
-      "the cores that a rank keeps to: core its own part of the host's, numa those of its NUMA node",
+      "cores to bind each rank to; core: its own share of the host's cores, numa: the cores of a NUMA node",
       config::one_of({"none", "core", "numa"}));
   }
 };
@@ -52,13 +52,13 @@ struct FrameworkConfig {
 
   template <class V>
   void visit(V& v) {
-    v("timeout", timeout, "seconds that a communication waits for a peer", config::above(0));
-    v("bucket_bytes", bucket_bytes, "parameters that travel together; auto: what suits an all-reduce of these ranks");
-    v("progress_thread", progress_thread, "a thread that communicates while a rank computes; auto: if a core is free",
+    v("timeout", timeout, "seconds that an operation waits for a peer", config::above(0));
+    v("bucket_bytes", bucket_bytes, "size of gradient buckets; auto: derived from a measured all-reduce");
+    v("progress_thread", progress_thread, "thread that communicates while the rank computes; auto: if a core is free",
       config::one_of({"auto", "on", "off"}));
-    v("check_collectives", check_collectives, "ranks compare what they call before they do it");
-    v("selection", selection, "how operations are done; the first rule that matches wins");
-    v("selection_file", selection_file, "rules behind them, as tools:tune has measured and saved them");
+    v("check_collectives", check_collectives, "compare the ranks' calls before each operation");
+    v("selection", selection, "rules that choose algorithms; the first that matches applies");
+    v("selection_file", selection_file, "rules to try after those, in a file written by //tools:tune");
   }
 };
 
@@ -68,8 +68,8 @@ struct LoaderConfig {
 
   template <class V>
   void visit(V& v) {
-    v("shuffle", shuffle, "a new order of the training samples in every epoch");
-    v("prefetch", prefetch, "batches that a thread of its own gathers ahead; 0: none, each when it is needed",
+    v("shuffle", shuffle, "shuffle the training samples in every epoch");
+    v("prefetch", prefetch, "batches to gather ahead in a background thread; 0: gather each when it is needed",
       config::between(0, 1000));
   }
 };
@@ -79,7 +79,7 @@ struct MeshConfig {
 
   template <class V>
   void visit(V& v) {
-    v("data", data, "ranks that share a global batch; 0: all", config::at_least(0));
+    v("data", data, "ranks on the data-parallel axis; 0: all", config::at_least(0));
   }
 };
 
@@ -89,9 +89,9 @@ struct ReplicaCheckConfig {
 
   template <class V>
   void visit(V& v) {
-    v("every_steps", every_steps, "compare the replicas' parameters, bit for bit, after every n-th step; 0: never",
+    v("every_steps", every_steps, "compare the replicas bit for bit after every n-th step; 0: never",
       config::at_least(0));
-    v("repair", repair, "give those that differ the values that most ranks have, and go on");
+    v("repair", repair, "give replicas that differ the values of the majority, and continue");
   }
 };
 
@@ -107,14 +107,14 @@ struct CheckpointConfig {
 
   template <class V>
   void visit(V& v) {
-    v("every_steps", every_steps, "save the run after every n-th step; 0: not by steps", config::at_least(0));
-    v("every_epochs", every_epochs, "save it after every n-th epoch; 0: not by epochs", config::at_least(0));
-    v("keep_last", keep_last, "newest checkpoints that stay", config::at_least(1));
-    v("keep_best", keep_best, "best ones that stay too; above 0, every test is followed by one", config::at_least(0));
-    v("best_by", best_by, "metric of the evaluations that tells which checkpoint is best; empty: the task's own");
-    v("best_is", best_is, "its best value; auto: as the task says of its own metric",
+    v("every_steps", every_steps, "write a checkpoint after every n-th step; 0: not by steps", config::at_least(0));
+    v("every_epochs", every_epochs, "write a checkpoint after every n-th epoch; 0: not by epochs", config::at_least(0));
+    v("keep_last", keep_last, "newest checkpoints to keep", config::at_least(1));
+    v("keep_best", keep_best, "best checkpoints to keep too; above 0, one follows every test", config::at_least(0));
+    v("best_by", best_by, "metric that decides which is best; empty: the task's own");
+    v("best_is", best_is, "which value of it is best; auto: what the task says of its own metric",
       config::one_of({"auto", "highest", "lowest"}));
-    v("resume", resume, "where to go on: none, auto (the newest checkpoint of the run folder) or a checkpoint's path");
+    v("resume", resume, "where to resume: none, auto (newest checkpoint of the run folder) or a checkpoint's path");
     v("final_weights", final_weights, "write weights.safetensors to the run folder at the end");
   }
 };
@@ -153,30 +153,30 @@ struct ExperimentConfig {
 
   template <class V>
   void visit(V& v) {
-    v("name", name, "of the run and its folder");
-    v("seed", seed, "of initial values and of the order of samples", config::at_least(0));
-    v("launch", launch, "how ranks are started");
-    v("backend", backend, "how ranks talk; auto is the fastest that connects them", config::one_of(known_backends()));
-    v("framework", framework, "communication");
-    v("model", model, "what is trained");
-    v("dataset", dataset, "what it is trained on");
-    v("loader", loader, "how samples are read");
-    v("task", task, "what the model is trained for; auto: what the dataset is made for");
-    v("loss", loss, "loss function to minimise; auto: the default of the task");
-    v("optimizer", optimizer, "how parameters change");
-    v("parameter_groups", parameter_groups, "parameters that are updated otherwise than the rest");
-    v("schedule", schedule, "how the learning rate changes");
-    v("strategy", strategy, "how replicas agree; auto is exact, and suits where the ranks are");
+    v("name", name, "name of the run, used for its folder");
+    v("seed", seed, "random seed of initial values and sample order", config::at_least(0));
+    v("launch", launch, "how to start the ranks");
+    v("backend", backend, "communication backend; auto: by where the ranks are", config::one_of(known_backends()));
+    v("framework", framework, "communication settings");
+    v("model", model, "model to train");
+    v("dataset", dataset, "data to train and test on");
+    v("loader", loader, "data loading");
+    v("task", task, "what the model is trained for; auto: the task of the dataset");
+    v("loss", loss, "loss function to minimise; auto: the task's default");
+    v("optimizer", optimizer, "update rule of the parameters");
+    v("parameter_groups", parameter_groups, "parameters with their own learning rate and weight decay");
+    v("schedule", schedule, "learning-rate schedule");
+    v("strategy", strategy, "parallel training strategy; auto: the exact one that suits where the ranks are");
     v("determinism", determinism,
-      "what gives the same bits: run, another run on as many ranks; world_size_invariant, on any number of ranks too",
+      "which runs are bitwise identical; run: on the same number of ranks, world_size_invariant: on any number",
       config::one_of({"run", "world_size_invariant"}));
-    v("replica_check", replica_check, "whether replicas are still equal");
-    v("mesh", mesh, "how ranks are arranged");
-    v("train", train, "how long, and how a step is computed");
-    v("evaluate", evaluate, "when to test");
-    v("checkpoint", checkpoint, "what is kept");
-    v("watch", watch, "what is shown and logged");
-    v("expect", expect, "what the result must be");
+    v("replica_check", replica_check, "check that replicas are still equal");
+    v("mesh", mesh, "arrangement of ranks on parallel axes");
+    v("train", train, "length of the training, and how steps are computed");
+    v("evaluate", evaluate, "when and what to test");
+    v("checkpoint", checkpoint, "checkpointing and resuming");
+    v("watch", watch, "monitoring and logging");
+    v("expect", expect, "requirements on the result");
   }
 };
 

@@ -27,7 +27,7 @@ Mesh make_mesh(const ExperimentConfig& config, const CommunicatorPtr& world) {
   shape[Axis::kData] = config.mesh.data == 0 ? world->size() : config.mesh.data;
   if (shape.product() != world->size()) {
     throw ConfigError("mesh.data is " + std::to_string(config.mesh.data) + ", but the world has " +
-                      std::to_string(world->size()) + " ranks; 0 takes all");
+                      std::to_string(world->size()) + " ranks; 0 uses all");
   }
   return Mesh(world, shape);
 }

@@ -279,7 +279,7 @@ TEST(Experiment, ClippingIsByTheNormOverAllRanks) {
 }
 
 TEST(Experiment, RefusesAMeshThatIsNotTheWorld) {
-  EXPECT_THAT(run(2, {"mesh.data=3"}).errors, Each("mesh.data is 3, but the world has 2 ranks; 0 takes all"));
+  EXPECT_THAT(run(2, {"mesh.data=3"}).errors, Each("mesh.data is 3, but the world has 2 ranks; 0 uses all"));
   EXPECT_THAT(run(2, {"mesh.data=2"}).errors, Each(""));
 }
 
@@ -333,7 +333,7 @@ TEST(Experiment, EveryMeterOfClassesReadsTheSameOnAllRanks) {
 
 TEST(Experiment, RefusesAMeterOfAnotherTask) {
   EXPECT_THAT(run(2, {"evaluate.meters=[{meter: mse}]"}).errors,
-              Each(HasSubstr("mse wants as many outputs as targets")));
+              Each(HasSubstr("mse needs as many outputs as targets")));
 }
 
 TEST(Experiment, PrefetchingChangesNoBit) {

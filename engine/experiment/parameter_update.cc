@@ -29,8 +29,8 @@ ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, Synchronizer& s
   if (train.precision == "fp16") {
     if (synchronizer.remembers_gradients()) {
       throw ConfigError(
-          "train.precision: fp16 does not go with strategy.compression, which would remember an overflow"
-          " for ever; use bf16, or no compression");
+          "train.precision: fp16 cannot be combined with strategy.compression, whose residual would keep an overflow"
+          " forever; use bf16, or no compression");
     }
     // Of all ranks, not of slices: replicas that have gone apart leave out updates together, too.
     const auto sum =

@@ -52,8 +52,8 @@ std::unique_ptr<Synchronizer> Replica::make_synchronizer() {
     return agreement_.strategy.make({mesh_.data(), train.data_parallel > 1 ? 0 : train.accumulate});
   }
   if (train.virtual_shards % mesh_.data()->size() != 0) {
-    throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be shared by " +
-                      std::to_string(mesh_.data()->size()) + " ranks; take a multiple");
+    throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be divided among " +
+                      std::to_string(mesh_.data()->size()) + " ranks; use a multiple");
   }
   auto invariant = std::make_unique<Invariant>(mesh_.data(), static_cast<int>(train.virtual_shards));
   invariant_ = invariant.get();

@@ -29,7 +29,7 @@ RunFolder RunFolder::create(const std::string& path, bool goes_on) {
   std::error_code error;
   if (!goes_on) folder.refuse_if_held();
   fs::create_directories(folder.logs(), error);
-  if (error) throw ConfigError("run folder " + path + " cannot be made: " + error.message());
+  if (error) throw ConfigError("run folder " + path + " cannot be created: " + error.message());
   return folder;
 }
 
@@ -38,7 +38,7 @@ void RunFolder::refuse_if_held() const {
   for (const auto& file : {metrics(), summary()}) {
     if (!fs::exists(file, none)) continue;
     throw ConfigError("run folder " + path_ + " already holds a run (" + file +
-                      "); name another, or go on with it (--resume auto)");
+                      "); choose another folder, or resume the run (--resume auto)");
   }
 }
 
@@ -57,8 +57,8 @@ std::shared_ptr<void> RunFolder::claim() const {
     }
     std::this_thread::sleep_for(kPause);
   }
-  throw ConfigError("another run is at work in the run folder " + path_ +
-                    "; wait for it, end it, or name another folder");
+  throw ConfigError("another run is using the run folder " + path_ +
+                    "; wait for it, stop it, or choose another folder");
 }
 
 }  // namespace phalanx

@@ -33,8 +33,8 @@ TEST_F(RunFolderTest, OneRunAtATimeIsAtWorkInIt) {
   const auto folder = RunFolder::create(path_);
   auto claim = folder.claim();
   EXPECT_THAT([&] { (void)RunFolder(path_).claim(); },
-              ThrowsMessage<ConfigError>("another run is at work in the run folder " + path_ +
-                                         "; wait for it, end it, or name another folder"));
+              ThrowsMessage<ConfigError>("another run is using the run folder " + path_ +
+                                         "; wait for it, stop it, or choose another folder"));
   claim.reset();
   claim = folder.claim();
   std::FILE* program = ::popen("cat >/dev/null", "w");  // as mpirun may be left of a run
@@ -59,7 +59,7 @@ TEST_F(RunFolderTest, OneThatHoldsARunIsRefusedAndLeftAlone) {
     std::ofstream(path_ + file) << "precious";
     EXPECT_THAT([&] { RunFolder::create(path_); },
                 ThrowsMessage<ConfigError>("run folder " + path_ + " already holds a run (" + path_ + file +
-                                           "); name another, or go on with it (--resume auto)"));
+                                           "); choose another folder, or resume the run (--resume auto)"));
     EXPECT_FALSE(fs::exists(path_ + "/logs"));
   }
 }
@@ -76,7 +76,7 @@ TEST_F(RunFolderTest, APlaceWhereNothingCanBeMadeIsNamed) {
   std::ofstream(file) << "x";
   for (const std::string& place : {std::string("/proc/run"), file + "/run", "/proc/" + std::string(5000, 'x')}) {
     EXPECT_THAT([&] { RunFolder::create(place); },
-                ThrowsMessage<ConfigError>(StartsWith("run folder " + place + " cannot be made: ")));
+                ThrowsMessage<ConfigError>(StartsWith("run folder " + place + " cannot be created: ")));
   }
 }
 

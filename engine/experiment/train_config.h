@@ -31,35 +31,35 @@ struct TrainConfig {
 
   template <class V>
   void visit(V& v) {
-    v("global_batch_size", global_batch_size, "samples of one step over all ranks", config::at_least(1));
+    v("global_batch_size", global_batch_size, "samples per step over all ranks", config::at_least(1));
     v("epochs", epochs, "passes over the training split", config::at_least(1));
-    v("max_steps", max_steps, "end after this many steps; 0: after the last epoch", config::at_least(0));
-    v("max_seconds", max_seconds, "save the run and end after so much time since the program was called; 0: no limit",
+    v("max_steps", max_steps, "stop after this many steps; 0: after the last epoch", config::at_least(0));
+    v("max_seconds", max_seconds, "save the run and stop this many seconds after the program started; 0: no limit",
       config::at_least(0));
-    v("early_stop", early_stop, "end when tests stop getting better");
-    v("gradients", gradients, "what ranks make of theirs: the mean over the global batch, or that times the ranks",
+    v("early_stop", early_stop, "early stopping");
+    v("gradients", gradients, "reduction over ranks; mean: over the global batch, sum: that times the number of ranks",
       config::one_of({"mean", "sum"}));
-    v("accumulate", accumulate, "parts in which a rank takes its share of a batch, to need less memory",
+    v("accumulate", accumulate, "gradient accumulation: parts in which a rank processes its share of a batch",
       config::between(1, 65536));
-    v("data_parallel", data_parallel, "replicas in one process, each in a thread of its own, that share a rank's part",
+    v("data_parallel", data_parallel, "replicas per rank, each in a thread, that divide the rank's share of a batch",
       config::between(1, 1024));
     v("virtual_shards", virtual_shards,
-      "parts of a batch that are computed each alone where determinism is world_size_invariant: a multiple of the "
-      "ranks",
+      "parts of a batch that are computed independently with determinism: world_size_invariant; a multiple of the "
+      "number of ranks",
       config::between(1, 65536));
-    v("precision", precision, "what matrix products and convolutions compute with; parameters are fp32 in any case",
+    v("precision", precision, "precision of matrix products and convolutions; parameters are always fp32",
       config::one_of({"fp32", "bf16", "fp16"}));
-    v("loss_scale", loss_scale, "what keeps gradients of fp16 from vanishing");
-    v("memory_format", memory_format, "how images and what layers make of them lie in memory",
+    v("loss_scale", loss_scale, "dynamic loss scaling, for fp16");
+    v("memory_format", memory_format, "memory layout of images and activations",
       config::one_of({"contiguous", "channels_last"}));
-    v("sync_batch_norm", sync_batch_norm, "batch norm takes mean and variance over the samples of all ranks");
+    v("sync_batch_norm", sync_batch_norm, "compute batch norm statistics over the samples of all ranks");
     v("checkpoint_activations", checkpoint_activations,
-      "parts of the model that backward computes again, so that what is in them need not be kept; 0: none",
+      "activation checkpointing: segments of the model that backward recomputes to save memory; 0: none",
       config::at_least(0));
-    v("clip_norm", clip_norm, "largest norm of all gradients together; 0: any", config::at_least(0));
-    v("clip_value", clip_value, "largest size of each gradient; 0: any", config::at_least(0));
+    v("clip_norm", clip_norm, "maximum norm of all gradients together; 0: no clipping", config::at_least(0));
+    v("clip_value", clip_value, "maximum absolute value of a gradient element; 0: no clipping", config::at_least(0));
     v("ema_decay", ema_decay,
-      "test and keep a moving average of the parameters, of which an update keeps this share; 0: none",
+      "decay of a moving average of the parameters, which is tested and saved instead of them; 0: none",
       config::between(0, 1));
   }
 };

@@ -41,8 +41,8 @@ c10::MemoryFormat images_of(const TrainConfig& config, const ModelSpec& model) {
 void checkpoint_activations(Model& model, const TrainConfig& config) {
   if (config.checkpoint_activations == 0 || model.checkpoint_activations(config.checkpoint_activations)) return;
   throw ConfigError(
-      "train.checkpoint_activations: the model has no blocks that could be computed again;"
-      " char_lm and resnet18 have");
+      "train.checkpoint_activations: the model has no blocks to recompute;"
+      " char_lm and resnet18 do");
 }
 
 bool shares_its_process(Communicator& group) {
@@ -95,8 +95,8 @@ TrainingStep::TrainingStep(const Parts& parts)
 void TrainingStep::share_out(const Parts& parts) {
   if (parts.config.sync_batch_norm) {
     throw ConfigError(
-        "train.data_parallel: replicas in threads have batch norm of their own;"
-        " leave out train.sync_batch_norm, or take ranks instead");
+        "train.data_parallel: replicas in threads have separate batch norm statistics;"
+        " leave out train.sync_batch_norm, or use ranks instead");
   }
   std::vector<DataParallelStep::Replica> others;
   for (std::int64_t i = 1; i < parts.config.data_parallel; ++i) {

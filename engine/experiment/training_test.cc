@@ -156,7 +156,7 @@ TEST(Training, AScaleThatIsTooLargeIsFoundByTrying) {
 
 TEST(Training, Fp16RefusesCompressionThatWouldRememberAnOverflow) {
   EXPECT_THAT(run(2, {"train.precision=fp16", "strategy={name: overlapped, compression: bf16}"}).errors,
-              Each(HasSubstr("train.precision: fp16 does not go with strategy.compression")));
+              Each(HasSubstr("train.precision: fp16 cannot be combined with strategy.compression")));
   EXPECT_THAT(run(2, {"train.precision=bf16", "strategy={name: overlapped, compression: bf16}"}).errors, Each(""));
 }
 

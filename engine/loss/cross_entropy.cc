@@ -14,7 +14,7 @@ struct CrossEntropyConfig {
 
   template <class V>
   void visit(V& v) {
-    v("label_smoothing", label_smoothing, "share of the target spread over all classes", config::between(0, 1));
+    v("label_smoothing", label_smoothing, "fraction of the target spread over all classes", config::between(0, 1));
   }
 };
 
@@ -24,7 +24,7 @@ class CrossEntropy final : public Loss {
 
   at::Tensor mean(const at::Tensor& output, const at::Tensor& target) const override {
     TORCH_CHECK(output.dim() >= 2 && target.sizes() == output.sizes().slice(0, output.dim() - 1),
-                "cross_entropy takes logits [n, ..., classes] and class numbers [n, ...], but got ", output.sizes(),
+                "cross_entropy takes logits [n, ..., classes] and class indices [n, ...], but got ", output.sizes(),
                 " and ", target.sizes());
     return at::cross_entropy_loss(output.flatten(0, -2), target.flatten(), {}, at::Reduction::Mean, kIgnored,
                                   config_.label_smoothing);
@@ -35,7 +35,7 @@ class CrossEntropy final : public Loss {
 };
 
 const bool registered = Losses::global().add<CrossEntropyConfig>(
-    "cross_entropy", "softmax cross entropy of class numbers",
+    "cross_entropy", "softmax cross entropy with class indices",
     [](const CrossEntropyConfig& config) { return std::make_shared<CrossEntropy>(config); });
 
 }  // namespace

@@ -15,7 +15,7 @@ void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
 }
 
 const bool registered =
-    Meters::global().add<NoFields>("accuracy", "share of samples, or of tokens, whose class has the largest score",
+    Meters::global().add<NoFields>("accuracy", "share of samples or tokens whose class has the highest score",
                                    [](const NoFields&) { return std::make_unique<MeanMeter>("accuracy", measure); });
 
 }  // namespace

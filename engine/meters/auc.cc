@@ -31,7 +31,7 @@ class Auc final : public Meter {
 };
 
 const bool registered =
-    Meters::global().add<NoFields>("auc", "chance that a relevant sample has a larger score than another",
+    Meters::global().add<NoFields>("auc", "area under the ROC curve, mean over classes",
                                    [](const NoFields&) { return std::make_unique<Auc>(); });
 
 }  // namespace

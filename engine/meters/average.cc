@@ -22,7 +22,7 @@ struct AverageConfig {
 
   template <class V>
   void visit(V& v) {
-    v("of", of, "what the model says or what it should say", config::one_of({"output", "target"}));
+    v("of", of, "the model's outputs or the targets", config::one_of({"output", "target"}));
   }
 };
 

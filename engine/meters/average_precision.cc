@@ -51,11 +51,11 @@ class MeanAveragePrecision final : public Meter {
 };
 
 const bool each_registered =
-    Meters::global().add<NoFields>("average_precision", "area under precision over recall, of each class",
+    Meters::global().add<NoFields>("average_precision", "area under the precision-recall curve of each class",
                                    [](const NoFields&) { return std::make_unique<AveragePrecision>(); });
 
 const bool mean_registered =
-    Meters::global().add<NoFields>("mean_average_precision", "mean over the classes of their average precision",
+    Meters::global().add<NoFields>("mean_average_precision", "average precision, mean over classes",
                                    [](const NoFields&) { return std::make_unique<MeanAveragePrecision>(); });
 
 }  // namespace

@@ -15,7 +15,7 @@ struct ClassErrorConfig {
 
   template <class V>
   void visit(V& v) {
-    v("k", k, "guesses that a sample has", config::at_least(1));
+    v("k", k, "number of top classes among which the true one must be", config::at_least(1));
   }
 };
 
@@ -29,7 +29,7 @@ void measure(const Batch& batch, const Step::Result& result, std::int64_t k, Mea
 }
 
 const bool registered = Meters::global().add<ClassErrorConfig>(
-    "class_error", "share of samples whose class is not among the k with the largest scores",
+    "class_error", "share of samples whose class is not among the k with the highest scores",
     [](const ClassErrorConfig& config) {
       return std::make_unique<MeanMeter>(
           "class_error_top" + std::to_string(config.k),

@@ -16,7 +16,7 @@ struct ConfusionConfig {
 
   template <class V>
   void visit(V& v) {
-    v("normalized", normalized, "shares of each class's samples instead of counts");
+    v("normalized", normalized, "fractions of each class instead of counts");
   }
 };
 
@@ -54,7 +54,7 @@ class Confusion final : public Meter {
 };
 
 const bool registered = Meters::global().add<ConfusionConfig>(
-    "confusion", "how often samples of one class are taken for another",
+    "confusion", "confusion matrix: samples by true and predicted class",
     [](const ConfusionConfig& config) { return std::make_unique<Confusion>(config); });
 
 }  // namespace

@@ -18,7 +18,7 @@ bool has_class_numbers(const at::Tensor& output, const at::Tensor& target) {
 }
 
 [[noreturn]] void refuse(const char* wanted, const at::Tensor& output, const at::Tensor& target) {
-  throw ConfigError(c10::str("a meter wants ", wanted, ", but the model's output is ", output.sizes(),
+  throw ConfigError(c10::str("a meter needs ", wanted, ", but the model's output is ", output.sizes(),
                              " and the target ", target.sizes(), " ", target.scalar_type(),
                              "; choose others in evaluate.meters and watch.meters"));
 }
@@ -28,7 +28,7 @@ bool has_class_numbers(const at::Tensor& output, const at::Tensor& target) {
 Classes classes_of(const Batch& batch, const Step::Result& result) {
   const at::Tensor &output = result.outputs.at(0), &target = batch.targets.at(0);
   if (!has_class_numbers(output, target)) {
-    refuse("scores [n, ..., classes] and class numbers [n, ...] int64", output, target);
+    refuse("scores [n, ..., classes] and class indices [n, ...] int64", output, target);
   }
   Classes all{output.narrow(0, 0, batch.valid).flatten(0, -2), target.narrow(0, 0, batch.valid).flatten()};
   if (!batch.row_weights.defined()) return all;
@@ -41,7 +41,7 @@ Labels labels_of(const Batch& batch, const Step::Result& result) {
   const bool one_score = output.dim() == 1 || (output.dim() == 2 && output.size(1) == 1);
   const bool alike = one_score ? target.numel() == output.numel() : target.sizes() == output.sizes();
   if (!alike && !has_class_numbers(output, target)) {
-    refuse("scores and as many labels, or class numbers [n, ...] int64", output, target);
+    refuse("scores and as many labels, or class indices [n, ...] int64", output, target);
   }
   const auto columns = one_score ? 1 : output.size(-1);
   at::Tensor labels = target.narrow(0, 0, batch.valid), given = output.narrow(0, 0, batch.valid);

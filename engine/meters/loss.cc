@@ -18,11 +18,11 @@ void measure(const Batch&, const Step::Result& result, Mean& mean) {
 }
 
 const bool loss_registered =
-    Meters::global().add<NoFields>("loss", "the loss function, as the mean over all that counts: samples, tokens or pixels",
+    Meters::global().add<NoFields>("loss", "mean loss over samples, or over the tokens or pixels in them",
                                    [](const NoFields&) { return std::make_unique<MeanMeter>("loss", measure); });
 
 const bool perplexity_registered =
-    Meters::global().add<NoFields>("perplexity", "exp of the mean loss", [](const NoFields&) {
+    Meters::global().add<NoFields>("perplexity", "exponential of the mean loss", [](const NoFields&) {
       return std::make_unique<MeanMeter>("perplexity", measure, [](double loss) { return std::exp(loss); });
     });
 

@@ -18,7 +18,7 @@ struct MeterConfig {
 
   template <class V>
   void visit(V& v) {
-    v("meter", meter, "what is measured");
+    v("meter", meter, "metric to measure");
   }
 };
 

@@ -20,7 +20,7 @@ struct MovingAverageConfig {
 
   template <class V>
   void visit(V& v) {
-    v("window", window, "batches", config::between(1, 1e6));
+    v("window", window, "number of batches", config::between(1, 1e6));
   }
 };
 
@@ -92,7 +92,7 @@ class MovingAverage final : public Meter {
 };
 
 const bool registered = Meters::global().add<MovingAverageConfig>(
-    "moving_average", "mean and standard deviation of the losses of the last batches",
+    "moving_average", "mean and standard deviation of the loss over the last batches",
     [](const MovingAverageConfig& config) { return std::make_unique<MovingAverage>(config); });
 
 }  // namespace

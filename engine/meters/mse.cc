@@ -15,13 +15,13 @@ struct MseConfig {
 
   template <class V>
   void visit(V& v) {
-    v("root", root, "the root of the mean: in the target's unit");
+    v("root", root, "take the square root (RMSE)");
   }
 };
 
 void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
   if (result.outputs.at(0).numel() != batch.targets.at(0).numel()) {
-    throw ConfigError(c10::str("mse wants as many outputs as targets, but the model's output is ",
+    throw ConfigError(c10::str("mse needs as many outputs as targets, but the model's output is ",
                                result.outputs.at(0).sizes(), " and the target ", batch.targets.at(0).sizes()));
   }
   const at::Tensor output = result.outputs.at(0).narrow(0, 0, batch.valid).to(at::kDouble);

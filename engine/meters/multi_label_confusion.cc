@@ -32,7 +32,7 @@ class MultiLabelConfusion final : public Meter {
 };
 
 const bool registered = Meters::global().add<DecisionConfig>(
-    "multi_label_confusion", "true and false positives and negatives of each label",
+    "multi_label_confusion", "true and false positives and negatives per label",
     [](const DecisionConfig& config) { return std::make_unique<MultiLabelConfusion>(config); });
 
 }  // namespace

@@ -19,8 +19,8 @@ struct NdcgConfig {
 
   template <class V>
   void visit(V& v) {
-    v("k", k, "items that are looked at", config::at_least(1));
-    v("discount", discount, "of place i", config::one_of({"log2(i + 1)", "log2(i)"}));
+    v("k", k, "number of top items to consider", config::at_least(1));
+    v("discount", discount, "discount at position i", config::one_of({"log2(i + 1)", "log2(i)"}));
   }
 };
 
@@ -52,7 +52,7 @@ class Ndcg {
 };
 
 const bool registered = Meters::global().add<NdcgConfig>(
-    "ndcg", "normalized discounted cumulative gain of the k items with the largest scores",
+    "ndcg", "normalized discounted cumulative gain of the k items with the highest scores",
     [](const NdcgConfig& config) { return make_ranking_meter("ndcg_at_" + std::to_string(config.k), Ndcg(config)); });
 
 }  // namespace

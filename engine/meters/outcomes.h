@@ -12,7 +12,8 @@ struct DecisionConfig {
 
   template <class V>
   void visit(V& v) {
-    v("threshold", threshold, "scores above say yes: 0 for logits, 0.5 for probabilities; not with class numbers");
+    v("threshold", threshold,
+      "scores above it are positive predictions: 0 for logits, 0.5 for probabilities; unused with class indices");
   }
 };
 

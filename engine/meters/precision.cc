@@ -5,7 +5,7 @@ namespace phalanx {
 namespace {
 
 const bool registered = Meters::global().add<AveragedConfig>(
-    "precision", "share of the found that are right", [](const AveragedConfig& config) {
+    "precision", "share of positive predictions that are correct", [](const AveragedConfig& config) {
       return std::make_unique<ShareOfTruePositives>("precision", Outcomes::kFalsePositive, config);
     });
 

@@ -12,7 +12,7 @@ struct PrecisionAtKConfig {
 
   template <class V>
   void visit(V& v) {
-    v("k", k, "items that are looked at", config::at_least(1));
+    v("k", k, "number of top items to consider", config::at_least(1));
   }
 };
 
@@ -24,7 +24,7 @@ double hits(const Ranking& ranking, std::int64_t k) {
 }
 
 const bool registered = Meters::global().add<PrecisionAtKConfig>(
-    "precision_at_k", "share of relevant items among the k with the largest scores",
+    "precision_at_k", "share of relevant items among the k with the highest scores",
     [](const PrecisionAtKConfig& config) {
       return make_ranking_meter("precision_at_" + std::to_string(config.k), [k = config.k](const Ranking& ranking) {
         return hits(ranking, k) / static_cast<double>(k);

@@ -5,7 +5,7 @@ namespace phalanx {
 namespace {
 
 const bool registered = Meters::global().add<AveragedConfig>(
-    "recall", "share of the right that are found", [](const AveragedConfig& config) {
+    "recall", "share of positives that are found", [](const AveragedConfig& config) {
       return std::make_unique<ShareOfTruePositives>("recall", Outcomes::kFalseNegative, config);
     });
 

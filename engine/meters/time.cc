@@ -38,7 +38,7 @@ Meter::State TimeMeter::state() {
 namespace {
 
 const bool registered =
-    Meters::global().add<NoFields>("time", "seconds since the last reading, and per batch; of the slowest rank",
+    Meters::global().add<NoFields>("time", "seconds since the last reading and per batch, on the slowest rank",
                                    [](const NoFields&) { return std::make_unique<TimeMeter>(); });
 
 }  // namespace

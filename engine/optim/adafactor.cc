@@ -33,15 +33,14 @@ struct AdafactorConfig {
 
   template <class V>
   void visit(V& v) {
-    v("lr", lr, "learning rate; the largest share of a parameter's size that a relative step takes",
+    v("lr", lr, "learning rate; with relative_step, its upper limit relative to the parameter's size",
       config::at_least(0));
-    v("decay", decay, "power of the update's number by which the second moment forgets less", config::between(0, 1));
-    v("clip", clip, "largest root mean square of a step, before the learning rate", config::above(0));
+    v("decay", decay, "exponent of the second moment's decay schedule, 1 - t^-decay", config::between(0, 1));
+    v("clip", clip, "maximum root mean square of an update, before the learning rate is applied", config::above(0));
     v("eps1", eps1, "added to squared gradients", config::above(0));
-    v("eps2", eps2, "least size of a parameter that relative steps assume", config::at_least(0));
-    v("weight_decay", weight_decay, "share of a value, times the learning rate, that an update takes away",
-      config::at_least(0));
-    v("relative_step", relative_step, "steps in proportion to the parameter's size, smaller with time");
+    v("eps2", eps2, "lower limit on the parameter's size that relative steps use", config::at_least(0));
+    v("weight_decay", weight_decay, "decoupled weight decay", config::at_least(0));
+    v("relative_step", relative_step, "scale updates with the parameter's size and decrease them over time");
   }
 };
 
@@ -87,7 +86,7 @@ class Adafactor final : public LayerwiseOptimizer {
 };
 
 const bool registered = Optimizers::global().add<AdafactorConfig>(
-    "adafactor", "steps scaled by a second moment kept for rows and columns alone",
+    "adafactor", "adaptive updates with a second moment factored into rows and columns",
     [](const AdafactorConfig& config, const ParameterGroups& groups) {
       return std::make_unique<Adafactor>(config, groups);
     });

@@ -20,10 +20,10 @@ struct AdagradConfig {
   template <class V>
   void visit(V& v) {
     v("lr", lr, "learning rate", config::at_least(0));
-    v("lr_decay", lr_decay, "the learning rate is divided by 1 + this for every update done", config::at_least(0));
+    v("lr_decay", lr_decay, "the learning rate is divided by 1 + lr_decay * past updates", config::at_least(0));
     v("weight_decay", weight_decay, "L2 penalty, added to the gradient", config::at_least(0));
-    v("initial_sum", initial_sum, "of squared gradients, before the first update", config::at_least(0));
-    v("eps", eps, "added to the root that divides", config::above(0));
+    v("initial_sum", initial_sum, "initial value of the sum of squared gradients", config::at_least(0));
+    v("eps", eps, "added to the denominator for numerical stability", config::above(0));
   }
 };
 
@@ -44,7 +44,7 @@ class Adagrad final : public ElementwiseOptimizer {
 };
 
 const bool registered =
-    Optimizers::global().add<AdagradConfig>("adagrad", "steps scaled by the sum of squared gradients",
+    Optimizers::global().add<AdagradConfig>("adagrad", "updates scaled by the sum of squared gradients",
                                             [](const AdagradConfig& config, const ParameterGroups& groups) {
                                               return std::make_unique<Adagrad>(config, groups);
                                             });

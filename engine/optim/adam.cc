@@ -23,7 +23,7 @@ struct AmsgradConfig : MomentsConfig {
   template <class V>
   void visit(V& v) {
     MomentsConfig::visit(v);
-    v("amsgrad", amsgrad, "divide by the largest mean square so far (Reddi et al. 2018)");
+    v("amsgrad", amsgrad, "use the maximum of past second moments (Reddi et al. 2018)");
   }
 };
 
@@ -45,8 +45,7 @@ struct AdamWConfig : AmsgradConfig {
   template <class V>
   void visit(V& v) {
     AmsgradConfig::visit(v);
-    v("weight_decay", weight_decay, "share of a value, times the learning rate, that an update takes away",
-      config::at_least(0));
+    v("weight_decay", weight_decay, "decoupled weight decay", config::at_least(0));
   }
 
   static void update(const auto&... arguments) { at::_fused_adamw_(arguments...); }
@@ -83,10 +82,10 @@ std::unique_ptr<Optimizer> make_adam(const Config& config, const ParameterGroups
 }
 
 const bool registered = Optimizers::global().add<AdamConfig>(
-    "adam", "steps scaled by running means of gradients and their squares", make_adam<AdamConfig>);
+    "adam", "adaptive moment estimation", make_adam<AdamConfig>);
 
 const bool registered_w = Optimizers::global().add<AdamWConfig>(
-    "adamw", "adam with weight decay apart from the gradient", make_adam<AdamWConfig>);
+    "adamw", "adam with decoupled weight decay", make_adam<AdamWConfig>);
 
 }  // namespace
 }  // namespace phalanx

@@ -11,7 +11,7 @@ GroupTable::GroupTable(ParameterGroups groups) : groups_(std::move(groups)) {
     try {
       matches_.emplace_back(group.match, std::regex::ECMAScript | std::regex::optimize);
     } catch (const std::regex_error& error) {
-      throw ConfigError("parameter_groups: \"" + group.match + "\" is no regular expression: " + error.what());
+      throw ConfigError("parameter_groups: \"" + group.match + "\" is not a regular expression: " + error.what());
     }
   }
   groups_.emplace_back();

@@ -25,8 +25,8 @@ struct LambConfig : MomentsConfig {
   template <class V>
   void visit(V& v) {
     MomentsConfig::visit(v);
-    v("weight_decay", weight_decay, "share of the values added to the step", config::at_least(0));
-    v("adapt_vectors", adapt_vectors, "treat biases and normalizations like weights");
+    v("weight_decay", weight_decay, "weight decay, added to the update before it is scaled", config::at_least(0));
+    v("adapt_vectors", adapt_vectors, "adapt biases and normalization parameters too");
   }
 };
 
@@ -61,7 +61,7 @@ class Lamb final : public LayerwiseOptimizer {
 };
 
 const bool registered = Optimizers::global().add<LambConfig>(
-    "lamb", "adam with steps in proportion to each parameter's norm, for large batches",
+    "lamb", "adam with layer-wise adaptive rates, for large batches",
     [](const LambConfig& config, const ParameterGroups& groups) { return std::make_unique<Lamb>(config, groups); });
 
 }  // namespace

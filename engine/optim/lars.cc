@@ -25,11 +25,11 @@ struct LarsConfig {
   template <class V>
   void visit(V& v) {
     v("lr", lr, "learning rate", config::at_least(0));
-    v("momentum", momentum, "share of the last step kept in the next", config::between(0, 1));
+    v("momentum", momentum, "momentum factor", config::between(0, 1));
     v("weight_decay", weight_decay, "L2 penalty, added to the gradient", config::at_least(0));
-    v("trust", trust, "how far a parameter may go in one update, as a share of its norm", config::above(0));
-    v("eps", eps, "added to the norm that divides", config::at_least(0));
-    v("adapt_vectors", adapt_vectors, "treat biases and normalizations like weights");
+    v("trust", trust, "trust coefficient: size of an update relative to the parameter's norm", config::above(0));
+    v("eps", eps, "added to the denominator for numerical stability", config::at_least(0));
+    v("adapt_vectors", adapt_vectors, "adapt biases and normalization parameters too");
   }
 };
 
@@ -62,7 +62,7 @@ class Lars final : public LayerwiseOptimizer {
 };
 
 const bool registered = Optimizers::global().add<LarsConfig>(
-    "lars", "momentum with steps in proportion to each parameter's norm, for large batches",
+    "lars", "momentum SGD with layer-wise adaptive rates, for large batches",
     [](const LarsConfig& config, const ParameterGroups& groups) { return std::make_unique<Lars>(config, groups); });
 
 }  // namespace

@@ -29,7 +29,7 @@ void LayerwiseOptimizer::add_parameters(std::size_t slice) {
   }
   for (const auto& segment : segments) {
     if (!segment.whole()) {
-      throw ConfigError("optimizer " + name_ + " looks at whole parameters, but a rank has only " +
+      throw ConfigError("optimizer " + name_ + " needs whole parameters, but a rank has only " +
                         std::to_string(segment.count) + " elements of " + segment.name +
                         "; choose a strategy that does not cut parameters, or another optimizer");
     }

@@ -18,11 +18,10 @@ struct LionConfig {
 
   template <class V>
   void visit(V& v) {
-    v("lr", lr, "learning rate: how far a value goes at an update", config::at_least(0));
-    v("beta1", beta1, "share of the momentum in a step's direction", config::between(0, 1));
-    v("beta2", beta2, "share of the momentum kept at an update", config::between(0, 1));
-    v("weight_decay", weight_decay, "share of a value, times the learning rate, that an update takes away",
-      config::at_least(0));
+    v("lr", lr, "learning rate: distance that every value moves in an update", config::at_least(0));
+    v("beta1", beta1, "weight of the momentum in the direction of an update", config::between(0, 1));
+    v("beta2", beta2, "decay rate of the momentum", config::between(0, 1));
+    v("weight_decay", weight_decay, "decoupled weight decay", config::at_least(0));
   }
 };
 
@@ -46,7 +45,7 @@ class Lion final : public ElementwiseOptimizer {
 };
 
 const bool registered = Optimizers::global().add<LionConfig>(
-    "lion", "steps of one size in the direction of the momentum's sign",
+    "lion", "updates of uniform size, by the sign of the momentum",
     [](const LionConfig& config, const ParameterGroups& groups) { return std::make_unique<Lion>(config, groups); });
 
 }  // namespace

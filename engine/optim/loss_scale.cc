@@ -30,7 +30,8 @@ std::vector<double> LossScale::progress() const {
 
 void LossScale::set_progress(const std::vector<double>& progress) {
   if (progress.size() != 3) {
-    throw DataError("a loss scale goes on from 3 numbers, but the checkpoint has " + std::to_string(progress.size()));
+    throw DataError("the state of loss scaling has 3 numbers, but the checkpoint has " +
+                    std::to_string(progress.size()));
   }
   scale_ = progress[0];
   good_ = static_cast<std::int64_t>(progress[1]);

@@ -17,10 +17,10 @@ struct LossScaleConfig {
 
   template <class V>
   void visit(V& v) {
-    v("initial", initial, "what the loss is multiplied with at first", config::above(0));
-    v("growth", growth, "factor of the scale after growth_interval good updates", config::at_least(1));
-    v("backoff", backoff, "factor of the scale after gradients that were not finite", config::between(0, 1));
-    v("growth_interval", growth_interval, "good updates until the scale grows", config::at_least(1));
+    v("initial", initial, "initial scale", config::above(0));
+    v("growth", growth, "factor by which the scale grows after growth_interval finite updates", config::at_least(1));
+    v("backoff", backoff, "factor by which the scale shrinks after non-finite gradients", config::between(0, 1));
+    v("growth_interval", growth_interval, "finite updates in a row after which the scale grows", config::at_least(1));
   }
 };
 

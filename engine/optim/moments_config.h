@@ -15,9 +15,9 @@ struct MomentsConfig {
   template <class V>
   void visit(V& v) {
     v("lr", lr, "learning rate", config::at_least(0));
-    v("beta1", beta1, "share of the mean gradient kept at an update, below 1", config::between(0, 1));
-    v("beta2", beta2, "share of the mean squared gradient kept at an update, below 1", config::between(0, 1));
-    v("eps", eps, "added to the root that divides", config::above(0));
+    v("beta1", beta1, "decay rate of the first moment, below 1", config::between(0, 1));
+    v("beta2", beta2, "decay rate of the second moment, below 1", config::between(0, 1));
+    v("eps", eps, "added to the denominator for numerical stability", config::above(0));
   }
 
   /// Throws ConfigError for shares of 1, which would never leave the initial zeros.

@@ -32,7 +32,7 @@ struct InnerAdamWConfig : MomentsConfig {
 
   template <class V>
   void visit(V& v) {
-    v("match", match, "regular expression, found anywhere in names of weights that are not hidden ones; empty: none");
+    v("match", match, "regular expression for names of weights that are not hidden weights; empty: none");
     MomentsConfig::visit(v);
   }
 };
@@ -48,12 +48,11 @@ struct MuonConfig {
   template <class V>
   void visit(V& v) {
     v("lr", lr, "learning rate", config::above(0));
-    v("momentum", momentum, "share of the mean gradient kept at an update, below 1", config::between(0, 1));
-    v("nesterov", nesterov, "look one step ahead");
-    v("steps", steps, "iterations that make a step orthogonal", config::between(1, 20));
-    v("weight_decay", weight_decay, "share of a value, times the learning rate, that an update takes away, AdamW's too",
-      config::at_least(0));
-    v("adamw", adamw, "for all that is no hidden weight");
+    v("momentum", momentum, "decay rate of the mean gradient, below 1", config::between(0, 1));
+    v("nesterov", nesterov, "Nesterov momentum");
+    v("steps", steps, "iterations of the orthogonalization", config::between(1, 20));
+    v("weight_decay", weight_decay, "decoupled weight decay, also of adamw", config::at_least(0));
+    v("adamw", adamw, "adamw for all other parameters");
   }
 };
 
@@ -80,7 +79,7 @@ class Muon final : public LayerwiseOptimizer {
     try {
       others_.assign(config.adamw.match, std::regex::ECMAScript | std::regex::optimize);
     } catch (const std::regex_error& error) {
-      throw ConfigError("adamw.match: \"" + config.adamw.match + "\" is no regular expression: " + error.what());
+      throw ConfigError("adamw.match: \"" + config.adamw.match + "\" is not a regular expression: " + error.what());
     }
   }
 
@@ -131,7 +130,7 @@ class Muon final : public LayerwiseOptimizer {
 };
 
 const bool registered = Optimizers::global().add<MuonConfig>(
-    "muon", "orthogonal steps for hidden weights, adamw for all else",
+    "muon", "orthogonalized updates for hidden weights, adamw for the rest",
     [](const MuonConfig& config, const ParameterGroups& groups) { return std::make_unique<Muon>(config, groups); });
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST(Muon, StepsAreAboutOrthogonal) {
 TEST(Muon, RefusesAnExpressionThatIsNone) {
   EXPECT_THAT(
       [] { make_optimizer("{name: muon, adamw: {match: \"(\"}}"); },
-      ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("adamw.match: \"(\" is no regular expression")));
+      ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("adamw.match: \"(\" is not a regular expression")));
 }
 
 // torch.optim.Muon([p], lr=0.02, weight_decay=0.1, momentum=0.95) with Tensor.bfloat16 = lambda self: self

@@ -21,9 +21,9 @@ struct ParameterGroup {
 
   template <class V>
   void visit(V& v) {
-    v("match", match, "regular expression (ECMAScript), found anywhere in a parameter's name");
-    v("lr_factor", lr_factor, "times the learning rate", config::at_least(0));
-    v("weight_decay_factor", weight_decay_factor, "times the weight decay", config::at_least(0));
+    v("match", match, "regular expression (ECMAScript) that matches anywhere in a parameter's name");
+    v("lr_factor", lr_factor, "factor for the learning rate", config::at_least(0));
+    v("weight_decay_factor", weight_decay_factor, "factor for the weight decay", config::at_least(0));
   }
 };
 using ParameterGroups = std::vector<ParameterGroup>;

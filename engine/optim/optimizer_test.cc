@@ -147,7 +147,7 @@ TEST_P(EveryOptimizer, CutsChangeNoBitWhereTheyAreAllowed) {
     const std::string name = GetParam().substr(6, GetParam().find(',') - 6);
     EXPECT_THAT([&] { sharded->attach(slices); },
                 ThrowsMessage<ConfigError>(HasSubstr("optimizer " + name +
-                                                     " looks at whole parameters, but a rank has "
+                                                     " needs whole parameters, but a rank has "
                                                      "only 16 elements of conv.weight")));
     return;
   }
@@ -239,7 +239,7 @@ TEST_P(EveryOptimizer, NothingToUpdateIsFine) {
 TEST_P(EveryOptimizer, RefusesWhatMakesNoSense) {
   EXPECT_THAT([] { make(", lr: -1"); }, ThrowsMessage<ConfigError>(HasSubstr("optimizer.lr")));
   EXPECT_THAT([] { make(", weight_decay: -1"); }, ThrowsMessage<ConfigError>(HasSubstr("optimizer.weight_decay")));
-  EXPECT_THAT([] { make("", {{"("}}); }, ThrowsMessage<ConfigError>(HasSubstr("\"(\" is no regular expression")));
+  EXPECT_THAT([] { make("", {{"("}}); }, ThrowsMessage<ConfigError>(HasSubstr("\"(\" is not a regular expression")));
 }
 
 TEST(Optimizers, RefuseSharesThatNeverEnd) {

@@ -25,11 +25,11 @@ struct RmspropConfig {
   template <class V>
   void visit(V& v) {
     v("lr", lr, "learning rate", config::at_least(0));
-    v("alpha", alpha, "share of the mean squared gradient kept at an update, below 1", config::between(0, 1));
-    v("eps", eps, "added to the root that divides", config::above(0));
+    v("alpha", alpha, "decay rate of the mean squared gradient, below 1", config::between(0, 1));
+    v("eps", eps, "added to the denominator for numerical stability", config::above(0));
     v("weight_decay", weight_decay, "L2 penalty, added to the gradient", config::at_least(0));
-    v("momentum", momentum, "share of the last step kept in the next", config::between(0, 1));
-    v("centered", centered, "divide by the deviation from the mean gradient (Graves 2013)");
+    v("momentum", momentum, "momentum factor", config::between(0, 1));
+    v("centered", centered, "normalize by the estimated variance of the gradient (Graves 2013)");
   }
 };
 
@@ -74,7 +74,7 @@ class Rmsprop final : public ElementwiseOptimizer {
 };
 
 const bool registered =
-    Optimizers::global().add<RmspropConfig>("rmsprop", "steps scaled by a running mean of squared gradients",
+    Optimizers::global().add<RmspropConfig>("rmsprop", "updates scaled by a running mean of squared gradients",
                                             [](const RmspropConfig& config, const ParameterGroups& groups) {
                                               return std::make_unique<Rmsprop>(config, groups);
                                             });

@@ -22,10 +22,10 @@ struct SgdConfig {
   template <class V>
   void visit(V& v) {
     v("lr", lr, "learning rate", config::at_least(0));
-    v("momentum", momentum, "share of the last step kept in the next", config::between(0, 1));
-    v("dampening", dampening, "share of the gradient kept out of the momentum", config::between(0, 1));
+    v("momentum", momentum, "momentum factor", config::between(0, 1));
+    v("dampening", dampening, "dampening of the momentum", config::between(0, 1));
     v("weight_decay", weight_decay, "L2 penalty, added to the gradient", config::at_least(0));
-    v("nesterov", nesterov, "look one step ahead (Sutskever et al. 2013)");
+    v("nesterov", nesterov, "Nesterov momentum (Sutskever et al. 2013)");
   }
 };
 

@@ -14,8 +14,8 @@ struct PartConfig {
 
   template <class V>
   void visit(V& v) {
-    v("schedule", schedule, "of this part");
-    v("steps", steps, "how many; 0, for the last part alone: the rest of the run", config::at_least(0));
+    v("schedule", schedule, "schedule of this part");
+    v("steps", steps, "length of this part; 0: the rest of the run, for the last part only", config::at_least(0));
   }
 };
 
@@ -24,7 +24,7 @@ struct ChainedConfig {
 
   template <class V>
   void visit(V& v) {
-    v("parts", parts, "one after the other; the last one holds on to its end");
+    v("parts", parts, "schedules in order; the last one keeps its final factor");
   }
 };
 
@@ -72,7 +72,7 @@ class Chained final : public Schedule {
   void load(const std::vector<double>& saved) override {
     if (saved.size() != state().size()) {
       throw DataError("the state of chained has " + std::to_string(state().size()) + " numbers, but the checkpoint " +
-                      std::to_string(saved.size()) + ": it is of a run with another schedule");
+                      "has " + std::to_string(saved.size()) + ": it belongs to a run with another schedule");
     }
     auto next = saved.begin();
     for (auto& part : parts_) {
@@ -99,7 +99,7 @@ class Chained final : public Schedule {
 };
 
 const bool registered = Schedules::global().add<ChainedConfig>(
-    "chained", "schedules one after the other",
+    "chained", "several schedules one after the other",
     [](const ChainedConfig& config) { return std::make_unique<Chained>(config); });
 
 }  // namespace

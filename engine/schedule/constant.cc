@@ -10,7 +10,7 @@ class Constant final : public Schedule {
 };
 
 const bool registered =
-    Schedules::global().add<NoFields>("constant", "the optimizer's learning rate all along",
+    Schedules::global().add<NoFields>("constant", "constant learning rate",
                                       [](const NoFields&) { return std::make_unique<Constant>(); });
 
 }  // namespace

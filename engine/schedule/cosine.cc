@@ -14,7 +14,7 @@ struct CosineConfig {
 
   template <class V>
   void visit(V& v) {
-    v("warmup_steps", warmup_steps, "steps over which the factor rises from 0 to 1", config::at_least(0));
+    v("warmup_steps", warmup_steps, "steps of linear warm-up from 0 to 1", config::at_least(0));
     v("final_factor", final_factor, "factor after the last step", config::between(0, 1));
   }
 };
@@ -35,7 +35,7 @@ class Cosine final : public Schedule {
 };
 
 const bool registered =
-    Schedules::global().add<CosineConfig>("cosine", "linear warm-up, then half a cosine down",
+    Schedules::global().add<CosineConfig>("cosine", "linear warm-up, then cosine decay",
                                           [](const CosineConfig& config) { return std::make_unique<Cosine>(config); });
 
 }  // namespace

@@ -11,7 +11,7 @@ struct ExponentialConfig {
 
   template <class V>
   void visit(V& v) {
-    v("gamma", gamma, "what every step multiplies by", config::above(0));
+    v("gamma", gamma, "factor of every step", config::above(0));
   }
 };
 
@@ -28,7 +28,7 @@ class Exponential final : public Schedule {
 };
 
 const bool registered = Schedules::global().add<ExponentialConfig>(
-    "exponential", "times gamma with every step",
+    "exponential", "multiplied by gamma in every step",
     [](const ExponentialConfig& config) { return std::make_unique<Exponential>(config); });
 
 }  // namespace

@@ -13,9 +13,9 @@ struct LinearConfig {
 
   template <class V>
   void visit(V& v) {
-    v("from", from, "factor of the first step", config::between(0, 1));
-    v("to", to, "factor at the end, which then holds", config::between(0, 1));
-    v("over", over, "steps until then; 0: the whole run", config::at_least(0));
+    v("from", from, "factor at the first step", config::between(0, 1));
+    v("to", to, "final factor", config::between(0, 1));
+    v("over", over, "steps to get there; 0: the whole run", config::at_least(0));
   }
 };
 
@@ -34,7 +34,7 @@ class Linear final : public Schedule {
 };
 
 const bool registered =
-    Schedules::global().add<LinearConfig>("linear", "from one factor to another in equal steps",
+    Schedules::global().add<LinearConfig>("linear", "linear change from one factor to another",
                                           [](const LinearConfig& config) { return std::make_unique<Linear>(config); });
 
 }  // namespace

@@ -14,8 +14,8 @@ struct MultiStepConfig {
 
   template <class V>
   void visit(V& v) {
-    v("at", at, "the steps of the falls, in order", config::at_least(1));
-    v("gamma", gamma, "what each fall multiplies by", config::above(0));
+    v("at", at, "steps at which the factor drops, in increasing order", config::at_least(1));
+    v("gamma", gamma, "factor of each drop", config::above(0));
   }
 };
 
@@ -36,7 +36,7 @@ class MultiStep final : public Schedule {
 };
 
 const bool registered = Schedules::global().add<MultiStepConfig>(
-    "multi_step", "times gamma at given steps",
+    "multi_step", "multiplied by gamma at given steps",
     [](const MultiStepConfig& config) { return std::make_unique<MultiStep>(config); });
 
 }  // namespace

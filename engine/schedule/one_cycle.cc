@@ -18,10 +18,10 @@ struct OneCycleConfig {
 
   template <class V>
   void visit(V& v) {
-    v("rise", rise, "share of the steps in which the factor rises to 1", config::between(0, 1));
+    v("rise", rise, "fraction of the run in which the factor rises to 1", config::between(0, 1));
     v("divide_by", divide_by, "the first factor is 1 / this", config::at_least(1));
     v("final_divide_by", final_divide_by, "the last factor is the first / this", config::at_least(1));
-    v("shape", shape, "of rise and fall", config::one_of({"cosine", "linear"}));
+    v("shape", shape, "shape of rise and decay", config::one_of({"cosine", "linear"}));
   }
 };
 
@@ -47,7 +47,7 @@ class OneCycle final : public Schedule {
 };
 
 const bool registered = Schedules::global().add<OneCycleConfig>(
-    "one_cycle", "up to the learning rate and far down again, momentum unchanged",
+    "one_cycle", "rise to the learning rate, then decay far below the start; momentum unchanged",
     [](const OneCycleConfig& config) { return std::make_unique<OneCycle>(config); });
 
 }  // namespace

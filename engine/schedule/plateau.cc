@@ -25,21 +25,22 @@ struct PlateauConfig {
 
   template <class V>
   void visit(V& v) {
-    v("metric", metric, "reading of the tests that is watched; evaluate.meters must measure it");
-    v("best", best, "its best value", config::one_of({"lowest", "highest"}));
-    v("gamma", gamma, "what each fall multiplies by", config::between(0, 1));
-    v("patience", patience, "tests that need not be better than the best", config::at_least(0));
-    v("threshold", threshold, "by how much one must be better", config::at_least(0));
-    v("threshold_is", threshold_is, "to the best reading or in its unit", config::one_of({"relative", "absolute"}));
-    v("cooldown", cooldown, "tests after a fall that do not count", config::at_least(0));
-    v("least_factor", least_factor, "it falls no lower", config::between(0, 1));
+    v("metric", metric, "test metric to watch; must be among evaluate.meters");
+    v("best", best, "which value of it is best", config::one_of({"lowest", "highest"}));
+    v("gamma", gamma, "factor of each drop", config::between(0, 1));
+    v("patience", patience, "consecutive tests without improvement to tolerate", config::at_least(0));
+    v("threshold", threshold, "minimum change that counts as an improvement", config::at_least(0));
+    v("threshold_is", threshold_is, "how threshold is measured: relative to the best value, or in its unit",
+      config::one_of({"relative", "absolute"}));
+    v("cooldown", cooldown, "tests to ignore after a drop", config::at_least(0));
+    v("least_factor", least_factor, "lower limit of the factor", config::between(0, 1));
   }
 };
 
 class Plateau final : public Schedule {
  public:
   explicit Plateau(const PlateauConfig& config) : config_(config) {
-    if (config.gamma >= 1) throw ConfigError("plateau falls by its gamma, which must be below 1");
+    if (config.gamma >= 1) throw ConfigError("plateau multiplies by gamma, which must be below 1");
     best_ = (lowest() ? 1 : -1) * std::numeric_limits<double>::infinity();
   }
 
@@ -60,8 +61,8 @@ class Plateau final : public Schedule {
 
   void load(const std::vector<double>& saved) override {
     if (saved.size() != state().size()) {
-      throw DataError("the state of plateau has 4 numbers, but the checkpoint " + std::to_string(saved.size()) +
-                      ": it is of a run with another schedule");
+      throw DataError("the state of plateau has 4 numbers, but the checkpoint has " + std::to_string(saved.size()) +
+                      ": it belongs to a run with another schedule");
     }
     factor_ = saved[0];
     best_ = saved[1];
@@ -104,7 +105,7 @@ class Plateau final : public Schedule {
 };
 
 const bool registered = Schedules::global().add<PlateauConfig>(
-    "plateau", "times gamma when a test stops getting better",
+    "plateau", "multiplied by gamma when a test metric stops improving",
     [](const PlateauConfig& config) { return std::make_unique<Plateau>(config); });
 
 }  // namespace

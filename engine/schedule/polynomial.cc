@@ -13,9 +13,9 @@ struct PolynomialConfig {
 
   template <class V>
   void visit(V& v) {
-    v("power", power, "1 falls in equal steps, above 1 steeply at first", config::above(0));
-    v("over", over, "steps until the end of the fall; 0: the whole run", config::at_least(0));
-    v("final_factor", final_factor, "factor after it", config::between(0, 1));
+    v("power", power, "exponent; 1: linear decay, above 1: steeper at first", config::above(0));
+    v("over", over, "steps of the decay; 0: the whole run", config::at_least(0));
+    v("final_factor", final_factor, "factor after the decay", config::between(0, 1));
   }
 };
 
@@ -35,7 +35,7 @@ class Polynomial final : public Schedule {
 };
 
 const bool registered = Schedules::global().add<PolynomialConfig>(
-    "polynomial", "a power of the share of steps that are left",
+    "polynomial", "polynomial decay",
     [](const PolynomialConfig& config) { return std::make_unique<Polynomial>(config); });
 
 }  // namespace

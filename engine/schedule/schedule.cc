@@ -6,8 +6,8 @@ namespace phalanx {
 
 void Schedule::load(const std::vector<double>& saved) {
   if (saved.empty()) return;
-  throw DataError("a schedule without a state got one of " + std::to_string(saved.size()) +
-                  " numbers: the checkpoint is of a run with another schedule");
+  throw DataError("a schedule without state was given " + std::to_string(saved.size()) +
+                  " numbers: the checkpoint belongs to a run with another schedule");
 }
 
 }  // namespace phalanx

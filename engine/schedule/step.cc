@@ -12,8 +12,8 @@ struct StepConfig {
 
   template <class V>
   void visit(V& v) {
-    v("every", every, "steps between two falls", config::at_least(1));
-    v("gamma", gamma, "what each fall multiplies by", config::above(0));
+    v("every", every, "steps between drops", config::at_least(1));
+    v("gamma", gamma, "factor of each drop", config::above(0));
   }
 };
 
@@ -30,7 +30,7 @@ class StepSchedule final : public Schedule {
 };
 
 const bool registered = Schedules::global().add<StepConfig>(
-    "step", "times gamma after every so many steps",
+    "step", "multiplied by gamma every n steps",
     [](const StepConfig& config) { return std::make_unique<StepSchedule>(config); });
 
 }  // namespace

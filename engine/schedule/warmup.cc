@@ -12,9 +12,9 @@ struct WarmupConfig {
 
   template <class V>
   void visit(V& v) {
-    v("over", over, "steps of the rise", config::at_least(1));
-    v("from", from, "the share that it rises from, to 1", config::between(0, 1));
-    v("schedule", schedule, "what is multiplied by that share");
+    v("over", over, "steps of the warm-up", config::at_least(1));
+    v("from", from, "initial warm-up factor, which rises to 1", config::between(0, 1));
+    v("schedule", schedule, "schedule that is multiplied by the warm-up factor");
   }
 };
 
@@ -44,7 +44,7 @@ class Warmup final : public Schedule {
 };
 
 const bool registered =
-    Schedules::global().add<WarmupConfig>("warmup", "a linear rise laid over the first steps of another schedule",
+    Schedules::global().add<WarmupConfig>("warmup", "linear warm-up on top of another schedule",
                                           [](const WarmupConfig& config) { return std::make_unique<Warmup>(config); });
 
 }  // namespace

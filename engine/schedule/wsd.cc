@@ -18,9 +18,9 @@ struct WsdConfig {
 
   template <class V>
   void visit(V& v) {
-    v("warmup_steps", warmup_steps, "steps over which the factor rises from 0 to 1", config::at_least(0));
-    v("decay", decay, "share of the run's steps, its last, in which the factor falls", config::between(0, 1));
-    v("shape", shape, "of the fall", config::one_of({"linear", "cosine", "1-sqrt"}));
+    v("warmup_steps", warmup_steps, "steps of linear warm-up from 0 to 1", config::at_least(0));
+    v("decay", decay, "fraction of the run, at its end, in which the factor decays", config::between(0, 1));
+    v("shape", shape, "shape of the decay", config::one_of({"linear", "cosine", "1-sqrt"}));
     v("final_factor", final_factor, "factor after the last step", config::between(0, 1));
   }
 };
@@ -49,7 +49,7 @@ class Wsd final : public Schedule {
 };
 
 const bool registered =
-    Schedules::global().add<WsdConfig>("wsd", "warm-up, a long flat part, and a fall at the end",
+    Schedules::global().add<WsdConfig>("wsd", "warm-up, stable phase, then decay at the end",
                                        [](const WsdConfig& config) { return std::make_unique<Wsd>(config); });
 
 }  // namespace

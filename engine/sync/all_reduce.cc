@@ -40,7 +40,7 @@ class AllReduce final : public Synchronizer {
 };
 
 const bool registered =
-    Synchronizers::global().add<GradientConfig>("all_reduce", "synchronous: mean of the gradients after backward",
+    Synchronizers::global().add<GradientConfig>("all_reduce", "synchronous: gradients are all-reduced after backward",
                                                 [](const GradientConfig& config, const Replicas& replicas) {
                                                   return std::make_unique<AllReduce>(config, replicas.group);
                                                 });

@@ -53,7 +53,7 @@ at::Tensor PairwiseSum::total() {
 
 CanonicalSum::CanonicalSum(CommunicatorPtr group, int shards) : group_(std::move(group)), shards_(shards) {
   if (shards <= 0 || shards % group_->size() != 0) {
-    throw std::invalid_argument(std::to_string(shards) + " shards cannot be shared by " +
+    throw std::invalid_argument(std::to_string(shards) + " shards cannot be divided among " +
                                 std::to_string(group_->size()) + " ranks");
   }
 }

@@ -29,8 +29,8 @@ struct GossipConfig {
 
   template <class V>
   void visit(V& v) {
-    v("seed", seed, "of who meets whom", config::at_least(0));
-    v("compression", compression, "as what values travel", config::one_of({"none", "bf16", "fp16"}));
+    v("seed", seed, "random seed of the pairing", config::at_least(0));
+    v("compression", compression, "precision in which values are sent", config::one_of({"none", "bf16", "fp16"}));
   }
 };
 
@@ -133,7 +133,7 @@ class Gossip final : public Synchronizer {
 };
 
 const bool registered = Synchronizers::global().add<GossipConfig>(
-    "gossip", "every rank for itself; after each step halfway to one peer, a step late",
+    "gossip", "asynchronous: after each step, every rank averages with one random peer",
     [](const GossipConfig& config, const Replicas& replicas) { return std::make_unique<Gossip>(config, replicas); });
 
 }  // namespace

@@ -18,7 +18,7 @@ struct GradientConfig {
 
   template <class V>
   void visit(V& v) {
-    v("compression", compression, "how gradients are made smaller on the wire");
+    v("compression", compression, "gradient compression");
   }
 };
 

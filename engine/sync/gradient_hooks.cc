@@ -60,7 +60,7 @@ void GradientHooks::start() {
 
 void GradientHooks::arrived(std::size_t bucket) {
   if (backwards_ > 0 && missing_[bucket] == 0) {
-    throw std::logic_error("a parameter got more gradients than there were backwards: one more has come for bucket " +
+    throw std::logic_error("a parameter got more gradients than there were backward passes: one more came for bucket " +
                            std::to_string(bucket) + ", which is complete; train with strategy: all_reduce");
   }
   if (--missing_[bucket] == 0) ready_(bucket);

@@ -31,7 +31,7 @@ class Hogwild final : public Synchronizer {
 };
 
 const bool registered = Synchronizers::global().add<NoFields>(
-    "hogwild", "all ranks of a host update one copy of the parameters, without locks",
+    "hogwild", "all ranks of a host update one copy of the parameters without locks",
     [](const NoFields&, const Replicas& replicas) { return std::make_unique<Hogwild>(replicas.group); });
 
 }  // namespace

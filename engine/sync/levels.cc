@@ -38,10 +38,9 @@ struct LevelsConfig {
 
   template <class V>
   void visit(V& v) {
-    v("intra", intra, "how the ranks of a host agree: all_reduce, overlapped or sharded");
-    v("inter", inter, "how hosts agree: all_reduce, local_sgd or gossip");
-    v("ranks_per_group", ranks_per_group, "consecutive ranks that count as a host; 0: those of each host",
-      config::at_least(0));
+    v("intra", intra, "strategy inside each host: all_reduce, overlapped or sharded");
+    v("inter", inter, "strategy between hosts: all_reduce, local_sgd or gossip");
+    v("ranks_per_group", ranks_per_group, "consecutive ranks to treat as a host; 0: actual hosts", config::at_least(0));
   }
 };
 
@@ -78,7 +77,7 @@ class Levels final : public Synchronizer {
         inter_(config.inter.make(links_)),
         shares_out_(config.intra.selected() != "sharded") {
     if (!shares_out_ && !level_.cartesian()) {
-      throw ConfigError("strategy.intra: sharded takes hosts with as many ranks each, but they have " +
+      throw ConfigError("strategy.intra: sharded needs hosts with equal numbers of ranks, but they have " +
                         sizes_of(level_.groups) + "; use all_reduce");
     }
   }

@@ -140,7 +140,7 @@ TEST(LevelsOption, RefusesWhatDoesNotWorkAtALevel) {
                 ThrowsMessage<ConfigError>(HasSubstr("strategy.inter: overlapped does not work at this level")));
     EXPECT_THAT(make(levels("sharded", "local_sgd", 2)),
                 ThrowsMessage<ConfigError>(
-                    HasSubstr("sharded takes hosts with as many ranks each, but they have 2, 1; use all_reduce")));
+                    HasSubstr("sharded needs hosts with equal numbers of ranks, but they have 2, 1; use all_reduce")));
   });
 }
 

@@ -25,12 +25,12 @@ struct LocalSgdConfig {
 
   template <class V>
   void visit(V& v) {
-    v("every", every, "steps from one average of the parameters to the next", config::at_least(1));
-    v("warmup_steps", warmup_steps, "first steps, which average gradients instead", config::at_least(0));
+    v("every", every, "steps between averages of the parameters", config::at_least(1));
+    v("warmup_steps", warmup_steps, "initial steps that average gradients instead", config::at_least(0));
     v("momentum", momentum,
-      "what happens to the optimizer's state when parameters are averaged: stays, becomes the mean, or (momentum) zero",
+      "optimizer state when parameters are averaged; local: kept, average: averaged too, reset: momentum set to zero",
       config::one_of({"local", "average", "reset"}));
-    v("compression", compression, "how parameters are made smaller on the wire");
+    v("compression", compression, "compression of the parameters' changes");
   }
 };
 
@@ -102,7 +102,7 @@ class LocalSgd final : public Synchronizer {
 };
 
 const bool registered = Synchronizers::global().add<LocalSgdConfig>(
-    "local_sgd", "every rank for itself; the mean of the parameters every k-th step",
+    "local_sgd", "ranks train independently and average their parameters every k-th step",
     [](const LocalSgdConfig& config, const Replicas& replicas) {
       return std::make_unique<LocalSgd>(config, replicas);
     });

@@ -66,7 +66,7 @@ class Overlapped final : public Synchronizer {
 };
 
 const bool registered = Synchronizers::global().add<GradientConfig>(
-    "overlapped", "synchronous: mean of the gradients, launched while backward makes the next ones",
+    "overlapped", "synchronous: gradients are all-reduced during backward",
     [](const GradientConfig& config, const Replicas& replicas) {
       return std::make_unique<Overlapped>(config, replicas);
     });

@@ -20,8 +20,8 @@ struct ShardedConfig {
 
   template <class V>
   void visit(V& v) {
-    v("compression", compression, "how gradients are made smaller on the wire");
-    v("one_copy", one_copy, "ranks of one host have one copy of the parameters in memory, which nobody has to gather");
+    v("compression", compression, "gradient compression");
+    v("one_copy", one_copy, "ranks of one host share one copy of the parameters, so there is nothing to gather");
   }
 };
 
@@ -81,7 +81,7 @@ class Sharded final : public Synchronizer {
 };
 
 const bool registered = Synchronizers::global().add<ShardedConfig>(
-    "sharded", "synchronous: every rank updates its share of the parameters (ZeRO stage 1)",
+    "sharded", "synchronous: every rank updates its shard of the parameters (ZeRO stage 1)",
     [](const ShardedConfig& config, const Replicas& replicas) { return std::make_unique<Sharded>(config, replicas); });
 
 }  // namespace

@@ -15,8 +15,8 @@ struct PrometheusConfig {
 
   template <class V>
   void visit(V& v) {
-    v("port", port, "where rank 0 serves metrics to Prometheus, as /metrics; 0: nowhere", config::between(0, 65535));
-    v("address", address, "of the interface that it listens at; 0.0.0.0: all of them");
+    v("port", port, "port on which rank 0 serves /metrics to Prometheus; 0: off", config::between(0, 65535));
+    v("address", address, "address to listen on; 0.0.0.0: all interfaces");
   }
 };
 
@@ -26,7 +26,7 @@ struct NanGuardConfig {
 
   template <class V>
   void visit(V& v) {
-    v("every_steps", every_steps, "look every n-th step whether loss, gradients and parameters are finite; 0: never",
+    v("every_steps", every_steps, "check gradients and parameters every n-th step, the loss every step; 0: no checks",
       config::at_least(0));
   }
 };
@@ -39,9 +39,9 @@ struct ProfileConfig {
 
   template <class V>
   void visit(V& v) {
-    v("from", from, "first step of which a trace is written to trace.json; 0: of none", config::at_least(0));
-    v("to", to, "last one", config::at_least(0));
-    v("operators", operators, "with every operator of LibTorch in it");
+    v("from", from, "first step to record in trace.json; 0: no trace", config::at_least(0));
+    v("to", to, "last step to record", config::at_least(0));
+    v("operators", operators, "record LibTorch operators too");
   }
 };
 
@@ -57,14 +57,14 @@ struct WatchConfig {
 
   template <class V>
   void visit(V& v) {
-    v("every_steps", every_steps, "a training line in metrics.jsonl after every n-th step", config::at_least(1));
-    v("meters", meters, "what is measured while training; empty: what the task does");
+    v("every_steps", every_steps, "write a training line to metrics.jsonl after every n-th step", config::at_least(1));
+    v("meters", meters, "metrics during training; empty: those of the task");
     v("progress", progress, "show progress on standard output");
     v("report", report, "write report.html at the end");
-    v("tensorboard", tensorboard, "write what is measured to event files of TensorBoard too");
-    v("prometheus", prometheus, "metrics over HTTP");
-    v("nan_guard", nan_guard, "whether numbers are still numbers");
-    v("profile", profile, "the window of steps that is traced");
+    v("tensorboard", tensorboard, "also write TensorBoard event files");
+    v("prometheus", prometheus, "metrics endpoint for Prometheus");
+    v("nan_guard", nan_guard, "check for non-finite values");
+    v("profile", profile, "window of steps to trace");
   }
 };
 

@@ -48,8 +48,9 @@ class Gauge {
 };
 
 std::string training(const Measurement& train) {
-  Gauge step("step", "Updates done."), epoch("epoch", "Epoch of the last step, from 0.");
-  Gauge seconds("training_seconds", "Seconds since training began."), rate("learning_rate", "Of the last step.");
+  Gauge step("step", "Updates completed."), epoch("epoch", "Epoch of the last step, from 0.");
+  Gauge seconds("training_seconds", "Seconds since training began.");
+  Gauge rate("learning_rate", "Learning rate of the last step.");
   Gauge times("step_seconds", "Mean seconds of a step by phase and rank.");
   step.add(static_cast<double>(train.step));
   epoch.add(static_cast<double>(train.epoch));
@@ -67,9 +68,10 @@ std::string training(const Measurement& train) {
 }  // namespace
 
 std::string to_text(const Exposition& exposition) {
-  Gauge info("run_info", "Which run this is; always 1.");
+  Gauge info("run_info", "Information about the run; always 1.");
   info.add(1, {{"name", exposition.run}, {"ranks", std::to_string(exposition.ranks)}, {"version", kVersion}});
-  Gauge readings("reading", "What a meter read last."), rates("samples_per_second", "Samples of all ranks.");
+  Gauge readings("reading", "Last reading of a meter.");
+  Gauge rates("samples_per_second", "Samples per second of all ranks.");
   for (const auto& [split, last] : exposition.last) {
     rates.add(last.samples_per_second, {{"split", split}});
     for (const auto& [name, value] : last.readings) readings.add(value, {{"split", split}, {"name", name}});

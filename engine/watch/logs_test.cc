@@ -141,7 +141,7 @@ TEST_F(TensorBoardTest, AFolderThatCannotBeMadeIsAnErrorThatNamesTheFile) {
 
 TEST(Exposition, HasHelpAndTypeOfEveryMetric) {
   const std::string text = to_text({.run = "a \"b\"\\", .ranks = 2, .last = {{"train", measurement()}}});
-  EXPECT_THAT(text, StartsWith("# HELP phalanx_run_info Which run this is; always 1.\n"
+  EXPECT_THAT(text, StartsWith("# HELP phalanx_run_info Information about the run; always 1.\n"
                                "# TYPE phalanx_run_info gauge\n"
                                "phalanx_run_info{name=\"a \\\"b\\\"\\\\\",ranks=\"2\",version=\""));
   for (const char* line :

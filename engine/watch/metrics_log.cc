@@ -34,7 +34,7 @@ void cut_metrics(const std::string& path, std::int64_t bytes) {
   kept.resize(static_cast<std::size_t>(file.gcount()));
   kept.resize(kept.find_last_of('\n') + 1);  // of no line: 0
   std::filesystem::resize_file(path, kept.size(), error);
-  if (error) throw DataError(path + ": cannot be cut: " + error.message());
+  if (error) throw DataError(path + ": cannot be truncated: " + error.message());
 }
 
 }  // namespace phalanx

@@ -48,9 +48,9 @@ RankSpread StepTimes::own_work() const {
 RankSpread StepTimes::whole() const { return spread(ranks, sum); }
 
 std::string StepTimes::straggler() const {
-  if (ranks.size() < 2 || steps == 0) return "there is one rank, so nobody waits";
+  if (ranks.size() < 2 || steps == 0) return "there is only one rank, so nothing waits";
   const RankSpread work = own_work();
-  if (work.most <= work.least * kEven) return "the ranks are even: their own work differs by less than a tenth";
+  if (work.most <= work.least * kEven) return "the ranks are balanced: their own work differs by less than a tenth";
   return format_text("rank %d is the straggler: its own work takes %.0f %% longer than that of rank %d", work.most_rank,
                      100 * (work.most / work.least - 1), work.least_rank);
 }

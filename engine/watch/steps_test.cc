@@ -115,8 +115,8 @@ TEST(StepTimes, WaitingForOthersMakesNoStraggler) {
   EXPECT_EQ(uneven().straggler(), "rank 1 is the straggler: its own work takes 51 % longer than that of rank 0");
   auto even = uneven();
   even.ranks[1] = even.ranks[0];
-  EXPECT_THAT(even.straggler(), HasSubstr("the ranks are even"));
-  EXPECT_THAT((StepTimes{.steps = 1, .ranks = {{}}}).straggler(), HasSubstr("there is one rank"));
+  EXPECT_THAT(even.straggler(), HasSubstr("the ranks are balanced"));
+  EXPECT_THAT((StepTimes{.steps = 1, .ranks = {{}}}).straggler(), HasSubstr("there is only one rank"));
 }
 
 TEST(StepTimes, AsJson) {

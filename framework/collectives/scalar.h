@@ -85,8 +85,8 @@ T reduced(T value, const Reduction& reduction, int ranks, const Operation& opera
     if constexpr (std::is_unsigned_v<T> && sizeof(T) > 1) {
       if (reduction.kind() == Reduction::Kind::kCustom) {
         throw std::invalid_argument(reduction.name() +
-                                    " is a reduction of your own, of a dtype of tensors; they have " +
-                                    "no unsigned one of 16 bits or more: reduce a signed scalar");
+                                    " is a custom reduction, which needs a dtype of tensors; there is " +
+                                    "no unsigned dtype of 16 bits or more: reduce a signed scalar");
       }
     }
     const bool compares = reduction.kind() == Reduction::kMin || reduction.kind() == Reduction::kMax;

@@ -7,7 +7,7 @@ namespace phalanx {
 
 std::uint64_t digest(const at::Tensor& tensor) {
   if (!tensor.is_contiguous() || !tensor.device().is_cpu()) {
-    throw std::invalid_argument("digest: wants a contiguous tensor on the CPU");
+    throw std::invalid_argument("digest: needs a contiguous tensor on the CPU");
   }
   const auto* bytes = static_cast<const std::byte*>(tensor.const_data_ptr());
   const std::size_t size = tensor.nbytes(), words = size / sizeof(std::uint32_t);

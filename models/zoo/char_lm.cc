@@ -37,9 +37,9 @@ struct CharLmConfig {
 
   template <class V>
   void visit(V& v) {
-    v("layers", layers, "attention layers", config::at_least(1));
-    v("heads", heads, "parts of the width, each with an attention of its own", config::at_least(1));
-    v("width", width, "numbers that stand for a character", config::at_least(1));
+    v("layers", layers, "number of transformer blocks", config::at_least(1));
+    v("heads", heads, "attention heads", config::at_least(1));
+    v("width", width, "embedding size", config::at_least(1));
     v("attention", attention, "sdpa: LibTorch's fused kernel; explicit: matrix products and softmax",
       config::one_of({"sdpa", "explicit"}));
   }
@@ -183,7 +183,7 @@ class CharLm final : public Network {
 std::shared_ptr<Model> make_char_lm(const CharLmConfig& config, const ModelSpec& spec) {
   const auto [input, output] = one_to_one("char_lm", spec);
   if (input.shape.size() != 1 || input.dtype != at::kLong) {
-    refuse_sample("char_lm", "a row of indices, as the dataset \"text\" gives", input);
+    refuse_sample("char_lm", "a sequence of indices, as in the dataset \"text\"", input);
   }
   const auto context = input.shape[0], classes = input.classes;
   if (output.shape != std::vector{context, classes}) {
@@ -191,14 +191,14 @@ std::shared_ptr<Model> make_char_lm(const CharLmConfig& config, const ModelSpec&
                       std::to_string(context) + " positions; the task wants something else");
   }
   if (config.width % config.heads != 0) {
-    throw ConfigError("model char_lm: a width of " + std::to_string(config.width) + " cannot be shared by " +
-                      std::to_string(config.heads) + " heads: choose a multiple");
+    throw ConfigError("model char_lm: width " + std::to_string(config.width) + " cannot be divided among " +
+                      std::to_string(config.heads) + " heads: use a multiple");
   }
   return std::make_shared<CharLm>(config, context, classes);
 }
 
 const bool registered =
-    Models::global().add<CharLmConfig>("char_lm", "causal transformer for characters, as GPT-2", make_char_lm);
+    Models::global().add<CharLmConfig>("char_lm", "character-level transformer in the style of GPT-2", make_char_lm);
 
 }  // namespace
 }  // namespace phalanx

@@ -24,7 +24,7 @@ struct ResNet18Config {
 
   template <class V>
   void visit(V& v) {
-    v("stem", stem, "small: 3 x 3 convolution, for pictures of some 32 pixels; imagenet: 7 x 7, stride 2 and max pool",
+    v("stem", stem, "small: 3 x 3 convolution, for images of about 32 pixels; imagenet: 7 x 7, stride 2 and max pool",
       config::one_of({"small", "imagenet"}));
   }
 };
@@ -138,7 +138,7 @@ std::shared_ptr<Model> make_resnet18(const ResNet18Config& config, const ModelSp
 }
 
 const bool registered =
-    Models::global().add<ResNet18Config>("resnet18", "ResNet-18, for small or large pictures", make_resnet18);
+    Models::global().add<ResNet18Config>("resnet18", "ResNet-18, for small or large images", make_resnet18);
 
 }  // namespace
 }  // namespace phalanx

@@ -60,7 +60,7 @@ TEST(DataParallelStep, RefusesStatisticsOverRanks) {
   run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
     const auto config = training_config({"model=resnet18", "train.data_parallel=2", "train.sync_batch_norm=true"});
     EXPECT_THAT([&] { train(config, world, "refused"); },
-                ThrowsMessage<ConfigError>(HasSubstr("replicas in threads have batch norm of their own")));
+                ThrowsMessage<ConfigError>(HasSubstr("replicas in threads have separate batch norm statistics")));
   });
 }
 

@@ -125,7 +125,8 @@ TEST(InvarianceOption, SaysWhatDoesNotGoWithIt) {
       ThrowsMessage<ConfigError>(
           AllOf(HasSubstr("strategy: must be auto or all_reduce, without options"),
                 HasSubstr("launch.threads: must be set"),
-                HasSubstr("train.virtual_shards: 8 cannot be shared by launch.ranks: 3"), HasSubstr("backend: inproc"),
+                HasSubstr("train.virtual_shards: 8 cannot be divided among launch.ranks: 3"),
+                HasSubstr("backend: inproc"),
                 HasSubstr("train.accumulate: must be 1"), HasSubstr("train.data_parallel: must be 1"))));
 }
 

@@ -104,7 +104,7 @@ class Disk(ProgramTest):
         run = "/proc/phalanx"  # where not even root makes a folder
         process = self.start("--config", program.QUICKSTART, "--run_dir", run, *sets(SHORT))
         self.assert_status(2, process, SOON)
-        self.assertIn(f"run folder {run} cannot be made", process.err)
+        self.assertIn(f"run folder {run} cannot be created", process.err)
         self.assertEqual(1, process.err.count("\n"), process.err)
 
     def test_no_place_for_temporary_files(self):

@@ -46,7 +46,7 @@ class Resume(ProgramTest):
         process.wait()
         self.assertTrue(self.checkpoints("killed"), process.text())
         run, process = self.finish("killed", "--resume", "auto")
-        self.assertIn("Goes on after step", process.out)
+        self.assertIn("Resumes after step", process.out)
         self.assert_same(run, whole)
         self.assert_nothing_left()
 
@@ -88,7 +88,7 @@ class Resume(ProgramTest):
         becomes_true(lambda: self.run_folder("busy").metrics or not first.running)
         second = self.train(*sets(ENDLESS, self.way), "--resume=auto", run="busy")
         self.assert_status(USAGE, second)
-        self.assertIn("another run is at work in the run folder", second.err)
+        self.assertIn("another run is using the run folder", second.err)
         self.assertTrue(first.running)
         first.kill(signal.SIGTERM)
         self.assert_status(INTERRUPTED, first)
@@ -118,9 +118,9 @@ class Local(Resume):
         file = self.damage(last)
         _, process = self.finish("other", "--resume", last, status=FAILED)
         self.assertIn("state-00002-of-00002.safetensors: has", process.words)
-        self.assertIn("the newest that this run can go on from is", process.words)
+        self.assertIn("the newest that this run can resume from is", process.words)
         _, process = self.finish("run", "--resume", "auto")
-        self.assertIn(f"A checkpoint is not used: {file}", process.err)
+        self.assertIn(f"A checkpoint is skipped: {file}", process.err)
         self.assertIn(f"from {before}", process.out)
 
     def test_a_checkpoint_begins_a_run_of_its_own(self):

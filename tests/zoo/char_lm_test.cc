@@ -112,10 +112,10 @@ TEST(CharLm, RefusesWhatIsNoText) {
       [] {
         make_model("char_lm", classification_samples({1, 28, 28}, 10));
       },
-      refused("model char_lm needs a row of indices, as the dataset \"text\" gives, but a sample is [1, 28, 28]"));
-  EXPECT_THAT([] { make_model("char_lm", classification_samples({64}, 10)); }, refused("needs a row of indices"));
+      refused("model char_lm needs a sequence of indices, as in the dataset \"text\", but a sample is [1, 28, 28]"));
+  EXPECT_THAT([] { make_model("char_lm", classification_samples({64}, 10)); }, refused("needs a sequence of indices"));
   EXPECT_THAT([] { make_model("{name: char_lm, heads: 3}", kText); },
-              refused("a width of 128 cannot be shared by 3 heads"));
+              refused("width 128 cannot be divided among 3 heads"));
 }
 
 }  // namespace

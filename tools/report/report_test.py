@@ -45,7 +45,7 @@ class Report(ProgramTest):
         with open(run / "metrics.jsonl", "a") as metrics:
             metrics.write('{"step": 20, "spl')
         self.assertIn("train loss", self.report("run").out)
-        self.assertIn("has not ended", (run / "report.html").read_text())
+        self.assertIn("has not finished", (run / "report.html").read_text())
 
     def test_says_what_is_wrong(self):
         run = self.finish("run")
@@ -55,8 +55,8 @@ class Report(ProgramTest):
         (self.folder / "broken/metrics.jsonl").write_text("\n".join(["no metrics", *lines]) + "\n")
         for arguments, status, why in (([], 2, "no run: report RUN..."),
                                        (["absent"], 1, "absent: there is no such folder"),
-                                       (["run", "other"], 1, "other: is no folder of a run: it has no metrics.jsonl"),
-                                       (["broken"], 1, "broken/metrics.jsonl:1: is no line of metrics"),
+                                       (["run", "other"], 1, "other: is not a run folder: it has no metrics.jsonl"),
+                                       (["broken"], 1, "broken/metrics.jsonl:1: is not a line of metrics"),
                                        (["run"] * 9, 2, "at most 8 runs"),
                                        (["run", "--output=absent/page.html"], 1, "absent/page.html")):
             self.assertIn(why, self.report(*arguments, status=status).err)

@@ -142,14 +142,14 @@ TEST_F(RunPageTest, ALineThatIsBeingWrittenIsLeftOut) {
 
 TEST_F(RunPageTest, RefusesWhatIsNoRun) {
   const auto read = [this] { read_run(folder_); };
-  EXPECT_THAT(read, ThrowsMessage<DataError>(HasSubstr("is no folder of a run: it has no metrics.jsonl")));
+  EXPECT_THAT(read, ThrowsMessage<DataError>(HasSubstr("is not a run folder: it has no metrics.jsonl")));
   write_metrics("{\"step\":3}\n");
-  EXPECT_THAT(read, ThrowsMessage<DataError>(HasSubstr("metrics.jsonl:3: is no line of metrics: ")));
+  EXPECT_THAT(read, ThrowsMessage<DataError>(HasSubstr("metrics.jsonl:3: is not a line of metrics: ")));
   write_metrics();
   for (const char* other : {"{", "[1]", R"({"steps": "many"})", R"({"step_time": {"steps": 1}})",
                             R"({"step_time": []})", R"({"provenance": {"host": 7}})"}) {
     write(folder_.summary(), other);
-    EXPECT_THAT(read, ThrowsMessage<DataError>(HasSubstr("summary.json: is no summary of a run: "))) << other;
+    EXPECT_THAT(read, ThrowsMessage<DataError>(HasSubstr("summary.json: is not a run summary: "))) << other;
   }
   EXPECT_THAT([] { read_run(RunFolder("/absent")); },
               ThrowsMessage<DataError>(StartsWith("/absent: there is no such")));
@@ -159,7 +159,7 @@ TEST_F(RunPageTest, OfARunThatHasNotEndedHasWhatThereIs) {
   write_metrics();
   write_run_page(folder_);
   const auto page = read_file(folder_.report());
-  EXPECT_THAT(page, AllOf(StartsWith("<!doctype html>"), HasSubstr("has not ended"), HasSubstr("recall"),
+  EXPECT_THAT(page, AllOf(StartsWith("<!doctype html>"), HasSubstr("has not finished"), HasSubstr("recall"),
                           Not(HasSubstr("Where the time of a step goes"))));
 }
 
@@ -173,7 +173,7 @@ TEST_F(RunPageTest, HasConfigSummaryAndStraggler) {
             spread + R"(},"own_work":)" + spread + R"(,"whole":)" + spread +
             R"(,"straggler":"rank 1 is the straggler"},"provenance":{"host":"node7"}})");
   const auto page = to_run_page(read_run(folder_));
-  EXPECT_THAT(page, AllOf(HasSubstr("<h1>a &amp; b</h1>"), HasSubstr("was stopped before its end"),
+  EXPECT_THAT(page, AllOf(HasSubstr("<h1>a &amp; b</h1>"), HasSubstr("was stopped early"),
                           HasSubstr("<dd>1 234</dd>"), HasSubstr("1 h 01 min"), HasSubstr("4.00 ms · rank 1"),
                           HasSubstr("class=\"note\">rank 1 is the straggler.")));
   EXPECT_THAT(page, AllOf(HasSubstr("node7"), HasSubstr("name: &lt;x&gt;")));

@@ -91,8 +91,8 @@ std::string to_run_page(const RunRecord& run) {
   const std::string name = name_of(run);
   std::vector<std::pair<std::string, std::string>> tiles;
   for (const auto& figure : figures_of(run)) tiles.emplace_back(figure.text, figure.name);
-  const std::string state = !run.summary           ? "has not ended"
-                            : run.summary->stopped ? "was stopped before its end"
+  const std::string state = !run.summary           ? "has not finished"
+                            : run.summary->stopped ? "was stopped early"
                                                    : "is complete";
   return to_page(name, "<h1>" + escape_html(name) + "</h1>\n<p class=\"about\">" + escape_html(run.path) +
                            " · the run " + state + "</p>\n" + to_tiles(tiles) + to_section("Curves", curves(run)) +

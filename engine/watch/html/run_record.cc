@@ -46,7 +46,7 @@ void read_metrics(RunRecord& run, const std::string& path) {
       add_line(run, Json::parse(line));
     } catch (const Json::exception& error) {
       if (text.eof()) return;  // a run that goes on may be writing it
-      throw DataError(path + ":" + std::to_string(number) + ": is no line of metrics: " + error.what());
+      throw DataError(path + ":" + std::to_string(number) + ": is not a line of metrics: " + error.what());
     }
   }
 }
@@ -59,7 +59,7 @@ RunRecord read_run(const RunFolder& folder) {
     throw DataError(folder.path() + ": there is no such folder; name the folder of a run, such as runs/quickstart-...");
   }
   if (!std::filesystem::exists(folder.metrics(), none)) {
-    throw DataError(folder.path() + ": is no folder of a run: it has no metrics.jsonl");
+    throw DataError(folder.path() + ": is not a run folder: it has no metrics.jsonl");
   }
   RunRecord run{.path = folder.path(), .config = {}, .summary = {}};
   if (std::filesystem::exists(folder.summary(), none)) run.summary = read_summary(folder.summary());

@@ -50,7 +50,7 @@ RunSummary read_summary(const std::string& path) {
   try {
     return to_summary(Json::parse(read_file(path)));
   } catch (const Json::exception& error) {
-    throw DataError(path + ": is no summary of a run: " + error.what());
+    throw DataError(path + ": is not a run summary: " + error.what());
   }
 }
 

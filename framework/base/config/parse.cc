@@ -28,7 +28,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     // To be thrown and not noted: at a stray comma the parser would start new documents for ever.
-    if (std::exchange(started_, true)) throw YAML::ParserException(mark, "the config has ended, and more text follows");
+    if (std::exchange(started_, true)) throw YAML::ParserException(mark, "more text after the end of the config");
   }
   void OnDocumentEnd() override {}
 
@@ -109,7 +109,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   Key key_of(const Node& node) {
     const bool is_word = node.kind == Node::Kind::kScalar;
-    if (!is_word) complain(node.place, "a key is a word, and this is " + what_is(node), path());
+    if (!is_word) complain(node.place, "expected a word as key, got " + what_is(node), path());
     const Node::Entry* first = is_word ? find(open_.back().node, node.text) : nullptr;
     if (first) {
       const bool has_line = first->place.line > 0;
@@ -157,7 +157,7 @@ Node parse(const Source& source, std::vector<ConfigProblem>& problems) {
     return builder.take();
   } catch (const YAML::Exception& error) {
     const Place place = builder.place_of(error.mark);
-    const std::string hint = indents_with_tabs(source.text) ? " (YAML wants spaces for indentation, not tabs)" : "";
+    const std::string hint = indents_with_tabs(source.text) ? " (YAML requires spaces for indentation, not tabs)" : "";
     problems.push_back({.origin = place.origin,
                         .line = place.line,
                         .column = place.column,

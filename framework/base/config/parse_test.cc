@@ -59,18 +59,18 @@ TEST(Parse, RefusesWhatAConfigHasNoUseFor) {
   EXPECT_EQ(problems_of("a: *x"), "t:1:4: YAML syntax: the referenced anchor is not defined");
   EXPECT_EQ(problems_of("a: !!str 5"), "t:1:4: tags are not supported: tag:yaml.org,2002:str");
   EXPECT_EQ(problems_of("a: !m {b: 1}"), "t:1:4: tags are not supported: !m");
-  EXPECT_EQ(problems_of("a: 1\n---\nb: 2"), "t:2:1: YAML syntax: the config has ended, and more text follows");
-  EXPECT_EQ(problems_of("b:\n  ? [a]\n  : 3\n"), "t:2:5: b: a key is a word, and this is a list");
-  EXPECT_EQ(problems_of("~: 3"), "t:1:1: a key is a word, and this is nothing");
+  EXPECT_EQ(problems_of("a: 1\n---\nb: 2"), "t:2:1: YAML syntax: more text after the end of the config");
+  EXPECT_EQ(problems_of("b:\n  ? [a]\n  : 3\n"), "t:2:5: b: expected a word as key, got a list");
+  EXPECT_EQ(problems_of("~: 3"), "t:1:1: expected a word as key, got nothing");
 }
 
 TEST(Parse, NamesTheTabs) {
   EXPECT_EQ(problems_of("a:\n\tb: 3\n"),
-            "t:2:3: YAML syntax: illegal map value (YAML wants spaces for indentation, not tabs)");
+            "t:2:3: YAML syntax: illegal map value (YAML requires spaces for indentation, not tabs)");
 }
 
 TEST(Parse, EndsAtAStrayCharacter) {
-  EXPECT_EQ(problems_of(", a: 1"), "t:1:1: YAML syntax: the config has ended, and more text follows");
+  EXPECT_EQ(problems_of(", a: 1"), "t:1:1: YAML syntax: more text after the end of the config");
 }
 
 // Deeper ones must not take the stack, of the parser or of who walks the tree.

@@ -76,7 +76,7 @@ struct Int8Config {
 };
 
 const bool registered = Compressors::global().add<Int8Config>(
-    "int8", "8 bits an element and a scale per block, with error feedback",
+    "int8", "8 bits per element and a scale per block, with error feedback",
     [](const Int8Config& config, const BucketLayout& layout) {
       return std::make_unique<BlockExchange>(layout, std::make_unique<Int8Code>(config.block));
     });

@@ -19,7 +19,7 @@ class None final : public Compressor {
 };
 
 const bool registered = Compressors::global().add<NoneConfig>(
-    "none", "float32 as it is",
+    "none", "no compression",
     [](const NoneConfig&, const BucketLayout& layout) { return std::make_unique<None>(layout); });
 
 }  // namespace

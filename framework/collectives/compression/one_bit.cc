@@ -94,7 +94,7 @@ struct OneBitConfig {
 };
 
 const bool registered = Compressors::global().add<OneBitConfig>(
-    "one_bit", "signs and a scale per block, with error feedback",
+    "one_bit", "signs with a scale per block, with error feedback",
     [](const OneBitConfig& config, const BucketLayout& layout) {
       return std::make_unique<BlockExchange>(layout, std::make_unique<OneBitCode>(config.block));
     });

@@ -41,9 +41,9 @@ struct PowerSgdConfig {
 
   template <class V>
   void visit(V& v) {
-    v("rank", rank, "columns of the factors: more is closer, and more bytes", config::between(1, 1024));
-    v("start_after", start_after, "steps that are not compressed, at the beginning", config::at_least(0));
-    v("warm_start", warm_start, "start from the factor of the last step, not from a random one");
+    v("rank", rank, "rank of the approximation", config::between(1, 1024));
+    v("start_after", start_after, "initial steps without compression", config::at_least(0));
+    v("warm_start", warm_start, "start from the factors of the previous step");
   }
 };
 
@@ -234,7 +234,7 @@ class PowerSgd final : public Compressor {
 };
 
 const bool registered =
-    Compressors::global().add<PowerSgdConfig>("powersgd", "matrices as products of low rank, with error feedback",
+    Compressors::global().add<PowerSgdConfig>("powersgd", "low-rank approximation of matrices, with error feedback",
                                               [](const PowerSgdConfig& config, const BucketLayout& layout) {
                                                 return std::make_unique<PowerSgd>(config, layout);
                                               });

@@ -33,7 +33,7 @@ struct TopKConfig {
 
   template <class V>
   void visit(V& v) {
-    v("fraction", fraction, "share of the elements that is sent, at least one", config::between(0, 1));
+    v("fraction", fraction, "fraction of the elements to send, at least one", config::between(0, 1));
   }
 };
 

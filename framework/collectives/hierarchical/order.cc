@@ -11,7 +11,7 @@ void check_order(const char* operation, const Level& level, const Reduction& op)
   if (keeps_order(level, op)) return;
   throw std::invalid_argument(std::string("hierarchical ") + operation + ": " + op.name() +
                               " does not commute, and the groups of level \"" + level.name +
-                              "\" are no runs of consecutive ranks; call the operation of " + level.scope->name());
+                              "\" do not consist of consecutive ranks; call the operation of " + level.scope->name());
 }
 
 Reduction step_of(const Reduction& op) { return op.kind() == Reduction::kMean ? Reduction::kSum : op; }

@@ -58,7 +58,7 @@ void read_algorithm(const SelectionRule& rule, ParsedRule& parsed, std::vector<C
   const auto known = algorithms_of(parsed.op);
   const auto owners = owners_of(rule.algorithm);
   problems.push_back(problem("algorithm",
-                             "\"" + rule.algorithm + "\" is no algorithm of " + rule.op +
+                             "\"" + rule.algorithm + "\" is not an algorithm of " + rule.op +
                                  (owners.empty() ? "" : ", only of " + join(owners, ", ")) +
                                  "; known: " + join(known, ", "),
                              nearest(rule.algorithm, known)));
@@ -118,7 +118,7 @@ std::vector<ConfigProblem> problems_of(const std::vector<SelectionRule>& rules, 
     for (std::size_t earlier = 0; earlier < i && problems.empty(); ++earlier) {
       if (!parsed[earlier] || !parsed[earlier]->hides(rule)) continue;
       problems.push_back({.message = "is never reached: [" + std::to_string(earlier) + "], " +
-                                     describe(rules[earlier]) + ", comes first and takes all of it"});
+                                     describe(rules[earlier]) + ", comes first and covers it entirely"});
     }
     parsed.push_back(problems.empty() ? std::optional(rule) : std::nullopt);
     for (auto& problem : problems) {

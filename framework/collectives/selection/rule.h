@@ -39,11 +39,11 @@ struct SelectionRule {
 
   template <class V>
   void visit(V& v) {
-    v("op", op, "operation; required", config::one_of(selectable_op_names()));
-    v("up_to", up_to, "bytes of the operation, as 64KB; empty: any");
-    v("ranks", ranks, "ranks of the group; 0: any", config::at_least(0));
-    v("backend", backend, "which one carries it", config::one_of(known_alternatives()));
-    v("algorithm", algorithm, "how it is done; native is the backend's own way", config::one_of(known_algorithms()));
+    v("op", op, "operation (required)", config::one_of(selectable_op_names()));
+    v("up_to", up_to, "maximum size of the operation, such as 64KB; empty: any");
+    v("ranks", ranks, "size of the group; 0: any", config::at_least(0));
+    v("backend", backend, "backend to run it on", config::one_of(known_alternatives()));
+    v("algorithm", algorithm, "algorithm; native: the backend's own", config::one_of(known_algorithms()));
   }
 };
 

@@ -92,23 +92,23 @@ TEST(SelectionRule, WhatIsWrongTogetherIsToldWithItsPlaceInTheList) {
             return std::string();
           }());
   EXPECT_EQ(problems({{.op = "all_reduce", .algorithm = "counting_broadcast"}}),
-            "config: selection[0].algorithm: \"counting_broadcast\" is no algorithm of all_reduce, only of broadcast; "
-            "known: native, counting, counting_even (did you mean \"counting\"?)");
+            "config: selection[0].algorithm: \"counting_broadcast\" is not an algorithm of all_reduce, only of "
+            "broadcast; known: native, counting, counting_even (did you mean \"counting\"?)");
   EXPECT_EQ(problems({{.op = "all_reduce", .algorithm = "countng"}}),
-            "config: selection[0].algorithm: \"countng\" is no algorithm of all_reduce; known: native, counting, "
+            "config: selection[0].algorithm: \"countng\" is not an algorithm of all_reduce; known: native, counting, "
             "counting_even (did you mean \"counting\"?)");
 }
 
 TEST(SelectionRule, OneThatCanNeverBeReachedIsRefused) {
   const std::string unreachable = "config: selection[1]: is never reached: [0], ";
   EXPECT_EQ(problems({{.op = "all_reduce"}, {.op = "all_reduce", .up_to = "1KB", .algorithm = "counting"}}),
-            unreachable + "all_reduce -> native, comes first and takes all of it");
+            unreachable + "all_reduce -> native, comes first and covers it entirely");
   EXPECT_EQ(problems({{.op = "reduce", .up_to = "2KB", .algorithm = "counting"},
                       {.op = "reduce", .up_to = "2KB", .ranks = 3}}),
-            unreachable + "reduce up to 2KB -> counting, comes first and takes all of it");
+            unreachable + "reduce up to 2KB -> counting, comes first and covers it entirely");
   EXPECT_EQ(problems({{.op = "reduce", .algorithm = "counting_even"},
                       {.op = "reduce", .up_to = "2KB", .algorithm = "counting_even"}}),
-            unreachable + "reduce -> counting_even, comes first and takes all of it");
+            unreachable + "reduce -> counting_even, comes first and covers it entirely");
 }
 
 TEST(SelectionRule, OneThatCanBeReachedIsNot) {

@@ -52,7 +52,7 @@ SelectionRule rule_of(const Json& json) {
 }
 
 std::string how_to_make_one(const Topology& topology, const std::string& path) {
-  return "make a new one: bazel run //tools:tune -- --ranks " + std::to_string(topology.ranks()) + " --backend " +
+  return "create a new one: bazel run //tools:tune -- --ranks " + std::to_string(topology.ranks()) + " --backend " +
          topology.backend + " --output " + path;
 }
 
@@ -61,7 +61,7 @@ TunedFile parse(const std::string& path, const std::string& text) {
   const int format = json.at("format");
   if (format != TunedFile::kFormat) {
     throw ConfigError(path + ": has format " + std::to_string(format) + ", this program reads " +
-                      std::to_string(TunedFile::kFormat) + "; make a new one: bazel run //tools:tune -- --output " +
+                      std::to_string(TunedFile::kFormat) + "; create a new one: bazel run //tools:tune -- --output " +
                       path);
   }
   TunedFile tuned{.topology = topology_of(json.at("topology"))};
@@ -94,9 +94,9 @@ TunedFile load_tuned(const std::string& path) {
     return parse(path, read_file(path));
   } catch (const DataError& error) {
     throw ConfigError("cannot read the selection file: " + std::string(error.what()) +
-                      "; bazel run //tools:tune makes one");
+                      "; bazel run //tools:tune creates one");
   } catch (const nlohmann::json::exception& error) {
-    throw ConfigError(path + ": is no file of tools:tune: " + error.what());
+    throw ConfigError(path + ": is not a file written by tools:tune: " + error.what());
   }
 }
 

@@ -51,15 +51,15 @@ void expect_refused(const std::string& text, const std::string& why) {
 
 TEST(TunedFile, OneThatIsNoneIsRefused) {
   EXPECT_THAT([] { load_tuned("no/such.json"); },
-              ThrowsMessage<ConfigError>(AllOf(HasSubstr("no/such.json"), HasSubstr("//tools:tune makes one"))));
-  expect_refused("rules", "is no file of tools:tune");
-  expect_refused("{}", "is no file of tools:tune");
-  expect_refused(R"({"format": "new"})", "is no file of tools:tune");
+              ThrowsMessage<ConfigError>(AllOf(HasSubstr("no/such.json"), HasSubstr("//tools:tune creates one"))));
+  expect_refused("rules", "is not a file written by tools:tune");
+  expect_refused("{}", "is not a file written by tools:tune");
+  expect_refused(R"({"format": "new"})", "is not a file written by tools:tune");
 }
 
 TEST(TunedFile, OneOfAnotherFormatIsRefused) {
   expect_refused(R"({"format": 7})",
-                 "has format 7, this program reads 1; make a new one: bazel run //tools:tune -- --output");
+                 "has format 7, this program reads 1; create a new one: bazel run //tools:tune -- --output");
 }
 
 TEST(TunedFile, OneWithAnAlgorithmThatThisProgramLacksIsRefused) {
@@ -67,7 +67,7 @@ TEST(TunedFile, OneWithAnAlgorithmThatThisProgramLacksIsRefused) {
   save_tuned(path, tuned());
   std::string text = read_file(path);
   text.replace(text.find("\"counting\""), 10, "\"cunting\"");
-  expect_refused(text, "rules[0].algorithm: \"cunting\" is no algorithm of all_reduce");
+  expect_refused(text, "rules[0].algorithm: \"cunting\" is not an algorithm of all_reduce");
 }
 
 // Each difference alone is enough, and is named.

@@ -28,9 +28,9 @@ struct RingsConfig {
   void visit(V& v) {
     v("train_samples", train_samples, "points to train on", config::at_least(1));
     v("test_samples", test_samples, "points to test on", config::at_least(1));
-    v("noise", noise, "how far a point may lie from its ring", config::between(0, 0.5));
-    v("seed", seed, "another seed gives other points");
-    v("root", root, "not used, as there are no files; every dataset has it");
+    v("noise", noise, "maximum distance of a point from its ring", config::between(0, 0.5));
+    v("seed", seed, "random seed of the points");
+    v("root", root, "unused, since there are no files");
   }
 };
 
