@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "framework/base/error.h"
 #include "tools/flags/parse_flags.h"
+#include "tools/flags/take_overrides.h"
 
 DEFINE_string(config, "", "YAML file that describes the run");
 DEFINE_string(set, "", "key.path=value, in place of the file's; may be given several times");
@@ -16,25 +16,6 @@ DEFINE_bool(print_config, false, "print the resolved config, defaults included, 
 DEFINE_bool(help_config, false, "print every key a config can have, and exit");
 
 namespace phalanx {
-namespace {
-
-// gflags keeps the last of several values.
-std::vector<std::string> take_overrides(std::vector<std::string>& words) {
-  std::vector<std::string> overrides, rest;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const auto flag = as_flag(words[i]);
-    if (!flag || flag->name != "set") {
-      rest.push_back(words[i]);
-      continue;
-    }
-    if (!flag->value && i + 1 == words.size()) throw ConfigError("--set needs key=value after it");
-    overrides.push_back(flag->value ? *flag->value : words[++i]);
-  }
-  words = rest;
-  return overrides;
-}
-
-}  // namespace
 
 CommandLine parse_command_line(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);

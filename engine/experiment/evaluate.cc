@@ -21,6 +21,8 @@
 namespace phalanx {
 namespace {
 
+struct Stopped {};  // by whoever has called
+
 void load_weights(Model& model, const std::string& path) {
   const at::NoGradGuard no_grad;
   auto saved = load_safetensors(path);
@@ -49,7 +51,7 @@ void load_weights(Model& model, const std::string& path) {
 
 }  // namespace
 
-EvaluationResult evaluate_weights(const ExperimentConfig& config, const EvaluationContext& context) {
+std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config, const EvaluationContext& context) {
   const auto& sample = context.splits.test->spec();
   const auto task = config.task.make(sample, config.loss.make());
   const ExperimentConfig complete = with_defaults_of(*task, config);
@@ -67,7 +69,15 @@ EvaluationResult evaluate_weights(const ExperimentConfig& config, const Evaluati
     predictions.emplace(task->model(), sample);
     evaluation.evaluator().on(Event::kForwardCriterion, [&](State& state) { predictions->add(state); });
   }
-  EvaluationResult result{.readings = evaluation.run(context.split, {}), .samples = evaluation.samples(context.split)};
+  evaluation.evaluator().on(Event::kSample, [&](State&) {
+    if (context.stop_asked()) throw Stopped{};
+  });
+  EvaluationResult result{.samples = evaluation.samples(context.split)};
+  try {
+    result.readings = evaluation.run(context.split, {});
+  } catch (const Stopped&) {
+    return std::nullopt;
+  }
   if (predictions) predictions->save(context.predictions, *context.world);
   context.world->barrier().wait();
   return result;

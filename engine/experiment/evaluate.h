@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "datasets/dataset.h"
@@ -17,6 +19,7 @@ struct EvaluationContext {
   std::string weights;       // safetensors file with all parameters and buffers of the config's model
   std::string split{"test"};   // or "validation"
   std::string predictions{};   // file to write them to, see Predictions; empty: none
+  std::function<bool()> stop_asked = [] { return false; };  // polled once a batch
 };
 
 struct EvaluationResult {
@@ -26,7 +29,7 @@ struct EvaluationResult {
 
 /// Measures saved weights on a split, as a run with this config would: on any number of ranks, with the same result.
 /// Collective. Throws DataError where the weights are not those of the model, and ConfigError where there is no such
-/// split.
-EvaluationResult evaluate_weights(const ExperimentConfig& config, const EvaluationContext& context);
+/// split. Nothing where it was asked to stop: all ranks must be.
+std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config, const EvaluationContext& context);
 
 }  // namespace phalanx

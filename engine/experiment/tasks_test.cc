@@ -82,10 +82,11 @@ TEST_P(Workloads, SavedWeightsAreEvaluatedToTheSameReadings) {
                                                     .splits = config.dataset.make(),
                                                     .weights = trained.folder.weights(),
                                                     .predictions = predictions});
-      EXPECT_EQ(result.samples, 26);
-      EXPECT_EQ(result.readings.size(), trained.results[0].test.size());
+      ASSERT_TRUE(result);
+      EXPECT_EQ(result->samples, 26);
+      EXPECT_EQ(result->readings.size(), trained.results[0].test.size());
       for (const auto& [name, value] : trained.results[0].test) {
-        EXPECT_NEAR(reading(result.readings, name), value, 1e-5) << name << " on " << ranks;
+        EXPECT_NEAR(reading(result->readings, name), value, 1e-5) << name << " on " << ranks;
       }
     });
     const auto saved = load_safetensors(predictions);

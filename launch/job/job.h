@@ -1,20 +1,38 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "datasets/dataset.h"
 #include "engine/experiment/config.h"
+#include "engine/experiment/run_folder.h"
+#include "framework/comm/communicator.h"
 
 namespace phalanx {
 
-/// A run of an experiment on all its ranks.
+/// What a rank of a job works with.
+struct RankContext {
+  const ExperimentConfig& config;
+  const RunFolder& folder;
+  CommunicatorPtr world;
+  Splits splits;                                  // the config's dataset
+  bool terminal = false;                          // standard output ends at one
+  std::chrono::steady_clock::time_point started;  // when the user started the job
+};
+
+/// Trains as the config says, and tells on rank 0 how it ended. Returns the exit status.
+int train(const RankContext& rank);
+
+/// Something that all ranks of a config do together: an experiment, or an evaluation of saved weights.
 struct Job {
   ExperimentConfig config{};
   std::string run_dir{};               // as given; empty: to be chosen
   std::vector<std::string> command{};  // this process's own command line, for ranks that mpirun starts
   std::chrono::steady_clock::time_point started{};
+  std::function<int(const RankContext&)> body = train;  // what each rank does; returns its exit status
   std::shared_ptr<void> claim{};  // of the run folder, once it is chosen; in the process that has chosen it
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cinttypes>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -13,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/experiment/experiment.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
@@ -52,19 +50,13 @@ bool on_terminal() {
   return !environment("OMPI_COMM_WORLD_RANK") && ::isatty(STDOUT_FILENO) != 0;
 }
 
-int train(const Job& job, const RunFolder& folder, const CommunicatorPtr& world, const Splits& splits) {
-  const auto result = run_experiment(job.config, {.world = world,
-                                                  .splits = splits,
-                                                  .folder = folder,
-                                                  .terminal = on_terminal(),
-                                                  .started = job.started,
-                                                  .stop_asked = stop_requested});
-  if (world->rank() == 0 && job.config.watch.progress) {
-    const char* why = result.time_up ? "The time is up" : result.stopped ? "Stopped" : "Done";
-    std::printf("%s after step %" PRId64 "; everything is in %s\n", why, result.steps, folder.path().c_str());
-    std::fflush(stdout);
-  }
-  return result.time_up ? kTimeUp : result.stopped ? kInterrupted : kDone;
+int run_body(const Job& job, const RunFolder& folder, CommunicatorPtr world, Splits splits) {
+  return job.body({.config = job.config,
+                   .folder = folder,
+                   .world = std::move(world),
+                   .splits = std::move(splits),
+                   .terminal = on_terminal(),
+                   .started = job.started});
 }
 
 void tell(const std::vector<Failure>& failures, const RunFolder& folder, int ranks) {
@@ -104,7 +96,7 @@ int run_threads(const Job& job, const RunFolder& folder) {
       log_info() << "rank " << rank << " of " << ranks << " on " << host_name() << ", a thread of one process";
       return logged([&] {
         log_info() << take_cores(job.config.launch, place, CoresFrom::kUs);
-        return train(job, folder, decorate(connect_thread(job.config, place, store), job.config), splits);
+        return run_body(job, folder, decorate(connect_thread(job.config, place, store), job.config), splits);
       });
     });
   });
@@ -119,7 +111,7 @@ int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnviron
   return logged([&] {
     log_info() << take_cores(job.config.launch, launched.place, CoresFrom::kUs);
     const auto world = decorate(connect_backends(job.config, launched), job.config);
-    return train(job, folder, world, job.config.dataset.make());
+    return run_body(job, folder, world, job.config.dataset.make());
   });
 }
 
@@ -141,7 +133,7 @@ int join(Job& job, const LaunchEnvironment& launched) {
   const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {
     return logged([&] {
       check_same_config(job, *backends.front().group);
-      return train(job, folder, decorate(std::move(backends), job.config), job.config.dataset.make());
+      return run_body(job, folder, decorate(std::move(backends), job.config), job.config.dataset.make());
     });
   });
   if (status != kDone && status != kTimeUp && status != kInterrupted) tell_once(folder, launched.place.size);

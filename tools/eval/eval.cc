@@ -1,0 +1,92 @@
+// Measures saved weights: eval --run runs/quickstart-20250101-120000
+#include <gflags/gflags.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/experiment/evaluate.h"
+#include "engine/experiment/run_folder.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "launch/exit_status.h"
+#include "launch/job/job.h"
+#include "launch/program.h"
+#include "launch/stop_signal.h"
+#include "launch/temporary_folder.h"
+#include "tools/flags/parse_flags.h"
+#include "tools/flags/take_overrides.h"
+
+DEFINE_string(run, "", "run folder whose config.yaml and weights.safetensors to take");
+DEFINE_string(weights, "", "safetensors file, in place of the run's");
+DEFINE_string(config, "", "YAML file of a run with these weights, in place of the run's");
+DEFINE_string(set, "", "key.path=value, in place of the file's; may be given several times");
+DEFINE_string(split, "test", "test or validation");
+DEFINE_string(predictions, "", "safetensors file to write each sample's outputs and targets to");
+DEFINE_string(run_dir, "", "folder for the logs of ranks (default: a temporary one)");
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+
+void print(const EvaluationResult& result, const std::string& split) {
+  std::printf("%s split, %lld samples\n", split.c_str(), static_cast<long long>(result.samples));
+  for (const auto& [name, value] : result.readings) std::printf("  %-20s %.6g\n", name.c_str(), value);
+  std::fflush(stdout);
+}
+
+int evaluate(const RankContext& rank, const EvaluationContext& wanted) {
+  EvaluationContext context = wanted;
+  context.world = rank.world;
+  context.splits = rank.splits;
+  context.stop_asked = stop_requested;
+  const auto result = evaluate_weights(rank.config, context);
+  if (!result) return kInterrupted;
+  if (rank.world->rank() == 0) print(*result, context.split);
+  return kDone;
+}
+
+// Of a flag, or else of the run folder's.
+std::string file_of(const std::string& flag, const std::string& in_run, const char* what) {
+  const std::string file = flag.empty() && !FLAGS_run.empty() ? in_run : flag;
+  if (file.empty()) throw ConfigError(std::string("no ") + what + ": eval --run RUN, or --weights FILE --config FILE");
+  if (!fs::exists(file)) throw ConfigError(file + ": no such file");
+  return file;
+}
+
+int run(int argc, char** argv) {
+  Job job{.command = {argv, argv + argc}, .started = process_start()};
+  std::vector<std::string> words(argv + 1, argv + argc);
+  auto overrides = take_overrides(words);
+  refuse(parse_flags({.purpose = "measures saved weights on a split, on any number of ranks\n\n"
+                                 "  eval --run runs/NAME --predictions predictions.safetensors\n"
+                                 "  eval --weights weights.safetensors --config configs/quickstart.yaml",
+                      .files = "tools/eval/"},
+                     words));
+  if (FLAGS_split != "test" && FLAGS_split != "validation") {
+    throw ConfigError("--split: \"" + FLAGS_split + "\" is neither test nor validation");
+  }
+  const RunFolder source(FLAGS_run);
+  const EvaluationContext wanted{.weights = file_of(FLAGS_weights, source.weights(), "weights"),
+                                 .split = FLAGS_split,
+                                 .predictions = FLAGS_predictions};
+  overrides.push_back("checkpoint.resume=none");
+  config::load(job.config, file_of(FLAGS_config, source.config(), "config"), overrides);
+  check(job.config);
+  job.command[0] = fs::canonical("/proc/self/exe").string();
+  job.body = [&wanted](const RankContext& rank) { return evaluate(rank, wanted); };
+  std::optional<TemporaryFolder> logs;
+  job.run_dir = FLAGS_run_dir;
+  if (job.run_dir.empty()) job.run_dir = logs.emplace().path();
+  return run_job(job);
+}
+
+}  // namespace
+}  // namespace phalanx
+
+int main(int argc, char** argv) {
+  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
+}
