@@ -5,7 +5,7 @@
 
 #include "engine/experiment/config.h"
 #include "engine/experiment/run_folder.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/synchronizers.h"
 #include "framework/comm/communicator.h"
 
 namespace phalanx {

@@ -11,7 +11,7 @@
 #include "engine/meters/meter_set.h"
 #include "engine/optim/optimizer.h"
 #include "engine/schedule/schedule.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/synchronizers.h"
 #include "engine/watch/config.h"
 #include "framework/collectives/selection/rule.h"
 #include "framework/comm/backend.h"

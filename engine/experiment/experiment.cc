@@ -133,7 +133,8 @@ class Experiment {
   std::unique_ptr<Synchronizer> make_synchronizer() {
     const auto& train = config_.train;
     if (config_.determinism != "world_size_invariant") {
-      return agreement_.strategy.make({mesh_.data(), train.data_parallel > 1 ? 0 : train.accumulate});
+      return phalanx::make_synchronizer(agreement_.strategy,
+                                        {mesh_.data(), train.data_parallel > 1 ? 0 : train.accumulate});
     }
     if (train.virtual_shards % mesh_.data()->size() != 0) {
       throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be shared by " +

@@ -4,7 +4,6 @@
 
 #include "engine/checkpoint/numbers_part.h"
 #include "engine/watch/timed.h"
-#include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
@@ -27,11 +26,6 @@ ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, Synchronizer& s
     optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum), clip_);
   }
   if (train.precision == "fp16") {
-    if (synchronizer.remembers_gradients()) {
-      throw ConfigError(
-          "train.precision: fp16 does not go with strategy.compression, which would remember an overflow"
-          " for ever; use bf16, or no compression");
-    }
     // Of all ranks, not of slices: replicas that have gone apart leave out updates together, too.
     const auto sum =
         timed([group](at::Tensor& sums) { group->all_reduce(sums, Reduction::kSum).wait(); }, watching.clock());

@@ -21,7 +21,7 @@ namespace phalanx {
 class ParameterUpdate {
  public:
   /// `group`: all ranks that train, which agree on gradients that are not finite. Synchronizer and watching must
-  /// outlive it. Throws ConfigError where fp16 meets a strategy that remembers gradients.
+  /// outlive it.
   ParameterUpdate(const ExperimentConfig& config, Synchronizer& synchronizer, const CommunicatorPtr& group,
                   Watching& watching);
 

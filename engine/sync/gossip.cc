@@ -16,8 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/sync/initial_values.h"
 #include "engine/sync/parameter_average.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/replicated_synchronizer.h"
+#include "engine/sync/synchronizers.h"
 #include "framework/base/random.h"
 
 namespace phalanx {
@@ -52,7 +54,7 @@ at::ScalarType wire_dtype(const std::string& compression, at::ScalarType own) {
   return compression == "bf16" ? at::kBFloat16 : at::kHalf;
 }
 
-class Gossip final : public Synchronizer {
+class Gossip final : public ReplicatedSynchronizer {
  public:
   Gossip(const GossipConfig& config, const Replicas& replicas)
       : config_(config), group_(replicas.group), average_(replicas.group, Compressors::Choice("none")) {}
@@ -71,6 +73,10 @@ class Gossip final : public Synchronizer {
   }
 
   void attach_state(const Memory& state) override { state_ = state; }
+
+  // What is under way moves the values by a difference, whatever they are then.
+  void begin_anew() override {}
+  void before_update(std::int64_t) override {}
 
   void after_update(std::int64_t step) override {
     meet_halfway();
@@ -134,6 +140,7 @@ class Gossip final : public Synchronizer {
 
 const bool registered = Synchronizers::global().add<GossipConfig>(
     "gossip", "every rank for itself; after each step halfway to one peer, a step late",
+    StrategyTraits{.inter_level = true},
     [](const GossipConfig& config, const Replicas& replicas) { return std::make_unique<Gossip>(config, replicas); });
 
 }  // namespace

@@ -11,8 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/sync/initial_values.h"
 #include "engine/sync/parameter_average.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/replicated_synchronizer.h"
+#include "engine/sync/synchronizers.h"
 
 namespace phalanx {
 namespace {
@@ -37,7 +39,7 @@ struct LocalSgdConfig {
 // Optimizers by their own measure of sizes (second moments) keep that, and forget where they were heading.
 bool is_momentum(const std::string& kind) { return kind == "momentum" || kind == "exp_avg"; }
 
-class LocalSgd final : public Synchronizer {
+class LocalSgd final : public ReplicatedSynchronizer {
  public:
   LocalSgd(const LocalSgdConfig& config, const Replicas& replicas)
       : config_(config), group_(replicas.group), average_(replicas.group, config.compression) {}
@@ -103,6 +105,7 @@ class LocalSgd final : public Synchronizer {
 
 const bool registered = Synchronizers::global().add<LocalSgdConfig>(
     "local_sgd", "every rank for itself; the mean of the parameters every k-th step",
+    StrategyTraits{.inter_level = true},
     [](const LocalSgdConfig& config, const Replicas& replicas) {
       return std::make_unique<LocalSgd>(config, replicas);
     });

@@ -10,12 +10,14 @@
 
 #include "engine/sync/gradient_group.h"
 #include "engine/sync/gradient_hooks.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/initial_values.h"
+#include "engine/sync/replicated_synchronizer.h"
+#include "engine/sync/synchronizers.h"
 
 namespace phalanx {
 namespace {
 
-class Overlapped final : public Synchronizer {
+class Overlapped final : public GradientSynchronizer {
  public:
   Overlapped(const GradientConfig& config, const Replicas& replicas)
       : replicas_(replicas), gradients_(replicas.group, config.compression) {}
@@ -38,8 +40,6 @@ class Overlapped final : public Synchronizer {
   void finish() override { hooks_.reset(); }
 
   Memory memory() override { return gradients_.memory(); }
-
-  bool remembers_gradients() const override { return gradients_.compresses(); }
 
   Figures figures() const override { return gradients_.figures(); }
 
@@ -65,8 +65,12 @@ class Overlapped final : public Synchronizer {
   std::vector<Work> works_;  // of the first buckets, which are launched
 };
 
+StrategyTraits traits(const GradientConfig& config) {
+  return {.reduces_gradients = true, .remembers_gradients = compresses(config.compression), .intra_level = true};
+}
+
 const bool registered = Synchronizers::global().add<GradientConfig>(
-    "overlapped", "synchronous: mean of the gradients, launched while backward makes the next ones",
+    "overlapped", "synchronous: mean of the gradients, launched while backward makes the next ones", traits,
     [](const GradientConfig& config, const Replicas& replicas) {
       return std::make_unique<Overlapped>(config, replicas);
     });

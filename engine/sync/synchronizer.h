@@ -3,14 +3,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "framework/base/registry.h"
 #include "framework/base/remembered.h"
-#include "framework/comm/communicator.h"
 #include "framework/parallel/flat_parameters.h"
 
 namespace phalanx {
@@ -24,13 +21,6 @@ struct Slice {
 
 /// All of a bucket.
 inline Slice whole(const Bucket& bucket) { return {bucket.values, bucket.gradients, bucket.segments}; }
-
-/// Gives all ranks the values of rank 0. All buckets. Collective.
-std::vector<Slice> broadcast_all(const FlatParameters& parameters, Communicator& group);
-
-/// Moves the values of all buckets into memory that the ranks have in common, with the values of rank 0. All buckets.
-/// Collective. Throws ConfigError where they have none.
-std::vector<Slice> share_memory(const FlatParameters& parameters, Communicator& group);
 
 /// Elements [begin, begin + count) of a slice.
 inline Slice part(const Slice& slice, std::int64_t begin, std::int64_t count) {
@@ -50,6 +40,10 @@ inline constexpr const char* kMovingAverage = "ema";
 using Figures = std::vector<std::pair<std::string, double>>;
 
 /// How replicas agree. The engine knows nothing else about distribution.
+///
+/// Whatever the result of a run depends on is pure virtual: a strategy answers for each of these. What many of them
+/// answer alike is in bases that a strategy derives from where they are true of it: ReplicatedSynchronizer and
+/// GradientSynchronizer (engine/sync/replicated_synchronizer.h).
 class Synchronizer {
  public:
   virtual ~Synchronizer() = default;
@@ -59,53 +53,38 @@ class Synchronizer {
 
   /// The optimizer's state for these slices, after it was made: one tensor [n] for a slice and kind of state, which is
   /// its name. A strategy that changes parameters behind the optimizer's back may change its state too. Collective.
-  virtual void attach_state(const Memory& /*state*/) {}
+  virtual void attach_state(const Memory& state) = 0;
 
   /// Parameters were written by somebody else, alike on all ranks or as a run had left them: what the strategy
   /// remembers of them begins anew.
-  virtual void begin_anew() {}
+  virtual void begin_anew() = 0;
 
   /// After it, the slices' gradients are the agreed ones.
-  virtual void before_update(std::int64_t /*step*/) {}
+  virtual void before_update(std::int64_t step) = 0;
 
   /// After it, replicas hold what the strategy promises.
-  virtual void after_update(std::int64_t /*step*/) {}
+  virtual void after_update(std::int64_t step) = 0;
 
   /// Whether the replicas are to be equal now, bit for bit; after after_update().
-  virtual bool replicas_equal() const { return true; }
+  virtual bool replicas_equal() const = 0;
 
   /// Sums that ranks have made over their slices become sums over all parameters of the replica, alike on all ranks
   /// that have the same one. sums: [k] double.
-  virtual void sum_over_slices(at::Tensor& /*sums*/) {}
+  virtual void sum_over_slices(at::Tensor& sums) = 0;
 
   /// After it, all ranks have the values that each of them has in its slices: for changes outside of updates.
   /// Collective.
-  virtual void share_values() {}
-
-  /// Whether what is sent in a step depends on the gradients of steps before it, as compression with memory does: then
-  /// gradients that are not finite must not come.
-  virtual bool remembers_gradients() const { return false; }
+  virtual void share_values() = 0;
 
   /// What the strategy itself remembers, complete between two steps; as many tensors at any time. Written where a run
   /// goes on.
-  virtual Memory memory() { return {}; }
+  virtual Memory memory() = 0;
 
-  /// After the last step.
-  virtual void finish() {}
+  /// After the last step. Collective.
+  virtual void finish() = 0;
 
   /// What this rank has counted of its own, by name, for the summary of the run; after finish().
   virtual Figures figures() const { return {}; }
 };
-
-/// What a strategy gets to work with.
-struct Replicas {
-  Replicas(CommunicatorPtr ranks, std::int64_t times = 1) : group(std::move(ranks)), backwards(times) {}  // NOLINT
-
-  CommunicatorPtr group;   // the ranks that hold a replica each
-  std::int64_t backwards;  // that add up to the gradients of one step; 0: those are complete in before_update() alone
-};
-
-/// Strategies by name; a factory throws ConfigError where the strategy does not fit the replicas.
-using Synchronizers = Registry<std::unique_ptr<Synchronizer>(const Replicas&)>;
 
 }  // namespace phalanx
