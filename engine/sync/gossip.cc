@@ -72,7 +72,7 @@ class Gossip final : public ReplicatedSynchronizer {
     return slices_;
   }
 
-  void attach_state(const Memory& state) override { state_ = state; }
+  void attach_state(const std::vector<StateTensor>& state) override { state_ = state; }
 
   // What is under way moves the values by a difference, whatever they are then.
   void begin_anew() override {}
@@ -100,8 +100,8 @@ class Gossip final : public ReplicatedSynchronizer {
   void finish() override {
     meet_halfway();
     average_.average();
-    for (auto& [kind, values, _] : state_) {
-      if (kind == kMovingAverage) group_->all_reduce(values, Reduction::kMean).wait();
+    for (const auto& state : state_) {
+      if (state.kind == kMovingAverage) group_->all_reduce(state.values, Reduction::kMean).wait();
     }
   }
 
@@ -131,7 +131,7 @@ class Gossip final : public ReplicatedSynchronizer {
   GossipConfig config_;
   CommunicatorPtr group_;
   ParameterAverage average_;
-  Memory state_;
+  std::vector<StateTensor> state_;  // of the optimizer
   std::vector<Slice> slices_;
   std::vector<at::Tensor> sent_, received_;
   std::vector<Work> works_;  // of the exchange under way

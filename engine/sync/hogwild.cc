@@ -23,7 +23,7 @@ class Hogwild final : public ReplicatedSynchronizer {
     return share_memory(parameters, *group_);
   }
 
-  void attach_state(const Memory&) override {}
+  void attach_state(const std::vector<StateTensor>&) override {}
   void begin_anew() override {}
   void before_update(std::int64_t) override {}
   void after_update(std::int64_t) override {}

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "engine/sync/synchronizer.h"
 #include "framework/comm/communicator.h"
 #include "framework/parallel/flat_parameters.h"
+#include "framework/parallel/slice.h"
 
 namespace phalanx {
 

@@ -107,7 +107,7 @@ class Levels final : public Synchronizer {
     return own_;
   }
 
-  void attach_state(const Memory& state) override { inter_->attach_state(state); }
+  void attach_state(const std::vector<StateTensor>& state) override { inter_->attach_state(state); }
 
   void begin_anew() override {
     intra_->begin_anew();

@@ -51,7 +51,7 @@ class LocalSgd final : public ReplicatedSynchronizer {
     return slices_;
   }
 
-  void attach_state(const Memory& state) override { state_ = state; }
+  void attach_state(const std::vector<StateTensor>& state) override { state_ = state; }
 
   void begin_anew() override { average_.begin_anew(); }
 
@@ -87,10 +87,10 @@ class LocalSgd final : public ReplicatedSynchronizer {
   void average() {
     const at::NoGradGuard no_grad;
     average_.average();
-    for (auto& [kind, values, _] : state_) {
-      const bool average = config_.momentum == "average" || kind == kMovingAverage;
-      if (average) group_->all_reduce(values, Reduction::kMean).wait();
-      if (config_.momentum == "reset" && is_momentum(kind)) values.zero_();
+    for (const auto& state : state_) {
+      const bool average = config_.momentum == "average" || state.kind == kMovingAverage;
+      if (average) group_->all_reduce(state.values, Reduction::kMean).wait();
+      if (config_.momentum == "reset" && is_momentum(state.kind)) state.values.zero_();
     }
     apart_.zero_();
   }
@@ -99,7 +99,7 @@ class LocalSgd final : public ReplicatedSynchronizer {
   CommunicatorPtr group_;
   ParameterAverage average_;
   std::vector<Slice> slices_;
-  Memory state_;
+  std::vector<StateTensor> state_;  // of the optimizer
   at::Tensor apart_ = at::zeros({1}, at::kLong);  // 1: the replicas may differ
 };
 

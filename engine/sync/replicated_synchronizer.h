@@ -19,7 +19,7 @@ class ReplicatedSynchronizer : public Synchronizer {
 /// says so.
 class GradientSynchronizer : public ReplicatedSynchronizer {
  public:
-  void attach_state(const Memory&) final {}
+  void attach_state(const std::vector<StateTensor>&) final {}
   void begin_anew() final {}
   void after_update(std::int64_t) final {}
   bool replicas_equal() const final { return true; }

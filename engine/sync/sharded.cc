@@ -43,7 +43,7 @@ class Sharded final : public Synchronizer {
   }
 
   // Another rank's state is of other elements.
-  void attach_state(const Memory&) override {}
+  void attach_state(const std::vector<StateTensor>&) override {}
   void begin_anew() override {}
 
   void before_update(std::int64_t) override {

@@ -7,35 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "engine/optim/optimizer.h"
 #include "framework/base/remembered.h"
 #include "framework/parallel/flat_parameters.h"
+#include "framework/parallel/slice.h"
 
 namespace phalanx {
-
-/// What one rank's optimizer updates: a run of parameters with the gradient for it.
-struct Slice {
-  at::Tensor values;                // [n]
-  at::Tensor gradients;             // [n]
-  std::vector<Segment> segments{};  // the parameters in it, or parts of them
-};
-
-/// All of a bucket.
-inline Slice whole(const Bucket& bucket) { return {bucket.values, bucket.gradients, bucket.segments}; }
-
-/// Elements [begin, begin + count) of a slice.
-inline Slice part(const Slice& slice, std::int64_t begin, std::int64_t count) {
-  return {slice.values.narrow(0, begin, count), slice.gradients.narrow(0, begin, count),
-          cut(slice.segments, begin, count)};
-}
-
-/// Where parameters may be cut when ranks share their update.
-enum class Cut {
-  kAnywhere,          // the optimizer looks at elements alone
-  kBetweenParameters  // it looks at whole parameters
-};
-
-/// The name of state that is a moving average of the values: it goes where they go.
-inline constexpr const char* kMovingAverage = "ema";
 
 using Figures = std::vector<std::pair<std::string, double>>;
 
@@ -51,9 +28,9 @@ class Synchronizer {
   /// Makes replicas equal and says what this rank updates from now on. Collective.
   virtual std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) = 0;
 
-  /// The optimizer's state for these slices, after it was made: one tensor [n] for a slice and kind of state, which is
-  /// its name. A strategy that changes parameters behind the optimizer's back may change its state too. Collective.
-  virtual void attach_state(const Memory& state) = 0;
+  /// The optimizer's state for these slices, after it was made. A strategy that changes parameters behind the
+  /// optimizer's back may change its state too. Collective.
+  virtual void attach_state(const std::vector<StateTensor>& state) = 0;
 
   /// Parameters were written by somebody else, alike on all ranks or as a run had left them: what the strategy
   /// remembers of them begins anew.

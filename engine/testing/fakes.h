@@ -75,7 +75,7 @@ class FakeSynchronizer final : public Synchronizer {
   explicit FakeSynchronizer(Calls* calls = nullptr) : calls_(calls) {}
 
   std::vector<Slice> attach(const FlatParameters&, Cut) override { return call("attach"); }
-  void attach_state(const Memory&) override {}
+  void attach_state(const std::vector<StateTensor>&) override {}
   void begin_anew() override {}
   void before_update(std::int64_t step) override { call("before_update " + std::to_string(step)); }
   void after_update(std::int64_t step) override { call("after_update " + std::to_string(step)); }
