@@ -134,7 +134,7 @@ class Experiment {
     const auto& train = config_.train;
     if (config_.determinism != "world_size_invariant") {
       return phalanx::make_synchronizer(agreement_.strategy,
-                                        {mesh_.data(), train.data_parallel > 1 ? 0 : train.accumulate});
+                                        {mesh_, mesh_.data(), train.data_parallel > 1 ? 0 : train.accumulate});
     }
     if (train.virtual_shards % mesh_.data()->size() != 0) {
       throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be shared by " +

@@ -50,8 +50,8 @@ StrategyTraits traits(const GradientConfig& config) {
 
 const bool registered = Synchronizers::global().add<GradientConfig>(
     "all_reduce", "synchronous: mean of the gradients after backward", traits,
-    [](const GradientConfig& config, const Replicas& replicas) {
-      return std::make_unique<AllReduce>(config, replicas.group);
+    [](const GradientConfig& config, const SyncContext& context) {
+      return std::make_unique<AllReduce>(config, context.group);
     });
 
 }  // namespace

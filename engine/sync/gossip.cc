@@ -56,8 +56,8 @@ at::ScalarType wire_dtype(const std::string& compression, at::ScalarType own) {
 
 class Gossip final : public ReplicatedSynchronizer {
  public:
-  Gossip(const GossipConfig& config, const Replicas& replicas)
-      : config_(config), group_(replicas.group), average_(replicas.group, Compressors::Choice("none")) {}
+  Gossip(const GossipConfig& config, const SyncContext& context)
+      : config_(config), group_(context.group), average_(context.group, Compressors::Choice("none")) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
     slices_ = broadcast_all(parameters, *group_);
@@ -141,7 +141,7 @@ class Gossip final : public ReplicatedSynchronizer {
 const bool registered = Synchronizers::global().add<GossipConfig>(
     "gossip", "every rank for itself; after each step halfway to one peer, a step late",
     StrategyTraits{.inter_level = true},
-    [](const GossipConfig& config, const Replicas& replicas) { return std::make_unique<Gossip>(config, replicas); });
+    [](const GossipConfig& config, const SyncContext& context) { return std::make_unique<Gossip>(config, context); });
 
 }  // namespace
 }  // namespace phalanx

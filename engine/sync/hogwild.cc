@@ -42,7 +42,7 @@ class Hogwild final : public ReplicatedSynchronizer {
 const bool registered = Synchronizers::global().add<NoFields>(
     "hogwild", "all ranks of a host update one copy of the parameters, without locks",
     StrategyTraits{.shared_memory = true, .concurrent_updates = true},
-    [](const NoFields&, const Replicas& replicas) { return std::make_unique<Hogwild>(replicas.group); });
+    [](const NoFields&, const SyncContext& context) { return std::make_unique<Hogwild>(context.group); });
 
 }  // namespace
 }  // namespace phalanx

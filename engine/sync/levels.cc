@@ -84,12 +84,12 @@ FlatParameters flat(const std::vector<Slice>& slices) {
 
 class Levels final : public Synchronizer {
  public:
-  Levels(const LevelsConfig& config, const Replicas& replicas)
-      : group_(replicas.group),
+  Levels(const LevelsConfig& config, const SyncContext& context)
+      : group_(context.group),
         level_(divide("host", group_, key_of(*group_, config.ranks_per_group))),
         links_(group_->split(level_.intra->rank(), group_->rank())),
-        intra_(make_synchronizer(config.intra, {level_.intra, replicas.backwards})),
-        inter_(make_synchronizer(config.inter, links_)),
+        intra_(make_synchronizer(config.intra, context.over(level_.intra, context.backwards))),
+        inter_(make_synchronizer(config.inter, context.over(links_, 1))),
         shares_out_(!config.intra.traits().shards_update) {
     if (!shares_out_ && !level_.cartesian()) {
       throw ConfigError("strategy.intra: " + config.intra.selected() +
@@ -199,10 +199,10 @@ class Levels final : public Synchronizer {
 
 const bool registered = Synchronizers::global().add<LevelsConfig>(
     "levels", "one strategy inside each host, another between hosts", traits,
-    [](const LevelsConfig& config, const Replicas& replicas) {
+    [](const LevelsConfig& config, const SyncContext& context) {
       check_level("intra", config.intra, &StrategyTraits::intra_level);
       check_level("inter", config.inter, &StrategyTraits::inter_level);
-      return std::make_unique<Levels>(config, replicas);
+      return std::make_unique<Levels>(config, context);
     });
 
 }  // namespace

@@ -41,8 +41,8 @@ bool is_momentum(const std::string& kind) { return kind == "momentum" || kind ==
 
 class LocalSgd final : public ReplicatedSynchronizer {
  public:
-  LocalSgd(const LocalSgdConfig& config, const Replicas& replicas)
-      : config_(config), group_(replicas.group), average_(replicas.group, config.compression) {}
+  LocalSgd(const LocalSgdConfig& config, const SyncContext& context)
+      : config_(config), group_(context.group), average_(context.group, config.compression) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
     slices_ = broadcast_all(parameters, *group_);
@@ -106,8 +106,8 @@ class LocalSgd final : public ReplicatedSynchronizer {
 const bool registered = Synchronizers::global().add<LocalSgdConfig>(
     "local_sgd", "every rank for itself; the mean of the parameters every k-th step",
     StrategyTraits{.inter_level = true},
-    [](const LocalSgdConfig& config, const Replicas& replicas) {
-      return std::make_unique<LocalSgd>(config, replicas);
+    [](const LocalSgdConfig& config, const SyncContext& context) {
+      return std::make_unique<LocalSgd>(config, context);
     });
 
 }  // namespace

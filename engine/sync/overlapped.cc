@@ -19,13 +19,13 @@ namespace {
 
 class Overlapped final : public GradientSynchronizer {
  public:
-  Overlapped(const GradientConfig& config, const Replicas& replicas)
-      : replicas_(replicas), gradients_(replicas.group, config.compression) {}
+  Overlapped(const GradientConfig& config, const SyncContext& context)
+      : group_(context.group), backwards_(context.backwards), gradients_(group_, config.compression) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
-    slices_ = broadcast_all(parameters, *replicas_.group);
+    slices_ = broadcast_all(parameters, *group_);
     gradients_.attach(parameters);
-    hooks_ = std::make_unique<GradientHooks>(parameters, replicas_.backwards,
+    hooks_ = std::make_unique<GradientHooks>(parameters, backwards_,
                                              [this](std::size_t bucket) { launch_if_next(bucket); });
     start();
     return slices_;
@@ -57,7 +57,8 @@ class Overlapped final : public GradientSynchronizer {
 
   void launch_next() { works_.push_back(gradients_.all_reduce_mean(slices_[works_.size()].gradients)); }
 
-  Replicas replicas_;
+  CommunicatorPtr group_;
+  std::int64_t backwards_;
   GradientGroup gradients_;
   std::vector<Slice> slices_;  // the buckets
   std::unique_ptr<GradientHooks> hooks_;
@@ -71,8 +72,8 @@ StrategyTraits traits(const GradientConfig& config) {
 
 const bool registered = Synchronizers::global().add<GradientConfig>(
     "overlapped", "synchronous: mean of the gradients, launched while backward makes the next ones", traits,
-    [](const GradientConfig& config, const Replicas& replicas) {
-      return std::make_unique<Overlapped>(config, replicas);
+    [](const GradientConfig& config, const SyncContext& context) {
+      return std::make_unique<Overlapped>(config, context);
     });
 
 }  // namespace

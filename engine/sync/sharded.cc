@@ -28,8 +28,8 @@ struct ShardedConfig {
 
 class Sharded final : public Synchronizer {
  public:
-  Sharded(const ShardedConfig& config, const Replicas& replicas)
-      : group_(replicas.group), gradients_(replicas.group, config.compression), one_copy_(config.one_copy) {}
+  Sharded(const ShardedConfig& config, const SyncContext& context)
+      : group_(context.group), gradients_(context.group, config.compression), one_copy_(config.one_copy) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override {
     buckets_.clear();
@@ -97,7 +97,7 @@ StrategyTraits traits(const ShardedConfig& config) {
 
 const bool registered = Synchronizers::global().add<ShardedConfig>(
     "sharded", "synchronous: every rank updates its share of the parameters (ZeRO stage 1)", traits,
-    [](const ShardedConfig& config, const Replicas& replicas) { return std::make_unique<Sharded>(config, replicas); });
+    [](const ShardedConfig& config, const SyncContext& context) { return std::make_unique<Sharded>(config, context); });
 
 }  // namespace
 }  // namespace phalanx

@@ -19,7 +19,7 @@ class Single final : public GradientSynchronizer {
 
 const bool registered = Synchronizers::global().add<NoFields>(
     "single", "one rank, no communication", StrategyTraits{.reduces_gradients = true, .one_rank = true},
-    [](const NoFields&, const Replicas&) { return std::make_unique<Single>(); });
+    [](const NoFields&, const SyncContext&) { return std::make_unique<Single>(); });
 
 }  // namespace
 }  // namespace phalanx

@@ -58,15 +58,15 @@ const bool registered =
     Synchronizers::global().add<NoFields>(
         "sum_under_test", "the mean by a sum",
         StrategyTraits{.reduces_gradients = true, .intra_level = true, .inter_level = true, .virtual_shards = true},
-        [](const NoFields&, const Replicas& replicas) { return std::make_unique<SumSynchronizer>(replicas.group); }) &&
+        [](const NoFields&, const SyncContext& context) { return std::make_unique<SumSynchronizer>(context.group); }) &&
     Synchronizers::global().add<CautiousConfig>(
         "timid_under_test", "goes with little",
         [](const CautiousConfig& config) {
           return StrategyTraits{
               .remembers_gradients = config.remembers, .one_rank = true, .concurrent_updates = true};
         },
-        [](const CautiousConfig&, const Replicas& replicas) {
-          return std::make_unique<SumSynchronizer>(replicas.group);
+        [](const CautiousConfig&, const SyncContext& context) {
+          return std::make_unique<SumSynchronizer>(context.group);
         });
 
 TEST(StrategyTraits, AreWhatAConfigIsCheckedBy) {
@@ -76,7 +76,7 @@ TEST(StrategyTraits, AreWhatAConfigIsCheckedBy) {
   EXPECT_EQ(complaint("strategy: sum_under_test, launch: {ranks: 4}"), "");
   EXPECT_EQ(complaint("strategy: timid_under_test"), "");
   EXPECT_THAT(complaint("strategy: timid_under_test, train: {gradients: sum}"),
-              HasSubstr("train.gradients: sum is for gradients that are reduced in every step, which timid_under_test"));
+              HasSubstr("sum is for gradients that are reduced in every step, which timid_under_test does not do"));
   EXPECT_THAT(complaint("strategy: timid_under_test, launch: {ranks: 2}"),
               HasSubstr("strategy: timid_under_test trains on one rank, but launch.ranks is 2"));
   EXPECT_THAT(complaint("strategy: timid_under_test, train: {ema_decay: 0.9}"),

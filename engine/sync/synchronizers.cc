@@ -7,14 +7,14 @@
 
 namespace phalanx {
 
-std::unique_ptr<Synchronizer> make_synchronizer(const Synchronizers::Choice& strategy, const Replicas& replicas) {
+std::unique_ptr<Synchronizer> make_synchronizer(const Synchronizers::Choice& strategy, const SyncContext& context) {
   const auto traits = strategy.traits();
-  if (traits.one_rank && replicas.group->size() != 1) {
+  if (traits.one_rank && context.group->size() != 1) {
     throw ConfigError("strategy " + strategy.selected() + " trains on one rank, but there are " +
-                      std::to_string(replicas.group->size()) + "; use strategy: all_reduce");
+                      std::to_string(context.group->size()) + "; use strategy: all_reduce");
   }
-  if (traits.shared_memory) refuse_shared_memory(*replicas.group);
-  return strategy.make(replicas);
+  if (traits.shared_memory) refuse_shared_memory(*context.group);
+  return strategy.make(context);
 }
 
 }  // namespace phalanx
