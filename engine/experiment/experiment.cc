@@ -74,25 +74,25 @@ class Experiment {
   Experiment(const ExperimentConfig& config, const ExperimentContext& context)
       : config_(config),
         mesh_(make_mesh(config, context.world)),
-        watching_(config.watch, context.world, context.folder),
+        watching_(config.watch, mesh_.control(), context.folder),
         model_(make_model(config, context.splits.train->spec())),
-        agreement_(choose_agreement(config, context.folder, bytes_of(*model_), *mesh_.data())),
-        parameters_(model_->named_parameters(), *mesh_.data(), agreement_.bucket_bytes),
+        agreement_(choose_agreement(config, context.folder, bytes_of(*model_), mesh_)),
+        parameters_(model_->named_parameters(), *mesh_.replicas(), agreement_.bucket_bytes),
         loss_(config.loss.make()),
         synchronizer_(make_synchronizer()),
-        update_(config, *synchronizer_, mesh_.data(), watching_),
+        update_(config, *synchronizer_, mesh_, watching_),
         rate_(update_.optimizer().learning_rate()),
         schedule_(config.schedule.make()),
         early_stop_(config.train.early_stop),
         step_(parts_of_step(context.splits.train->spec())),
         train_loader_(make_split_loader(context.splits.train, config.train.global_batch_size, config,
-                                        config.loader.shuffle, *mesh_.data())),
+                                        config.loader.shuffle, *mesh_.samples())),
         test_loader_(
-            make_split_loader(context.splits.test, config.evaluate.global_batch_size, config, false, *mesh_.data())),
+            make_split_loader(context.splits.test, config.evaluate.global_batch_size, config, false, *mesh_.samples())),
         steps_(total_steps()),
         engine_(step_.step(), update_.optimizer(), *synchronizer_),
-        replicas_(mesh_.data(), parameters_, config.replica_check.repair, config.replica_check.every_steps),
-        vote_(mesh_.world(), context.stop_asked, [this, started = context.started] { return time_is_up(started); }),
+        replicas_(mesh_, parameters_, config.replica_check.repair, config.replica_check.every_steps),
+        vote_(mesh_.control(), context.stop_asked, [this, started = context.started] { return time_is_up(started); }),
         report_(config, context, {config.train.epochs, steps_, train_loader_->batches()}, watching_.clock(), update_),
         test_meters_(config.evaluate.meters),
         checkpointing_(checkpointed_run(context)),
@@ -101,7 +101,7 @@ class Experiment {
   ExperimentResult run() {
     broadcast_buffers();
     // Before the first step, not at the first test: meters that have seen nothing already say what they read.
-    const auto measured = test_meters_.take(*mesh_.data());
+    const auto measured = test_meters_.take(*mesh_.control(kBatchAxes));
     check_schedule(measured);
     early_stop_.check(measured);
     add_hooks();
@@ -123,7 +123,7 @@ class Experiment {
     ExperimentResult result = result_after(end.step);
     as_tested([&] { report_.finish(result); });
     // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.
-    mesh_.world()->barrier().wait();
+    mesh_.control()->barrier().wait();
     checkpointing_.check();
     return result;
   }
@@ -134,13 +134,13 @@ class Experiment {
     const auto& train = config_.train;
     if (config_.determinism != "world_size_invariant") {
       return phalanx::make_synchronizer(agreement_.strategy,
-                                        {mesh_, mesh_.data(), train.data_parallel > 1 ? 0 : train.accumulate});
+                                        {mesh_, mesh_.replicas(), train.data_parallel > 1 ? 0 : train.accumulate});
     }
-    if (train.virtual_shards % mesh_.data()->size() != 0) {
+    if (train.virtual_shards % mesh_.batch()->size() != 0) {
       throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be shared by " +
-                        std::to_string(mesh_.data()->size()) + " ranks; take a multiple");
+                        std::to_string(mesh_.batch()->size()) + " ranks; take a multiple");
     }
-    auto invariant = std::make_unique<Invariant>(mesh_.data(), static_cast<int>(train.virtual_shards));
+    auto invariant = std::make_unique<Invariant>(mesh_.replicas(), static_cast<int>(train.virtual_shards));
     invariant_ = invariant.get();
     return invariant;
   }
@@ -150,7 +150,7 @@ class Experiment {
             .sample = sample,
             .model = *model_,
             .loss = *loss_,
-            .group = mesh_.data(),
+            .mesh = mesh_,
             .loss_scale = update_.loss_scale(),
             .clock = watching_.clock(),
             .parameters = parameters_,
@@ -163,7 +163,7 @@ class Experiment {
   Checkpointing::Run checkpointed_run(const ExperimentContext& context) {
     return {.config = config_,
             .folder = context.folder,
-            .world = context.world,
+            .world = mesh_.control(),
             .engine = engine_,
             .parameters = parameters_,
             .model = *model_,
@@ -177,7 +177,7 @@ class Experiment {
             .shared_buffers =
                 [this] {
                   // With an invariant strategy they are equal, to the bit.
-                  return invariant_ ? model_->named_buffers() : shared_buffers(*model_, *mesh_.data());
+                  return invariant_ ? model_->named_buffers() : shared_buffers(*model_, *mesh_.batch());
                 },
             .samples = context.splits.train->size(),
             .steps = steps_,
@@ -204,7 +204,7 @@ class Experiment {
   }
 
   void broadcast_buffers() {
-    for (auto& buffer : model_->buffers()) mesh_.data()->broadcast(buffer, 0).wait();
+    for (auto& buffer : model_->buffers()) mesh_.replicas()->broadcast(buffer, 0).wait();
   }
 
   bool time_is_up(std::chrono::steady_clock::time_point started) const {
@@ -225,7 +225,7 @@ class Experiment {
     engine_.on(Event::kUpdate,
                [this](State& state) { replicas_.after_step(state.step, synchronizer_->replicas_equal()); });
     vote_.attach(engine_);
-    report_.attach(engine_, *mesh_.data());
+    report_.attach(engine_, mesh_);
     engine_.on(Event::kUpdate, [this](State& state) {
       state.stop |= state.step >= steps_;
       const bool end_of_epoch = state.cursor == train_loader_->batches() || state.step >= steps_;
@@ -269,7 +269,7 @@ class Experiment {
   // of the parameters where the config asks for them.
   void as_tested(const std::function<void()>& body) {
     std::optional<SharedStatistics> statistics;
-    if (invariant_ == nullptr) statistics.emplace(*model_, *mesh_.data());  // there they are equal to the bit
+    if (invariant_ == nullptr) statistics.emplace(*model_, *mesh_.batch());  // there they are equal to the bit
     update_.with_averages(body);
   }
 
@@ -277,7 +277,7 @@ class Experiment {
     report_.start_test();
     tested_apart_ = !trained_ && !synchronizer_->replicas_equal();
     as_tested([&] { engine_.test(*test_loader_, {.epoch = state.epoch, .step = state.step}); });
-    last_test_ = {test_meters_.take(*mesh_.data()), state.step};
+    last_test_ = {test_meters_.take(*mesh_.control(kBatchAxes)), state.step};
     schedule_->observe(state.step, last_test_.readings);
     report_.end_test(state, last_test_.readings);
   }

@@ -11,7 +11,7 @@
 #include "engine/virtual_shards.h"
 #include "engine/watch/step_clock.h"
 #include "framework/base/batch.h"
-#include "framework/comm/communicator.h"
+#include "framework/comm/mesh.h"
 #include "framework/parallel/flat_parameters.h"
 #include "framework/parallel/step.h"
 #include "models/model.h"
@@ -28,7 +28,7 @@ class TrainingStep {
     const SampleSpec& sample;
     Model& model;
     const Loss& loss;
-    CommunicatorPtr group;               // the ranks that share a global batch
+    const Mesh& mesh;                    // of the run
     std::function<double()> loss_scale;  // see Arithmetic; null: 1
     StepClock& clock;
     const FlatParameters& parameters;                      // of the model

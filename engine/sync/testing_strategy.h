@@ -26,9 +26,7 @@ inline Synchronizers::Choice load_strategy(const std::string& yaml) {
 
 inline std::unique_ptr<Synchronizer> make_strategy(const std::string& strategy, const CommunicatorPtr& group,
                                                    std::int64_t backwards = 1) {
-  MeshShape shape;
-  shape[Axis::kData] = group->size();
-  return make_synchronizer(load_strategy(strategy), {Mesh(group, shape), group, backwards});
+  return make_synchronizer(load_strategy(strategy), {Mesh(group), group, backwards});
 }
 
 /// A group that says of itself that its ranks have no memory in common.
