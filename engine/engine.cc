@@ -5,9 +5,7 @@ State Engine::train(const FlatParameters& parameters, Loader& loader, State stat
   const auto watched = hooks_.watch(state);
   slices_ = synchronizer_.attach(parameters, optimizer_.cut());
   optimizer_.attach(slices_);
-  Memory remembered;
-  for (const auto& one : optimizer_.state()) remembered.push_back({one.kind, one.values});
-  synchronizer_.attach_state(remembered);
+  synchronizer_.attach_state(optimizer_.state());
   hooks_.emit(Event::kStart, state);
   for (; state.epoch < state.epochs && !state.stop; ++state.epoch, state.cursor = 0) {
     loader.start_epoch(state.epoch, state.cursor);

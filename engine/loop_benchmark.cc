@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "engine/engine.h"
+#include "engine/sync/replicated_synchronizer.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
@@ -54,9 +55,10 @@ class NoOptimizer final : public Optimizer {
   void set_updates(std::int64_t) override {}
 };
 
-class NoSynchronizer final : public Synchronizer {
+class NoSynchronizer final : public GradientSynchronizer {
  public:
   std::vector<Slice> attach(const FlatParameters&, Cut) override { return {}; }
+  void before_update(std::int64_t) override {}
 };
 
 void loop(benchmark::State& state, bool hooks) {

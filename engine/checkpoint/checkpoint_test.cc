@@ -23,11 +23,11 @@ using testing::run_ranks;
 using testing::Sharing;
 
 TEST_F(Checkpoints, SavedOnAnyNumberOfRanksTheyLoadOnAnyOther) {
-  for (const auto saved : {Sharing::kReplicas, Sharing::kShards}) {
+  for (const auto saved : {Sharing::kReplicas, Sharing::kShards, Sharing::kRows}) {
     for (const int savers : {1, 2, 3, 4, 7}) {
       fs::remove_all(folder_.path());
       save(savers, saved, 10);
-      for (const auto loaded : {Sharing::kReplicas, Sharing::kShards}) {
+      for (const auto loaded : {Sharing::kReplicas, Sharing::kShards, Sharing::kRows}) {
         for (const int loaders : {1, 2, 4, 5}) expect_loads(loaders, loaded);
       }
     }
@@ -35,7 +35,7 @@ TEST_F(Checkpoints, SavedOnAnyNumberOfRanksTheyLoadOnAnyOther) {
 }
 
 TEST_F(Checkpoints, EveryElementIsWrittenOnce) {
-  for (const auto sharing : {Sharing::kReplicas, Sharing::kShards}) {
+  for (const auto sharing : {Sharing::kReplicas, Sharing::kShards, Sharing::kRows}) {
     fs::remove_all(folder_.path());
     save(3, sharing, 1);
     std::int64_t weights = 0, momentum = 0;

@@ -10,18 +10,27 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/checkpoint/checkpointer.h"
 #include "engine/checkpoint/choose.h"
 #include "engine/checkpoint/restore.h"
 #include "framework/base/config/config.h"
+#include "framework/parallel/slice.h"
 #include "framework/testing/worlds.h"
 
 // What the tests of checkpoints share: ranks with a small model and its optimizer, which are saved and loaded.
 namespace phalanx::testing {
 
-/// Which part of the parameters a rank updates: all, or its own.
-enum class Sharing { kReplicas, kShards };
+/// Which part of the parameters a rank updates: all, or its own part of each bucket, or its own rows of each parameter.
+enum class Sharing { kReplicas, kShards, kRows };
+
+/// A slice in memory of its own, with these segments.
+inline Slice slice_of(std::vector<Segment> segments) {
+  const std::int64_t size = segments.empty() ? 0 : segments.back().end();
+  return {at::zeros({size}), at::zeros({size}), std::move(segments)};
+}
 
 /// A model of three parameters and a buffer, with an optimizer, on one rank.
 struct Rank {
@@ -32,6 +41,10 @@ struct Rank {
         FlatParameters::Named{{"a.weight", weight}, {"a.bias", bias}, {"scale", scalar}}, world, 48);
     optimizer = config::load_as<Optimizers::Choice>("optimizer", optimizer_yaml, "test.yaml").make({});
     for (const auto& bucket : flat->buckets()) {
+      if (sharing == Sharing::kRows) {
+        state.slices.push_back(slice_of(row_shards(bucket.segments, world.rank(), world.size())));
+        continue;
+      }
       const auto size = bucket.values.numel();
       const auto begin = sharing == Sharing::kShards ? size * world.rank() / world.size() : 0;
       const auto end = sharing == Sharing::kShards ? size * (world.rank() + 1) / world.size() : size;

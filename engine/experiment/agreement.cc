@@ -58,10 +58,10 @@ std::int64_t measured_bytes(std::int64_t parameters, Communicator& group) {
   return bytes;
 }
 
-Synchronizers::Choice choose_strategy(const ExperimentConfig& config, Communicator& group) {
+Synchronizers::Choice choose_strategy(const ExperimentConfig& config, Communicator& replicas) {
   if (config.strategy.selected() != "auto") return config.strategy;
   auto strategy = config.determinism == "world_size_invariant" ? Synchronizers::Choice("all_reduce")
-                                                               : suitable_strategy(placement_of(group));
+                                                               : suitable_strategy(placement_of(replicas));
   log_info() << "strategy: auto selects " << strategy.selected();
   return strategy;
 }
@@ -69,17 +69,18 @@ Synchronizers::Choice choose_strategy(const ExperimentConfig& config, Communicat
 }  // namespace
 
 Agreement choose_agreement(const ExperimentConfig& config, const RunFolder& folder, std::int64_t parameters,
-                           Communicator& group) {
-  Agreement agreement{.strategy = choose_strategy(config, group)};
+                           const Mesh& mesh) {
+  Agreement agreement{.strategy = choose_strategy(config, *mesh.replicas())};
   if (config.framework.bucket_bytes != "auto") {
     agreement.bucket_bytes = parse_bytes(config.framework.bucket_bytes);
     return agreement;
   }
+  Communicator& control = *mesh.control();
   const at::Tensor found = at::full({1}, 0, at::kLong);
-  if (group.rank() == 0) found.fill_(bytes_so_far(config, agreement, folder, group.size()));
-  group.broadcast(found, 0).wait();
+  if (control.rank() == 0) found.fill_(bytes_so_far(config, agreement, folder, control.size()));
+  control.broadcast(found, 0).wait();
   const auto so_far = found.item<std::int64_t>();
-  agreement.bucket_bytes = so_far > 0 ? so_far : measured_bytes(parameters, group);
+  agreement.bucket_bytes = so_far > 0 ? so_far : measured_bytes(parameters, *mesh.replicas());
   return agreement;
 }
 

@@ -5,8 +5,8 @@
 
 #include "engine/experiment/config.h"
 #include "engine/experiment/run_folder.h"
-#include "engine/sync/synchronizer.h"
-#include "framework/comm/communicator.h"
+#include "engine/sync/synchronizers.h"
+#include "framework/comm/mesh.h"
 
 namespace phalanx {
 
@@ -16,13 +16,14 @@ struct Agreement {
   std::int64_t bucket_bytes = 0;  // how large buckets of parameters are
 };
 
-/// For "auto" the strategy is what suits where the group's ranks are (suitable_strategy()); with determinism:
-/// world_size_invariant, which has a way of its own, all_reduce. For framework.bucket_bytes: auto the size is what suits
-/// an all-reduce of the group (best_bucket_bytes()), which is measured; or, as other buckets may round otherwise, what
-/// it was in the checkpoint with which the run goes on, if that is of as many ranks and the same strategy.
+/// For "auto" the strategy is what suits where the replicas' ranks are (suitable_strategy()); with determinism:
+/// world_size_invariant, which has a way of its own, all_reduce. For framework.bucket_bytes: auto the size is what
+/// suits an all-reduce of the replicas (best_bucket_bytes()), which is measured; or, as other buckets may round
+/// otherwise, what it was in the checkpoint with which the run goes on, if that is of as many ranks and the same
+/// strategy.
 /// `parameters`: bytes of all of them. Collective; all ranks return the same.
 Agreement choose_agreement(const ExperimentConfig& config, const RunFolder& folder, std::int64_t parameters,
-                           Communicator& group);
+                           const Mesh& mesh);
 
 /// For a checkpoint: a run goes on alike only where it is the same.
 std::string describe(const Agreement& agreement, const std::string& determinism);

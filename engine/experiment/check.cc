@@ -49,8 +49,8 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   refuse_if(problems, config.train.global_batch_size < launch.ranks, "train.global_batch_size",
             std::to_string(config.train.global_batch_size) +
                 " samples cannot be divided among launch.ranks: " + std::to_string(launch.ranks));
-  refuse_if(problems, config.strategy.selected() == "single" && launch.ranks > 1, "strategy",
-            "single trains on one rank, but launch.ranks is " + std::to_string(launch.ranks));
+  refuse_if(problems, config.strategy.traits().one_rank && launch.ranks > 1, "strategy",
+            config.strategy.selected() + " trains on one rank, but launch.ranks is " + std::to_string(launch.ranks));
   refuse_if(problems, launch.with == "local" && !launch.hosts.empty(), "launch.with",
             "local starts ranks on this host only, but launch.hosts names others; use mpi");
   refuse_if(problems, config.backend == "inproc" && launch.with == "mpi", "launch.with",
@@ -59,19 +59,33 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
             "the ranks of inproc are threads of one process, but launch.hosts names hosts");
 }
 
+std::string strategies_where(bool StrategyTraits::* trait) {
+  return join(Synchronizers::global().names_where(trait), ", ");
+}
+
+// What the strategy is like, and what else is asked for.
+void check_strategy(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto& train = config.train;
+  const auto traits = config.strategy.traits();
+  const std::string& strategy = config.strategy.selected();
+  refuse_if(problems, train.gradients == "sum" && !traits.reduces_gradients, "train.gradients",
+            "sum is for gradients that are reduced in every step, which " + strategy + " does not do; known: " +
+                strategies_where(&StrategyTraits::reduces_gradients));
+  refuse_if(problems, train.precision == "fp16" && traits.remembers_gradients, "train.precision",
+            "fp16 does not go with strategy.compression, which would remember an overflow for ever; use bf16, or no"
+            " compression");
+  refuse_if(problems, train.ema_decay > 0 && traits.concurrent_updates, "train.ema_decay",
+            "cannot be combined with strategy " + strategy +
+                ", whose ranks would write averages into the shared parameters");
+}
+
 void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& train = config.train;
-  const std::string strategy = config.strategy.selected();
-  const std::vector<std::string> reduces{"auto", "all_reduce", "overlapped", "sharded"};
-  refuse_if(problems, train.gradients == "sum" && std::ranges::count(reduces, strategy) == 0, "train.gradients",
-            "sum is for gradients that are reduced in every step: auto, all_reduce, overlapped or sharded");
   refuse_if(problems, train.ema_decay == 1, "train.ema_decay", "must be below 1: at 1 the average never changes");
   refuse_if(problems, train.checkpoint_activations > 0 && train.data_parallel > 1, "train.checkpoint_activations",
             "cannot be combined with train.data_parallel: threads share one random number generator");
   refuse_if(problems, train.sync_batch_norm && train.data_parallel > 1, "train.data_parallel",
             "has replicas with separate batch norm statistics; leave out train.sync_batch_norm, or use ranks instead");
-  refuse_if(problems, train.ema_decay > 0 && config.strategy.selected() == "hogwild", "train.ema_decay",
-            "cannot be combined with strategy hogwild, whose ranks would write averages into the shared parameters");
   const double backoff = train.loss_scale.backoff;
   refuse_if(problems, backoff == 0 || backoff == 1, "train.loss_scale.backoff", "must be above 0 and below 1");
   const bool tested = config.evaluate.every_epochs > 0 || config.evaluate.every_steps > 0;
@@ -86,9 +100,9 @@ void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentCon
     refuse_if(problems, wrong, key, message + " with determinism: world_size_invariant");
   };
   const auto shards = config.train.virtual_shards;
-  const auto plain = config::dump_as("strategy", Synchronizers::Choice("all_reduce"));
-  refuse(config.strategy.selected() != "auto" && config::dump_as("strategy", config.strategy) != plain, "strategy",
-         "must be auto or all_reduce, without options");
+  refuse(!config.strategy.traits().virtual_shards, "strategy",
+         "must be " + join(Synchronizers::global().names_where(&StrategyTraits::virtual_shards), " or ") +
+             ", without options,");
   refuse(config.launch.threads == 0, "launch.threads",
          "must be set, since results depend on how many threads share an operation,");
   refuse(shards % config.launch.ranks != 0, "train.virtual_shards",
@@ -148,6 +162,7 @@ void check(const ExperimentConfig& config) {
   refuse_if(problems, config.name.empty() || config.name.find('/') != std::string::npos, "name",
             "\"" + config.name + "\" cannot be part of a folder's name");
   check_ranks(problems, config);
+  check_strategy(problems, config);
   check_training(problems, config);
   check_determinism(problems, config);
   check_profile(problems, config);

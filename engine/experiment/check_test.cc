@@ -3,23 +3,13 @@
 #include <string>
 
 #include "engine/experiment/config.h"
-#include "framework/base/config/config.h"
+#include "engine/experiment/testing_run.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
 
-// What check() says of a good config with these changes; empty when it is content.
-std::string complaint(const std::string& changes) {
-  ExperimentConfig config;
-  config::load_text(config, "{model: mlp, dataset: digits, " + changes + "}", "test.yaml");
-  try {
-    check(config);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
-}
+using testing::complaint;
 
 TEST(Check, TakesWhatFitsTogether) {
   EXPECT_EQ(complaint(""), "");
@@ -108,10 +98,24 @@ TEST(Check, SumsAreOfGradientsThatAreReduced) {
   EXPECT_EQ(complaint("train: {gradients: sum}"), "");
   EXPECT_EQ(complaint("train: {gradients: sum}, strategy: sharded"), "");
   EXPECT_EQ(complaint("train: {gradients: sum}, strategy: gossip"),
-            "config: train.gradients: sum is for gradients that are reduced in every step: auto, all_reduce,"
-            " overlapped or sharded");
+            "config: train.gradients: sum is for gradients that are reduced in every step, which gossip does not do;"
+            " known: all_reduce, auto, levels, overlapped, sharded, single");
+  EXPECT_EQ(complaint("train: {gradients: sum}, strategy: {intra: sharded, inter: all_reduce}"), "");
+  EXPECT_THAT(complaint("train: {gradients: sum}, strategy: {intra: sharded, inter: local_sgd}"),
+              ::testing::HasSubstr("which levels does not do"));
   EXPECT_THAT(complaint("train: {gradients: sum}, launch: {threads: 1}, determinism: world_size_invariant"),
               ::testing::HasSubstr("train.gradients: must be mean"));
+}
+
+TEST(Check, S4_Fp16RefusesCompressionThatWouldRememberAnOverflow) {
+  const std::string refused =
+      "config: train.precision: fp16 does not go with strategy.compression, which would remember an overflow for ever;"
+      " use bf16, or no compression";
+  EXPECT_EQ(complaint("train: {precision: fp16}, strategy: {name: overlapped, compression: bf16}"), refused);
+  EXPECT_EQ(complaint("train: {precision: fp16}, strategy: {intra: sharded, inter: {all_reduce: {compression: bf16}}}"),
+            refused);
+  EXPECT_EQ(complaint("train: {precision: fp16}, strategy: overlapped"), "");
+  EXPECT_EQ(complaint("train: {precision: bf16}, strategy: {name: overlapped, compression: bf16}"), "");
 }
 
 TEST(Check, BucketsAreSizes) {

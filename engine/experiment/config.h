@@ -12,7 +12,7 @@
 #include "engine/meters/meter_set.h"
 #include "engine/optim/optimizer.h"
 #include "engine/schedule/schedule.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/synchronizers.h"
 #include "engine/task/task.h"
 #include "engine/watch/config.h"
 #include "framework/collectives/selection/rule.h"

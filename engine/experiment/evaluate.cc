@@ -63,7 +63,8 @@ std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config,
   const auto model = make_model(complete, task->model());
   load_weights(*model, context.weights);
   PlainStep step(*model, *task, 1, arithmetic_of(complete.train, task->model()));
-  Evaluation evaluation(complete, splits, *task, step, *context.world);
+  const Mesh mesh(context.world);
+  Evaluation evaluation(complete, splits, *task, step, mesh);
   std::optional<Predictions> predictions;
   if (!context.predictions.empty()) {
     predictions.emplace(task->model(), sample);

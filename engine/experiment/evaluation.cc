@@ -20,11 +20,11 @@ std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& 
 }
 
 Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, const Task& task, Step& step,
-                       Communicator& group)
-    : evaluator_(step), group_(group), meters_(config.evaluate.meters) {
+                       const Mesh& mesh)
+    : evaluator_(step), mesh_(mesh), meters_(config.evaluate.meters) {
   const auto add = [&](const char* name, const std::shared_ptr<const Dataset>& split) {
     if (!split) return;
-    loaders_[name] = make_split_loader(split, config.evaluate.global_batch_size, config, false, group);
+    loaders_[name] = make_split_loader(split, config.evaluate.global_batch_size, config, false, *mesh_.samples());
     samples_[name] = split->size();
   };
   add("validation", splits.validation);
@@ -35,7 +35,7 @@ Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, con
 
 Readings Evaluation::run(const std::string& split, const State& state) {
   evaluator_.run(*loaders_.at(split), {.epoch = state.epoch, .step = state.step});
-  return meters_.take(group_);
+  return meters_.take(*mesh_.control(kBatchAxes));
 }
 
 }  // namespace phalanx

@@ -12,6 +12,7 @@
 #include "engine/meters/meter_set.h"
 #include "engine/task/task.h"
 #include "framework/comm/communicator.h"
+#include "framework/comm/mesh.h"
 
 namespace phalanx {
 
@@ -23,7 +24,7 @@ std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& 
 class Evaluation {
  public:
   /// config.evaluate says how; the task prepares batches. All must outlive it.
-  Evaluation(const ExperimentConfig& config, const Splits& splits, const Task& task, Step& step, Communicator& group);
+  Evaluation(const ExperimentConfig& config, const Splits& splits, const Task& task, Step& step, const Mesh& mesh);
 
   /// What versions of the model are compared by while it is trained: "validation" where there is such a split, otherwise
   /// "test".
@@ -33,7 +34,7 @@ class Evaluation {
   std::int64_t samples(const std::string& split) const { return samples_.at(split); }
 
   /// The names of what run() reads, with values of nothing. Collective.
-  Readings names() { return meters_.take(group_); }
+  Readings names() { return meters_.take(*mesh_.control(kBatchAxes)); }
 
   /// Of "validation" or "test", with the epoch and step of `state` for hooks. The same on all ranks. Collective.
   Readings run(const std::string& split, const State& state);
@@ -43,7 +44,7 @@ class Evaluation {
 
  private:
   Evaluator evaluator_;
-  Communicator& group_;
+  const Mesh& mesh_;
   MeterSet meters_;
   std::map<std::string, std::unique_ptr<Loader>> loaders_;  // by split, as the rest
   std::map<std::string, std::int64_t> samples_;

@@ -42,19 +42,19 @@ class Experiment {
       : config_(config),
         task_(task),
         mesh_(make_mesh(config, context.world)),
-        watching_(config.watch, context.world, context.folder),
+        watching_(config.watch, mesh_.control(), context.folder),
         replica_(config, task, mesh_, context.folder, watching_),
         rate_(optimizer().learning_rate()),
         schedule_(config.schedule.make()),
         early_stop_(config.train.early_stop),
         loader_(make_split_loader(splits.train, config.train.global_batch_size, config, config.loader.shuffle,
-                                  *mesh_.data())),
-        evaluation_(config, splits, task, replica_.step().step(), *mesh_.data()),
+                                  *mesh_.samples())),
+        evaluation_(config, splits, task, replica_.step().step(), mesh_),
         steps_(total_steps()),
         engine_(replica_.step().step(), optimizer(), replica_.synchronizer()),
-        replica_check_(mesh_.data(), replica_.parameters(), config.replica_check.repair,
+        replica_check_(mesh_, replica_.parameters(), config.replica_check.repair,
                        config.replica_check.every_steps),
-        vote_(mesh_.world(), context.stop_asked, [this, started = context.started] { return time_is_up(started); }),
+        vote_(mesh_.control(), context.stop_asked, [this, started = context.started] { return time_is_up(started); }),
         report_(config, context, {config.train.epochs, steps_, loader_->batches()}, watching_.clock(),
                 replica_.update()),
         checkpointing_(checkpointed_run(context, splits.train->size())),
@@ -71,7 +71,7 @@ class Experiment {
     ExperimentResult result = evaluate_at_end(end);
     replica_.as_evaluated([&] { report_.finish(result); });
     // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.
-    mesh_.world()->barrier().wait();
+    mesh_.control()->barrier().wait();
     checkpointing_.check();
     return result;
   }
@@ -82,7 +82,7 @@ class Experiment {
   Checkpointing::Run checkpointed_run(const ExperimentContext& context, std::int64_t samples) {
     return {.config = config_,
             .folder = context.folder,
-            .world = context.world,
+            .world = mesh_.control(),
             .engine = engine_,
             .parameters = replica_.parameters(),
             .model = *replica_.model(),
@@ -119,7 +119,7 @@ class Experiment {
     if (!config_.expect.validation.empty() && !evaluation_.has_validation()) {
       throw ConfigError("expect.validation: there is no validation split; set evaluate.validation");
     }
-    check_measured(config_.expect.train, MeterSet(config_.watch.meters).take(*mesh_.data()), "train");
+    check_measured(config_.expect.train, MeterSet(config_.watch.meters).take(*mesh_.control(kBatchAxes)), "train");
     check_measured(config_.expect.validation, measured, "validation");
     check_measured(config_.expect.test, measured, "test");
   }
@@ -132,7 +132,7 @@ class Experiment {
       replica_check_.after_step(state.step, replica_.synchronizer().replicas_equal());
     });
     vote_.attach(engine_);
-    report_.attach(engine_, *mesh_.data());
+    report_.attach(engine_, mesh_);
     engine_.on(Event::kUpdate, [this](State& state) {
       state.stop |= state.step >= steps_;
       const bool end_of_epoch = state.cursor == loader_->batches() || state.step >= steps_;
@@ -172,7 +172,7 @@ class Experiment {
     task_.prepare(batch);
     if (!batch.row_weights.defined()) return;
     const at::Tensor weight = at::full({1}, batch.weight(), at::kDouble);
-    mesh_.data()->all_reduce(weight, Reduction::kSum).wait();
+    mesh_.control(kBatchAxes)->all_reduce(weight, Reduction::kSum).wait();
     batch.global_weight = weight.item<double>();
   }
 

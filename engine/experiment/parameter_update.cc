@@ -4,7 +4,6 @@
 
 #include "engine/checkpoint/numbers_part.h"
 #include "engine/watch/timed.h"
-#include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
@@ -17,24 +16,24 @@ std::unique_ptr<Optimizer> remember(std::unique_ptr<Decorator> decorator, Decora
 
 }  // namespace
 
-ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, Synchronizer& synchronizer,
-                                 const CommunicatorPtr& group, Watching& watching)
+ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, Synchronizer& synchronizer, const Mesh& mesh,
+                                 Watching& watching)
     : optimizer_(watching.nan_guard().guard(config.optimizer.make(config.parameter_groups))) {
   const auto& train = config.train;
   if (train.clip_norm > 0 || train.clip_value > 0) {
     const ClipLimits limits{.norm = train.clip_norm, .value = train.clip_value};
-    const auto sum = timed([&synchronizer](at::Tensor& sums) { synchronizer.sum_over_slices(sums); }, watching.clock());
+    const auto sum = timed(
+        [&synchronizer, model = mesh.model()](at::Tensor& sums) {
+          synchronizer.sum_over_slices(sums);
+          if (model->size() > 1) model->all_reduce(sums, Reduction::kSum).wait();
+        },
+        watching.clock());
     optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum), clip_);
   }
   if (train.precision == "fp16") {
-    if (synchronizer.remembers_gradients()) {
-      throw ConfigError(
-          "train.precision: fp16 cannot be combined with strategy.compression, whose residual would keep an overflow"
-          " forever; use bf16, or no compression");
-    }
     // Of all ranks, not of slices: replicas that have gone apart leave out updates together, too.
-    const auto sum =
-        timed([group](at::Tensor& sums) { group->all_reduce(sums, Reduction::kSum).wait(); }, watching.clock());
+    const auto sum = timed(
+        [all = mesh.control()](at::Tensor& sums) { all->all_reduce(sums, Reduction::kSum).wait(); }, watching.clock());
     optimizer_ = remember(std::make_unique<LossScale>(std::move(optimizer_), train.loss_scale, sum), scale_);
   }
   if (train.ema_decay > 0) {

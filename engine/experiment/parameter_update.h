@@ -12,7 +12,7 @@
 #include "engine/optim/loss_scale.h"
 #include "engine/sync/synchronizer.h"
 #include "engine/watch/watching.h"
-#include "framework/comm/communicator.h"
+#include "framework/comm/mesh.h"
 
 namespace phalanx {
 
@@ -20,10 +20,9 @@ namespace phalanx {
 /// against numbers that are none sees what the optimizer sees, the clock sees all of it.
 class ParameterUpdate {
  public:
-  /// `group`: all ranks that train, which agree on gradients that are not finite. Synchronizer and watching must
-  /// outlive it. Throws ConfigError where fp16 meets a strategy that remembers gradients.
-  ParameterUpdate(const ExperimentConfig& config, Synchronizer& synchronizer, const CommunicatorPtr& group,
-                  Watching& watching);
+  /// Synchronizer and watching must outlive it. The norm of the gradients is that of the whole model, whatever ranks
+  /// have it; on gradients that are not finite all ranks of the mesh agree.
+  ParameterUpdate(const ExperimentConfig& config, Synchronizer& synchronizer, const Mesh& mesh, Watching& watching);
 
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }

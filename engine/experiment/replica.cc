@@ -39,23 +39,24 @@ Replica::Replica(const ExperimentConfig& config, const Task& task, const Mesh& m
     : config_(config),
       mesh_(mesh),
       model_(make_model(config, task.model())),
-      agreement_(choose_agreement(config, folder, bytes_of(*model_), *mesh.data())),
-      parameters_(model_->named_parameters(), *mesh.data(), agreement_.bucket_bytes),
+      agreement_(choose_agreement(config, folder, bytes_of(*model_), mesh)),
+      parameters_(model_->named_parameters(), *mesh.replicas(), agreement_.bucket_bytes),
       synchronizer_(make_synchronizer()),
-      update_(config, *synchronizer_, mesh.data(), watching),
+      update_(config, *synchronizer_, mesh, watching),
       step_(parts_of_step(task, watching)) {}
 
 // Gradients of replicas in threads come together after the last backward.
 std::unique_ptr<Synchronizer> Replica::make_synchronizer() {
   const auto& train = config_.train;
   if (config_.determinism != "world_size_invariant") {
-    return agreement_.strategy.make({mesh_.data(), train.data_parallel > 1 ? 0 : train.accumulate});
+    return phalanx::make_synchronizer(agreement_.strategy,
+                                      {mesh_, mesh_.replicas(), train.data_parallel > 1 ? 0 : train.accumulate});
   }
-  if (train.virtual_shards % mesh_.data()->size() != 0) {
+  if (train.virtual_shards % mesh_.batch()->size() != 0) {
     throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be divided among " +
-                      std::to_string(mesh_.data()->size()) + " ranks; use a multiple");
+                      std::to_string(mesh_.batch()->size()) + " ranks; use a multiple");
   }
-  auto invariant = std::make_unique<Invariant>(mesh_.data(), static_cast<int>(train.virtual_shards));
+  auto invariant = std::make_unique<Invariant>(mesh_.replicas(), static_cast<int>(train.virtual_shards));
   invariant_ = invariant.get();
   return invariant;
 }
@@ -64,7 +65,7 @@ TrainingStep::Parts Replica::parts_of_step(const Task& task, Watching& watching)
   return {.config = config_.train,
           .model = *model_,
           .task = task,
-          .group = mesh_.data(),
+          .mesh = mesh_,
           .loss_scale = update_.loss_scale(),
           .clock = watching.clock(),
           .parameters = parameters_,
@@ -75,17 +76,17 @@ TrainingStep::Parts Replica::parts_of_step(const Task& task, Watching& watching)
 }
 
 void Replica::broadcast_buffers() {
-  for (auto& buffer : model_->buffers()) mesh_.data()->broadcast(buffer, 0).wait();
+  for (auto& buffer : model_->buffers()) mesh_.replicas()->broadcast(buffer, 0).wait();
 }
 
 // With an invariant strategy they are equal, to the bit.
 NamedTensors Replica::shared_buffers() const {
-  return invariant_ ? model_->named_buffers() : phalanx::shared_buffers(*model_, *mesh_.data());
+  return invariant_ ? model_->named_buffers() : phalanx::shared_buffers(*model_, *mesh_.batch());
 }
 
 void Replica::as_evaluated(const std::function<void()>& body) {
   std::optional<SharedStatistics> statistics;
-  if (invariant_ == nullptr) statistics.emplace(*model_, *mesh_.data());
+  if (invariant_ == nullptr) statistics.emplace(*model_, *mesh_.batch());
   update_.with_averages(body);
 }
 

@@ -10,7 +10,7 @@
 #include "engine/experiment/run_folder.h"
 #include "engine/experiment/training_step.h"
 #include "engine/sync/invariant.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/synchronizers.h"
 #include "engine/task/task.h"
 #include "engine/watch/watching.h"
 #include "framework/comm/mesh.h"

@@ -61,18 +61,18 @@ Report::Report(const ExperimentConfig& config, const ExperimentContext& context,
   }
 }
 
-void Report::attach(Engine& engine, Communicator& group) {
+void Report::attach(Engine& engine, const Mesh& mesh) {
   engine.on(Event::kStart, [this](State&) { start(); });
-  engine.on(Event::kUpdate, [this, &group](State& state) {
+  engine.on(Event::kUpdate, [this, &mesh](State& state) {
     count(state);
-    if (state.step % config_.watch.every_steps == 0) read_meters(state, group);
+    if (state.step % config_.watch.every_steps == 0) read_meters(state, mesh);
   });
-  engine.on(Event::kEndEpoch, [this, &group](State& state) {
-    if (window_samples_ > 0) read_meters(state, group);
+  engine.on(Event::kEndEpoch, [this, &mesh](State& state) {
+    if (window_samples_ > 0) read_meters(state, mesh);
   });
-  engine.on(Event::kEnd, [this, &group](State&) {
+  engine.on(Event::kEnd, [this, &mesh](State&) {
     train_seconds_ = seconds_since(train_start_);
-    times_ = across_ranks(clock_.total(), group);
+    times_ = across_ranks(clock_.total(), *mesh.control());
   });
 }
 
@@ -90,8 +90,8 @@ void Report::count(const State& state) {
   progress_->update(latest_);
 }
 
-void Report::read_meters(const State& state, Communicator& group) {
-  Readings readings = meters_.take(group);
+void Report::read_meters(const State& state, const Mesh& mesh) {
+  Readings readings = meters_.take(*mesh.control(kBatchAxes));
   for (auto& reading : update_.readings()) readings.push_back(std::move(reading));
   latest_ = {.step = state.step,
              .epoch = state.epoch,
@@ -100,7 +100,7 @@ void Report::read_meters(const State& state, Communicator& group) {
              .samples_per_second = static_cast<double>(window_samples_) / seconds_since(window_start_),
              .seconds = seconds_since(train_start_),
              .learning_rate = update_.optimizer().learning_rate(),
-             .times = across_ranks(clock_.total() - window_times_, group)};
+             .times = across_ranks(clock_.total() - window_times_, *mesh.control())};
   window_samples_ = 0;
   window_start_ = Clock::now();
   window_times_ = clock_.total();

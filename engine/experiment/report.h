@@ -13,6 +13,7 @@
 #include "engine/watch/progress.h"
 #include "engine/watch/step_clock.h"
 #include "engine/watch/tensorboard.h"
+#include "framework/comm/mesh.h"
 
 namespace phalanx {
 
@@ -24,7 +25,7 @@ class Report {
   Report(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total, StepClock& clock,
          const ParameterUpdate& update);
 
-  void attach(Engine& engine, Communicator& group);
+  void attach(Engine& engine, const Mesh& mesh);  // which must outlive it
 
   /// Around an evaluation of `split`, which has so many samples.
   void start_evaluation();
@@ -45,7 +46,7 @@ class Report {
 
   void start();
   void count(const State& state);
-  void read_meters(const State& state, Communicator& group);
+  void read_meters(const State& state, const Mesh& mesh);
   void add(const Measurement& measurement);
   NamedTensors save() const;
   void load(const NamedTensors& saved);

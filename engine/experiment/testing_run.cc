@@ -46,6 +46,17 @@ ExperimentConfig tiny_config(const Changes& changes) {
   return config;
 }
 
+std::string complaint(const std::string& changes) {
+  ExperimentConfig config;
+  config::load_text(config, "{model: mlp, dataset: digits, " + changes + "}", "test.yaml");
+  try {
+    check(config);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
 Finished run_tiny(int ranks, const RunFolder& folder, const Changes& changes, const Interference& interference) {
   const auto config = tiny_config(changes);
   const auto splits = config.dataset.make();

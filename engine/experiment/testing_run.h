@@ -20,6 +20,10 @@ using Json = nlohmann::ordered_json;
 /// ranks divides evenly.
 ExperimentConfig tiny_config(const Changes& changes);
 
+/// What check() says of a good config with these changes ("train: {epochs: 2}, strategy: single"); empty when it is
+/// content.
+std::string complaint(const std::string& changes);
+
 struct Finished {
   RunFolder folder;
   std::vector<ExperimentResult> results;  // by rank, as the rest

@@ -45,9 +45,9 @@ void checkpoint_activations(Model& model, const TrainConfig& config) {
       " char_lm and resnet18 do");
 }
 
-bool shares_its_process(Communicator& group) {
-  const auto processes = all_gather_text(host_key() + " " + std::to_string(::getpid()), group);
-  return std::ranges::count(processes, processes[static_cast<std::size_t>(group.rank())]) > 1;
+bool shares_its_process(Communicator& world) {
+  const auto processes = all_gather_text(host_key() + " " + std::to_string(::getpid()), world);
+  return std::ranges::count(processes, processes[static_cast<std::size_t>(world.rank())]) > 1;
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ std::unique_ptr<Step> TrainingStep::plain(const Parts& parts, Model& model) cons
   Arithmetic arithmetic = arithmetic_of(parts.config, parts.task.model());
   arithmetic.loss_scale = parts.loss_scale;
   checkpoint_activations(model, parts.config);
-  const auto ranks = static_cast<double>(parts.group->size());
+  const auto ranks = static_cast<double>(parts.mesh.replicas()->size());  // whose gradients' mean is taken
   const auto sharing = parts.invariant == nullptr ? ranks : static_cast<double>(parts.config.virtual_shards);
   return std::make_unique<PlainStep>(model, parts.task, parts.config.gradients == "sum" ? sharing * ranks : sharing,
                                      arithmetic);
@@ -68,12 +68,12 @@ std::unique_ptr<Step> TrainingStep::plain(const Parts& parts, Model& model) cons
 
 TrainingStep::TrainingStep(const Parts& parts)
     : seed_(parts.seed),
-      rank_(parts.group->rank()),
-      threads_(parts.config.data_parallel > 1 || shares_its_process(*parts.group)) {
+      rank_(parts.mesh.batch()->rank()),
+      threads_(parts.config.data_parallel > 1 || shares_its_process(*parts.mesh.control())) {
   const auto& config = parts.config;
   steps_.push_back(plain(parts, parts.model));
   if (config.sync_batch_norm) {
-    auto statistics = std::make_shared<BatchStatistics>(BatchStatistics{.group = parts.group});
+    auto statistics = std::make_shared<BatchStatistics>(BatchStatistics{.group = parts.mesh.batch()});
     if (parts.model.synchronize_batch_norm(statistics) == 0) {
       throw ConfigError("train.sync_batch_norm: the model has no batch norm; leave it out");
     }
@@ -105,12 +105,12 @@ void TrainingStep::share_out(const Parts& parts) {
     others.push_back({std::move(model), std::move(replica)});
   }
   steps_.push_back(std::make_unique<DataParallelStep>(step(), parts.model, parts.parameters, std::move(others),
-                                                      *parts.group, parts.bucket_bytes));
+                                                      *parts.mesh.replicas(), parts.bucket_bytes));
 }
 
 void TrainingStep::divide(const Parts& parts) {
   auto shards = std::make_unique<VirtualShards>(
-      step(), parts.group, parts.model.buffers(),
+      step(), parts.mesh.batch(), parts.model.buffers(),
       VirtualShards::Options{.shards = static_cast<int>(parts.config.virtual_shards), .seed = parts.seed},
       [invariant = parts.invariant](int shard) { invariant->take_gradients(shard); });
   shards_ = shards.get();

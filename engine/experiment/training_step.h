@@ -12,7 +12,7 @@
 #include "engine/virtual_shards.h"
 #include "engine/watch/step_clock.h"
 #include "framework/base/batch.h"
-#include "framework/comm/communicator.h"
+#include "framework/comm/mesh.h"
 #include "framework/parallel/flat_parameters.h"
 #include "framework/parallel/step.h"
 #include "models/model.h"
@@ -32,7 +32,7 @@ class TrainingStep {
     const TrainConfig& config;
     Model& model;
     const Task& task;
-    CommunicatorPtr group;               // the ranks that share a global batch
+    const Mesh& mesh;                    // of the run
     std::function<double()> loss_scale;  // see Arithmetic; null: 1
     StepClock& clock;
     const FlatParameters& parameters;                      // of the model

@@ -154,9 +154,7 @@ TEST(Training, AScaleThatIsTooLargeIsFoundByTrying) {
   EXPECT_LT(reading(large.results[0].update, "loss_scale"), 16777216);
 }
 
-TEST(Training, Fp16RefusesCompressionThatWouldRememberAnOverflow) {
-  EXPECT_THAT(run(2, {"train.precision=fp16", "strategy={name: overlapped, compression: bf16}"}).errors,
-              Each(HasSubstr("train.precision: fp16 cannot be combined with strategy.compression")));
+TEST(Training, S4_Bf16GoesWithCompression) {
   EXPECT_THAT(run(2, {"train.precision=bf16", "strategy={name: overlapped, compression: bf16}"}).errors, Each(""));
 }
 

@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// Makes sums over this rank's slices sums over all parameters: Synchronizer::sum_over_slices. sums: [k] double.
+/// Makes sums over this rank's slices sums over all parameters of the model, alike on all ranks. sums: [k] double.
 using SumOverSlices = std::function<void(at::Tensor& sums)>;
 
 /// An optimizer that is another one and something more: overrides what it adds to and passes on the rest.

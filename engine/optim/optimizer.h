@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/sync/synchronizer.h"
 #include "framework/base/registry.h"
+#include "framework/parallel/slice.h"
 
 namespace phalanx {
 
@@ -35,6 +35,9 @@ struct StateTensor {
   at::Tensor values;        // [n], one for each element of the slice; or any of parameter `parameter`
   std::string parameter{};  // empty: of all elements of the slice
 };
+
+/// The kind of state that is a moving average of the values: it goes where they go.
+inline constexpr const char* kMovingAverage = "ema";
 
 /// Updates slices of parameters in place.
 class Optimizer {

@@ -158,6 +158,36 @@ TEST_P(EveryOptimizer, CutsChangeNoBitWhereTheyAreAllowed) {
   EXPECT_TRUE(at::equal(parts.values, network.values));
 }
 
+// S7: nor do shards that are rows of each parameter, in memory of their own.
+TEST_P(EveryOptimizer, RowShardsChangeNoBitWhereTheyAreAllowed) {
+  if (make()->cut() != Cut::kAnywhere) return;  // the test above has what is refused
+  constexpr int kRanks = 3;
+  const ParameterGroups groups{{"bias$", 0.5, 0}};
+  const auto network = trained(*make("", groups), 0.01), parts = small_network();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const auto segments = row_shards(parts.segments, rank, kRanks);
+    const Slice shard{at::full({segments.back().end()}, 0.0), at::full({segments.back().end()}, 0.0), segments};
+    const auto exchange = [&](const at::Tensor& bucket, const at::Tensor& run, bool back) {
+      for (const auto& segment : segments) {
+        const auto& parameter = *std::ranges::find(parts.segments, segment.name, &Segment::name);
+        const auto there = bucket.narrow(0, parameter.begin + segment.offset, segment.count);
+        const auto here = run.narrow(0, segment.begin, segment.count);
+        back ? there.copy_(here) : here.copy_(there);
+      }
+    };
+    exchange(parts.values, shard.values, false);
+    const auto optimizer = make("", groups);
+    optimizer->attach({shard});
+    optimizer->set_learning_rate(0.01);
+    for (int update = 0; update < 7; ++update) {
+      exchange(gradients_of(update, parts.values.numel()), shard.gradients, false);
+      optimizer->update();
+    }
+    exchange(parts.values, shard.values, true);
+  }
+  EXPECT_TRUE(at::equal(parts.values, network.values));
+}
+
 // Nor does it matter how many threads share many runs.
 TEST_P(EveryOptimizer, ThreadsAndCutsOfManyElementsChangeNoBit) {
   const auto one = make(), sharded = make();

@@ -4,12 +4,14 @@
 // Wire: 2 (P - 1) / P of the gradients' bytes per rank and step where the backend moves the minimum; with
 // `compression:` what that compression sends (framework/collectives/compression).
 #include "engine/sync/gradient_group.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/initial_values.h"
+#include "engine/sync/replicated_synchronizer.h"
+#include "engine/sync/synchronizers.h"
 
 namespace phalanx {
 namespace {
 
-class AllReduce final : public Synchronizer {
+class AllReduce final : public GradientSynchronizer {
  public:
   AllReduce(const GradientConfig& config, const CommunicatorPtr& group)
       : group_(group), gradients_(group, config.compression) {}
@@ -29,8 +31,6 @@ class AllReduce final : public Synchronizer {
 
   Memory memory() override { return gradients_.memory(); }
 
-  bool remembers_gradients() const override { return gradients_.compresses(); }
-
   Figures figures() const override { return gradients_.figures(); }
 
  private:
@@ -39,11 +39,20 @@ class AllReduce final : public Synchronizer {
   std::vector<Slice> slices_;
 };
 
-const bool registered =
-    Synchronizers::global().add<GradientConfig>("all_reduce", "synchronous: gradients are all-reduced after backward",
-                                                [](const GradientConfig& config, const Replicas& replicas) {
-                                                  return std::make_unique<AllReduce>(config, replicas.group);
-                                                });
+StrategyTraits traits(const GradientConfig& config) {
+  const bool compresses = phalanx::compresses(config.compression);
+  return {.reduces_gradients = true,
+          .remembers_gradients = compresses,
+          .intra_level = true,
+          .inter_level = true,
+          .virtual_shards = !compresses};
+}
+
+const bool registered = Synchronizers::global().add<GradientConfig>(
+    "all_reduce", "synchronous: gradients are all-reduced after backward", traits,
+    [](const GradientConfig& config, const SyncContext& context) {
+      return std::make_unique<AllReduce>(config, context.group);
+    });
 
 }  // namespace
 }  // namespace phalanx

@@ -97,7 +97,7 @@ TEST_P(Averaging, MomentumIsAveragedForgottenOrLeftAlone) {
       const auto strategy = make_strategy("{name: local_sgd, every: 2, momentum: " + what + "}", group);
       strategy->attach(parameters, Cut::kAnywhere);
       const at::Tensor momentum = at::full({8}, own);
-      strategy->attach_state({{"momentum", momentum}});
+      strategy->attach_state({{"momentum", 0, momentum}});
       strategy->after_update(0);
       EXPECT_EQ(momentum[7].item<double>(), own) << "not yet";
       strategy->after_update(1);

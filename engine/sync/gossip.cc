@@ -16,8 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/sync/initial_values.h"
 #include "engine/sync/parameter_average.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/replicated_synchronizer.h"
+#include "engine/sync/synchronizers.h"
 #include "framework/base/random.h"
 
 namespace phalanx {
@@ -52,10 +54,10 @@ at::ScalarType wire_dtype(const std::string& compression, at::ScalarType own) {
   return compression == "bf16" ? at::kBFloat16 : at::kHalf;
 }
 
-class Gossip final : public Synchronizer {
+class Gossip final : public ReplicatedSynchronizer {
  public:
-  Gossip(const GossipConfig& config, const Replicas& replicas)
-      : config_(config), group_(replicas.group), average_(replicas.group, Compressors::Choice("none")) {}
+  Gossip(const GossipConfig& config, const SyncContext& context)
+      : config_(config), group_(context.group), average_(context.group, Compressors::Choice("none")) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
     slices_ = broadcast_all(parameters, *group_);
@@ -70,7 +72,11 @@ class Gossip final : public Synchronizer {
     return slices_;
   }
 
-  void attach_state(const Memory& state) override { state_ = state; }
+  void attach_state(const std::vector<StateTensor>& state) override { state_ = state; }
+
+  // What is under way moves the values by a difference, whatever they are then.
+  void begin_anew() override {}
+  void before_update(std::int64_t) override {}
 
   void after_update(std::int64_t step) override {
     meet_halfway();
@@ -94,8 +100,8 @@ class Gossip final : public Synchronizer {
   void finish() override {
     meet_halfway();
     average_.average();
-    for (auto& [kind, values, _] : state_) {
-      if (kind == kMovingAverage) group_->all_reduce(values, Reduction::kMean).wait();
+    for (const auto& state : state_) {
+      if (state.kind == kMovingAverage) group_->all_reduce(state.values, Reduction::kMean).wait();
     }
   }
 
@@ -125,7 +131,7 @@ class Gossip final : public Synchronizer {
   GossipConfig config_;
   CommunicatorPtr group_;
   ParameterAverage average_;
-  Memory state_;
+  std::vector<StateTensor> state_;  // of the optimizer
   std::vector<Slice> slices_;
   std::vector<at::Tensor> sent_, received_;
   std::vector<Work> works_;  // of the exchange under way
@@ -134,7 +140,8 @@ class Gossip final : public Synchronizer {
 
 const bool registered = Synchronizers::global().add<GossipConfig>(
     "gossip", "asynchronous: after each step, every rank averages with one random peer",
-    [](const GossipConfig& config, const Replicas& replicas) { return std::make_unique<Gossip>(config, replicas); });
+    StrategyTraits{.inter_level = true},
+    [](const GossipConfig& config, const SyncContext& context) { return std::make_unique<Gossip>(config, context); });
 
 }  // namespace
 }  // namespace phalanx

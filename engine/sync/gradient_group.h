@@ -22,6 +22,8 @@ struct GradientConfig {
   }
 };
 
+inline bool compresses(const Compressors::Choice& compression) { return compression.selected() != "none"; }
+
 /// The group over which a strategy reduces its gradients, with the strategy's option `compression:`. With `none` it is
 /// the data-parallel group itself.
 class GradientGroup {
@@ -41,7 +43,7 @@ class GradientGroup {
   /// What compression remembers of what is reduced, by bucket; none without.
   Memory memory() const;
 
-  bool compresses() const { return compression_.selected() != "none"; }
+  bool compresses() const { return phalanx::compresses(compression_); }
 
   /// Since attach(); zeros without compression.
   Traffic traffic() const { return compressed_ ? compressed_->traffic() : Traffic{}; }

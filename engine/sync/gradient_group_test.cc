@@ -21,6 +21,7 @@ namespace {
 using testing::gather;
 using ::testing::HasSubstr;
 using testing::load_strategy;
+using testing::make_strategy;
 using testing::run_ranks;
 using ::testing::ThrowsMessage;
 
@@ -45,7 +46,7 @@ TEST(CompressionOption, HasEveryCompression) {
 TEST_P(Compression, AllReduceGivesAllRanksTheSameBits) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
-    const auto strategy = load_strategy("{name: all_reduce, compression: " + GetParam() + "}").make(group);
+    const auto strategy = make_strategy("{name: all_reduce, compression: " + GetParam() + "}", group);
     const auto slices = strategy->attach(parameters, Cut::kAnywhere);
     ASSERT_EQ(slices.size(), 2u);
     for (int step = 0; step < 3; ++step) {
@@ -114,7 +115,7 @@ TEST(CompressionOption, AStrategyTellsWhatItSent) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     for (const char* name : {"all_reduce", "overlapped", "sharded"}) {
-      const auto strategy = load_strategy(std::string("{name: ") + name + ", compression: fp16}").make(group);
+      const auto strategy = make_strategy(std::string("{name: ") + name + ", compression: fp16}", group);
       strategy->attach(parameters, Cut::kAnywhere);
       for (int step = 0; step < 5; ++step) strategy->before_update(step);
       strategy->finish();
@@ -123,7 +124,7 @@ TEST(CompressionOption, AStrategyTellsWhatItSent) {
           (Figures{{"reductions", 10}, {"sent_bytes", 17600}, {"uncompressed_bytes", 35200}, {"compression_ratio", 2}}))
           << name;
     }
-    const auto plain = Synchronizers::Choice("all_reduce").make(group);
+    const auto plain = make_strategy("all_reduce", group);
     plain->attach(parameters, Cut::kAnywhere);
     EXPECT_EQ(plain->figures(), Figures());
   });

@@ -7,13 +7,15 @@
 #include <memory>
 #include <vector>
 
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/initial_values.h"
+#include "engine/sync/replicated_synchronizer.h"
+#include "engine/sync/synchronizers.h"
 #include "framework/base/config/no_fields.h"
 
 namespace phalanx {
 namespace {
 
-class Hogwild final : public Synchronizer {
+class Hogwild final : public ReplicatedSynchronizer {
  public:
   explicit Hogwild(CommunicatorPtr group) : group_(std::move(group)) {}
 
@@ -21,8 +23,15 @@ class Hogwild final : public Synchronizer {
     return share_memory(parameters, *group_);
   }
 
+  void attach_state(const std::vector<StateTensor>&) override {}
+  void begin_anew() override {}
+  void before_update(std::int64_t) override {}
+  void after_update(std::int64_t) override {}
+
   // They are, where nobody is at work: but somebody may be.
   bool replicas_equal() const override { return group_->size() == 1; }
+
+  Memory memory() override { return {}; }
 
   void finish() override { group_->barrier().wait(); }
 
@@ -32,7 +41,8 @@ class Hogwild final : public Synchronizer {
 
 const bool registered = Synchronizers::global().add<NoFields>(
     "hogwild", "all ranks of a host update one copy of the parameters without locks",
-    [](const NoFields&, const Replicas& replicas) { return std::make_unique<Hogwild>(replicas.group); });
+    StrategyTraits{.shared_memory = true, .concurrent_updates = true},
+    [](const NoFields&, const SyncContext& context) { return std::make_unique<Hogwild>(context.group); });
 
 }  // namespace
 }  // namespace phalanx

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "engine/sync/initial_values.h"
+
 namespace phalanx {
 
 std::vector<Slice> Invariant::attach(const FlatParameters& parameters, Cut) {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "engine/sync/canonical_sum.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/replicated_synchronizer.h"
 
 namespace phalanx {
 
@@ -11,7 +11,7 @@ namespace phalanx {
 /// shards, which VirtualShards computes, summed in one fixed tree. Not a strategy that a config names, because the step
 /// has a part in it.
 /// Wire: see CanonicalSum.
-class Invariant final : public Synchronizer {
+class Invariant final : public GradientSynchronizer {
  public:
   Invariant(CommunicatorPtr group, int shards) : group_(std::move(group)), shards_(shards) {}
 

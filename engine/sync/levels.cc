@@ -19,8 +19,9 @@
 #include <utility>
 #include <vector>
 
+#include "engine/sync/initial_values.h"
 #include "engine/sync/shards.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/synchronizers.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/comm/hierarchy.h"
@@ -28,6 +29,9 @@
 
 namespace phalanx {
 namespace {
+
+// Strategies that work at this level.
+std::string known(bool StrategyTraits::* level) { return join(Synchronizers::global().names_where(level), ", "); }
 
 struct LevelsConfig {
   static constexpr const char* kTellingKey = "intra";
@@ -38,16 +42,27 @@ struct LevelsConfig {
 
   template <class V>
   void visit(V& v) {
-    v("intra", intra, "strategy inside each host: all_reduce, overlapped or sharded");
-    v("inter", inter, "strategy between hosts: all_reduce, local_sgd or gossip");
-    v("ranks_per_group", ranks_per_group, "consecutive ranks to treat as a host; 0: actual hosts", config::at_least(0));
+    v("intra", intra, ("strategy inside each host: " + known(&StrategyTraits::intra_level)).c_str());
+    v("inter", inter, ("strategy between hosts: " + known(&StrategyTraits::inter_level)).c_str());
+    v("ranks_per_group", ranks_per_group, "consecutive ranks to treat as a host; 0: actual hosts",
+      config::at_least(0));
   }
 };
 
-void check_level(const char* level, const Synchronizers::Choice& chosen, const std::vector<std::string>& known) {
-  if (std::ranges::count(known, chosen.selected()) > 0) return;
-  throw ConfigError(std::string("strategy.") + level + ": " + chosen.selected() +
-                    " does not work at this level; known: " + join(known, ", "));
+void check_level(const char* name, const Synchronizers::Choice& chosen, bool StrategyTraits::* level) {
+  if (chosen.traits().*level) return;
+  throw ConfigError(std::string("strategy.") + name + ": " + chosen.selected() +
+                    " does not work at this level; known: " + known(level));
+}
+
+// Exact is only what is so inside hosts and between them.
+StrategyTraits traits(const LevelsConfig& config) {
+  const auto intra = config.intra.traits(), inter = config.inter.traits();
+  return {.reduces_gradients = intra.reduces_gradients && inter.reduces_gradients,
+          .remembers_gradients = intra.remembers_gradients || inter.remembers_gradients,
+          .shared_memory = inter.shared_memory,
+          .concurrent_updates = intra.concurrent_updates || inter.concurrent_updates,
+          .shards_update = true};
 }
 
 std::string key_of(const Communicator& group, std::int64_t ranks_per_group) {
@@ -69,16 +84,17 @@ FlatParameters flat(const std::vector<Slice>& slices) {
 
 class Levels final : public Synchronizer {
  public:
-  Levels(const LevelsConfig& config, const Replicas& replicas)
-      : group_(replicas.group),
+  Levels(const LevelsConfig& config, const SyncContext& context)
+      : group_(context.group),
         level_(divide("host", group_, key_of(*group_, config.ranks_per_group))),
         links_(group_->split(level_.intra->rank(), group_->rank())),
-        intra_(config.intra.make({level_.intra, replicas.backwards})),
-        inter_(config.inter.make(links_)),
-        shares_out_(config.intra.selected() != "sharded") {
+        intra_(make_synchronizer(config.intra, context.over(level_.intra, context.backwards))),
+        inter_(make_synchronizer(config.inter, context.over(links_, 1))),
+        shares_out_(!config.intra.traits().shards_update) {
     if (!shares_out_ && !level_.cartesian()) {
-      throw ConfigError("strategy.intra: sharded needs hosts with equal numbers of ranks, but they have " +
-                        sizes_of(level_.groups) + "; use all_reduce");
+      throw ConfigError("strategy.intra: " + config.intra.selected() +
+                        " needs hosts with equal numbers of ranks, but they have " + sizes_of(level_.groups) +
+                        "; use all_reduce");
     }
   }
 
@@ -91,7 +107,7 @@ class Levels final : public Synchronizer {
     return own_;
   }
 
-  void attach_state(const Memory& state) override { inter_->attach_state(state); }
+  void attach_state(const std::vector<StateTensor>& state) override { inter_->attach_state(state); }
 
   void begin_anew() override {
     intra_->begin_anew();
@@ -125,8 +141,6 @@ class Levels final : public Synchronizer {
     for (auto& one : all) one.alike = false;  // of another host, or of another part
     return all;
   }
-
-  bool remembers_gradients() const override { return intra_->remembers_gradients() || inter_->remembers_gradients(); }
 
   void sum_over_slices(at::Tensor& sums) override {
     if (!shares_out_) return intra_->sum_over_slices(sums);
@@ -184,11 +198,11 @@ class Levels final : public Synchronizer {
 };
 
 const bool registered = Synchronizers::global().add<LevelsConfig>(
-    "levels", "one strategy inside each host, another between hosts",
-    [](const LevelsConfig& config, const Replicas& replicas) {
-      check_level("intra", config.intra, {"all_reduce", "overlapped", "sharded"});
-      check_level("inter", config.inter, {"all_reduce", "local_sgd", "gossip"});
-      return std::make_unique<Levels>(config, replicas);
+    "levels", "one strategy inside each host, another between hosts", traits,
+    [](const LevelsConfig& config, const SyncContext& context) {
+      check_level("intra", config.intra, &StrategyTraits::intra_level);
+      check_level("inter", config.inter, &StrategyTraits::inter_level);
+      return std::make_unique<Levels>(config, context);
     });
 
 }  // namespace

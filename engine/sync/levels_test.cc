@@ -20,7 +20,6 @@ using testing::gradient_at;
 using ::testing::HasSubstr;
 using testing::kElements;
 using testing::kRate;
-using testing::load_strategy;
 using testing::make_strategy;
 using testing::run_ranks;
 using ::testing::ThrowsMessage;
@@ -132,7 +131,7 @@ TEST(LevelsOption, CompressesWhatGoesBetweenHosts) {
 
 TEST(LevelsOption, RefusesWhatDoesNotWorkAtALevel) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
-    const auto make = [&](const std::string& text) { return [&, text] { load_strategy(text).make(group); }; };
+    const auto make = [&](const std::string& text) { return [&, text] { make_strategy(text, group); }; };
     EXPECT_THAT(make("{intra: gossip, inter: all_reduce}"),
                 ThrowsMessage<ConfigError>(HasSubstr(
                     "strategy.intra: gossip does not work at this level; known: all_reduce, overlapped, sharded")));

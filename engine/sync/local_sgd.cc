@@ -11,8 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/sync/initial_values.h"
 #include "engine/sync/parameter_average.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/replicated_synchronizer.h"
+#include "engine/sync/synchronizers.h"
 
 namespace phalanx {
 namespace {
@@ -37,10 +39,10 @@ struct LocalSgdConfig {
 // Optimizers by their own measure of sizes (second moments) keep that, and forget where they were heading.
 bool is_momentum(const std::string& kind) { return kind == "momentum" || kind == "exp_avg"; }
 
-class LocalSgd final : public Synchronizer {
+class LocalSgd final : public ReplicatedSynchronizer {
  public:
-  LocalSgd(const LocalSgdConfig& config, const Replicas& replicas)
-      : config_(config), group_(replicas.group), average_(replicas.group, config.compression) {}
+  LocalSgd(const LocalSgdConfig& config, const SyncContext& context)
+      : config_(config), group_(context.group), average_(context.group, config.compression) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
     slices_ = broadcast_all(parameters, *group_);
@@ -49,7 +51,7 @@ class LocalSgd final : public Synchronizer {
     return slices_;
   }
 
-  void attach_state(const Memory& state) override { state_ = state; }
+  void attach_state(const std::vector<StateTensor>& state) override { state_ = state; }
 
   void begin_anew() override { average_.begin_anew(); }
 
@@ -85,10 +87,10 @@ class LocalSgd final : public Synchronizer {
   void average() {
     const at::NoGradGuard no_grad;
     average_.average();
-    for (auto& [kind, values, _] : state_) {
-      const bool average = config_.momentum == "average" || kind == kMovingAverage;
-      if (average) group_->all_reduce(values, Reduction::kMean).wait();
-      if (config_.momentum == "reset" && is_momentum(kind)) values.zero_();
+    for (const auto& state : state_) {
+      const bool average = config_.momentum == "average" || state.kind == kMovingAverage;
+      if (average) group_->all_reduce(state.values, Reduction::kMean).wait();
+      if (config_.momentum == "reset" && is_momentum(state.kind)) state.values.zero_();
     }
     apart_.zero_();
   }
@@ -97,14 +99,15 @@ class LocalSgd final : public Synchronizer {
   CommunicatorPtr group_;
   ParameterAverage average_;
   std::vector<Slice> slices_;
-  Memory state_;
+  std::vector<StateTensor> state_;  // of the optimizer
   at::Tensor apart_ = at::zeros({1}, at::kLong);  // 1: the replicas may differ
 };
 
 const bool registered = Synchronizers::global().add<LocalSgdConfig>(
     "local_sgd", "ranks train independently and average their parameters every k-th step",
-    [](const LocalSgdConfig& config, const Replicas& replicas) {
-      return std::make_unique<LocalSgd>(config, replicas);
+    StrategyTraits{.inter_level = true},
+    [](const LocalSgdConfig& config, const SyncContext& context) {
+      return std::make_unique<LocalSgd>(config, context);
     });
 
 }  // namespace

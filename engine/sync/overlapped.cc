@@ -10,20 +10,22 @@
 
 #include "engine/sync/gradient_group.h"
 #include "engine/sync/gradient_hooks.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/initial_values.h"
+#include "engine/sync/replicated_synchronizer.h"
+#include "engine/sync/synchronizers.h"
 
 namespace phalanx {
 namespace {
 
-class Overlapped final : public Synchronizer {
+class Overlapped final : public GradientSynchronizer {
  public:
-  Overlapped(const GradientConfig& config, const Replicas& replicas)
-      : replicas_(replicas), gradients_(replicas.group, config.compression) {}
+  Overlapped(const GradientConfig& config, const SyncContext& context)
+      : group_(context.group), backwards_(context.backwards), gradients_(group_, config.compression) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
-    slices_ = broadcast_all(parameters, *replicas_.group);
+    slices_ = broadcast_all(parameters, *group_);
     gradients_.attach(parameters);
-    hooks_ = std::make_unique<GradientHooks>(parameters, replicas_.backwards,
+    hooks_ = std::make_unique<GradientHooks>(parameters, backwards_,
                                              [this](std::size_t bucket) { launch_if_next(bucket); });
     start();
     return slices_;
@@ -38,8 +40,6 @@ class Overlapped final : public Synchronizer {
   void finish() override { hooks_.reset(); }
 
   Memory memory() override { return gradients_.memory(); }
-
-  bool remembers_gradients() const override { return gradients_.compresses(); }
 
   Figures figures() const override { return gradients_.figures(); }
 
@@ -57,7 +57,8 @@ class Overlapped final : public Synchronizer {
 
   void launch_next() { works_.push_back(gradients_.all_reduce_mean(slices_[works_.size()].gradients)); }
 
-  Replicas replicas_;
+  CommunicatorPtr group_;
+  std::int64_t backwards_;
   GradientGroup gradients_;
   std::vector<Slice> slices_;  // the buckets
   std::unique_ptr<GradientHooks> hooks_;
@@ -65,10 +66,14 @@ class Overlapped final : public Synchronizer {
   std::vector<Work> works_;  // of the first buckets, which are launched
 };
 
+StrategyTraits traits(const GradientConfig& config) {
+  return {.reduces_gradients = true, .remembers_gradients = compresses(config.compression), .intra_level = true};
+}
+
 const bool registered = Synchronizers::global().add<GradientConfig>(
-    "overlapped", "synchronous: gradients are all-reduced during backward",
-    [](const GradientConfig& config, const Replicas& replicas) {
-      return std::make_unique<Overlapped>(config, replicas);
+    "overlapped", "synchronous: gradients are all-reduced during backward", traits,
+    [](const GradientConfig& config, const SyncContext& context) {
+      return std::make_unique<Overlapped>(config, context);
     });
 
 }  // namespace

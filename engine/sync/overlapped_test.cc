@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/sync/gradient_hooks.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/testing_strategy.h"
 #include "framework/testing/worlds.h"
 #include "models/apply_linear.h"
 
@@ -114,7 +114,7 @@ TEST_P(Overlapped, GradientsAreTheMeanEvenIfSomeDoNotCome) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters();
     const FlatParameters flat(parameters, *group, kEachItsOwnBucket);
-    const auto strategy = Synchronizers::Choice("overlapped").make(group);
+    const auto strategy = testing::make_strategy("overlapped", group);
     const auto slices = strategy->attach(flat, Cut::kAnywhere);
     for (int step = 0; step < 3; ++step) {
       const double own = group->rank() + 1 + step;
@@ -136,7 +136,7 @@ TEST_P(Overlapped, LaunchesWhileBackwardGoesOn) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters();
     const FlatParameters flat(parameters, *group, kEachItsOwnBucket);
-    const auto strategy = Synchronizers::Choice("overlapped").make({group, 2});
+    const auto strategy = testing::make_strategy("overlapped", group, 2);
     strategy->attach(flat, Cut::kAnywhere);
     const auto launched = [&] {
       std::size_t all_reduces = 0;

@@ -14,9 +14,12 @@
 
 namespace phalanx {
 
-ReplicaCheck::ReplicaCheck(CommunicatorPtr group, const FlatParameters& parameters, bool repair,
-                           std::int64_t every_steps)
-    : group_(std::move(group)), parameters_(parameters), repair_(repair), every_steps_(every_steps) {}
+ReplicaCheck::ReplicaCheck(const Mesh& mesh, const FlatParameters& parameters, bool repair, std::int64_t every_steps)
+    : replicas_(mesh.replicas()),
+      control_(mesh.control(kReplicaAxes)),
+      parameters_(parameters),
+      repair_(repair),
+      every_steps_(every_steps) {}
 
 void ReplicaCheck::after_step(std::int64_t step, bool to_be_equal) {
   due_ |= every_steps_ > 0 && step % every_steps_ == 0;
@@ -38,11 +41,11 @@ std::vector<std::vector<std::int64_t>> ReplicaCheck::all_digests() const {
       own.push_back(static_cast<std::int64_t>(digest(bucket.values.narrow(0, segment.begin, segment.count))));
     }
   }
-  const at::Tensor all = at::zeros({group_->size(), static_cast<std::int64_t>(own.size())}, at::kLong);
-  std::ranges::copy(own, all[group_->rank()].mutable_data_ptr<std::int64_t>());
-  group_->all_gather(all, all[group_->rank()]).wait();
+  const at::Tensor all = at::zeros({control_->size(), static_cast<std::int64_t>(own.size())}, at::kLong);
+  std::ranges::copy(own, all[control_->rank()].mutable_data_ptr<std::int64_t>());
+  control_->all_gather(all, all[control_->rank()]).wait();
   std::vector<std::vector<std::int64_t>> digests;
-  for (int rank = 0; rank < group_->size(); ++rank) {
+  for (int rank = 0; rank < control_->size(); ++rank) {
     const auto* row = all[rank].const_data_ptr<std::int64_t>();
     digests.emplace_back(row, row + own.size());
   }
@@ -56,13 +59,13 @@ std::vector<ReplicaCheck::Divergence> ReplicaCheck::find() const {
   for (const auto& bucket : parameters_.buckets()) {
     for (const auto& segment : bucket.segments) {
       std::map<std::int64_t, std::vector<int>> ranks_with;
-      for (int rank = 0; rank < group_->size(); ++rank) ranks_with[digests[rank][column]].push_back(rank);
+      for (int rank = 0; rank < control_->size(); ++rank) ranks_with[digests[rank][column]].push_back(rank);
       const auto* most = &ranks_with.at(digests[0][column]);
       for (const auto& [_, ranks] : ranks_with) {
         if (ranks.size() > most->size()) most = &ranks;
       }
       std::vector<int> others;
-      for (int rank = 0; rank < group_->size(); ++rank) {
+      for (int rank = 0; rank < control_->size(); ++rank) {
         if (std::ranges::find(*most, rank) == most->end()) others.push_back(rank);
       }
       const at::Tensor values = bucket.values.narrow(0, segment.begin, segment.count);
@@ -85,7 +88,7 @@ void ReplicaCheck::check(std::int64_t step) {
   if (found.size() > 1) text << ", and " << found.size() - 1 << " more parameters";
   if (!repair_) throw Error(text.str());
   log_warning() << text.str() << "; repaired with the values of rank " << first.source;
-  for (const auto& divergence : found) group_->broadcast(divergence.values, divergence.source).wait();
+  for (const auto& divergence : found) replicas_->broadcast(divergence.values, divergence.source).wait();
 }
 
 }  // namespace phalanx

@@ -5,17 +5,18 @@
 #include <vector>
 
 #include "framework/comm/communicator.h"
+#include "framework/comm/mesh.h"
 #include "framework/parallel/flat_parameters.h"
 
 namespace phalanx {
 
-/// Whether replicas that are to be equal are, bit for bit: a digest of every parameter, compared between the ranks.
-/// Bytes on the wire: 8 for each parameter and rank.
+/// Whether replicas that are to be equal are, bit for bit: a digest of every parameter, compared between the ranks that
+/// have the same ones. Bytes on the wire: 8 for each parameter and rank.
 class ReplicaCheck {
  public:
   /// `repair`: give diverged parameters the values that most ranks have, those of rank 0 where none are more, and log
   /// it. `every_steps`: for after_step(); 0: never.
-  ReplicaCheck(CommunicatorPtr group, const FlatParameters& parameters, bool repair, std::int64_t every_steps = 0);
+  ReplicaCheck(const Mesh& mesh, const FlatParameters& parameters, bool repair, std::int64_t every_steps = 0);
 
   /// Checks after every so many steps; where replicas are not to be equal then, after the next step at which they are.
   void after_step(std::int64_t step, bool to_be_equal);
@@ -42,7 +43,7 @@ class ReplicaCheck {
   std::vector<std::vector<std::int64_t>> all_digests() const;
   std::vector<Divergence> find() const;
 
-  CommunicatorPtr group_;
+  CommunicatorPtr replicas_, control_;  // the same ranks
   const FlatParameters& parameters_;
   bool repair_;
   std::int64_t every_steps_;

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "engine/sync/gradient_group.h"
+#include "engine/sync/initial_values.h"
 #include "engine/sync/shards.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/synchronizers.h"
 
 namespace phalanx {
 namespace {
@@ -27,8 +28,8 @@ struct ShardedConfig {
 
 class Sharded final : public Synchronizer {
  public:
-  Sharded(const ShardedConfig& config, const Replicas& replicas)
-      : group_(replicas.group), gradients_(replicas.group, config.compression), one_copy_(config.one_copy) {}
+  Sharded(const ShardedConfig& config, const SyncContext& context)
+      : group_(context.group), gradients_(context.group, config.compression), one_copy_(config.one_copy) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override {
     buckets_.clear();
@@ -41,6 +42,10 @@ class Sharded final : public Synchronizer {
     return slices;
   }
 
+  // Another rank's state is of other elements.
+  void attach_state(const std::vector<StateTensor>&) override {}
+  void begin_anew() override {}
+
   void before_update(std::int64_t) override {
     run_all([this](const ShardedBucket& bucket) {
       return gradients_.compresses() ? gradients_.all_reduce_mean(bucket.all().gradients)
@@ -51,6 +56,8 @@ class Sharded final : public Synchronizer {
 
   void after_update(std::int64_t) override { share_values(); }
 
+  bool replicas_equal() const override { return true; }
+
   // Of one copy, nobody reads what another rank is writing: a rank writes after it got its gradients, to which all
   // others have contributed when their backward was over.
   void share_values() override {
@@ -60,9 +67,9 @@ class Sharded final : public Synchronizer {
 
   Memory memory() override { return gradients_.memory(); }
 
-  bool remembers_gradients() const override { return gradients_.compresses(); }
-
   void sum_over_slices(at::Tensor& sums) override { group_->all_reduce(sums, Reduction::kSum).wait(); }
+
+  void finish() override {}
 
   Figures figures() const override { return gradients_.figures(); }
 
@@ -80,9 +87,17 @@ class Sharded final : public Synchronizer {
   std::vector<ShardedBucket> buckets_;
 };
 
+StrategyTraits traits(const ShardedConfig& config) {
+  return {.reduces_gradients = true,
+          .remembers_gradients = compresses(config.compression),
+          .shared_memory = config.one_copy,
+          .shards_update = true,
+          .intra_level = true};
+}
+
 const bool registered = Synchronizers::global().add<ShardedConfig>(
-    "sharded", "synchronous: every rank updates its shard of the parameters (ZeRO stage 1)",
-    [](const ShardedConfig& config, const Replicas& replicas) { return std::make_unique<Sharded>(config, replicas); });
+    "sharded", "synchronous: every rank updates its shard of the parameters (ZeRO stage 1)", traits,
+    [](const ShardedConfig& config, const SyncContext& context) { return std::make_unique<Sharded>(config, context); });
 
 }  // namespace
 }  // namespace phalanx

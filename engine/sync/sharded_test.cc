@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/sync/shards.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/testing_strategy.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
@@ -86,7 +86,7 @@ TEST_P(Sharded, EveryElementIsUpdatedByOneRankWithTheMeanGradientAndReachesAll) 
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     for (const auto cut : {Cut::kAnywhere, Cut::kBetweenParameters}) {
-      const auto strategy = Synchronizers::Choice("sharded").make(group);
+      const auto strategy = testing::make_strategy("sharded", group);
       const auto slices = strategy->attach(parameters, cut);
       at::Tensor elements = at::full({1}, 0.0, at::kDouble);
       for (const auto& slice : slices) elements += slice.values.numel();
@@ -111,7 +111,7 @@ TEST_P(Sharded, EveryElementIsUpdatedByOneRankWithTheMeanGradientAndReachesAll) 
 TEST_P(Sharded, SlicesNameThePartsOfParametersInThem) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
-    const auto slices = Synchronizers::Choice("sharded").make(group)->attach(parameters, Cut::kAnywhere);
+    const auto slices = testing::make_strategy("sharded", group)->attach(parameters, Cut::kAnywhere);
     std::int64_t named = 0;
     for (const auto& slice : slices) {
       std::int64_t next = 0;

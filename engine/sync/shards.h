@@ -4,7 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/sync/synchronizer.h"
+#include "framework/comm/communicator.h"
+#include "framework/parallel/slice.h"
 
 namespace phalanx {
 

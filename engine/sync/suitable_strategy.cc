@@ -10,9 +10,11 @@
 namespace phalanx {
 namespace {
 
+// Those that all it may stand for have in common.
 const bool registered = Synchronizers::global().add<NoFields>(
-    "auto", "the exact strategy that suits where the ranks are", [](const NoFields&, const Replicas& replicas) {
-      return suitable_strategy(placement_of(*replicas.group)).make(replicas);
+    "auto", "the exact strategy that suits where the ranks are",
+    StrategyTraits{.reduces_gradients = true, .virtual_shards = true}, [](const NoFields&, const SyncContext& context) {
+      return make_synchronizer(suitable_strategy(placement_of(*context.group)), context);
     });
 
 }  // namespace

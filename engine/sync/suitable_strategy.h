@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/synchronizers.h"
 #include "framework/comm/communicator.h"
 
 namespace phalanx {

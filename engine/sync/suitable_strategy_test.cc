@@ -2,13 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
 
 #include "engine/sync/testing_strategy.h"
 #include "framework/base/config/config.h"
 #include "framework/base/cores.h"
-#include "framework/comm/decorator.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
@@ -29,6 +27,20 @@ TEST(SuitableStrategy, GoesByWhereTheRanksAre) {
   EXPECT_EQ(chosen({.ranks = 2, .shares_memory = false, .one_numa_node = false}), named("overlapped"));
 }
 
+TEST(SuitableStrategy, IsExactAndFitsTheRanks) {
+  for (const int ranks : {1, 2}) {
+    for (const bool shares_memory : {false, true}) {
+      for (const bool one_numa_node : {false, true}) {
+        const auto traits = suitable_strategy({ranks, shares_memory, one_numa_node}).traits();
+        EXPECT_TRUE(traits.reduces_gradients);
+        EXPECT_FALSE(traits.remembers_gradients);
+        EXPECT_TRUE(!traits.one_rank || ranks == 1);
+        EXPECT_TRUE(!traits.shared_memory || shares_memory);
+      }
+    }
+  }
+}
+
 // On a machine of several NUMA nodes threads that keep to one core are in one of them, too.
 TEST(SuitableStrategy, RanksThatKeepToACoreAreInOneNumaNode) {
   ASSERT_FALSE(allowed_cores().empty());
@@ -42,18 +54,9 @@ TEST(SuitableStrategy, RanksThatKeepToACoreAreInOneNumaNode) {
   });
 }
 
-class Apart final : public Decorator {
- public:
-  using Decorator::Decorator;
-  bool shares_memory() const override { return false; }
-
- private:
-  CommunicatorPtr wrap(CommunicatorPtr child) override { return std::make_shared<Apart>(std::move(child)); }
-};
-
 TEST(SuitableStrategy, AGroupSaysWhetherItSharesMemory) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
-    Apart apart(group);
+    testing::Apart apart(group);
     EXPECT_FALSE(placement_of(apart).shares_memory);
   });
 }

@@ -3,53 +3,24 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "framework/base/registry.h"
+#include "engine/optim/optimizer.h"
 #include "framework/base/remembered.h"
-#include "framework/comm/communicator.h"
 #include "framework/parallel/flat_parameters.h"
+#include "framework/parallel/slice.h"
 
 namespace phalanx {
-
-/// What one rank's optimizer updates: a run of parameters with the gradient for it.
-struct Slice {
-  at::Tensor values;                // [n]
-  at::Tensor gradients;             // [n]
-  std::vector<Segment> segments{};  // the parameters in it, or parts of them
-};
-
-/// All of a bucket.
-inline Slice whole(const Bucket& bucket) { return {bucket.values, bucket.gradients, bucket.segments}; }
-
-/// Gives all ranks the values of rank 0. All buckets. Collective.
-std::vector<Slice> broadcast_all(const FlatParameters& parameters, Communicator& group);
-
-/// Moves the values of all buckets into memory that the ranks have in common, with the values of rank 0. All buckets.
-/// Collective. Throws ConfigError where they have none.
-std::vector<Slice> share_memory(const FlatParameters& parameters, Communicator& group);
-
-/// Elements [begin, begin + count) of a slice.
-inline Slice part(const Slice& slice, std::int64_t begin, std::int64_t count) {
-  return {slice.values.narrow(0, begin, count), slice.gradients.narrow(0, begin, count),
-          cut(slice.segments, begin, count)};
-}
-
-/// Where parameters may be cut when ranks share their update.
-enum class Cut {
-  kAnywhere,          // the optimizer looks at elements alone
-  kBetweenParameters  // it looks at whole parameters
-};
-
-/// The name of state that is a moving average of the values: it goes where they go.
-inline constexpr const char* kMovingAverage = "ema";
 
 using Figures = std::vector<std::pair<std::string, double>>;
 
 /// How replicas agree. The engine knows nothing else about distribution.
+///
+/// Whatever the result of a run depends on is pure virtual: a strategy answers for each of these. What many of them
+/// answer alike is in bases that a strategy derives from where they are true of it: ReplicatedSynchronizer and
+/// GradientSynchronizer (engine/sync/replicated_synchronizer.h).
 class Synchronizer {
  public:
   virtual ~Synchronizer() = default;
@@ -57,55 +28,40 @@ class Synchronizer {
   /// Makes replicas equal and says what this rank updates from now on. Collective.
   virtual std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) = 0;
 
-  /// The optimizer's state for these slices, after it was made: one tensor [n] for a slice and kind of state, which is
-  /// its name. A strategy that changes parameters behind the optimizer's back may change its state too. Collective.
-  virtual void attach_state(const Memory& /*state*/) {}
+  /// The optimizer's state for these slices, after it was made. A strategy that changes parameters behind the
+  /// optimizer's back may change its state too. Collective.
+  virtual void attach_state(const std::vector<StateTensor>& state) = 0;
 
   /// Parameters were written by somebody else, alike on all ranks or as a run had left them: what the strategy
   /// remembers of them begins anew.
-  virtual void begin_anew() {}
+  virtual void begin_anew() = 0;
 
   /// After it, the slices' gradients are the agreed ones.
-  virtual void before_update(std::int64_t /*step*/) {}
+  virtual void before_update(std::int64_t step) = 0;
 
   /// After it, replicas hold what the strategy promises.
-  virtual void after_update(std::int64_t /*step*/) {}
+  virtual void after_update(std::int64_t step) = 0;
 
   /// Whether the replicas are to be equal now, bit for bit; after after_update().
-  virtual bool replicas_equal() const { return true; }
+  virtual bool replicas_equal() const = 0;
 
   /// Sums that ranks have made over their slices become sums over all parameters of the replica, alike on all ranks
   /// that have the same one. sums: [k] double.
-  virtual void sum_over_slices(at::Tensor& /*sums*/) {}
+  virtual void sum_over_slices(at::Tensor& sums) = 0;
 
   /// After it, all ranks have the values that each of them has in its slices: for changes outside of updates.
   /// Collective.
-  virtual void share_values() {}
-
-  /// Whether what is sent in a step depends on the gradients of steps before it, as compression with memory does: then
-  /// gradients that are not finite must not come.
-  virtual bool remembers_gradients() const { return false; }
+  virtual void share_values() = 0;
 
   /// What the strategy itself remembers, complete between two steps; as many tensors at any time. Written where a run
   /// goes on.
-  virtual Memory memory() { return {}; }
+  virtual Memory memory() = 0;
 
-  /// After the last step.
-  virtual void finish() {}
+  /// After the last step. Collective.
+  virtual void finish() = 0;
 
   /// What this rank has counted of its own, by name, for the summary of the run; after finish().
   virtual Figures figures() const { return {}; }
 };
-
-/// What a strategy gets to work with.
-struct Replicas {
-  Replicas(CommunicatorPtr ranks, std::int64_t times = 1) : group(std::move(ranks)), backwards(times) {}  // NOLINT
-
-  CommunicatorPtr group;   // the ranks that hold a replica each
-  std::int64_t backwards;  // that add up to the gradients of one step; 0: those are complete in before_update() alone
-};
-
-/// Strategies by name; a factory throws ConfigError where the strategy does not fit the replicas.
-using Synchronizers = Registry<std::unique_ptr<Synchronizer>(const Replicas&)>;
 
 }  // namespace phalanx

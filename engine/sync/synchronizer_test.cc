@@ -1,5 +1,3 @@
-#include "engine/sync/synchronizer.h"
-
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -21,6 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::kBucketBytes;
 using testing::make_parameters;
+using testing::make_strategy;
 using ::testing::ThrowsMessage;
 
 // All ranks' copies of a tensor, bit for bit.
@@ -41,7 +40,7 @@ class AllReduceSync : public ::testing::TestWithParam<int> {
   void run(const Body& body) {
     testing::run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {
       const FlatParameters parameters(make_parameters(group->rank()), *group, kBucketBytes);
-      const auto synchronizer = Synchronizers::Choice("all_reduce").make(group);
+      const auto synchronizer = make_strategy("all_reduce", group);
       body(group, *synchronizer, parameters);
     });
   }
@@ -109,7 +108,7 @@ TEST_P(AllReduceSync, AttachingAgainStartsAnew) {
 TEST(SingleSync, LeavesOneRankAlone) {
   testing::run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
     const FlatParameters parameters(make_parameters(7), *group, kBucketBytes);
-    const auto synchronizer = Synchronizers::Choice("single").make(group);
+    const auto synchronizer = make_strategy("single", group);
     const auto slices = synchronizer->attach(parameters, Cut::kAnywhere);
     ASSERT_EQ(slices.size(), parameters.buckets().size());
     for (const auto& slice : slices) slice.gradients.fill_(3);
@@ -129,7 +128,7 @@ TEST(SingleSync, LeavesOneRankAlone) {
 TEST(SingleSync, RefusesMoreThanOneRank) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     EXPECT_THAT(
-        [&] { Synchronizers::Choice("single").make(group); },
+        [&] { make_strategy("single", group); },
         ThrowsMessage<ConfigError>("strategy single trains on one rank, but there are 2; use strategy: all_reduce"));
   });
 }

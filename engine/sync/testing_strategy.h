@@ -9,10 +9,13 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/synchronizers.h"
 #include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/comm/decorator.h"
 
 // What the tests of strategies share: strategies as configs name them, and a small problem that tells ranks apart.
 namespace phalanx::testing {
@@ -21,9 +24,20 @@ inline Synchronizers::Choice load_strategy(const std::string& yaml) {
   return config::load_as<Synchronizers::Choice>("strategy", yaml, "test.yaml");
 }
 
-inline std::unique_ptr<Synchronizer> make_strategy(const std::string& strategy, const CommunicatorPtr& group) {
-  return load_strategy(strategy).make(group);
+inline std::unique_ptr<Synchronizer> make_strategy(const std::string& strategy, const CommunicatorPtr& group,
+                                                   std::int64_t backwards = 1) {
+  return make_synchronizer(load_strategy(strategy), {Mesh(group), group, backwards});
 }
+
+/// A group that says of itself that its ranks have no memory in common.
+class Apart final : public Decorator {
+ public:
+  using Decorator::Decorator;
+  bool shares_memory() const override { return false; }
+
+ private:
+  CommunicatorPtr wrap(CommunicatorPtr child) override { return std::make_shared<Apart>(std::move(child)); }
+};
 
 inline constexpr std::int64_t kBucketBytes = 20 * sizeof(float);
 

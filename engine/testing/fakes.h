@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/sync/synchronizer.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx::testing {
@@ -74,8 +75,14 @@ class FakeSynchronizer final : public Synchronizer {
   explicit FakeSynchronizer(Calls* calls = nullptr) : calls_(calls) {}
 
   std::vector<Slice> attach(const FlatParameters&, Cut) override { return call("attach"); }
+  void attach_state(const std::vector<StateTensor>&) override {}
+  void begin_anew() override {}
   void before_update(std::int64_t step) override { call("before_update " + std::to_string(step)); }
   void after_update(std::int64_t step) override { call("after_update " + std::to_string(step)); }
+  bool replicas_equal() const override { return true; }
+  void sum_over_slices(at::Tensor&) override {}
+  void share_values() override {}
+  Memory memory() override { return {}; }
   void finish() override { call("finish"); }
 
  private:

@@ -11,6 +11,7 @@
 #include <limits>
 #include <string>
 
+#include "engine/sync/replicated_synchronizer.h"
 #include "engine/testing/fakes.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
@@ -53,7 +54,7 @@ class SpoiledStep final : public Step {
   std::int64_t step_ = 0;
 };
 
-class OneSlice final : public Synchronizer {
+class OneSlice final : public GradientSynchronizer {
  public:
   explicit OneSlice(Numbers& numbers) : numbers_(numbers) {}
   std::vector<Slice> attach(const FlatParameters&, Cut) override {
@@ -62,6 +63,7 @@ class OneSlice final : public Synchronizer {
              {{.name = "fc.bias", .shape = {2}, .begin = 0, .count = 2},
               {.name = "fc.weight", .shape = {4}, .begin = 2, .count = 4}}}};
   }
+  void before_update(std::int64_t) override {}
 
  private:
   Numbers& numbers_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,7 +14,10 @@
 
 namespace phalanx {
 
-template <class Signature>
+/// Of registries whose users need to know nothing of a thing before it is made.
+struct NoTraits {};
+
+template <class Signature, class Traits = NoTraits>
 class Registry;
 
 /// Named factories of one kind of thing: Registry<std::shared_ptr<Model>(const SampleSpec&)>.
@@ -22,11 +26,22 @@ class Registry;
 ///
 ///     const bool registered = Models::global().add<MlpConfig>("mlp", "multi-layer perceptron", make_mlp);
 ///
+/// What others must know about a thing before it is made, it registers as its traits, a struct of facts. They may
+/// depend on its fields, and nobody has to know its name:
+///
+///     using Strategies = Registry<std::unique_ptr<Strategy>(Context), StrategyTraits>;
+///     Strategies::global().add<SgdConfig>("sgd", "help", StrategyTraits{.exact = true}, make_sgd);
+///     Strategies::global().add<LsgdConfig>("lsgd", "help", [](const LsgdConfig& config) { return ...; }, make_lsgd);
+///     if (config.strategy.traits().exact) ...
+///
 /// Registration happens before main(); afterwards a registry is only read, from any thread.
-template <class Product, class... Args>
-class Registry<Product(Args...)> {
+template <class Product, class... Args, class Traits>
+class Registry<Product(Args...), Traits> {
  public:
   class Choice;
+
+  template <class Config>
+  using Make = std::function<Product(const Config&, Args...)>;
 
   static Registry& global() {
     static Registry registry;
@@ -37,17 +52,36 @@ class Registry<Product(Args...)> {
   /// its keys that tells it without a name: static constexpr const char* kTellingKey. Throws std::logic_error when the
   /// name is taken, which ends the program before main().
   template <class Config>
-  bool add(const std::string& name, const std::string& help,
-           std::type_identity_t<std::function<Product(const Config&, Args...)>> make) {
-    Entry entry{help, [make] { return std::make_unique<FactoryOf<Config>>(make); }};
-    if constexpr (requires { Config::kTellingKey; }) entry.telling_key = Config::kTellingKey;
-    if (!entries_.emplace(name, entry).second) throw std::logic_error("registered twice: " + name);
-    return true;
+    requires std::same_as<Traits, NoTraits>
+  bool add(const std::string& name, const std::string& help, std::type_identity_t<Make<Config>> make) {
+    return add_factory<Config>(name, help, [](const Config&) { return NoTraits{}; }, std::move(make));
   }
 
+  /// `traits`: Traits, or a function of the config that returns them.
+  template <class Config, class TraitsOf>
+    requires(!std::same_as<Traits, NoTraits>)
+  bool add(const std::string& name, const std::string& help, TraitsOf traits, std::type_identity_t<Make<Config>> make) {
+    if constexpr (std::same_as<TraitsOf, Traits>) {
+      return add_factory<Config>(name, help, [traits](const Config&) { return traits; }, std::move(make));
+    } else {
+      return add_factory<Config>(name, help, std::move(traits), std::move(make));
+    }
+  }
+
+  /// Sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> all;
     for (const auto& [name, entry] : entries_) all.push_back(name);
+    return all;
+  }
+
+  /// Those of which `holds`, a predicate or a member of Traits, is true of their traits with default fields.
+  template <class Predicate>
+  std::vector<std::string> names_where(const Predicate& holds) const {
+    std::vector<std::string> all;
+    for (const auto& [name, entry] : entries_) {
+      if (std::invoke(holds, entry.factory()->traits())) all.push_back(name);
+    }
     return all;
   }
 
@@ -57,6 +91,7 @@ class Registry<Product(Args...)> {
    public:
     virtual ~Factory() = default;
     virtual void visit(config::Visitor& visitor) = 0;
+    virtual Traits traits() const = 0;
     virtual Product make(Args... args) const = 0;
     virtual std::unique_ptr<Factory> clone() const = 0;
   };
@@ -64,15 +99,29 @@ class Registry<Product(Args...)> {
   template <class Config>
   class FactoryOf final : public Factory {
    public:
-    explicit FactoryOf(std::function<Product(const Config&, Args...)> make) : make_(std::move(make)) {}
+    FactoryOf(std::function<Traits(const Config&)> traits, Make<Config> make)
+        : traits_(std::move(traits)), make_(std::move(make)) {}
     void visit(config::Visitor& visitor) override { config_.visit(visitor); }
+    Traits traits() const override { return traits_(config_); }
     Product make(Args... args) const override { return make_(config_, std::forward<Args>(args)...); }
     std::unique_ptr<Factory> clone() const override { return std::make_unique<FactoryOf>(*this); }
 
    private:
-    std::function<Product(const Config&, Args...)> make_;
+    std::function<Traits(const Config&)> traits_;
+    Make<Config> make_;
     Config config_;
   };
+
+  template <class Config>
+  bool add_factory(const std::string& name, const std::string& help, std::function<Traits(const Config&)> traits,
+                   Make<Config> make) {
+    Entry entry{help, [traits = std::move(traits), make = std::move(make)] {
+                  return std::make_unique<FactoryOf<Config>>(traits, make);
+                }};
+    if constexpr (requires { Config::kTellingKey; }) entry.telling_key = Config::kTellingKey;
+    if (!entries_.emplace(name, entry).second) throw std::logic_error("registered twice: " + name);
+    return true;
+  }
 
   struct Entry {
     std::string help;
@@ -89,8 +138,8 @@ class Registry<Product(Args...)> {
 ///     std::shared_ptr<Model> net = config.model.make(spec);
 ///
 /// A value: copies are independent. Naming what is not registered throws std::out_of_range.
-template <class Product, class... Args>
-class Registry<Product(Args...)>::Choice final : public config::Selection {
+template <class Product, class... Args, class Traits>
+class Registry<Product(Args...), Traits>::Choice final : public config::Selection {
  public:
   Choice() = default;
   explicit Choice(const std::string& name) { select(name); }
@@ -122,10 +171,10 @@ class Registry<Product(Args...)>::Choice final : public config::Selection {
   }
 
   /// The product, made of the fields as they are now. Throws std::logic_error when nothing is selected.
-  Product make(Args... args) const {
-    if (!factory_) throw std::logic_error("make() of a choice of which nothing is selected");
-    return factory_->make(std::forward<Args>(args)...);
-  }
+  Product make(Args... args) const { return selected_factory().make(std::forward<Args>(args)...); }
+
+  /// Of the product that make() would make now; throws as make().
+  Traits traits() const { return selected_factory().traits(); }
 
  private:
   static const Entry& entry(const std::string& name) {
@@ -133,6 +182,11 @@ class Registry<Product(Args...)>::Choice final : public config::Selection {
     const auto found = entries.find(name);
     if (found == entries.end()) throw std::out_of_range("nothing is registered as \"" + name + "\"");
     return found->second;
+  }
+
+  const Factory& selected_factory() const {
+    if (!factory_) throw std::logic_error("make() of a choice of which nothing is selected");
+    return *factory_;
   }
 
   std::string name_;

@@ -103,5 +103,48 @@ TEST(RegistryChoice, OfNothingMakesNothing) {
   EXPECT_EQ(calls, 0);
 }
 
+struct ShapeTraits {
+  std::int64_t sides = 0;
+  bool curved = false;
+};
+
+struct PolygonConfig {
+  std::int64_t sides = 3;
+  template <class V>
+  void visit(V& v) {
+    v("sides", sides, "how many", config::at_least(3));
+  }
+};
+
+using Figures = Registry<int(), ShapeTraits>;
+const bool figures_registered =
+    Figures::global().add<CircleConfig>("circle", "no sides", ShapeTraits{.curved = true},
+                                        [](const CircleConfig&) { return 1; }) &&
+    Figures::global().add<PolygonConfig>(
+        "polygon", "some sides", [](const PolygonConfig& config) { return ShapeTraits{.sides = config.sides}; },
+        [](const PolygonConfig&) { return 2; });
+
+TEST(RegistryTraits, AreKnownBeforeAProductIsMadeAndFollowItsFields) {
+  ASSERT_TRUE(figures_registered);
+  EXPECT_TRUE(Figures::Choice("circle").traits().curved);
+  Figures::Choice polygon("polygon");
+  EXPECT_EQ(polygon.traits().sides, 3);
+  struct {
+    Figures::Choice& figure;
+    void visit(config::Visitor& v) { v("figure", figure, ""); }
+  } root{polygon};
+  config::load_text(root, "figure: {sides: 5}", "t.yaml");
+  EXPECT_EQ(polygon.traits().sides, 5);
+  EXPECT_FALSE(polygon.traits().curved);
+  EXPECT_EQ(polygon.make(), 2);
+  EXPECT_THROW(Figures::Choice().traits(), std::logic_error);
+}
+
+TEST(RegistryTraits, SelectNamesByTheirDefaults) {
+  EXPECT_EQ(Figures::global().names_where(&ShapeTraits::curved), (std::vector<std::string>{"circle"}));
+  EXPECT_EQ(Figures::global().names_where([](const ShapeTraits& traits) { return traits.sides > 2; }),
+            (std::vector<std::string>{"polygon"}));
+}
+
 }  // namespace
 }  // namespace phalanx

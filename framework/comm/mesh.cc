@@ -1,9 +1,22 @@
 #include "framework/comm/mesh.h"
 
+#include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace phalanx {
+namespace {
+
+constexpr std::array<Axis, kAxes> kAllAxes{Axis::kData, Axis::kPipe, Axis::kTensor, Axis::kExpert, Axis::kContext};
+
+MeshShape data_parallel(int ranks) {
+  MeshShape shape;
+  shape[Axis::kData] = ranks;
+  return shape;
+}
+
+}  // namespace
 
 std::string_view to_string(Axis axis) {
   constexpr std::array<std::string_view, kAxes> names{"data", "pipe", "tensor", "expert", "context"};
@@ -16,26 +29,70 @@ std::int64_t MeshShape::product() const {
   return product;
 }
 
-Mesh::Mesh(CommunicatorPtr world, const MeshShape& shape) : world_(std::move(world)), shape_(shape) {
+/// A world with the groups of it that there are so far.
+class Mesh::Plane {
+ public:
+  Plane(CommunicatorPtr world, const MeshShape& shape) : world_(std::move(world)), shape_(shape) {
+    std::int64_t stride = world_->size();
+    for (const auto axis : kAllAxes) {
+      stride /= shape_[axis];
+      positions_[static_cast<int>(axis)] = world_->rank() / stride % shape_[axis];
+    }
+  }
+
+  const MeshShape& shape() const { return shape_; }
+  std::int64_t position(Axis axis) const { return positions_[static_cast<int>(axis)]; }
+
+  const CommunicatorPtr& group(AxisSet axes) {
+    std::array<bool, kAxes> inside{};
+    std::int64_t size = 1, color = 0;  // ranks that are alike along the other axes have one color
+    for (const auto axis : kAllAxes) {
+      if (shape_[axis] == 1) continue;
+      inside[static_cast<int>(axis)] = axes.has(axis);
+      if (axes.has(axis)) {
+        size *= shape_[axis];
+      } else {
+        color = color * shape_[axis] + position(axis);
+      }
+    }
+    if (size == world_->size()) return world_;
+    auto& group = groups_[inside];
+    if (!group) group = world_->split(static_cast<int>(color), world_->rank());
+    return group;
+  }
+
+ private:
+  CommunicatorPtr world_;
+  MeshShape shape_;
+  std::array<std::int64_t, kAxes> positions_{};
+  std::map<std::array<bool, kAxes>, CommunicatorPtr> groups_;  // by the axes of size above 1
+};
+
+Mesh::Mesh(CommunicatorPtr world, const MeshShape& shape, CommunicatorPtr control) {
   for (auto size : shape.sizes) {
     if (size < 1) throw std::invalid_argument("every axis of a mesh has at least one rank");
   }
-  if (shape.product() != world_->size()) {
+  if (shape.product() != world->size()) {
     throw std::invalid_argument("a mesh of " + std::to_string(shape.product()) + " ranks does not cover a world of " +
-                                std::to_string(world_->size()));
+                                std::to_string(world->size()));
   }
-  std::int64_t stride = world_->size();
-  for (int axis = 0; axis < kAxes; ++axis) {
-    const std::int64_t block = stride;  // ranks from one step of the axis above to its next
-    stride /= shape.sizes[axis];
-    const std::int64_t rank = world_->rank();
-    if (shape.sizes[axis] == world_->size()) {
-      groups_[axis] = world_;
-    } else {
-      const std::int64_t color = rank / block * stride + rank % stride;
-      groups_[axis] = world_->split(static_cast<int>(color), world_->rank());
-    }
+  const bool same = control == nullptr || control == world;
+  data_ = std::make_shared<Plane>(std::move(world), shape);
+  control_ = same ? data_ : std::make_shared<Plane>(std::move(control), shape);
+  for (auto* plane : {data_.get(), control_.get()}) {
+    for (const auto axis : kAllAxes) plane->group({axis});
+    for (const auto axes : {kSampleAxes, kBatchAxes, kReplicaAxes, kModelAxes}) plane->group(axes);
   }
 }
+
+Mesh::Mesh(const CommunicatorPtr& world) : Mesh(world, data_parallel(world->size())) {}
+
+const MeshShape& Mesh::shape() const { return data_->shape(); }
+
+std::int64_t Mesh::position(Axis axis) const { return data_->position(axis); }
+
+const CommunicatorPtr& Mesh::group(AxisSet axes) const { return data_->group(axes); }
+
+const CommunicatorPtr& Mesh::control(AxisSet axes) const { return control_->group(axes); }
 
 }  // namespace phalanx

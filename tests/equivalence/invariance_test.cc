@@ -123,7 +123,7 @@ TEST(InvarianceOption, SaysWhatDoesNotGoWithIt) {
   EXPECT_THAT(
       [&] { check(config); },
       ThrowsMessage<ConfigError>(
-          AllOf(HasSubstr("strategy: must be auto or all_reduce, without options"),
+          AllOf(HasSubstr("strategy: must be all_reduce or auto, without options"),
                 HasSubstr("launch.threads: must be set"),
                 HasSubstr("train.virtual_shards: 8 cannot be divided among launch.ranks: 3"),
                 HasSubstr("backend: inproc"),

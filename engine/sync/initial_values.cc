@@ -1,4 +1,4 @@
-#include "engine/sync/synchronizer.h"
+#include "engine/sync/initial_values.h"
 
 namespace phalanx {
 

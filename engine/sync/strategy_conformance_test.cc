@@ -1,0 +1,156 @@
+// What the interface asks of every strategy, and what its traits promise of it, for all that are registered.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/zeros_like.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/sync/testing_strategy.h"
+#include "framework/testing/file_name.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+constexpr int kRanks = 4;
+
+StrategyTraits traits_of(const std::string& strategy) { return testing::load_strategy(strategy).traits(); }
+
+// With what their options change about them.
+std::vector<std::string> strategies() {
+  std::vector<std::string> all = Synchronizers::global().names();
+  all.insert(all.end(), {"{name: sharded, one_copy: true}", "{name: local_sgd, compression: bf16}",
+                         "{name: all_reduce, compression: int8}", "{intra: sharded, inter: gossip, ranks_per_group: 2}",
+                         "{intra: overlapped, inter: {local_sgd: {every: 4}}, ranks_per_group: 2}"});
+  std::erase_if(all, [](const std::string& strategy) { return traits_of(strategy).one_rank; });
+  return all;
+}
+
+std::vector<std::string> reducing_strategies() {
+  auto all = strategies();
+  std::erase_if(all, [](const std::string& strategy) { return !traits_of(strategy).reduces_gradients; });
+  return all;
+}
+
+std::vector<std::pair<std::string, std::vector<std::int64_t>>> shapes(Synchronizer& strategy) {
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> all;
+  for (const auto& one : strategy.memory()) all.emplace_back(one.name, one.values.sizes().vec());
+  return all;
+}
+
+std::int64_t elements_of(const std::vector<Slice>& slices) {
+  std::int64_t elements = 0;
+  for (const auto& slice : slices) elements += slice.values.numel();
+  return elements;
+}
+
+/// What one rank has of a strategy that was attached.
+struct Attached {
+  CommunicatorPtr group;
+  std::vector<at::Tensor> own;  // the parameters
+  const FlatParameters& parameters;
+  Synchronizer& strategy;
+  std::vector<Slice> slices;
+};
+
+class StrategyConformance : public ::testing::TestWithParam<std::string> {
+ protected:
+  static StrategyTraits traits() { return traits_of(GetParam()); }
+
+  // Ranks begin with other values each.
+  static void run(const std::function<void(const Attached&)>& body) {
+    testing::run_ranks("inproc", kRanks, [&](const CommunicatorPtr& group) {
+      const at::NoGradGuard no_grad;
+      const auto own = testing::make_parameters(group->rank());
+      const FlatParameters parameters(own, *group, testing::kBucketBytes);
+      const auto strategy = testing::make_strategy(GetParam(), group);
+      body({group, own, parameters, *strategy, strategy->attach(parameters, Cut::kAnywhere)});
+      group->barrier().wait();  // nobody changes what ranks share while others look at it
+      strategy->finish();
+    });
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Strategies, StrategyConformance, ::testing::ValuesIn(strategies()),
+                         [](const auto& info) { return testing::file_name(info.param); });
+
+TEST_P(StrategyConformance, N1_AttachingGivesEveryRankTheParametersOfRank0) {
+  run([](const Attached& rank) {
+    for (const auto& parameter : rank.own) EXPECT_TRUE(at::equal(parameter, at::zeros_like(parameter)));
+    for (const auto& slice : rank.slices) EXPECT_TRUE(at::equal(slice.values, at::zeros_like(slice.values)));
+  });
+}
+
+TEST_P(StrategyConformance, SumsOverSlicesAreSumsOverTheReplica) {
+  run([](const Attached& rank) {
+    std::int64_t all = 0;
+    for (const auto& bucket : rank.parameters.buckets()) all += bucket.values.numel();
+    at::Tensor sums = at::full({1}, elements_of(rank.slices), at::kDouble);
+    rank.strategy.sum_over_slices(sums);
+    EXPECT_EQ(sums.item<double>(), static_cast<double>(all));
+    if (traits().shards_update) {
+      EXPECT_LT(elements_of(rank.slices), all);
+    }
+    if (traits().intra_level && !traits().shards_update) {
+      EXPECT_EQ(elements_of(rank.slices), all);
+    }
+  });
+}
+
+TEST_P(StrategyConformance, ValuesThatRanksChangeInTheirSlicesReachAll) {
+  run([](const Attached& rank) {
+    for (const auto& slice : rank.slices) slice.values.fill_(7);
+    rank.strategy.share_values();
+    for (const auto& parameter : rank.own) EXPECT_TRUE(at::equal(parameter, at::full_like(parameter, 7)));
+  });
+}
+
+class ReducingStrategies : public StrategyConformance {};
+INSTANTIATE_TEST_SUITE_P(Strategies, ReducingStrategies, ::testing::ValuesIn(reducing_strategies()),
+                         [](const auto& info) { return testing::file_name(info.param); });
+
+TEST_P(ReducingStrategies, N2_GiveTheOptimizerTheMeanOfAllRanksGradients) {
+  run([](const Attached& rank) {
+    for (const auto& bucket : rank.parameters.buckets()) bucket.gradients.fill_(rank.group->rank() + 1);
+    rank.strategy.before_update(0);
+    for (const auto& slice : rank.slices) {
+      const at::Tensor mean = at::full_like(slice.gradients, (kRanks + 1) / 2.0);
+      EXPECT_TRUE(at::allclose(slice.gradients, mean, 0.02, 0));
+    }
+  });
+}
+
+TEST_P(StrategyConformance, RemembersAsManyTensorsAtAnyTime) {
+  run([](const Attached& rank) {
+    const auto before = shapes(rank.strategy);
+    for (int step = 0; step < 3; ++step) {
+      for (const auto& bucket : rank.parameters.buckets()) bucket.gradients.fill_(rank.group->rank() + 1);
+      rank.strategy.before_update(step);
+      for (const auto& slice : rank.slices) slice.gradients.zero_();
+      rank.strategy.after_update(step);
+      EXPECT_EQ(shapes(rank.strategy), before) << "after step " << step;
+    }
+  });
+}
+
+TEST_P(StrategyConformance, RanksWithoutMemoryInCommonAreRefusedWhereItIsNeeded) {
+  testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
+    const auto apart = std::make_shared<testing::Apart>(group);
+    if (traits().shared_memory) {
+      EXPECT_THROW(testing::make_strategy(GetParam(), apart), ConfigError);
+    } else {
+      EXPECT_NO_THROW(testing::make_strategy(GetParam(), apart));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace phalanx

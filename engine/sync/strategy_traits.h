@@ -1,0 +1,40 @@
+#pragma once
+
+namespace phalanx {
+
+/// What others need to know of a strategy before it is made. Each registers its own, beside its name: who has to tell
+/// strategies apart asks for these facts, never for names. They may depend on the strategy's fields.
+struct StrategyTraits {
+  /// In every step the optimizer gets the mean of the gradients of all ranks: with train.gradients: sum, their sum.
+  bool reduces_gradients = false;
+
+  /// Of a step's gradients something stays for the steps after it, as in the residual of a compression: a value that is
+  /// not finite would never leave.
+  bool remembers_gradients = false;
+
+  /// It trains on one rank and no more.
+  bool one_rank = false;
+
+  /// Its ranks must have memory in common (Communicator::shares_memory()).
+  bool shared_memory = false;
+
+  /// Ranks write into the same memory while others read and write there: nothing else may exchange what is in it.
+  bool concurrent_updates = false;
+
+  /// A rank's slices are its own share of the buckets; elsewhere they are all of the buckets.
+  bool shards_update = false;
+
+  /// Strategy `levels` may take it for the ranks of a host. It reduces gradients, and after after_update() these ranks
+  /// are one replica.
+  bool intra_level = false;
+
+  /// Strategy `levels` may take it between hosts, where buckets are slices without parameters: it updates all of them,
+  /// and needs nothing of backward.
+  bool inter_level = false;
+
+  /// It does nothing but reduce gradients as they are, so that those of virtual shards may take its place, whose sums
+  /// are the same bits on any number of ranks (determinism: world_size_invariant).
+  bool virtual_shards = false;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,113 @@
+// A strategy that nobody has heard of fits in everywhere by its traits.
+#include "engine/sync/strategy_traits.h"
+
+#include <ATen/ops/allclose.h>
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/experiment/testing_run.h"
+#include "engine/sync/initial_values.h"
+#include "engine/sync/replicated_synchronizer.h"
+#include "engine/sync/testing_strategy.h"
+#include "framework/base/config/no_fields.h"
+#include "framework/base/error.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using testing::complaint;
+using testing::gradient_at;
+using ::testing::HasSubstr;
+using testing::kElements;
+using testing::kRate;
+
+// The mean by a sum.
+class SumSynchronizer final : public GradientSynchronizer {
+ public:
+  explicit SumSynchronizer(CommunicatorPtr group) : group_(std::move(group)) {}
+
+  std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
+    return slices_ = broadcast_all(parameters, *group_);
+  }
+
+  void before_update(std::int64_t) override {
+    for (const auto& slice : slices_) {
+      group_->all_reduce(slice.gradients, Reduction::kSum).wait();
+      slice.gradients.div_(group_->size());
+    }
+  }
+
+ private:
+  CommunicatorPtr group_;
+  std::vector<Slice> slices_;
+};
+
+struct CautiousConfig {
+  bool remembers = false;
+
+  template <class V>
+  void visit(V& v) {
+    v("remembers", remembers, "gradients of steps before");
+  }
+};
+
+const bool registered =
+    Synchronizers::global().add<NoFields>(
+        "sum_under_test", "the mean by a sum",
+        StrategyTraits{.reduces_gradients = true, .intra_level = true, .inter_level = true, .virtual_shards = true},
+        [](const NoFields&, const SyncContext& context) { return std::make_unique<SumSynchronizer>(context.group); }) &&
+    Synchronizers::global().add<CautiousConfig>(
+        "timid_under_test", "goes with little",
+        [](const CautiousConfig& config) {
+          return StrategyTraits{
+              .remembers_gradients = config.remembers, .one_rank = true, .concurrent_updates = true};
+        },
+        [](const CautiousConfig&, const SyncContext& context) {
+          return std::make_unique<SumSynchronizer>(context.group);
+        });
+
+TEST(StrategyTraits, AreWhatAConfigIsCheckedBy) {
+  ASSERT_TRUE(registered);
+  EXPECT_EQ(complaint("strategy: sum_under_test, train: {gradients: sum, precision: fp16, ema_decay: 0.9}"), "");
+  EXPECT_EQ(complaint("strategy: sum_under_test, determinism: world_size_invariant, launch: {threads: 1}"), "");
+  EXPECT_EQ(complaint("strategy: sum_under_test, launch: {ranks: 4}"), "");
+  EXPECT_EQ(complaint("strategy: timid_under_test"), "");
+  EXPECT_THAT(complaint("strategy: timid_under_test, train: {gradients: sum}"),
+              HasSubstr("sum is for gradients that are reduced in every step, which timid_under_test does not do"));
+  EXPECT_THAT(complaint("strategy: timid_under_test, launch: {ranks: 2}"),
+              HasSubstr("strategy: timid_under_test trains on one rank, but launch.ranks is 2"));
+  EXPECT_THAT(complaint("strategy: timid_under_test, train: {ema_decay: 0.9}"),
+              HasSubstr("train.ema_decay: does not go with strategy timid_under_test"));
+  EXPECT_THAT(complaint("strategy: timid_under_test, determinism: world_size_invariant, launch: {threads: 1}"),
+              HasSubstr("strategy: must be all_reduce or auto or sum_under_test"));
+}
+
+TEST(StrategyTraits, FollowTheFields) {
+  EXPECT_EQ(complaint("strategy: timid_under_test, train: {precision: fp16}"), "");
+  EXPECT_THAT(complaint("strategy: {timid_under_test: {remembers: true}}, train: {precision: fp16}"),
+              HasSubstr("train.precision: fp16 does not go with"));
+}
+
+TEST(StrategyTraits, AreWhatLevelsGoBy) {
+  testing::run_ranks("inproc", 4, [](const CommunicatorPtr& group) {
+    for (const std::string strategy : {"{intra: sum_under_test, inter: all_reduce, ranks_per_group: 2}",
+                                       "{intra: sharded, inter: sum_under_test, ranks_per_group: 2}",
+                                       "{intra: sum_under_test, inter: sum_under_test, ranks_per_group: 2}"}) {
+      at::Tensor x = at::full({kElements}, 3.0);
+      testing::train(strategy, group, 4, [&](int step, const at::Tensor& all, Synchronizer&) {
+        at::Tensor mean = at::zeros({kElements});
+        for (int rank = 0; rank < group->size(); ++rank) mean += gradient_at(x, rank, step) / group->size();
+        x = x - kRate * mean;
+        EXPECT_TRUE(at::allclose(all, x.expand_as(all), 1e-5, 1e-6)) << strategy << ", step " << step;
+      });
+    }
+    EXPECT_THROW(testing::make_strategy("{intra: timid_under_test, inter: all_reduce}", group), ConfigError);
+    EXPECT_THROW(testing::make_strategy("{intra: all_reduce, inter: timid_under_test}", group), ConfigError);
+  });
+}
+
+}  // namespace
+}  // namespace phalanx

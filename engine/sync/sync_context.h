@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "framework/comm/communicator.h"
+#include "framework/comm/mesh.h"
+
+namespace phalanx {
+
+/// What a strategy is made for: which replicas it makes agree, and where in the run they are.
+///
+/// A strategy answers for the parameters that it is attached to, and makes them agree among the ranks of `group`.
+/// Strategies that are made of others give each a group of its own (over()). The mesh is that of the whole run, for
+/// whatever a strategy needs beside it.
+struct SyncContext {
+  Mesh mesh;                   // of the run
+  CommunicatorPtr group;       // the ranks that hold a replica each of the strategy's parameters
+  std::int64_t backwards = 1;  // that add up to a step's gradients; 0: those are complete in before_update() alone
+
+  /// The same for a part of the ranks, or of the parameters.
+  SyncContext over(CommunicatorPtr ranks, std::int64_t times) const { return {mesh, std::move(ranks), times}; }
+};
+
+}  // namespace phalanx
