@@ -72,8 +72,8 @@ void check_strategy(std::vector<ConfigProblem>& problems, const ExperimentConfig
             "sum is for gradients that are reduced in every step, which " + strategy + " does not do; known: " +
                 strategies_where(&StrategyTraits::reduces_gradients));
   refuse_if(problems, train.precision == "fp16" && traits.remembers_gradients, "train.precision",
-            "fp16 does not go with strategy.compression, which would remember an overflow for ever; use bf16, or no"
-            " compression");
+            "fp16 cannot be combined with strategy.compression, whose residual would keep an overflow forever; use bf16, or"
+            " no compression");
   refuse_if(problems, train.ema_decay > 0 && traits.concurrent_updates, "train.ema_decay",
             "cannot be combined with strategy " + strategy +
                 ", whose ranks would write averages into the shared parameters");
