@@ -107,10 +107,10 @@ TEST(Check, SumsAreOfGradientsThatAreReduced) {
               ::testing::HasSubstr("train.gradients: must be mean"));
 }
 
-TEST(Check, S4_Fp16RefusesCompressionThatWouldRememberAnOverflow) {
+TEST(Check, Fp16RefusesCompressionThatWouldRememberAnOverflow) {
   const std::string refused =
-      "config: train.precision: fp16 does not go with strategy.compression, which would remember an overflow for ever;"
-      " use bf16, or no compression";
+      "config: train.precision: fp16 cannot be combined with strategy.compression, whose residual would keep an overflow"
+      " forever; use bf16, or no compression";
   EXPECT_EQ(complaint("train: {precision: fp16}, strategy: {name: overlapped, compression: bf16}"), refused);
   EXPECT_EQ(complaint("train: {precision: fp16}, strategy: {intra: sharded, inter: {all_reduce: {compression: bf16}}}"),
             refused);

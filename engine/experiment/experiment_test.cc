@@ -87,7 +87,7 @@ TEST(Experiment, BucketsOfAnySizeGiveTheSame) {
 }
 
 // Sums of two ranks are twice the means, which is the same to the bit as twice the learning rate.
-TEST(Experiment, N2_GradientsMayBeSums) {
+TEST(Experiment, GradientsMayBeSums) {
   for (const std::string strategy : {"auto", "all_reduce", "overlapped", "sharded",
                                      "{intra: overlapped, inter: all_reduce, ranks_per_group: 1}"}) {
     const auto sum = run(2, {"strategy=" + strategy, "train.gradients=sum", "optimizer.lr=0.02"});

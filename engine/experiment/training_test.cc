@@ -154,7 +154,7 @@ TEST(Training, AScaleThatIsTooLargeIsFoundByTrying) {
   EXPECT_LT(reading(large.results[0].update, "loss_scale"), 16777216);
 }
 
-TEST(Training, S4_Bf16GoesWithCompression) {
+TEST(Training, Bf16GoesWithCompression) {
   EXPECT_THAT(run(2, {"train.precision=bf16", "strategy={name: overlapped, compression: bf16}"}).errors, Each(""));
 }
 

@@ -82,7 +82,7 @@ class StrategyConformance : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Strategies, StrategyConformance, ::testing::ValuesIn(strategies()),
                          [](const auto& info) { return testing::file_name(info.param); });
 
-TEST_P(StrategyConformance, N1_AttachingGivesEveryRankTheParametersOfRank0) {
+TEST_P(StrategyConformance, AttachingGivesEveryRankTheParametersOfRank0) {
   run([](const Attached& rank) {
     for (const auto& parameter : rank.own) EXPECT_TRUE(at::equal(parameter, at::zeros_like(parameter)));
     for (const auto& slice : rank.slices) EXPECT_TRUE(at::equal(slice.values, at::zeros_like(slice.values)));
@@ -117,7 +117,7 @@ class ReducingStrategies : public StrategyConformance {};
 INSTANTIATE_TEST_SUITE_P(Strategies, ReducingStrategies, ::testing::ValuesIn(reducing_strategies()),
                          [](const auto& info) { return testing::file_name(info.param); });
 
-TEST_P(ReducingStrategies, N2_GiveTheOptimizerTheMeanOfAllRanksGradients) {
+TEST_P(ReducingStrategies, GiveTheOptimizerTheMeanOfAllRanksGradients) {
   run([](const Attached& rank) {
     for (const auto& bucket : rank.parameters.buckets()) bucket.gradients.fill_(rank.group->rank() + 1);
     rank.strategy.before_update(0);

@@ -80,7 +80,7 @@ TEST(StrategyTraits, AreWhatAConfigIsCheckedBy) {
   EXPECT_THAT(complaint("strategy: timid_under_test, launch: {ranks: 2}"),
               HasSubstr("strategy: timid_under_test trains on one rank, but launch.ranks is 2"));
   EXPECT_THAT(complaint("strategy: timid_under_test, train: {ema_decay: 0.9}"),
-              HasSubstr("train.ema_decay: does not go with strategy timid_under_test"));
+              HasSubstr("train.ema_decay: cannot be combined with strategy timid_under_test"));
   EXPECT_THAT(complaint("strategy: timid_under_test, determinism: world_size_invariant, launch: {threads: 1}"),
               HasSubstr("strategy: must be all_reduce or auto or sum_under_test"));
 }
