@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -126,6 +127,16 @@ inline std::vector<std::string> known_backends() {
   return names;
 }
 
+/// Of one turn of a task that trains in turns.
+struct TurnConfig {
+  Optimizers::Choice optimizer;
+
+  template <class V>
+  void visit(V& v) {
+    v("optimizer", optimizer, "update rule of the parameters of this turn");
+  }
+};
+
 /// Everything that a run is made of: the YAML file of tools:train.
 struct ExperimentConfig {
   std::string name = "run";
@@ -139,6 +150,7 @@ struct ExperimentConfig {
   Tasks::Choice task{"auto"};
   Losses::Choice loss{"auto"};
   Optimizers::Choice optimizer{"sgd"};
+  std::map<std::string, TurnConfig> turns;
   ParameterGroups parameter_groups;
   Schedules::Choice schedule{"constant"};
   Synchronizers::Choice strategy{"auto"};
@@ -164,6 +176,7 @@ struct ExperimentConfig {
     v("task", task, "what the model is trained for; auto: the task of the dataset");
     v("loss", loss, "loss function to minimise; auto: the task's default");
     v("optimizer", optimizer, "update rule of the parameters");
+    v("turns", turns, "optimizers of tasks that train in turns, by the turn's name; others use `optimizer`");
     v("parameter_groups", parameter_groups, "parameters with their own learning rate and weight decay");
     v("schedule", schedule, "learning-rate schedule");
     v("strategy", strategy, "parallel training strategy; auto: the exact one that suits where the ranks are");

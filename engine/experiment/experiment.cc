@@ -38,7 +38,7 @@ bool due(std::int64_t every, std::int64_t count) { return every > 0 && count % e
 class Experiment {
  public:
   /// `config` and `splits` are complete: see run_experiment().
-  Experiment(const ExperimentConfig& config, const Splits& splits, const Task& task, const ExperimentContext& context)
+  Experiment(const ExperimentConfig& config, const Splits& splits, Task& task, const ExperimentContext& context)
       : config_(config),
         task_(task),
         mesh_(make_mesh(config, context.world)),
@@ -58,7 +58,9 @@ class Experiment {
         report_(config, context, {config.train.epochs, steps_, loader_->batches()}, watching_.clock(),
                 replica_.update()),
         checkpointing_(checkpointed_run(context, splits.train->size())),
-        add_own_hooks_(context.add_hooks) {}
+        add_own_hooks_(context.add_hooks) {
+    context.add_evaluation_hooks(evaluation_.evaluator());
+  }
 
   ExperimentResult run() {
     replica_.broadcast_buffers();

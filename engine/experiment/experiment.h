@@ -7,6 +7,7 @@
 
 #include "datasets/dataset.h"
 #include "engine/engine.h"
+#include "engine/evaluator.h"
 #include "engine/experiment/config.h"
 #include "engine/experiment/run_folder.h"
 #include "engine/meters/readings.h"
@@ -22,7 +23,10 @@ struct ExperimentContext {
   bool terminal = false;                                                             // standard output ends at one
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  // when the user started the job
   std::function<bool()> stop_asked = [] { return false; };                           // polled once a step
-  std::function<void(Engine&)> add_hooks = [](Engine&) {};  // registers hooks of the caller's own, after all others
+
+  // Register hooks of the caller's own, after all others: of training, and of evaluations.
+  std::function<void(Engine&)> add_hooks = [](Engine&) {};
+  std::function<void(Evaluator&)> add_evaluation_hooks = [](Evaluator&) {};
 };
 
 struct ExperimentResult {

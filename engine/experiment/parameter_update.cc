@@ -16,9 +16,9 @@ std::unique_ptr<Optimizer> remember(std::unique_ptr<Decorator> decorator, Decora
 
 }  // namespace
 
-ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, Synchronizer& synchronizer, const Mesh& mesh,
-                                 Watching& watching)
-    : optimizer_(watching.nan_guard().guard(config.optimizer.make(config.parameter_groups))) {
+ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer,
+                                 Synchronizer& synchronizer, const Mesh& mesh, Watching& watching)
+    : optimizer_(watching.nan_guard().guard(std::move(optimizer))) {
   const auto& train = config.train;
   if (train.clip_norm > 0 || train.clip_value > 0) {
     const ClipLimits limits{.norm = train.clip_norm, .value = train.clip_value};

@@ -16,13 +16,14 @@
 
 namespace phalanx {
 
-/// The optimizer, and what section `train` puts around it, from inside: clipping, loss scaling, averages. The guard
+/// An optimizer, and what section `train` puts around it, from inside: clipping, loss scaling, averages. The guard
 /// against numbers that are none sees what the optimizer sees, the clock sees all of it.
 class ParameterUpdate {
  public:
   /// Synchronizer and watching must outlive it. The norm of the gradients is that of the whole model, whatever ranks
   /// have it; on gradients that are not finite all ranks of the mesh agree.
-  ParameterUpdate(const ExperimentConfig& config, Synchronizer& synchronizer, const Mesh& mesh, Watching& watching);
+  ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer, Synchronizer& synchronizer,
+                  const Mesh& mesh, Watching& watching);
 
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }

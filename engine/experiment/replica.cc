@@ -34,15 +34,17 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
   return model;
 }
 
-Replica::Replica(const ExperimentConfig& config, const Task& task, const Mesh& mesh, const RunFolder& folder,
+Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, const RunFolder& folder,
                  Watching& watching)
     : config_(config),
       mesh_(mesh),
       model_(make_model(config, task.model())),
       agreement_(choose_agreement(config, folder, bytes_of(*model_), mesh)),
-      parameters_(model_->named_parameters(), *mesh.replicas(), agreement_.bucket_bytes),
+      turns_(config, task, *model_),
+      parameters_(model_->named_parameters(), *mesh.replicas(), agreement_.bucket_bytes,
+                  [this](const std::string& name) { return turns_.of(name); }),
       synchronizer_(make_synchronizer()),
-      update_(config, *synchronizer_, mesh, watching),
+      update_(config, turns_.make_optimizer(), *synchronizer_, mesh, watching),
       step_(parts_of_step(task, watching)) {}
 
 // Gradients of replicas in threads come together after the last backward.
@@ -61,10 +63,11 @@ std::unique_ptr<Synchronizer> Replica::make_synchronizer() {
   return invariant;
 }
 
-TrainingStep::Parts Replica::parts_of_step(const Task& task, Watching& watching) {
+TrainingStep::Parts Replica::parts_of_step(Task& task, Watching& watching) {
   return {.config = config_.train,
           .model = *model_,
           .task = task,
+          .turns = turns_,
           .mesh = mesh_,
           .loss_scale = update_.loss_scale(),
           .clock = watching.clock(),

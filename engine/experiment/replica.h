@@ -9,6 +9,7 @@
 #include "engine/experiment/parameter_update.h"
 #include "engine/experiment/run_folder.h"
 #include "engine/experiment/training_step.h"
+#include "engine/experiment/training_turns.h"
 #include "engine/sync/invariant.h"
 #include "engine/sync/synchronizers.h"
 #include "engine/task/task.h"
@@ -27,7 +28,7 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
 class Replica {
  public:
   /// All must outlive it. Collective. Throws ConfigError where the parts of the config do not go together.
-  Replica(const ExperimentConfig& config, const Task& task, const Mesh& mesh, const RunFolder& folder,
+  Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, const RunFolder& folder,
           Watching& watching);
 
   const std::shared_ptr<Model>& model() const { return model_; }
@@ -51,12 +52,13 @@ class Replica {
 
  private:
   std::unique_ptr<Synchronizer> make_synchronizer();
-  TrainingStep::Parts parts_of_step(const Task& task, Watching& watching);
+  TrainingStep::Parts parts_of_step(Task& task, Watching& watching);
 
   const ExperimentConfig& config_;
   const Mesh& mesh_;
   std::shared_ptr<Model> model_;
   Agreement agreement_;
+  TrainingTurns turns_;
   FlatParameters parameters_;
   Invariant* invariant_ = nullptr;  // what synchronizer_ is with determinism: world_size_invariant
   std::unique_ptr<Synchronizer> synchronizer_;

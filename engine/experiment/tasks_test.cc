@@ -77,7 +77,7 @@ TEST_P(Workloads, SavedWeightsAreEvaluatedToTheSameReadings) {
       testing::tiny_config({"model=" + GetParam().model, "dataset=" + GetParam().dataset, "train.epochs=6"});
   const std::string predictions = testing::new_path();
   for (const int ranks : {1, 3}) {
-    run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
+    testing::run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
       const auto result = evaluate_weights(config, {.world = world,
                                                     .splits = config.dataset.make(),
                                                     .weights = trained.folder.weights(),
@@ -108,7 +108,7 @@ TEST(Tasks, MeanLossIsOverTokensNotOverSequences) {
   ASSERT_THAT(trained.errors, Each(""));
   const auto config = testing::tiny_config(changes);
   const std::string predictions = testing::new_path();
-  run_ranks("inproc", 1, [&](const CommunicatorPtr& world) {
+  testing::run_ranks("inproc", 1, [&](const CommunicatorPtr& world) {
     evaluate_weights(config, {.world = world,
                               .splits = config.dataset.make(),
                               .weights = trained.folder.weights(),
@@ -152,6 +152,79 @@ TEST(Tasks, ModelsAndTasksThatDoNotGoTogetherAreRefused) {
   EXPECT_THAT(refused({"task=regression"}), HasSubstr("task regression needs numbers as targets"));
   EXPECT_THAT(refused({"dataset=numbers_under_test", "task=classification"}),
               HasSubstr("task classification needs class numbers as targets"));
+}
+
+const Changes kAdversaries{"model=adversaries_under_test",
+                           "dataset=real_numbers_under_test",
+                           "train.global_batch_size=10",
+                           "optimizer={name: sgd, lr: 0.1}",
+                           "turns={generator: {optimizer: {name: adamw, lr: 0.05}}}"};
+
+Changes adversaries(Changes changes) {
+  changes.insert(changes.begin(), kAdversaries.begin(), kAdversaries.end());
+  return changes;
+}
+
+TEST(Turns, EachUpdateChangesTheParametersOfItsTurnAlone) {
+  const auto after = [](int steps) {
+    const auto run = run_tiny(2, new_folder(), adversaries({"train.max_steps=" + std::to_string(steps)}));
+    EXPECT_THAT(run.errors, Each(""));
+    std::pair<at::Tensor, at::Tensor> parts;
+    const auto named = run.results[0].model->named_parameters();
+    Tensors generator, discriminator;
+    for (const auto& [name, tensor] : named) {
+      (name.starts_with("generator") ? generator : discriminator).push_back(tensor);
+    }
+    return std::pair(testing::flat(generator), testing::flat(discriminator));
+  };
+  auto before = after(1);
+  for (int steps = 2; steps <= 5; ++steps) {
+    const auto now = after(steps);
+    const bool generators = steps % 2 == 0;
+    EXPECT_EQ(at::equal(now.first, before.first), !generators) << steps;
+    EXPECT_EQ(at::equal(now.second, before.second), generators) << steps;
+    before = now;
+  }
+}
+
+TEST(Turns, TrainToTheSameWeightsOnAnyNumberOfRanks) {
+  const auto one = run_tiny(1, new_folder(), adversaries({}));
+  for (const std::string strategy : {"all_reduce", "overlapped", "sharded"}) {
+    for (const int ranks : {2, 3}) {
+      const auto several = run_tiny(ranks, new_folder(), adversaries({"strategy=" + strategy}));
+      ASSERT_THAT(several.errors, Each(""));
+      EXPECT_LT(testing::relative_difference(several.weights[0], one.weights[0]), 1e-5) << strategy << ranks;
+    }
+  }
+}
+
+TEST(Turns, TheGeneratorLearnsWhereTheSamplesLie) {
+  const auto run = run_tiny(2, new_folder(), adversaries({"train.epochs=60", "evaluate.every_epochs=0"}));
+  ASSERT_THAT(run.errors, Each(""));
+  for (const auto& [name, tensor] : run.results[0].model->named_parameters()) {
+    if (name == "generator.bias") EXPECT_NEAR(tensor.item<double>(), 2, 1) << "the noise is around 0";
+  }
+}
+
+TEST(Turns, GoOnWhereARunWasStopped) {
+  const auto whole = run_tiny(2, new_folder(), adversaries({"train.max_steps=7"}));
+  const auto folder = new_folder();
+  run_tiny(2, folder, adversaries({"train.max_steps=7", "checkpoint.every_steps=3"}),
+           {.stop_asked = [calls = std::make_shared<int>(0)](int rank) { return rank == 0 && ++*calls >= 3; }});
+  const auto rest = run_tiny(2, folder, adversaries({"train.max_steps=7", "checkpoint.resume=auto"}));
+  ASSERT_THAT(rest.errors, Each(""));
+  EXPECT_TRUE(at::equal(rest.weights[0], whole.weights[0]));
+}
+
+TEST(Turns, RefuseWhatDoesNotGoWithThem) {
+  const auto refused = [](const Changes& changes) {
+    return run_tiny(1, new_folder(), adversaries(changes)).errors.at(0);
+  };
+  EXPECT_THAT(refused({"turns={critic: {optimizer: sgd}}"}),
+              HasSubstr("turns.critic: the task has: discriminator, generator"));
+  EXPECT_THAT(refused({"train.data_parallel=2"}), HasSubstr("train.data_parallel: cannot be combined"));
+  EXPECT_THAT(run_tiny(1, new_folder(), {"turns={generator: {optimizer: sgd}}"}).errors.at(0),
+              HasSubstr("turns.generator: the task has no turns"));
 }
 
 TEST(Splits, TestDataChoosesNothingWhereThereIsAValidationSplit) {

@@ -88,6 +88,12 @@ void fill_pairs(RandomStream random, Tensors inputs, Tensors targets) {
   targets[0].fill_(a > b + c ? 1 : 0);
 }
 
+// A number around 2, and noise.
+void fill_real(RandomStream random, Tensors inputs, Tensors) {
+  inputs[0][0] = 2 + random.between(-0.5F, 0.5F);
+  inputs[1][0] = random.between(-1, 1);
+}
+
 bool add(const std::string& name, const SampleSpec& spec, Made::Fill fill) {
   return Datasets::global().add<NoFields>(name, "made for tests", [spec, fill](const NoFields&) {
     return Splits{.train = std::make_shared<Made>(spec, kTrainSamples, 1, fill),
@@ -108,6 +114,12 @@ const bool pairs = add("pairs_under_test",
                         .targets = {{.name = "label", .dtype = at::kLong, .classes = 2}},
                         .task = "classification"},
                        fill_pairs);
+
+const bool real = add("real_numbers_under_test",
+                      {.inputs = {{.name = "real", .shape = {1}}, {.name = "noise", .shape = {1}}},
+                       .targets = {},
+                       .task = "adversarial_under_test"},
+                      fill_real);
 
 }  // namespace
 }  // namespace phalanx

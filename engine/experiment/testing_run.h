@@ -36,6 +36,7 @@ struct Finished {
 struct Interference {
   std::function<bool(int rank)> stop_asked = [](int) { return false; };  // after each step
   std::function<void(Engine&, int rank)> add_hooks = [](Engine&, int) {};
+  std::function<void(Evaluator&)> add_evaluation_hooks = [](Evaluator&) {};
 };
 
 /// Trains tiny_config(changes) on `ranks` threads.

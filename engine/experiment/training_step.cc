@@ -89,6 +89,12 @@ TrainingStep::TrainingStep(const Parts& parts)
   }
   if (!config.sync_batch_norm) steps_.push_back(std::make_unique<EmptyShareStep>(step(), parts.model.buffers()));
   if (threads_) steps_.push_back(std::make_unique<NoRandomStep>(step()));
+  if (parts.turns.several()) {
+    auto turns =
+        std::make_unique<TurnStep>(step(), parts.task, parts.turns.parameters(parts.model), parts.turns.current());
+    turns_ = turns.get();
+    steps_.push_back(std::move(turns));
+  }
 }
 
 // Among replicas in threads.
@@ -121,6 +127,7 @@ void TrainingStep::divide(const Parts& parts) {
 // that goes on each has its generator back.
 void TrainingStep::start(std::int64_t step) {
   if (shards_ != nullptr) return shards_->set_step(step);
+  if (turns_ != nullptr) turns_->set_step(step);
   if (step == 0 && rank_ > 0 && !threads_) at::manual_seed(mix(seed_, static_cast<std::uint64_t>(rank_)));
 }
 

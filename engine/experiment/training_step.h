@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "engine/experiment/train_config.h"
+#include "engine/experiment/training_turns.h"
 #include "engine/precision/arithmetic.h"
 #include "engine/sync/invariant.h"
 #include "engine/task/task.h"
+#include "engine/turn_step.h"
 #include "engine/virtual_shards.h"
 #include "engine/watch/step_clock.h"
 #include "framework/base/batch.h"
@@ -31,7 +33,8 @@ class TrainingStep {
   struct Parts {
     const TrainConfig& config;
     Model& model;
-    const Task& task;
+    Task& task;
+    TrainingTurns& turns;
     const Mesh& mesh;                    // of the run
     std::function<double()> loss_scale;  // see Arithmetic; null: 1
     StepClock& clock;
@@ -61,7 +64,8 @@ class TrainingStep {
   std::uint64_t seed_;
   int rank_;
   bool threads_;                     // train beside each other in this process
-  VirtualShards* shards_ = nullptr;  // one of them, if any
+  VirtualShards* shards_ = nullptr;  // one of them, if any; so is this
+  TurnStep* turns_ = nullptr;
 };
 
 }  // namespace phalanx

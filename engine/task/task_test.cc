@@ -77,7 +77,7 @@ TEST_P(EveryTask, ItsDefaultLossAndMetersTakeWhatItAsksOfModels) {
   MeterSet meters(task->meters());
   meters.add(batch, {.outputs = {predictions[0].detach()}, .loss = loss.detach(), .weight = batch.weight()});
   std::set<std::string> names;
-  run_ranks("inproc", 1, [&](const CommunicatorPtr& group) {
+  testing::run_ranks("inproc", 1, [&](const CommunicatorPtr& group) {
     for (const auto& [name, value] : meters.take(*group)) names.insert(name);
   });
   EXPECT_THAT(names, ::testing::Contains("loss"));

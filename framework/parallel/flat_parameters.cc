@@ -87,21 +87,25 @@ FlatParameters::FlatParameters(const std::vector<at::Tensor>& parameters, Commun
                                std::int64_t bucket_bytes)
     : FlatParameters(numbered(parameters), memory, bucket_bytes) {}
 
-FlatParameters::FlatParameters(const Named& parameters, Communicator& memory, std::int64_t bucket_bytes) {
+FlatParameters::FlatParameters(const Named& parameters, Communicator& memory, std::int64_t bucket_bytes,
+                               const GroupOf& group_of) {
   Named run;
   std::int64_t bytes = 0;
+  const auto close = [&] {
+    if (!run.empty()) buckets_.push_back(flatten(std::exchange(run, {}), memory));
+    bytes = 0;
+  };
   for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {
     const auto& tensor = parameter->second;
     if (tensor.scalar_type() != parameters.front().second.scalar_type()) {
       throw std::invalid_argument("a model's parameters must have one dtype");
     }
+    if (!run.empty() && group_of(parameter->first) != group_of(run.back().first)) close();
     run.push_back(*parameter);
     bytes += static_cast<std::int64_t>(tensor.nbytes());
-    if (bytes < bucket_bytes) continue;
-    buckets_.push_back(flatten(std::exchange(run, {}), memory));
-    bytes = 0;
+    if (bytes >= bucket_bytes) close();
   }
-  if (!run.empty()) buckets_.push_back(flatten(run, memory));
+  close();
 }
 
 }  // namespace phalanx

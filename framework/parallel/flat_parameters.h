@@ -2,7 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,9 +51,12 @@ class FlatParameters {
   using Named = std::vector<std::pair<std::string, at::Tensor>>;
 
   /// Moves `parameters` (leaves, of one dtype, on the CPU; they keep their strides) into buckets allocated by `memory`;
-  /// a bucket is closed as soon as it holds `bucket_bytes`. Collective. Throws std::invalid_argument for a mixture of
-  /// dtypes.
-  FlatParameters(const Named& parameters, Communicator& memory, std::int64_t bucket_bytes);
+  /// a bucket is closed as soon as it holds `bucket_bytes`, and where the next parameter is of another group. Collective.
+  /// Throws std::invalid_argument for a mixture of dtypes.
+  using GroupOf = std::function<std::size_t(const std::string& name)>;
+  FlatParameters(
+      const Named& parameters, Communicator& memory, std::int64_t bucket_bytes,
+      const GroupOf& group_of = [](const std::string&) { return std::size_t{0}; });
 
   /// The same of parameters whose names are their places: "0", "1", ...
   FlatParameters(const std::vector<at::Tensor>& parameters, Communicator& memory, std::int64_t bucket_bytes);

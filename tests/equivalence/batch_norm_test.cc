@@ -132,7 +132,7 @@ TEST(SynchronizedNorms, GoWithCheckpointedActivationsOfOtherModels) {
 Trained reference_with_own_statistics(const ExperimentConfig& config, std::int64_t ranks) {
   const auto train_split = config.dataset.make().train;
   at::manual_seed(mix(static_cast<std::uint64_t>(config.seed), 0));
-  const auto model = config.model.make(train_split->spec());
+  const auto model = config.model.make(config.task.make(train_split->spec(), nullptr)->model());
   model->train();
   std::vector<std::unique_ptr<Loader>> shares;
   for (int rank = 0; rank < ranks; ++rank) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/base/batch.h"
+#include "framework/base/sample_spec.h"
 
 namespace phalanx::bench_train {
 

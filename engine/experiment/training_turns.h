@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/experiment/config.h"
+#include "engine/optim/group_table.h"
+#include "engine/optim/optimizer.h"
+#include "engine/task/task.h"
+#include "models/model.h"
+
+namespace phalanx {
+
+/// Which parameters a task trains when (Task::turns()), and with which optimizers. A task without turns has one turn of
+/// all parameters.
+class TrainingTurns {
+ public:
+  /// `config` must outlive it. Throws ConfigError where it names a turn that the task has not, or asks for what does not
+  /// go with turns, and where a parameter is in no turn.
+  TrainingTurns(const ExperimentConfig& config, const Task& task, const Model& model);
+
+  bool several() const { return turns_.size() > 1; }
+
+  /// The turn of a parameter. Buckets hold the parameters of one turn.
+  std::size_t of(const std::string& parameter) const { return several() ? table_.of(parameter) : 0; }
+
+  /// The parameters of each turn.
+  std::vector<std::vector<at::Tensor>> parameters(const Model& model) const;
+
+  /// The config's optimizer, or one for each turn: that of its section in `turns`, else the config's.
+  std::unique_ptr<Optimizer> make_optimizer() const;
+
+  /// Whose turn it is: set by the step, read by the optimizer.
+  std::size_t& current() { return *current_; }
+
+ private:
+  const ExperimentConfig& config_;
+  std::vector<Task::Turn> turns_;
+  GroupTable table_;
+  std::shared_ptr<std::size_t> current_ = std::make_shared<std::size_t>(0);
+};
+
+}  // namespace phalanx
