@@ -21,8 +21,10 @@ class Recorder final : public Step {
  public:
   Result run(const Batch& batch, const Watch& watch) override {
     parts.emplace_back(batch.inputs[0].size(0), batch.valid);
-    const Result result{batch.inputs[0],
-                        batch.valid == 0 ? at::full({}, 0.0) : batch.inputs[0].narrow(0, 0, batch.valid).mean()};
+    const at::Tensor& input = batch.inputs[0];
+    const Result result{.outputs = {input},
+                        .loss = batch.valid == 0 ? at::full({}, 0.0) : input.narrow(0, 0, batch.valid).mean(),
+                        .weight = batch.weight()};
     watch(Stage::kForward, result);
     return result;
   }

@@ -75,7 +75,8 @@ Finished run_tiny(int ranks, const RunFolder& folder, const Changes& changes, co
                                     .splits = splits,
                                     .folder = folder,
                                     .stop_asked = [&, rank] { return interference.stop_asked(rank); },
-                                    .add_hooks = add_hooks};
+                                    .add_hooks = add_hooks,
+                                    .add_evaluation_hooks = interference.add_evaluation_hooks};
     try {
       run.results[i] = run_experiment(config, context);
       run.weights[i] = flat(run.results[i].model->parameters());

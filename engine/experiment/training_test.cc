@@ -67,10 +67,8 @@ TEST(Training, ThroughputLeavesOutTestsAndNothingElse) {
     return [milliseconds](State&) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); };
   };
   const auto tested = run(1, {"train.epochs=1", "watch.every_steps=3", "evaluate.every_steps=2"},
-                          {.add_hooks = [&](Engine& engine, int) {
-                            engine.on(Event::kSample, sleep(20));
-                            engine.on_test(Event::kSample, sleep(200));
-                          }});
+                          {.add_hooks = [&](Engine& engine, int) { engine.on(Event::kSample, sleep(20)); },
+                           .add_evaluation_hooks = [&](Evaluator& one) { one.on(Event::kSample, sleep(200)); }});
   ASSERT_THAT(tested.errors, Each(""));
   const auto lines = metrics(tested, "train");
   EXPECT_THAT(column<int>(lines, "step"), ElementsAre(3, 4));

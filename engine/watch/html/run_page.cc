@@ -85,6 +85,13 @@ std::string provenance(const RunRecord& run) {
   return "<div class=\"wide\"><table class=\"words\"><tbody>\n" + text + "</tbody></table></div>\n";
 }
 
+// Metrics of data by which the model was chosen are optimistic.
+std::string chosen_by_test(const RunRecord& run) {
+  if (!run.summary || run.summary->chosen_by != "test") return {};
+  return "<p class=\"note\">Test data chose the model: the test split decided when to stop, the learning rate or the best "
+         "checkpoint, so its metrics are optimistic. Set evaluate.validation to hold out training samples for that.</p>\n";
+}
+
 }  // namespace
 
 std::string to_run_page(const RunRecord& run) {
@@ -95,7 +102,7 @@ std::string to_run_page(const RunRecord& run) {
                             : run.summary->stopped ? "was stopped early"
                                                    : "is complete";
   return to_page(name, "<h1>" + escape_html(name) + "</h1>\n<p class=\"about\">" + escape_html(run.path) +
-                           " · the run " + state + "</p>\n" + to_tiles(tiles) + to_section("Curves", curves(run)) +
+                           " · the run " + state + "</p>\n" + to_tiles(tiles) + chosen_by_test(run) + to_section("Curves", curves(run)) +
                            to_section("Where the time of a step goes", step_time(run)) +
                            to_section("Provenance", provenance(run)) +
                            (run.config.empty() ? ""

@@ -32,6 +32,7 @@ std::optional<TimeOfStep> to_step_time(const Json& summary) {
 RunSummary to_summary(const Json& json) {
   RunSummary summary{.name = json.value("name", ""),
                      .stopped = json.value("stopped", false),
+                     .chosen_by = json.value("chosen_by", ""),
                      .samples_per_second = json.value("samples_per_second", 0.0),
                      .train_seconds = json.value("train_seconds", 0.0),
                      .steps = json.value("steps", std::int64_t{0}),

@@ -20,7 +20,8 @@ struct TimeOfStep {
 /// What pages show of summary.json; what it does not have is 0 or empty.
 struct RunSummary {
   std::string name{};
-  bool stopped = false;  // before its end
+  bool stopped = false;     // before its end
+  std::string chosen_by{};  // the split that decided on when to stop, the learning rate or the best checkpoint
   double samples_per_second = 0, train_seconds = 0;
   std::int64_t steps = 0;
   int ranks = 0;
