@@ -12,15 +12,15 @@
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/knomial.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::collectives {
 namespace {
 
 void binomial_gather(Communicator& group, const Arguments& arguments) {
   const int ranks = group.size(), root = arguments.root;
-  const Parts parts(arguments.input_counts, ranks, arguments.input.numel() * ranks);
-  const Parts placed = parts_by_place(parts, root);
+  const PartLayout parts(arguments.input_counts, ranks, arguments.input.numel() * ranks);
+  const PartLayout placed = parts_by_place(parts, root);
   const int own = mod(group.rank() - root, ranks);
   const auto tree = knomial_place(own, ranks, 2);
 

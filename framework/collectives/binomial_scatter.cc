@@ -12,13 +12,13 @@
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/knomial.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::collectives {
 namespace {
 
 // Root's parts by place.
-at::Tensor placed_input(const Arguments& arguments, const Parts& parts, const Parts& placed) {
+at::Tensor placed_input(const Arguments& arguments, const PartLayout& parts, const PartLayout& placed) {
   const at::Tensor result = scratch(arguments.input, placed.total());
   for (int rank = 0; rank < parts.ranks(); ++rank) {
     copy(placed.of(result, mod(rank - arguments.root, parts.ranks())), parts.of(arguments.input, rank));
@@ -28,8 +28,8 @@ at::Tensor placed_input(const Arguments& arguments, const Parts& parts, const Pa
 
 void binomial_scatter(Communicator& group, const Arguments& arguments) {
   const int ranks = group.size(), root = arguments.root;
-  const Parts parts(arguments.input_counts, ranks, arguments.output.numel() * ranks);
-  const Parts placed = parts_by_place(parts, root);
+  const PartLayout parts(arguments.input_counts, ranks, arguments.output.numel() * ranks);
+  const PartLayout placed = parts_by_place(parts, root);
   const int own = mod(group.rank() - root, ranks);
   const auto tree = knomial_place(own, ranks, 2);
 

@@ -17,8 +17,8 @@ namespace {
 
 void bruck_all_gather(Communicator& group, const Arguments& arguments) {
   const int rank = group.rank(), ranks = group.size();
-  const Parts parts(arguments.input_counts, ranks, arguments.output.numel());
-  const Parts placed = parts_by_place(parts, rank);
+  const PartLayout parts(arguments.input_counts, ranks, arguments.output.numel());
+  const PartLayout placed = parts_by_place(parts, rank);
   const auto places = [&](const at::Tensor& held, int begin, int count) {
     return run_of(held, placed.begin(begin), placed.begin(begin + count) - placed.begin(begin));
   };

@@ -4,7 +4,7 @@
 // possible; its own part P - 1 times. For few ranks.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx {
 
@@ -12,7 +12,7 @@ using namespace collectives;
 
 void direct_all_gather(Communicator& group, const Arguments& arguments) {
   const int own = group.rank(), ranks = group.size();
-  const Parts parts(arguments.input_counts, ranks, arguments.output.numel());
+  const PartLayout parts(arguments.input_counts, ranks, arguments.output.numel());
   std::vector<Work> works;
   for (int step = 1; step < ranks; ++step) {
     const int from = mod(own - step, ranks);

@@ -4,13 +4,13 @@
 // three parts. Combines in the order of ranks: the reference for the others. For few ranks.
 #include "framework/base/parts.h"
 #include "framework/collectives/direct.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx {
 
 void direct_all_reduce(Communicator& group, const Arguments& arguments) {
   const auto counts = nearly_equal_counts(arguments.output.numel(), group.size());
-  const Parts parts(counts, group.size(), arguments.output.numel());
+  const PartLayout parts(counts, group.size(), arguments.output.numel());
   const at::Tensor own = parts.of(arguments.output, group.rank());
   direct_reduce_scatter(group, {.output = own, .input = arguments.output, .op = arguments.op, .input_counts = counts});
   direct_all_gather(group, {.output = arguments.output, .input = own, .input_counts = counts});

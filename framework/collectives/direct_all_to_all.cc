@@ -4,7 +4,7 @@
 // is the least possible. For few ranks.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx {
 
@@ -12,8 +12,8 @@ using namespace collectives;
 
 void direct_all_to_all(Communicator& group, const Arguments& arguments) {
   const int own = group.rank(), ranks = group.size();
-  const Parts from(arguments.output_counts, ranks, arguments.output.numel());
-  const Parts to(arguments.input_counts, ranks, arguments.input.numel());
+  const PartLayout from(arguments.output_counts, ranks, arguments.output.numel());
+  const PartLayout to(arguments.input_counts, ranks, arguments.input.numel());
   std::vector<Work> works;
   for (int step = 1; step < ranks; ++step) {
     const int left = mod(own - step, ranks);

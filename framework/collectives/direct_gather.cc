@@ -3,7 +3,7 @@
 // Steps: 1, of P - 1 messages to the root. On the wire: each rank's own part, which is the least possible.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx {
 
@@ -11,7 +11,7 @@ using namespace collectives;
 
 void direct_gather(Communicator& group, const Arguments& arguments) {
   if (group.rank() != arguments.root) return send(group, arguments.input, arguments.root);
-  const Parts parts(arguments.input_counts, group.size(), arguments.output.numel());
+  const PartLayout parts(arguments.input_counts, group.size(), arguments.output.numel());
   std::vector<Work> works;
   for (int rank = 0; rank < group.size(); ++rank) {
     if (rank != arguments.root) works.push_back(start_recv(group, parts.of(arguments.output, rank), rank));

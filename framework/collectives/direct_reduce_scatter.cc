@@ -5,7 +5,7 @@
 // are equal, which is the least possible. Memory: three parts. For few ranks.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx {
 
@@ -13,7 +13,7 @@ using namespace collectives;
 
 void direct_reduce_scatter(Communicator& group, const Arguments& arguments) {
   const int own = group.rank(), ranks = group.size();
-  const Parts parts(arguments.input_counts, ranks, arguments.input.numel());
+  const PartLayout parts(arguments.input_counts, ranks, arguments.input.numel());
   std::vector<Work> sent;
   for (int step = 1; step < ranks; ++step) {
     const int to = mod(own + step, ranks);

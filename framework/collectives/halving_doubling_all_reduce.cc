@@ -16,7 +16,7 @@ namespace {
 
 void halving_doubling_all_reduce(Communicator& group, const Arguments& arguments) {
   const at::Tensor& tensor = arguments.output;
-  const Parts parts(nearly_equal_counts(tensor.numel(), group.size()), group.size(), tensor.numel());
+  const PartLayout parts(nearly_equal_counts(tensor.numel(), group.size()), group.size(), tensor.numel());
   const at::Tensor own = parts.of(tensor, group.rank());
   copy(own, reduce_scatter_by_halving(group, tensor, parts, arguments.op));
   finish(arguments.op, own, group.size());

@@ -26,10 +26,10 @@ KnomialPlace knomial_place(int place, int ranks, int radix) {
   return result;
 }
 
-Parts parts_by_place(const Parts& parts, int root) {
+PartLayout parts_by_place(const PartLayout& parts, int root) {
   std::vector<std::int64_t> counts;
   for (int place = 0; place < parts.ranks(); ++place) counts.push_back(parts.count(mod(place + root, parts.ranks())));
-  return Parts(counts, parts.ranks(), parts.total());
+  return PartLayout(counts, parts.ranks(), parts.total());
 }
 
 void knomial_broadcast(Communicator& group, const Arguments& arguments, int radix) {

@@ -8,6 +8,7 @@
 #include "framework/collectives/algorithm_cases.h"
 #include "framework/collectives/expected.h"
 #include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::testing {
 namespace {
@@ -40,7 +41,7 @@ TEST_P(AllGather, GivesAllRanksAllParts) {
         const auto passed = even(each) ? std::vector<std::int64_t>{} : each;
         const Guarded output(sum(each), c10::kLong);
         const at::Tensor own = contribution(world->rank(), each[world->rank()], c10::kLong);
-        const at::Tensor part = Parts(each, ranks(), 0).of(output.tensor(), world->rank());
+        const at::Tensor part = PartLayout(each, ranks(), 0).of(output.tensor(), world->rank());
         if (aliases) part.copy_(own);
         const at::Tensor input = aliases ? part : own;
         does(world, check_all_gather(*world, output.tensor(), input, passed),
@@ -63,7 +64,7 @@ TEST_P(Gather, GivesRootAllParts) {
       const Guarded memory(sum(counts), c10::kLong);
       const at::Tensor output = is_root ? memory.tensor() : at::Tensor();
       at::Tensor input = contribution(world->rank(), counts[world->rank()], c10::kLong);
-      if (is_root && aliases) input = Parts(counts, ranks(), 0).of(output, root).copy_(input);
+      if (is_root && aliases) input = PartLayout(counts, ranks(), 0).of(output, root).copy_(input);
       does(world, check_gather(*world, output, input, root, passed),
            {.output = output, .input = input, .root = root, .input_counts = passed});
       EXPECT_TRUE(!is_root || at::equal(output, all_contributions(counts))) << at::IntArrayRef(counts);
@@ -86,7 +87,7 @@ TEST_P(Scatter, GivesEachRankItsPartOfRoot) {
       const at::Tensor whole = contribution(root, sum(counts), c10::kLong);
       const at::Tensor input = is_root ? whole.clone() : at::Tensor();
       const Guarded own(counts[world->rank()], c10::kLong);
-      const Parts parts(counts, ranks(), 0);
+      const PartLayout parts(counts, ranks(), 0);
       const at::Tensor output = is_root && aliases ? parts.of(input, root) : own.tensor();
       does(world, check_scatter(*world, output, input, root, passed),
            {.output = output, .input = input, .root = root, .input_counts = passed});
@@ -115,7 +116,7 @@ TEST_P(AllToAll, TransposesParts) {
         to.push_back(elements(own, peer));
         std::vector<std::int64_t> theirs;
         for (int rank = 0; rank < ranks(); ++rank) theirs.push_back(elements(peer, rank));
-        expected.push_back(Parts(theirs, ranks(), 0).of(contribution(peer, sum(theirs), c10::kLong), own));
+        expected.push_back(PartLayout(theirs, ranks(), 0).of(contribution(peer, sum(theirs), c10::kLong), own));
       }
       const Guarded output(sum(from), c10::kLong);
       const at::Tensor input = contribution(own, sum(to), c10::kLong);

@@ -9,15 +9,15 @@
 // possible. For long tensors.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::collectives {
 namespace {
 
 void pairwise_all_to_all(Communicator& group, const Arguments& arguments) {
   const int rank = group.rank(), ranks = group.size();
-  const Parts from(arguments.output_counts, ranks, arguments.output.numel());
-  const Parts to(arguments.input_counts, ranks, arguments.input.numel());
+  const PartLayout from(arguments.output_counts, ranks, arguments.output.numel());
+  const PartLayout to(arguments.input_counts, ranks, arguments.input.numel());
   copy(from.of(arguments.output, rank), to.of(arguments.input, rank));
   for (int step = 1; step < ranks; ++step) {
     const int right = mod(rank + step, ranks), left = mod(rank - step, ranks);

@@ -12,7 +12,7 @@ namespace phalanx::collectives {
 namespace {
 
 void recursive_doubling_all_gather(Communicator& group, const Arguments& arguments) {
-  const Parts parts(arguments.input_counts, group.size(), arguments.output.numel());
+  const PartLayout parts(arguments.input_counts, group.size(), arguments.output.numel());
   copy(parts.of(arguments.output, group.rank()), arguments.input);
   all_gather_by_doubling(group, arguments.output, parts);
 }

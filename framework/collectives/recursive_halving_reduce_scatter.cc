@@ -14,7 +14,7 @@ namespace phalanx::collectives {
 namespace {
 
 void recursive_halving_reduce_scatter(Communicator& group, const Arguments& arguments) {
-  const Parts parts(arguments.input_counts, group.size(), arguments.input.numel());
+  const PartLayout parts(arguments.input_counts, group.size(), arguments.input.numel());
   copy(arguments.output, reduce_scatter_by_halving(group, arguments.input, parts, arguments.op));
   finish(arguments.op, arguments.output, group.size());
 }

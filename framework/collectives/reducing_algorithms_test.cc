@@ -10,6 +10,7 @@
 #include "framework/collectives/algorithm_cases.h"
 #include "framework/collectives/expected.h"
 #include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::testing {
 namespace {
@@ -89,7 +90,7 @@ TEST_P(ReduceScatter, CombinesEachPartOnItsRank) {
   run([&](const CommunicatorPtr& world) {
     const auto check = [&](const Reducing& reducing, const std::vector<std::int64_t>& counts, bool aliases) {
       const auto passed = even(counts) ? std::vector<std::int64_t>{} : counts;
-      const Parts parts(counts, ranks(), sum(counts));
+      const PartLayout parts(counts, ranks(), sum(counts));
       const Guarded input(contribution(world->rank(), sum(counts), reducing.dtype));
       const Guarded own(counts[world->rank()], reducing.dtype);
       const at::Tensor output = aliases ? parts.of(input.tensor(), world->rank()) : own.tensor();

@@ -10,14 +10,14 @@
 // are equal, which is the least possible. For long tensors.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::collectives {
 namespace {
 
 void ring_all_gather(Communicator& group, const Arguments& arguments) {
   const int rank = group.rank(), ranks = group.size();
-  const Parts parts(arguments.input_counts, ranks, arguments.output.numel());
+  const PartLayout parts(arguments.input_counts, ranks, arguments.output.numel());
   copy(parts.of(arguments.output, rank), arguments.input);
   std::int64_t longest = 0;
   for (int of = 0; of < ranks; ++of) longest = std::max(longest, parts.count(of));

@@ -12,7 +12,7 @@
 // ..., r, so commutative reductions only.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::collectives {
 namespace {
@@ -72,7 +72,7 @@ class Ring {
   Communicator& group_;
   const Arguments& arguments_;
   int ranks_;
-  Parts parts_;
+  PartLayout parts_;
   std::int64_t chunks_;
   std::int64_t slot_;
   at::Tensor held_[2];

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "framework/collectives/algorithm.h"
-#include "framework/comm/arguments.h"
 #include "framework/comm/decorator.h"
 #include "framework/testing/worlds.h"
 

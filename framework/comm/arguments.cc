@@ -5,6 +5,7 @@
 #include <string>
 
 #include "framework/base/random.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx {
 namespace {
@@ -167,7 +168,7 @@ Call check_gather(const Communicator& group, const at::Tensor& output, const at:
     check_pair(Op::kGather, output, input);
     check_whole(Op::kGather, "output", output.numel(), counts, group.size(), input.numel());
   }
-  const auto whole = counts.empty() ? input.numel() * group.size() : Parts(counts, group.size(), 0).total();
+  const auto whole = counts.empty() ? input.numel() * group.size() : PartLayout(counts, group.size(), 0).total();
   return {.elements = whole, .detail = hash_of(counts), .peer = root, .op = Op::kGather, .dtype = input.scalar_type()};
 }
 
@@ -181,7 +182,7 @@ Call check_scatter(const Communicator& group, const at::Tensor& output, const at
     check_pair(Op::kScatter, output, input);
     check_whole(Op::kScatter, "input", input.numel(), counts, group.size(), output.numel());
   }
-  const auto whole = counts.empty() ? output.numel() * group.size() : Parts(counts, group.size(), 0).total();
+  const auto whole = counts.empty() ? output.numel() * group.size() : PartLayout(counts, group.size(), 0).total();
   return {
       .elements = whole, .detail = hash_of(counts), .peer = root, .op = Op::kScatter, .dtype = output.scalar_type()};
 }
@@ -212,18 +213,6 @@ Call check_send(const Communicator& group, const at::Tensor& tensor, int peer, i
 Call check_recv(const Communicator& group, const at::Tensor& tensor, int peer, int tag) {
   check_message(Op::kRecv, group, tensor, peer, tag);
   return {.elements = tensor.numel(), .peer = peer, .tag = tag, .op = Op::kRecv, .dtype = tensor.scalar_type()};
-}
-
-Parts::Parts(Counts counts, int ranks, std::int64_t total) : begins_(static_cast<std::size_t>(ranks) + 1) {
-  for (int rank = 0; rank < ranks; ++rank) {
-    begins_[rank + 1] = begins_[rank] + (counts.empty() ? total / ranks : counts[rank]);
-  }
-}
-
-at::Tensor Parts::of(const at::Tensor& tensor, int rank) const { return elements_of(tensor, begin(rank), count(rank)); }
-
-at::Tensor elements_of(const at::Tensor& tensor, std::int64_t begin, std::int64_t count) {
-  return tensor.detach().view({-1}).narrow(0, begin, count);
 }
 
 }  // namespace phalanx

@@ -1,21 +1,16 @@
 #include "framework/comm/arguments.h"
 
-#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "framework/comm/decorator.h"
 
 namespace phalanx {
 namespace {
-
-using Vector = std::vector<std::int64_t>;
 
 // A group that has ranks, and nothing that could be sent.
 class Ranks final : public Decorator {
@@ -211,35 +206,6 @@ TEST(Arguments, RefuseTensorsThatDoNotFitTheCounts) {
               check_all_to_all(kSecond, floats(9), floats(6), {1, 2, 3}, {1, 2, 3});
             }),
             "all_to_all: the output has 9 elements, not 6, the sum of the counts");
-}
-
-TEST(Parts, OfCountsLieOneBehindTheOther) {
-  const Parts parts(Vector{2, 0, 3}, 3, 0);
-  EXPECT_EQ(parts.ranks(), 3);
-  EXPECT_EQ(parts.total(), 5);
-  EXPECT_EQ(parts.begin(1), 2);
-  EXPECT_EQ(parts.count(1), 0);
-  EXPECT_EQ(parts.begin(2), 2);
-  EXPECT_EQ(parts.count(2), 3);
-}
-
-TEST(Parts, WithoutCountsAreEqual) {
-  const Parts parts({}, 4, 12);
-  EXPECT_EQ(parts.total(), 12);
-  for (int rank = 0; rank < 4; ++rank) {
-    EXPECT_EQ(parts.begin(rank), 3 * rank);
-    EXPECT_EQ(parts.count(rank), 3);
-  }
-}
-
-TEST(Parts, AreViews) {
-  const auto tensor = at::zeros({5, 2}).set_requires_grad(true);
-  const auto part = Parts(Vector{4, 6}, 2, 0).of(tensor, 1);
-  EXPECT_EQ(part.sizes(), (Vector{6}));
-  EXPECT_EQ(part.data_ptr<float>(), tensor.data_ptr<float>() + 4);
-  EXPECT_FALSE(part.requires_grad());
-  const auto run = elements_of(at::arange(10), 3, 4);
-  EXPECT_TRUE(at::equal(run, at::arange(3, 7)));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "framework/comm/call.h"
 #include "framework/comm/flight_recorder.h"
+#include "framework/comm/part_layout.h"
 #include "framework/comm/reduction.h"
 #include "framework/comm/store.h"
 #include "framework/comm/work.h"
@@ -18,9 +19,6 @@ namespace phalanx {
 
 class Communicator;
 using CommunicatorPtr = std::shared_ptr<Communicator>;
-
-/// Elements that go to or come from each rank, in rank order. Empty: the same for all.
-using Counts = at::IntArrayRef;
 
 /// Messages between two ranks are told apart by tags from 0 to kMaxTag. The tags above, up to kMaxAnyTag, are the
 /// algorithms' own. MPI promises no more (MPI_TAG_UB).

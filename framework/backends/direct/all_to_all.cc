@@ -13,7 +13,7 @@ namespace phalanx::direct {
 namespace {
 
 // What every rank sends, by receiver.
-using Traffic = std::vector<Parts>;
+using Traffic = std::vector<PartLayout>;
 
 std::size_t largest_part(const Traffic& traffic, std::size_t item) {
   std::size_t most = 0;
@@ -32,8 +32,8 @@ void check(const Operation& operation, const Traffic& traffic, int sender, int r
 
 // The first meeting of ranks that know only their own counts. Everybody looks at all of them, so that all see the same
 // disagreement.
-Traffic meet_and_exchange_counts(const Operation& operation, const Elements& input, const Parts& from, const Parts& to,
-                                 std::size_t touched) {
+Traffic meet_and_exchange_counts(const Operation& operation, const Elements& input, const PartLayout& from,
+                                 const PartLayout& to, std::size_t touched) {
   const int size = operation.size();
   auto* mine = reinterpret_cast<std::int64_t*>(operation.group.next_scratch());
   for (int rank = 0; rank < size; ++rank) {
@@ -53,7 +53,7 @@ Traffic meet_and_exchange_counts(const Operation& operation, const Elements& inp
   return traffic;
 }
 
-void pull(const Operation& operation, const Elements& output, const Sources& sources, const Parts& from,
+void pull(const Operation& operation, const Elements& output, const Sources& sources, const PartLayout& from,
           const Traffic& traffic) {
   const auto item = output.item();
   for (int i = 0; i < operation.size(); ++i) {
@@ -65,7 +65,8 @@ void pull(const Operation& operation, const Elements& output, const Sources& sou
 
 }  // namespace
 
-void all_to_all(const Operation& operation, Elements output, Elements input, const Parts& from, const Parts& to) {
+void all_to_all(const Operation& operation, Elements output, Elements input, const PartLayout& from,
+                const PartLayout& to) {
   const auto item = input.item();
   const bool even = operation.call.detail == 0;
   const bool small = even && input.bytes() <= kAtOnceBytes;

@@ -11,6 +11,7 @@
 #include "framework/backends/direct/keep_for_good.h"
 #include "framework/base/error.h"
 #include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::direct {
 namespace {
@@ -136,7 +137,7 @@ Work DirectCommunicator::all_reduce(at::Tensor tensor, Reduction op) {
 
 Work DirectCommunicator::reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts) {
   const auto call = check_reduce_scatter(*this, output, input, op, counts);
-  const Parts parts(counts, size(), input.numel());
+  const PartLayout parts(counts, size(), input.numel());
   return launch(call, std::move(output), std::move(input),
                 [op = std::move(op), parts](const Operation& operation, Elements to, Elements from) {
                   direct::reduce_scatter(operation, to, from, parts, op);
@@ -145,7 +146,7 @@ Work DirectCommunicator::reduce_scatter(at::Tensor output, at::Tensor input, Red
 
 Work DirectCommunicator::all_gather(at::Tensor output, at::Tensor input, Counts counts) {
   const auto call = check_all_gather(*this, output, input, counts);
-  const Parts parts(counts, size(), output.numel());
+  const PartLayout parts(counts, size(), output.numel());
   return launch(call, std::move(output), std::move(input),
                 [parts](const Operation& operation, Elements to, Elements from) {
                   direct::all_gather(operation, to, from, parts);
@@ -154,7 +155,7 @@ Work DirectCommunicator::all_gather(at::Tensor output, at::Tensor input, Counts 
 
 Work DirectCommunicator::gather(at::Tensor output, at::Tensor input, int root, Counts counts) {
   const auto call = check_gather(*this, output, input, root, counts);
-  const Parts parts(counts, size(), call.elements);
+  const PartLayout parts(counts, size(), call.elements);
   return launch(call, std::move(output), std::move(input),
                 [parts, root](const Operation& operation, Elements to, Elements from) {
                   direct::gather(operation, to, from, parts, root);
@@ -163,7 +164,7 @@ Work DirectCommunicator::gather(at::Tensor output, at::Tensor input, int root, C
 
 Work DirectCommunicator::scatter(at::Tensor output, at::Tensor input, int root, Counts counts) {
   const auto call = check_scatter(*this, output, input, root, counts);
-  const Parts parts(counts, size(), call.elements);
+  const PartLayout parts(counts, size(), call.elements);
   return launch(call, std::move(output), std::move(input),
                 [parts, root](const Operation& operation, Elements to, Elements from) {
                   direct::scatter(operation, to, from, parts, root);
@@ -172,7 +173,7 @@ Work DirectCommunicator::scatter(at::Tensor output, at::Tensor input, int root, 
 
 Work DirectCommunicator::all_to_all(at::Tensor output, at::Tensor input, Counts output_counts, Counts input_counts) {
   const auto call = check_all_to_all(*this, output, input, output_counts, input_counts);
-  const Parts from(output_counts, size(), output.numel()), to(input_counts, size(), input.numel());
+  const PartLayout from(output_counts, size(), output.numel()), to(input_counts, size(), input.numel());
   return launch(call, std::move(output), std::move(input),
                 [from, to](const Operation& operation, Elements received, Elements sent) {
                   direct::all_to_all(operation, received, sent, from, to);

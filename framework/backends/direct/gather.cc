@@ -7,11 +7,11 @@
 namespace phalanx::direct {
 namespace {
 
-bool is_small(const Elements& input, const Parts& parts) { return all_of(parts, input.item()) <= kAtOnceBytes; }
+bool is_small(const Elements& input, const PartLayout& parts) { return all_of(parts, input.item()) <= kAtOnceBytes; }
 
 // `wanted`: whether this rank's output is one that gets the parts.
 void gather_through_scratch(const Operation& operation, const Elements& output, const Elements& input,
-                            const Parts& parts, const BulkCopy& copy, bool wanted) {
+                            const PartLayout& parts, const BulkCopy& copy, bool wanted) {
   const auto item = input.item();
   const std::size_t most = largest_part(parts, item), step = step_of(most);
   const auto fill = [&](std::byte* own, std::int64_t chunk) {
@@ -31,7 +31,7 @@ void gather_through_scratch(const Operation& operation, const Elements& output, 
 }
 
 // This rank's output gets everybody's input.
-void pull(const Operation& operation, const Elements& output, const Sources& sources, const Parts& parts) {
+void pull(const Operation& operation, const Elements& output, const Sources& sources, const PartLayout& parts) {
   const auto item = output.item();
   for (int i = 0; i < operation.size(); ++i) {
     const int rank = (operation.rank() + i) % operation.size();  // not all from the same one at a time
@@ -40,7 +40,7 @@ void pull(const Operation& operation, const Elements& output, const Sources& sou
 }
 
 // Everybody's output gets this rank's input.
-void push(const Operation& operation, const Elements& input, const Addresses& outputs, const Parts& parts,
+void push(const Operation& operation, const Elements& input, const Addresses& outputs, const PartLayout& parts,
           const BulkCopy& copy) {
   const std::size_t at = begin_of(parts, operation.rank(), input.item());
   for (int i = 0; i < operation.size(); ++i) {
@@ -50,7 +50,7 @@ void push(const Operation& operation, const Elements& input, const Addresses& ou
 
 }  // namespace
 
-void all_gather(const Operation& operation, Elements output, Elements input, const Parts& parts) {
+void all_gather(const Operation& operation, Elements output, Elements input, const PartLayout& parts) {
   const std::size_t touched = all_of(parts, input.item()) * (static_cast<std::size_t>(operation.size()) + 1);
   const BulkCopy copy(touched);
   if (is_small(input, parts)) return gather_through_scratch(operation, output, input, parts, copy, true);
@@ -66,7 +66,7 @@ void all_gather(const Operation& operation, Elements output, Elements input, con
   }
 }
 
-void gather(const Operation& operation, Elements output, Elements input, const Parts& parts, int root) {
+void gather(const Operation& operation, Elements output, Elements input, const PartLayout& parts, int root) {
   const bool is_root = operation.rank() == root;
   const std::size_t touched = 2 * all_of(parts, input.item());
   const BulkCopy copy(touched);

@@ -8,24 +8,24 @@
 namespace phalanx::direct {
 namespace {
 
-bool is_small(const Parts& parts, std::size_t item) {
+bool is_small(const PartLayout& parts, std::size_t item) {
   return largest_part(parts, item) * static_cast<std::size_t>(parts.ranks()) <= kAtOnceBytes;
 }
 
-Shares shares_of(const Operation& operation, const Parts& parts, std::size_t item) {
+Shares shares_of(const Operation& operation, const PartLayout& parts, std::size_t item) {
   return {operation, is_small(parts, item) ? small_share_of(largest_part(parts, item))
                                            : share_of(all_of(parts, item), parts.ranks())};
 }
 
 template <class Fill, class Drain>
-void at_once_or_in_chunks(const Operation& operation, const Parts& parts, const Shares& shares, std::size_t item,
+void at_once_or_in_chunks(const Operation& operation, const PartLayout& parts, const Shares& shares, std::size_t item,
                           const Fill& fill, const Drain& drain, int sender) {
   if (is_small(parts, item)) return operation.at_once(shares.bytes(), fill, drain, sender);
   operation.through_scratch(chunks_of(largest_part(parts, item), shares.step()), fill, drain);
 }
 
 void scatter_through_scratch(const Operation& operation, const Elements& output, const Elements& input,
-                             const Parts& parts, int root) {
+                             const PartLayout& parts, int root) {
   const Shares shares = shares_of(operation, parts, output.item());
   const auto fill = [&](std::byte* own, std::int64_t chunk) {
     if (operation.rank() == root) shares.fill(own, input, parts, chunk);
@@ -40,7 +40,7 @@ void scatter_through_scratch(const Operation& operation, const Elements& output,
 }
 
 void reduce_scatter_through_scratch(const Operation& operation, const Elements& output, const Elements& input,
-                                    const Parts& parts, const Reduction& op) {
+                                    const PartLayout& parts, const Reduction& op) {
   const Shares shares = shares_of(operation, parts, output.item());
   const auto fill = [&](std::byte* own, std::int64_t chunk) { shares.fill(own, input, parts, chunk); };
   const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
@@ -58,7 +58,7 @@ void reduce_scatter_through_scratch(const Operation& operation, const Elements& 
 
 }  // namespace
 
-void scatter(const Operation& operation, Elements output, Elements input, const Parts& parts, int root) {
+void scatter(const Operation& operation, Elements output, Elements input, const PartLayout& parts, int root) {
   if (is_small(parts, output.item())) return scatter_through_scratch(operation, output, input, parts, root);
   operation.meet({}, output);
   const auto outputs = operation.outputs();
@@ -70,7 +70,7 @@ void scatter(const Operation& operation, Elements output, Elements input, const 
   operation.group.meet_again();
 }
 
-void reduce_scatter(const Operation& operation, Elements output, Elements input, const Parts& parts,
+void reduce_scatter(const Operation& operation, Elements output, Elements input, const PartLayout& parts,
                     const Reduction& op) {
   if (is_small(parts, input.item())) return reduce_scatter_through_scratch(operation, output, input, parts, op);
   operation.meet(input, {});

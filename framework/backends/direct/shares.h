@@ -24,7 +24,7 @@ class Shares {
   }
 
   /// Chunk `chunk` of all parts but its own.
-  void fill(std::byte* own, const Elements& input, const Parts& parts, std::int64_t chunk) const {
+  void fill(std::byte* own, const Elements& input, const PartLayout& parts, std::int64_t chunk) const {
     for (int rank = 0; rank < parts.ranks(); ++rank) {
       if (rank == operation_.rank()) continue;
       const Piece piece(bytes_of(parts, rank, input.item()), chunk, step_);

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::gloo {
 namespace {
@@ -86,7 +86,7 @@ void reduce(const Turn& turn, const Arguments& arguments) {
 }
 
 void all_gather(const Turn& turn, const Arguments& arguments) {
-  const Parts parts(arguments.input_counts, turn.context->size, arguments.output.numel());
+  const PartLayout parts(arguments.input_counts, turn.context->size, arguments.output.numel());
   std::vector<std::size_t> counts;
   for (int rank = 0; rank < parts.ranks(); ++rank) counts.push_back(static_cast<std::size_t>(parts.count(rank)));
   const at::Tensor own = parts.of(arguments.output, turn.context->rank);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "framework/backends/gloo/collectives.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::gloo {
 namespace {
@@ -44,7 +44,7 @@ class Traffic {
  private:
   const Turn& turn_;
   std::size_t item_;
-  Parts parts_;
+  PartLayout parts_;
   std::byte* data_;
   BufferPtr buffer_;
   int sends_ = 0, receives_ = 0;

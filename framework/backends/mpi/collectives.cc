@@ -19,12 +19,12 @@ void finish(const Operation& operation, const at::Tensor& result) {
 bool uneven(const Operation& operation) { return !operation.arguments.input_counts.empty(); }
 
 // The whole tensor's parts; `whole` is used when all are equal.
-Parts parts_of(const Operation& operation, std::int64_t whole) {
+PartLayout parts_of(const Operation& operation, std::int64_t whole) {
   return {operation.arguments.input_counts, operation.group->size(), whole};
 }
 
 // Where a rank's part of a tensor begins: without a view, which would cost as much as a short message.
-void* part_of(const at::Tensor& whole, const Parts& parts, int rank) {
+void* part_of(const at::Tensor& whole, const PartLayout& parts, int rank) {
   return static_cast<std::byte*>(whole.data_ptr()) +
          parts.begin(rank) * static_cast<std::int64_t>(whole.element_size());
 }
@@ -172,7 +172,7 @@ void all_to_all(Operation& operation) {
     });
   }
   operation.layout = Layout(parts_of(operation, input.numel()), type, most);
-  operation.output_layout = Layout(Parts(arguments.output_counts, group->size(), output.numel()), type, most);
+  operation.output_layout = Layout(PartLayout(arguments.output_counts, group->size(), output.numel()), type, most);
   operation.complete([&](MPI_Comm comm, MPI_Request* request) {
     return MPI_Ialltoallw(input.data_ptr(), in.counts(), in.begins(), in.types(), output.data_ptr(), out.counts(),
                           out.begins(), out.types(), comm, request);

@@ -10,6 +10,7 @@
 #include "framework/collectives/hierarchical/order.h"
 #include "framework/collectives/hierarchical/reduce_scatter.h"
 #include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx {
 
@@ -38,15 +39,16 @@ Work HierarchicalCommunicator::reduce_scatter(at::Tensor output, at::Tensor inpu
   if (!hierarchical::keeps_order(level(), op)) {
     return inner()->reduce_scatter(std::move(output), std::move(input), std::move(op), counts);
   }
-  return inner()->run(call, [shared = shared_, parts = Parts(counts, size(), input.numel()), output = std::move(output),
-                             input = std::move(input), op = std::move(op)] {
+  return inner()->run(call, [shared = shared_, parts = PartLayout(counts, size(), input.numel()),
+                             output = std::move(output), input = std::move(input),
+                             op = std::move(op)] {
     hierarchical::reduce_scatter(shared->level, shared->scratch, output, input, op, parts);
   });
 }
 
 Work HierarchicalCommunicator::all_gather(at::Tensor output, at::Tensor input, Counts counts) {
   const Call call = check_all_gather(*this, output, input, counts);
-  return inner()->run(call, [shared = shared_, parts = Parts(counts, size(), output.numel()),
+  return inner()->run(call, [shared = shared_, parts = PartLayout(counts, size(), output.numel()),
                              output = std::move(output), input = std::move(input)] {
     hierarchical::all_gather(shared->level, shared->scratch, output, input, parts);
   });

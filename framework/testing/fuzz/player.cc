@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 #include "framework/testing/reference.h"
 
 namespace phalanx::testing {
@@ -167,7 +167,7 @@ Player::Task Player::launch_reduction(const Step& step, Communicator& group) {
   const int here = group.rank(), ranks = group.size();
   if (step.op == Op::kReduceScatter) {
     const auto counts = counts_of(step, ranks);
-    const Parts parts(counts, ranks, 0);
+    const PartLayout parts(counts, ranks, 0);
     const auto input = keep(input_of(here, parts.total(), step.dtype, step.reduction));
     const auto output = keep(at::empty({counts[here]}, step.dtype));
     const auto all = reduced(ranks, parts.total(), step.dtype, step.reduction);
