@@ -9,14 +9,14 @@ namespace phalanx {
 
 using namespace collectives;
 
-void direct_gather(Communicator& group, const Arguments& arguments) {
-  if (group.rank() != arguments.root) return send(group, arguments.input, arguments.root);
-  const PartLayout parts(arguments.input_counts, group.size(), arguments.output.numel());
+void direct_gather(Communicator& group, const Operation& operation) {
+  if (group.rank() != operation.root()) return send(group, operation.input, operation.root());
+  const PartLayout parts(operation.input_counts, group.size(), operation.output.numel());
   std::vector<Work> works;
   for (int rank = 0; rank < group.size(); ++rank) {
-    if (rank != arguments.root) works.push_back(start_recv(group, parts.of(arguments.output, rank), rank));
+    if (rank != operation.root()) works.push_back(start_recv(group, parts.of(operation.output, rank), rank));
   }
-  copy(parts.of(arguments.output, arguments.root), arguments.input);
+  copy(parts.of(operation.output, operation.root()), operation.input);
   wait_all(works);
 }
 

@@ -26,10 +26,10 @@ KnomialPlace knomial_place(int place, int ranks, int radix);
 PartLayout parts_by_place(const PartLayout& parts, int root);
 
 /// Places are ranks counted from the root on, around the end.
-void knomial_broadcast(Communicator& group, const Arguments& arguments, int radix);
+void knomial_broadcast(Communicator& group, const Operation& operation, int radix);
 
 /// The same for commutative reductions. For others places are ranks, and rank 0 sends the result to the root, so that
 /// ranks are combined in order.
-void knomial_reduce(Communicator& group, const Arguments& arguments, int radix);
+void knomial_reduce(Communicator& group, const Operation& operation, int radix);
 
 }  // namespace phalanx::collectives

@@ -2,26 +2,28 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "framework/comm/call.h"
 #include "framework/comm/communicator.h"
+#include "framework/comm/operation.h"
 
 namespace phalanx {
 
-/// What every backend's operations check first, and know afterwards. Each function throws std::invalid_argument, with
-/// the operation's name, unless some rank of a group could take these arguments, and returns the call they make.
-Call check_broadcast(const Communicator& group, const at::Tensor& tensor, int root);
-Call check_reduce(const Communicator& group, const at::Tensor& tensor, const Reduction& op, int root);
-Call check_all_reduce(const at::Tensor& tensor, const Reduction& op);
-Call check_reduce_scatter(const Communicator& group, const at::Tensor& output, const at::Tensor& input,
-                          const Reduction& op, Counts counts);
-Call check_all_gather(const Communicator& group, const at::Tensor& output, const at::Tensor& input, Counts counts);
-Call check_gather(const Communicator& group, const at::Tensor& output, const at::Tensor& input, int root,
-                  Counts counts);
-Call check_scatter(const Communicator& group, const at::Tensor& output, const at::Tensor& input, int root,
-                   Counts counts);
-Call check_all_to_all(const Communicator& group, const at::Tensor& output, const at::Tensor& input,
-                      Counts output_counts, Counts input_counts);
-Call check_send(const Communicator& group, const at::Tensor& tensor, int peer, int tag);
-Call check_recv(const Communicator& group, const at::Tensor& tensor, int peer, int tag);
+/// Operations of `group`, whose arguments have been checked: for Communicator's functions, and for those who launch an
+/// operation in a way of their own. Each throws std::invalid_argument, with the operation's name, unless some rank of a
+/// group could take these arguments.
+Operation checked_broadcast(const Communicator& group, at::Tensor tensor, int root);
+Operation checked_reduce(const Communicator& group, at::Tensor tensor, Reduction op, int root);
+Operation checked_all_reduce(const Communicator& group, at::Tensor tensor, Reduction op);
+Operation checked_reduce_scatter(const Communicator& group, at::Tensor output, at::Tensor input, Reduction op,
+                                 Counts counts);
+Operation checked_all_gather(const Communicator& group, at::Tensor output, at::Tensor input, Counts counts);
+Operation checked_gather(const Communicator& group, at::Tensor output, at::Tensor input, int root, Counts counts);
+Operation checked_scatter(const Communicator& group, at::Tensor output, at::Tensor input, int root, Counts counts);
+Operation checked_all_to_all(const Communicator& group, at::Tensor output, at::Tensor input, Counts output_counts,
+                             Counts input_counts);
+Operation checked_send(const Communicator& group, at::Tensor tensor, int peer, int tag);
+Operation checked_recv(const Communicator& group, at::Tensor tensor, int peer, int tag);
+
+/// `op` is kAllocate or kAllocateShared. The Allocation refers to `sizes`.
+Allocation checked_allocation(const Communicator& group, Op op, at::IntArrayRef sizes, at::TensorOptions options);
 
 }  // namespace phalanx

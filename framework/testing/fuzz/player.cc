@@ -139,6 +139,7 @@ void Player::take(const Step& step, Communicator& group) {
     case Op::kSplit:
       return split(step, group);
     case Op::kAllocate:
+    case Op::kAllocateShared:
       return allocate(step, group);
     case Op::kCustom:
       return add(launch_body(step, groups_[step.group]));
@@ -271,7 +272,9 @@ void Player::split(const Step& step, Communicator& group) {
 }
 
 void Player::allocate(const Step& step, Communicator& group) {
-  const auto tensor = keep(group.allocate({step.elements}, step.dtype));
+  const auto tensor = keep(step.op == Op::kAllocate
+                               ? group.allocate({step.elements}, step.dtype)
+                               : group.allocate_shared({group.size(), step.elements}, step.dtype)[group.rank()]);
   if (tensor.count_nonzero().item<std::int64_t>() != 0) fault(at_, "memory that is not zeroed");
   tensor.copy_(input_of(group.rank(), step.elements, step.dtype, step.reduction));
   add({.work = group.all_reduce(tensor, step.reduction),
