@@ -7,11 +7,13 @@
 
 namespace phalanx {
 
-bool suits(const Algorithm& algorithm, const Communicator& group, const Arguments& arguments) {
-  return !algorithm.suits || algorithm.suits(group, arguments);
+bool suits(const Algorithm& algorithm, const Communicator& group, const Operation& operation) {
+  const at::Tensor& own = operation.call.op == Op::kGather ? operation.input : operation.output;  // that all ranks have
+  if (own.defined() && !own.is_cpu()) return false;
+  return !algorithm.suits || algorithm.suits(group, operation);
 }
 
-bool suits_commutative(const Communicator&, const Arguments& arguments) { return arguments.op.commutative(); }
+bool suits_commutative(const Communicator&, const Operation& operation) { return operation.reduction.commutative(); }
 
 Algorithms& Algorithms::global() {
   static Algorithms algorithms;
@@ -42,12 +44,13 @@ std::vector<const Algorithm*> Algorithms::of(Op op) const {
   return found;
 }
 
-Work launch(const CommunicatorPtr& group, const Algorithm& algorithm, const Call& call, Arguments arguments) {
-  if (!suits(algorithm, *group, arguments)) {
+Work launch(const CommunicatorPtr& group, const Algorithm& algorithm, Operation operation) {
+  const Call call = operation.call;
+  if (!suits(algorithm, *group, operation)) {
     throw std::invalid_argument("algorithm \"" + algorithm.name + "\" cannot do this " + describe(call) + " on " +
                                 group->name() + "; choose another (" + algorithm.about + ")");
   }
-  return group->run(call, [group, run = algorithm.run, arguments = std::move(arguments)] { run(*group, arguments); });
+  return group->run(call, [group, run = algorithm.run, operation = std::move(operation)] { run(*group, operation); });
 }
 
 }  // namespace phalanx

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -13,22 +10,13 @@
 
 namespace phalanx {
 
-/// The arguments of a collective, whichever it is. What an operation does not have stays empty.
-struct Arguments {
-  at::Tensor output{};  // also what is both: the tensor of broadcast, reduce and all_reduce
-  at::Tensor input{};
-  Reduction op{};
-  int root = -1;
-  std::vector<std::int64_t> output_counts{};  // of all_to_all
-  std::vector<std::int64_t> input_counts{};   // of all_to_all; the counts of all others
-};
-
 /// One way to do a collective, over send and recv alone, so on any backend. Algorithms are registered by name, a file
 /// each, and users add theirs in the same way:
 ///
 ///   const bool registered = Algorithms::global().add({.op = Op::kAllReduce, .name = "ring", ...});
 ///
 /// The file's target needs `alwayslink = True`. Those of Phalanx are linked by //framework/collectives:algorithms.
+/// Algorithms copy and combine in the host's memory: they are for tensors on the CPU.
 struct Algorithm {
   Op op = Op::kNone;
   std::string name;
@@ -36,17 +24,17 @@ struct Algorithm {
 
   /// Does it, blocking: called in a body of Communicator::run(), with arguments that were checked
   /// (framework/comm/arguments.h). Messages use tags above kMaxTag.
-  std::function<void(Communicator& group, const Arguments& arguments)> run;
+  std::function<void(Communicator& group, const Operation& operation)> run;
 
   /// Whether it can; absent: always. The same on all ranks.
-  std::function<bool(const Communicator& group, const Arguments& arguments)> suits = nullptr;
+  std::function<bool(const Communicator& group, const Operation& operation)> suits = nullptr;
 };
 
 /// Whether `algorithm` can do this.
-bool suits(const Algorithm& algorithm, const Communicator& group, const Arguments& arguments);
+bool suits(const Algorithm& algorithm, const Communicator& group, const Operation& operation);
 
 /// For algorithms that combine ranks in another order than theirs: what they have as `suits`.
-bool suits_commutative(const Communicator& group, const Arguments& arguments);
+bool suits_commutative(const Communicator& group, const Operation& operation);
 
 /// All algorithms of this program, by operation and name. Registered before main(); afterwards only read, from any
 /// thread.
@@ -65,9 +53,8 @@ class Algorithms {
   std::map<std::pair<Op, std::string>, Algorithm> all_;
 };
 
-/// Launches `algorithm` on `group`, as an operation like any other; `call` is what a function of
-/// framework/comm/arguments.h made of the same arguments. Throws std::invalid_argument when the algorithm does not suit
-/// them, on all ranks alike.
-Work launch(const CommunicatorPtr& group, const Algorithm& algorithm, const Call& call, Arguments arguments);
+/// Does `operation`, whose arguments were checked (framework/comm/arguments.h), by `algorithm`, as an operation of
+/// `group` like any other. Throws std::invalid_argument when the algorithm does not suit it, on all ranks alike.
+Work launch(const CommunicatorPtr& group, const Algorithm& algorithm, Operation operation);
 
 }  // namespace phalanx

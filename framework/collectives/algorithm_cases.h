@@ -58,13 +58,13 @@ class AlgorithmTest : public ::testing::TestWithParam<Case> {
 
   void run(const RankBody& body) { run_ranks("inproc", ranks(), body); }
 
-  // Tries `arguments`, or that they are refused.
-  bool does(const CommunicatorPtr& world, const Call& call, const Arguments& arguments) {
-    if (suits(algorithm(), *world, arguments)) {
-      launch(world, algorithm(), call, arguments).wait();
+  // Tries it, or that it is refused.
+  bool does(const CommunicatorPtr& world, const Operation& operation) {
+    if (suits(algorithm(), *world, operation)) {
+      launch(world, algorithm(), operation).wait();
       return true;
     }
-    EXPECT_THROW(static_cast<void>(launch(world, algorithm(), call, arguments)), std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(launch(world, algorithm(), operation)), std::invalid_argument);
     return false;
   }
 };

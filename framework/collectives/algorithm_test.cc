@@ -1,5 +1,6 @@
 #include "framework/collectives/algorithm.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
@@ -16,13 +17,13 @@ namespace {
 const Reduction kFirst = Reduction::custom<float>("first", [](auto, auto) {});
 
 // A user's algorithm: rank 0's elements doubled, for two ranks.
-void double_first(Communicator& group, const Arguments& arguments) {
-  if (group.rank() == 0) arguments.output.mul_(2);
-  if (group.rank() == 0) group.send(arguments.output, 1, kMaxTag + 1).wait();
-  if (group.rank() == 1) group.recv(arguments.output, 0, kMaxTag + 1).wait();
+void double_first(Communicator& group, const Operation& operation) {
+  if (group.rank() == 0) operation.output.mul_(2);
+  if (group.rank() == 0) group.send(operation.output, 1, kMaxTag + 1).wait();
+  if (group.rank() == 1) group.recv(operation.output, 0, kMaxTag + 1).wait();
 }
 
-bool two_ranks(const Communicator& group, const Arguments&) { return group.size() == 2; }
+bool two_ranks(const Communicator& group, const Operation&) { return group.size() == 2; }
 
 TEST(Algorithms, FindsByOperationAndName) {
   Algorithms algorithms;
@@ -66,7 +67,7 @@ TEST(Launch, RunsAUsersAlgorithmInTheOrderOfOperations) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const Algorithm mine{.op = Op::kAllReduce, .name = "mine", .about = "", .run = double_first, .suits = two_ranks};
     const at::Tensor tensor = at::full({5}, world->rank() + 3.0, c10::kFloat);
-    Work first = launch(world, mine, check_all_reduce(tensor, kFirst), {.output = tensor, .op = kFirst});
+    Work first = launch(world, mine, checked_all_reduce(*world, tensor, kFirst));
     Work second = world->all_reduce(tensor, Reduction::kSum);
     second.wait();
     EXPECT_TRUE(first.done());
@@ -78,12 +79,22 @@ TEST(Launch, RunsAUsersAlgorithmInTheOrderOfOperations) {
 TEST(Launch, RefusesWhatTheAlgorithmCannotDo) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     const at::Tensor tensor = at::full({5}, 1.0, c10::kFloat);
-    const Call call = check_all_reduce(tensor, kFirst);
+    const Operation operation = checked_all_reduce(*world, tensor, kFirst);
     const Algorithm mine{.op = Op::kAllReduce, .name = "mine", .about = "", .run = double_first, .suits = two_ranks};
-    EXPECT_THROW(static_cast<void>(launch(world, mine, call, {.output = tensor})), std::invalid_argument);
+    EXPECT_THROW(static_cast<void>(launch(world, mine, operation)), std::invalid_argument);
     const Algorithm& ring = Algorithms::global().find(Op::kAllReduce, "ring");
-    EXPECT_THROW(static_cast<void>(launch(world, ring, call, {.output = tensor, .op = kFirst})), std::invalid_argument)
+    EXPECT_THROW(static_cast<void>(launch(world, ring, operation)), std::invalid_argument)
         << "it combines out of order";
+  });
+}
+
+TEST(Algorithms, SuitNoTensorsOfDevices) {
+  run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
+    const Algorithm& direct = Algorithms::global().find(Op::kAllReduce, "direct");
+    Operation operation = checked_all_reduce(*world, at::full({5}, 1.0), Reduction::kSum);
+    EXPECT_TRUE(suits(direct, *world, operation));
+    operation.output = at::empty({5}, at::kMeta);
+    EXPECT_FALSE(suits(direct, *world, operation));
   });
 }
 

@@ -16,7 +16,7 @@ const bool registered = Algorithms::global().add(
     {.op = Op::kBroadcast,
      .name = "binomial",
      .about = "ceil(log2 P) steps, up to n ceil(log2 P) bytes from the root; for short tensors",
-     .run = [](Communicator& group, const Arguments& arguments) { knomial_broadcast(group, arguments, 2); }});
+     .run = [](Communicator& group, const Operation& operation) { knomial_broadcast(group, operation, 2); }});
 
 }  // namespace
 }  // namespace phalanx::collectives

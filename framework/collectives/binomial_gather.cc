@@ -12,22 +12,22 @@
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/knomial.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::collectives {
 namespace {
 
-void binomial_gather(Communicator& group, const Arguments& arguments) {
-  const int ranks = group.size(), root = arguments.root;
-  const Parts parts(arguments.input_counts, ranks, arguments.input.numel() * ranks);
-  const Parts placed = parts_by_place(parts, root);
+void binomial_gather(Communicator& group, const Operation& operation) {
+  const int ranks = group.size(), root = operation.root();
+  const PartLayout parts(operation.input_counts, ranks, operation.input.numel() * ranks);
+  const PartLayout placed = parts_by_place(parts, root);
   const int own = mod(group.rank() - root, ranks);
   const auto tree = knomial_place(own, ranks, 2);
 
-  at::Tensor held = arguments.input;
+  at::Tensor held = operation.input;
   if (!tree.children.empty()) {
-    held = scratch(arguments.input, placed.begin(tree.end) - placed.begin(own));
-    copy(run_of(held, 0, placed.count(own)), arguments.input);
+    held = scratch(operation.input, placed.begin(tree.end) - placed.begin(own));
+    copy(run_of(held, 0, placed.count(own)), operation.input);
   }
   std::vector<Work> works;
   for (const auto& child : tree.children) {
@@ -38,7 +38,7 @@ void binomial_gather(Communicator& group, const Arguments& arguments) {
   wait_all(works);
   if (tree.parent >= 0) return send(group, held, mod(tree.parent + root, ranks));
   for (int rank = 0; rank < ranks; ++rank) {
-    copy(parts.of(arguments.output, rank), placed.of(held, mod(rank - root, ranks)));
+    copy(parts.of(operation.output, rank), placed.of(held, mod(rank - root, ranks)));
   }
 }
 

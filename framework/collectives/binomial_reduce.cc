@@ -19,7 +19,7 @@ const bool registered = Algorithms::global().add(
     {.op = Op::kReduce,
      .name = "binomial",
      .about = "ceil(log2 P) steps, n bytes per rank; for short tensors",
-     .run = [](Communicator& group, const Arguments& arguments) { knomial_reduce(group, arguments, 2); }});
+     .run = [](Communicator& group, const Operation& operation) { knomial_reduce(group, operation, 2); }});
 
 }  // namespace
 }  // namespace phalanx::collectives

@@ -12,32 +12,32 @@
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/knomial.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::collectives {
 namespace {
 
 // Root's parts by place.
-at::Tensor placed_input(const Arguments& arguments, const Parts& parts, const Parts& placed) {
-  const at::Tensor result = scratch(arguments.input, placed.total());
+at::Tensor placed_input(const Operation& operation, const PartLayout& parts, const PartLayout& placed) {
+  const at::Tensor result = scratch(operation.input, placed.total());
   for (int rank = 0; rank < parts.ranks(); ++rank) {
-    copy(placed.of(result, mod(rank - arguments.root, parts.ranks())), parts.of(arguments.input, rank));
+    copy(placed.of(result, mod(rank - operation.root(), parts.ranks())), parts.of(operation.input, rank));
   }
   return result;
 }
 
-void binomial_scatter(Communicator& group, const Arguments& arguments) {
-  const int ranks = group.size(), root = arguments.root;
-  const Parts parts(arguments.input_counts, ranks, arguments.output.numel() * ranks);
-  const Parts placed = parts_by_place(parts, root);
+void binomial_scatter(Communicator& group, const Operation& operation) {
+  const int ranks = group.size(), root = operation.root();
+  const PartLayout parts(operation.input_counts, ranks, operation.output.numel() * ranks);
+  const PartLayout placed = parts_by_place(parts, root);
   const int own = mod(group.rank() - root, ranks);
   const auto tree = knomial_place(own, ranks, 2);
 
-  at::Tensor held = arguments.output;
+  at::Tensor held = operation.output;
   if (tree.parent < 0) {
-    held = placed_input(arguments, parts, placed);
+    held = placed_input(operation, parts, placed);
   } else {
-    if (!tree.children.empty()) held = scratch(arguments.output, placed.begin(tree.end) - placed.begin(own));
+    if (!tree.children.empty()) held = scratch(operation.output, placed.begin(tree.end) - placed.begin(own));
     recv(group, held, mod(tree.parent + root, ranks));
   }
   std::vector<Work> works;  // the highest subtrees first: they take longest
@@ -47,7 +47,7 @@ void binomial_scatter(Communicator& group, const Arguments& arguments) {
                                mod(child->place + root, ranks)));
   }
   wait_all(works);
-  copy(arguments.output, run_of(held, 0, placed.count(own)));
+  copy(operation.output, run_of(held, 0, placed.count(own)));
 }
 
 const bool registered =

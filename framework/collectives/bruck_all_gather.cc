@@ -15,23 +15,23 @@
 namespace phalanx::collectives {
 namespace {
 
-void bruck_all_gather(Communicator& group, const Arguments& arguments) {
+void bruck_all_gather(Communicator& group, const Operation& operation) {
   const int rank = group.rank(), ranks = group.size();
-  const Parts parts(arguments.input_counts, ranks, arguments.output.numel());
-  const Parts placed = parts_by_place(parts, rank);
+  const PartLayout parts(operation.input_counts, ranks, operation.output.numel());
+  const PartLayout placed = parts_by_place(parts, rank);
   const auto places = [&](const at::Tensor& held, int begin, int count) {
     return run_of(held, placed.begin(begin), placed.begin(begin + count) - placed.begin(begin));
   };
 
-  const at::Tensor held = scratch(arguments.input, placed.total());
-  copy(placed.of(held, 0), arguments.input);
+  const at::Tensor held = scratch(operation.input, placed.total());
+  copy(placed.of(held, 0), operation.input);
   for (int distance = 1; distance < ranks; distance *= 2) {
     const int count = std::min(distance, ranks - distance);
     exchange(group, places(held, 0, count), mod(rank - distance, ranks), places(held, distance, count),
              mod(rank + distance, ranks));
   }
   for (int place = 0; place < ranks; ++place) {
-    copy(parts.of(arguments.output, mod(rank + place, ranks)), placed.of(held, place));
+    copy(parts.of(operation.output, mod(rank + place, ranks)), placed.of(held, place));
   }
 }
 

@@ -14,15 +14,15 @@
 namespace phalanx::collectives {
 namespace {
 
-void bruck_all_to_all(Communicator& group, const Arguments& arguments) {
+void bruck_all_to_all(Communicator& group, const Operation& operation) {
   const int rank = group.rank(), ranks = group.size();
   const auto part = [&](const at::Tensor& tensor, int index) { return piece_of(tensor, index, ranks); };
-  const at::Tensor held = scratch(arguments.input, arguments.input.numel());
+  const at::Tensor held = scratch(operation.input, operation.input.numel());
   for (int place = 0; place < ranks; ++place) {
-    copy(part(held, place), part(arguments.input, mod(rank + place, ranks)));
+    copy(part(held, place), part(operation.input, mod(rank + place, ranks)));
   }
 
-  const std::int64_t elements = arguments.input.numel() / ranks;
+  const std::int64_t elements = operation.input.numel() / ranks;
   const at::Tensor outgoing = scratch(held, ranks / 2 * elements), incoming = scratch(held, ranks / 2 * elements);
   for (int distance = 1; distance < ranks; distance *= 2) {
     std::vector<int> places;
@@ -39,7 +39,7 @@ void bruck_all_to_all(Communicator& group, const Arguments& arguments) {
     for (std::size_t i = 0; i < places.size(); ++i) copy(part(held, places[i]), packed(incoming, i));
   }
   for (int place = 0; place < ranks; ++place) {
-    copy(part(arguments.output, mod(rank - place, ranks)), part(held, place));
+    copy(part(operation.output, mod(rank - place, ranks)), part(held, place));
   }
 }
 
@@ -48,7 +48,7 @@ const bool registered = Algorithms::global().add(
      .name = "bruck",
      .about = "ceil(log2 P) steps, about (n / 2) log2 P bytes per rank; even parts; for short parts, many ranks",
      .run = bruck_all_to_all,
-     .suits = [](const Communicator&, const Arguments& arguments) { return arguments.input_counts.empty(); }});
+     .suits = [](const Communicator&, const Operation& operation) { return operation.input_counts.empty(); }});
 
 }  // namespace
 }  // namespace phalanx::collectives

@@ -15,10 +15,10 @@
 namespace phalanx::collectives {
 namespace {
 
-void chain_broadcast(Communicator& group, const Arguments& arguments) {
+void chain_broadcast(Communicator& group, const Operation& operation) {
   const int rank = group.rank(), ranks = group.size();
-  const int place = mod(rank - arguments.root, ranks);
-  Flow flow{.node = {}, .data = arguments.output};
+  const int place = mod(rank - operation.root(), ranks);
+  Flow flow{.node = {}, .data = operation.output};
   if (place > 0) flow.node.parent = mod(rank - 1, ranks);
   if (place < ranks - 1) flow.node.upper = mod(rank + 1, ranks);
   flow_down(group, {&flow, 1});

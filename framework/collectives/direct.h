@@ -4,8 +4,8 @@
 
 /// Every collective in the simplest way: messages straight from those that have to those that want. Any number of
 /// ranks, any counts, any root, any reduction, combined in the order of ranks. They are registered as "direct"; a
-/// backend that lacks an operation calls them from a body of Communicator::run(), in which they block. Arguments are
-/// those of framework/comm/arguments.h, checked.
+/// backend that lacks an operation calls them from a body of Communicator::run(), in which they block. Arguments must
+/// have been checked.
 ///
 /// n: bytes of the whole tensor; P: ranks. All messages of a rank are under way at once, but for those of reduce.
 ///
@@ -22,14 +22,14 @@
 /// | barrier | ceil(log2 P) | one each |
 namespace phalanx {
 
-void direct_broadcast(Communicator& group, const Arguments& arguments);
-void direct_reduce(Communicator& group, const Arguments& arguments);
-void direct_all_reduce(Communicator& group, const Arguments& arguments);
-void direct_reduce_scatter(Communicator& group, const Arguments& arguments);
-void direct_all_gather(Communicator& group, const Arguments& arguments);
-void direct_gather(Communicator& group, const Arguments& arguments);
-void direct_scatter(Communicator& group, const Arguments& arguments);
-void direct_all_to_all(Communicator& group, const Arguments& arguments);
-void direct_barrier(Communicator& group, const Arguments& arguments = {});
+void direct_broadcast(Communicator& group, const Operation& operation);
+void direct_reduce(Communicator& group, const Operation& operation);
+void direct_all_reduce(Communicator& group, const Operation& operation);
+void direct_reduce_scatter(Communicator& group, const Operation& operation);
+void direct_all_gather(Communicator& group, const Operation& operation);
+void direct_gather(Communicator& group, const Operation& operation);
+void direct_scatter(Communicator& group, const Operation& operation);
+void direct_all_to_all(Communicator& group, const Operation& operation);
+void direct_barrier(Communicator& group, const Operation& operation = {});
 
 }  // namespace phalanx

@@ -4,22 +4,22 @@
 // possible; its own part P - 1 times. For few ranks.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx {
 
 using namespace collectives;
 
-void direct_all_gather(Communicator& group, const Arguments& arguments) {
+void direct_all_gather(Communicator& group, const Operation& operation) {
   const int own = group.rank(), ranks = group.size();
-  const Parts parts(arguments.input_counts, ranks, arguments.output.numel());
+  const PartLayout parts(operation.input_counts, ranks, operation.output.numel());
   std::vector<Work> works;
   for (int step = 1; step < ranks; ++step) {
     const int from = mod(own - step, ranks);
-    works.push_back(start_recv(group, parts.of(arguments.output, from), from));
+    works.push_back(start_recv(group, parts.of(operation.output, from), from));
   }
-  for (int step = 1; step < ranks; ++step) works.push_back(start_send(group, arguments.input, mod(own + step, ranks)));
-  copy(parts.of(arguments.output, own), arguments.input);
+  for (int step = 1; step < ranks; ++step) works.push_back(start_send(group, operation.input, mod(own + step, ranks)));
+  copy(parts.of(operation.output, own), operation.input);
   wait_all(works);
 }
 

@@ -4,26 +4,26 @@
 // is the least possible. For few ranks.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx {
 
 using namespace collectives;
 
-void direct_all_to_all(Communicator& group, const Arguments& arguments) {
+void direct_all_to_all(Communicator& group, const Operation& operation) {
   const int own = group.rank(), ranks = group.size();
-  const Parts from(arguments.output_counts, ranks, arguments.output.numel());
-  const Parts to(arguments.input_counts, ranks, arguments.input.numel());
+  const PartLayout from(operation.output_counts, ranks, operation.output.numel());
+  const PartLayout to(operation.input_counts, ranks, operation.input.numel());
   std::vector<Work> works;
   for (int step = 1; step < ranks; ++step) {
     const int left = mod(own - step, ranks);
-    works.push_back(start_recv(group, from.of(arguments.output, left), left));
+    works.push_back(start_recv(group, from.of(operation.output, left), left));
   }
   for (int step = 1; step < ranks; ++step) {
     const int right = mod(own + step, ranks);
-    works.push_back(start_send(group, to.of(arguments.input, right), right));
+    works.push_back(start_send(group, to.of(operation.input, right), right));
   }
-  copy(from.of(arguments.output, own), to.of(arguments.input, own));
+  copy(from.of(operation.output, own), to.of(operation.input, own));
   wait_all(works);
 }
 

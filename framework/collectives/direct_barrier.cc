@@ -15,7 +15,7 @@ namespace phalanx {
 
 using namespace collectives;
 
-void direct_barrier(Communicator& group, const Arguments&) {
+void direct_barrier(Communicator& group, const Operation&) {
   const at::Tensor here = at::zeros({1}, at::kByte), heard = at::zeros({1}, at::kByte);
   for (int distance = 1; distance < group.size(); distance *= 2) {
     exchange(group, here, mod(group.rank() + distance, group.size()), heard,

@@ -8,11 +8,11 @@ namespace phalanx {
 
 using namespace collectives;
 
-void direct_broadcast(Communicator& group, const Arguments& arguments) {
-  if (group.rank() != arguments.root) return recv(group, arguments.output, arguments.root);
+void direct_broadcast(Communicator& group, const Operation& operation) {
+  if (group.rank() != operation.root()) return recv(group, operation.output, operation.root());
   std::vector<Work> works;
   for (int step = 1; step < group.size(); ++step) {
-    works.push_back(start_send(group, arguments.output, mod(arguments.root + step, group.size())));
+    works.push_back(start_send(group, operation.output, mod(operation.root() + step, group.size())));
   }
   wait_all(works);
 }

@@ -3,20 +3,20 @@
 // Steps: 1, of P - 1 messages to the root. On the wire: each rank's own part, which is the least possible.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx {
 
 using namespace collectives;
 
-void direct_gather(Communicator& group, const Arguments& arguments) {
-  if (group.rank() != arguments.root) return send(group, arguments.input, arguments.root);
-  const Parts parts(arguments.input_counts, group.size(), arguments.output.numel());
+void direct_gather(Communicator& group, const Operation& operation) {
+  if (group.rank() != operation.root()) return send(group, operation.input, operation.root());
+  const PartLayout parts(operation.input_counts, group.size(), operation.output.numel());
   std::vector<Work> works;
   for (int rank = 0; rank < group.size(); ++rank) {
-    if (rank != arguments.root) works.push_back(start_recv(group, parts.of(arguments.output, rank), rank));
+    if (rank != operation.root()) works.push_back(start_recv(group, parts.of(operation.output, rank), rank));
   }
-  copy(parts.of(arguments.output, arguments.root), arguments.input);
+  copy(parts.of(operation.output, operation.root()), operation.input);
   wait_all(works);
 }
 

@@ -13,30 +13,30 @@ using namespace collectives;
 
 namespace {
 
-void collect(Communicator& group, const Arguments& arguments, std::int64_t chunks) {
+void collect(Communicator& group, const Operation& operation, std::int64_t chunks) {
   const int ranks = group.size();
-  const std::int64_t longest = piece_of(arguments.output, 0, chunks).numel();
-  const at::Tensor total = scratch(arguments.output, longest);
-  const at::Tensor received[2] = {scratch(arguments.output, longest), scratch(arguments.output, longest)};
-  const auto own = [&](std::int64_t item) { return piece_of(arguments.output, item / ranks, chunks); };
+  const std::int64_t longest = piece_of(operation.output, 0, chunks).numel();
+  const at::Tensor total = scratch(operation.output, longest);
+  const at::Tensor received[2] = {scratch(operation.output, longest), scratch(operation.output, longest)};
+  const auto own = [&](std::int64_t item) { return piece_of(operation.output, item / ranks, chunks); };
   const auto landing = [&](std::int64_t item) { return run_of(received[item % 2], 0, own(item).numel()); };
   const auto start = [&](std::int64_t item) {
     const int rank = static_cast<int>(item % ranks);
     std::vector<Work> works;
-    if (rank != arguments.root) works.push_back(start_recv(group, landing(item), rank));
+    if (rank != operation.root()) works.push_back(start_recv(group, landing(item), rank));
     return works;
   };
   const auto arrived = [&](std::int64_t item) {
     const int rank = static_cast<int>(item % ranks);
     const at::Tensor result = run_of(total, 0, own(item).numel());
-    const at::Tensor next = rank == arguments.root ? own(item) : landing(item);
+    const at::Tensor next = rank == operation.root() ? own(item) : landing(item);
     if (rank == 0) {
       copy(result, next);
     } else {
-      combine(arguments.op, result, next);
+      combine(operation.reduction, result, next);
     }
     if (rank < ranks - 1) return;
-    finish(arguments.op, result, ranks);
+    finish(operation.reduction, result, ranks);
     copy(own(item), result);
   };
   pipeline(chunks * ranks, 2, start, arrived);
@@ -44,12 +44,12 @@ void collect(Communicator& group, const Arguments& arguments, std::int64_t chunk
 
 }  // namespace
 
-void direct_reduce(Communicator& group, const Arguments& arguments) {
-  const std::int64_t chunks = chunks_of(arguments.output, arguments.output.numel());
-  if (group.rank() == arguments.root) return collect(group, arguments, chunks);
+void direct_reduce(Communicator& group, const Operation& operation) {
+  const std::int64_t chunks = chunks_of(operation.output, operation.output.numel());
+  if (group.rank() == operation.root()) return collect(group, operation, chunks);
   Window sent(2);
   for (std::int64_t i = 0; i < chunks; ++i) {
-    sent.add(start_send(group, piece_of(arguments.output, i, chunks), arguments.root));
+    sent.add(start_send(group, piece_of(operation.output, i, chunks), operation.root()));
   }
   sent.wait_all();
 }

@@ -5,23 +5,23 @@
 // are equal, which is the least possible. Memory: three parts. For few ranks.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx {
 
 using namespace collectives;
 
-void direct_reduce_scatter(Communicator& group, const Arguments& arguments) {
+void direct_reduce_scatter(Communicator& group, const Operation& operation) {
   const int own = group.rank(), ranks = group.size();
-  const Parts parts(arguments.input_counts, ranks, arguments.input.numel());
+  const PartLayout parts(operation.input_counts, ranks, operation.input.numel());
   std::vector<Work> sent;
   for (int step = 1; step < ranks; ++step) {
     const int to = mod(own + step, ranks);
-    sent.push_back(start_send(group, parts.of(arguments.input, to), to));
+    sent.push_back(start_send(group, parts.of(operation.input, to), to));
   }
 
   // The output may be this rank's part of the input, which is not the first to be combined.
-  const at::Tensor total = scratch(arguments.input, parts.count(own));
+  const at::Tensor total = scratch(operation.input, parts.count(own));
   const at::Tensor received[2] = {scratch(total, total.numel()), scratch(total, total.numel())};
   const auto start = [&](std::int64_t rank) {
     std::vector<Work> works;
@@ -29,17 +29,17 @@ void direct_reduce_scatter(Communicator& group, const Arguments& arguments) {
     return works;
   };
   const auto arrived = [&](std::int64_t rank) {
-    const at::Tensor next = rank == own ? parts.of(arguments.input, own) : received[rank % 2];
+    const at::Tensor next = rank == own ? parts.of(operation.input, own) : received[rank % 2];
     if (rank == 0) {
       copy(total, next);
     } else {
-      combine(arguments.op, total, next);
+      combine(operation.reduction, total, next);
     }
   };
   pipeline(ranks, 2, start, arrived);
   wait_all(sent);
-  finish(arguments.op, total, ranks);
-  copy(arguments.output, total);
+  finish(operation.reduction, total, ranks);
+  copy(operation.output, total);
 }
 
 namespace {

@@ -3,20 +3,20 @@
 // Steps: 1, of P - 1 messages from the root. On the wire: all parts but root's own, which is the least possible.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx {
 
 using namespace collectives;
 
-void direct_scatter(Communicator& group, const Arguments& arguments) {
-  if (group.rank() != arguments.root) return recv(group, arguments.output, arguments.root);
-  const Parts parts(arguments.input_counts, group.size(), arguments.input.numel());
+void direct_scatter(Communicator& group, const Operation& operation) {
+  if (group.rank() != operation.root()) return recv(group, operation.output, operation.root());
+  const PartLayout parts(operation.input_counts, group.size(), operation.input.numel());
   std::vector<Work> works;
   for (int rank = 0; rank < group.size(); ++rank) {
-    if (rank != arguments.root) works.push_back(start_send(group, parts.of(arguments.input, rank), rank));
+    if (rank != operation.root()) works.push_back(start_send(group, parts.of(operation.input, rank), rank));
   }
-  copy(arguments.output, parts.of(arguments.input, arguments.root));
+  copy(operation.output, parts.of(operation.input, operation.root()));
   wait_all(works);
 }
 

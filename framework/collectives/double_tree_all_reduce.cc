@@ -11,9 +11,9 @@
 namespace phalanx::collectives {
 namespace {
 
-void double_tree_all_reduce(Communicator& group, const Arguments& arguments) {
-  const auto flows = flows_of(ordered_double_tree(group.rank(), group.size()), arguments.output);
-  flow_up(group, flows, arguments.op);
+void double_tree_all_reduce(Communicator& group, const Operation& operation) {
+  const auto flows = flows_of(ordered_double_tree(group.rank(), group.size()), operation.output);
+  flow_up(group, flows, operation.reduction);
   flow_down(group, flows);
 }
 

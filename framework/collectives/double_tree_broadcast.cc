@@ -10,8 +10,8 @@
 namespace phalanx::collectives {
 namespace {
 
-void double_tree_broadcast(Communicator& group, const Arguments& arguments) {
-  flow_down(group, flows_of(rooted_double_tree(group.rank(), group.size(), arguments.root), arguments.output));
+void double_tree_broadcast(Communicator& group, const Operation& operation) {
+  flow_down(group, flows_of(rooted_double_tree(group.rank(), group.size(), operation.root()), operation.output));
 }
 
 const bool registered = Algorithms::global().add(

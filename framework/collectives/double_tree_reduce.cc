@@ -10,9 +10,9 @@
 namespace phalanx::collectives {
 namespace {
 
-void double_tree_reduce(Communicator& group, const Arguments& arguments) {
-  flow_up(group, flows_of(rooted_double_tree(group.rank(), group.size(), arguments.root), arguments.output),
-          arguments.op);
+void double_tree_reduce(Communicator& group, const Operation& operation) {
+  flow_up(group, flows_of(rooted_double_tree(group.rank(), group.size(), operation.root()), operation.output),
+          operation.reduction);
 }
 
 const bool registered = Algorithms::global().add(

@@ -6,7 +6,7 @@ namespace phalanx::collectives {
 namespace {
 
 // The parts of an interval, of a tensor that begins with part `first`.
-at::Tensor parts_of(const at::Tensor& tensor, const Parts& parts, Halving::Interval interval, int first = 0) {
+at::Tensor parts_of(const at::Tensor& tensor, const PartLayout& parts, Halving::Interval interval, int first = 0) {
   const std::int64_t begin = parts.begin(interval.begin);
   return run_of(tensor, begin - parts.begin(first), parts.begin(interval.end) - begin);
 }
@@ -35,7 +35,7 @@ std::vector<Halving> halvings(int rank, int ranks) {
   return all;
 }
 
-at::Tensor reduce_scatter_by_halving(Communicator& group, const at::Tensor& input, const Parts& parts,
+at::Tensor reduce_scatter_by_halving(Communicator& group, const at::Tensor& input, const PartLayout& parts,
                                      const Reduction& op) {
   at::Tensor held = run_of(input, 0, input.numel());
   int first = 0;  // the part that `held` begins with
@@ -59,7 +59,7 @@ at::Tensor reduce_scatter_by_halving(Communicator& group, const at::Tensor& inpu
   return held;
 }
 
-void all_gather_by_doubling(Communicator& group, const at::Tensor& output, const Parts& parts) {
+void all_gather_by_doubling(Communicator& group, const at::Tensor& output, const PartLayout& parts) {
   const auto all = halvings(group.rank(), group.size());
   for (auto halving = all.rbegin(); halving != all.rend(); ++halving) {
     std::vector<Work> works;

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "framework/comm/arguments.h"
 #include "framework/comm/communicator.h"
+#include "framework/comm/part_layout.h"
 
 /// Recursive halving and doubling for any number of ranks.
 ///
@@ -33,11 +33,11 @@ std::vector<Halving> halvings(int rank, int ranks);
 /// Combines all ranks' inputs and returns this rank's part of it, without Reduction::finish(): memory of its own, or a
 /// view of `input` in a group of one. Each rank sends every part but its own once. Combines out of order: commutative
 /// reductions only.
-at::Tensor reduce_scatter_by_halving(Communicator& group, const at::Tensor& input, const Parts& parts,
+at::Tensor reduce_scatter_by_halving(Communicator& group, const at::Tensor& input, const PartLayout& parts,
                                      const Reduction& op);
 
 /// The way back: this rank's part of `output` to all ranks. Each rank receives every part but its own once; on average
 /// it sends as much, and at most half of the tensor more.
-void all_gather_by_doubling(Communicator& group, const at::Tensor& output, const Parts& parts);
+void all_gather_by_doubling(Communicator& group, const at::Tensor& output, const PartLayout& parts);
 
 }  // namespace phalanx::collectives

@@ -26,27 +26,27 @@ KnomialPlace knomial_place(int place, int ranks, int radix) {
   return result;
 }
 
-Parts parts_by_place(const Parts& parts, int root) {
+PartLayout parts_by_place(const PartLayout& parts, int root) {
   std::vector<std::int64_t> counts;
   for (int place = 0; place < parts.ranks(); ++place) counts.push_back(parts.count(mod(place + root, parts.ranks())));
-  return Parts(counts, parts.ranks(), parts.total());
+  return PartLayout(counts, parts.ranks(), parts.total());
 }
 
-void knomial_broadcast(Communicator& group, const Arguments& arguments, int radix) {
-  const int ranks = group.size(), root = arguments.root;
+void knomial_broadcast(Communicator& group, const Operation& operation, int radix) {
+  const int ranks = group.size(), root = operation.root();
   const auto place = knomial_place(mod(group.rank() - root, ranks), ranks, radix);
-  if (place.parent >= 0) recv(group, arguments.output, mod(place.parent + root, ranks));
+  if (place.parent >= 0) recv(group, operation.output, mod(place.parent + root, ranks));
   std::vector<Work> works;  // the highest subtrees first: they take longest
   for (auto child = place.children.rbegin(); child != place.children.rend(); ++child) {
-    works.push_back(start_send(group, arguments.output, mod(child->place + root, ranks)));
+    works.push_back(start_send(group, operation.output, mod(child->place + root, ranks)));
   }
   wait_all(works);
 }
 
-void knomial_reduce(Communicator& group, const Arguments& arguments, int radix) {
-  const at::Tensor& tensor = arguments.output;
-  const Reduction& op = arguments.op;
-  const int rank = group.rank(), ranks = group.size(), root = arguments.root;
+void knomial_reduce(Communicator& group, const Operation& operation, int radix) {
+  const at::Tensor& tensor = operation.output;
+  const Reduction& op = operation.reduction;
+  const int rank = group.rank(), ranks = group.size(), root = operation.root();
   const int top = op.commutative() ? root : 0;
   const auto place = knomial_place(mod(rank - top, ranks), ranks, radix);
 

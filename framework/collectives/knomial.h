@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "framework/collectives/algorithm.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 /// K-nomial trees: what the binomial (radix 2) and k-nomial algorithms share.
 namespace phalanx::collectives {
@@ -23,13 +23,13 @@ struct KnomialPlace {
 KnomialPlace knomial_place(int place, int ranks, int radix);
 
 /// The parts in order of place, where places are ranks counted from `root` on, around the end.
-Parts parts_by_place(const Parts& parts, int root);
+PartLayout parts_by_place(const PartLayout& parts, int root);
 
 /// Places are ranks counted from the root on, around the end.
-void knomial_broadcast(Communicator& group, const Arguments& arguments, int radix);
+void knomial_broadcast(Communicator& group, const Operation& operation, int radix);
 
 /// The same for commutative reductions. For others places are ranks, and rank 0 sends the result to the root, so that
 /// ranks are combined in order.
-void knomial_reduce(Communicator& group, const Arguments& arguments, int radix);
+void knomial_reduce(Communicator& group, const Operation& operation, int radix);
 
 }  // namespace phalanx::collectives

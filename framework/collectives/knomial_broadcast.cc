@@ -19,8 +19,8 @@ bool add(const char* name, int radix) {
       {.op = Op::kBroadcast,
        .name = name,
        .about = "ceil(log_k P) steps of k - 1 messages at once, n bytes each; for short tensors",
-       .run = [radix](Communicator& group, const Arguments& arguments) {
-         knomial_broadcast(group, arguments, radix);
+       .run = [radix](Communicator& group, const Operation& operation) {
+         knomial_broadcast(group, operation, radix);
        }});
 }
 

@@ -18,7 +18,7 @@ bool add(const char* name, int radix) {
       {.op = Op::kReduce,
        .name = name,
        .about = "ceil(log_k P) steps of k - 1 messages at once, n bytes each; for short tensors",
-       .run = [radix](Communicator& group, const Arguments& arguments) { knomial_reduce(group, arguments, radix); }});
+       .run = [radix](Communicator& group, const Operation& operation) { knomial_reduce(group, operation, radix); }});
 }
 
 const bool registered = add("knomial_4", 4) && add("knomial_8", 8);

@@ -8,6 +8,7 @@
 #include "framework/collectives/algorithm_cases.h"
 #include "framework/collectives/expected.h"
 #include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::testing {
 namespace {
@@ -19,7 +20,7 @@ TEST_P(Broadcast, GivesAllRanksRootsElements) {
   run([&](const CommunicatorPtr& world) {
     const auto check = [&](std::int64_t elements, int root, c10::ScalarType dtype) {
       const Guarded memory(contribution(world->rank(), elements, dtype));
-      does(world, check_broadcast(*world, memory.tensor(), root), {.output = memory.tensor(), .root = root});
+      does(world, checked_broadcast(*world, memory.tensor(), root));
       EXPECT_TRUE(at::equal(memory.tensor(), contribution(root, elements, dtype))) << elements << " of " << root;
       EXPECT_TRUE(memory.intact());
     };
@@ -40,11 +41,10 @@ TEST_P(AllGather, GivesAllRanksAllParts) {
         const auto passed = even(each) ? std::vector<std::int64_t>{} : each;
         const Guarded output(sum(each), c10::kLong);
         const at::Tensor own = contribution(world->rank(), each[world->rank()], c10::kLong);
-        const at::Tensor part = Parts(each, ranks(), 0).of(output.tensor(), world->rank());
+        const at::Tensor part = PartLayout(each, ranks(), 0).of(output.tensor(), world->rank());
         if (aliases) part.copy_(own);
         const at::Tensor input = aliases ? part : own;
-        does(world, check_all_gather(*world, output.tensor(), input, passed),
-             {.output = output.tensor(), .input = input, .input_counts = passed});
+        does(world, checked_all_gather(*world, output.tensor(), input, passed));
         EXPECT_TRUE(at::equal(output.tensor(), all_contributions(each))) << at::IntArrayRef(each);
         EXPECT_TRUE(output.intact());
       }
@@ -63,9 +63,8 @@ TEST_P(Gather, GivesRootAllParts) {
       const Guarded memory(sum(counts), c10::kLong);
       const at::Tensor output = is_root ? memory.tensor() : at::Tensor();
       at::Tensor input = contribution(world->rank(), counts[world->rank()], c10::kLong);
-      if (is_root && aliases) input = Parts(counts, ranks(), 0).of(output, root).copy_(input);
-      does(world, check_gather(*world, output, input, root, passed),
-           {.output = output, .input = input, .root = root, .input_counts = passed});
+      if (is_root && aliases) input = PartLayout(counts, ranks(), 0).of(output, root).copy_(input);
+      does(world, checked_gather(*world, output, input, root, passed));
       EXPECT_TRUE(!is_root || at::equal(output, all_contributions(counts))) << at::IntArrayRef(counts);
       EXPECT_TRUE(memory.intact());
     };
@@ -86,10 +85,9 @@ TEST_P(Scatter, GivesEachRankItsPartOfRoot) {
       const at::Tensor whole = contribution(root, sum(counts), c10::kLong);
       const at::Tensor input = is_root ? whole.clone() : at::Tensor();
       const Guarded own(counts[world->rank()], c10::kLong);
-      const Parts parts(counts, ranks(), 0);
+      const PartLayout parts(counts, ranks(), 0);
       const at::Tensor output = is_root && aliases ? parts.of(input, root) : own.tensor();
-      does(world, check_scatter(*world, output, input, root, passed),
-           {.output = output, .input = input, .root = root, .input_counts = passed});
+      does(world, checked_scatter(*world, output, input, root, passed));
       EXPECT_TRUE(at::equal(output, parts.of(whole, world->rank()))) << at::IntArrayRef(counts);
       EXPECT_TRUE(!is_root || at::equal(input, whole)) << "wrote to the input";
       EXPECT_TRUE(own.intact());
@@ -115,13 +113,12 @@ TEST_P(AllToAll, TransposesParts) {
         to.push_back(elements(own, peer));
         std::vector<std::int64_t> theirs;
         for (int rank = 0; rank < ranks(); ++rank) theirs.push_back(elements(peer, rank));
-        expected.push_back(Parts(theirs, ranks(), 0).of(contribution(peer, sum(theirs), c10::kLong), own));
+        expected.push_back(PartLayout(theirs, ranks(), 0).of(contribution(peer, sum(theirs), c10::kLong), own));
       }
       const Guarded output(sum(from), c10::kLong);
       const at::Tensor input = contribution(own, sum(to), c10::kLong);
       if (is_even) from = to = {};
-      const Arguments arguments{.output = output.tensor(), .input = input, .output_counts = from, .input_counts = to};
-      if (!does(world, check_all_to_all(*world, output.tensor(), input, from, to), arguments)) return;
+      if (!does(world, checked_all_to_all(*world, output.tensor(), input, from, to))) return;
       EXPECT_TRUE(at::equal(output.tensor(), at::concat(expected)));
       EXPECT_TRUE(output.intact());
     };
@@ -141,7 +138,7 @@ TEST_P(Barrier, NobodyLeavesBeforeAllHaveCome) {
   run([&](const CommunicatorPtr& world) {
     for (int round = 1; round <= 20; ++round) {
       ++came;
-      does(world, {.op = Op::kBarrier}, {});
+      does(world, {.call = {.op = Op::kBarrier}});
       EXPECT_GE(came.load(), round * ranks());
     }
   });

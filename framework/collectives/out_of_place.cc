@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "framework/collectives/steps.h"
 #include "framework/comm/arguments.h"
@@ -31,38 +32,42 @@ void check_pair(Op op, const at::Tensor& output, const at::Tensor& input) {
 }  // namespace
 
 Work all_reduce(const CommunicatorPtr& group, at::Tensor output, at::Tensor input, Reduction op) {
-  check_all_reduce(input, op);
-  const Call call = check_all_reduce(output, op);
+  checked_all_reduce(*group, input, op);
+  Operation operation = checked_all_reduce(*group, output, std::move(op));
   check_pair(Op::kAllReduce, output, input);
-  return group->run(call, [group, output, input, op] {
-    collectives::copy(output, input);
-    group->all_reduce(output, op).wait();
+  const Call call = operation.call;
+  return group->run(call, [group, input, operation = std::move(operation)]() mutable {
+    collectives::copy(operation.output, input);
+    group->launch(std::move(operation)).wait();
   });
 }
 
 // All ranks launch the same, whether they have something to copy or not: so they can be compared.
 Work reduce(const CommunicatorPtr& group, at::Tensor output, at::Tensor input, Reduction op, int root) {
-  const Call call = check_reduce(*group, input, op, root);
-  if (group->rank() == root) {
-    check_reduce(*group, output, op, root);
+  Operation operation = checked_reduce(*group, input, op, root);
+  const Call call = operation.call;
+  const bool is_root = group->rank() == root;
+  if (is_root) {
+    operation = checked_reduce(*group, output, std::move(op), root);
     check_pair(Op::kReduce, output, input);
   }
-  return group->run(call, [group, output, input, op, root] {
-    if (group->rank() != root) return group->reduce(input, op, root).wait();
-    collectives::copy(output, input);
-    group->reduce(output, op, root).wait();
+  return group->run(call, [group, input, is_root, operation = std::move(operation)]() mutable {
+    if (is_root) collectives::copy(operation.output, input);
+    group->launch(std::move(operation)).wait();
   });
 }
 
 Work broadcast(const CommunicatorPtr& group, at::Tensor output, at::Tensor input, int root) {
-  const Call call = check_broadcast(*group, output, root);
-  if (group->rank() == root) {
-    check_broadcast(*group, input, root);
+  Operation operation = checked_broadcast(*group, output, root);
+  const Call call = operation.call;
+  const bool is_root = group->rank() == root;
+  if (is_root) {
+    checked_broadcast(*group, input, root);
     check_pair(Op::kBroadcast, output, input);
   }
-  return group->run(call, [group, output, input, root] {
-    if (group->rank() == root) collectives::copy(output, input);
-    group->broadcast(output, root).wait();
+  return group->run(call, [group, input, is_root, operation = std::move(operation)]() mutable {
+    if (is_root) collectives::copy(operation.output, input);
+    group->launch(std::move(operation)).wait();
   });
 }
 

@@ -9,19 +9,19 @@
 // possible. For long tensors.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::collectives {
 namespace {
 
-void pairwise_all_to_all(Communicator& group, const Arguments& arguments) {
+void pairwise_all_to_all(Communicator& group, const Operation& operation) {
   const int rank = group.rank(), ranks = group.size();
-  const Parts from(arguments.output_counts, ranks, arguments.output.numel());
-  const Parts to(arguments.input_counts, ranks, arguments.input.numel());
-  copy(from.of(arguments.output, rank), to.of(arguments.input, rank));
+  const PartLayout from(operation.output_counts, ranks, operation.output.numel());
+  const PartLayout to(operation.input_counts, ranks, operation.input.numel());
+  copy(from.of(operation.output, rank), to.of(operation.input, rank));
   for (int step = 1; step < ranks; ++step) {
     const int right = mod(rank + step, ranks), left = mod(rank - step, ranks);
-    exchange(group, to.of(arguments.input, right), right, from.of(arguments.output, left), left);
+    exchange(group, to.of(operation.input, right), right, from.of(operation.output, left), left);
   }
 }
 

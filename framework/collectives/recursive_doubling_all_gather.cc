@@ -11,10 +11,10 @@
 namespace phalanx::collectives {
 namespace {
 
-void recursive_doubling_all_gather(Communicator& group, const Arguments& arguments) {
-  const Parts parts(arguments.input_counts, group.size(), arguments.output.numel());
-  copy(parts.of(arguments.output, group.rank()), arguments.input);
-  all_gather_by_doubling(group, arguments.output, parts);
+void recursive_doubling_all_gather(Communicator& group, const Operation& operation) {
+  const PartLayout parts(operation.input_counts, group.size(), operation.output.numel());
+  copy(parts.of(operation.output, group.rank()), operation.input);
+  all_gather_by_doubling(group, operation.output, parts);
 }
 
 const bool registered =

@@ -35,8 +35,8 @@ void double_up(Communicator& group, const at::Tensor& tensor, const Reduction& o
   }
 }
 
-void recursive_doubling_all_reduce(Communicator& group, const Arguments& arguments) {
-  const at::Tensor& tensor = arguments.output;
+void recursive_doubling_all_reduce(Communicator& group, const Operation& operation) {
+  const at::Tensor& tensor = operation.output;
   const int rank = group.rank();
   const int places = static_cast<int>(std::bit_floor(static_cast<unsigned>(group.size())));
   const int folded = group.size() - places;
@@ -48,10 +48,10 @@ void recursive_doubling_all_reduce(Communicator& group, const Arguments& argumen
   if (in_pair) {
     const at::Tensor received = scratch(tensor, tensor.numel());
     recv(group, received, rank + 1);
-    combine(arguments.op, tensor, received);
+    combine(operation.reduction, tensor, received);
   }
-  double_up(group, tensor, arguments.op, places, folded);
-  finish(arguments.op, tensor, group.size());
+  double_up(group, tensor, operation.reduction, places, folded);
+  finish(operation.reduction, tensor, group.size());
   if (in_pair) send(group, tensor, rank + 1);
 }
 

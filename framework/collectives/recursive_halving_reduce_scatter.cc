@@ -13,10 +13,10 @@
 namespace phalanx::collectives {
 namespace {
 
-void recursive_halving_reduce_scatter(Communicator& group, const Arguments& arguments) {
-  const Parts parts(arguments.input_counts, group.size(), arguments.input.numel());
-  copy(arguments.output, reduce_scatter_by_halving(group, arguments.input, parts, arguments.op));
-  finish(arguments.op, arguments.output, group.size());
+void recursive_halving_reduce_scatter(Communicator& group, const Operation& operation) {
+  const PartLayout parts(operation.input_counts, group.size(), operation.input.numel());
+  copy(operation.output, reduce_scatter_by_halving(group, operation.input, parts, operation.reduction));
+  finish(operation.reduction, operation.output, group.size());
 }
 
 const bool registered = Algorithms::global().add(

@@ -10,6 +10,7 @@
 #include "framework/collectives/algorithm_cases.h"
 #include "framework/collectives/expected.h"
 #include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::testing {
 namespace {
@@ -21,8 +22,7 @@ TEST_P(AllReduce, CombinesAllRanksInOrder) {
   run([&](const CommunicatorPtr& world) {
     const auto check = [&](const Reducing& reducing, std::int64_t elements) {
       const Guarded memory(contribution(world->rank(), elements, reducing.dtype));
-      const Arguments arguments{.output = memory.tensor(), .op = reducing.op};
-      if (!does(world, check_all_reduce(memory.tensor(), reducing.op), arguments)) return;
+      if (!does(world, checked_all_reduce(*world, memory.tensor(), reducing.op))) return;
       EXPECT_TRUE(at::equal(memory.tensor(), reduced(reducing, ranks(), elements)))
           << reducing.op.name() << " of " << elements << ' ' << reducing.dtype;
       EXPECT_TRUE(memory.intact());
@@ -45,8 +45,8 @@ TEST_P(AllReduce, GivesAllRanksTheSameBits) {
     const at::Tensor waves = at::arange(1003, c10::kFloat).sin_().mul_(1e3 * (rank + 1)).add_(1e-3);
     const at::Tensor zeros = at::zeros({1003}, c10::kFloat).mul_(rank % 2 == 0 ? 1 : -1);
     zeros[rank] = std::numeric_limits<float>::quiet_NaN();
-    does(world, check_all_reduce(waves, Reduction::kMean), {.output = waves, .op = Reduction::kMean});
-    does(world, check_all_reduce(zeros, Reduction::kMin), {.output = zeros, .op = Reduction::kMin});
+    does(world, checked_all_reduce(*world, waves, Reduction::kMean));
+    does(world, checked_all_reduce(*world, zeros, Reduction::kMin));
     means[rank] = waves;
     least[rank] = zeros;
   });
@@ -65,8 +65,7 @@ TEST_P(Reduce, CombinesOnRootAndOnlyReadsTheOthers) {
     const auto check = [&](const Reducing& reducing, std::int64_t elements, int root) {
       const at::Tensor own = contribution(world->rank(), elements, reducing.dtype);
       const Guarded memory(own);
-      const Arguments arguments{.output = memory.tensor(), .op = reducing.op, .root = root};
-      if (!does(world, check_reduce(*world, memory.tensor(), reducing.op, root), arguments)) return;
+      if (!does(world, checked_reduce(*world, memory.tensor(), reducing.op, root))) return;
       EXPECT_TRUE(at::equal(memory.tensor(), world->rank() == root ? reduced(reducing, ranks(), elements) : own))
           << reducing.op.name() << " of " << elements << ' ' << reducing.dtype << " on " << root;
       EXPECT_TRUE(memory.intact());
@@ -89,12 +88,11 @@ TEST_P(ReduceScatter, CombinesEachPartOnItsRank) {
   run([&](const CommunicatorPtr& world) {
     const auto check = [&](const Reducing& reducing, const std::vector<std::int64_t>& counts, bool aliases) {
       const auto passed = even(counts) ? std::vector<std::int64_t>{} : counts;
-      const Parts parts(counts, ranks(), sum(counts));
+      const PartLayout parts(counts, ranks(), sum(counts));
       const Guarded input(contribution(world->rank(), sum(counts), reducing.dtype));
       const Guarded own(counts[world->rank()], reducing.dtype);
       const at::Tensor output = aliases ? parts.of(input.tensor(), world->rank()) : own.tensor();
-      const Arguments arguments{.output = output, .input = input.tensor(), .op = reducing.op, .input_counts = passed};
-      if (!does(world, check_reduce_scatter(*world, output, input.tensor(), reducing.op, passed), arguments)) return;
+      if (!does(world, checked_reduce_scatter(*world, output, input.tensor(), reducing.op, passed))) return;
       EXPECT_TRUE(at::equal(output, parts.of(reduced(reducing, ranks(), sum(counts)), world->rank())))
           << reducing.op.name() << " of " << at::IntArrayRef(counts) << ' ' << reducing.dtype;
       at::Tensor before = contribution(world->rank(), sum(counts), reducing.dtype);

@@ -10,21 +10,21 @@
 // are equal, which is the least possible. For long tensors.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::collectives {
 namespace {
 
-void ring_all_gather(Communicator& group, const Arguments& arguments) {
+void ring_all_gather(Communicator& group, const Operation& operation) {
   const int rank = group.rank(), ranks = group.size();
-  const Parts parts(arguments.input_counts, ranks, arguments.output.numel());
-  copy(parts.of(arguments.output, rank), arguments.input);
+  const PartLayout parts(operation.input_counts, ranks, operation.output.numel());
+  copy(parts.of(operation.output, rank), operation.input);
   std::int64_t longest = 0;
   for (int of = 0; of < ranks; ++of) longest = std::max(longest, parts.count(of));
-  const std::int64_t chunks = chunks_of(arguments.output, longest);
+  const std::int64_t chunks = chunks_of(operation.output, longest);
 
   const auto chunk = [&](std::int64_t item, int part) {
-    return piece_of(parts.of(arguments.output, mod(part, ranks)), item % chunks, chunks);
+    return piece_of(parts.of(operation.output, mod(part, ranks)), item % chunks, chunks);
   };
   const auto start = [&](std::int64_t item) {
     const int step = static_cast<int>(item / chunks);

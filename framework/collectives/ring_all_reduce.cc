@@ -67,9 +67,9 @@ class Ring {
   at::Tensor received_[2];
 };
 
-void ring_all_reduce(Communicator& group, const Arguments& arguments) {
-  if (group.size() == 1) return finish(arguments.op, arguments.output, 1);
-  Ring(group, arguments.output, arguments.op).run();
+void ring_all_reduce(Communicator& group, const Operation& operation) {
+  if (group.size() == 1) return finish(operation.reduction, operation.output, 1);
+  Ring(group, operation.output, operation.reduction).run();
 }
 
 const bool registered = Algorithms::global().add(

@@ -12,23 +12,23 @@
 // ..., r, so commutative reductions only.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::collectives {
 namespace {
 
 class Ring {
  public:
-  Ring(Communicator& group, const Arguments& arguments)
+  Ring(Communicator& group, const Operation& operation)
       : group_(group),
-        arguments_(arguments),
+        operation_(operation),
         ranks_(group.size()),
-        parts_(arguments.input_counts, ranks_, arguments.input.numel()) {
+        parts_(operation.input_counts, ranks_, operation.input.numel()) {
     std::int64_t longest = 0;
     for (int rank = 0; rank < ranks_; ++rank) longest = std::max(longest, parts_.count(rank));
-    chunks_ = chunks_of(arguments.input, longest);
+    chunks_ = chunks_of(operation.input, longest);
     slot_ = (longest + chunks_ - 1) / chunks_;
-    for (auto& part : held_) part = scratch(arguments.input, chunks_ * slot_);
+    for (auto& part : held_) part = scratch(operation.input, chunks_ * slot_);
   }
 
   void run() {
@@ -46,7 +46,7 @@ class Ring {
   // What was received in `step` lies in held_[step % 2] until it is sent in the next. Chunks have places of their own,
   // whatever the length of their part: the last one of a part may still be on its way when the first of another comes.
   at::Tensor held(std::int64_t item, int step, int part) const {
-    const std::int64_t elements = chunk(item, parts_.of(arguments_.input, part)).numel();
+    const std::int64_t elements = chunk(item, parts_.of(operation_.input, part)).numel();
     return run_of(held_[step % 2], item % chunks_ * slot_, elements);
   }
   at::Tensor landing(std::int64_t item) const { return held(item, step(item), incoming_part(item)); }
@@ -54,7 +54,7 @@ class Ring {
   std::vector<Work> start(std::int64_t item) const {
     const int part = outgoing_part(item);
     const at::Tensor outgoing =
-        step(item) == 0 ? chunk(item, parts_.of(arguments_.input, part)) : held(item, step(item) - 1, part);
+        step(item) == 0 ? chunk(item, parts_.of(operation_.input, part)) : held(item, step(item) - 1, part);
     std::vector<Work> works;
     works.push_back(start_recv(group_, landing(item), mod(group_.rank() - 1, ranks_)));
     works.push_back(start_send(group_, outgoing, mod(group_.rank() + 1, ranks_)));
@@ -63,25 +63,25 @@ class Ring {
 
   void arrived(std::int64_t item) const {
     const at::Tensor result = landing(item);
-    combine(arguments_.op, result, chunk(item, parts_.of(arguments_.input, incoming_part(item))));
+    combine(operation_.reduction, result, chunk(item, parts_.of(operation_.input, incoming_part(item))));
     if (step(item) < ranks_ - 2) return;
-    finish(arguments_.op, result, ranks_);
-    copy(chunk(item, run_of(arguments_.output, 0, arguments_.output.numel())), result);
+    finish(operation_.reduction, result, ranks_);
+    copy(chunk(item, run_of(operation_.output, 0, operation_.output.numel())), result);
   }
 
   Communicator& group_;
-  const Arguments& arguments_;
+  const Operation& operation_;
   int ranks_;
-  Parts parts_;
+  PartLayout parts_;
   std::int64_t chunks_;
   std::int64_t slot_;
   at::Tensor held_[2];
 };
 
-void ring_reduce_scatter(Communicator& group, const Arguments& arguments) {
-  if (group.size() > 1) return Ring(group, arguments).run();
-  copy(arguments.output, arguments.input);
-  finish(arguments.op, arguments.output, 1);
+void ring_reduce_scatter(Communicator& group, const Operation& operation) {
+  if (group.size() > 1) return Ring(group, operation).run();
+  copy(operation.output, operation.input);
+  finish(operation.reduction, operation.output, 1);
 }
 
 const bool registered = Algorithms::global().add(

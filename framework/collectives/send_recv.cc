@@ -18,6 +18,10 @@ class Exchange final : public Work::State {
     received_.wait();
     sent_.wait();
   }
+  void synchronize() override {
+    received_.synchronize();
+    sent_.synchronize();
+  }
   bool done() const override { return received_.done() && sent_.done(); }
 
  private:
@@ -27,8 +31,8 @@ class Exchange final : public Work::State {
 
 // Both halves are checked before either is started: one that waits for a peer could not be taken back.
 void check(const Communicator& group, const at::Tensor& input, const at::Tensor& output, int to, int from, int tag) {
-  check_recv(group, input, from, tag);
-  check_send(group, output, to, tag);
+  checked_recv(group, input, from, tag);
+  checked_send(group, output, to, tag);
 }
 
 Work start(Communicator& group, at::Tensor input, at::Tensor output, int to, int from, int tag) {

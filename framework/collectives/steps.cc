@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "framework/base/parts.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::collectives {
 

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "framework/collectives/algorithm.h"
-#include "framework/comm/arguments.h"
 #include "framework/comm/decorator.h"
 #include "framework/testing/worlds.h"
 
@@ -17,9 +16,9 @@ namespace {
 class Counted final : public Decorator {
  public:
   using Decorator::Decorator;
-  Work send(at::Tensor tensor, int peer, int tag) override {
-    bytes_ += static_cast<std::int64_t>(tensor.nbytes());
-    return Decorator::send(std::move(tensor), peer, tag);
+  Work launch(Operation operation) override {
+    if (operation.call.op == Op::kSend) bytes_ += static_cast<std::int64_t>(operation.output.nbytes());
+    return Decorator::launch(std::move(operation));
   }
   std::int64_t bytes() const { return bytes_; }
 
@@ -100,30 +99,31 @@ const std::map<std::pair<Op, std::string>, Promise> kPromises{
     {{Op::kAllToAll, "pairwise"}, {all_but_one, least}},
 };
 
-// An operation on tensors of so many elements in all.
-Arguments arguments_of(Op op, std::int64_t elements, int ranks) {
+// An operation on tensors of so many elements in all, with root 0.
+Operation operation_of(Op op, std::int64_t elements, int ranks) {
+  const Call call{.peer = 0, .op = op};
   const auto whole = [&] { return at::zeros({elements}, c10::kFloat); };
   const auto part = [&] { return at::zeros({elements / ranks}, c10::kFloat); };
   switch (op) {
     case Op::kReduceScatter:
     case Op::kScatter:
-      return {.output = part(), .input = whole(), .root = 0};
+      return {.call = call, .output = part(), .input = whole()};
     case Op::kAllGather:
     case Op::kGather:
-      return {.output = whole(), .input = part(), .root = 0};
+      return {.call = call, .output = whole(), .input = part()};
     case Op::kAllToAll:
-      return {.output = whole(), .input = whole()};
+      return {.call = call, .output = whole(), .input = whole()};
     default:
-      return {.output = whole(), .root = 0};
+      return {.call = call, .output = whole()};
   }
 }
 
 // What each rank sends, in bytes.
-std::vector<std::int64_t> sent(const Algorithm& algorithm, int ranks, const std::function<Arguments()>& arguments) {
+std::vector<std::int64_t> sent(const Algorithm& algorithm, int ranks, const std::function<Operation()>& operation) {
   std::vector<std::int64_t> bytes(ranks);
   run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
     const auto counted = std::make_shared<Counted>(world);
-    launch(counted, algorithm, {.op = algorithm.op}, arguments()).wait();
+    launch(counted, algorithm, operation()).wait();
     bytes[world->rank()] = counted->bytes();
   });
   return bytes;
@@ -149,7 +149,7 @@ TEST_P(Wire, CarriesWhatTheHeaderPromises) {
   for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16}) {
     for (const int elements_per_rank : {2, ranks > 5 ? 100 : 100'000}) {  // one chunk, and several
       const std::int64_t elements = std::int64_t{ranks} * elements_per_rank;
-      const auto bytes = sent(*GetParam(), ranks, [&] { return arguments_of(GetParam()->op, elements, ranks); });
+      const auto bytes = sent(*GetParam(), ranks, [&] { return operation_of(GetParam()->op, elements, ranks); });
       const double n = static_cast<double>(elements) * 4;
       double total = 0;
       for (int rank = 0; rank < ranks; ++rank) {
@@ -164,15 +164,18 @@ TEST_P(Wire, CarriesWhatTheHeaderPromises) {
 
 TEST(WireOfBarrier, IsAByteAStep) {
   for (const int ranks : {1, 2, 5, 8, 9}) {
-    const auto bytes = sent(Algorithms::global().find(Op::kBarrier, "direct"), ranks, [] { return Arguments{}; });
+    const auto bytes = sent(Algorithms::global().find(Op::kBarrier, "direct"), ranks,
+                            [] { return Operation{.call = {.op = Op::kBarrier}}; });
     EXPECT_EQ(bytes, std::vector<std::int64_t>(ranks, static_cast<std::int64_t>(ceil_log2(ranks))));
   }
 }
 
 TEST(WireOfReduce, ToAnotherRootInRankOrderCostsOneMoreMessage) {
   const auto first = Reduction::custom<float>("first", [](auto, auto) {});
-  const auto bytes = sent(Algorithms::global().find(Op::kReduce, "binomial"), 5,
-                          [&] { return Arguments{.output = at::zeros({10}, c10::kFloat), .op = first, .root = 3}; });
+  const auto bytes = sent(Algorithms::global().find(Op::kReduce, "binomial"), 5, [&] {
+    return Operation{
+        .call = {.peer = 3, .op = Op::kReduce}, .output = at::zeros({10}, c10::kFloat), .reduction = first};
+  });
   EXPECT_EQ(bytes, std::vector<std::int64_t>(5, 40));
 }
 

@@ -34,6 +34,8 @@ std::string_view to_string(Op op) {
       return "split";
     case Op::kAllocate:
       return "allocate";
+    case Op::kAllocateShared:
+      return "allocate_shared";
     case Op::kCustom:
       return "custom operation";
   }
@@ -66,7 +68,6 @@ std::string describe(const Call& call) {
       break;
   }
   if (call.dtype != c10::ScalarType::Undefined) text << " of " << call.elements << ' ' << c10::toString(call.dtype);
-  if (call.op == Op::kAllocate) text << " of " << call.elements << " bytes";
   return text.str();
 }
 

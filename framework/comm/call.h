@@ -25,6 +25,7 @@ enum class Op : std::uint8_t {
   kBarrier,
   kSplit,
   kAllocate,
+  kAllocateShared,
   kCustom,  // Communicator::run
 };
 
@@ -35,7 +36,8 @@ std::string_view to_string(Op op);
 struct Call {
   std::int64_t elements = 0;  // of the caller's whole input; of an uneven operation: of the whole group, in gather,
                               // scatter, all_gather and reduce_scatter; 0 in all_to_all, where ranks differ
-  std::uint64_t detail = 0;   // a hash of what else must agree: counts per rank, the name of a reduction of a user's
+  std::uint64_t detail = 0;   // a hash of what else must agree: counts per rank, the name of a reduction of a user's,
+                              // sizes of memory
   std::int32_t peer = -1;     // root, or the other end of send and recv
   std::int32_t tag = 0;       // of send and recv
   Op op = Op::kNone;

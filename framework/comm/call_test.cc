@@ -25,6 +25,11 @@ TEST(Call, IsDescribedAsAUserWouldSayIt) {
   EXPECT_EQ(describe({.elements = 5, .op = Op::kAllToAll, .dtype = c10::kInt}), "all_to_all of 5 Int");
 }
 
+TEST(Call, ForMemoryNamesElements) {
+  EXPECT_EQ(describe({.elements = 4096, .op = Op::kAllocate, .dtype = c10::kFloat}), "allocate of 4096 Float");
+  EXPECT_EQ(describe({.elements = 5, .op = Op::kAllocateShared, .dtype = c10::kInt}), "allocate_shared of 5 Int");
+}
+
 TEST(Call, OfAMessageNamesPeerAndTag) {
   EXPECT_EQ(describe({.elements = 7, .peer = 2, .tag = 3, .op = Op::kSend, .dtype = c10::kDouble}),
             "send(to 2, tag 3) of 7 Double");
@@ -35,7 +40,6 @@ TEST(Call, OfAMessageNamesPeerAndTag) {
 TEST(Call, WithoutElementsNamesNone) {
   EXPECT_EQ(describe({.op = Op::kBarrier}), "barrier");
   EXPECT_EQ(describe({.op = Op::kSplit}), "split");
-  EXPECT_EQ(describe({.elements = 4096, .op = Op::kAllocate}), "allocate of 4096 bytes");
 }
 
 TEST(Call, HasANameForEveryOperation) {

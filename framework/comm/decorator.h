@@ -1,8 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -21,23 +19,16 @@ class Decorator : public Communicator {
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   const std::string& name() const override { return inner_->name(); }
+  bool takes(c10::DeviceType device) const override { return inner_->takes(device); }
 
-  Work broadcast(at::Tensor tensor, int root) override;
-  Work reduce(at::Tensor tensor, Reduction op, int root) override;
-  Work all_reduce(at::Tensor tensor, Reduction op) override;
-  Work reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts) override;
-  Work all_gather(at::Tensor output, at::Tensor input, Counts counts) override;
-  Work gather(at::Tensor output, at::Tensor input, int root, Counts counts) override;
-  Work scatter(at::Tensor output, at::Tensor input, int root, Counts counts) override;
-  Work all_to_all(at::Tensor output, at::Tensor input, Counts output_counts, Counts input_counts) override;
-  Work send(at::Tensor tensor, int peer, int tag) override;
-  Work recv(at::Tensor tensor, int peer, int tag) override;
-  Work barrier(std::optional<Seconds> timeout) override;
-  Work run(const Call& call, std::function<void()> body) override;
-  CommunicatorPtr split(int color, int key) override;
-  at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) override;
+  Work launch(Operation operation) override { return inner_->launch(std::move(operation)); }
+  Work run(const Call& call, std::function<void()> body) override { return inner_->run(call, std::move(body)); }
+  CommunicatorPtr split(int color, int key) override {
+    auto child = inner_->split(color, key);
+    return child ? wrap(std::move(child)) : nullptr;
+  }
   bool shares_memory() const override { return inner_->shares_memory(); }
-  at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) override;
+  at::Tensor do_allocate(const Allocation& allocation) override { return inner_->do_allocate(allocation); }
   const FlightRecorder& recorder() const override { return inner_->recorder(); }
 
  protected:

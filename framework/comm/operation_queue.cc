@@ -26,12 +26,12 @@ void OperationQueue::start_progress_thread() {
   if (!thread_.joinable()) thread_ = std::thread([line = line_] { line->run_until_stopped(); });
 }
 
-void OperationQueue::Operation::wait() {
+void OperationQueue::Entry::wait() {
   if (!done()) line_->run_through(this);
   if (auto error = std::exchange(error_, nullptr)) std::rethrow_exception(error);
 }
 
-void OperationQueue::Operation::execute() noexcept {
+void OperationQueue::Entry::execute() noexcept {
   line_->recorder.started(ticket_);
   try {
     run();
@@ -42,7 +42,7 @@ void OperationQueue::Operation::execute() noexcept {
   done_.store(true, std::memory_order_release);
 }
 
-void OperationQueue::Line::append(OperationPtr operation) {
+void OperationQueue::Line::append(EntryPtr operation) {
   if (runs_here()) {
     inner_.push_back(std::move(operation));
     return;
@@ -55,7 +55,7 @@ void OperationQueue::Line::append(OperationPtr operation) {
 }
 
 // Whoever waits for an operation that is done goes on at once, also while another thread runs later ones.
-void OperationQueue::Line::run_through(const Operation* last) {
+void OperationQueue::Line::run_through(const Entry* last) {
   if (runs_here()) {
     run_inner(last);
     if (last != nullptr && !last->done()) {
@@ -79,7 +79,7 @@ void OperationQueue::Line::run_through(const Operation* last) {
 }
 
 // The next operation, for the caller to run; null if there is none or another thread runs one.
-OperationQueue::OperationPtr OperationQueue::Line::take() {
+OperationQueue::EntryPtr OperationQueue::Line::take() {
   const std::lock_guard lock(lock_);
   if (running_ || pending_.empty()) return nullptr;
   auto next = std::move(pending_.front());
@@ -88,7 +88,7 @@ OperationQueue::OperationPtr OperationQueue::Line::take() {
   return next;
 }
 
-void OperationQueue::Line::run(OperationPtr next) {
+void OperationQueue::Line::run(EntryPtr next) {
   runner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   run_with_inner(*next);
   runner_.store({}, std::memory_order_relaxed);
@@ -102,14 +102,14 @@ void OperationQueue::Line::run(OperationPtr next) {
 }
 
 // What an operation launches is finished before whatever was launched beside it.
-void OperationQueue::Line::run_with_inner(Operation& operation) {
+void OperationQueue::Line::run_with_inner(Entry& operation) {
   auto beside = std::exchange(inner_, {});
   operation.execute();
   run_inner(nullptr);
   inner_ = std::move(beside);
 }
 
-void OperationQueue::Line::run_inner(const Operation* last) {
+void OperationQueue::Line::run_inner(const Entry* last) {
   while (!inner_.empty() && (last == nullptr || !last->done())) {
     const auto next = std::move(inner_.front());
     inner_.pop_front();

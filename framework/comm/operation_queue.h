@@ -40,7 +40,7 @@ class OperationQueue {
   /// `run` does the operation and blocks until it is done or throws; it owns the tensors it works on.
   template <class Run>
   Work launch(FlightRecorder::Group& group, const Call& call, Run run) {
-    auto operation = std::make_shared<OperationOf<Run>>(line_, std::move(run));
+    auto operation = std::make_shared<EntryOf<Run>>(line_, std::move(run));
     operation->ticket_ = line_->recorder.launched(group, call);
     line_->append(operation);
     return Work(std::move(operation));
@@ -52,43 +52,43 @@ class OperationQueue {
   FlightRecorder& recorder() { return line_->recorder; }
 
  private:
-  class Operation;
-  using OperationPtr = std::shared_ptr<Operation>;
+  class Entry;
+  using EntryPtr = std::shared_ptr<Entry>;
 
   // Shared with the operations, since one of them may hold what owns the queue.
   class Line {
    public:
-    void append(OperationPtr operation);
-    void run_through(const Operation* last);  // null: through all that were launched by now or meanwhile
-    void run_until_stopped();                 // the progress thread
+    void append(EntryPtr operation);
+    void run_through(const Entry* last);  // null: through all that were launched by now or meanwhile
+    void run_until_stopped();             // the progress thread
     void stop();
 
     FlightRecorder recorder;
 
    private:
     bool runs_here() const { return runner_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
-    OperationPtr take();
-    void run(OperationPtr next);
-    void run_with_inner(Operation& operation);
-    void run_inner(const Operation* last);
+    EntryPtr take();
+    void run(EntryPtr next);
+    void run_with_inner(Entry& operation);
+    void run_inner(const Entry* last);
     void wake_progress_thread();
 
     SpinLock lock_;  // never held while an operation runs
-    std::deque<OperationPtr> pending_;
+    std::deque<EntryPtr> pending_;
     bool running_ = false;
     std::atomic<std::uint32_t> ran_{0};  // operations, modulo 2^32: who waits for another thread's, waits for a change
 
     std::atomic<std::thread::id> runner_{};  // who runs an operation now
-    std::deque<OperationPtr> inner_;         // launched by the operation that runs; the runner's alone
+    std::deque<EntryPtr> inner_;             // launched by the operation that runs; the runner's alone
 
     std::atomic<bool> sleeping_{false};  // the progress thread, until calls_ changes
     std::atomic<std::uint32_t> calls_{0};
     std::atomic<bool> stopped_{false};
   };
 
-  class Operation : public Work::State {
+  class Entry : public Work::State {
    public:
-    explicit Operation(std::shared_ptr<Line> line) : line_(std::move(line)) {}
+    explicit Entry(std::shared_ptr<Line> line) : line_(std::move(line)) {}
     void wait() final;
     bool done() const final { return done_.load(std::memory_order_acquire); }
     void execute() noexcept;
@@ -104,9 +104,9 @@ class OperationQueue {
   };
 
   template <class Run>
-  class OperationOf final : public Operation {
+  class EntryOf final : public Entry {
    public:
-    OperationOf(std::shared_ptr<Line> line, Run run) : Operation(std::move(line)), run_(std::move(run)) {}
+    EntryOf(std::shared_ptr<Line> line, Run&& run) : Entry(std::move(line)), run_(std::move(run)) {}
 
    private:
     void run() override {

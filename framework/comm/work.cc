@@ -7,7 +7,7 @@
 namespace phalanx {
 
 void Work::finish() noexcept {
-  if (!state_) return;
+  if (!state_ || waited_) return;
   try {
     wait();
   } catch (const std::exception& error) {

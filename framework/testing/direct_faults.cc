@@ -101,12 +101,41 @@ TEST(DirectFaults, UnevenExchangesThatDoNotFitEachOtherAreAMismatchAndTheGroupGo
   });
 }
 
-TEST(DirectFaults, AllocationsOfDifferentSizesAreAMismatchAndTheGroupGoesOn) {
+// Sizes, shapes, dtypes, and whether all ranks share the memory.
+TEST(DirectFaults, AllocationsThatDifferAreAMismatchAndTheGroupGoesOn) {
+  const struct {
+    std::function<void(Communicator& world)> first, second;
+    std::string first_text, second_text;
+  } cases[] = {
+      {[](auto& world) { (void)world.allocate({1000}, at::kFloat); },
+       [](auto& world) { (void)world.allocate({200'000}, at::kFloat); }, "allocate of 1000 Float",
+       "allocate of 200000 Float"},
+      {[](auto& world) { (void)world.allocate_shared({1000}, at::kFloat); },
+       [](auto& world) { (void)world.allocate_shared({200'000}, at::kFloat); }, "allocate_shared of 1000 Float",
+       "allocate_shared of 200000 Float"},
+      {[](auto& world) { (void)world.allocate({1000}, at::kFloat); },
+       [](auto& world) { (void)world.allocate_shared({1000}, at::kFloat); }, "allocate of 1000 Float",
+       "allocate_shared of 1000 Float"},
+      {[](auto& world) { (void)world.allocate({1000}, at::kFloat); },
+       [](auto& world) { (void)world.allocate({1000}, at::kInt); }, "allocate of 1000 Float", "allocate of 1000 Int"},
+      {[](auto& world) { (void)world.allocate_shared({20, 50}, at::kFloat); },
+       [](auto& world) { (void)world.allocate_shared({50, 20}, at::kFloat); }, "allocate_shared of 1000 Float",
+       "allocate_shared of 1000 Float of other counts or sizes"},
+  };
+  run_ranks(kBackend, 2, [&](const CommunicatorPtr& world) {
+    for (const auto& [first, second, first_text, second_text] : cases) {
+      const auto error = error_of([&] { (world->rank() == 0 ? first : second)(*world); });
+      EXPECT_EQ(error.kind(), CommError::Kind::kMismatch) << error.what();
+      EXPECT_TRUE(contains(error, "rank 0 calls " + first_text + ", rank 1 calls " + second_text)) << error.what();
+      const at::Tensor memory = world->allocate({100'000}, at::kFloat).fill_(1);
+      world->all_reduce(memory, Reduction::kSum).wait();
+      EXPECT_EQ(memory[99'999].item<float>(), 2) << "after " << error.what();
+    }
+  });
+}
+
+TEST(DirectFaults, AGroupThatIsSplitByOneRankAloneIsAMismatchAndGoesOn) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
-    const auto error = error_of([&] { (void)world->allocate({world->rank() == 0 ? 1000 : 200'000}, at::kFloat); });
-    EXPECT_EQ(error.kind(), CommError::Kind::kMismatch);
-    EXPECT_TRUE(contains(error, "rank 0 calls allocate of 4000 bytes, rank 1 calls allocate of 800000 bytes"))
-        << error.what();
     const auto other = error_of([&] {
       if (world->rank() == 0) {
         (void)world->split(0, 0);

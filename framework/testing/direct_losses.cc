@@ -19,7 +19,7 @@ namespace {
 
 using Kind = CommError::Kind;
 
-struct Operation {
+struct Case {
   const char* name;
   std::function<void(Communicator& world, std::int64_t elements)> run;  // of one part
 };
@@ -27,7 +27,7 @@ struct Operation {
 at::Tensor floats(std::int64_t elements) { return at::zeros({elements}); }
 
 // All that need every rank. Root is rank 0, which stays.
-const Operation kOperations[] = {
+const Case kCases[] = {
     {"broadcast", [](auto& world, auto n) { world.broadcast(floats(n), 0).wait(); }},
     {"reduce(sum, root 0)", [](auto& world, auto n) { world.reduce(floats(n), Reduction::kSum, 0).wait(); }},
     {"all_reduce(sum)", [](auto& world, auto n) { world.all_reduce(floats(n), Reduction::kSum).wait(); }},
@@ -41,6 +41,7 @@ const Operation kOperations[] = {
     {"barrier", [](auto& world, auto) { world.barrier().wait(); }},
     {"split", [](auto& world, auto) { (void)world.split(0, 0); }},
     {"allocate", [](auto& world, auto n) { (void)world.allocate({n}, at::kFloat); }},
+    {"allocate_shared", [](auto& world, auto n) { (void)world.allocate_shared({n}, at::kFloat); }},
 };
 
 constexpr Seconds kShort{0.3};
@@ -48,7 +49,7 @@ constexpr Seconds kShort{0.3};
 std::string first_word(const std::string& name) { return name.substr(0, name.find('(')); }
 
 TEST(DirectLosses, ARankThatIsGoneIsNamedByEveryOperation) {
-  for (const auto& [name, run] : kOperations) {
+  for (const auto& [name, run] : kCases) {
     for (const std::int64_t elements : {10, 100'000}) {
       run_ranks(kBackend, 3, [&](const CommunicatorPtr& world) {
         world->barrier().wait();
@@ -64,7 +65,7 @@ TEST(DirectLosses, ARankThatIsGoneIsNamedByEveryOperation) {
 }
 
 TEST(DirectLosses, ARankThatNeverComesIsNamedByEveryOperationAfterTheTimeout) {
-  for (const auto& [name, run] : kOperations) {
+  for (const auto& [name, run] : kCases) {
     const auto body = [&](const CommunicatorPtr& world) {
       const auto here = world->split(0, 0);  // a broken group leaves the world whole
       if (world->rank() == 0) {

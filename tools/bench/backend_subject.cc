@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kRoot = 0;
 
-/// The tensors of a case, and its calls.
+/// The tensors of a case, and its operations.
 class Bench {
  public:
   Bench(CommunicatorPtr world, const Case& what) : world_(std::move(world)) {
@@ -29,61 +29,33 @@ class Bench {
     if (part_to_many) input_ = tensor(sizes.part);
   }
 
-  Work launch(Op op) const {
+  Operation operation(Op op) const {
     switch (op) {
       case Op::kBroadcast:
-        return world_->broadcast(output_, kRoot);
+        return checked_broadcast(*world_, output_, kRoot);
       case Op::kReduce:
-        return world_->reduce(output_, Reduction::kSum, kRoot);
+        return checked_reduce(*world_, output_, Reduction::kSum, kRoot);
       case Op::kAllReduce:
-        return world_->all_reduce(output_, Reduction::kSum);
+        return checked_all_reduce(*world_, output_, Reduction::kSum);
       case Op::kReduceScatter:
-        return world_->reduce_scatter(output_, input_, Reduction::kSum);
+        return checked_reduce_scatter(*world_, output_, input_, Reduction::kSum, {});
       case Op::kAllGather:
-        return world_->all_gather(output_, input_);
+        return checked_all_gather(*world_, output_, input_, {});
       case Op::kGather:
-        return world_->gather(output_, input_, kRoot);
+        return checked_gather(*world_, output_, input_, kRoot, {});
       case Op::kScatter:
-        return world_->scatter(output_, input_, kRoot);
+        return checked_scatter(*world_, output_, input_, kRoot, {});
       case Op::kAllToAll:
-        return world_->all_to_all(output_, input_);
+        return checked_all_to_all(*world_, output_, input_, {}, {});
       case Op::kBarrier:
-        return world_->barrier();
+        return {.call = {.op = op}};
       default:
         throw std::logic_error("no collective: " + std::string(to_string(op)));
     }
   }
 
-  Call call(Op op) const {
-    switch (op) {
-      case Op::kBroadcast:
-        return check_broadcast(*world_, output_, kRoot);
-      case Op::kReduce:
-        return check_reduce(*world_, output_, Reduction::kSum, kRoot);
-      case Op::kAllReduce:
-        return check_all_reduce(output_, Reduction::kSum);
-      case Op::kReduceScatter:
-        return check_reduce_scatter(*world_, output_, input_, Reduction::kSum, {});
-      case Op::kAllGather:
-        return check_all_gather(*world_, output_, input_, {});
-      case Op::kGather:
-        return check_gather(*world_, output_, input_, kRoot, {});
-      case Op::kScatter:
-        return check_scatter(*world_, output_, input_, kRoot, {});
-      case Op::kAllToAll:
-        return check_all_to_all(*world_, output_, input_, {}, {});
-      default:
-        return {.op = op};
-    }
-  }
-
-  Arguments arguments() const {
-    Arguments all;
-    all.output = output_;
-    all.input = input_;
-    all.root = kRoot;
-    return all;
-  }
+  // As Communicator's functions do it, checks and all.
+  Work launch(Op op) const { return world_->launch(operation(op)); }
 
   // Ranks 2k and 2k + 1; of an odd number of ranks the last has no partner.
   void round_trip() const {
@@ -110,8 +82,9 @@ std::function<double(std::int64_t)> measured(const Bench& bench, const Case& wha
   const Op op = find_operation(what.op).op;
   if (what.algorithm == "native") return timed([bench, op] { bench.launch(op).wait(); });
   const Algorithm& algorithm = Algorithms::global().find(op, what.algorithm);
-  return timed(
-      [bench, &algorithm, call = bench.call(op)] { launch(bench.world(), algorithm, call, bench.arguments()).wait(); });
+  return timed([world = bench.world(), &algorithm, operation = bench.operation(op)] {
+    launch(world, algorithm, operation).wait();
+  });
 }
 
 class BackendSubject final : public Subject {
@@ -140,8 +113,8 @@ class BackendSubject final : public Subject {
     const auto found = std::ranges::find(all, what.algorithm, &Algorithm::name);
     if (found == all.end()) return "there is no such algorithm for it";
     const Bench bench(world_, {.op = what.op, .bytes = what.bytes});
-    const bool suits = !(*found)->suits || (*found)->suits(*world_, bench.arguments());
-    return suits ? "" : "the algorithm does not suit this group or size";
+    const bool possible = suits(**found, *world_, bench.operation((*found)->op));
+    return possible ? "" : "the algorithm does not suit this group or size";
   }
 
   std::unique_ptr<Trial> prepare(const Case& what) override {

@@ -13,7 +13,7 @@ namespace phalanx::bench {
 struct Row {
   std::string op, backend, algorithm, memory;
   int ranks = 0;
-  std::int64_t bytes = 0;         // of the tensor that Operation::bytes names
+  std::int64_t bytes = 0;         // of the tensor that MeasuredOperation::bytes names
   double p50_us = 0, p90_us = 0;  // of one operation, on the slowest rank
   double alg_gb_s = 0;            // `bytes` over the median, in 10^9 a second
   double bus_gb_s = 0;            // the same of the bytes that cross the busiest link

@@ -13,8 +13,8 @@ double twice_all_but_own(int ranks) { return 2 * all_but_own(ranks); }
 
 }  // namespace
 
-const std::vector<Operation>& operations() {
-  static const std::vector<Operation> all = {
+const std::vector<MeasuredOperation>& operations() {
+  static const std::vector<MeasuredOperation> all = {
       {"all_reduce", Op::kAllReduce, "of each rank's tensor", false, twice_all_but_own},
       {"broadcast", Op::kBroadcast, "of each rank's tensor", false, once},
       {"reduce", Op::kReduce, "of each rank's tensor", false, once},
@@ -30,9 +30,9 @@ const std::vector<Operation>& operations() {
   return all;
 }
 
-const Operation& find_operation(const std::string& name) {
+const MeasuredOperation& find_operation(const std::string& name) {
   const auto& all = operations();
-  const auto found = std::ranges::find(all, name, &Operation::name);
+  const auto found = std::ranges::find(all, name, &MeasuredOperation::name);
   if (found == all.end()) throw std::out_of_range("no operation " + name);
   return *found;
 }

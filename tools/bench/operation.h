@@ -9,7 +9,7 @@
 namespace phalanx::bench {
 
 /// An operation that can be measured. Sizes and bandwidths are those of nccl-tests, so that figures can be compared.
-struct Operation {
+struct MeasuredOperation {
   const char* name;
   Op op;                            // kCustom for what is no collective of its own: send_recv, launch
   const char* bytes;                // the tensor that --bytes speaks of; empty: has none
@@ -21,10 +21,10 @@ struct Operation {
 ///
 /// send_recv is a ping-pong of ranks 2k and 2k + 1, all pairs at once; its time is half a round trip. launch is what it
 /// costs the caller to launch an asynchronous all_reduce, without waiting for it.
-const std::vector<Operation>& operations();
+const std::vector<MeasuredOperation>& operations();
 
 /// Throws std::out_of_range.
-const Operation& find_operation(const std::string& name);
+const MeasuredOperation& find_operation(const std::string& name);
 
 std::vector<std::string> operation_names();
 

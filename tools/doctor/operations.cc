@@ -108,8 +108,8 @@ bool allocate(Communicator& world) {
 
 }  // namespace
 
-const std::vector<Operation>& operations() {
-  static const std::vector<Operation> all = {
+const std::vector<ProvedOperation>& operations() {
+  static const std::vector<ProvedOperation> all = {
       {"broadcast", broadcast},
       {"reduce", reduce},
       {"all_reduce", all_reduce},

@@ -8,12 +8,12 @@
 namespace phalanx::doctor {
 
 /// One row of the table of operations, and its proof.
-struct Operation {
+struct ProvedOperation {
   std::string name;
   bool (*proof)(Communicator& world);  // does it on a few elements; whether this rank has what it should
 };
 
 /// Every operation of Communicator, in the order of its header.
-const std::vector<Operation>& operations();
+const std::vector<ProvedOperation>& operations();
 
 }  // namespace phalanx::doctor

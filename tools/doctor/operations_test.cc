@@ -29,16 +29,7 @@ TEST(Operations, AreProvedByABackendThatHasThem) {
 class Lazy final : public Decorator {
  public:
   using Decorator::Decorator;
-  Work broadcast(at::Tensor, int) override { return {}; }
-  Work reduce(at::Tensor, Reduction, int) override { return {}; }
-  Work all_reduce(at::Tensor, Reduction) override { return {}; }
-  Work reduce_scatter(at::Tensor, at::Tensor, Reduction, Counts) override { return {}; }
-  Work all_gather(at::Tensor, at::Tensor, Counts) override { return {}; }
-  Work gather(at::Tensor, at::Tensor, int, Counts) override { return {}; }
-  Work scatter(at::Tensor, at::Tensor, int, Counts) override { return {}; }
-  Work all_to_all(at::Tensor, at::Tensor, Counts, Counts) override { return {}; }
-  Work send(at::Tensor, int, int) override { return {}; }
-  Work recv(at::Tensor, int, int) override { return {}; }
+  Work launch(Operation) override { return {}; }
   Work run(const Call&, std::function<void()>) override { return {}; }
 
  protected:

@@ -59,7 +59,7 @@ int print_libraries() {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-std::string prove(const Operation& operation, Communicator& world) {
+std::string prove(const ProvedOperation& operation, Communicator& world) {
   try {
     return operation.proof(world) ? "ok" : "the result is wrong";
   } catch (const std::exception& error) {

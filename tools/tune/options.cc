@@ -6,7 +6,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
-#include "framework/collectives/selection/native.h"
+#include "framework/collectives/selection/selectable_ops.h"
 #include "tools/bench/flag_words.h"
 #include "tools/flags/parse_flags.h"
 

@@ -4,8 +4,9 @@
 #include <cstdint>
 #include <span>
 
-#include "framework/backends/direct/operation.h"
-#include "framework/comm/arguments.h"
+#include "framework/backends/direct/execution.h"
+#include "framework/comm/operation.h"
+#include "framework/comm/part_layout.h"
 #include "framework/comm/reduction.h"
 
 namespace phalanx::direct {
@@ -41,17 +42,22 @@ namespace phalanx::direct {
 // spread evenly, all_reduce and reduce are a reduce-scatter and a gather of slices (Rabenseifner 2004), with loads and
 // stores for messages.
 
-void broadcast(const Operation& operation, Elements elements, int root);
-void reduce(const Operation& operation, Elements elements, const Reduction& op, int root);
-void all_reduce(const Operation& operation, Elements elements, const Reduction& op);
-void reduce_scatter(const Operation& operation, Elements output, Elements input, const Parts& parts,
+
+/// Does `operation`, a collective or a barrier, by the function below that it takes.
+void execute(const Execution& execution, const Operation& operation);
+
+void broadcast(const Execution& execution, Elements elements, int root);
+void reduce(const Execution& execution, Elements elements, const Reduction& op, int root);
+void all_reduce(const Execution& execution, Elements elements, const Reduction& op);
+void reduce_scatter(const Execution& execution, Elements output, Elements input, const PartLayout& parts,
                     const Reduction& op);
-void all_gather(const Operation& operation, Elements output, Elements input, const Parts& parts);
-void gather(const Operation& operation, Elements output, Elements input, const Parts& parts, int root);
-void scatter(const Operation& operation, Elements output, Elements input, const Parts& parts, int root);
+void all_gather(const Execution& execution, Elements output, Elements input, const PartLayout& parts);
+void gather(const Execution& execution, Elements output, Elements input, const PartLayout& parts, int root);
+void scatter(const Execution& execution, Elements output, Elements input, const PartLayout& parts, int root);
 
 /// Throws kMismatch, on all ranks alike, where a rank expects another count than its peer sends.
-void all_to_all(const Operation& operation, Elements output, Elements input, const Parts& from, const Parts& to);
+void all_to_all(const Execution& execution, Elements output, Elements input, const PartLayout& from,
+                const PartLayout& to);
 
 /// Every rank's `mine` to every rank, in rank order; at most kScratchBytes, the same size on all ranks. Part of `call`.
 void exchange(Group& group, const Call& call, std::span<const std::byte> mine, std::span<std::byte> all);

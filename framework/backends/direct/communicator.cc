@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <optional>
 #include <sstream>
-#include <stdexcept>
 
 #include "framework/backends/direct/all_messages.h"
 #include "framework/backends/direct/keep_for_good.h"
 #include "framework/base/error.h"
-#include "framework/comm/arguments.h"
 
 namespace phalanx::direct {
 namespace {
@@ -19,29 +17,11 @@ constexpr std::size_t kPage = 4096;
 
 std::size_t round_up(std::size_t bytes) { return std::max(kPage, (bytes + kPage - 1) / kPage * kPage); }
 
-Elements run_of(const at::Tensor& tensor) {
-  if (!tensor.defined()) return {};
-  return {static_cast<std::byte*>(tensor.data_ptr()), tensor.numel(), tensor.scalar_type()};
-}
-
 template <class T>
 std::vector<T> exchange_values(Group& group, const Call& call, const T& mine) {
   std::vector<T> all(group.size());
   exchange(group, call, std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   return all;
-}
-
-// Throws unless an allocation of this many bytes, for each of `ranks`, can be counted.
-std::size_t count_bytes(at::IntArrayRef sizes, std::size_t item, int ranks) {
-  std::size_t bytes = item, all = 0;
-  for (const auto size : sizes) {
-    if (size < 0) throw std::invalid_argument("allocate: negative size");
-    if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(size), &bytes)) bytes = SIZE_MAX / 2;
-  }
-  if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(ranks), &all) || all > SIZE_MAX / 4) {
-    throw std::invalid_argument("allocate: more bytes than an address can count");
-  }
-  return bytes;
 }
 
 CommunicatorPtr make_communicator(Group::Options options, std::shared_ptr<void> control, std::unique_ptr<Fabric> fabric,
@@ -91,121 +71,40 @@ void DirectCommunicator::run_guarded(const Run& run) {
   }
 }
 
-// `run` gets the operation and the runs of output and input.
-template <class Run>
-Work DirectCommunicator::launch(const Call& call, at::Tensor output, at::Tensor input, Run run) {
+Work DirectCommunicator::launch(Operation operation) {
+  const Call call = operation.call;
+  if (call.op == Op::kSend || call.op == Op::kRecv) return launch_message(std::move(operation.output), call);
   return rank_->queue.launch(
       *records_, call,
-      [self = shared_from_this(), call, output = std::move(output), input = std::move(input), run = std::move(run)] {
-        self->group_->throw_if_broken();
-        try {
-          const Operation operation{*self->group_, *self, call};
-          self->run_guarded([&] { run(operation, run_of(output), run_of(input)); });
-        } catch (...) {
-          if (self->group_->broken() && self->group_->fabric().reaches_everything()) {
-            keep_for_good(output);
-            keep_for_good(input);
-          }
-          throw;
-        }
-      });
+      [self = shared_from_this(), operation = std::move(operation)] { self->execute(operation); });
 }
 
-Work DirectCommunicator::broadcast(at::Tensor tensor, int root) {
-  const auto call = check_broadcast(*this, tensor, root);
-  return launch(call, std::move(tensor), {}, [root](const Operation& operation, Elements elements, Elements) {
-    direct::broadcast(operation, elements, root);
-  });
+void DirectCommunicator::execute(const Operation& operation) {
+  group_->throw_if_broken();
+  try {
+    run_guarded([&] { direct::execute({*group_, *this, operation.call}, operation); });
+  } catch (...) {
+    if (group_->broken() && group_->fabric().reaches_everything()) {
+      keep_for_good(operation.output);
+      keep_for_good(operation.input);
+    }
+    throw;
+  }
 }
 
-Work DirectCommunicator::reduce(at::Tensor tensor, Reduction op, int root) {
-  const auto call = check_reduce(*this, tensor, op, root);
-  return launch(call, std::move(tensor), {},
-                [op = std::move(op), root](const Operation& operation, Elements elements, Elements) {
-                  direct::reduce(operation, elements, op, root);
-                });
-}
-
-Work DirectCommunicator::all_reduce(at::Tensor tensor, Reduction op) {
-  const auto call = check_all_reduce(tensor, op);
-  return launch(call, std::move(tensor), {},
-                [op = std::move(op)](const Operation& operation, Elements elements, Elements) {
-                  direct::all_reduce(operation, elements, op);
-                });
-}
-
-Work DirectCommunicator::reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts) {
-  const auto call = check_reduce_scatter(*this, output, input, op, counts);
-  const Parts parts(counts, size(), input.numel());
-  return launch(call, std::move(output), std::move(input),
-                [op = std::move(op), parts](const Operation& operation, Elements to, Elements from) {
-                  direct::reduce_scatter(operation, to, from, parts, op);
-                });
-}
-
-Work DirectCommunicator::all_gather(at::Tensor output, at::Tensor input, Counts counts) {
-  const auto call = check_all_gather(*this, output, input, counts);
-  const Parts parts(counts, size(), output.numel());
-  return launch(call, std::move(output), std::move(input),
-                [parts](const Operation& operation, Elements to, Elements from) {
-                  direct::all_gather(operation, to, from, parts);
-                });
-}
-
-Work DirectCommunicator::gather(at::Tensor output, at::Tensor input, int root, Counts counts) {
-  const auto call = check_gather(*this, output, input, root, counts);
-  const Parts parts(counts, size(), call.elements);
-  return launch(call, std::move(output), std::move(input),
-                [parts, root](const Operation& operation, Elements to, Elements from) {
-                  direct::gather(operation, to, from, parts, root);
-                });
-}
-
-Work DirectCommunicator::scatter(at::Tensor output, at::Tensor input, int root, Counts counts) {
-  const auto call = check_scatter(*this, output, input, root, counts);
-  const Parts parts(counts, size(), call.elements);
-  return launch(call, std::move(output), std::move(input),
-                [parts, root](const Operation& operation, Elements to, Elements from) {
-                  direct::scatter(operation, to, from, parts, root);
-                });
-}
-
-Work DirectCommunicator::all_to_all(at::Tensor output, at::Tensor input, Counts output_counts, Counts input_counts) {
-  const auto call = check_all_to_all(*this, output, input, output_counts, input_counts);
-  const Parts from(output_counts, size(), output.numel()), to(input_counts, size(), input.numel());
-  return launch(call, std::move(output), std::move(input),
-                [from, to](const Operation& operation, Elements received, Elements sent) {
-                  direct::all_to_all(operation, received, sent, from, to);
-                });
-}
-
-std::shared_ptr<Transfer> DirectCommunicator::transfer(at::Tensor tensor, const Call& call) {
+Work DirectCommunicator::launch_message(at::Tensor tensor, const Call& call) {
   auto transfer = std::make_shared<Transfer>(std::move(tensor), call);
   transfer->recorder = &rank_->queue.recorder();
   transfer->ticket = transfer->recorder->launched(*records_, call);
   transfer->set_await([self = shared_from_this()](Transfer& one) {
     self->messages_->await(one, [&] { self->rank_->messages->poll(); });
   });
-  return transfer;
-}
-
-Work DirectCommunicator::send(at::Tensor tensor, int peer, int tag) {
-  const auto call = check_send(*this, tensor, peer, tag);
-  auto sent = transfer(std::move(tensor), call);
-  messages_->send(sent);
-  return Work(std::move(sent));
-}
-
-Work DirectCommunicator::recv(at::Tensor tensor, int peer, int tag) {
-  const auto call = check_recv(*this, tensor, peer, tag);
-  auto received = transfer(std::move(tensor), call);
-  messages_->recv(received);
-  return Work(std::move(received));
-}
-
-Work DirectCommunicator::barrier(std::optional<Seconds> timeout) {
-  return rank_->queue.launch(*records_, {.op = Op::kBarrier},
-                             [self = shared_from_this(), timeout] { direct::barrier(*self->group_, timeout); });
+  if (call.op == Op::kSend) {
+    messages_->send(transfer);
+  } else {
+    messages_->recv(transfer);
+  }
+  return Work(std::move(transfer));
 }
 
 Work DirectCommunicator::run(const Call& call, std::function<void()> body) {
@@ -251,32 +150,21 @@ CommunicatorPtr DirectCommunicator::split_now(int color, int key) {
   return make_communicator(std::move(options), std::move(control), group_->fabric().subset(members), rank_);
 }
 
-at::Tensor DirectCommunicator::allocate(at::IntArrayRef sizes, at::TensorOptions options) {
-  return allocate_in_order(sizes, options, false);
-}
-
-at::Tensor DirectCommunicator::allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) {
-  return allocate_in_order(sizes, options, true);
-}
-
-at::Tensor DirectCommunicator::allocate_in_order(at::IntArrayRef sizes, at::TensorOptions options, bool shared) {
-  if (!options.device().is_cpu()) throw std::invalid_argument("allocate: only memory of the CPU is shared here");
-  const std::size_t bytes = count_bytes(sizes, options.dtype().itemsize(), size());
+at::Tensor DirectCommunicator::do_allocate(const Allocation& allocation) {
   std::shared_ptr<void> memory;
-  run_in_order({.elements = static_cast<std::int64_t>(bytes), .op = Op::kAllocate},
-               [&] { memory = allocate_now(bytes, shared); });
+  run_in_order(allocation.call, [&] { memory = allocate_now(allocation); });
   return at::from_blob(
-      memory.get(), sizes, [memory](void*) {}, options);
+      memory.get(), allocation.sizes, [memory](void*) {}, allocation.options);
 }
 
 // Of one block: a part of each rank's own, or one for all.
-std::shared_ptr<void> DirectCommunicator::allocate_now(std::size_t bytes, bool shared) {
-  const std::size_t stride = round_up(bytes);
+std::shared_ptr<void> DirectCommunicator::allocate_now(const Allocation& allocation) {
+  const bool shared = allocation.shared();
+  const std::size_t stride = round_up(allocation.bytes());
   auto& fabric = group_->fabric();
   std::optional<Fabric::Block> made;
   if (rank() == 0) made = fabric.create(shared ? stride : stride * size());
-  const Call call{.elements = static_cast<std::int64_t>(bytes), .op = Op::kAllocate};
-  const auto handle = exchange_values(*group_, call, made ? made->handle : Fabric::Handle{})[0];
+  const auto handle = exchange_values(*group_, allocation.call, made ? made->handle : Fabric::Handle{})[0];
   auto mapping = made ? made->memory : fabric.open(handle);
   // By its user: the memory lies near to it.
   if (!shared || rank() == 0) fabric.reserve(handle, shared ? 0 : stride * rank(), stride);

@@ -38,22 +38,13 @@ class DirectCommunicator final : public Communicator,
   int size() const override { return group_->size(); }
   const std::string& name() const override { return group_->name(); }
 
-  Work broadcast(at::Tensor tensor, int root) override;
-  Work reduce(at::Tensor tensor, Reduction op, int root) override;
-  Work all_reduce(at::Tensor tensor, Reduction op) override;
-  Work reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts) override;
-  Work all_gather(at::Tensor output, at::Tensor input, Counts counts) override;
-  Work gather(at::Tensor output, at::Tensor input, int root, Counts counts) override;
-  Work scatter(at::Tensor output, at::Tensor input, int root, Counts counts) override;
-  Work all_to_all(at::Tensor output, at::Tensor input, Counts output_counts, Counts input_counts) override;
-  Work send(at::Tensor tensor, int peer, int tag) override;
-  Work recv(at::Tensor tensor, int peer, int tag) override;
-  Work barrier(std::optional<Seconds> timeout) override;
+  bool takes(c10::DeviceType device) const override { return device == c10::kCPU; }
+
+  Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
-  at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) override;
   bool shares_memory() const override { return true; }
-  at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) override;
+  at::Tensor do_allocate(const Allocation& allocation) override;
   const FlightRecorder& recorder() const override { return rank_->queue.recorder(); }
 
   // AddressBook
@@ -61,18 +52,14 @@ class DirectCommunicator final : public Communicator,
   Addresses addresses(const Group& group, Location Post::*which) const override;
 
  private:
-  struct Tensors;
-
-  template <class Run>
-  Work launch(const Call& call, at::Tensor output, at::Tensor input, Run run);
+  Work launch_message(at::Tensor tensor, const Call& call);
+  void execute(const Operation& operation);
   template <class Run>
   void run_guarded(const Run& run);
   template <class Run>
   void run_in_order(const Call& call, const Run& run);
   CommunicatorPtr split_now(int color, int key);
-  at::Tensor allocate_in_order(at::IntArrayRef sizes, at::TensorOptions options, bool shared);
-  std::shared_ptr<void> allocate_now(std::size_t bytes, bool shared);
-  std::shared_ptr<Transfer> transfer(at::Tensor tensor, const Call& call);
+  std::shared_ptr<void> allocate_now(const Allocation& allocation);
 
   std::unique_ptr<Group> group_;
   std::shared_ptr<Rank> rank_;

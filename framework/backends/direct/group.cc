@@ -141,8 +141,10 @@ void Group::compare_calls() const {
   for (int peer = 1; peer < size(); ++peer) {
     const Call& theirs = post_of(peer).call;
     if (first == theirs) continue;
-    throw CommError(CommError::Kind::kMismatch, where() + ": ranks disagree: rank 0 calls " + describe(first) +
-                                                    ", rank " + std::to_string(peer) + " calls " + describe(theirs));
+    const std::string one = describe(first), other = describe(theirs);
+    throw CommError(CommError::Kind::kMismatch,
+                    where() + ": ranks disagree: rank 0 calls " + one + ", rank " + std::to_string(peer) + " calls " +
+                        other + (one == other ? " of other counts or sizes, or by another reduction" : ""));
   }
 }
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "framework/backends/direct/operation.h"
+#include "framework/backends/direct/execution.h"
 #include "framework/backends/direct/part_bytes.h"
 
 namespace phalanx::direct {
@@ -13,22 +13,22 @@ namespace phalanx::direct {
 class Shares {
  public:
   /// `step`: bytes of one share.
-  Shares(const Operation& operation, std::size_t step) : operation_(operation), step_(step) {}
+  Shares(const Execution& execution, std::size_t step) : execution_(execution), step_(step) {}
 
   std::size_t step() const { return step_; }
-  std::size_t bytes() const { return step_ * static_cast<std::size_t>(operation_.size() - 1); }
+  std::size_t bytes() const { return step_ * static_cast<std::size_t>(execution_.size() - 1); }
 
   /// This rank's share in `sender`'s scratch.
   const std::byte* from(const std::byte* scratch, int sender) const {
-    return scratch + step_ * place(sender, operation_.rank());
+    return scratch + step_ * place(sender, execution_.rank());
   }
 
   /// Chunk `chunk` of all parts but its own.
-  void fill(std::byte* own, const Elements& input, const Parts& parts, std::int64_t chunk) const {
+  void fill(std::byte* own, const Elements& input, const PartLayout& parts, std::int64_t chunk) const {
     for (int rank = 0; rank < parts.ranks(); ++rank) {
-      if (rank == operation_.rank()) continue;
+      if (rank == execution_.rank()) continue;
       const Piece piece(bytes_of(parts, rank, input.item()), chunk, step_);
-      operation_.copy_in(own + step_ * place(operation_.rank(), rank),
+      execution_.copy_in(own + step_ * place(execution_.rank(), rank),
                          input.data + begin_of(parts, rank, input.item()) + piece.begin, piece.bytes);
     }
   }
@@ -38,7 +38,7 @@ class Shares {
     return static_cast<std::size_t>(receiver < sender ? receiver : receiver - 1);
   }
 
-  const Operation& operation_;
+  const Execution& execution_;
   std::size_t step_;
 };
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "framework/backends/direct/bulk_copy.h"
-#include "framework/backends/direct/operation.h"
+#include "framework/backends/direct/execution.h"
 
 namespace phalanx::direct {
 
@@ -12,8 +12,8 @@ namespace phalanx::direct {
 /// reaches, or that the fabric fetches. After the first meeting; all ranks get the same answer.
 class Sources {
  public:
-  Sources(const Operation& operation, const BulkCopy& copy)
-      : operation_(operation), addresses_(operation.inputs()), fetched_(operation.input_is_fetched()), copy_(copy) {}
+  Sources(const Execution& execution, const BulkCopy& copy)
+      : execution_(execution), addresses_(execution.inputs()), fetched_(execution.input_is_fetched()), copy_(copy) {}
 
   /// Whether there is a way to copy from all of them.
   explicit operator bool() const { return !addresses_.empty(); }
@@ -26,15 +26,15 @@ class Sources {
   /// From byte `begin` of what `rank` has posted. Throws CommError where that rank is gone.
   void copy(std::byte* to, int rank, std::size_t begin, std::size_t bytes) const {
     const std::byte* from = addresses_[rank] + begin;
-    if (fetched_ && rank != operation_.rank()) {
-      operation_.group.fabric().fetch(rank, to, from, bytes);
+    if (fetched_ && rank != execution_.rank()) {
+      execution_.group.fabric().fetch(rank, to, from, bytes);
     } else {
       copy_(to, from, bytes);
     }
   }
 
  private:
-  const Operation& operation_;
+  const Execution& execution_;
   Addresses addresses_;
   bool fetched_;
   const BulkCopy& copy_;

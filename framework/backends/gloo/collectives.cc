@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::gloo {
 namespace {
@@ -48,52 +48,52 @@ void finish(const at::Tensor& tensor, const Reduction& op, int ranks) {
 
 }  // namespace
 
-void broadcast(const Turn& turn, const Arguments& arguments) {
+void broadcast(const Turn& turn, const Operation& operation) {
   ::gloo::BroadcastOptions options(turn.context);
-  with_pointer(arguments.output, [&](auto* data) { options.setOutput(data, elements_in(arguments.output)); });
-  options.setRoot(arguments.root);
+  with_pointer(operation.output, [&](auto* data) { options.setOutput(data, elements_in(operation.output)); });
+  options.setRoot(operation.root());
   options.setTag(turn.tag());
   options.setTimeout(turn.timeout);
   ::gloo::broadcast(options);
 }
 
-void all_reduce(const Turn& turn, const Arguments& arguments) {
-  const at::Tensor& tensor = arguments.output;
+void all_reduce(const Turn& turn, const Operation& operation) {
+  const at::Tensor& tensor = operation.output;
   ::gloo::AllreduceOptions options(turn.context);
   with_pointer(tensor, [&](auto* data) { options.setOutput(data, elements_in(tensor)); });
   options.setAlgorithm(tensor.nbytes() <= kBcubeBytes ? ::gloo::AllreduceOptions::Algorithm::BCUBE
                                                       : ::gloo::AllreduceOptions::Algorithm::RING);
-  options.setReduceFunction(combiner(tensor, arguments.op));
+  options.setReduceFunction(combiner(tensor, operation.reduction));
   options.setTag(turn.tag());
   options.setTimeout(turn.timeout);
   ::gloo::allreduce(options);
-  finish(tensor, arguments.op, turn.context->size);
+  finish(tensor, operation.reduction, turn.context->size);
 }
 
 // Gloo uses the output of all ranks.
-void reduce(const Turn& turn, const Arguments& arguments) {
-  const bool is_root = turn.context->rank == arguments.root;
-  const at::Tensor output = is_root ? arguments.output : at::empty_like(arguments.output);
+void reduce(const Turn& turn, const Operation& operation) {
+  const bool is_root = turn.context->rank == operation.root();
+  const at::Tensor output = is_root ? operation.output : at::empty_like(operation.output);
   ::gloo::ReduceOptions options(turn.context);
-  with_pointer(arguments.output, [&](auto* data) { options.setInput(data, elements_in(output)); });
+  with_pointer(operation.output, [&](auto* data) { options.setInput(data, elements_in(output)); });
   with_pointer(output, [&](auto* data) { options.setOutput(data, elements_in(output)); });
-  options.setRoot(arguments.root);
-  options.setReduceFunction(combiner(output, arguments.op));
+  options.setRoot(operation.root());
+  options.setReduceFunction(combiner(output, operation.reduction));
   options.setTag(turn.tag());
   options.setTimeout(turn.timeout);
   ::gloo::reduce(options);
-  if (is_root) finish(output, arguments.op, turn.context->size);
+  if (is_root) finish(output, operation.reduction, turn.context->size);
 }
 
-void all_gather(const Turn& turn, const Arguments& arguments) {
-  const Parts parts(arguments.input_counts, turn.context->size, arguments.output.numel());
+void all_gather(const Turn& turn, const Operation& operation) {
+  const PartLayout parts(operation.input_counts, turn.context->size, operation.output.numel());
   std::vector<std::size_t> counts;
   for (int rank = 0; rank < parts.ranks(); ++rank) counts.push_back(static_cast<std::size_t>(parts.count(rank)));
-  const at::Tensor own = parts.of(arguments.output, turn.context->rank);
+  const at::Tensor own = parts.of(operation.output, turn.context->rank);
   ::gloo::AllgathervOptions options(turn.context);
-  with_pointer(arguments.output, [&](auto* data) { options.setOutput(data, std::move(counts)); });
-  if (own.data_ptr() != arguments.input.data_ptr()) {
-    with_pointer(arguments.input, [&](auto* data) { options.setInput(data, elements_in(arguments.input)); });
+  with_pointer(operation.output, [&](auto* data) { options.setOutput(data, std::move(counts)); });
+  if (own.data_ptr() != operation.input.data_ptr()) {
+    with_pointer(operation.input, [&](auto* data) { options.setInput(data, elements_in(operation.input)); });
   }
   options.setTag(turn.tag());
   options.setTimeout(turn.timeout);

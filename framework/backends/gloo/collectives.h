@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "framework/backends/gloo/group.h"
-#include "framework/collectives/algorithm.h"
+#include "framework/comm/operation.h"
 
 /// The collectives of one group, blocking. Those that Gloo has are Gloo's; n bytes, P ranks.
 ///
@@ -21,15 +21,15 @@
 /// one rank, so all get the same bits.
 namespace phalanx::gloo {
 
-void broadcast(const Turn& turn, const Arguments& arguments);
-void reduce(const Turn& turn, const Arguments& arguments);
-void all_reduce(const Turn& turn, const Arguments& arguments);
-void all_gather(const Turn& turn, const Arguments& arguments);
+void broadcast(const Turn& turn, const Operation& operation);
+void reduce(const Turn& turn, const Operation& operation);
+void all_reduce(const Turn& turn, const Operation& operation);
+void all_gather(const Turn& turn, const Operation& operation);
 void barrier(const Turn& turn);
 
-void gather(const Turn& turn, const Arguments& arguments);
-void scatter(const Turn& turn, const Arguments& arguments);
-void all_to_all(const Turn& turn, const Arguments& arguments);
+void gather(const Turn& turn, const Operation& operation);
+void scatter(const Turn& turn, const Operation& operation);
+void all_to_all(const Turn& turn, const Operation& operation);
 
 inline constexpr std::size_t kBcubeBytes = 4 << 20;  // the ring waits for its neighbours too often for less
 inline constexpr std::size_t kDirectReduceBytes = 64 << 10;

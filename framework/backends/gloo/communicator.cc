@@ -1,9 +1,6 @@
 #include "framework/backends/gloo/communicator.h"
 
-#include <ATen/ops/zeros.h>
-
 #include <algorithm>
-#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -14,27 +11,48 @@
 #include "framework/backends/gloo/split.h"
 #include "framework/base/error.h"
 #include "framework/collectives/direct.h"
-#include "framework/comm/arguments.h"
-#include "framework/comm/shared_memory.h"
+#include "framework/comm/plain_memory.h"
 
 namespace phalanx::gloo {
 namespace {
 
-// A collective over messages, for what Gloo cannot do or does slowly. Its errors are those of the messages.
-auto over_messages(CommunicatorPtr self, void (*algorithm)(Communicator&, const Arguments&)) {
-  return [self = std::move(self), algorithm](const Turn&, const Arguments& arguments) { algorithm(*self, arguments); };
+// The algorithm over messages, for what Gloo cannot do or does slowly; null for all others. Its errors are those of the
+// messages.
+auto over_messages(const Operation& operation) -> void (*)(Communicator&, const Operation&) {
+  const bool commutes = operation.reduction.commutative();
+  switch (operation.call.op) {
+    case Op::kReduce:
+      return commutes && operation.output.nbytes() > kDirectReduceBytes ? nullptr : &direct_reduce;
+    case Op::kAllReduce:
+      return commutes ? nullptr : &direct_all_reduce;
+    case Op::kReduceScatter:
+      return &direct_reduce_scatter;
+    default:
+      return nullptr;
+  }
 }
 
-std::int64_t count_elements(at::IntArrayRef sizes, std::size_t item) {
-  std::int64_t elements = 1, bytes = 0;
-  for (const auto size : sizes) {
-    if (size < 0) throw std::invalid_argument("allocate: negative size");
-    if (__builtin_mul_overflow(elements, size, &elements)) elements = INT64_MAX;
+void execute_by_gloo(const Turn& turn, const Operation& operation) {
+  switch (operation.call.op) {
+    case Op::kBroadcast:
+      return broadcast(turn, operation);
+    case Op::kReduce:
+      return reduce(turn, operation);
+    case Op::kAllReduce:
+      return all_reduce(turn, operation);
+    case Op::kAllGather:
+      return all_gather(turn, operation);
+    case Op::kGather:
+      return gather(turn, operation);
+    case Op::kScatter:
+      return scatter(turn, operation);
+    case Op::kAllToAll:
+      return all_to_all(turn, operation);
+    case Op::kBarrier:
+      return barrier(turn);
+    default:
+      throw std::logic_error(std::string(to_string(operation.call.op)) + " is not launched");
   }
-  if (__builtin_mul_overflow(elements, item, &bytes)) {
-    throw std::invalid_argument("allocate: more bytes than an address can count");
-  }
-  return elements;
 }
 
 }  // namespace
@@ -45,88 +63,19 @@ GlooCommunicator::GlooCommunicator(std::shared_ptr<Group> group, std::shared_ptr
       record_(queue_->recorder().add_group(group_->name())),
       messages_(std::make_shared<Messages>(group_, queue_, record_)) {}
 
-template <class Collective>
-Work GlooCommunicator::launch(const Call& call, Arguments arguments, Collective collective) {
-  return queue_->launch(*record_, call,
-                        [self = shared_from_this(), call, arguments = std::move(arguments), collective] {
-                          self->group_->collective(call, {}, [&](const Turn& turn) { collective(turn, arguments); });
-                        });
+Work GlooCommunicator::launch(Operation operation) {
+  const Call call = operation.call;
+  if (call.op == Op::kSend) return messages_->send(std::move(operation.output), call);
+  if (call.op == Op::kRecv) return messages_->recv(std::move(operation.output), call);
+  return queue_->launch(*record_, call, [self = shared_from_this(), operation = std::move(operation)] {
+    self->execute(operation);
+  });
 }
 
-Work GlooCommunicator::broadcast(at::Tensor tensor, int root) {
-  const Call call = check_broadcast(*this, tensor, root);
-  return launch(call, {.output = std::move(tensor), .root = root}, &gloo::broadcast);
-}
-
-Work GlooCommunicator::reduce(at::Tensor tensor, Reduction op, int root) {
-  const Call call = check_reduce(*this, tensor, op, root);
-  const bool by_gloo = op.commutative() && tensor.nbytes() > kDirectReduceBytes;
-  Arguments arguments{.output = std::move(tensor), .op = op, .root = root};
-  if (by_gloo) return launch(call, std::move(arguments), &gloo::reduce);
-  return launch(call, std::move(arguments), over_messages(shared_from_this(), &direct_reduce));
-}
-
-Work GlooCommunicator::all_reduce(at::Tensor tensor, Reduction op) {
-  const Call call = check_all_reduce(tensor, op);
-  Arguments arguments{.output = std::move(tensor), .op = op};
-  if (op.commutative()) return launch(call, std::move(arguments), &gloo::all_reduce);
-  return launch(call, std::move(arguments), over_messages(shared_from_this(), &direct_all_reduce));
-}
-
-Work GlooCommunicator::reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts) {
-  const Call call = check_reduce_scatter(*this, output, input, op, counts);
-  return launch(call, {.output = std::move(output), .input = std::move(input), .op = op, .input_counts = counts.vec()},
-                over_messages(shared_from_this(), &direct_reduce_scatter));
-}
-
-Work GlooCommunicator::all_gather(at::Tensor output, at::Tensor input, Counts counts) {
-  const Call call = check_all_gather(*this, output, input, counts);
-  return launch(call, {.output = std::move(output), .input = std::move(input), .input_counts = counts.vec()},
-                &gloo::all_gather);
-}
-
-Work GlooCommunicator::gather(at::Tensor output, at::Tensor input, int root, Counts counts) {
-  const Call call = check_gather(*this, output, input, root, counts);
-  return launch(call,
-                {.output = std::move(output), .input = std::move(input), .root = root, .input_counts = counts.vec()},
-                &gloo::gather);
-}
-
-Work GlooCommunicator::scatter(at::Tensor output, at::Tensor input, int root, Counts counts) {
-  const Call call = check_scatter(*this, output, input, root, counts);
-  return launch(call,
-                {.output = std::move(output), .input = std::move(input), .root = root, .input_counts = counts.vec()},
-                &gloo::scatter);
-}
-
-Work GlooCommunicator::all_to_all(at::Tensor output, at::Tensor input, Counts output_counts, Counts input_counts) {
-  const Call call = check_all_to_all(*this, output, input, output_counts, input_counts);
-  if (!input_counts.empty() && output_counts[rank()] != input_counts[rank()]) {
-    throw std::invalid_argument("all_to_all: " + std::to_string(input_counts[rank()]) + " elements to oneself, but " +
-                                std::to_string(output_counts[rank()]) + " from oneself");
-  }
-  return launch(call,
-                {.output = std::move(output),
-                 .input = std::move(input),
-                 .output_counts = output_counts.vec(),
-                 .input_counts = input_counts.vec()},
-                &gloo::all_to_all);
-}
-
-Work GlooCommunicator::send(at::Tensor tensor, int peer, int tag) {
-  const Call call = check_send(*this, tensor, peer, tag);
-  return messages_->send(std::move(tensor), call);
-}
-
-Work GlooCommunicator::recv(at::Tensor tensor, int peer, int tag) {
-  const Call call = check_recv(*this, tensor, peer, tag);
-  return messages_->recv(std::move(tensor), call);
-}
-
-Work GlooCommunicator::barrier(std::optional<Seconds> timeout) {
-  const Call call{.op = Op::kBarrier};
-  return queue_->launch(*record_, call, [self = shared_from_this(), call, timeout] {
-    self->group_->collective(call, timeout, [](const Turn& turn) { gloo::barrier(turn); });
+void GlooCommunicator::execute(const Operation& operation) {
+  group_->collective(operation.call, operation.timeout, [&](const Turn& turn) {
+    if (const auto algorithm = over_messages(operation)) return algorithm(*this, operation);
+    execute_by_gloo(turn, operation);
   });
 }
 
@@ -172,19 +121,10 @@ CommunicatorPtr GlooCommunicator::split_now(int color, int key) {
   return std::make_shared<GlooCommunicator>(std::make_shared<Group>(member.group, std::move(transport)), queue_);
 }
 
-at::Tensor GlooCommunicator::allocate(at::IntArrayRef sizes, at::TensorOptions options) {
-  if (!options.device().is_cpu()) throw std::invalid_argument("allocate: only memory of the CPU is moved here");
-  const Call call{.elements = count_elements(sizes, options.dtype().itemsize()),
-                  .op = Op::kAllocate,
-                  .dtype = c10::typeMetaToScalarType(options.dtype())};
+at::Tensor GlooCommunicator::do_allocate(const Allocation& allocation) {
   at::Tensor memory;
-  queue_->launch(*record_, call, [&] { memory = at::zeros(sizes, options); }).wait();
+  queue_->launch(*record_, allocation.call, [&] { memory = plain_memory(*this, allocation); }).wait();
   return memory;
-}
-
-at::Tensor GlooCommunicator::allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) {
-  refuse_shared_memory(*this);
-  return allocate(sizes, options);
 }
 
 }  // namespace phalanx::gloo

@@ -5,7 +5,6 @@
 
 #include "framework/backends/gloo/group.h"
 #include "framework/backends/gloo/messages.h"
-#include "framework/collectives/algorithm.h"
 #include "framework/comm/communicator.h"
 #include "framework/comm/operation_queue.h"
 
@@ -26,30 +25,20 @@ class GlooCommunicator final : public Communicator, public std::enable_shared_fr
   int size() const override { return group_->size(); }
   const std::string& name() const override { return group_->name(); }
 
-  Work broadcast(at::Tensor tensor, int root) override;
-  Work reduce(at::Tensor tensor, Reduction op, int root) override;
-  Work all_reduce(at::Tensor tensor, Reduction op) override;
-  Work reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts) override;
-  Work all_gather(at::Tensor output, at::Tensor input, Counts counts) override;
-  Work gather(at::Tensor output, at::Tensor input, int root, Counts counts) override;
-  Work scatter(at::Tensor output, at::Tensor input, int root, Counts counts) override;
-  Work all_to_all(at::Tensor output, at::Tensor input, Counts output_counts, Counts input_counts) override;
-  Work send(at::Tensor tensor, int peer, int tag) override;
-  Work recv(at::Tensor tensor, int peer, int tag) override;
-  Work barrier(std::optional<Seconds> timeout) override;
+  bool takes(c10::DeviceType device) const override { return device == c10::kCPU; }
+
+  Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
+  bool shares_memory() const override { return size() == 1; }
 
   /// Plain memory, and without meeting the other ranks: TCP moves all memory alike.
-  at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) override;
-  bool shares_memory() const override { return size() == 1; }
-  at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) override;
+  at::Tensor do_allocate(const Allocation& allocation) override;
 
   const FlightRecorder& recorder() const override { return queue_->recorder(); }
 
  private:
-  template <class Collective>
-  Work launch(const Call& call, Arguments arguments, Collective collective);
+  void execute(const Operation& operation);
   CommunicatorPtr split_now(int color, int key);
 
   std::shared_ptr<Group> group_;

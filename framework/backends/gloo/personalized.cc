@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "framework/backends/gloo/collectives.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::gloo {
 namespace {
@@ -44,7 +44,7 @@ class Traffic {
  private:
   const Turn& turn_;
   std::size_t item_;
-  Parts parts_;
+  PartLayout parts_;
   std::byte* data_;
   BufferPtr buffer_;
   int sends_ = 0, receives_ = 0;
@@ -70,33 +70,33 @@ void copy_own(void* to, const void* from, std::size_t bytes) {
 
 }  // namespace
 
-void gather(const Turn& turn, const Arguments& arguments) {
+void gather(const Turn& turn, const Operation& operation) {
   const int own = turn.context->rank;
-  if (own != arguments.root) return move_to(turn, arguments.root, arguments.input, true);
-  Traffic parts(turn, arguments.output, arguments.input_counts);
+  if (own != operation.root()) return move_to(turn, operation.root(), operation.input, true);
+  Traffic parts(turn, operation.output, operation.input_counts);
   for (int rank = 0; rank < turn.context->size; ++rank) {
     if (rank != own) parts.recv(rank);
   }
-  copy_own(parts.data(own), arguments.input.data_ptr(), parts.bytes(own));
+  copy_own(parts.data(own), operation.input.data_ptr(), parts.bytes(own));
   parts.wait();
 }
 
-void scatter(const Turn& turn, const Arguments& arguments) {
+void scatter(const Turn& turn, const Operation& operation) {
   const int own = turn.context->rank;
-  if (own != arguments.root) return move_to(turn, arguments.root, arguments.output, false);
-  Traffic parts(turn, arguments.input, arguments.input_counts);
+  if (own != operation.root()) return move_to(turn, operation.root(), operation.output, false);
+  Traffic parts(turn, operation.input, operation.input_counts);
   for (int rank = 0; rank < turn.context->size; ++rank) {
     if (rank != own) parts.send(rank);
   }
-  copy_own(arguments.output.data_ptr(), parts.data(own), parts.bytes(own));
+  copy_own(operation.output.data_ptr(), parts.data(own), parts.bytes(own));
   parts.wait();
 }
 
 // Each rank begins with its next one, so that not all send to the same.
-void all_to_all(const Turn& turn, const Arguments& arguments) {
+void all_to_all(const Turn& turn, const Operation& operation) {
   const int own = turn.context->rank, size = turn.context->size;
-  Traffic sources(turn, arguments.output, arguments.output_counts);
-  Traffic targets(turn, arguments.input, arguments.input_counts);
+  Traffic sources(turn, operation.output, operation.output_counts);
+  Traffic targets(turn, operation.input, operation.input_counts);
   for (int step = 1; step < size; ++step) sources.recv((own + size - step) % size);
   for (int step = 1; step < size; ++step) targets.send((own + step) % size);
   copy_own(sources.data(own), targets.data(own), sources.bytes(own));

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "framework/backends/gloo/collectives.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::gloo {
 namespace {
@@ -47,7 +47,7 @@ Exchange exchange_through(Group& parent, const std::vector<int>& members) {
     const auto bytes = bytes_by_rank(parent, members, note);
     const auto total = static_cast<std::int64_t>(note * (members.empty() ? 0 : members.size() - 1));
     const at::Tensor sent = at::empty({total}, at::kByte), received = at::empty({total}, at::kByte);
-    const Parts parts(bytes, parent.size(), total);
+    const PartLayout parts(bytes, parent.size(), total);
     std::vector<std::string> answers(notes.size());
     for (std::size_t i = 0; i < members.size(); ++i) {
       if (members[i] == parent.rank()) continue;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <functional>
-
 #include "framework/comm/decorator.h"
 
 namespace phalanx::hybrid {
@@ -12,25 +10,16 @@ class HostCommunicator final : public Decorator {
  public:
   HostCommunicator(CommunicatorPtr inner, CommunicatorPtr host);
 
-  Work broadcast(at::Tensor tensor, int root) override;
-  Work reduce(at::Tensor tensor, Reduction op, int root) override;
-  Work all_reduce(at::Tensor tensor, Reduction op) override;
-  Work reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts) override;
-  Work all_gather(at::Tensor output, at::Tensor input, Counts counts) override;
-  Work gather(at::Tensor output, at::Tensor input, int root, Counts counts) override;
-  Work scatter(at::Tensor output, at::Tensor input, int root, Counts counts) override;
-  Work all_to_all(at::Tensor output, at::Tensor input, Counts output_counts, Counts input_counts) override;
+  bool takes(c10::DeviceType device) const override { return Decorator::takes(device) && host_->takes(device); }
+  Work launch(Operation operation) override;
   CommunicatorPtr split(int color, int key) override;
-  at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) override;
-  bool shares_memory() const override { return host_->size() == size(); }
-  at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) override;
+  bool shares_memory() const override { return host_->shares_memory(); }
+  at::Tensor do_allocate(const Allocation& allocation) override;
 
  protected:
   CommunicatorPtr wrap(CommunicatorPtr child) override;
 
  private:
-  Work run_there(const Call& call, std::function<Work(Communicator& host)> launch);
-
   CommunicatorPtr host_;
 };
 

@@ -12,19 +12,20 @@ namespace {
 
 MPI_Datatype type_of(const at::Tensor& tensor) { return mpi::type_of(tensor.scalar_type()); }
 
-void finish(const Operation& operation, const at::Tensor& result) {
-  operation.arguments.op.finish(result.scalar_type(), result.data_ptr(), result.numel(), operation.group->size());
+void finish(const Execution& execution, const at::Tensor& result) {
+  const Reduction& reduction = execution.operation.reduction;
+  reduction.finish(result.scalar_type(), result.data_ptr(), result.numel(), execution.group->size());
 }
 
-bool uneven(const Operation& operation) { return !operation.arguments.input_counts.empty(); }
+bool uneven(const Execution& execution) { return !execution.operation.input_counts.empty(); }
 
 // The whole tensor's parts; `whole` is used when all are equal.
-Parts parts_of(const Operation& operation, std::int64_t whole) {
-  return {operation.arguments.input_counts, operation.group->size(), whole};
+PartLayout parts_of(const Execution& execution, std::int64_t whole) {
+  return {execution.operation.input_counts, execution.group->size(), whole};
 }
 
 // Where a rank's part of a tensor begins: without a view, which would cost as much as a short message.
-void* part_of(const at::Tensor& whole, const Parts& parts, int rank) {
+void* part_of(const at::Tensor& whole, const PartLayout& parts, int rank) {
   return static_cast<std::byte*>(whole.data_ptr()) +
          parts.begin(rank) * static_cast<std::int64_t>(whole.element_size());
 }
@@ -41,144 +42,145 @@ bool overlap(const at::Tensor& one, const at::Tensor& other) {
 
 }  // namespace
 
-void broadcast(Operation& operation) {
-  const auto& tensor = operation.arguments.output;
-  operation.complete_all(tensor, [&](void* data, int count, MPI_Comm comm, MPI_Request* request) {
-    return MPI_Ibcast(data, count, type_of(tensor), operation.arguments.root, comm, request);
+void broadcast(Execution& execution) {
+  const auto& tensor = execution.operation.output;
+  execution.complete_all(tensor, [&](void* data, int count, MPI_Comm comm, MPI_Request* request) {
+    return MPI_Ibcast(data, count, type_of(tensor), execution.operation.root(), comm, request);
   });
 }
 
-void reduce(Operation& operation) {
-  const auto& tensor = operation.arguments.output;
+void reduce(Execution& execution) {
+  const auto& tensor = execution.operation.output;
   const auto type = type_of(tensor);
-  const auto op = op_of(operation.arguments.op, tensor.scalar_type());
-  const int root = operation.arguments.root;
-  const bool is_root = operation.group->rank() == root;
-  operation.complete_all(tensor, [&](void* data, int count, MPI_Comm comm, MPI_Request* request) {
+  const auto op = op_of(execution.operation.reduction, tensor.scalar_type());
+  const int root = execution.operation.root();
+  const bool is_root = execution.group->rank() == root;
+  execution.complete_all(tensor, [&](void* data, int count, MPI_Comm comm, MPI_Request* request) {
     return MPI_Ireduce(is_root ? MPI_IN_PLACE : data, is_root ? data : nullptr, count, type, op, root, comm, request);
   });
-  if (is_root) finish(operation, tensor);
+  if (is_root) finish(execution, tensor);
 }
 
-void all_reduce(Operation& operation) {
-  const auto& tensor = operation.arguments.output;
+void all_reduce(Execution& execution) {
+  const auto& tensor = execution.operation.output;
   const auto type = type_of(tensor);
-  const auto op = op_of(operation.arguments.op, tensor.scalar_type());
-  operation.complete_all(tensor, [&](void* data, int count, MPI_Comm comm, MPI_Request* request) {
+  const auto op = op_of(execution.operation.reduction, tensor.scalar_type());
+  execution.complete_all(tensor, [&](void* data, int count, MPI_Comm comm, MPI_Request* request) {
     return MPI_Iallreduce(MPI_IN_PLACE, data, count, type, op, comm, request);
   });
-  finish(operation, tensor);
+  finish(execution, tensor);
 }
 
-void reduce_scatter(Operation& operation) {
-  const at::Tensor &output = operation.arguments.output, &input = operation.arguments.input;
+void reduce_scatter(Execution& execution) {
+  const at::Tensor &output = execution.operation.output, &input = execution.operation.input;
   const auto type = type_of(input);
-  const auto op = op_of(operation.arguments.op, input.scalar_type());
+  const auto op = op_of(execution.operation.reduction, input.scalar_type());
   // MPI's buffers must not overlap, and what it does in place would overwrite the others' parts.
-  operation.scratch = overlap(output, input) ? at::empty({output.numel()}, output.options()) : output;
-  void* const result = operation.scratch.data_ptr();
-  if (uneven(operation)) {
-    operation.layout = Layout(parts_of(operation, 0));
-    operation.complete([&](MPI_Comm comm, MPI_Request* request) {
-      return MPI_Ireduce_scatter(input.data_ptr(), result, operation.layout.counts(), type, op, comm, request);
+  execution.scratch = overlap(output, input) ? at::empty({output.numel()}, output.options()) : output;
+  void* const result = execution.scratch.data_ptr();
+  if (uneven(execution)) {
+    execution.layout = Layout(parts_of(execution, 0));
+    execution.complete([&](MPI_Comm comm, MPI_Request* request) {
+      return MPI_Ireduce_scatter(input.data_ptr(), result, execution.layout.counts(), type, op, comm, request);
     });
   } else {
-    operation.complete([&](MPI_Comm comm, MPI_Request* request) {
+    execution.complete([&](MPI_Comm comm, MPI_Request* request) {
       const auto count = static_cast<int>(output.numel());
       return MPI_Ireduce_scatter_block(input.data_ptr(), result, count, type, op, comm, request);
     });
   }
   copy(output.data_ptr(), result, output.nbytes());
-  finish(operation, output);
+  finish(execution, output);
 }
 
 // In place on all ranks, because MPI wants it so on all or none.
-void all_gather(Operation& operation) {
-  const at::Tensor &output = operation.arguments.output, &input = operation.arguments.input;
+void all_gather(Execution& execution) {
+  const at::Tensor &output = execution.operation.output, &input = execution.operation.input;
   const auto type = type_of(output);
-  const auto parts = parts_of(operation, output.numel());
-  copy(part_of(output, parts, operation.group->rank()), input.data_ptr(), input.nbytes());
-  if (uneven(operation)) {
-    operation.layout = Layout(parts);
-    const auto& layout = operation.layout;
-    operation.complete([&](MPI_Comm comm, MPI_Request* request) {
+  const auto parts = parts_of(execution, output.numel());
+  copy(part_of(output, parts, execution.group->rank()), input.data_ptr(), input.nbytes());
+  if (uneven(execution)) {
+    execution.layout = Layout(parts);
+    const auto& layout = execution.layout;
+    execution.complete([&](MPI_Comm comm, MPI_Request* request) {
       return MPI_Iallgatherv(MPI_IN_PLACE, 0, type, output.data_ptr(), layout.counts(), layout.begins(), type, comm,
                              request);
     });
   } else {
     const auto count = static_cast<int>(input.numel());
-    operation.complete([&](MPI_Comm comm, MPI_Request* request) {
+    execution.complete([&](MPI_Comm comm, MPI_Request* request) {
       return MPI_Iallgather(MPI_IN_PLACE, 0, type, output.data_ptr(), count, type, comm, request);
     });
   }
 }
 
-void gather(Operation& operation) {
-  const at::Tensor &output = operation.arguments.output, &input = operation.arguments.input;
-  const int root = operation.arguments.root;
+void gather(Execution& execution) {
+  const at::Tensor &output = execution.operation.output, &input = execution.operation.input;
+  const int root = execution.operation.root();
   const auto type = type_of(input);
   const auto count = static_cast<int>(input.numel());
-  const bool is_root = operation.group->rank() == root;
-  const auto parts = parts_of(operation, operation.call.elements);
+  const bool is_root = execution.group->rank() == root;
+  const auto parts = parts_of(execution, execution.operation.call.elements);
   void* const all = is_root ? output.data_ptr() : nullptr;
   void* mine = input.data_ptr();
   if (is_root && part_of(output, parts, root) == mine) mine = MPI_IN_PLACE;
-  if (uneven(operation)) {
-    operation.layout = Layout(parts);
-    const auto& layout = operation.layout;
-    operation.complete([&](MPI_Comm comm, MPI_Request* request) {
+  if (uneven(execution)) {
+    execution.layout = Layout(parts);
+    const auto& layout = execution.layout;
+    execution.complete([&](MPI_Comm comm, MPI_Request* request) {
       return MPI_Igatherv(mine, count, type, all, layout.counts(), layout.begins(), type, root, comm, request);
     });
   } else {
-    operation.complete([&](MPI_Comm comm, MPI_Request* request) {
+    execution.complete([&](MPI_Comm comm, MPI_Request* request) {
       return MPI_Igather(mine, count, type, all, count, type, root, comm, request);
     });
   }
 }
 
-void scatter(Operation& operation) {
-  const at::Tensor &output = operation.arguments.output, &input = operation.arguments.input;
-  const int root = operation.arguments.root;
+void scatter(Execution& execution) {
+  const at::Tensor &output = execution.operation.output, &input = execution.operation.input;
+  const int root = execution.operation.root();
   const auto type = type_of(output);
   const auto count = static_cast<int>(output.numel());
-  const bool is_root = operation.group->rank() == root;
-  const auto parts = parts_of(operation, operation.call.elements);
+  const bool is_root = execution.group->rank() == root;
+  const auto parts = parts_of(execution, execution.operation.call.elements);
   void* const all = is_root ? input.data_ptr() : nullptr;
   void* mine = output.data_ptr();
   if (is_root && part_of(input, parts, root) == mine) mine = MPI_IN_PLACE;
-  if (uneven(operation)) {
-    operation.layout = Layout(parts);
-    const auto& layout = operation.layout;
-    operation.complete([&](MPI_Comm comm, MPI_Request* request) {
+  if (uneven(execution)) {
+    execution.layout = Layout(parts);
+    const auto& layout = execution.layout;
+    execution.complete([&](MPI_Comm comm, MPI_Request* request) {
       return MPI_Iscatterv(all, layout.counts(), layout.begins(), type, mine, count, type, root, comm, request);
     });
   } else {
-    operation.complete([&](MPI_Comm comm, MPI_Request* request) {
+    execution.complete([&](MPI_Comm comm, MPI_Request* request) {
       return MPI_Iscatter(all, count, type, mine, count, type, root, comm, request);
     });
   }
 }
 
 // Uneven parts always by types of their own: whether this rank's are long, its peers do not know.
-void all_to_all(Operation& operation) {
-  const auto& [group, call, sequence, timeout, arguments, in, out, scratch] = operation;
-  const at::Tensor &output = arguments.output, &input = arguments.input;
+void all_to_all(Execution& execution) {
+  const at::Tensor &output = execution.operation.output, &input = execution.operation.input;
   const auto type = type_of(output);
-  const auto most = group->options().most_elements;
-  if (!uneven(operation) && input.numel() <= most) {
-    const auto count = static_cast<int>(input.numel() / group->size());
-    return operation.complete([&](MPI_Comm comm, MPI_Request* request) {
+  const int size = execution.group->size();
+  const auto most = execution.group->options().most_elements;
+  if (!uneven(execution) && input.numel() <= most) {
+    const auto count = static_cast<int>(input.numel() / size);
+    return execution.complete([&](MPI_Comm comm, MPI_Request* request) {
       return MPI_Ialltoall(input.data_ptr(), count, type, output.data_ptr(), count, type, comm, request);
     });
   }
-  operation.layout = Layout(parts_of(operation, input.numel()), type, most);
-  operation.output_layout = Layout(Parts(arguments.output_counts, group->size(), output.numel()), type, most);
-  operation.complete([&](MPI_Comm comm, MPI_Request* request) {
+  const auto& in = execution.layout = Layout(parts_of(execution, input.numel()), type, most);
+  const auto& out = execution.output_layout =
+      Layout(PartLayout(execution.operation.output_counts, size, output.numel()), type, most);
+  execution.complete([&](MPI_Comm comm, MPI_Request* request) {
     return MPI_Ialltoallw(input.data_ptr(), in.counts(), in.begins(), in.types(), output.data_ptr(), out.counts(),
                           out.begins(), out.types(), comm, request);
   });
 }
 
-void barrier(Operation& operation) { operation.complete(&MPI_Ibarrier); }
+void barrier(Execution& execution) { execution.complete(&MPI_Ibarrier); }
 
 }  // namespace phalanx::mpi

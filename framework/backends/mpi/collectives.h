@@ -1,6 +1,6 @@
 #pragma once
 
-#include "framework/backends/mpi/operation.h"
+#include "framework/backends/mpi/execution.h"
 
 /// Each function does its collective by MPI's nonblocking one, and blocks until it is complete or throws CommError.
 ///
@@ -9,14 +9,14 @@
 /// Group::Options::most_elements; the others take any number.
 namespace phalanx::mpi {
 
-void broadcast(Operation& operation);
-void reduce(Operation& operation);
-void all_reduce(Operation& operation);
-void reduce_scatter(Operation& operation);
-void all_gather(Operation& operation);
-void gather(Operation& operation);
-void scatter(Operation& operation);
-void all_to_all(Operation& operation);
-void barrier(Operation& operation);
+void broadcast(Execution& execution);
+void reduce(Execution& execution);
+void all_reduce(Execution& execution);
+void reduce_scatter(Execution& execution);
+void all_gather(Execution& execution);
+void gather(Execution& execution);
+void scatter(Execution& execution);
+void all_to_all(Execution& execution);
+void barrier(Execution& execution);
 
 }  // namespace phalanx::mpi

@@ -7,7 +7,6 @@
 
 #include "framework/backends/mpi/group.h"
 #include "framework/backends/mpi/message.h"
-#include "framework/backends/mpi/operation.h"
 #include "framework/comm/communicator.h"
 #include "framework/comm/operation_queue.h"
 
@@ -29,37 +28,22 @@ class MpiCommunicator final : public Communicator, public std::enable_shared_fro
   int size() const override { return group().size(); }
   const std::string& name() const override { return group().options().name; }
 
-  Work broadcast(at::Tensor tensor, int root) override;
-  Work reduce(at::Tensor tensor, Reduction op, int root) override;
-  Work all_reduce(at::Tensor tensor, Reduction op) override;
-  Work reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts) override;
-  Work all_gather(at::Tensor output, at::Tensor input, Counts counts) override;
-  Work gather(at::Tensor output, at::Tensor input, int root, Counts counts) override;
-  Work scatter(at::Tensor output, at::Tensor input, int root, Counts counts) override;
-  Work all_to_all(at::Tensor output, at::Tensor input, Counts output_counts, Counts input_counts) override;
-  Work send(at::Tensor tensor, int peer, int tag) override;
-  Work recv(at::Tensor tensor, int peer, int tag) override;
-  Work barrier(std::optional<Seconds> timeout) override;
+  bool takes(c10::DeviceType device) const override { return device == c10::kCPU; }
+
+  Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
+  bool shares_memory() const override { return size() == 1; }
 
   /// Plain memory, and without meeting the other ranks: MPI moves all memory alike, while memory of MPI_Alloc_mem would
   /// have to be given back before MPI ends, and tensors may live longer.
-  at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) override;
-  bool shares_memory() const override { return size() == 1; }
-  at::Tensor allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) override;
+  at::Tensor do_allocate(const Allocation& allocation) override;
 
   const FlightRecorder& recorder() const override { return postbox_.queue->recorder(); }
 
  private:
-  using ByMpi = void (*)(Operation&);
-  using Directly = void (*)(Communicator&, const Arguments&);
-
   Group& group() const { return *postbox_.group; }
-
-  /// `directly` is taken where MPI cannot; null where it always can.
-  Work launch(const Call& call, Arguments arguments, ByMpi by_mpi, Directly directly = nullptr);
-  Work launch_directly(const Call& call, Arguments arguments, Directly directly);
+  Work launch_message(at::Tensor tensor, const Call& call);
   bool can_by_mpi(const Call& call) const;
 
   Postbox postbox_;

@@ -7,14 +7,14 @@
 
 namespace phalanx::mpi {
 
-Layout::Layout(const Parts& parts) {
+Layout::Layout(const PartLayout& parts) {
   for (int rank = 0; rank < parts.ranks(); ++rank) {
     counts_.push_back(static_cast<int>(parts.count(rank)));
     begins_.push_back(static_cast<int>(parts.begin(rank)));
   }
 }
 
-Layout::Layout(const Parts& parts, MPI_Datatype type, std::int64_t most) {
+Layout::Layout(const PartLayout& parts, MPI_Datatype type, std::int64_t most) {
   int size = 0;
   check(MPI_Type_size(type, &size), "MPI_Type_size");
   owns_types_ = parts.total() * size > most;

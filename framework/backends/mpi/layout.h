@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::mpi {
 
@@ -17,11 +17,11 @@ class Layout {
   Layout() = default;
 
   /// In elements, of which all parts together must be at most INT_MAX.
-  explicit Layout(const Parts& parts);
+  explicit Layout(const PartLayout& parts);
 
   /// As MPI_Alltoallw wants it: a type for each part, begins in bytes. Takes any number of elements: where more than
   /// `most` bytes are to be counted, each part is one element of a type of its own.
-  Layout(const Parts& parts, MPI_Datatype type, std::int64_t most);
+  Layout(const PartLayout& parts, MPI_Datatype type, std::int64_t most);
 
   ~Layout();
   Layout(Layout&& other) noexcept { *this = std::move(other); }

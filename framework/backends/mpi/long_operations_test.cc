@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "framework/backends/mpi/ranks_under_mpirun.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::mpi {
 namespace {
@@ -37,7 +37,7 @@ class LongOperations : public RanksUnderMpirun, public testing::WithParamInterfa
     const auto counts = uneven();
     return at::arange(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), at::kLong);
   }
-  at::Tensor part_of(const at::Tensor& whole, int of) const { return Parts(uneven(), size_, 0).of(whole, of); }
+  at::Tensor part_of(const at::Tensor& whole, int of) const { return PartLayout(uneven(), size_, 0).of(whole, of); }
 };
 INSTANTIATE_TEST_SUITE_P(Elements, LongOperations, testing::Values(0, kMost - 1, kMost, kMost + 1, 3 * kMost + 5));
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "framework/backends/mpi/ranks_under_mpirun.h"
-#include "framework/comm/arguments.h"
 
 namespace phalanx::mpi {
 namespace {

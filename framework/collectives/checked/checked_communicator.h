@@ -2,8 +2,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
+#include <string>
 
 #include "framework/comm/decorator.h"
 
@@ -13,7 +14,7 @@ namespace phalanx {
 /// that would hang or mix up their data then (mpi and gloo; inproc and shm compare in any case).
 ///
 /// Before each operation the ranks gather their calls. Where operation, dtype, size, root, reduction (with the name of
-/// a custom one), counts or the arguments of allocate differ, all ranks get CommError::kMismatch, which names the same
+/// a custom one), counts or the sizes of memory differ, all ranks get CommError::kMismatch, which names the same
 /// two ranks and what each of them calls; nothing was sent then but the calls, and the group stays usable. Where they
 /// agree, the operation is the inner communicator's, with its errors. An uneven all_to_all compares what each rank
 /// sends with what its receiver expects.
@@ -27,26 +28,18 @@ class CheckedCommunicator final : public Decorator {
  public:
   explicit CheckedCommunicator(CommunicatorPtr inner);
 
-  Work broadcast(at::Tensor tensor, int root) override;
-  Work reduce(at::Tensor tensor, Reduction op, int root) override;
-  Work all_reduce(at::Tensor tensor, Reduction op) override;
-  Work reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts) override;
-  Work all_gather(at::Tensor output, at::Tensor input, Counts counts) override;
-  Work gather(at::Tensor output, at::Tensor input, int root, Counts counts) override;
-  Work scatter(at::Tensor output, at::Tensor input, int root, Counts counts) override;
-  Work all_to_all(at::Tensor output, at::Tensor input, Counts output_counts, Counts input_counts) override;
-  Work barrier(std::optional<Seconds> timeout) override;
+  Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
-  at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) override;
+  at::Tensor do_allocate(const Allocation& allocation) override;
 
  protected:
   CommunicatorPtr wrap(CommunicatorPtr child) override;
 
  private:
-  // `launch` launches the operation on the inner communicator; it runs in the body, once the ranks have agreed.
-  template <class Launch>
-  Work check_first(const Call& call, const std::string& note, Launch launch);
+  // `start` launches the operation on the inner communicator; it runs in the body, once the ranks have agreed.
+  template <class Start>
+  Work check_first(const Call& call, const std::string& note, Start start);
 
   // Number of operations compared so far: which one it is, for messages.
   std::shared_ptr<std::atomic<std::uint64_t>> compared_ = std::make_shared<std::atomic<std::uint64_t>>(0);

@@ -55,7 +55,7 @@ TEST(Checked, Operations) {
                       "rank 0 calls all_gather of 3 Float, rank 2 calls split", 2);
   expect_disagreement([](auto& group) { (void)group.allocate({4}, at::kFloat); },
                       [](auto& group) { group.barrier().wait(); },
-                      "rank 0 calls barrier, rank 1 calls allocate of 16 bytes", 0);
+                      "rank 0 calls barrier, rank 1 calls allocate of 4 Float", 0);
 }
 
 TEST(Checked, Dtypes) {
@@ -64,13 +64,26 @@ TEST(Checked, Dtypes) {
                       "rank 0 calls all_reduce(sum) of 8 Float, rank 1 calls all_reduce(sum) of 8 Int");
   expect_disagreement([](auto& group) { (void)group.allocate({8}, at::kFloat); },
                       [](auto& group) { (void)group.allocate({8}, at::kInt); },
-                      "rank 0 calls allocate of 32 bytes (Float), rank 1 calls allocate of 32 bytes (Int)");
+                      "rank 0 calls allocate of 8 Float (sizes 8), rank 1 calls allocate of 8 Int (sizes 8)");
 }
 
 TEST(Checked, Sizes) {
   expect_disagreement([](auto& group) { group.broadcast(floats(8), 0).wait(); },
                       [](auto& group) { group.broadcast(floats(9), 0).wait(); },
                       "rank 0 calls broadcast(root 0) of 8 Float, rank 1 calls broadcast(root 0) of 9 Float");
+}
+
+// Also where the backend could not give memory that is shared.
+TEST(Checked, Memory) {
+  expect_disagreement([](auto& group) { (void)group.allocate({2, 3}, at::kFloat); },
+                      [](auto& group) { (void)group.allocate_shared({2, 3}, at::kFloat); },
+                      "rank 0 calls allocate of 6 Float (sizes 2, 3), rank 1 calls allocate_shared of 6 Float");
+  expect_disagreement([](auto& group) { (void)group.allocate_shared({2, 3}, at::kFloat); },
+                      [](auto& group) { (void)group.allocate_shared({2, 4}, at::kFloat); },
+                      "rank 0 calls allocate_shared of 6 Float (sizes 2, 3), rank 1 calls allocate_shared of 8 Float");
+  expect_disagreement([](auto& group) { (void)group.allocate({2, 3}, at::kFloat); },
+                      [](auto& group) { (void)group.allocate({3, 2}, at::kFloat); },
+                      "rank 0 calls allocate of 6 Float (sizes 2, 3), rank 1 calls allocate of 6 Float (sizes 3, 2)");
 }
 
 TEST(Checked, Roots) {

@@ -5,14 +5,15 @@
 #include <utility>
 
 #include "framework/base/random.h"
-#include "framework/comm/arguments.h"
 
 namespace phalanx {
 namespace {
 
-bool is_compressible(const Communicator& group, const at::Tensor& tensor, const Reduction& op) {
-  const bool linear = op.kind() == Reduction::kSum || op.kind() == Reduction::kMean;
-  return linear && tensor.scalar_type() == at::kFloat && tensor.numel() > 0 && group.size() > 1;
+bool is_compressible(const Communicator& group, const Operation& operation) {
+  const at::Tensor& tensor = operation.output;
+  const auto kind = operation.reduction.kind();
+  if (operation.call.op != Op::kAllReduce || (kind != Reduction::kSum && kind != Reduction::kMean)) return false;
+  return tensor.scalar_type() == at::kFloat && tensor.is_cpu() && tensor.numel() > 0 && group.size() > 1;
 }
 
 }  // namespace
@@ -24,16 +25,17 @@ CompressedCommunicator::CompressedCommunicator(CommunicatorPtr inner, Compressor
       max_tensors_(max_tensors),
       table_(compression_, max_tensors) {}
 
-Work CompressedCommunicator::all_reduce(at::Tensor tensor, Reduction op) {
-  Call call = check_all_reduce(tensor, op);
-  if (!is_compressible(*inner(), tensor, op)) return Decorator::all_reduce(std::move(tensor), std::move(op));
+Work CompressedCommunicator::launch(Operation operation) {
+  if (!is_compressible(*inner(), operation)) return Decorator::launch(std::move(operation));
+  Call call = operation.call;
   // Ranks that compress differently mismatch.
   call.detail = mix(call.detail, std::hash<std::string>()(compression_.selected()));
   // The order of launches and that of the tables must be one: both under the lock.
   const std::lock_guard lock(mutex_);
-  auto compressor = table_.of(tensor);
-  auto body = [group = inner(), tensor = tensor.detach(), sum = op.kind() == Reduction::kSum,
-               compressor = std::move(compressor), meter = meter_] {
+  auto compressor = table_.of(operation.output);
+  auto body = [group = inner(), tensor = operation.output.detach(),
+               sum = operation.reduction.kind() == Reduction::kSum, compressor = std::move(compressor),
+               meter = meter_] {
     const auto sent = compressor->all_reduce_mean(*group, tensor);
     if (sum) tensor.mul_(group->size());
     const std::lock_guard counting(meter->mutex);

@@ -43,7 +43,7 @@ class CompressedCommunicator final : public Decorator {
   /// `max_tensors`: how many tensors are remembered; above 0.
   CompressedCommunicator(CommunicatorPtr inner, Compressors::Choice compression, std::size_t max_tensors = kMaxTensors);
 
-  Work all_reduce(at::Tensor tensor, Reduction op) override;
+  Work launch(Operation operation) override;
 
   /// Says which parameters lie in `tensor`, one behind the other, before it is first reduced; the same on all ranks.
   /// Throws std::invalid_argument where they have not as many elements as the tensor, or where it is not float32.

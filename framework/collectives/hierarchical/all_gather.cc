@@ -38,7 +38,7 @@ Work gather_by_leaders(const Level& level, const Staging& staging, const at::Ten
 
 // While a piece is inside the group, the next one may be between groups, in the other half of the scratch.
 void all_gather(const Level& level, Scratch& scratch, const at::Tensor& output, const at::Tensor& input,
-                const Parts& parts) {
+                const PartLayout& parts) {
   const auto bundles = bundles_of(level);
   const bool ahead = overlaps(level);
   std::optional<Piece> previous;

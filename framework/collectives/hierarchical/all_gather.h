@@ -3,8 +3,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "framework/collectives/hierarchical/staging.h"
-#include "framework/comm/arguments.h"
 #include "framework/comm/hierarchy.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::hierarchical {
 
@@ -18,6 +18,6 @@ namespace phalanx::hierarchical {
 ///
 /// In pieces of kPieceBytes of output, which are sorted into the order of the ranks from scratch memory.
 void all_gather(const Level& level, Scratch& scratch, const at::Tensor& output, const at::Tensor& input,
-                const Parts& parts);
+                const PartLayout& parts);
 
 }  // namespace phalanx::hierarchical

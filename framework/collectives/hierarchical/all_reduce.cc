@@ -7,7 +7,7 @@
 #include "framework/collectives/hierarchical/exchange.h"
 #include "framework/collectives/hierarchical/order.h"
 #include "framework/collectives/hierarchical/pieces.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::hierarchical {
 namespace {
@@ -17,7 +17,7 @@ class Sliced {
  public:
   Sliced(const Level& level, at::Tensor piece)
       : level_(level), counts_(nearly_equal_counts(piece.numel(), level.intra->size())), piece_(std::move(piece)) {
-    slice_ = Parts(counts_, level.intra->size(), piece_.numel()).of(piece_, level.intra->rank());
+    slice_ = PartLayout(counts_, level.intra->size(), piece_.numel()).of(piece_, level.intra->rank());
   }
 
   void enter(const Reduction& op) { entering_ = level_.intra->reduce_scatter(slice_, piece_, step_of(op), counts_); }
@@ -48,7 +48,7 @@ class Exchanged {
       : level_(level),
         counts_(nearly_equal_counts(piece.numel(), level.intra->size())),
         piece_(std::move(piece)),
-        slice_(Parts(counts_, level.intra->size(), piece_.numel()).of(piece_, level.intra->rank())),
+        slice_(PartLayout(counts_, level.intra->size(), piece_.numel()).of(piece_, level.intra->rank())),
         exchange_(level.inter, slice_, step_of(op)) {}
 
   void enter(const Reduction& op) {

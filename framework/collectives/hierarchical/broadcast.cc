@@ -6,7 +6,7 @@
 
 #include "framework/base/parts.h"
 #include "framework/collectives/hierarchical/pieces.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::hierarchical {
 namespace {
@@ -28,7 +28,7 @@ class Way {
       : level_(level), root_(root), sliced_(sliced), piece_(std::move(piece)), slice_(piece_) {
     if (!sliced) return;
     counts_ = nearly_equal_counts(piece_.numel(), level.intra->size());
-    slice_ = Parts(counts_, level.intra->size(), piece_.numel()).of(piece_, level.intra->rank());
+    slice_ = PartLayout(counts_, level.intra->size(), piece_.numel()).of(piece_, level.intra->rank());
   }
 
   void spread_from_root() {

@@ -9,53 +9,60 @@
 #include "framework/collectives/hierarchical/broadcast.h"
 #include "framework/collectives/hierarchical/order.h"
 #include "framework/collectives/hierarchical/reduce_scatter.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx {
+namespace {
+
+void by_groups(const Level& level, hierarchical::Scratch& scratch, const Operation& operation) {
+  const auto parts = [&] { return PartLayout(operation.input_counts, level.scope->size(), operation.call.elements); };
+  switch (operation.call.op) {
+    case Op::kBroadcast:
+      return hierarchical::broadcast(level, operation.output, operation.root());
+    case Op::kAllReduce:
+      return hierarchical::all_reduce(level, operation.output, operation.reduction);
+    case Op::kReduceScatter:
+      return hierarchical::reduce_scatter(level, scratch, operation.output, operation.input, operation.reduction,
+                                          parts());
+    default:
+      return hierarchical::all_gather(level, scratch, operation.output, operation.input, parts());
+  }
+}
+
+}  // namespace
 
 HierarchicalCommunicator::HierarchicalCommunicator(Level level, std::vector<Key> keys)
     : Decorator(level.scope),
       shared_(std::make_shared<Shared>(Shared{level, hierarchical::Scratch(level.intra)})),
       keys_(std::move(keys)) {}
 
-Work HierarchicalCommunicator::broadcast(at::Tensor tensor, int root) {
-  const Call call = check_broadcast(*this, tensor, root);
-  return inner()->run(call, [shared = shared_, tensor = std::move(tensor), root] {
-    hierarchical::broadcast(shared->level, tensor, root);
-  });
-}
-
-Work HierarchicalCommunicator::all_reduce(at::Tensor tensor, Reduction op) {
-  const Call call = check_all_reduce(tensor, op);
-  if (!hierarchical::keeps_order(level(), op)) return inner()->all_reduce(std::move(tensor), std::move(op));
-  return inner()->run(call, [shared = shared_, tensor = std::move(tensor), op = std::move(op)] {
-    hierarchical::all_reduce(shared->level, tensor, op);
-  });
-}
-
-Work HierarchicalCommunicator::reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts) {
-  const Call call = check_reduce_scatter(*this, output, input, op, counts);
-  if (!hierarchical::keeps_order(level(), op)) {
-    return inner()->reduce_scatter(std::move(output), std::move(input), std::move(op), counts);
+bool HierarchicalCommunicator::goes_by_groups(const Operation& operation) const {
+  switch (operation.call.op) {
+    case Op::kBroadcast:
+    case Op::kAllGather:
+      return true;
+    case Op::kAllReduce:
+    case Op::kReduceScatter:
+      return hierarchical::keeps_order(level(), operation.reduction);
+    default:
+      return false;
   }
-  return inner()->run(call, [shared = shared_, parts = Parts(counts, size(), input.numel()), output = std::move(output),
-                             input = std::move(input), op = std::move(op)] {
-    hierarchical::reduce_scatter(shared->level, shared->scratch, output, input, op, parts);
+}
+
+Work HierarchicalCommunicator::launch(Operation operation) {
+  if (!goes_by_groups(operation)) return Decorator::launch(std::move(operation));
+  const Call call = operation.call;
+  return inner()->run(call, [shared = shared_, operation = std::move(operation)] {
+    by_groups(shared->level, shared->scratch, operation);
   });
 }
 
-Work HierarchicalCommunicator::all_gather(at::Tensor output, at::Tensor input, Counts counts) {
-  const Call call = check_all_gather(*this, output, input, counts);
-  return inner()->run(call, [shared = shared_, parts = Parts(counts, size(), output.numel()),
-                             output = std::move(output), input = std::move(input)] {
-    hierarchical::all_gather(shared->level, shared->scratch, output, input, parts);
-  });
-}
-
-// In its place among the operations: the group meets for it, and ranks may be behind with others of the scope.
-at::Tensor HierarchicalCommunicator::allocate(at::IntArrayRef sizes, at::TensorOptions options) {
+// In its place among the operations: the group meets for it, and ranks may be behind with others of the scope. What all
+// ranks share is the scope's.
+at::Tensor HierarchicalCommunicator::do_allocate(const Allocation& allocation) {
+  if (allocation.shared()) return Decorator::do_allocate(allocation);
   at::Tensor memory;
-  inner()->run({.op = Op::kAllocate}, [&] { memory = level().intra->allocate(sizes, options); }).wait();
+  inner()->run(allocation.call, [&] { memory = level().intra->do_allocate(allocation); }).wait();
   return memory;
 }
 

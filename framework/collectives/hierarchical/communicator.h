@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "framework/collectives/hierarchical/staging.h"
@@ -24,11 +23,9 @@ class HierarchicalCommunicator : public Decorator {
   /// that is split from this one; the first is that of `level`.
   HierarchicalCommunicator(Level level, std::vector<Key> keys);
 
-  Work broadcast(at::Tensor tensor, int root) override;
-  Work all_reduce(at::Tensor tensor, Reduction op) override;
-  Work reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts) override;
-  Work all_gather(at::Tensor output, at::Tensor input, Counts counts) override;
-  at::Tensor allocate(at::IntArrayRef sizes, at::TensorOptions options) override;
+  bool takes(c10::DeviceType device) const override { return device == c10::kCPU && Decorator::takes(device); }
+  Work launch(Operation operation) override;
+  at::Tensor do_allocate(const Allocation& allocation) override;
 
  protected:
   const Level& level() const { return shared_->level; }
@@ -41,6 +38,9 @@ class HierarchicalCommunicator : public Decorator {
     Level level;
     hierarchical::Scratch scratch;
   };
+
+  bool goes_by_groups(const Operation& operation) const;
+
   std::shared_ptr<Shared> shared_;
   std::vector<Key> keys_;
 };

@@ -1,4 +1,5 @@
 #include "framework/collectives/hierarchical/equivalence.h"
+#include "framework/comm/part_layout.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "framework/comm/arguments.h"
 
 namespace phalanx::testing {
 namespace {
@@ -54,7 +54,7 @@ void expect_broadcast(Communicator& flat, Communicator& tested, std::int64_t ele
 
 void expect_all_gather(Communicator& flat, Communicator& tested, const std::vector<std::int64_t>& counts,
                        at::ScalarType dtype) {
-  const Parts parts(counts, flat.size(), 0);
+  const PartLayout parts(counts, flat.size(), 0);
   const at::Tensor input = pattern(flat.rank(), parts.count(flat.rank()), dtype);
   const at::Tensor want = unset(parts.total(), dtype);
   const at::Tensor got = want.clone();
@@ -69,7 +69,7 @@ void expect_all_gather(Communicator& flat, Communicator& tested, const std::vect
 
 void expect_reduce_scatter(Communicator& flat, Communicator& tested, const std::vector<std::int64_t>& counts,
                            at::ScalarType dtype, const Reduction& op) {
-  const Parts parts(counts, flat.size(), 0);
+  const PartLayout parts(counts, flat.size(), 0);
   const at::Tensor input = pattern(flat.rank(), parts.total(), dtype);
   const at::Tensor in_place = input.clone();
   const at::Tensor want = unset(parts.count(flat.rank()), dtype);

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "framework/comm/arguments.h"
 #include "framework/comm/communicator.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::hierarchical {
 
@@ -41,7 +41,7 @@ class Exchange {
   at::Tensor slice_;
   Reduction op_;
   std::vector<std::int64_t> counts_;
-  Parts parts_;
+  PartLayout parts_;
   at::Tensor own_;
   std::vector<at::Tensor> received_;  // by rank; the others' elements of this rank's part
   std::vector<Work> messages_;

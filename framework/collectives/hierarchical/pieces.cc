@@ -1,7 +1,7 @@
 #include "framework/collectives/hierarchical/pieces.h"
 
 #include "framework/base/parts.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::hierarchical {
 
@@ -14,7 +14,7 @@ std::vector<at::Tensor> pieces_of(const Level& level, const at::Tensor& tensor) 
   const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
   const std::int64_t pieces = overlaps(level) ? (bytes + kPieceBytes - 1) / kPieceBytes : 1;
   const auto counts = nearly_equal_counts(elements, pieces);
-  const Parts parts(counts, static_cast<int>(pieces), elements);
+  const PartLayout parts(counts, static_cast<int>(pieces), elements);
   std::vector<at::Tensor> views;
   for (int piece = 0; piece < parts.ranks(); ++piece) views.push_back(parts.of(tensor, piece));
   return views;

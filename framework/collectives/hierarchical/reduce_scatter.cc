@@ -39,7 +39,7 @@ void cross(const Level& level, const Staging& staging, const at::Tensor& own, co
 
 // A piece may enter its group while the one before is between groups, from the other half of the scratch.
 void reduce_scatter(const Level& level, Scratch& scratch, const at::Tensor& output, const at::Tensor& input,
-                    const Reduction& op, const Parts& parts) {
+                    const Reduction& op, const PartLayout& parts) {
   check_order("reduce_scatter", level, op);
   const auto bundles = bundles_of(level);
   const int pieces = pieces_of_parts(parts, input.scalar_type());

@@ -3,8 +3,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "framework/collectives/hierarchical/staging.h"
-#include "framework/comm/arguments.h"
 #include "framework/comm/hierarchy.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::hierarchical {
 
@@ -19,6 +19,6 @@ namespace phalanx::hierarchical {
 /// In pieces of kPieceBytes of input, sorted into scratch memory. The order of combining is that of all_reduce, and so
 /// is what it asks of `op`.
 void reduce_scatter(const Level& level, Scratch& scratch, const at::Tensor& output, const at::Tensor& input,
-                    const Reduction& op, const Parts& parts);
+                    const Reduction& op, const PartLayout& parts);
 
 }  // namespace phalanx::hierarchical

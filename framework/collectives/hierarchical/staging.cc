@@ -34,14 +34,14 @@ std::int64_t piece_length(int ranks, c10::ScalarType dtype) {
   return std::max<std::int64_t>(elements / ranks, 1);
 }
 
-int pieces_of_parts(const Parts& parts, c10::ScalarType dtype) {
+int pieces_of_parts(const PartLayout& parts, c10::ScalarType dtype) {
   std::int64_t longest = 0;
   for (int rank = 0; rank < parts.ranks(); ++rank) longest = std::max(longest, parts.count(rank));
   const auto length = piece_length(parts.ranks(), dtype);
   return static_cast<int>((longest + length - 1) / length);
 }
 
-Staging::Staging(const std::vector<std::vector<int>>& bundles, const Parts& parts, int piece, Scratch& scratch,
+Staging::Staging(const std::vector<std::vector<int>>& bundles, const PartLayout& parts, int piece, Scratch& scratch,
                  c10::ScalarType dtype)
     : parts_(&parts), first_(piece * piece_length(parts.ranks(), dtype)), length_(piece_length(parts.ranks(), dtype)) {
   std::int64_t offset = 0;
@@ -62,7 +62,7 @@ std::int64_t Staging::count(int rank) const {
 }
 
 at::Tensor Staging::bundle(int number) const {
-  return Parts(bundle_counts_, static_cast<int>(bundle_counts_.size()), all_.numel()).of(all_, number);
+  return PartLayout(bundle_counts_, static_cast<int>(bundle_counts_.size()), all_.numel()).of(all_, number);
 }
 
 at::Tensor Staging::own(const at::Tensor& part, int rank) const {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "framework/comm/arguments.h"
 #include "framework/comm/hierarchy.h"
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::hierarchical {
 
@@ -34,12 +34,12 @@ std::vector<std::vector<int>> bundles_of(const Level& level);
 std::int64_t piece_length(int ranks, c10::ScalarType dtype);
 
 /// How many pieces that makes of the longest part.
-int pieces_of_parts(const Parts& parts, c10::ScalarType dtype);
+int pieces_of_parts(const PartLayout& parts, c10::ScalarType dtype);
 
 /// One piece of every rank's part, in scratch memory, bundle by bundle. Refers to `parts`.
 class Staging {
  public:
-  Staging(const std::vector<std::vector<int>>& bundles, const Parts& parts, int piece, Scratch& scratch,
+  Staging(const std::vector<std::vector<int>>& bundles, const PartLayout& parts, int piece, Scratch& scratch,
           c10::ScalarType dtype);
 
   const at::Tensor& all() const { return all_; }
@@ -60,7 +60,7 @@ class Staging {
   };
   std::int64_t count(int rank) const;
 
-  const Parts* parts_;
+  const PartLayout* parts_;
   std::int64_t first_;   // element of each part that the piece begins with
   std::int64_t length_;  // at most
   std::vector<Run> runs_;

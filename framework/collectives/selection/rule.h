@@ -8,7 +8,7 @@
 #include "framework/base/config/visitor.h"
 #include "framework/base/error.h"
 #include "framework/collectives/algorithm.h"
-#include "framework/collectives/selection/native.h"
+#include "framework/collectives/selection/selectable_ops.h"
 #include "framework/comm/backend.h"
 
 namespace phalanx {

@@ -3,8 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "framework/collectives/selection/native.h"
-#include "framework/comm/arguments.h"
+#include "framework/collectives/selection/selectable_ops.h"
 
 namespace phalanx {
 namespace {
@@ -23,9 +22,9 @@ std::vector<std::string> names_of(const Communicator& inner,
   return names;
 }
 
-Work launch_by(const Decisions::Way& way, const CommunicatorPtr& group, const Call& call, Arguments arguments) {
-  if (way.algorithm == nullptr) return launch_native(*group, call.op, arguments);
-  return launch(group, *way.algorithm, call, std::move(arguments));
+Work launch_by(const Decisions::Way& way, const CommunicatorPtr& group, Operation operation) {
+  if (way.algorithm == nullptr) return group->launch(std::move(operation));
+  return launch(group, *way.algorithm, std::move(operation));
 }
 
 }  // namespace
@@ -37,56 +36,19 @@ SelectingCommunicator::SelectingCommunicator(CommunicatorPtr inner, SelectionTab
       alternatives_(std::move(alternatives)),
       decisions_(table_, size(), names_of(*this->inner(), alternatives_)) {}
 
-Work SelectingCommunicator::select(const Call& call, Arguments arguments) {
+Work SelectingCommunicator::launch(Operation operation) {
+  const Call call = operation.call;
+  if (!is_selectable(call.op)) return Decorator::launch(std::move(operation));
   for (const auto& way : decisions_.find(call.op, selection_bytes(call))) {
     const auto& group = way.backend < 0 ? inner() : alternatives_[way.backend].group;
-    if (way.algorithm != nullptr && !suits(*way.algorithm, *group, arguments)) continue;
-    if (way.backend < 0) return launch_by(way, group, call, std::move(arguments));
+    if (way.algorithm != nullptr && !suits(*way.algorithm, *group, operation)) continue;
+    if (way.backend < 0) return launch_by(way, group, std::move(operation));
     // Another backend has an order of its own. Inside run() its operation waits for all that was launched here before.
-    return inner()->run(
-        call, [way, group, call, arguments = std::move(arguments)] { launch_by(way, group, call, arguments).wait(); });
+    return inner()->run(call, [way, group, operation = std::move(operation)]() mutable {
+      launch_by(way, group, std::move(operation)).wait();
+    });
   }
-  return launch_native(*inner(), call.op, arguments);
-}
-
-Work SelectingCommunicator::broadcast(at::Tensor tensor, int root) {
-  const Call call = check_broadcast(*this, tensor, root);
-  return select(call, {std::move(tensor), {}, {}, root, {}, {}});
-}
-
-Work SelectingCommunicator::reduce(at::Tensor tensor, Reduction op, int root) {
-  const Call call = check_reduce(*this, tensor, op, root);
-  return select(call, {std::move(tensor), {}, std::move(op), root, {}, {}});
-}
-
-Work SelectingCommunicator::all_reduce(at::Tensor tensor, Reduction op) {
-  const Call call = check_all_reduce(tensor, op);
-  return select(call, {std::move(tensor), {}, std::move(op), -1, {}, {}});
-}
-
-Work SelectingCommunicator::reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts) {
-  const Call call = check_reduce_scatter(*this, output, input, op, counts);
-  return select(call, {std::move(output), std::move(input), std::move(op), -1, {}, counts.vec()});
-}
-
-Work SelectingCommunicator::all_gather(at::Tensor output, at::Tensor input, Counts counts) {
-  const Call call = check_all_gather(*this, output, input, counts);
-  return select(call, {std::move(output), std::move(input), {}, -1, {}, counts.vec()});
-}
-
-Work SelectingCommunicator::gather(at::Tensor output, at::Tensor input, int root, Counts counts) {
-  const Call call = check_gather(*this, output, input, root, counts);
-  return select(call, {std::move(output), std::move(input), {}, root, {}, counts.vec()});
-}
-
-Work SelectingCommunicator::scatter(at::Tensor output, at::Tensor input, int root, Counts counts) {
-  const Call call = check_scatter(*this, output, input, root, counts);
-  return select(call, {std::move(output), std::move(input), {}, root, {}, counts.vec()});
-}
-
-Work SelectingCommunicator::all_to_all(at::Tensor output, at::Tensor input, Counts output_counts, Counts input_counts) {
-  const Call call = check_all_to_all(*this, output, input, output_counts, input_counts);
-  return select(call, {std::move(output), std::move(input), {}, -1, output_counts.vec(), input_counts.vec()});
+  return Decorator::launch(std::move(operation));
 }
 
 CommunicatorPtr SelectingCommunicator::split(int color, int key) {

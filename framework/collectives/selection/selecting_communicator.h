@@ -33,22 +33,13 @@ class SelectingCommunicator final : public Decorator {
 
   const SelectionTable& table() const { return table_; }
 
-  Work broadcast(at::Tensor tensor, int root) override;
-  Work reduce(at::Tensor tensor, Reduction op, int root) override;
-  Work all_reduce(at::Tensor tensor, Reduction op) override;
-  Work reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts) override;
-  Work all_gather(at::Tensor output, at::Tensor input, Counts counts) override;
-  Work gather(at::Tensor output, at::Tensor input, int root, Counts counts) override;
-  Work scatter(at::Tensor output, at::Tensor input, int root, Counts counts) override;
-  Work all_to_all(at::Tensor output, at::Tensor input, Counts output_counts, Counts input_counts) override;
+  Work launch(Operation operation) override;
   CommunicatorPtr split(int color, int key) override;
 
  protected:
   CommunicatorPtr wrap(CommunicatorPtr child) override;
 
  private:
-  Work select(const Call& call, Arguments arguments);
-
   SelectionTable table_;
   std::vector<Alternative> alternatives_;
   Decisions decisions_;

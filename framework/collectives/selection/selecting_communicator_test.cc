@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/collectives/selection/native.h"
+#include "framework/collectives/selection/selectable_ops.h"
 #include "framework/collectives/selection/testing.h"
+#include "framework/comm/arguments.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
@@ -26,25 +27,37 @@ using testing::times_run;
 constexpr int kRanks = 3;
 constexpr std::int64_t kPart = 40;
 
-// Arguments for any operation: parts of kPart elements that tell their rank, root 1.
-Arguments arguments_for(Op op, int rank) {
-  const bool to_part = op == Op::kReduceScatter || op == Op::kScatter;
-  const bool has_input = to_part || op == Op::kAllGather || op == Op::kGather || op == Op::kAllToAll;
-  const std::int64_t input = to_part || op == Op::kAllToAll ? kPart * kRanks : kPart;
-  Arguments arguments;
-  arguments.root = 1;
-  if (has_input) arguments.input = at::arange(input, at::kLong).add(1000 * rank);
-  arguments.output = has_input ? at::zeros({to_part ? kPart : kPart * kRanks}, at::kLong)
-                               : at::arange(kPart * kRanks, at::kLong).add(1000 * rank);
-  return arguments;
+// Any operation: parts of kPart elements that tell their rank, root 1.
+Operation operation_of(const Communicator& group, Op op) {
+  const auto whole = [&] { return at::arange(kPart * kRanks, at::kLong).add(1000 * group.rank()); };
+  const auto part = [&] { return at::arange(kPart, at::kLong).add(1000 * group.rank()); };
+  const auto empty = [](std::int64_t elements) { return at::zeros({elements}, at::kLong); };
+  switch (op) {
+    case Op::kBroadcast:
+      return checked_broadcast(group, whole(), 1);
+    case Op::kReduce:
+      return checked_reduce(group, whole(), Reduction::kSum, 1);
+    case Op::kAllReduce:
+      return checked_all_reduce(group, whole(), Reduction::kSum);
+    case Op::kReduceScatter:
+      return checked_reduce_scatter(group, empty(kPart), whole(), Reduction::kSum, {});
+    case Op::kAllGather:
+      return checked_all_gather(group, empty(kPart * kRanks), part(), {});
+    case Op::kGather:
+      return checked_gather(group, empty(kPart * kRanks), part(), 1, {});
+    case Op::kScatter:
+      return checked_scatter(group, empty(kPart), whole(), 1, {});
+    default:
+      return checked_all_to_all(group, empty(kPart * kRanks), whole(), {}, {});
+  }
 }
 
 // What the operation leaves on this rank; where it promises nothing, zeros.
 at::Tensor result_of(Communicator& group, Op op) {
-  const auto arguments = arguments_for(op, group.rank());
-  launch_native(group, op, arguments).wait();
+  const Operation operation = operation_of(group, op);
+  group.launch(operation).wait();
   const bool root_alone = op == Op::kReduce || op == Op::kGather;
-  return root_alone && group.rank() != arguments.root ? at::zeros({1}, at::kLong) : arguments.output;
+  return root_alone && group.rank() != operation.root() ? at::zeros({1}, at::kLong) : operation.output;
 }
 
 class Selecting : public ::testing::Test {

@@ -4,7 +4,8 @@
 #include <mutex>
 #include <utility>
 
-#include "framework/collectives/selection/native.h"
+#include "framework/collectives/algorithm.h"
+#include "framework/collectives/selection/selectable_ops.h"
 
 namespace phalanx::testing {
 namespace {
@@ -20,14 +21,14 @@ Counts& counts() {
 }
 
 auto counting(Op op, const std::string& name) {
-  return [op, name](Communicator& group, const Arguments& arguments) {
-    launch_native(group, op, arguments).wait();
+  return [op, name](Communicator& group, const Operation& operation) {
+    group.launch(operation).wait();
     const std::lock_guard lock(counts().mutex);
     ++counts().times[{op, name}];
   };
 }
 
-bool is_even(const Communicator&, const Arguments& arguments) { return arguments.output.numel() % 2 == 0; }
+bool is_even(const Communicator&, const Operation& operation) { return operation.output.numel() % 2 == 0; }
 
 bool add_all() {
   for (const Op op : selectable_ops()) {

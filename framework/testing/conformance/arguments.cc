@@ -104,6 +104,9 @@ TEST_P(Refusing, SizesAndCountsThatDoNotFit) {
     refuses("scatter", [&] { return world->scatter(one, odd, here); });
     refuses("all_to_all", [&] { return world->all_to_all(odd, all); });
     refuses("all_to_all", [&] { return world->all_to_all(all, all, fours); });
+    std::vector<std::int64_t> fewer_to_oneself = fours;
+    fewer_to_oneself[here] -= 1;
+    refuses("all_to_all", [&] { return world->all_to_all(all, at::zeros({4 * size - 1}), fours, fewer_to_oneself); });
     world->barrier().wait();
   });
 }

@@ -65,6 +65,12 @@ bool works(Op op, Communicator& world) {
       return world.split(0, 0)->size() == size;
     case Op::kAllocate:
       return holds(world.allocate({5}, at::kLong), 0);
+    case Op::kAllocateShared: {
+      const at::Tensor shared = world.allocate_shared({size}, at::kLong);
+      shared[here] = here;
+      world.barrier().wait();
+      return shared[last].item<std::int64_t>() == last;
+    }
     case Op::kCustom:
       world.run({.op = Op::kCustom}, [&] { one.fill_(1); }).wait();
       return holds(one, 1);
@@ -76,6 +82,7 @@ TEST_P(Coverage, EveryOperationWorksAndIsRecorded) {
   run([](const CommunicatorPtr& world) {
     for (int i = 0; i <= static_cast<int>(Op::kCustom); ++i) {
       const auto op = static_cast<Op>(i);
+      if (op == Op::kAllocateShared && !world->shares_memory()) continue;  // memory.cc: it says so
       EXPECT_TRUE(works(op, *world)) << to_string(op);
       const auto records = world->recorder().records();
       EXPECT_TRUE(op == Op::kNone || std::ranges::any_of(records,

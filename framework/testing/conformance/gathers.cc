@@ -5,7 +5,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 #include "framework/testing/conformance/suite.h"
 
 namespace phalanx::testing {
@@ -49,7 +49,7 @@ struct Gathered {
   }
   at::Tensor part(int rank) const { return parts.of(all, rank); }
 
-  Parts parts;
+  PartLayout parts;
   at::Tensor all;
 };
 

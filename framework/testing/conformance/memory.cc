@@ -1,4 +1,4 @@
-// allocate().
+// allocate() and allocate_shared().
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
@@ -121,6 +121,7 @@ TEST_P(Allocating, RefusesSizesThatCannotBe) {
     EXPECT_THROW((void)world->allocate({std::int64_t{1} << 40, std::int64_t{1} << 40}, at::kFloat),
                  std::invalid_argument);
     EXPECT_THROW((void)world->allocate({1}, at::device(at::kMeta)), std::invalid_argument);
+    EXPECT_THROW((void)world->allocate_shared({-1}, at::kFloat), std::invalid_argument);
     world->barrier().wait();  // still in step
   });
 }

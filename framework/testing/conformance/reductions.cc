@@ -4,7 +4,7 @@
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 #include "framework/testing/conformance/suite.h"
 
 namespace phalanx::testing {
@@ -113,7 +113,7 @@ TEST_P(Reducing, ReduceCombinesEverySizeOnEveryRoot) {
 void reduce_scatter(Communicator& world, Arena& arena, const Reduction& op, Counts counts, std::int64_t elements,
                     at::ScalarType dtype, const std::string& where) {
   arena.reset();
-  const Parts parts(counts, world.size(), elements * world.size());
+  const PartLayout parts(counts, world.size(), elements * world.size());
   const auto what = input_of(world.rank(), parts.total(), dtype, op);
   const auto input = arena.take(what), output = arena.take(parts.count(world.rank()), dtype);
   world.reduce_scatter(output, input, op, counts).wait();
@@ -155,7 +155,7 @@ TEST_P(Reducing, ReduceScatterMayLeaveItsOutputInItsInput) {
       for (const std::int64_t scale : {8, 4000, 100'000}) {
         for (const auto& counts : {uneven_counts(world->size(), scale), std::vector<std::int64_t>{}}) {
           arena.reset();
-          const Parts parts(counts, world->size(), scale / 8 * world->size());
+          const PartLayout parts(counts, world->size(), scale / 8 * world->size());
           const auto what = input_of(world->rank(), parts.total(), at::kInt);
           const auto input = arena.take(what);
           const auto output = parts.of(input, world->rank());

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/part_layout.h"
 #include "framework/testing/reference.h"
 
 namespace phalanx::testing {
@@ -139,6 +139,7 @@ void Player::take(const Step& step, Communicator& group) {
     case Op::kSplit:
       return split(step, group);
     case Op::kAllocate:
+    case Op::kAllocateShared:
       return allocate(step, group);
     case Op::kCustom:
       return add(launch_body(step, groups_[step.group]));
@@ -167,7 +168,7 @@ Player::Task Player::launch_reduction(const Step& step, Communicator& group) {
   const int here = group.rank(), ranks = group.size();
   if (step.op == Op::kReduceScatter) {
     const auto counts = counts_of(step, ranks);
-    const Parts parts(counts, ranks, 0);
+    const PartLayout parts(counts, ranks, 0);
     const auto input = keep(input_of(here, parts.total(), step.dtype, step.reduction));
     const auto output = keep(at::empty({counts[here]}, step.dtype));
     const auto all = reduced(ranks, parts.total(), step.dtype, step.reduction);
@@ -271,7 +272,9 @@ void Player::split(const Step& step, Communicator& group) {
 }
 
 void Player::allocate(const Step& step, Communicator& group) {
-  const auto tensor = keep(group.allocate({step.elements}, step.dtype));
+  const auto tensor = keep(step.op == Op::kAllocate
+                               ? group.allocate({step.elements}, step.dtype)
+                               : group.allocate_shared({group.size(), step.elements}, step.dtype)[group.rank()]);
   if (tensor.count_nonzero().item<std::int64_t>() != 0) fault(at_, "memory that is not zeroed");
   tensor.copy_(input_of(group.rank(), step.elements, step.dtype, step.reduction));
   add({.work = group.all_reduce(tensor, step.reduction),

@@ -7,12 +7,12 @@ using namespace phalanx;
 
 constexpr int kTag = kMaxTag + 1;  // tags above kMaxTag are for algorithms
 
-void relay(Communicator& group, const Arguments& arguments) {
+void relay(Communicator& group, const Operation& operation) {
   const int size = group.size();
-  const int place = (group.rank() - arguments.root + size) % size;  // root is first
+  const int place = (group.rank() - operation.root() + size) % size;  // root is first
   const int before = (group.rank() + size - 1) % size, behind = (group.rank() + 1) % size;
-  if (place > 0) group.recv(arguments.output, before, kTag).wait();
-  if (place < size - 1) group.send(arguments.output, behind, kTag).wait();
+  if (place > 0) group.recv(operation.output, before, kTag).wait();
+  if (place < size - 1) group.send(operation.output, behind, kTag).wait();
 }
 
 const bool registered = Algorithms::global().add(

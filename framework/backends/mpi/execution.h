@@ -12,25 +12,23 @@
 #include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/group.h"
 #include "framework/backends/mpi/layout.h"
-#include "framework/collectives/algorithm.h"
-#include "framework/comm/call.h"
+#include "framework/comm/operation.h"
 
 namespace phalanx::mpi {
 
-/// A collective while it runs: its arguments, and all memory that MPI reads or writes until it is complete. Moving it
-/// moves none of that.
-struct Operation {
+/// A collective while it runs, and all memory that MPI reads or writes until it is complete. Moving it moves none of
+/// that.
+struct Execution {
   std::shared_ptr<Group> group;
-  Call call;
+  Operation operation;
   std::uint64_t sequence;
   Seconds timeout;
-  Arguments arguments{};
 
   Layout layout{};  // of the tensor that has parts; of all_to_all, the input
   Layout output_layout{};
   at::Tensor scratch{};
 
-  std::string where() const { return group->where(call.op, sequence); }
+  std::string where() const { return group->where(operation.call.op, sequence); }
   void expect_success(int code) const {
     if (code != MPI_SUCCESS) check(code, where());
   }

@@ -24,8 +24,8 @@ struct Elements {
   std::size_t bytes() const { return static_cast<std::size_t>(count) * item(); }
 };
 
-/// One operation of one rank: what is called, and how it meets the others.
-struct Operation {
+/// One rank doing an operation: how it meets the others that do it.
+struct Execution {
   Group& group;
   const AddressBook& book;
   const Call& call;
