@@ -84,7 +84,7 @@ class Experiment {
         rate_(update_.optimizer().learning_rate()),
         schedule_(config.schedule.make()),
         early_stop_(config.train.early_stop),
-        step_(parts_of_step(context.splits.train->spec())),
+        step_(setup_of_step(context.splits.train->spec())),
         train_loader_(make_split_loader(context.splits.train, config.train.global_batch_size, config,
                                         config.loader.shuffle, *mesh_.samples())),
         test_loader_(
@@ -145,7 +145,7 @@ class Experiment {
     return invariant;
   }
 
-  TrainingStep::Parts parts_of_step(const SampleSpec& sample) {
+  TrainingStep::Setup setup_of_step(const SampleSpec& sample) {
     return {.config = config_.train,
             .sample = sample,
             .model = *model_,

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "framework/base/named_tensors.h"
 #include "framework/comm/communicator.h"
 
 namespace phalanx {
@@ -46,12 +46,10 @@ struct Bucket {
 /// on the same few long tensors and nothing is copied in the loop.
 class FlatParameters {
  public:
-  using Named = std::vector<std::pair<std::string, at::Tensor>>;
-
   /// Moves `parameters` (leaves, of one dtype, on the CPU; they keep their strides) into buckets allocated by `memory`;
   /// a bucket is closed as soon as it holds `bucket_bytes`. Collective. Throws std::invalid_argument for a mixture of
   /// dtypes.
-  FlatParameters(const Named& parameters, Communicator& memory, std::int64_t bucket_bytes);
+  FlatParameters(const NamedTensors& parameters, Communicator& memory, std::int64_t bucket_bytes);
 
   /// The same of parameters whose names are their places: "0", "1", ...
   FlatParameters(const std::vector<at::Tensor>& parameters, Communicator& memory, std::int64_t bucket_bytes);

@@ -5,17 +5,13 @@
 #include <ATen/ops/relu.h>
 #include <torch/nn/modules/conv.h>
 
+#include "framework/base/config/no_fields.h"
 #include "models/linear.h"
 #include "models/network.h"
 #include "models/refuse_sample.h"
 
 namespace phalanx {
 namespace {
-
-struct LeNetConfig {
-  template <class V>
-  void visit(V&) {}
-};
 
 class LeNet final : public Network {
  public:
@@ -43,7 +39,7 @@ class LeNet final : public Network {
 
 constexpr std::int64_t kSmallest = 12;  // pixels a side; what the two convolutions and pools leave something of
 
-std::shared_ptr<Model> make_lenet(const LeNetConfig&, const SampleSpec& sample) {
+std::shared_ptr<Model> make_lenet(const NoFields&, const SampleSpec& sample) {
   const bool image = sample.input.size() == 3 && sample.dtype == at::kFloat;
   if (!image || sample.input[1] < kSmallest || sample.input[2] < kSmallest) {
     refuse_sample("lenet", "images [channels, height, width] of at least 12 x 12 pixels", sample);
@@ -51,7 +47,7 @@ std::shared_ptr<Model> make_lenet(const LeNetConfig&, const SampleSpec& sample) 
   return std::make_shared<LeNet>(sample);
 }
 
-const bool registered = Models::global().add<LeNetConfig>("lenet", "LeNet-5 with ReLU, for small images", make_lenet);
+const bool registered = Models::global().add<NoFields>("lenet", "LeNet-5 with ReLU, for small images", make_lenet);
 
 }  // namespace
 }  // namespace phalanx

@@ -6,7 +6,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/comm/launch_environment.h"
-#include "tools/job/agreement.h"
+#include "tools/job/job_setup.h"
 #include "tools/job/rank.h"
 #include "tools/job/world.h"
 #include "tools/launch/local.h"

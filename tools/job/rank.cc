@@ -17,7 +17,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
-#include "tools/job/agreement.h"
+#include "tools/job/job_setup.h"
 #include "tools/job/connect.h"
 #include "tools/job/rank_cores.h"
 #include "tools/job/world.h"

@@ -1,4 +1,4 @@
-#include "tools/job/agreement.h"
+#include "tools/job/job_setup.h"
 
 #include <ATen/ops/zeros.h>
 

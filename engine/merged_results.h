@@ -11,7 +11,7 @@
 namespace phalanx {
 
 /// What the parts of a batch, taken one after the other, come to.
-class PartResults {
+class MergedResults {
  public:
   /// A part whose result is of `valid` rows that count, > 0 but for the padding of an empty share.
   void add(const Step::Result& result, std::int64_t valid);

@@ -1,4 +1,4 @@
-#include "engine/part_results.h"
+#include "engine/merged_results.h"
 
 #include <ATen/ops/concat.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -10,13 +10,13 @@
 namespace phalanx {
 
 // A loss is a float and a part below 2^29 rows: their product is exact.
-void PartResults::add(const Step::Result& result, std::int64_t valid) {
+void MergedResults::add(const Step::Result& result, std::int64_t valid) {
   outputs_.push_back(result.output);
   loss_sums_.push_back(result.loss.item<double>() * static_cast<double>(valid));
   valid_ += valid;
 }
 
-Step::Result PartResults::whole() const {
+Step::Result MergedResults::whole() const {
   const double sum = std::accumulate(loss_sums_.begin(), loss_sums_.end(), 0.0);
   return {.output = at::concat(outputs_),
           .loss = at::scalar_tensor(sum / static_cast<double>(std::max<std::int64_t>(valid_, 1)), at::kFloat),
