@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "engine/part_results.h"
+#include "engine/merged_results.h"
 
 namespace phalanx {
 
 Step::Result AccumulatedStep::run(const Batch& batch, const Watch& watch) {
   const std::int64_t rows = batch.rows();
   const std::int64_t parts = always_all_ ? parts_ : std::min(parts_, rows);
-  PartResults results;
+  MergedResults results;
   for (std::int64_t i = 0; i < parts; ++i) {
     const auto begin = rows * i / parts, end = rows * (i + 1) / parts;
     Batch part = rows_of(batch, begin, std::max(end, begin + 1));

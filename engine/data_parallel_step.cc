@@ -7,7 +7,7 @@
 #include <exception>
 #include <utility>
 
-#include "engine/part_results.h"
+#include "engine/merged_results.h"
 #include "framework/base/parts.h"
 #include "models/model.h"
 
@@ -82,7 +82,7 @@ Step::Result DataParallelStep::scatter(const Batch& batch, const OneStep& one) {
   }
   run_part(0, first_);
   if (used > 1) threads_.waitWorkComplete();
-  PartResults whole;
+  MergedResults whole;
   for (std::int64_t i = 0; i < used; ++i) {
     if (failures[i]) std::rethrow_exception(failures[i]);
     whole.add(results[i]);

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/part_results.h"
+#include "engine/merged_results.h"
 #include "framework/base/parts.h"
 #include "framework/base/random.h"
 
@@ -54,7 +54,7 @@ Batch VirtualShards::shard_of(const Batch& batch, int shard) const {
 
 Step::Result VirtualShards::run(const Batch& batch, const Watch& watch) {
   const auto averaged = copies_of(averaged_), counted = copies_of(counted_);
-  PartResults results;
+  MergedResults results;
   for (int shard = buffer_sum_.first(); shard < buffer_sum_.last(); ++shard) {
     const Batch part = shard_of(batch, shard);
     if (part.valid > 0) {
@@ -81,7 +81,7 @@ Step::Result VirtualShards::run(const Batch& batch, const Watch& watch) {
 }
 
 Step::Result VirtualShards::evaluate(const Batch& batch, const Watch& watch) {
-  PartResults results;
+  MergedResults results;
   for (int shard = buffer_sum_.first(); shard < buffer_sum_.last(); ++shard) {
     const Batch part = shard_of(batch, shard);
     if (part.valid > 0) results.add(step_.evaluate(part, unwatched));

@@ -79,27 +79,27 @@ TEST_F(Checkpoints, AreWrittenWhileTrainingGoesOn) {
 }
 
 TEST_F(Checkpoints, PartsOfRanksComeBackToThem) {
-  const auto part = [](double& value, bool every_rank) {
-    return Part{.name = every_rank ? "own" : "common",
-                .save =
-                    [&value] {
-                      return NamedTensors{{"value", at::full({1}, value, at::kDouble)}};
-                    },
-                .load =
-                    [&value](const SavedRanks& saved) {
-                      value = 0;
-                      for (int rank = 0; rank < saved.ranks; ++rank) {
-                        for (const auto& [name, tensor] : saved.of(rank)) value = 10 * value + tensor.item<double>();
-                      }
-                    },
-                .every_rank = every_rank};
+  const auto load = [](double& value, const SavedRanks& saved) {
+    value = 0;
+    for (int rank = 0; rank < saved.ranks; ++rank) {
+      for (const auto& [name, tensor] : saved.of(rank)) value = 10 * value + tensor.item<double>();
+    }
   };
-  const auto run = [&](int ranks, bool load, double expected_own, double expected_common) {
+  const auto part = [&](double& value, bool every_rank) {
+    return CheckpointPart{.name = every_rank ? "own" : "common",
+                          .save =
+                              [&value] {
+                                return NamedTensors{{"value", at::full({1}, value, at::kDouble)}};
+                              },
+                          .load = [&value, &load](const SavedRanks& saved) { load(value, saved); },
+                          .every_rank = every_rank};
+  };
+  const auto run = [&](int ranks, bool loads, double expected_own, double expected_common) {
     run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
       Rank rank(*world);
       double own = 1 + world->rank(), common = 5;
       rank.state.parts = {part(own, true), part(common, false)};
-      if (load) {
+      if (loads) {
         restore_own(read_checkpoint(folder_.final_path(1)), rank, *world);
         EXPECT_EQ(own, expected_own);
         EXPECT_EQ(common, expected_common);

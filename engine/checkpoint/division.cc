@@ -9,25 +9,25 @@
 namespace phalanx {
 namespace {
 
-using Holders = std::map<Piece, std::vector<int>>;
+using Holders = std::map<ParameterRange, std::vector<int>>;
 
-Holders holders_of(const std::vector<std::vector<Piece>>& held) {
+Holders holders_of(const std::vector<std::vector<ParameterRange>>& held) {
   Holders holders;
   for (std::size_t rank = 0; rank < held.size(); ++rank) {
-    for (const auto& piece : held[rank]) holders[piece].push_back(static_cast<int>(rank));
+    for (const auto& range : held[rank]) holders[range].push_back(static_cast<int>(rank));
   }
   return holders;
 }
 
 void check_complete(const Holders& holders, const std::vector<std::int64_t>& sizes) {
   std::vector<std::int64_t> ends(sizes.size(), 0);
-  for (const auto& [piece, ranks] : holders) {  // sorted by parameter and offset
-    auto& end = ends.at(static_cast<std::size_t>(piece.parameter));
-    if (piece.offset != end) {
-      throw Error("ranks hold parts of parameter " + std::to_string(piece.parameter) +
+  for (const auto& [range, ranks] : holders) {  // sorted by parameter and offset
+    auto& end = ends.at(static_cast<std::size_t>(range.parameter));
+    if (range.offset != end) {
+      throw Error("ranks hold parts of parameter " + std::to_string(range.parameter) +
                   " that do not join at its element " + std::to_string(end) + ", so it cannot be saved");
     }
-    end += piece.count;
+    end += range.count;
   }
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (ends[i] == sizes[i]) continue;
@@ -38,20 +38,20 @@ void check_complete(const Holders& holders, const std::vector<std::int64_t>& siz
 
 }  // namespace
 
-Division divide(const std::vector<std::vector<Piece>>& held, const std::vector<std::int64_t>& sizes) {
+Division divide(const std::vector<std::vector<ParameterRange>>& held, const std::vector<std::int64_t>& sizes) {
   const Holders holders = holders_of(held);
   check_complete(holders, sizes);
-  std::vector<Piece> pieces;
-  for (const auto& [piece, ranks] : holders) pieces.push_back(piece);
-  std::ranges::stable_sort(pieces, std::greater(), &Piece::count);
+  std::vector<ParameterRange> ranges;
+  for (const auto& [range, ranks] : holders) ranges.push_back(range);
+  std::ranges::stable_sort(ranges, std::greater(), &ParameterRange::count);
   std::vector<std::int64_t> loads(held.size(), 0);
   Division division;
-  for (const auto& piece : pieces) {
-    const auto& ranks = holders.at(piece);
+  for (const auto& range : ranges) {
+    const auto& ranks = holders.at(range);
     const int owner =
         *std::ranges::min_element(ranks, {}, [&](int rank) { return loads[static_cast<std::size_t>(rank)]; });
-    loads[static_cast<std::size_t>(owner)] += piece.count;
-    division[piece] = owner;
+    loads[static_cast<std::size_t>(owner)] += range.count;
+    division[range] = owner;
   }
   return division;
 }

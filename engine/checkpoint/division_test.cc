@@ -13,24 +13,26 @@ using ::testing::Pair;
 using ::testing::ThrowsMessage;
 
 TEST(Division, WhatAllHoldIsSharedOutEvenly) {
-  const std::vector<Piece> all{{0, 0, 10}, {1, 0, 6}, {2, 0, 4}};
+  const std::vector<ParameterRange> all{{0, 0, 10}, {1, 0, 6}, {2, 0, 4}};
   EXPECT_THAT(divide({all, all}, {10, 6, 4}),
-              ElementsAre(Pair(Piece{0, 0, 10}, 0), Pair(Piece{1, 0, 6}, 1), Pair(Piece{2, 0, 4}, 1)));
+              ElementsAre(Pair(ParameterRange{0, 0, 10}, 0), Pair(ParameterRange{1, 0, 6}, 1),
+                          Pair(ParameterRange{2, 0, 4}, 1)));
 }
 
 TEST(Division, ShardsStayWhereTheyAre) {
   EXPECT_THAT(divide({{{0, 0, 7}}, {{0, 7, 3}, {1, 0, 5}}}, {10, 5}),
-              ElementsAre(Pair(Piece{0, 0, 7}, 0), Pair(Piece{0, 7, 3}, 1), Pair(Piece{1, 0, 5}, 1)));
+              ElementsAre(Pair(ParameterRange{0, 0, 7}, 0), Pair(ParameterRange{0, 7, 3}, 1),
+                          Pair(ParameterRange{1, 0, 5}, 1)));
 }
 
 TEST(Division, ShardsThatSeveralHostsHoldAreWrittenOnce) {
-  const std::vector<Piece> first{{0, 0, 5}}, second{{0, 5, 5}};
+  const std::vector<ParameterRange> first{{0, 0, 5}}, second{{0, 5, 5}};
   EXPECT_THAT(divide({first, second, first, second}, {10}),
-              ElementsAre(Pair(Piece{0, 0, 5}, 0), Pair(Piece{0, 5, 5}, 1)));
+              ElementsAre(Pair(ParameterRange{0, 0, 5}, 0), Pair(ParameterRange{0, 5, 5}, 1)));
 }
 
 TEST(Division, AParameterWithoutElementsIsAPieceToo) {
-  EXPECT_THAT(divide({{{0, 0, 0}}}, {0}), ElementsAre(Pair(Piece{0, 0, 0}, 0)));
+  EXPECT_THAT(divide({{{0, 0, 0}}}, {0}), ElementsAre(Pair(ParameterRange{0, 0, 0}, 0)));
   EXPECT_TRUE(divide({{}}, {0}).empty()) << "and may be left out";
 }
 

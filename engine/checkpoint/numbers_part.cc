@@ -8,8 +8,8 @@
 
 namespace phalanx {
 
-Part numbers_part(std::string name, std::function<std::vector<double>()> save,
-                  std::function<void(const std::vector<double>&)> load) {
+CheckpointPart numbers_part(std::string name, std::function<std::vector<double>()> save,
+                            std::function<void(const std::vector<double>&)> load) {
   return {.name = std::move(name),
           .save =
               [save = std::move(save)] {

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/part.h"
+#include "engine/checkpoint/checkpoint_part.h"
 
 namespace phalanx {
 
 /// A part that is a few numbers, alike on all ranks. `load` gets none from a checkpoint that lacks the part.
-Part numbers_part(std::string name, std::function<std::vector<double>()> save,
-                  std::function<void(const std::vector<double>&)> load);
+CheckpointPart numbers_part(std::string name, std::function<std::vector<double>()> save,
+                            std::function<void(const std::vector<double>&)> load);
 
 }  // namespace phalanx

@@ -23,7 +23,7 @@ void branch_off(int rank) {
 
 }  // namespace
 
-Part random_part(int rank) {
+CheckpointPart random_part(int rank) {
   return {.name = "random",
           .save =
               [] {

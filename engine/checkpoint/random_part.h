@@ -1,12 +1,12 @@
 #pragma once
 
-#include "engine/checkpoint/part.h"
+#include "engine/checkpoint/checkpoint_part.h"
 
 namespace phalanx {
 
 /// The state of LibTorch's default generator of the CPU, from which dropout draws: each rank's own. Ranks that are
 /// threads of one process have one in common, and do not draw (engine/no_random_step.h). A rank that was not there when
 /// the run was saved gets a state that follows from another's.
-Part random_part(int rank);
+CheckpointPart random_part(int rank);
 
 }  // namespace phalanx

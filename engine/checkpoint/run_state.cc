@@ -13,26 +13,27 @@ namespace {
 
 constexpr std::int64_t kColumns = 4;  // rank, parameter, offset, count
 
-std::vector<Piece> pieces_of(const std::vector<Slice>& slices, const std::map<std::string, std::int64_t>& numbers) {
-  std::vector<Piece> pieces;
+std::vector<ParameterRange> ranges_of(const std::vector<Slice>& slices,
+                                      const std::map<std::string, std::int64_t>& numbers) {
+  std::vector<ParameterRange> ranges;
   for (const auto& slice : slices) {
     for (const auto& segment : slice.segments) {
-      if (segment.count > 0) pieces.push_back({numbers.at(segment.name), segment.offset, segment.count});
+      if (segment.count > 0) ranges.push_back({numbers.at(segment.name), segment.offset, segment.count});
     }
   }
-  return pieces;
+  return ranges;
 }
 
-std::vector<std::vector<Piece>> gather_pieces(const std::vector<Piece>& mine, Communicator& world) {
+std::vector<std::vector<ParameterRange>> gather_ranges(const std::vector<ParameterRange>& mine, Communicator& world) {
   at::Tensor rows = at::empty({static_cast<std::int64_t>(mine.size()) * kColumns}, at::kLong);
   auto* next = rows.data_ptr<std::int64_t>();
-  for (const auto& piece : mine) {
-    for (const std::int64_t value : {std::int64_t{world.rank()}, piece.parameter, piece.offset, piece.count}) {
+  for (const auto& range : mine) {
+    for (const std::int64_t value : {std::int64_t{world.rank()}, range.parameter, range.offset, range.count}) {
       *next++ = value;
     }
   }
   const at::Tensor all = gather_ranks(rows, world);
-  std::vector<std::vector<Piece>> held(static_cast<std::size_t>(world.size()));
+  std::vector<std::vector<ParameterRange>> held(static_cast<std::size_t>(world.size()));
   const auto* row = all.data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < all.numel(); i += kColumns, row += kColumns) {
     held[static_cast<std::size_t>(row[0])].push_back({row[1], row[2], row[3]});
@@ -57,18 +58,18 @@ std::vector<Segment> whole_parameters(const FlatParameters& parameters) {
 WritePlan make_plan(const RunState& state, Communicator& world) {
   std::map<std::string, std::int64_t> numbers;
   std::vector<std::int64_t> sizes;
-  std::vector<Piece> whole;
+  std::vector<ParameterRange> whole;
   for (const auto& segment : whole_parameters(*state.parameters)) {
     const auto number = static_cast<std::int64_t>(sizes.size());
     numbers[segment.name] = number;
     sizes.push_back(segment.count);
     whole.push_back({number, 0, segment.count});
   }
-  const std::vector<std::vector<Piece>> everywhere(static_cast<std::size_t>(world.size()), whole);
+  const std::vector<std::vector<ParameterRange>> everywhere(static_cast<std::size_t>(world.size()), whole);
   return {.rank = world.rank(),
           .ranks = world.size(),
           .weights = divide(everywhere, sizes),
-          .state = divide(gather_pieces(pieces_of(state.slices, numbers), world), sizes)};
+          .state = divide(gather_ranges(ranges_of(state.slices, numbers), world), sizes)};
 }
 
 std::string weights_file(int rank, int ranks) { return file_name("weights", rank, ranks); }

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "engine/checkpoint/division.h"
-#include "engine/checkpoint/part.h"
+#include "engine/checkpoint/checkpoint_part.h"
 #include "engine/optim/optimizer.h"
 #include "framework/comm/communicator.h"
 #include "framework/parallel/flat_parameters.h"
@@ -15,8 +15,8 @@ struct RunState {
   const FlatParameters* parameters = nullptr;
   std::vector<Slice> slices{};     // that the optimizer was attached to
   Optimizer* optimizer = nullptr;  // after attach()
-  FlatParameters::Named buffers{};  // saved and restored with the weights
-  std::vector<Part> parts{};
+  NamedTensors buffers{};  // saved and restored with the weights
+  std::vector<CheckpointPart> parts{};
 };
 
 /// Who writes what.

@@ -7,7 +7,7 @@ namespace phalanx {
 namespace {
 
 using Numbers = std::map<std::string, std::int64_t>;
-using Mine = std::function<bool(const Piece&)>;
+using Mine = std::function<bool(const ParameterRange&)>;
 
 Numbers numbers_of(const RunState& state) {
   Numbers numbers;
@@ -18,15 +18,15 @@ Numbers numbers_of(const RunState& state) {
 }
 
 Mine share_of(const Division& division, int rank) {
-  return [&division, rank](const Piece& piece) {
-    const auto found = division.find(piece);
+  return [&division, rank](const ParameterRange& range) {
+    const auto found = division.find(range);
     return found != division.end() && found->second == rank;
   };
 }
 
 // A state that is not one number for each element goes with the parameter's first element.
 bool has_first(const Division& division, std::int64_t parameter, int rank) {
-  const auto found = division.lower_bound(Piece{parameter, 0, 0});
+  const auto found = division.lower_bound(ParameterRange{parameter, 0, 0});
   return found != division.end() && found->first.parameter == parameter && found->second == rank;
 }
 
@@ -55,7 +55,7 @@ void add_slice(const StateTensor& remembered, const Slice& slice, const Numbers&
 
 void add_optimizer(const RunState& state, const Numbers& numbers, const WritePlan& plan, bool all,
                    const std::string& prefix, NamedTensors& tensors) {
-  const Mine mine = all ? [](const Piece&) { return true; } : share_of(plan.state, plan.rank);
+  const Mine mine = all ? [](const ParameterRange&) { return true; } : share_of(plan.state, plan.rank);
   for (const auto& remembered : state.optimizer->state()) {
     if (remembered.parameter.empty()) {
       add_slice(remembered, state.slices.at(remembered.slice), numbers, mine, prefix, tensors);
@@ -79,7 +79,7 @@ void take_snapshot(const RunState& state, const WritePlan& plan, bool replicas_e
   }
   if (!replicas_equal) {
     add_weights(
-        state, numbers, [](const Piece&) { return true; }, "replica/weights/", rest);
+        state, numbers, [](const ParameterRange&) { return true; }, "replica/weights/", rest);
     add_optimizer(state, numbers, plan, true, "replica/optimizer/", rest);
   }
   lay_out_safetensors(weights_file(plan.rank, plan.ranks), weights, snapshot.weights);

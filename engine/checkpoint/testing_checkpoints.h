@@ -38,7 +38,7 @@ struct Rank {
                 const std::string& optimizer_yaml = "{name: sgd, momentum: 0.9}")
       : weight(at::zeros({5, width})), bias(at::zeros({7})), scalar(at::zeros({})), buffer(at::zeros({2})) {
     flat = std::make_unique<FlatParameters>(
-        FlatParameters::Named{{"a.weight", weight}, {"a.bias", bias}, {"scale", scalar}}, world, 48);
+        NamedTensors{{"a.weight", weight}, {"a.bias", bias}, {"scale", scalar}}, world, 48);
     optimizer = config::load_as<Optimizers::Choice>("optimizer", optimizer_yaml, "test.yaml").make({});
     for (const auto& bucket : flat->buckets()) {
       if (sharing == Sharing::kRows) {

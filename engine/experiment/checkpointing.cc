@@ -37,7 +37,7 @@ std::string describe(const Datasets::Choice& dataset) {
   return text;
 }
 
-Part schedule_part(Schedule& schedule) {
+CheckpointPart schedule_part(Schedule& schedule) {
   return numbers_part(
       "schedule", [&schedule] { return schedule.state(); },
       [&schedule](const std::vector<double>& state) { schedule.load(state); });
@@ -45,7 +45,7 @@ Part schedule_part(Schedule& schedule) {
 
 // Each rank saves its own running statistics, since ranks see other batches. As many ranks restore them; another number
 // keeps the means, which were restored with the weights.
-Part buffers_part(Model& model, int rank, int ranks) {
+CheckpointPart buffers_part(Model& model, int rank, int ranks) {
   return {.name = "buffers",
           .save = [&model] { return model.named_buffers(); },
           .load =
@@ -60,12 +60,12 @@ Part buffers_part(Model& model, int rank, int ranks) {
 
 // `alike`: whether the checkpoint is of as many ranks with the same strategy, in the same buckets. Of others only what
 // it has in common is taken over.
-Part strategy_part(Synchronizer& strategy, int rank, const bool& alike) {
+CheckpointPart strategy_part(Synchronizer& strategy, int rank, const bool& alike) {
   return {.name = "strategy",
           .save =
               [&strategy] {
                 NamedTensors all;
-                for (const auto& one : strategy.memory()) all.emplace_back(one.name, one.values);
+                for (const auto& one : strategy.state()) all.emplace_back(one.name, one.values);
                 return all;
               },
           .load =
@@ -74,7 +74,7 @@ Part strategy_part(Synchronizer& strategy, int rank, const bool& alike) {
                 strategy.begin_anew();
                 const NamedTensors all = saved.of(alike ? rank : 0);
                 const std::map<std::string, at::Tensor> by_name(all.begin(), all.end());
-                for (auto& one : strategy.memory()) {
+                for (auto& one : strategy.state()) {
                   const auto found = by_name.find(one.name);
                   if (found == by_name.end() || !found->second.sizes().equals(one.values.sizes())) continue;
                   if (one.alike || alike) one.values.copy_(found->second);
@@ -82,7 +82,7 @@ Part strategy_part(Synchronizer& strategy, int rank, const bool& alike) {
               }};
 }
 
-Part flag_part(const std::string& name, bool& flag) {
+CheckpointPart flag_part(const std::string& name, bool& flag) {
   return {.name = name,
           .save =
               [&flag] {

@@ -55,7 +55,7 @@ class Checkpointing {
   explicit Checkpointing(const Run& run) : run_(run) {}
 
   /// Something more to save; before attach().
-  void add(Part part) { parts_.push_back(std::move(part)); }
+  void add(CheckpointPart part) { parts_.push_back(std::move(part)); }
 
   /// Throws ConfigError where the best checkpoints are to be kept by a metric that evaluations do not read.
   void check_metric(const Readings& measured) const;
@@ -84,7 +84,7 @@ class Checkpointing {
 
   Run run_;
   std::string config_text_;
-  std::vector<Part> parts_;
+  std::vector<CheckpointPart> parts_;
   RunState state_;
   std::optional<Checkpointer> checkpointer_;
   std::int64_t told_ = 0;       // failures that the user has seen

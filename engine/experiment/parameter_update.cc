@@ -64,8 +64,8 @@ Readings ParameterUpdate::readings() const {
 }
 
 // A checkpoint of a run without one of them has nothing to go on from.
-std::vector<Part> ParameterUpdate::parts() {
-  std::vector<Part> parts;
+std::vector<CheckpointPart> ParameterUpdate::parts() {
+  std::vector<CheckpointPart> parts;
   if (clip_ != nullptr) {
     parts.push_back(numbers_part(
         "clip", [clip = clip_] { return std::vector<double>{clip->norm()}; },

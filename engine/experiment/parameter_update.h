@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/checkpoint/part.h"
+#include "engine/checkpoint/checkpoint_part.h"
 #include "engine/experiment/config.h"
 #include "engine/meters/readings.h"
 #include "engine/optim/clip.h"
@@ -39,7 +39,7 @@ class ParameterUpdate {
   Readings readings() const;
 
   /// For checkpoints, beside the optimizer's state.
-  std::vector<Part> parts();
+  std::vector<CheckpointPart> parts();
 
  private:
   Clip* clip_ = nullptr;  // these are in optimizer_; null: none

@@ -45,7 +45,7 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
                   [this](const std::string& name) { return turns_.of(name); }),
       synchronizer_(make_synchronizer()),
       update_(config, turns_.make_optimizer(), *synchronizer_, mesh, watching),
-      step_(parts_of_step(task, watching)) {}
+      step_(setup_of_step(task, watching)) {}
 
 // Gradients of replicas in threads come together after the last backward.
 std::unique_ptr<Synchronizer> Replica::make_synchronizer() {
@@ -63,7 +63,7 @@ std::unique_ptr<Synchronizer> Replica::make_synchronizer() {
   return invariant;
 }
 
-TrainingStep::Parts Replica::parts_of_step(Task& task, Watching& watching) {
+TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {
   return {.config = config_.train,
           .model = *model_,
           .task = task,

@@ -52,7 +52,7 @@ class Replica {
 
  private:
   std::unique_ptr<Synchronizer> make_synchronizer();
-  TrainingStep::Parts parts_of_step(Task& task, Watching& watching);
+  TrainingStep::Setup setup_of_step(Task& task, Watching& watching);
 
   const ExperimentConfig& config_;
   const Mesh& mesh_;

@@ -112,7 +112,7 @@ void Report::add(const Measurement& measurement) {
   for (auto& sink : sinks_) sink->add(measurement);
 }
 
-std::vector<Part> Report::parts() {
+std::vector<CheckpointPart> Report::parts() {
   const auto meters = [this] {
     NamedTensors state = meters_.state();
     state.emplace_back(kMetersConfig, meters_config_);

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/checkpoint/part.h"
+#include "engine/checkpoint/checkpoint_part.h"
 #include "engine/engine.h"
 #include "engine/experiment/experiment.h"
 #include "engine/experiment/parameter_update.h"
@@ -36,7 +36,7 @@ class Report {
 
   /// For checkpoints: going on, metrics.jsonl is cut back to where it was, TensorBoard told what no longer counts, and
   /// times and counts are of the whole run.
-  std::vector<Part> parts();
+  std::vector<CheckpointPart> parts();
 
   /// Writes what remains.
   void finish(const ExperimentResult& result);

@@ -56,69 +56,69 @@ Arithmetic arithmetic_of(const TrainConfig& config, const ModelSpec& model) {
   return {.dtype = dtype_of(config.precision), .images = images_of(config, model)};
 }
 
-std::unique_ptr<Step> TrainingStep::plain(const Parts& parts, Model& model) const {
-  Arithmetic arithmetic = arithmetic_of(parts.config, parts.task.model());
-  arithmetic.loss_scale = parts.loss_scale;
-  checkpoint_activations(model, parts.config);
-  const auto ranks = static_cast<double>(parts.mesh.replicas()->size());  // whose gradients' mean is taken
-  const auto sharing = parts.invariant == nullptr ? ranks : static_cast<double>(parts.config.virtual_shards);
-  return std::make_unique<PlainStep>(model, parts.task, parts.config.gradients == "sum" ? sharing * ranks : sharing,
+std::unique_ptr<Step> TrainingStep::plain(const Setup& setup, Model& model) const {
+  Arithmetic arithmetic = arithmetic_of(setup.config, setup.task.model());
+  arithmetic.loss_scale = setup.loss_scale;
+  checkpoint_activations(model, setup.config);
+  const auto ranks = static_cast<double>(setup.mesh.replicas()->size());  // whose gradients' mean is taken
+  const auto sharing = setup.invariant == nullptr ? ranks : static_cast<double>(setup.config.virtual_shards);
+  return std::make_unique<PlainStep>(model, setup.task, setup.config.gradients == "sum" ? sharing * ranks : sharing,
                                      arithmetic);
 }
 
-TrainingStep::TrainingStep(const Parts& parts)
-    : seed_(parts.seed),
-      rank_(parts.mesh.batch()->rank()),
-      threads_(parts.config.data_parallel > 1 || shares_its_process(*parts.mesh.control())) {
-  const auto& config = parts.config;
-  steps_.push_back(plain(parts, parts.model));
+TrainingStep::TrainingStep(const Setup& setup)
+    : seed_(setup.seed),
+      rank_(setup.mesh.batch()->rank()),
+      threads_(setup.config.data_parallel > 1 || shares_its_process(*setup.mesh.control())) {
+  const auto& config = setup.config;
+  steps_.push_back(plain(setup, setup.model));
   if (config.sync_batch_norm) {
-    auto statistics = std::make_shared<BatchStatistics>(BatchStatistics{.group = parts.mesh.batch()});
-    if (parts.model.synchronize_batch_norm(statistics) == 0) {
+    auto statistics = std::make_shared<BatchStatistics>(BatchStatistics{.group = setup.mesh.batch()});
+    if (setup.model.synchronize_batch_norm(statistics) == 0) {
       throw ConfigError("train.sync_batch_norm: the model has no batch norm; leave it out");
     }
     steps_.push_back(std::make_unique<StatisticsStep>(step(), std::move(statistics)));
   }
-  steps_.push_back(std::make_unique<TimedStep>(step(), parts.clock));
-  if (config.data_parallel > 1) share_out(parts);
+  steps_.push_back(std::make_unique<TimedStep>(step(), setup.clock));
+  if (config.data_parallel > 1) share_out(setup);
   if (config.accumulate > 1)
     steps_.push_back(std::make_unique<AccumulatedStep>(step(), config.accumulate, config.sync_batch_norm));
-  if (parts.invariant != nullptr) {
-    divide(parts);
+  if (setup.invariant != nullptr) {
+    divide(setup);
     return;
   }
-  if (!config.sync_batch_norm) steps_.push_back(std::make_unique<EmptyShareStep>(step(), parts.model.buffers()));
+  if (!config.sync_batch_norm) steps_.push_back(std::make_unique<EmptyShareStep>(step(), setup.model.buffers()));
   if (threads_) steps_.push_back(std::make_unique<NoRandomStep>(step()));
-  if (parts.turns.several()) {
+  if (setup.turns.several()) {
     auto turns =
-        std::make_unique<TurnStep>(step(), parts.task, parts.turns.parameters(parts.model), parts.turns.current());
+        std::make_unique<TurnStep>(step(), setup.task, setup.turns.parameters(setup.model), setup.turns.current());
     turns_ = turns.get();
     steps_.push_back(std::move(turns));
   }
 }
 
 // Among replicas in threads.
-void TrainingStep::share_out(const Parts& parts) {
-  if (parts.config.sync_batch_norm) {
+void TrainingStep::share_out(const Setup& setup) {
+  if (setup.config.sync_batch_norm) {
     throw ConfigError(
         "train.data_parallel: replicas in threads have separate batch norm statistics;"
         " leave out train.sync_batch_norm, or use ranks instead");
   }
   std::vector<DataParallelStep::Replica> others;
-  for (std::int64_t i = 1; i < parts.config.data_parallel; ++i) {
-    auto model = parts.make_replica();
-    auto replica = plain(parts, *model);
+  for (std::int64_t i = 1; i < setup.config.data_parallel; ++i) {
+    auto model = setup.make_replica();
+    auto replica = plain(setup, *model);
     others.push_back({std::move(model), std::move(replica)});
   }
-  steps_.push_back(std::make_unique<DataParallelStep>(step(), parts.model, parts.parameters, std::move(others),
-                                                      *parts.mesh.replicas(), parts.bucket_bytes));
+  steps_.push_back(std::make_unique<DataParallelStep>(step(), setup.model, setup.parameters, std::move(others),
+                                                      *setup.mesh.replicas(), setup.bucket_bytes));
 }
 
-void TrainingStep::divide(const Parts& parts) {
+void TrainingStep::divide(const Setup& setup) {
   auto shards = std::make_unique<VirtualShards>(
-      step(), parts.mesh.batch(), parts.model.buffers(),
-      VirtualShards::Options{.shards = static_cast<int>(parts.config.virtual_shards), .seed = parts.seed},
-      [invariant = parts.invariant](int shard) { invariant->take_gradients(shard); });
+      step(), setup.mesh.batch(), setup.model.buffers(),
+      VirtualShards::Options{.shards = static_cast<int>(setup.config.virtual_shards), .seed = setup.seed},
+      [invariant = setup.invariant](int shard) { invariant->take_gradients(shard); });
   shards_ = shards.get();
   steps_.push_back(std::move(shards));
 }

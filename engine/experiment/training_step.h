@@ -30,7 +30,7 @@ Arithmetic arithmetic_of(const TrainConfig& config, const ModelSpec& model);
 class TrainingStep {
  public:
   /// What it is made of; all that is not a value must outlive it.
-  struct Parts {
+  struct Setup {
     const TrainConfig& config;
     Model& model;
     Task& task;
@@ -47,7 +47,7 @@ class TrainingStep {
 
   /// Collective. Throws ConfigError where the config asks for what model or samples do not have; so does the first step
   /// where threads of one process would draw random numbers.
-  explicit TrainingStep(const Parts& parts);
+  explicit TrainingStep(const Setup& setup);
 
   Step& step() { return *steps_.back(); }
 
@@ -56,9 +56,9 @@ class TrainingStep {
   void start(std::int64_t step);
 
  private:
-  std::unique_ptr<Step> plain(const Parts& parts, Model& model) const;
-  void share_out(const Parts& parts);
-  void divide(const Parts& parts);
+  std::unique_ptr<Step> plain(const Setup& setup, Model& model) const;
+  void share_out(const Setup& setup);
+  void divide(const Setup& setup);
 
   std::vector<std::unique_ptr<Step>> steps_;  // each around the one before
   std::uint64_t seed_;

@@ -17,16 +17,16 @@ void expect_follows_adafactor(bool relative_step, double decay) {
   const double lr = 0.05, clip = 0.9, eps1 = 1e-30, eps2 = 0.001;
   const auto yaml = "{name: adafactor, lr: 0.05, clip: 0.9, weight_decay: " + std::to_string(decay) +
                     ", relative_step: " + (relative_step ? "true}" : "false}");
-  expect_follows_paper(yaml, [&](Twin& twin, Memory& memory, int t) {
+  expect_follows_paper(yaml, [&](Twin& twin, TwinState& state, int t) {
     const double rate = lr * twin.lr_factor, beta2 = 1 - std::pow(t, -0.8);
     at::Tensor x = twin.values.view({twin.values.size(0), -1}), g = twin.gradients.view_as(x), v;
     if (twin.values.dim() > 1) {
-      auto &r = remembered(memory, "r", x.sum(1, true)), &c = remembered(memory, "c", x.sum(0, true));
+      auto &r = remembered(state, "r", x.sum(1, true)), &c = remembered(state, "c", x.sum(0, true));
       r = beta2 * r + (1 - beta2) * (g * g + eps1).sum(1, true);
       c = beta2 * c + (1 - beta2) * (g * g + eps1).sum(0, true);
       v = r * c / r.sum();
     } else {
-      auto& remembered_v = remembered(memory, "v", x);
+      auto& remembered_v = remembered(state, "v", x);
       v = remembered_v = beta2 * remembered_v + (1 - beta2) * (g * g + eps1);
     }
     const at::Tensor u = g / v.sqrt();

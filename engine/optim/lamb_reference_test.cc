@@ -12,8 +12,8 @@ void expect_follows_lamb(bool adapt_vectors, double decay) {
   const double lr = 0.01, beta1 = 0.9, beta2 = 0.95, eps = 1e-6;
   const auto yaml = "{name: lamb, lr: 0.01, beta2: 0.95, weight_decay: " + std::to_string(decay) +
                     ", adapt_vectors: " + (adapt_vectors ? "true}" : "false}");
-  expect_follows_paper(yaml, [&](Twin& twin, Memory& memory, int t) {
-    auto &m = remembered(memory, "m", twin.values), &v = remembered(memory, "v", twin.values);
+  expect_follows_paper(yaml, [&](Twin& twin, TwinState& state, int t) {
+    auto &m = remembered(state, "m", twin.values), &v = remembered(state, "v", twin.values);
     m = beta1 * m + (1 - beta1) * twin.gradients;
     v = beta2 * v + (1 - beta2) * twin.gradients * twin.gradients;
     const at::Tensor m_hat = m / (1 - std::pow(beta1, t)), v_hat = v / (1 - std::pow(beta2, t));

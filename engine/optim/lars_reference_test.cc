@@ -11,14 +11,14 @@ void expect_follows_lars(bool adapt_vectors, double momentum) {
   const auto yaml =
       "{name: lars, lr: 0.2, trust: 0.02, weight_decay: 0.01, eps: 0.001, momentum: " + std::to_string(momentum) +
       ", adapt_vectors: " + (adapt_vectors ? "true}" : "false}");
-  expect_follows_paper(yaml, [&](Twin& twin, Memory& memory, int) {
+  expect_follows_paper(yaml, [&](Twin& twin, TwinState& state, int) {
     double local = 1, beta = 0;
     if (adapt_vectors || twin.values.dim() > 1) {
       beta = decay * twin.weight_decay_factor;
       const double size = twin.values.norm().item<double>(), slope = twin.gradients.norm().item<double>();
       local = trust * size / (slope + beta * size + eps);
     }
-    auto& v = remembered(memory, "v", twin.values);
+    auto& v = remembered(state, "v", twin.values);
     v = momentum * v + lr * twin.lr_factor * local * (twin.gradients + beta * twin.values);
     twin.values -= v;
   });

@@ -18,7 +18,7 @@ void LayerwiseOptimizer::attach(std::vector<Slice> slices) {
     for (const auto& slice : slices_)
       kind.push_back(at::zeros_like(slice.values, slice.values.options().requires_grad(false)));
   }
-  places_.clear();
+  attached_.clear();
   for (std::size_t i = 0; i < slices_.size(); ++i) add_parameters(i);
 }
 
@@ -46,15 +46,15 @@ void LayerwiseOptimizer::add_parameter(std::size_t slice, const Segment& segment
     parameter.own_state.push_back(each ? at::zeros_like(parameter.values)
                                        : at::zeros(kind.shape, parameter.values.options()));
   }
-  places_.push_back({std::move(parameter), slice, groups_.of(segment.name)});
+  attached_.push_back({std::move(parameter), slice, groups_.of(segment.name)});
 }
 
 void LayerwiseOptimizer::update() {
   const at::NoGradGuard no_grad;
   ++updates_;
-  for (const auto& place : places_) {
-    const auto& group = groups_[place.group];
-    update_parameter(place.parameter,
+  for (const auto& attached : attached_) {
+    const auto& group = groups_[attached.group];
+    update_parameter(attached.parameter,
                      {learning_rate_ * group.lr_factor, weight_decay_ * group.weight_decay_factor, updates_});
   }
   for (const auto& slice : slices_) slice.gradients.zero_();
@@ -67,10 +67,10 @@ std::vector<StateTensor> LayerwiseOptimizer::state() {
     for (std::size_t slice = 0; slice < slices_.size(); ++slice)
       all.push_back({names[kind], slice, state_[kind][slice]});
   }
-  for (const auto& place : places_) {
-    const auto own = own_kinds(place.parameter);
+  for (const auto& attached : attached_) {
+    const auto own = own_kinds(attached.parameter);
     for (std::size_t kind = 0; kind < own.size(); ++kind)
-      all.push_back({own[kind].name, place.slice, place.parameter.own_state[kind], place.parameter.name});
+      all.push_back({own[kind].name, attached.slice, attached.parameter.own_state[kind], attached.parameter.name});
   }
   return all;
 }

@@ -65,8 +65,8 @@ class LayerwiseOptimizer : public Optimizer {
   void add_parameters(std::size_t slice);
   void add_parameter(std::size_t slice, const Segment& segment);
 
-  // A parameter, where it belongs.
-  struct Place {
+  // A parameter, with where it lies and whose settings it has.
+  struct Attached {
     Parameter parameter;
     std::size_t slice, group;
   };
@@ -76,7 +76,7 @@ class LayerwiseOptimizer : public Optimizer {
   GroupTable groups_;
   std::vector<Slice> slices_;
   std::vector<std::vector<at::Tensor>> state_;  // by kind, then slice
-  std::vector<Place> places_;
+  std::vector<Attached> attached_;
   std::int64_t updates_ = 0;
 };
 

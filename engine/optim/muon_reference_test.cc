@@ -24,9 +24,9 @@ at::Tensor newton_schulz(at::Tensor x) {
   return tall ? x.t() : x;
 }
 
-void muon(Twin& twin, Memory& memory, bool nesterov, double decay) {
+void muon(Twin& twin, TwinState& state, bool nesterov, double decay) {
   const at::Tensor g = twin.gradients.view({twin.values.size(0), -1});
-  auto& b = remembered(memory, "b", g);
+  auto& b = remembered(state, "b", g);
   b = 0.9 * b + 0.1 * g;
   const at::Tensor u = newton_schulz(nesterov ? 0.1 * g + 0.9 * b : b);
   const double shape = std::max(1.0, static_cast<double>(g.size(0)) / static_cast<double>(g.size(1)));
@@ -34,9 +34,9 @@ void muon(Twin& twin, Memory& memory, bool nesterov, double decay) {
   twin.values -= 0.01 * twin.lr_factor * std::sqrt(shape) * u.view(twin.values.sizes());
 }
 
-void adamw(Twin& twin, Memory& memory, double decay, int t) {
+void adamw(Twin& twin, TwinState& state, double decay, int t) {
   const double lr = 0.002 * twin.lr_factor;
-  auto &m = remembered(memory, "m", twin.values), &v = remembered(memory, "v", twin.values);
+  auto &m = remembered(state, "m", twin.values), &v = remembered(state, "v", twin.values);
   m = 0.9 * m + 0.1 * twin.gradients;
   v = 0.95 * v + 0.05 * twin.gradients * twin.gradients;
   const at::Tensor m_hat = m / (1 - std::pow(0.9, t)), v_hat = v / (1 - std::pow(0.95, t));
@@ -47,12 +47,12 @@ void adamw(Twin& twin, Memory& memory, double decay, int t) {
 void expect_follows_muon(bool nesterov, double decay, const std::string& match) {
   const auto yaml = "{name: muon, lr: 0.01, momentum: 0.9, weight_decay: " + std::to_string(decay) +
                     ", nesterov: " + (nesterov ? "true" : "false") + ", adamw: {lr: 0.002, match: \"" + match + "\"}}";
-  expect_follows_paper(yaml, [&](Twin& twin, Memory& memory, int t) {
+  expect_follows_paper(yaml, [&](Twin& twin, TwinState& state, int t) {
     const bool hidden = twin.values.dim() > 1 && (match.empty() || !twin.name.starts_with("head"));
     if (hidden) {
-      muon(twin, memory, nesterov, decay);
+      muon(twin, state, nesterov, decay);
     } else {
-      adamw(twin, memory, decay, t);
+      adamw(twin, state, decay, t);
     }
   });
 }

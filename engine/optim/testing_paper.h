@@ -16,28 +16,28 @@
 namespace phalanx::testing {
 
 /// What a reference remembers of a parameter, by name; undefined before the first update.
-using Memory = std::map<std::string, at::Tensor>;
+using TwinState = std::map<std::string, at::Tensor>;
 
-/// The optimizer of this YAML gives the values that `update_twin(twin, memory, t)` gives every parameter in 100
+/// The optimizer of this YAML gives the values that `update_twin(twin, state, t)` gives every parameter in 100
 /// updates, t from 1: to 1e-6 in float, and to 1e-10 in double, where rounding hides nothing.
 template <class UpdateTwin>
 void expect_follows_paper(const std::string& yaml, const UpdateTwin& update_twin) {
   for (const auto& [dtype, tolerance] : {std::pair{at::kFloat, 1e-6}, std::pair{at::kDouble, 1e-10}}) {
     SCOPED_TRACE(yaml + (dtype == at::kFloat ? " in float" : " in double"));
     Twins twins(yaml, dtype);
-    std::map<std::string, Memory> memories;
+    std::map<std::string, TwinState> states;
     for (int t = 1; t <= 100; ++t) {
       twins.update([&] {
-        for (auto& twin : twins.reference()) update_twin(twin, memories[twin.name], t);
+        for (auto& twin : twins.reference()) update_twin(twin, states[twin.name], t);
       });
     }
     twins.expect_same(tolerance);
   }
 }
 
-/// memory[name], zero like `values` at first.
-inline at::Tensor& remembered(Memory& memory, const std::string& name, const at::Tensor& values) {
-  auto& tensor = memory[name];
+/// state[name], zero like `values` at first.
+inline at::Tensor& remembered(TwinState& state, const std::string& name, const at::Tensor& values) {
+  auto& tensor = state[name];
   if (!tensor.defined()) tensor = values * 0;
   return tensor;
 }

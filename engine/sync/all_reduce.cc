@@ -29,7 +29,7 @@ class AllReduce final : public GradientSynchronizer {
     wait_all(works);
   }
 
-  Memory memory() override { return gradients_.memory(); }
+  StateDict state() override { return gradients_.state(); }
 
   Figures figures() const override { return gradients_.figures(); }
 

@@ -86,10 +86,10 @@ class Gossip final : public ReplicatedSynchronizer {
   bool replicas_equal() const override { return group_->size() == 1; }
 
   // An exchange that has come to its end, but has not moved the values yet.
-  Memory memory() override {
+  StateDict state() override {
     wait_all(works_);
     works_.clear();
-    Memory all{{"under_way", under_way_}};
+    StateDict all{{"under_way", under_way_}};
     for (std::size_t i = 0; i < sent_.size(); ++i) {
       all.push_back({"sent/" + std::to_string(i), sent_[i]});
       all.push_back({"received/" + std::to_string(i), received_[i]});

@@ -56,10 +56,10 @@ Work GradientGroup::all_reduce_mean(const at::Tensor& gradients) {
   return (compressed_ ? *compressed_ : *group_).all_reduce(gradients, Reduction::kMean);
 }
 
-Memory GradientGroup::memory() const {
-  Memory all;
+StateDict GradientGroup::state() const {
+  StateDict all;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    append(all, std::to_string(i) + "/", compressed_->memory(tensors_[i]));
+    append(all, std::to_string(i) + "/", compressed_->state(tensors_[i]));
   }
   return all;
 }

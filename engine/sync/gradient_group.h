@@ -41,7 +41,7 @@ class GradientGroup {
   Work all_reduce_mean(const at::Tensor& gradients);
 
   /// What compression remembers of what is reduced, by bucket; none without.
-  Memory memory() const;
+  StateDict state() const;
 
   bool compresses() const { return phalanx::compresses(compression_); }
 

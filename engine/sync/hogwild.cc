@@ -31,7 +31,7 @@ class Hogwild final : public ReplicatedSynchronizer {
   // They are, where nobody is at work: but somebody may be.
   bool replicas_equal() const override { return group_->size() == 1; }
 
-  Memory memory() override { return {}; }
+  StateDict state() override { return {}; }
 
   void finish() override { group_->barrier().wait(); }
 

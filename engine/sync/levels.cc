@@ -134,10 +134,10 @@ class Levels final : public Synchronizer {
     gather();
   }
 
-  Memory memory() override {
-    Memory all;
-    append(all, "intra/", intra_->memory());
-    append(all, "inter/", inter_->memory());
+  StateDict state() override {
+    StateDict all;
+    append(all, "intra/", intra_->state());
+    append(all, "inter/", inter_->state());
     for (auto& one : all) one.alike = false;  // of another host, or of another part
     return all;
   }

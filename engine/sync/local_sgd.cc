@@ -73,8 +73,8 @@ class LocalSgd final : public ReplicatedSynchronizer {
     if (apart()) average();
   }
 
-  Memory memory() override {
-    Memory all = average_.memory();
+  StateDict state() override {
+    StateDict all = average_.state();
     all.push_back({"apart", apart_, true});
     return all;
   }

@@ -39,7 +39,7 @@ class Overlapped final : public GradientSynchronizer {
 
   void finish() override { hooks_.reset(); }
 
-  Memory memory() override { return gradients_.memory(); }
+  StateDict state() override { return gradients_.state(); }
 
   Figures figures() const override { return gradients_.figures(); }
 

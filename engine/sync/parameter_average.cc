@@ -42,8 +42,8 @@ void ParameterAverage::average() {
   }
 }
 
-Memory ParameterAverage::memory() const {
-  Memory all = steps_.memory();
+StateDict ParameterAverage::state() const {
+  StateDict all = steps_.state();
   for (std::size_t i = 0; i < last_.size(); ++i) all.push_back({"last/" + std::to_string(i), last_[i], true});
   return all;
 }

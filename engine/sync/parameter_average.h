@@ -26,7 +26,7 @@ class ParameterAverage {
   void average();
 
   /// What compression remembers: of each bucket its values after the last average, and what did not travel yet.
-  Memory memory() const;
+  StateDict state() const;
 
   Figures figures() const { return steps_.figures(); }
 

@@ -16,7 +16,7 @@ using testing::run_ranks;
 using ::testing::ThrowsMessage;
 
 FlatParameters make_parameters(Communicator& group) {
-  FlatParameters::Named parameters;
+  NamedTensors parameters;
   for (const char* name : {"conv.weight", "conv.bias", "fc.weight"}) {
     parameters.emplace_back(name, at::arange(1, 21).to(at::kFloat));
   }

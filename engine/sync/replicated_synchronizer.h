@@ -23,7 +23,7 @@ class GradientSynchronizer : public ReplicatedSynchronizer {
   void begin_anew() final {}
   void after_update(std::int64_t) final {}
   bool replicas_equal() const final { return true; }
-  Memory memory() override { return {}; }
+  StateDict state() override { return {}; }
   void finish() override {}
 };
 

@@ -65,7 +65,7 @@ class Sharded final : public Synchronizer {
     run_all([this](const ShardedBucket& bucket) { return bucket.gather_values(*group_); });
   }
 
-  Memory memory() override { return gradients_.memory(); }
+  StateDict state() override { return gradients_.state(); }
 
   void sum_over_slices(at::Tensor& sums) override { group_->all_reduce(sums, Reduction::kSum).wait(); }
 

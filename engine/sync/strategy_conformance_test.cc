@@ -43,7 +43,7 @@ std::vector<std::string> reducing_strategies() {
 
 std::vector<std::pair<std::string, std::vector<std::int64_t>>> shapes(Synchronizer& strategy) {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> all;
-  for (const auto& one : strategy.memory()) all.emplace_back(one.name, one.values.sizes().vec());
+  for (const auto& one : strategy.state()) all.emplace_back(one.name, one.values.sizes().vec());
   return all;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/optim/optimizer.h"
-#include "framework/base/remembered.h"
+#include "framework/base/state_dict.h"
 #include "framework/parallel/flat_parameters.h"
 #include "framework/parallel/slice.h"
 
@@ -55,7 +55,7 @@ class Synchronizer {
 
   /// What the strategy itself remembers, complete between two steps; as many tensors at any time. Written where a run
   /// goes on.
-  virtual Memory memory() = 0;
+  virtual StateDict state() = 0;
 
   /// After the last step. Collective.
   virtual void finish() = 0;

@@ -82,7 +82,7 @@ class FakeSynchronizer final : public Synchronizer {
   bool replicas_equal() const override { return true; }
   void sum_over_slices(at::Tensor&) override {}
   void share_values() override {}
-  Memory memory() override { return {}; }
+  StateDict state() override { return {}; }
   void finish() override { call("finish"); }
 
  private:
@@ -96,7 +96,7 @@ class FakeSynchronizer final : public Synchronizer {
 
 inline FlatParameters no_parameters() {
   std::optional<FlatParameters> none;
-  run_ranks("inproc", 1, [&](const CommunicatorPtr& memory) { none.emplace(FlatParameters::Named{}, *memory, 1); });
+  run_ranks("inproc", 1, [&](const CommunicatorPtr& memory) { none.emplace(NamedTensors{}, *memory, 1); });
   return *none;
 }
 

@@ -9,8 +9,8 @@
 namespace phalanx {
 namespace {
 
-FlatParameters::Named numbered(const std::vector<at::Tensor>& parameters) {
-  FlatParameters::Named named;
+NamedTensors numbered(const std::vector<at::Tensor>& parameters) {
+  NamedTensors named;
   for (const auto& parameter : parameters) named.emplace_back(std::to_string(named.size()), parameter);
   return named;
 }
@@ -22,7 +22,7 @@ std::int64_t padded(const at::Tensor& parameter) {
   return (parameter.numel() + step - 1) / step * step;
 }
 
-Bucket flatten(const FlatParameters::Named& parameters, Communicator& memory) {
+Bucket flatten(const NamedTensors& parameters, Communicator& memory) {
   const at::NoGradGuard no_grad;
   std::int64_t elements = 0;
   for (const auto& [name, parameter] : parameters) elements += padded(parameter);
@@ -87,9 +87,9 @@ FlatParameters::FlatParameters(const std::vector<at::Tensor>& parameters, Commun
                                std::int64_t bucket_bytes)
     : FlatParameters(numbered(parameters), memory, bucket_bytes) {}
 
-FlatParameters::FlatParameters(const Named& parameters, Communicator& memory, std::int64_t bucket_bytes,
+FlatParameters::FlatParameters(const NamedTensors& parameters, Communicator& memory, std::int64_t bucket_bytes,
                                const GroupOf& group_of) {
-  Named run;
+  NamedTensors run;
   std::int64_t bytes = 0;
   const auto close = [&] {
     if (!run.empty()) buckets_.push_back(flatten(std::exchange(run, {}), memory));

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "framework/base/named_tensors.h"
 #include "framework/comm/communicator.h"
 
 namespace phalanx {
@@ -48,14 +48,12 @@ struct Bucket {
 /// on the same few long tensors and nothing is copied in the loop.
 class FlatParameters {
  public:
-  using Named = std::vector<std::pair<std::string, at::Tensor>>;
-
   /// Moves `parameters` (leaves, of one dtype, on the CPU; they keep their strides) into buckets allocated by `memory`;
   /// a bucket is closed as soon as it holds `bucket_bytes`, and where the next parameter is of another group. Collective.
   /// Throws std::invalid_argument for a mixture of dtypes.
   using GroupOf = std::function<std::size_t(const std::string& name)>;
   FlatParameters(
-      const Named& parameters, Communicator& memory, std::int64_t bucket_bytes,
+      const NamedTensors& parameters, Communicator& memory, std::int64_t bucket_bytes,
       const GroupOf& group_of = [](const std::string&) { return std::size_t{0}; });
 
   /// The same of parameters whose names are their places: "0", "1", ...

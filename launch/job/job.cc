@@ -6,7 +6,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/comm/launch_environment.h"
-#include "launch/job/agreement.h"
+#include "launch/job/job_setup.h"
 #include "launch/job/rank.h"
 #include "launch/job/world.h"
 #include "launch/local.h"

@@ -18,7 +18,7 @@
 #include "launch/connect.h"
 #include "launch/exit_status.h"
 #include "launch/failure.h"
-#include "launch/job/agreement.h"
+#include "launch/job/job_setup.h"
 #include "launch/job/rank_cores.h"
 #include "launch/job/world.h"
 #include "launch/report.h"

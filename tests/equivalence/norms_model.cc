@@ -4,16 +4,12 @@
 
 #include <memory>
 
+#include "framework/base/config/no_fields.h"
 #include "models/batch_norm.h"
 #include "models/network.h"
 
 namespace phalanx {
 namespace {
-
-struct NormsConfig {
-  template <class V>
-  void visit(V&) {}
-};
 
 // Two convolutions, each followed by batch norm; the second is a branch, as in a residual block. Without kinks, as
 // smooth_model.cc.
@@ -38,9 +34,9 @@ class Norms final : public Network {
   torch::nn::Linear fc_{nullptr};
 };
 
-const bool registered = Models::global().add<NormsConfig>(
+const bool registered = Models::global().add<NoFields>(
     "norms_under_test", "batch norm",
-    [](const NormsConfig&, const ModelSpec& spec) { return std::make_shared<Norms>(spec); });
+    [](const NoFields&, const ModelSpec& spec) { return std::make_shared<Norms>(spec); });
 
 }  // namespace
 }  // namespace phalanx

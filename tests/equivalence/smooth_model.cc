@@ -7,16 +7,12 @@
 
 #include <memory>
 
+#include "framework/base/config/no_fields.h"
 #include "models/linear.h"
 #include "models/network.h"
 
 namespace phalanx {
 namespace {
-
-struct SmoothConfig {
-  template <class V>
-  void visit(V&) {}
-};
 
 class Smooth final : public Network {
  public:
@@ -41,9 +37,9 @@ class Smooth final : public Network {
   Linear fc1_{nullptr}, fc2_{nullptr}, fc3_{nullptr};
 };
 
-const bool registered = Models::global().add<SmoothConfig>(
+const bool registered = Models::global().add<NoFields>(
     "smooth_under_test", "a small LeNet-5 without kinks",
-    [](const SmoothConfig&, const ModelSpec& spec) { return std::make_shared<Smooth>(spec); });
+    [](const NoFields&, const ModelSpec& spec) { return std::make_shared<Smooth>(spec); });
 
 }  // namespace
 }  // namespace phalanx

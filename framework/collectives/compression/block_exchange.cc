@@ -34,7 +34,7 @@ void BlockExchange::exchange(Wire& wire, at::Tensor tensor) {
   decode(sent, tensor);
 }
 
-Memory BlockExchange::memory(const Communicator& group) {
+StateDict BlockExchange::state(const Communicator& group) {
   if (begins_.empty()) divide(group.rank(), group.size());
   const auto view = [](std::vector<float>& values) {
     return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kFloat);

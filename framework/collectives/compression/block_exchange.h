@@ -30,7 +30,7 @@ class BlockExchange final : public Compressor {
  public:
   BlockExchange(const BucketLayout& layout, std::unique_ptr<const BlockCode> code);
 
-  Memory memory(const Communicator& group) override;
+  StateDict state(const Communicator& group) override;
 
  private:
   void exchange(Wire& wire, at::Tensor tensor) override;

@@ -55,9 +55,9 @@ void CompressedCommunicator::set_shapes(const at::Tensor& tensor, std::vector<st
   table_.of(tensor, std::move(shapes));
 }
 
-Memory CompressedCommunicator::memory(const at::Tensor& tensor) {
+StateDict CompressedCommunicator::state(const at::Tensor& tensor) {
   const std::lock_guard lock(mutex_);
-  return table_.of(tensor)->memory(*inner());
+  return table_.of(tensor)->state(*inner());
 }
 
 Traffic CompressedCommunicator::traffic() const {

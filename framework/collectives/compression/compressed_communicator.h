@@ -50,7 +50,7 @@ class CompressedCommunicator final : public Decorator {
   void set_shapes(const at::Tensor& tensor, std::vector<std::vector<std::int64_t>> shapes);
 
   /// What the compressor of `tensor` remembers; while no operation is under way.
-  Memory memory(const at::Tensor& tensor);
+  StateDict state(const at::Tensor& tensor);
 
   /// Of the operations that are complete.
   Traffic traffic() const;

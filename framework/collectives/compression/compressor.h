@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/base/registry.h"
-#include "framework/base/remembered.h"
+#include "framework/base/state_dict.h"
 #include "framework/collectives/compression/wire.h"
 #include "framework/comm/communicator.h"
 
@@ -46,7 +46,7 @@ class Compressor {
   std::int64_t all_reduce_mean(Communicator& group, const at::Tensor& tensor);
 
   /// What it remembers, complete between two reductions; as many tensors at any time. `group`: as in all_reduce_mean().
-  virtual Memory memory(const Communicator& /*group*/) { return {}; }
+  virtual StateDict state(const Communicator& /*group*/) { return {}; }
 
  protected:
   const BucketLayout& layout() const { return layout_; }

@@ -11,15 +11,11 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/div.h>
 
+#include "framework/base/config/no_fields.h"
 #include "framework/collectives/compression/compressor.h"
 
 namespace phalanx {
 namespace {
-
-struct HalfConfig {
-  template <class V>
-  void visit(V&) {}
-};
 
 class HalfPrecision final : public Compressor {
  public:
@@ -36,7 +32,7 @@ class HalfPrecision final : public Compressor {
 };
 
 bool add(const std::string& name, const std::string& help, c10::ScalarType dtype) {
-  return Compressors::global().add<HalfConfig>(name, help, [dtype](const HalfConfig&, const BucketLayout& layout) {
+  return Compressors::global().add<NoFields>(name, help, [dtype](const NoFields&, const BucketLayout& layout) {
     return std::make_unique<HalfPrecision>(layout, dtype);
   });
 }

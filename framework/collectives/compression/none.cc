@@ -1,14 +1,10 @@
 // No compression, to compare with: the mean of float32 by the group's own all-reduce. Exact but for rounding.
 // Wire: 2 (P - 1) / P 4 n bytes per rank.
+#include "framework/base/config/no_fields.h"
 #include "framework/collectives/compression/compressor.h"
 
 namespace phalanx {
 namespace {
-
-struct NoneConfig {
-  template <class V>
-  void visit(V&) {}
-};
 
 class None final : public Compressor {
  public:
@@ -18,9 +14,9 @@ class None final : public Compressor {
   void exchange(Wire& wire, at::Tensor tensor) override { wire.all_reduce(tensor, Reduction::kMean); }
 };
 
-const bool registered = Compressors::global().add<NoneConfig>(
+const bool registered = Compressors::global().add<NoFields>(
     "none", "no compression",
-    [](const NoneConfig&, const BucketLayout& layout) { return std::make_unique<None>(layout); });
+    [](const NoFields&, const BucketLayout& layout) { return std::make_unique<None>(layout); });
 
 }  // namespace
 }  // namespace phalanx

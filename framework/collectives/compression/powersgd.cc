@@ -116,7 +116,7 @@ class PowerSgd final : public Compressor {
   PowerSgd(const PowerSgdConfig& config, const BucketLayout& layout)
       : Compressor(layout), config_(config), pieces_(pieces_of(layout, config.rank)) {}
 
-  Memory memory(const Communicator&) override {
+  StateDict state(const Communicator&) override {
     make_buffers();
     return {{"steps", steps_, true}, {"q", q_, true}, {"residual", residual_}};
   }

@@ -67,7 +67,7 @@ class TopK final : public Compressor {
     }
   }
 
-  Memory memory(const Communicator&) override { return {{"residual", residual()}}; }
+  StateDict state(const Communicator&) override { return {{"residual", residual()}}; }
 
  private:
   static std::int64_t count(double fraction, std::int64_t elements) {

@@ -11,7 +11,7 @@
 namespace phalanx {
 
 /// What the parts of a batch, taken one after the other, come to.
-class PartResults {
+class MergedResults {
  public:
   void add(const Step::Result& result);
 

@@ -14,7 +14,7 @@ struct SavedRanks {
 };
 
 /// Something beside parameters and optimizer that goes on where it was: random numbers, buffers, meters, a schedule.
-struct Part {
+struct CheckpointPart {
   std::string name;                             // one of a run's
   std::function<NamedTensors()> save;           // as it is now
   std::function<void(const SavedRanks&)> load;  // on every rank

@@ -1,4 +1,8 @@
-#include "launch/job/agreement.h"
+<<<<<<<< HEAD:launch/job/agreement.cc
+#include "launch/job/job_setup.h"
+========
+#include "tools/job/job_setup.h"
+>>>>>>>> strategies:launch/job/job_setup.cc
 
 #include <ATen/ops/zeros.h>
 

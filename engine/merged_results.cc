@@ -1,4 +1,4 @@
-#include "engine/part_results.h"
+#include "engine/merged_results.h"
 
 #include <ATen/ops/concat.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -10,14 +10,14 @@
 namespace phalanx {
 
 // A loss is a float and a weight an integer below 2^29: their product is exact.
-void PartResults::add(const Step::Result& result) {
+void MergedResults::add(const Step::Result& result) {
   outputs_.resize(result.outputs.size());
   for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].push_back(result.outputs[i]);
   loss_sums_.push_back(result.loss.item<double>() * result.weight);
   weight_ += result.weight;
 }
 
-Step::Result PartResults::whole() const {
+Step::Result MergedResults::whole() const {
   const double sum = std::accumulate(loss_sums_.begin(), loss_sums_.end(), 0.0);
   Tensors outputs;
   for (const auto& parts : outputs_) outputs.push_back(at::concat(parts));
