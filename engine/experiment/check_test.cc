@@ -124,7 +124,7 @@ TEST(Check, BucketsAreSizes) {
   EXPECT_NE(complaint("framework: {bucket_bytes: lots}").find("config: framework.bucket_bytes: "), std::string::npos);
   EXPECT_EQ(complaint("framework: {bucket_bytes: auto}"), "");
   EXPECT_THAT(complaint("framework: {bucket_bytes: auto}, launch: {threads: 1}, determinism: world_size_invariant"),
-              ::testing::HasSubstr("config: framework.bucket_bytes: auto measures "));
+              ::testing::HasSubstr("config: framework.bucket_bytes: auto depends on measurements"));
 }
 
 TEST(Check, WhatAnOptimizerWouldRefuseIsFoundBeforeTheRun) {

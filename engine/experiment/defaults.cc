@@ -5,13 +5,14 @@ namespace phalanx {
 namespace {
 
 // "highest" or "lowest" for "auto", which knows of the task's own metric alone.
-void complete_direction(std::string& direction, const std::string& metric, const Goal& goal, const std::string& key) {
-  if (direction != "auto" || metric.empty()) return;
-  if (metric != goal.metric) {
-    throw ConfigError(key + ": auto knows what is best of \"" + goal.metric + "\" alone, the task's own metric; of \"" +
-                      metric + "\" say highest or lowest");
-  }
-  direction = goal.highest ? "highest" : "lowest";
+void complete_direction(std::string& direction, const std::string& metric, const Goal& goal) {
+  if (direction == "auto" && metric == goal.metric) direction = goal.highest ? "highest" : "lowest";
+}
+
+void refuse_auto(const std::string& direction, const std::string& metric, const std::string& key) {
+  if (direction != "auto") return;
+  throw ConfigError(key + ": auto knows what is best of the task's own metric alone; of \"" + metric +
+                    "\" say highest or lowest");
 }
 
 }  // namespace
@@ -23,12 +24,17 @@ ExperimentConfig with_defaults_of(const Task& task, const ExperimentConfig& conf
   const Goal goal = task.goal();
   auto& checkpoint = complete.checkpoint;
   if (checkpoint.best_by.empty()) checkpoint.best_by = goal.metric;
-  if (checkpoint.keep_best > 0) {
-    complete_direction(checkpoint.best_is, checkpoint.best_by, goal, "checkpoint.best_is");
-  }
+  complete_direction(checkpoint.best_is, checkpoint.best_by, goal);
   auto& early_stop = complete.train.early_stop;
-  complete_direction(early_stop.best, early_stop.metric, goal, "train.early_stop.best");
+  complete_direction(early_stop.best, early_stop.metric, goal);
   return complete;
+}
+
+void check_directions(const ExperimentConfig& config) {
+  const auto& checkpoint = config.checkpoint;
+  if (checkpoint.keep_best > 0) refuse_auto(checkpoint.best_is, checkpoint.best_by, "checkpoint.best_is");
+  const auto& early_stop = config.train.early_stop;
+  if (!early_stop.metric.empty()) refuse_auto(early_stop.best, early_stop.metric, "train.early_stop.best");
 }
 
 }  // namespace phalanx

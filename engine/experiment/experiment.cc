@@ -118,6 +118,7 @@ class Experiment {
     }
     early_stop_.check(measured);
     checkpointing_.check_metric(measured);
+    check_directions(config_);
     if (!config_.expect.validation.empty() && !evaluation_.has_validation()) {
       throw ConfigError("expect.validation: there is no validation split; set evaluate.validation");
     }

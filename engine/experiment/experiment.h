@@ -47,9 +47,12 @@ struct ExperimentResult {
   std::shared_ptr<Model> model{};       // this rank's replica, as it is after the last step
 };
 
-/// What the config leaves to the task: meters, and what the best checkpoints are kept by. Throws ConfigError where
-/// checkpoint.best_is is left open for another metric than the task's own.
+/// The config with what it leaves to the task: meters, the metric that the best checkpoints are kept by, and which values
+/// of the task's own metric are best.
 ExperimentConfig with_defaults_of(const Task& task, const ExperimentConfig& config);
+
+/// Throws ConfigError where that leaves open which values of a metric are best.
+void check_directions(const ExperimentConfig& config);
 
 /// Trains and tests as the config says, on this rank of the world. Collective; ranks may be threads of one process.
 /// Rank 0 writes metrics.jsonl, summary.json and the weights, and shows progress. Throws ConfigError where config and

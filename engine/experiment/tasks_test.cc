@@ -40,7 +40,7 @@ class Workloads : public ::testing::TestWithParam<Workload> {
 INSTANTIATE_TEST_SUITE_P(
     OfTasks, Workloads,
     ::testing::Values(Workload{"PaddedSequences", "{name: char_lm, layers: 1, heads: 2, width: 16}",
-                               "padded_tokens_under_test", 0.8},
+                               "padded_tokens_under_test", 0.9},
                       Workload{"Regression", "{name: mlp, hidden: [16]}", "numbers_under_test", 0.5},
                       Workload{"TwoInputs", "two_towers_under_test", "pairs_under_test", 0.9}),
     [](const auto& info) { return info.param.name; });
@@ -244,6 +244,15 @@ TEST(Splits, TestDataChoosesNothingWhereThereIsAValidationSplit) {
   EXPECT_THAT(read_file(without.folder.report()), HasSubstr("Test data chose the model"));
   EXPECT_THAT(read_file(held_out.folder.report()), ::testing::Not(HasSubstr("Test data chose the model")));
   EXPECT_EQ(testing::summary(run_tiny(1, new_folder(), {})).at("chosen_by"), "");
+}
+
+TEST(Goals, OfOtherMetricsMustBeTold) {
+  const auto refused = [](const Changes& changes) { return run_tiny(1, new_folder(), changes).errors.at(0); };
+  EXPECT_THAT(refused({"checkpoint.keep_best=1", "checkpoint.best_by=loss"}),
+              HasSubstr("checkpoint.best_is: auto knows what is best of the task's own metric alone; of \"loss\" say"));
+  EXPECT_THAT(refused({"train.early_stop.metric=loss"}), HasSubstr("train.early_stop.best: auto knows"));
+  EXPECT_EQ(refused({"checkpoint.keep_best=1", "checkpoint.best_by=loss", "checkpoint.best_is=lowest"}), "");
+  EXPECT_EQ(refused({"checkpoint.keep_best=1", "train.early_stop.metric=accuracy"}), "");
 }
 
 TEST(Splits, WhatIsHeldOutDependsOnTheSeedAlone) {

@@ -58,7 +58,7 @@ void add_rows(MeterSet& meters, const at::Tensor& samples, std::int64_t padding,
 void add_loss(MeterSet& meters, std::int64_t rows, double loss) {
   Batch batch;
   batch.valid = rows;
-  meters.add(batch, {.loss = at::full({}, loss, at::kDouble)});
+  meters.add(batch, {.loss = at::full({}, loss, at::kDouble), .weight = batch.weight()});
 }
 
 class MetersAcrossRanks : public ::testing::TestWithParam<int> {};
