@@ -22,8 +22,8 @@ class Numbers final : public Dataset {
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
     seeds.push_back(seed);
     const auto rows = static_cast<std::int64_t>(indices.size());
-    ensure(batch.inputs[0], {rows}, at::kLong);
-    ensure(batch.targets[0], {rows}, at::kLong);
+    ensure(batch.inputs, 0, {rows}, at::kLong);
+    ensure(batch.targets, 0, {rows}, at::kLong);
     std::ranges::copy(indices, batch.inputs[0].data_ptr<std::int64_t>());
     std::ranges::copy(indices, batch.targets[0].data_ptr<std::int64_t>());
   }

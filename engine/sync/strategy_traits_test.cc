@@ -88,7 +88,7 @@ TEST(StrategyTraits, AreWhatAConfigIsCheckedBy) {
 TEST(StrategyTraits, FollowTheFields) {
   EXPECT_EQ(complaint("strategy: timid_under_test, train: {precision: fp16}"), "");
   EXPECT_THAT(complaint("strategy: {timid_under_test: {remembers: true}}, train: {precision: fp16}"),
-              HasSubstr("train.precision: fp16 does not go with"));
+              HasSubstr("train.precision: fp16 cannot be combined with"));
 }
 
 TEST(StrategyTraits, AreWhatLevelsGoBy) {

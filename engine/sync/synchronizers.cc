@@ -3,7 +3,7 @@
 #include <string>
 
 #include "framework/base/error.h"
-#include "framework/comm/shared_memory.h"
+#include "framework/comm/plain_memory.h"
 
 namespace phalanx {
 
@@ -13,7 +13,7 @@ std::unique_ptr<Synchronizer> make_synchronizer(const Synchronizers::Choice& str
     throw ConfigError("strategy " + strategy.selected() + " trains on one rank, but there are " +
                       std::to_string(context.group->size()) + "; use strategy: all_reduce");
   }
-  if (traits.shared_memory) refuse_shared_memory(*context.group);
+  if (traits.shared_memory) require_shared_memory(*context.group);
   return strategy.make(context);
 }
 

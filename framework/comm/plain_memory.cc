@@ -7,13 +7,22 @@
 #include "framework/base/error.h"
 
 namespace phalanx {
+namespace {
+
+[[noreturn]] void refuse(const Communicator& group) {
+  throw ConfigError("the " + std::to_string(group.size()) + " ranks of " + group.name() +
+                    " have no memory in common; run them on one host, with backend: shm or inproc");
+}
+
+}  // namespace
 
 at::Tensor plain_memory(const Communicator& group, const Allocation& allocation) {
-  if (allocation.shared() && group.size() > 1) {
-    throw ConfigError("the " + std::to_string(group.size()) + " ranks of " + group.name() +
-                      " have no memory in common; run them on one host, with backend: shm or inproc");
-  }
+  if (allocation.shared() && group.size() > 1) refuse(group);
   return at::zeros(allocation.sizes, allocation.options);
+}
+
+void require_shared_memory(const Communicator& group) {
+  if (!group.shares_memory()) refuse(group);
 }
 
 }  // namespace phalanx

@@ -10,4 +10,7 @@ namespace phalanx {
 /// Throws ConfigError, which says what to do, where several ranks ask to share it.
 at::Tensor plain_memory(const Communicator& group, const Allocation& allocation);
 
+/// Throws ConfigError, which says what to do, unless the ranks have memory in common (Communicator::shares_memory()).
+void require_shared_memory(const Communicator& group);
+
 }  // namespace phalanx
