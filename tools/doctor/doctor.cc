@@ -14,7 +14,7 @@
 #include "tools/launch/exit_status.h"
 #include "tools/launch/run_main.h"
 
-DEFINE_string(json, "", "file for what was found");
+DEFINE_string(json, "", "JSON file for the findings");
 
 namespace phalanx::doctor {
 namespace {

@@ -61,7 +61,7 @@ int train(const Job& job, const RunFolder& folder, const CommunicatorPtr& world,
                                                   .started = job.started,
                                                   .stop_asked = stop_requested});
   if (world->rank() == 0 && job.config.watch.progress) {
-    const char* why = result.time_up ? "The time is up" : result.stopped ? "Stopped" : "Done";
+    const char* why = result.time_up ? "Time limit reached" : result.stopped ? "Stopped" : "Done";
     std::printf("%s after step %" PRId64 "; everything is in %s\n", why, result.steps, folder.path().c_str());
     std::fflush(stdout);
   }
