@@ -28,7 +28,7 @@ StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment&
                       std::to_string(size) + " processes; use backend: auto");
   }
   if (launched.rendezvous.empty()) {
-    throw ConfigError("backend " + *needs_store + " has no way to bring together ranks of several hosts that " +
+    throw ConfigError("backend " + *needs_store + " cannot connect ranks of several hosts that " +
                       launched.launcher + " started; use backend: mpi");
   }
   return rendezvous(launched.rendezvous, timeout).store;
@@ -56,7 +56,7 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
   if (wanted != "auto") {
     if (std::ranges::find(names, wanted) != names.end()) return wanted;
     const std::string near = nearest(wanted, names);
-    throw ConfigError("backend: \"" + wanted + "\" is none of auto, " + join(names, ", ") +
+    throw ConfigError("backend: \"" + wanted + "\" is not one of auto, " + join(names, ", ") +
                       (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
   }
   if (launched.place.size == 1) return "inproc";

@@ -52,7 +52,7 @@ Failure take(const std::filesystem::path& path) {
     failure = from_json(read_file(path));
   } catch (const std::exception& error) {
     failure.rank = std::atoi(path.stem().c_str() + std::char_traits<char>::length(kPrefix));
-    failure.message = "It left a report of its failure that cannot be read: " + std::string(error.what());
+    failure.message = "Its failure report cannot be read: " + std::string(error.what());
     failure.time = failure_time();
   }
   std::error_code ignored;  // at worst it is reported again, by the next run in this folder
@@ -70,7 +70,7 @@ void leave_failure(const std::string& folder, const Failure& failure) noexcept {
   try {
     write_atomically(folder + "/" + kPrefix + std::to_string(failure.rank) + kSuffix, to_json(failure));
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "rank %d: %s\n(and its failure could not be left in %s: %s)\n", failure.rank,
+    std::fprintf(stderr, "rank %d: %s\n(and its failure report could not be written to %s: %s)\n", failure.rank,
                  failure.message.c_str(), folder.c_str(), error.what());
   }
 }

@@ -22,7 +22,7 @@ namespace {
 // `bazel run` starts programs in a folder of its own and tells where its user is.
 void return_to_caller() {
   const auto caller = environment("BUILD_WORKING_DIRECTORY");
-  if (caller && ::chdir(caller->c_str()) != 0) throw ConfigError("cannot go to " + *caller);
+  if (caller && ::chdir(caller->c_str()) != 0) throw ConfigError("cannot change to folder " + *caller);
 }
 
 void let_first_rank_tell() {

@@ -61,7 +61,7 @@ TEST(RunMain, GoesToWhereBazelRunWasCalled) {
   std::filesystem::current_path(before);
   EXPECT_EQ(outcome.status, 7);
   EXPECT_EQ(lost.status, kUsage);
-  EXPECT_EQ(lost.told, "cannot go to " + scratch.path("absent") + "\n");
+  EXPECT_EQ(lost.told, "cannot change to folder " + scratch.path("absent") + "\n");
 }
 
 // Of the program's start.

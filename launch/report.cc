@@ -110,7 +110,7 @@ std::string title(const Failure& failure, const FrameContext& context) {
 std::string frame(const Failure& failure, const FrameContext& context) {
   Frame frame(context.columns);
   frame.open(title(failure, context));
-  frame.paragraph(failure.message.empty() ? "It did not say why." : failure.message);
+  frame.paragraph(failure.message.empty() ? "It gave no reason." : failure.message);
   if (!context.last_lines.empty()) {
     frame.blank();
     frame.paragraph("Last lines of its log:");

@@ -49,7 +49,7 @@ TEST(Frame, LeavesOutWhatSteersATerminal) {
   EXPECT_NE(frame(failure).find("│ red tab\n"), std::string::npos) << frame(failure);
 }
 
-TEST(Frame, WithoutMessageSaysSo) { EXPECT_NE(frame({.rank = 0}).find("It did not say why."), std::string::npos); }
+TEST(Frame, WithoutMessageSaysSo) { EXPECT_NE(frame({.rank = 0}).find("It gave no reason."), std::string::npos); }
 
 using Lines = std::vector<std::string>;
 

@@ -36,7 +36,7 @@ int run_rank(int rank, const std::string& log_folder, const std::string& log, co
   } catch (const std::exception& error) {
     leave(error.what(), false);
   } catch (...) {
-    leave("an exception that is no std::exception", false);
+    leave("an exception that is not a std::exception", false);
   }
   return kFailed;
 }

@@ -36,10 +36,10 @@ int status_of(int rank, const std::vector<RankEnd>& ends, int without_end) {
 const char* hint(int signal) {
   switch (signal) {
     case SIGKILL:
-      return "Nothing in the program does that. If nobody ended it by hand, the kernel's out-of-memory killer is one "
-             "possible cause: `dmesg | grep -i oom` tells.";
+      return "The program never does this itself. Unless somebody killed it, the kernel's out-of-memory killer is one "
+             "possible cause: check `dmesg | grep -i oom`.";
     case SIGBUS:
-      return "Shared memory that ran out (/dev/shm) is one possible cause.";
+      return "Running out of shared memory (/dev/shm) is one possible cause.";
     case SIGILL:
       return "A library built for another processor is one possible cause.";
     default:
@@ -95,7 +95,7 @@ bool failed(int wait_status) {
 
 std::string describe_end(int wait_status) {
   if (!WIFSIGNALED(wait_status)) {
-    return "It ended with exit status " + std::to_string(WEXITSTATUS(wait_status)) + " without saying why.";
+    return "It ended with exit status " + std::to_string(WEXITSTATUS(wait_status)) + " without giving a reason.";
   }
   const int signal = WTERMSIG(wait_status);
   const char* name = ::sigabbrev_np(signal);

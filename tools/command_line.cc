@@ -8,10 +8,10 @@
 #include "tools/flags/take_overrides.h"
 
 DEFINE_string(config, "", "YAML file that describes the run");
-DEFINE_string(set, "", "key.path=value, in place of the file's; may be given several times");
-DEFINE_string(run_dir, "", "folder for everything the run leaves (default: runs/<name>-<time>)");
+DEFINE_string(set, "", "key.path=value, overrides the config file; may be repeated");
+DEFINE_string(run_dir, "", "folder for all output of the run (default: runs/<name>-<time>)");
 DEFINE_string(resume, "",
-              "go on from a checkpoint: auto (the newest of the run folder) or its path; checkpoint.resume");
+              "resume from a checkpoint: auto (the newest of the run folder) or its path; sets checkpoint.resume");
 DEFINE_bool(print_config, false, "print the resolved config, defaults included, and exit");
 DEFINE_bool(help_config, false, "print every key a config can have, and exit");
 
@@ -22,7 +22,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   CommandLine line{.overrides = take_overrides(words)};
   refuse(parse_flags(
       {.purpose =
-           "trains a model as a YAML file says\n\n  train --config configs/quickstart.yaml --set optimizer.lr=0.05",
+           "trains a model as set in a YAML file\n\n  train --config configs/quickstart.yaml --set optimizer.lr=0.05",
        .files = "tools/command_line."},
       words));
   line.config = FLAGS_config;

@@ -26,7 +26,7 @@ Way choose_way(const ExperimentConfig& config, const std::optional<LaunchEnviron
   if (uses_mpi && config.launch.ranks > 1 && config.launch.with == "auto") return Way::kMpirun;
   if (config.launch.ranks == 1 || config.backend == "inproc") return Way::kThreads;
   if (uses_mpi) {
-    throw ConfigError("backend mpi connects processes that mpirun started; say launch.with: mpi (or auto)");
+    throw ConfigError("backend mpi needs processes that mpirun started; set launch.with: mpi (or auto)");
   }
   return Way::kForks;
 }

@@ -25,8 +25,8 @@ void check_same_config(Job& job, Communicator& world) {
   world.all_reduce(differs, Reduction::kMin).wait();
   const auto rank = differs.item<std::int64_t>();
   if (rank == world.size()) return;
-  throw ConfigError("rank " + std::to_string(rank) + " was started with another config than rank 0: compare their " +
-                    "--config files and --set flags (--print_config shows what they amount to)");
+  throw ConfigError("rank " + std::to_string(rank) + " was started with a different config than rank 0: compare " +
+                    "their --config files and --set flags (--print_config shows the result)");
 }
 
 namespace {

@@ -22,10 +22,10 @@ int online_cores() { return static_cast<int>(std::thread::hardware_concurrency()
 // The cores of this rank among those that the ranks of its host have in common.
 std::vector<int> choose(const std::string& to, const Place& place, CoresFrom from) {
   const auto allowed = allowed_cores();
-  if (allowed.empty()) throw ConfigError("the kernel does not tell which cores this process may use");
+  if (allowed.empty()) throw ConfigError("the kernel does not report which cores this process may use");
   if (from == CoresFrom::kLauncher && static_cast<int>(allowed.size()) < online_cores()) {
-    throw ConfigError("the launcher, or a container, has given this rank cores " + describe_cores(allowed) +
-                      " already, perhaps for it alone");
+    throw ConfigError("the launcher, or a container, has already restricted this rank to cores " +
+                      describe_cores(allowed) + ", perhaps exclusively");
   }
   const auto cores = physical_cores(allowed);
   return to == "core" ? own_cores(cores, place.local_rank, place.local_size)
@@ -39,7 +39,7 @@ std::vector<int> bind(const std::string& to, const Place& place, CoresFrom from)
     return mine;
   } catch (const ConfigError& error) {
     throw ConfigError("launch.bind_to: " + to + ", on " + host_name() + ": " + error.what() +
-                      "; take launch.bind_to: none");
+                      "; use launch.bind_to: none");
   }
 }
 

@@ -16,7 +16,7 @@ int train(const RankContext& rank) {
                                                    .started = rank.started,
                                                    .stop_asked = stop_requested});
   if (rank.world->rank() == 0 && rank.config.watch.progress) {
-    const char* why = result.time_up ? "The time is up" : result.stopped ? "Stopped" : "Done";
+    const char* why = result.time_up ? "Time limit reached" : result.stopped ? "Stopped" : "Done";
     std::printf("%s after step %" PRId64 "; everything is in %s\n", why, result.steps, rank.folder.path().c_str());
     std::fflush(stdout);
   }

@@ -93,7 +93,7 @@ CommunicatorPtr decorate(Connections connections, const ExperimentConfig& config
   const auto& path = config.framework.selection_file;
   if (!path.empty()) table = table.followed_by(measured_table(*world, backend, path));
   if (!table.empty()) {
-    log_info() << "operations are done so:\n" << table.to_text();
+    log_info() << "algorithms by operation:\n" << table.to_text();
     world = std::make_shared<SelectingCommunicator>(std::move(world), std::move(table), std::move(connections));
   }
   if (config.framework.check_collectives) world = std::make_shared<CheckedCommunicator>(std::move(world));

@@ -103,7 +103,7 @@ class Local(Cores):
                              command=["taskset", "--cpu-list", str(min(CORES)), program.TRAIN])
         self.assert_status(2, process)
         self.assertIn("launch.bind_to: core, on ", process.words)
-        self.assertIn("too few cores for 2 ranks (1); take launch.bind_to: none", process.words)
+        self.assertIn("too few cores for 2 ranks (1); use launch.bind_to: none", process.words)
 
     def join(self, **options):
         """Two ranks that another launcher starts."""
@@ -123,7 +123,7 @@ class Local(Cores):
         self.need_cores(2)
         for process in self.join(command=["taskset", "--cpu-list", str(min(CORES)), program.TRAIN]):
             self.assert_status(2, process)
-            self.assertIn(f"has given this rank cores {min(CORES)} already", process.words)
+            self.assertIn(f"has already restricted this rank to cores {min(CORES)}", process.words)
 
 
 class Mpi(Cores):

@@ -110,7 +110,7 @@ class Disk(ProgramTest):
     def test_no_place_for_temporary_files(self):
         process = self.train(*sets(SHORT), environment={"TMPDIR": "/no/such/folder"})
         self.assert_status(1, process, SOON)
-        self.assertIn("cannot make a folder in /no/such/folder", process.err)
+        self.assertIn("cannot create a folder in /no/such/folder", process.err)
 
     def test_run_folder_with_a_run(self):
         self.assert_status(0, self.train(*sets(SHORT)))

@@ -97,7 +97,7 @@ class Resume(ProgramTest):
         run, process = self.finish("run", settings={**ENDLESS, "train.max_seconds": 1}, status=TIME_UP)
         self.assertTrue(run.summary["stopped"])
         steps = run.summary["steps"]
-        self.assertIn("The time is up", process.out)
+        self.assertIn("Time limit reached", process.out)
         run, _ = self.finish("run", "--resume=auto", settings={**ENDLESS, "train.max_steps": steps + 8})
         self.assertEqual(steps + 8, run.summary["steps"])
         steps = [line["step"] for line in run.metrics if line["split"] == "train"]

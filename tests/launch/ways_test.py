@@ -94,7 +94,7 @@ class Joined(Way):
                      for rank in range(2)]
         for process in processes:
             self.assert_status(2, process)
-        self.assertEqual(1, sum(process.err.count("rank 1 was started with another config than rank 0") for process in processes),
+        self.assertEqual(1, sum(process.err.count("rank 1 was started with a different config than rank 0") for process in processes),
                          "".join(process.text() for process in processes))
 
     def test_a_contradiction_names_the_variable(self):

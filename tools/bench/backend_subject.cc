@@ -111,7 +111,7 @@ class BackendSubject final : public Subject {
     if (what.algorithm == "native") return "";
     const auto all = Algorithms::global().of(find_operation(what.op).op);
     const auto found = std::ranges::find(all, what.algorithm, &Algorithm::name);
-    if (found == all.end()) return "there is no such algorithm for it";
+    if (found == all.end()) return "no such algorithm for this operation";
     const Bench bench(world_, {.op = what.op, .bytes = what.bytes});
     const bool possible = suits(**found, *world_, bench.operation((*found)->op));
     return possible ? "" : "the algorithm does not suit this group or size";

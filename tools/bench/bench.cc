@@ -83,7 +83,7 @@ void choose_python(Options& options, RankStart& start, bool launched) {
     options.python = python_with_torch(options.python, "--against torch");
     start.command.push_back("--python=" + options.python);
   } else if (options.python.empty()) {
-    throw ConfigError("--against torch: where a launcher starts the ranks, name an interpreter by --python");
+    throw ConfigError("--against torch: if a launcher starts the ranks, name an interpreter with --python");
   }
 }
 

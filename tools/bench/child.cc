@@ -98,11 +98,11 @@ std::string Child::hear(Seconds timeout) {
     if (count == 0) {
       char seconds[32];
       std::snprintf(seconds, sizeof(seconds), "%g", timeout.count());
-      throw Error(name_ + " has said nothing for " + seconds + " s");
+      throw Error(name_ + " has not answered for " + seconds + " s");
     }
     char chunk[512];
     const ssize_t bytes = ::read(socket_, chunk, sizeof(chunk));
-    if (bytes <= 0) throw Error(name_ + " has ended; what it wrote to standard error says why");
+    if (bytes <= 0) throw Error(name_ + " has ended; its output on standard error says why");
     heard_.append(chunk, static_cast<std::size_t>(bytes));
   }
   const auto end = heard_.find('\n');

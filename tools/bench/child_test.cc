@@ -29,7 +29,7 @@ TEST(Child, AnswersLineByLine) {
 
 TEST(Child, ThatSaysNothingIsAnError) {
   Child child({"cat"});
-  EXPECT_EQ(problem_of([&] { child.hear(Seconds(0.05)); }), "cat has said nothing for 0.05 s");
+  EXPECT_EQ(problem_of([&] { child.hear(Seconds(0.05)); }), "cat has not answered for 0.05 s");
 }
 
 TEST(Child, ThatEndedIsAnError) {

@@ -16,26 +16,26 @@
 #include "tools/flags/parse_flags.h"
 
 DEFINE_string(op, "all_reduce",
-              "what to measure, of all_reduce, broadcast, reduce, all_gather, reduce_scatter, all_to_all, gather, "
-              "scatter, send_recv (ping-pong), barrier, launch (cost of launching an asynchronous all_reduce); or all");
+              "operations to measure: all_reduce, broadcast, reduce, all_gather, reduce_scatter, all_to_all, gather, "
+              "scatter, send_recv (ping-pong), barrier, launch (cost of launching an asynchronous all_reduce), or all");
 DEFINE_string(backends, "shm,openmpi",
-              "what to measure: backends (shm, mpi, ...; inproc alone), and openmpi as in --against; the first is what "
-              "the others are compared with");
+              "backends to measure (shm, mpi, ...; inproc only by itself), and openmpi as in --against; the first is "
+              "the baseline");
 DEFINE_string(against, "",
-              "peers, by their own calls with no Phalanx between: mpi (Open MPI), gloo (the library, over TCP), torch "
+              "other libraries to measure, called directly: mpi (Open MPI), gloo (the library, over TCP), torch "
               "(Python's torch.distributed with gloo)");
-DEFINE_string(algorithms, "native", "of the backends: native, names of registered algorithms, or all");
+DEFINE_string(algorithms, "native", "algorithms of the backends: native, names of registered ones, or all");
 DEFINE_string(
     bytes, "1KB,64KB,1MB,16MB",
-    "sizes, as nccl-tests has them: the table says of which tensor; rounded up to what all ranks share evenly");
-DEFINE_string(memory, "registered,private", "memory to measure: registered (from allocate()), private");
+    "sizes, as in nccl-tests: the table says of which tensor; rounded up to divide evenly among the ranks");
+DEFINE_string(memory, "registered,private", "memory to measure: registered (from allocate()), private (any other)");
 DEFINE_int32(ranks, 2, "ranks to start");
 DEFINE_int32(rounds, 40, "samples of each row; backends, algorithms and memories take turns");
-DEFINE_double(budget_ms, 10, "about how long one sample takes");
-DEFINE_string(bind, "none", "none, or core: rank r stays on core r, modulo their number");
+DEFINE_double(budget_ms, 10, "approximate time of one sample");
+DEFINE_string(bind, "none", "none, or core: bind rank r to core r, modulo the number of cores");
 DEFINE_string(progress, "auto", "whether backends have a progress thread: auto, on, off");
-DEFINE_string(python, "", "for --against torch: an interpreter that has PyTorch; without, one is made once, by pip");
-DEFINE_string(json, "", "file for the rows");
+DEFINE_string(python, "", "for --against torch: interpreter with PyTorch; empty: one is installed once, with pip");
+DEFINE_string(json, "", "JSON file for the rows");
 DEFINE_string(plot, "", "SVG file for a plot of time and bandwidth over bytes");
 
 namespace phalanx::bench {
@@ -70,14 +70,14 @@ void check(const Options& options) {
   if (!(options.budget_ms > 0)) throw ConfigError("--budget_ms must be more than 0");
   const bool threads = std::ranges::find(options.backends, "inproc") != options.backends.end();
   if (threads && (options.backends.size() > 1 || options.uses("openmpi"))) {
-    throw ConfigError("--backends: inproc has all ranks in one process, so it cannot be measured beside processes");
+    throw ConfigError("--backends: inproc has all ranks in one process, so it cannot be compared with processes");
   }
   if (std::ranges::find(options.against, "openmpi") != options.against.end() &&
       std::ranges::find(options.backends, "openmpi") != options.backends.end()) {
     throw ConfigError("openmpi is both in --backends and in --against; name it once");
   }
   if (!options.plot.empty() && std::filesystem::path(options.plot).extension() != ".svg") {
-    throw ConfigError("--plot: " + options.plot + " does not end in .svg, the one format there is");
+    throw ConfigError("--plot: " + options.plot + " does not end in .svg, the only supported format");
   }
   if (!options.python.empty() && !options.uses("torch")) throw ConfigError("--python is for --against torch");
 }
@@ -86,7 +86,7 @@ void check(const Options& options) {
 
 Options parse_options(int argc, char** argv) {
   refuse(parse_flags(
-      {.purpose = "measures collectives of several backends and peers side by side", .files = "tools/bench/"}, argc,
+      {.purpose = "measures collectives of several backends and libraries side by side", .files = "tools/bench/"}, argc,
       argv));
   Options options{.ops = choose_ops(),
                   .backends = choose("backends", FLAGS_backends),

@@ -37,7 +37,7 @@ class Connector {
  private:
   StorePtr store(const std::string& user) const {
     if (!store_)
-      throw ConfigError(user + ": the launcher gives these ranks no place to meet; measure mpi and openmpi alone");
+      throw ConfigError(user + ": the launcher provides no rendezvous for these ranks; measure only mpi and openmpi");
     return make_prefix_store("bench/" + user, store_);
   }
 

@@ -20,7 +20,7 @@ std::vector<std::string> words_of(const std::string& text) {
 void check_word(const std::string& flag, const std::string& word, const std::vector<std::string>& known) {
   if (std::ranges::find(known, word) != known.end()) return;
   const std::string near = nearest(word, known);
-  throw ConfigError("--" + flag + ": \"" + word + "\" is none of " + join(known, ", ") +
+  throw ConfigError("--" + flag + ": \"" + word + "\" is not one of " + join(known, ", ") +
                     (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
 }
 
@@ -38,7 +38,7 @@ std::vector<std::string> choose(const std::string& flag, const std::string& text
                                 const std::vector<std::string>& known) {
   auto chosen = choose_any(flag, text, known);
   if (!chosen.empty()) return chosen;
-  throw ConfigError("--" + flag + " names nothing" + (known.empty() ? "" : "; choose of ") + join(known, ", "));
+  throw ConfigError("--" + flag + " is empty" + (known.empty() ? "" : "; choose from ") + join(known, ", "));
 }
 
 std::string choose_one(const std::string& flag, const std::string& text, const std::vector<std::string>& known) {

@@ -28,7 +28,7 @@ TEST(FlagWords, ThatNobodyKnowsAreRefusedWithWhatIsNear) {
       [] {
         choose("way", "rimg", {"tree", "ring"});
       },
-      ThrowsMessage<ConfigError>("--way: \"rimg\" is none of tree, ring; did you mean \"ring\"?"));
+      ThrowsMessage<ConfigError>("--way: \"rimg\" is not one of tree, ring; did you mean \"ring\"?"));
 }
 
 TEST(FlagWords, MayBeMissingOnlyWhereTheyAreNotNeeded) {

@@ -18,7 +18,7 @@ const char* const kTorch = "torch==2.13.0";
 fs::path cache_folder(const std::string& flag) {
   if (const auto cache = environment("XDG_CACHE_HOME"); cache && !cache->empty()) return *cache;
   if (const auto home = environment("HOME"); home && !home->empty()) return fs::path(*home) / ".cache";
-  throw ConfigError(flag + ": there is no HOME to keep PyTorch in; name an interpreter that has it by --python");
+  throw ConfigError(flag + ": HOME is not set, so PyTorch cannot be installed; name an interpreter with --python");
 }
 
 // The interpreter of the environment in `folder`. The file "complete" is made last: what an interrupted run left is
@@ -26,7 +26,7 @@ fs::path cache_folder(const std::string& flag) {
 std::string make_environment(const fs::path& folder, const std::string& flag) {
   const std::string python = folder / "bin" / "python";
   if (fs::exists(folder / "complete")) return python;
-  std::fprintf(stderr, "making a Python environment with %s in %s ...\n", kTorch, folder.c_str());
+  std::fprintf(stderr, "creating a Python environment with %s in %s ...\n", kTorch, folder.c_str());
   fs::remove_all(folder);
   fs::create_directories(folder.parent_path());
   const bool made = run_program({"python3", "-m", "venv", folder.string()}) == 0 &&
@@ -34,7 +34,7 @@ std::string make_environment(const fs::path& folder, const std::string& flag) {
   if (!made) {
     fs::remove_all(folder);
     throw ConfigError(flag + ": python3 -m venv or pip install " + kTorch +
-                      " failed, as printed above; name an interpreter that has PyTorch by --python");
+                      " failed, as printed above; name an interpreter that has PyTorch with --python");
   }
   write_atomically(folder / "complete", "");
   return python;
@@ -49,7 +49,7 @@ std::string python_with_torch(const std::string& wanted, const std::string& flag
   const int status = run_program({python, "-c", look});
   if (status == 0) return python;
   const std::string what = status == 127 ? " cannot be started" : " has no PyTorch with gloo";
-  throw ConfigError(flag + ": " + python + what + "; name an interpreter that has it by --python");
+  throw ConfigError(flag + ": " + python + what + "; name an interpreter that has it with --python");
 }
 
 }  // namespace phalanx::bench

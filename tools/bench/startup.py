@@ -49,12 +49,12 @@ def parse():
     parser.add_argument("--train", default=os.environ.get("PHALANX_TRAIN"), help="the train program")
     parser.add_argument("--python", help="an interpreter that has PyTorch")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", help="file for the figures")
+    parser.add_argument("--json", help="JSON file for the results")
     return parser.parse_args()
 
 
 def python_with_torch(folder):
-    print(f"making a Python environment with {TORCH} ...", flush=True)
+    print(f"creating a Python environment with {TORCH} ...", flush=True)
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     python = os.path.join(folder, "bin", "python")
     subprocess.run([python, "-m", "pip", "install", "-q", TORCH, "numpy"], check=True)

@@ -12,20 +12,20 @@
 #include "tools/bench_train/workload.h"
 #include "tools/flags/parse_flags.h"
 
-DEFINE_string(workload, "mlp,lenet,char_lm,resnet18", "what to train");
+DEFINE_string(workload, "mlp,lenet,char_lm,resnet18", "workloads to train");
 DEFINE_string(systems, "phalanx,phalanx_defaults,phalanx_channels_last,no_communication",
-              "ways to train it: phalanx and what is named after it, no_communication, ddp and the like");
+              "systems to train with: phalanx and its variants, no_communication, ddp and its variants");
 DEFINE_string(against, "",
-              "peers, which take turns with them, such as ddp; the first is what the others are compared with");
-DEFINE_int32(ranks, 2, "ranks of each system, of one thread each");
-DEFINE_int32(rounds, 7, "turns that each system gets");
-DEFINE_double(seconds, 3, "about how long a turn takes");
-DEFINE_double(until_loss, 0, "go on until the training loss of every system is below it, at most the rounds");
-DEFINE_string(dataset, "", "a dataset as in a config, such as {name: cifar10, root: DIR}; without, samples are drawn");
-DEFINE_int32(hosts, 1, "1, or 2: network namespaces joined by a link, which takes root");
-DEFINE_string(link, "1gbit", "rate of the link between two hosts, as tc has it");
-DEFINE_string(python, "", "for peers: an interpreter that has PyTorch; without, one is made once, by pip");
-DEFINE_string(json, "", "file for the rows");
+              "systems to compare with, such as ddp; the first is the baseline");
+DEFINE_int32(ranks, 2, "ranks of each system, with one thread each");
+DEFINE_int32(rounds, 7, "turns of each system");
+DEFINE_double(seconds, 3, "approximate time of a turn");
+DEFINE_double(until_loss, 0, "train until the loss of every system is below this, at most for --rounds");
+DEFINE_string(dataset, "", "a dataset as in a config, such as {name: cifar10, root: DIR}; empty: generated samples");
+DEFINE_int32(hosts, 1, "1, or 2: network namespaces connected by a link, which needs root");
+DEFINE_string(link, "1gbit", "rate of the link between two hosts, in the notation of tc");
+DEFINE_string(python, "", "for ddp: interpreter with PyTorch; empty: one is installed once, with pip");
+DEFINE_string(json, "", "JSON file for the rows");
 DEFINE_bool(markdown, false, "print the table as Markdown");
 
 namespace phalanx::bench_train {
@@ -39,7 +39,7 @@ std::vector<std::string> names_of(const std::vector<Named>& all) {
 }
 
 void check(const Options& options) {
-  if (options.systems.empty()) throw ConfigError("--systems names nothing, and --against no peer");
+  if (options.systems.empty()) throw ConfigError("--systems and --against are both empty");
   if (options.ranks < 1 || options.rounds < 1) throw ConfigError("--ranks and --rounds must be at least 1");
   if (!(options.seconds > 0)) throw ConfigError("--seconds must be more than 0");
   if (!(options.until_loss >= 0)) throw ConfigError("--until_loss must be at least 0");
@@ -48,13 +48,13 @@ void check(const Options& options) {
   if (!options.dataset.empty() && options.workloads.size() > 1) {
     throw ConfigError("--dataset is for one workload, but --workload names several");
   }
-  if (!options.python.empty() && !options.uses_python()) throw ConfigError("--python is for peers, as --against ddp");
+  if (!options.python.empty() && !options.uses_python()) throw ConfigError("--python is for ddp and its variants");
 }
 
 }  // namespace
 
 Options parse_options(int argc, char** argv) {
-  refuse(parse_flags({.purpose = "trains the same models by several systems in turns", .files = "tools/bench_train/"},
+  refuse(parse_flags({.purpose = "trains the same models with several systems in turns", .files = "tools/bench_train/"},
                      argc, argv));
   Options options{.workloads = bench::choose("workload", FLAGS_workload, names_of(workloads())),
                   .systems = bench::choose_any("systems", FLAGS_systems, names_of(systems())),

@@ -116,7 +116,7 @@ using Contestants = std::vector<std::unique_ptr<Contestant>>;
 std::int64_t in_whole_batches(std::int64_t samples, std::int64_t batch) {
   if (samples >= batch) return samples - samples % batch;
   throw ConfigError("--dataset has " + std::to_string(samples) + " samples, fewer than the " + std::to_string(batch) +
-                    " of a batch of all ranks; take a larger one, or fewer --ranks");
+                    " of a batch of all ranks; use a larger one, or fewer --ranks");
 }
 
 DataFiles make_data(const Options& options, const Workload& workload, const std::string& folder) {
@@ -166,7 +166,7 @@ std::optional<HiddenShare> hidden(const Contestant& one, const Contestants& all,
 void tell(const std::string& workload, int round, const Options& options, std::int64_t under_way, bool over) {
   if (::isatty(STDERR_FILENO) == 0) return;
   std::fprintf(stderr, "\r%s: round %d of %d", workload.c_str(), round, options.rounds);
-  if (options.until_loss > 0) std::fprintf(stderr, ", %d not yet at the loss", static_cast<int>(under_way));
+  if (options.until_loss > 0) std::fprintf(stderr, ", %d have not reached the loss yet", static_cast<int>(under_way));
   std::fprintf(stderr, "\033[K%s", over ? "\n" : "");
 }
 
@@ -218,7 +218,7 @@ void measure(const Options& options, const Hosts& hosts, const Workload& workloa
     all.push_back(std::make_unique<Contestant>(system, setting, options.until_loss));
   }
   if (all.empty()) {
-    throw ConfigError("none of --systems is for workload " + workload.name +
+    throw ConfigError("none of --systems applies to workload " + workload.name +
                       "; leave the workload out, or add phalanx");
   }
   run_rounds(options, workload.name, all, measured.failures);

@@ -50,7 +50,7 @@ std::string lines(const std::vector<Cells>& table, bool markdown) {
 
 std::string sentence(const HiddenShare& share) {
   std::string text = format_text("overlapped hides %.0f %% of the communication", share.of_communication * 100);
-  if (share.of_waiting) text += format_text(", %.0f %% of that part of it which is waiting", *share.of_waiting * 100);
+  if (share.of_waiting) text += format_text(", %.0f %% of its waiting part", *share.of_waiting * 100);
   return text;
 }
 

@@ -129,13 +129,13 @@ Turn Team::run(std::int64_t steps) {
       turn.seconds = std::max(turn.seconds, seconds);
       turn.backward_seconds += answer.at("backward").get<double>() / static_cast<double>(ranks_.size());
       const std::vector<double> losses = answer.at("losses");
-      if (losses.size() != turn.losses.size()) throw Error("as many losses as steps are expected");
+      if (losses.size() != turn.losses.size()) throw Error("expected as many losses as steps");
       for (std::size_t i = 0; i < losses.size(); ++i) turn.losses[i] += losses[i] / static_cast<double>(ranks_.size());
     }
   } catch (const Error& error) {
     throw with_name(system_, rank, error);
   } catch (const nlohmann::json::exception& error) {
-    throw Error(system_.name + ", rank " + std::to_string(rank) + ": an answer that is none: " + error.what());
+    throw Error(system_.name + ", rank " + std::to_string(rank) + ": malformed answer: " + error.what());
   }
   turn.busy_seconds = busy_seconds() - busy_before;
   return turn;

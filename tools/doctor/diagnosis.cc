@@ -94,7 +94,7 @@ void examine_backends(const Answer& libraries, const std::string& probe, Diagnos
 
 void look_for_launcher(Diagnosis& found) {
   found.nodes = "one, as far as this process knows";
-  found.launched = "by nobody as a rank; train starts its ranks itself";
+  found.launched = "not as a rank; train starts its ranks itself";
   try {
     const auto launched = detect_launch_environment();
     if (!launched) return;
@@ -145,7 +145,7 @@ Diagnosis diagnose(const std::string& probe) {
   found.copy_gb_s = measure_copy_gb_s();
   found.notes = notes_on(found);
   if (!libraries.problem.empty()) {
-    found.notes.insert(found.notes.begin(), "programs of Phalanx do not start here: " + libraries.problem);
+    found.notes.insert(found.notes.begin(), "Phalanx's programs do not start here: " + libraries.problem);
   }
   return found;
 }

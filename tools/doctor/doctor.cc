@@ -14,7 +14,7 @@
 #include "tools/doctor/report.h"
 #include "tools/flags/parse_flags.h"
 
-DEFINE_string(json, "", "file for what was found");
+DEFINE_string(json, "", "JSON file for the findings");
 
 namespace phalanx::doctor {
 namespace {

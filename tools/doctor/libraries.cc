@@ -83,7 +83,7 @@ std::string cuda_aware_mpi() {
 #if defined(MPIX_CUDA_AWARE_SUPPORT)
   return MPIX_Query_cuda_support() == 1 ? "yes" : "no";
 #else
-  return "this MPI does not tell";
+  return "not reported by this MPI";
 #endif
 }
 

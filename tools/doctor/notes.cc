@@ -17,10 +17,10 @@ void on_cores(const Machine& machine, Notes& notes) {
   }
   if (machine.quota_cores > 0 && machine.quota_cores < machine.allowed_cores) {
     notes.push_back("the container's quota is " + format_text("%.1f", machine.quota_cores) +
-                    " cores: ranks that wait actively are paused with those that compute");
+                    " cores: ranks that wait by spinning are throttled with those that compute");
   }
   if (machine.virtual_machine) {
-    notes.push_back("a virtual machine: its host moves cores about, so only figures of one run can be compared");
+    notes.push_back("a virtual machine: its host may move cores, so only figures of one run can be compared");
   }
 }
 
@@ -40,7 +40,7 @@ void on_libraries(const Diagnosis& found, Notes& notes) {
     if (library.loaded.empty() || library.loaded == library.linked) continue;
     if (library.name == "glibc") continue;  // newer ones serve programs of older ones
     notes.push_back(library.name + " " + library.loaded + " was loaded, but Phalanx was built with " + library.linked +
-                    ": build again, or see LD_LIBRARY_PATH (" + library.path + ")");
+                    ": rebuild, or check LD_LIBRARY_PATH (" + library.path + ")");
   }
   const bool blas = std::ranges::any_of(found.torch_build, [](const std::string& line) {
     return line.find("BLAS_INFO=mkl") != std::string::npos || line.find("BLAS_INFO=open") != std::string::npos ||

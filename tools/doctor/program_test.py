@@ -70,7 +70,7 @@ class Doctor(ProgramTest):
         (self.folder / "probe").write_text("#!/bin/sh\necho 'error while loading libmpi.so.40' >&2\nexit 127\n")
         (self.folder / "probe").chmod(0o755)
         text, found = self.diagnose(program=alone)
-        self.assertIn("programs of Phalanx do not start here: error while loading libmpi.so.40", " ".join(text.split()))
+        self.assertIn("Phalanx's programs do not start here: error while loading libmpi.so.40", " ".join(text.split()))
         for backend in ("inproc", "shm", "mpi", "gloo", "nccl"):
             self.assertEqual({"error while loading libmpi.so.40"}, set(self.statuses(found, backend).values()))
         self.assertTrue(found["machine"]["cores"] > 0)

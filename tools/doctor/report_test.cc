@@ -54,8 +54,8 @@ TEST(Report, HasNoHoles) {
   const std::string text = to_text(healthy(), false);
   for (const auto* operation : kOperationNames) EXPECT_TRUE(has(text, std::string("\n  ") + operation + " ")) << text;
   EXPECT_TRUE(has(text, "[1] not in this build")) << text;
-  EXPECT_TRUE(has(text, "nearest cores     0 and 1: a cache line there and back in 105 ns")) << text;
-  EXPECT_TRUE(has(text, "farthest cores    0 and 3: a cache line there and back in 480 ns")) << text;
+  EXPECT_TRUE(has(text, "nearest cores     0 and 1: round trip of a cache line 105 ns")) << text;
+  EXPECT_TRUE(has(text, "farthest cores    0 and 3: round trip of a cache line 480 ns")) << text;
   EXPECT_TRUE(has(text, "all_reduce        ring")) << text;
 }
 

@@ -80,7 +80,7 @@ std::string machine(const Machine& m, const Diagnosis& found, const Brush& brush
   text +=
       field("limits", "open files " + limit(m.open_files, false) + ", locked memory " + limit(m.locked_memory, true));
   text += field("malloc", m.malloc);
-  text += field("copying", format_text("%.1f GB/s by one core", found.copy_gb_s));
+  text += field("copying", format_text("%.1f GB/s with one core", found.copy_gb_s));
   return text;
 }
 
@@ -158,7 +158,7 @@ std::string table(const Diagnosis& found, const Brush& brush) {
     }
     rows += "\n";
   }
-  return brush.title("Operations, each done by 2 ranks and its result checked") + trimmed(names) + "\n" +
+  return brush.title("Operations, each run on 2 ranks with its result checked") + trimmed(names) + "\n" +
          brush.faint(trimmed(devices)) + "\n" + rows + footnotes.text();
 }
 
@@ -168,12 +168,12 @@ std::string links(const Diagnosis& found, const Brush& brush) {
        {found.cores.empty() ? nullptr : &found.cores.front(), found.cores.size() < 2 ? nullptr : &found.cores.back()}) {
     if (link == nullptr) continue;
     text += field(link == &found.cores.front() ? "nearest cores" : "farthest cores",
-                  format_text("%d and %d: a cache line there and back in %.0f ns", link->first, link->second,
+                  format_text("%d and %d: round trip of a cache line %.0f ns", link->first, link->second,
                               link->round_trip_ns));
   }
   for (const auto& backend : found.backends) {
     if (backend.round_trip_us <= 0) continue;
-    text += field(backend.name, format_text("there and back %.2f us; 16 MB: messages %.2f GB/s, all_reduce %.2f GB/s",
+    text += field(backend.name, format_text("round trip %.2f us; 16 MB: messages %.2f GB/s, all_reduce %.2f GB/s",
                                             backend.round_trip_us, backend.message_gb_s, backend.all_reduce_gb_s));
   }
   return text;

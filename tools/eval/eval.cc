@@ -22,7 +22,7 @@
 DEFINE_string(run, "", "run folder whose config.yaml and weights.safetensors to take");
 DEFINE_string(weights, "", "safetensors file, in place of the run's");
 DEFINE_string(config, "", "YAML file of a run with these weights, in place of the run's");
-DEFINE_string(set, "", "key.path=value, in place of the file's; may be given several times");
+DEFINE_string(set, "", "key.path=value, overrides the config file; may be repeated");
 DEFINE_string(split, "test", "test or validation");
 DEFINE_string(predictions, "", "safetensors file to write each sample's outputs and targets to");
 DEFINE_string(run_dir, "", "folder for the logs of ranks (default: a temporary one)");

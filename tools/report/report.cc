@@ -17,7 +17,7 @@
 #include "tools/report/comparison.h"
 #include "tools/report/comparison_page.h"
 
-DEFINE_string(output, "", "HTML file: of several runs their comparison; of one its report (without: its report.html)");
+DEFINE_string(output, "", "HTML file for the comparison of several runs or the report of one (its report.html)");
 
 namespace phalanx {
 namespace {
@@ -38,11 +38,11 @@ void print(const std::vector<RunRecord>& runs) {
   if (times.size() > 1) std::fputs(("\n" + to_text("", times)).c_str(), stdout);
   if (runs.size() == 1) return;
   const auto configs = compare_configs(runs);
-  std::fputs(configs.size() > 1 ? ("\n" + to_text("", configs)).c_str() : "\nTheir configs are the same.\n", stdout);
+  std::fputs(configs.size() > 1 ? ("\n" + to_text("", configs)).c_str() : "\nThe configs are the same.\n", stdout);
 }
 
 int run(int argc, char** argv) {
-  const Program program{.purpose = "tells what runs have reached, side by side\n\n  report RUN... [--output FILE]",
+  const Program program{.purpose = "compares the results of runs\n\n  report RUN... [--output FILE]",
                         .files = "tools/report/"};
   const auto runs = read_runs(parse_flags(program, argc, argv));
   print(runs);
@@ -53,7 +53,7 @@ int run(int argc, char** argv) {
   } else if (!path.empty()) {
     write_atomically(path, to_comparison_page(runs));
   }
-  if (!path.empty()) std::printf("\nAs a page: %s\n", path.c_str());
+  if (!path.empty()) std::printf("\nHTML page: %s\n", path.c_str());
   return kDone;
 }
 

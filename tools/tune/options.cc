@@ -10,15 +10,15 @@
 #include "tools/bench/flag_words.h"
 #include "tools/flags/parse_flags.h"
 
-DEFINE_string(backend, "auto", "whose ways are measured, as in a config; not inproc");
+DEFINE_string(backend, "auto", "backend to tune, as in a config; not inproc");
 DEFINE_string(ops, "all", "operations to tune: all, or some of all_reduce,broadcast,...");
 DEFINE_string(bytes, "256,1KB,4KB,16KB,64KB,256KB,1MB,4MB,16MB", "sizes to measure; rules change halfway between them");
-DEFINE_string(memory, "registered", "where the tensors are: registered (as a training's buckets), private");
-DEFINE_int32(ranks, 2, "ranks to start; a file is for this many alone");
-DEFINE_string(hosts, "", "where mpirun starts them, as name or name:slots; empty: here");
-DEFINE_int32(rounds, 20, "samples of each way and size, which take turns");
-DEFINE_double(budget_ms, 5, "about how long one sample takes");
-DEFINE_string(output, "tuned.json", "file for framework.selection_file");
+DEFINE_string(memory, "registered", "memory of the tensors: registered (as in training), private");
+DEFINE_int32(ranks, 2, "ranks to start; the rules hold for this number only");
+DEFINE_string(hosts, "", "hosts on which mpirun starts them, as name or name:slots; empty: this host");
+DEFINE_int32(rounds, 20, "samples of each algorithm and size, interleaved");
+DEFINE_double(budget_ms, 5, "approximate time of one sample");
+DEFINE_string(output, "tuned.json", "output file, for framework.selection_file");
 
 namespace phalanx::tune {
 namespace {
@@ -43,12 +43,12 @@ std::vector<std::int64_t> read_bytes() {
 
 Options parse_options(int argc, char** argv) {
   refuse(parse_flags(
-      {.purpose = "measures the ways of doing collectives, and saves which are best", .files = "tools/tune/"}, argc,
+      {.purpose = "measures collective algorithms, and saves which are best", .files = "tools/tune/"}, argc,
       argv));
-  if (FLAGS_ranks < 2) throw ConfigError("--ranks must be at least 2: a single rank has nobody to talk to");
+  if (FLAGS_ranks < 2) throw ConfigError("--ranks must be at least 2: a single rank does not communicate");
   if (FLAGS_rounds < 1) throw ConfigError("--rounds must be at least 1");
   if (!(FLAGS_budget_ms > 0)) throw ConfigError("--budget_ms must be more than 0");
-  if (FLAGS_output.empty()) throw ConfigError("--output names no file");
+  if (FLAGS_output.empty()) throw ConfigError("--output is empty");
   if (FLAGS_backend == "inproc") throw ConfigError("--backend: tune starts processes, but ranks of inproc are threads");
   bench::check_word("memory", FLAGS_memory, {"registered", "private"});
   return {.backend = FLAGS_backend,

@@ -81,7 +81,7 @@ class Tune(ProgramTest):
         self.assertEqual(self.run_folder("plain").weights, self.run_folder("checked").weights)
 
     def test_says_what_is_wrong(self):
-        for flags, why in ((["--ops=allreduce"], '--ops: "allreduce" is none of'), (["--backend=inproc"], "are threads"),
+        for flags, why in ((["--ops=allreduce"], '--ops: "allreduce" is not one of'), (["--backend=inproc"], "are threads"),
                            (["--backend=shmm"], 'did you mean "shm"?'), (["--ranks=1"], "at least 2"),
                            (["--bytes=much"], "much"), (["stray"], 'unexpected argument "stray"')):
             self.assertIn(why, self.tune(*flags, status=2).err)

@@ -33,19 +33,19 @@ UNITS = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 def parse_size(text):
     found = re.fullmatch(r"(\d+)([KMG]B)?", text.strip())
     if not found:
-        raise argparse.ArgumentTypeError(f'"{text}" is no size; write 4096, 64KB or 16MB')
+        raise argparse.ArgumentTypeError(f'"{text}" is not a size; write 4096, 64KB or 16MB')
     return int(found[1]) * UNITS[found[2] or ""]
 
 
 def parse_options():
     parser = argparse.ArgumentParser(prog="link", description="all_reduce between two hosts, against the link itself")
-    parser.add_argument("--rate", default="1gbit", help="of the link, as tc has it")
+    parser.add_argument("--rate", default="1gbit", help="rate of the link, in the notation of tc")
     parser.add_argument("--bytes", default="64KB,1MB,16MB", type=lambda text: [parse_size(s) for s in text.split(",")])
-    parser.add_argument("--rounds", default=10, type=int, help="how often each size is measured")
+    parser.add_argument("--rounds", default=10, type=int, help="measurements of each size")
     parser.add_argument("--subjects", default="hybrid,gloo,mpi,hybrid+mpi", type=lambda text: text.split(","),
-                        help="backends; NAME+mpi: under mpirun, as mpi itself is")
-    parser.add_argument("--realtime", action="store_true", help="ranks go before all else that this machine does")
-    parser.add_argument("--json", help="file for the rows")
+                        help="backends; NAME+mpi: started by mpirun, as mpi itself is")
+    parser.add_argument("--realtime", action="store_true", help="give ranks priority over everything else on this machine")
+    parser.add_argument("--json", help="JSON file for the rows")
     return parser.parse_args()
 
 
@@ -73,7 +73,7 @@ def rows_of(subject, commands):
         try:
             out, _ = processes[0].communicate(timeout=DEADLINE)
         except subprocess.TimeoutExpired:
-            raise SystemExit(f"link: {subject} has not ended within {DEADLINE} s") from None
+            raise SystemExit(f"link: {subject} has not finished within {DEADLINE} s") from None
         for process in processes if subject != "stream" else processes[:1]:
             if process.wait(timeout=DEADLINE) != 0:
                 raise SystemExit(f"link: {subject} failed, see above")

@@ -91,7 +91,7 @@ class Stream(unittest.TestCase):
         self.far.sendall(bytes(10))
         self.far.shutdown(socket.SHUT_WR)
         before = set(threading.enumerate())
-        with self.assertRaisesRegex(SystemExit, "the other end is gone"):
+        with self.assertRaisesRegex(SystemExit, "the peer is gone"):
             stream.exchange(self.near, 20)
         for sender in set(threading.enumerate()) - before:
             sender.join()

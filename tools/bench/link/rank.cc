@@ -22,12 +22,12 @@
 #include "framework/comm/backend.h"
 #include "framework/comm/rendezvous.h"
 
-DEFINE_string(backend, "hybrid", "registered name");
+DEFINE_string(backend, "hybrid", "name of a registered backend");
 DEFINE_string(bytes, "16MB", "sizes, separated by commas");
-DEFINE_int32(rounds, 10, "how often each is measured");
-DEFINE_int32(warm_up, 2, "rounds before that");
+DEFINE_int32(rounds, 10, "measurements of each size");
+DEFINE_int32(warm_up, 2, "warm-up rounds before them");
 DEFINE_string(interface, "", "network interface of rank 0 whose bytes are counted");
-DEFINE_bool(mpirun, false, "only write where mpirun is");
+DEFINE_bool(mpirun, false, "only print the path of mpirun");
 
 namespace phalanx {
 namespace {

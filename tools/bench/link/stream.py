@@ -22,7 +22,7 @@ def exchange(connection, bytes_each_way):
     while left > 0:
         received = connection.recv_into(buffer, min(left, len(buffer)))
         if received == 0:
-            raise SystemExit("stream: the other end is gone")
+            raise SystemExit("stream: the peer is gone")
         left -= received
     sender.join()
 
@@ -54,7 +54,7 @@ def connect(address):
             return socket.create_connection((address, PORT), timeout=60)
         except ConnectionRefusedError:
             time.sleep(0.05)
-    raise SystemExit(f"stream: nobody serves at {address}")
+    raise SystemExit(f"stream: nothing listens at {address}")
 
 
 def counter(interface, name):
