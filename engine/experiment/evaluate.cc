@@ -14,7 +14,7 @@
 #include "engine/experiment/experiment.h"
 #include "engine/experiment/predictions.h"
 #include "engine/experiment/replica.h"
-#include "engine/plain_step.h"
+#include "engine/step/plain_step.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 

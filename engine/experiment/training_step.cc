@@ -7,12 +7,12 @@
 #include <string>
 #include <utility>
 
-#include "engine/accumulated_step.h"
-#include "engine/data_parallel_step.h"
-#include "engine/empty_share_step.h"
-#include "engine/no_random_step.h"
-#include "engine/plain_step.h"
-#include "engine/statistics_step.h"
+#include "engine/step/accumulated_step.h"
+#include "engine/step/data_parallel_step.h"
+#include "engine/step/empty_share_step.h"
+#include "engine/step/no_random_step.h"
+#include "engine/step/plain_step.h"
+#include "engine/step/statistics_step.h"
 #include "engine/watch/timed.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"

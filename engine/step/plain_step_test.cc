@@ -1,4 +1,4 @@
-#include "engine/plain_step.h"
+#include "engine/step/plain_step.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>

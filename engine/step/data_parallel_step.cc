@@ -1,4 +1,4 @@
-#include "engine/data_parallel_step.h"
+#include "engine/step/data_parallel_step.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -7,7 +7,7 @@
 #include <exception>
 #include <utility>
 
-#include "engine/merged_results.h"
+#include "engine/step/merged_results.h"
 #include "framework/base/parts.h"
 #include "models/model.h"
 

@@ -1,8 +1,8 @@
-#include "engine/accumulated_step.h"
+#include "engine/step/accumulated_step.h"
 
 #include <algorithm>
 
-#include "engine/merged_results.h"
+#include "engine/step/merged_results.h"
 
 namespace phalanx {
 

@@ -1,4 +1,4 @@
-#include "engine/merged_results.h"
+#include "engine/step/merged_results.h"
 
 #include <ATen/ops/concat.h>
 #include <ATen/ops/scalar_tensor.h>

@@ -1,4 +1,4 @@
-#include "engine/virtual_shards.h"
+#include "engine/step/virtual_shards.h"
 
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/merged_results.h"
+#include "engine/step/merged_results.h"
 #include "framework/base/parts.h"
 #include "framework/base/random.h"
 

@@ -1,4 +1,4 @@
-#include "engine/accumulated_step.h"
+#include "engine/step/accumulated_step.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
