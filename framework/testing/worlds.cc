@@ -14,13 +14,21 @@
 #include <thread>
 #include <vector>
 
+#include "framework/base/config/config.h"
 #include "framework/comm/backend.h"
 
 namespace phalanx::testing {
 namespace {
 
+constexpr const char* kHybridOfShm = "hybrid_of_shm";
+
+bool has_hosts(const std::string& backend) { return backend == "hybrid" || backend == kHybridOfShm; }
+
 CommunicatorPtr connect(const std::string& backend, Place place, StorePtr store, Seconds timeout) {
-  return Backends::Choice(backend).make(World{place, std::move(store), timeout});
+  const auto choice = backend == kHybridOfShm
+                          ? config::load_as<Backends::Choice>("backend", "{name: hybrid, inter: shm}", "run_ranks")
+                          : Backends::Choice(backend);
+  return choice.make(World{place, std::move(store), timeout});
 }
 
 Place place_of(int rank, int ranks) { return {.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks}; }
@@ -58,7 +66,7 @@ void run_threads(const std::string& backend, int ranks, const RankBody& body, Se
 [[noreturn]] void run_child(const std::string& backend, int rank, int ranks, const std::string& store_path,
                             const RankBody& body, Seconds timeout) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const Place place = backend == "hybrid" ? take_place_on_host(rank, ranks) : place_of(rank, ranks);
+  const Place place = has_hosts(backend) ? take_place_on_host(rank, ranks) : place_of(rank, ranks);
   run_rank(backend, place, make_file_store(store_path, ranks, timeout), body, timeout);
   ::fflush(nullptr);
   ::_exit(::testing::Test::HasFailure() ? 1 : 0);
@@ -107,7 +115,7 @@ void run_ranks(const std::string& backend, int ranks, const RankBody& body, Seco
   if (backend == "mpi" || (backend == "hybrid" && detect_launch_environment())) {
     return run_under_mpirun(backend, ranks, body, timeout);
   }
-  if (backend == "shm" || backend == "hybrid") return run_processes(backend, ranks, body, timeout);
+  if (backend == "shm" || has_hosts(backend)) return run_processes(backend, ranks, body, timeout);
   FAIL() << "no way to run ranks of backend " << backend;
 }
 

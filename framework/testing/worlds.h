@@ -20,6 +20,8 @@ using RankBody = std::function<void(const CommunicatorPtr& world)>;
 ///   hybrid  processes of either kind, on hosts of two ranks each, or of three where there are more than four; the last
 ///           may have fewer. shm inside hosts; between them mpi where mpirun started the program, otherwise gloo: these
 ///           must be linked into the test too
+///   hybrid_of_shm
+///           the same of forked processes, with another world of shm between the hosts
 ///
 /// An exception in a body, a failed expectation in a child process and a child's death fail the test, with the rank
 /// named; peers of a failed rank get CommError::kPeerLost. All but inproc must be linked into the test.
