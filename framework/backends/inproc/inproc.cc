@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/backends/direct/communicator.h"
+#include "framework/backends/shared_memory/communicator.h"
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"
 
@@ -42,7 +42,7 @@ class Blocks {
 };
 
 // Ranks are threads: all memory is everybody's already, and a rank that ends says so by leaving its group.
-class HeapFabric final : public direct::Fabric {
+class HeapFabric final : public shared_memory::Fabric {
  public:
   Block create(std::size_t bytes) override {
     void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -78,7 +78,7 @@ struct InprocConfig {
 
 const bool registered = Backends::global().add<InprocConfig>(
     "inproc", "ranks are threads of one process", [](const InprocConfig&, const World& world) {
-      return direct::connect("inproc", world, std::make_unique<HeapFabric>());
+      return shared_memory::connect("inproc", world, std::make_unique<HeapFabric>());
     });
 
 }  // namespace

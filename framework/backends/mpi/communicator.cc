@@ -182,7 +182,7 @@ std::shared_ptr<Group> duplicate_world(Group::Options options) {
   };
   try {
     check(MPI_Comm_idup(MPI_COMM_WORLD, &pending->comm, &pending->request), "MPI_Comm_idup");
-    direct::Waiter(options.local_ranks).wait(complete, [&](auto waited) {
+    shared_memory::Waiter(options.local_ranks).wait(complete, [&](auto waited) {
       if (waited < options.timeout) return;
       throw CommError(CommError::Kind::kTimeout, "connecting " + options.name + ": not all ranks came in time");
     });

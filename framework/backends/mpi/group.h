@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "framework/backends/direct/waiter.h"
+#include "framework/backends/shared_memory/waiter.h"
 #include "framework/backends/mpi/inbox.h"
 #include "framework/base/error.h"
 #include "framework/comm/call.h"
@@ -80,7 +80,7 @@ class Group {
   std::shared_ptr<Inbox> inbox_;
   int rank_ = 0;
   int size_ = 1;
-  direct::Waiter waiter_;
+  shared_memory::Waiter waiter_;
   std::atomic<std::uint64_t> sequence_{0};
   std::atomic<bool> broken_{false};
 };

@@ -63,7 +63,7 @@ MemfdFabric::MemfdFabric(const std::vector<int>& processes) {
   }
 }
 
-direct::Fabric::Block MemfdFabric::create(std::size_t bytes) {
+shared_memory::Fabric::Block MemfdFabric::create(std::size_t bytes) {
   Descriptor fd(::memfd_create("phalanx", MFD_CLOEXEC));
   if (!fd) fail("cannot create a memory file", errno);
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
@@ -123,7 +123,7 @@ bool MemfdFabric::alive(int rank) {
   return ::poll(&poll, 1, 0) <= 0;  // a signal may interrupt it
 }
 
-std::unique_ptr<direct::Fabric> MemfdFabric::subset(std::span<const int> ranks) {
+std::unique_ptr<shared_memory::Fabric> MemfdFabric::subset(std::span<const int> ranks) {
   std::unique_ptr<MemfdFabric> part(new MemfdFabric);
   for (int rank : ranks) part->peers_.push_back(peers_[rank]);
   part->fetches_ = fetches_;

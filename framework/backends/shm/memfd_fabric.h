@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/backends/direct/fabric.h"
+#include "framework/backends/shared_memory/fabric.h"
 
 namespace phalanx::shm {
 
@@ -32,7 +32,7 @@ class Descriptor {
 /// limit it. A peer's end shows at its pidfd. Needs Linux 5.3, one user, and a process-id namespace that all ranks
 /// share. Other memory of a peer can be fetched (process_vm_readv) where the system allows it, which some containers do
 /// not.
-class MemfdFabric final : public direct::Fabric {
+class MemfdFabric final : public shared_memory::Fabric {
  public:
   /// `processes`: the id of every rank's process. Throws CommError::kPeerLost naming the rank when one is gone already.
   explicit MemfdFabric(const std::vector<int>& processes);

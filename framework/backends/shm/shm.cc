@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/backends/direct/communicator.h"
+#include "framework/backends/shared_memory/communicator.h"
 #include "framework/backends/shm/memfd_fabric.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
@@ -85,7 +85,7 @@ struct ShmConfig {
 
 const bool registered = Backends::global().add<ShmConfig>(
     "shm", "ranks are processes of one host that share memory",
-    [](const ShmConfig&, const World& world) { return direct::connect("shm", world, make_fabric(world)); });
+    [](const ShmConfig&, const World& world) { return shared_memory::connect("shm", world, make_fabric(world)); });
 
 }  // namespace
 }  // namespace phalanx

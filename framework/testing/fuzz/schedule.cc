@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "framework/backends/direct/schedule_point.h"
+#include "framework/backends/shared_memory/schedule_point.h"
 
 namespace phalanx::testing {
 namespace {
@@ -34,10 +34,10 @@ Schedule::Schedule(std::uint64_t seed, int ranks, std::optional<Kill> kill, std:
       patience_(patience),
       steadiness_(dice_.one_of(std::span<const int>(kSteadiness))) {
   for (int rank = 0; rank < ranks; ++rank) ranks_.push_back(std::make_unique<Rank>());
-  direct::set_schedule_point(&Schedule::at_schedule_point);
+  shared_memory::set_schedule_point(&Schedule::at_schedule_point);
 }
 
-Schedule::~Schedule() { direct::set_schedule_point(nullptr); }
+Schedule::~Schedule() { shared_memory::set_schedule_point(nullptr); }
 
 void Schedule::at_schedule_point() {
   if (current != nullptr) current->point();

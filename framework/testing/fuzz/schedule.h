@@ -31,8 +31,8 @@ struct Kill {
 };
 
 /// Decides from a seed which of several threads, the ranks, goes on: exactly one runs at a time, and at every schedule
-/// point (framework/backends/direct/schedule_point.h) it hands over to one that is drawn. Some fall asleep for a while:
-/// a rank that is late. So one seed is one order of all that ranks do to each other, whatever the machine does.
+/// point (framework/backends/shared_memory/schedule_point.h) it hands over to one that is drawn. Some fall asleep for a
+/// while: a rank that is late. So one seed is one order of all that ranks do to each other, whatever the machine does.
 ///
 /// A rank's thread calls enter(), which returns when all have entered and it is this one's turn, and leave() at its
 /// end. In between it must not block on another rank but at schedule points. What the threads share under a schedule

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "framework/backends/direct/schedule_point.h"
+#include "framework/backends/shared_memory/schedule_point.h"
 #include "framework/testing/fuzz/run_schedule.h"
 
 namespace phalanx::testing {
@@ -81,7 +81,7 @@ TEST(ScheduleFuzzDeathTest, AHangIsTold) {
         for (int rank = 0; rank < 2; ++rank) {
           threads.emplace_back([&, rank] {
             schedule.enter(rank);
-            for (;;) direct::schedule_point();
+            for (;;) shared_memory::schedule_point();
           });
         }
       },

@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/backends/shared_memory/collectives.h"
+#include "framework/backends/shared_memory/part_bytes.h"
+#include "framework/backends/shared_memory/shares.h"
+#include "framework/backends/shared_memory/sources.h"
+#include "framework/base/error.h"
+
+namespace phalanx::shared_memory {
+namespace {
+
+// What every rank sends, by receiver.
+using Traffic = std::vector<PartLayout>;
+
+std::size_t largest_part(const Traffic& traffic, std::size_t item) {
+  std::size_t most = 0;
+  for (const auto& parts : traffic) most = std::max(most, shared_memory::largest_part(parts, item));
+  return most;
+}
+
+void check(const Execution& execution, const Traffic& traffic, int sender, int receiver, std::int64_t expected) {
+  const auto sent = traffic[sender].count(receiver);
+  if (sent == expected) return;
+  throw CommError(CommError::Kind::kMismatch, "all_to_all of " + execution.group.name() + ": ranks disagree: rank " +
+                                                  std::to_string(sender) + " sends " + std::to_string(sent) +
+                                                  " elements to rank " + std::to_string(receiver) + ", which expects " +
+                                                  std::to_string(expected));
+}
+
+// The first meeting of ranks that know only their own counts. Everybody looks at all of them, so that all see the same
+// disagreement.
+Traffic meet_and_exchange_counts(const Execution& execution, const Elements& input, const PartLayout& from,
+                                 const PartLayout& to, std::size_t touched) {
+  const int size = execution.size();
+  auto* mine = reinterpret_cast<std::int64_t*>(execution.group.next_scratch());
+  for (int rank = 0; rank < size; ++rank) {
+    mine[rank] = to.count(rank);
+    mine[size + rank] = from.count(rank);
+  }
+  execution.meet_to_copy(input, {}, touched);
+  const auto counts_of = [&](int rank) { return reinterpret_cast<const std::int64_t*>(execution.group.scratch(rank)); };
+  Traffic traffic;
+  for (int rank = 0; rank < size; ++rank) traffic.emplace_back(Counts(counts_of(rank), size), size, 0);
+  for (int receiver = 0; receiver < size; ++receiver) {
+    for (int sender = 0; sender < size; ++sender) {
+      check(execution, traffic, sender, receiver, counts_of(receiver)[size + sender]);
+    }
+  }
+  execution.group.meet_again();  // the scratch may be used
+  return traffic;
+}
+
+void pull(const Execution& execution, const Elements& output, const Sources& sources, const PartLayout& from,
+          const Traffic& traffic) {
+  const auto item = output.item();
+  for (int i = 0; i < execution.size(); ++i) {
+    const int rank = (execution.rank() + i) % execution.size();  // not all from the same one at a time
+    sources.copy(output.data + begin_of(from, rank, item), rank, begin_of(traffic[rank], execution.rank(), item),
+                 bytes_of(from, rank, item));
+  }
+}
+
+}  // namespace
+
+void all_to_all(const Execution& execution, Elements output, Elements input, const PartLayout& from,
+                const PartLayout& to) {
+  const auto item = input.item();
+  const bool even = execution.call.detail == 0;
+  const bool small = even && input.bytes() <= kAtOnceBytes;
+  const int self = execution.rank();
+  const std::size_t touched = 2 * input.bytes() * static_cast<std::size_t>(execution.size());
+  const BulkCopy copy(touched);
+  const Shares shares(execution, small ? small_share_of(input.bytes() / execution.size())
+                                       : share_of(even ? input.bytes() : SIZE_MAX, execution.size()));  // all alike
+  const auto fill = [&](std::byte* own, std::int64_t chunk) { shares.fill(own, input, to, chunk); };
+  const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
+    for (int rank = 0; rank < execution.size(); ++rank) {
+      const Piece piece(bytes_of(from, rank, item), chunk, shares.step());
+      copy(output.data + begin_of(from, rank, item) + piece.begin,
+           rank == self ? input.data + begin_of(to, self, item) + piece.begin : shares.from(scratch_of(rank), rank),
+           piece.bytes);
+    }
+  };
+  if (small) return execution.at_once(shares.bytes(), fill, drain);
+  Traffic traffic(execution.size(), to);
+  if (even) {
+    execution.meet_to_copy(input, {}, touched);
+  } else {
+    traffic = meet_and_exchange_counts(execution, input, from, to, touched);
+  }
+  if (const Sources sources(execution, copy); sources) {
+    pull(execution, output, sources, from, traffic);
+    execution.group.meet_again();
+  } else {
+    execution.through_scratch(chunks_of(largest_part(traffic, item), shares.step()), fill, drain);
+  }
+}
+
+}  // namespace phalanx::shared_memory

@@ -1,0 +1,64 @@
+// broadcast, exchange and barrier.
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "framework/backends/shared_memory/bulk_copy.h"
+#include "framework/backends/shared_memory/collectives.h"
+#include "framework/backends/shared_memory/sources.h"
+
+namespace phalanx::shared_memory {
+namespace {
+
+// Rank r copies slice r of root's elements to everybody.
+void spread_own_slice(const Execution& execution, const Elements& elements, std::span<std::byte* const> addresses,
+                      int root, const BulkCopy& copy) {
+  const std::size_t lines = (elements.bytes() + kLine - 1) / kLine;
+  const auto border = [&](int rank) {
+    return std::min(elements.bytes(), lines * static_cast<std::size_t>(rank) / execution.size() * kLine);
+  };
+  const std::size_t begin = border(execution.rank()), bytes = border(execution.rank() + 1) - begin;
+  for (int rank = 0; rank < execution.size(); ++rank) {
+    if (rank != root) copy(addresses[rank] + begin, addresses[root] + begin, bytes);
+  }
+}
+
+}  // namespace
+
+void broadcast(const Execution& execution, Elements elements, int root) {
+  const bool is_root = execution.rank() == root;
+  const std::size_t step = step_of(elements.bytes()), touched = elements.bytes() * execution.size();
+  const BulkCopy copy(touched);
+  const auto fill = [&](std::byte* own, std::int64_t chunk) {
+    const Piece piece(elements.bytes(), chunk, step);
+    if (is_root) execution.copy_in(own, elements.data + piece.begin, piece.bytes);
+  };
+  const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
+    const Piece piece(elements.bytes(), chunk, step);
+    if (!is_root) copy(elements.data + piece.begin, scratch_of(root), piece.bytes);
+  };
+  if (elements.bytes() <= kAtOnceBytes) return execution.at_once(elements.bytes(), fill, drain, root);
+  execution.meet_to_copy(elements, {}, touched);
+  const Sources sources(execution, copy);
+  if (!sources) return execution.through_scratch(chunks_of(elements.bytes(), step), fill, drain);
+  if (const auto addresses = sources.reached(); !addresses.empty()) {
+    spread_own_slice(execution, elements, addresses, root, copy);
+  } else if (!is_root) {
+    sources.copy(elements.data, root, 0, elements.bytes());
+  }
+  execution.group.meet_again();
+}
+
+void exchange(Group& group, const Call& call, std::span<const std::byte> mine, std::span<std::byte> all) {
+  std::ranges::copy(mine, group.next_scratch());
+  group.meet({.call = call, .input = {}, .output = {}});
+  for (int rank = 0; rank < group.size(); ++rank) {
+    std::memcpy(all.data() + mine.size() * rank, group.scratch(rank), mine.size());
+  }
+}
+
+void barrier(Group& group, std::optional<Seconds> timeout) {
+  group.meet({.call = {.op = Op::kBarrier}, .input = {}, .output = {}}, timeout);
+}
+
+}  // namespace phalanx::shared_memory

@@ -1,0 +1,226 @@
+#include "framework/backends/shared_memory/communicator.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+
+#include "framework/backends/shared_memory/all_messages.h"
+#include "framework/backends/shared_memory/keep_for_good.h"
+#include "framework/base/error.h"
+
+namespace phalanx::shared_memory {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+std::size_t round_up(std::size_t bytes) { return std::max(kPage, (bytes + kPage - 1) / kPage * kPage); }
+
+template <class T>
+std::vector<T> exchange_values(Group& group, const Call& call, const T& mine) {
+  std::vector<T> all(group.size());
+  exchange(group, call, std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  return all;
+}
+
+CommunicatorPtr make_communicator(Group::Options options, std::shared_ptr<void> control, std::unique_ptr<Fabric> fabric,
+                                  std::shared_ptr<Rank> rank) {
+  auto group = std::make_unique<Group>(std::move(options), std::move(control), std::move(fabric),
+                                       [messages = rank->messages] { messages->poll(); });
+  return std::make_shared<SharedMemoryCommunicator>(std::move(group), std::move(rank));
+}
+
+struct Wish {  // of one rank in a split
+  std::int32_t color = 0, key = 0;
+};
+
+// The ranks of `color` in their new order.
+std::vector<int> members_of(const std::vector<Wish>& wishes, int color) {
+  std::vector<int> members;
+  for (int rank = 0; rank < static_cast<int>(wishes.size()); ++rank) {
+    if (wishes[rank].color == color) members.push_back(rank);
+  }
+  std::ranges::stable_sort(members, {}, [&](int rank) { return wishes[rank].key; });
+  return members;
+}
+
+}  // namespace
+
+SharedMemoryCommunicator::SharedMemoryCommunicator(std::unique_ptr<Group> group, std::shared_ptr<Rank> rank)
+    : group_(std::move(group)),
+      rank_(std::move(rank)),
+      records_(rank_->queue.recorder().add_group(group_->name())),
+      messages_(std::make_shared<Messages>(*group_)) {
+  rank_->messages->add(messages_);
+}
+
+SharedMemoryCommunicator::~SharedMemoryCommunicator() = default;
+
+// After an error that not all ranks see alike, peers would wait for what this rank leaves undone.
+template <class Run>
+void SharedMemoryCommunicator::run_guarded(const Run& run) {
+  try {
+    run();
+  } catch (const CommError& error) {
+    if (error.kind() != CommError::Kind::kMismatch) group_->fail(error);
+    throw;
+  } catch (const std::exception& error) {
+    group_->fail(CommError(CommError::Kind::kSystem, error.what()));
+    throw;
+  }
+}
+
+Work SharedMemoryCommunicator::launch(Operation operation) {
+  const Call call = operation.call;
+  if (call.op == Op::kSend || call.op == Op::kRecv) return launch_message(std::move(operation.output), call);
+  return rank_->queue.launch(
+      *records_, call,
+      [self = shared_from_this(), operation = std::move(operation)] { self->execute(operation); });
+}
+
+void SharedMemoryCommunicator::execute(const Operation& operation) {
+  group_->throw_if_broken();
+  try {
+    run_guarded([&] { shared_memory::execute({*group_, *this, operation.call}, operation); });
+  } catch (...) {
+    if (group_->broken() && group_->fabric().reaches_everything()) {
+      keep_for_good(operation.output);
+      keep_for_good(operation.input);
+    }
+    throw;
+  }
+}
+
+Work SharedMemoryCommunicator::launch_message(at::Tensor tensor, const Call& call) {
+  auto transfer = std::make_shared<Transfer>(std::move(tensor), call);
+  transfer->recorder = &rank_->queue.recorder();
+  transfer->ticket = transfer->recorder->launched(*records_, call);
+  transfer->set_await([self = shared_from_this()](Transfer& one) {
+    self->messages_->await(one, [&] { self->rank_->messages->poll(); });
+  });
+  if (call.op == Op::kSend) {
+    messages_->send(transfer);
+  } else {
+    messages_->recv(transfer);
+  }
+  return Work(std::move(transfer));
+}
+
+Work SharedMemoryCommunicator::run(const Call& call, std::function<void()> body) {
+  return rank_->queue.launch(*records_, call, [self = shared_from_this(), body = std::move(body)] { body(); });
+}
+
+template <class Run>
+void SharedMemoryCommunicator::run_in_order(const Call& call, const Run& run) {
+  rank_->queue.launch(*records_, call, [this, &run] { run_guarded(run); }).wait();
+}
+
+CommunicatorPtr SharedMemoryCommunicator::split(int color, int key) {
+  CommunicatorPtr child;
+  run_in_order({.op = Op::kSplit}, [&] { child = split_now(color, key); });
+  return child;
+}
+
+CommunicatorPtr SharedMemoryCommunicator::split_now(int color, int key) {
+  const auto wishes = exchange_values(*group_, {.op = Op::kSplit}, Wish{color, key});
+  const auto members = members_of(wishes, color);
+  const bool takes_part = color >= 0;
+  std::optional<Fabric::Block> made;
+  if (takes_part && members.front() == rank()) made = group_->fabric().create(ControlBlock::bytes(members.size()));
+  const auto handles =
+      exchange_values(*group_, {.detail = 1, .op = Op::kSplit}, made ? made->handle : Fabric::Handle{});
+
+  std::shared_ptr<void> control;
+  if (made) {
+    control = made->memory;
+  } else if (takes_part) {
+    control = group_->fabric().open(handles[members.front()]);
+  }
+  shared_memory::barrier(*group_);
+  group_->fabric().release();
+  if (!takes_part) return nullptr;
+
+  const int new_rank = static_cast<int>(std::ranges::find(members, rank()) - members.begin());
+  Group::Options options{.name = name() + "/" + std::to_string(color),
+                         .rank = new_rank,
+                         .size = static_cast<int>(members.size()),
+                         .timeout = group_->options().timeout,
+                         .ranks_here = group_->options().ranks_here};
+  return make_communicator(std::move(options), std::move(control), group_->fabric().subset(members), rank_);
+}
+
+at::Tensor SharedMemoryCommunicator::do_allocate(const Allocation& allocation) {
+  std::shared_ptr<void> memory;
+  run_in_order(allocation.call, [&] { memory = allocate_now(allocation); });
+  return at::from_blob(
+      memory.get(), allocation.sizes, [memory](void*) {}, allocation.options);
+}
+
+// Of one block: a part of each rank's own, or one for all.
+std::shared_ptr<void> SharedMemoryCommunicator::allocate_now(const Allocation& allocation) {
+  const bool shared = allocation.shared();
+  const std::size_t stride = round_up(allocation.bytes());
+  auto& fabric = group_->fabric();
+  std::optional<Fabric::Block> made;
+  if (rank() == 0) made = fabric.create(shared ? stride : stride * size());
+  const auto handle = exchange_values(*group_, allocation.call, made ? made->handle : Fabric::Handle{})[0];
+  auto mapping = made ? made->memory : fabric.open(handle);
+  // By its user: the memory lies near to it.
+  if (!shared || rank() == 0) fabric.reserve(handle, shared ? 0 : stride * rank(), stride);
+  shared_memory::barrier(*group_);
+  fabric.release();
+  if (shared) return mapping;
+  const Regions::Region region{++last_region_, static_cast<std::byte*>(mapping.get()), stride};
+  return Regions::add(regions_, region, rank(), std::move(mapping));
+}
+
+Location SharedMemoryCommunicator::locate(const void* begin, std::size_t bytes) const {
+  if (group_->fabric().reaches_everything()) return {reinterpret_cast<std::uint64_t>(begin), kEverywhere};
+  return regions_->locate(begin, bytes);
+}
+
+// When all posts lie in one region, every rank knows it, because its own post lies there too. All ranks look at the
+// same posts, so they come to the same answer.
+Addresses SharedMemoryCommunicator::addresses(const Group& group, Location Post::*which) const {
+  const std::uint32_t id = (group.post_of(0).*which).region;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    const std::uint32_t theirs = (group.post_of(rank).*which).region;
+    if (theirs == 0 || theirs != id) return {};
+  }
+  const bool is_address = id == kEverywhere || id == kFetched;
+  const auto region = is_address ? Regions::Region{} : regions_->find(id);
+  Addresses all;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    const std::uint64_t offset = (group.post_of(rank).*which).offset;
+    all.push_back(is_address ? reinterpret_cast<std::byte*>(offset) : region.base + region.stride * rank + offset);
+  }
+  return all;
+}
+
+CommunicatorPtr connect(const std::string& backend, const World& world, std::unique_ptr<Fabric> fabric) {
+  const auto& [place, store, timeout, progress_thread] = world;
+  const std::string key = backend + "/control";
+  std::shared_ptr<void> control;
+  if (place.rank == 0) {
+    auto made = fabric->create(ControlBlock::bytes(place.size));
+    control = made.memory;
+    std::ostringstream text;
+    text << made.handle.owner << ' ' << made.handle.token << ' ' << made.handle.bytes;
+    store->set(key, text.str());
+  } else {
+    Fabric::Handle handle;
+    std::istringstream(store->get(key)) >> handle.owner >> handle.token >> handle.bytes;
+    control = fabric->open(handle);
+  }
+  store_barrier(*store, backend + "/connected", place.size);
+  fabric->release();
+  auto rank = std::make_shared<Rank>();
+  rank->messages = std::make_shared<AllMessages>();
+  if (wants_progress_thread(world)) rank->queue.start_progress_thread();
+  Group::Options options{
+      .name = "world", .rank = place.rank, .size = place.size, .timeout = timeout, .ranks_here = place.size};
+  return make_communicator(std::move(options), std::move(control), std::move(fabric), std::move(rank));
+}
+
+}  // namespace phalanx::shared_memory

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/backends/shared_memory/collectives.h"
+#include "framework/backends/shared_memory/messages.h"
+#include "framework/backends/shared_memory/regions.h"
+#include "framework/comm/backend.h"
+#include "framework/comm/communicator.h"
+#include "framework/comm/operation_queue.h"
+
+namespace phalanx::shared_memory {
+
+class AllMessages;
+
+/// What the groups of one rank have in common.
+struct Rank {
+  OperationQueue queue;
+  std::shared_ptr<AllMessages> messages;
+};
+
+/// Communicator of ranks that share memory: what the backends inproc (threads) and shm (processes) have in common. They
+/// differ by their Fabric alone.
+///
+/// Operations run in Work::wait(), in order of launch over all communicators split from one world (OperationQueue), or
+/// in the progress thread. Tensors from allocate() are moved where they lie; others go through 2 x 256 KB of scratch
+/// memory per rank.
+class SharedMemoryCommunicator final : public Communicator,
+                                 public AddressBook,
+                                 public std::enable_shared_from_this<SharedMemoryCommunicator> {
+ public:
+  SharedMemoryCommunicator(std::unique_ptr<Group> group, std::shared_ptr<Rank> rank);
+  ~SharedMemoryCommunicator() override;
+
+  int rank() const override { return group_->rank(); }
+  int size() const override { return group_->size(); }
+  const std::string& name() const override { return group_->name(); }
+
+  bool takes(c10::DeviceType device) const override { return device == c10::kCPU; }
+
+  Work launch(Operation operation) override;
+  Work run(const Call& call, std::function<void()> body) override;
+  CommunicatorPtr split(int color, int key) override;
+  bool shares_memory() const override { return true; }
+  at::Tensor do_allocate(const Allocation& allocation) override;
+  const FlightRecorder& recorder() const override { return rank_->queue.recorder(); }
+
+  // AddressBook
+  Location locate(const void* begin, std::size_t bytes) const override;
+  Addresses addresses(const Group& group, Location Post::*which) const override;
+
+ private:
+  Work launch_message(at::Tensor tensor, const Call& call);
+  void execute(const Operation& operation);
+  template <class Run>
+  void run_guarded(const Run& run);
+  template <class Run>
+  void run_in_order(const Call& call, const Run& run);
+  CommunicatorPtr split_now(int color, int key);
+  std::shared_ptr<void> allocate_now(const Allocation& allocation);
+
+  std::unique_ptr<Group> group_;
+  std::shared_ptr<Rank> rank_;
+  std::shared_ptr<FlightRecorder::Group> records_;
+  std::shared_ptr<Messages> messages_;
+  std::shared_ptr<Regions> regions_ = std::make_shared<Regions>();
+  std::uint32_t last_region_ = 0;
+};
+
+/// Connects a world: rank 0 makes the control block and passes its handle on through the store. Collective.
+CommunicatorPtr connect(const std::string& backend, const World& world, std::unique_ptr<Fabric> fabric);
+
+}  // namespace phalanx::shared_memory

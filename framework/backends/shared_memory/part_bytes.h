@@ -1,0 +1,30 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "framework/comm/part_layout.h"
+
+namespace phalanx::shared_memory {
+
+// Where the parts of a tensor with elements of `item` bytes lie.
+
+inline std::size_t bytes_of(const PartLayout& parts, int rank, std::size_t item) {
+  return static_cast<std::size_t>(parts.count(rank)) * item;
+}
+
+inline std::size_t begin_of(const PartLayout& parts, int rank, std::size_t item) {
+  return static_cast<std::size_t>(parts.begin(rank)) * item;
+}
+
+inline std::size_t all_of(const PartLayout& parts, std::size_t item) {
+  return static_cast<std::size_t>(parts.total()) * item;
+}
+
+inline std::size_t largest_part(const PartLayout& parts, std::size_t item) {
+  std::size_t most = 0;
+  for (int rank = 0; rank < parts.ranks(); ++rank) most = std::max(most, bytes_of(parts, rank, item));
+  return most;
+}
+
+}  // namespace phalanx::shared_memory

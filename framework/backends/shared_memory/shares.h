@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "framework/backends/shared_memory/execution.h"
+#include "framework/backends/shared_memory/part_bytes.h"
+
+namespace phalanx::shared_memory {
+
+/// How a rank's scratch holds a share for every other rank: a piece of the part that is meant for it. A rank finds its
+/// own part where it is.
+class Shares {
+ public:
+  /// `step`: bytes of one share.
+  Shares(const Execution& execution, std::size_t step) : execution_(execution), step_(step) {}
+
+  std::size_t step() const { return step_; }
+  std::size_t bytes() const { return step_ * static_cast<std::size_t>(execution_.size() - 1); }
+
+  /// This rank's share in `sender`'s scratch.
+  const std::byte* from(const std::byte* scratch, int sender) const {
+    return scratch + step_ * place(sender, execution_.rank());
+  }
+
+  /// Chunk `chunk` of all parts but its own.
+  void fill(std::byte* own, const Elements& input, const PartLayout& parts, std::int64_t chunk) const {
+    for (int rank = 0; rank < parts.ranks(); ++rank) {
+      if (rank == execution_.rank()) continue;
+      const Piece piece(bytes_of(parts, rank, input.item()), chunk, step_);
+      execution_.copy_in(own + step_ * place(execution_.rank(), rank),
+                         input.data + begin_of(parts, rank, input.item()) + piece.begin, piece.bytes);
+    }
+  }
+
+ private:
+  static std::size_t place(int sender, int receiver) {
+    return static_cast<std::size_t>(receiver < sender ? receiver : receiver - 1);
+  }
+
+  const Execution& execution_;
+  std::size_t step_;
+};
+
+}  // namespace phalanx::shared_memory

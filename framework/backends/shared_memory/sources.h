@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "framework/backends/shared_memory/bulk_copy.h"
+#include "framework/backends/shared_memory/execution.h"
+
+namespace phalanx::shared_memory {
+
+/// What every rank has posted as its input of the current operation, for this rank to copy from: memory that it
+/// reaches, or that the fabric fetches. After the first meeting; all ranks get the same answer.
+class Sources {
+ public:
+  Sources(const Execution& execution, const BulkCopy& copy)
+      : execution_(execution), addresses_(execution.inputs()), fetched_(execution.input_is_fetched()), copy_(copy) {}
+
+  /// Whether there is a way to copy from all of them.
+  explicit operator bool() const { return !addresses_.empty(); }
+
+  /// Where they lie, if this rank reaches them; empty otherwise.
+  std::span<std::byte* const> reached() const {
+    return fetched_ ? std::span<std::byte* const>() : std::span<std::byte* const>(addresses_);
+  }
+
+  /// From byte `begin` of what `rank` has posted. Throws CommError where that rank is gone.
+  void copy(std::byte* to, int rank, std::size_t begin, std::size_t bytes) const {
+    const std::byte* from = addresses_[rank] + begin;
+    if (fetched_ && rank != execution_.rank()) {
+      execution_.group.fabric().fetch(rank, to, from, bytes);
+    } else {
+      copy_(to, from, bytes);
+    }
+  }
+
+ private:
+  const Execution& execution_;
+  Addresses addresses_;
+  bool fetched_;
+  const BulkCopy& copy_;
+};
+
+}  // namespace phalanx::shared_memory

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "framework/comm/call.h"
+#include "framework/comm/flight_recorder.h"
+#include "framework/comm/work.h"
+
+namespace phalanx::shared_memory {
+
+/// One message that is being sent or received. Its Messages move it, under their lock; anybody may ask and wait.
+class Transfer final : public Work::State {
+ public:
+  Transfer(at::Tensor tensor, const Call& call)
+      : tensor_(std::move(tensor)),
+        data_(static_cast<std::byte*>(tensor_.data_ptr())),
+        bytes_(tensor_.nbytes()),
+        call_(call) {}
+
+  std::byte* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  const Call& call() const { return call_; }
+  int peer() const { return call_.peer; }
+  int tag() const { return call_.tag; }
+
+  void wait() override {
+    await_(*this);
+    if (auto error = std::exchange(error_, nullptr)) std::rethrow_exception(error);
+  }
+  bool done() const override { return done_.load(std::memory_order_acquire); }
+
+  /// Once: lets go of the tensor. `error`: why it did not work.
+  void complete(std::exception_ptr error = nullptr) {
+    recorder->finished(ticket, error == nullptr);
+    error_ = std::move(error);
+    tensor_.reset();
+    done_.store(true, std::memory_order_release);
+  }
+
+  const at::Tensor& tensor() const { return tensor_; }
+
+  std::size_t moved = 0;  // bytes that have left
+  FlightRecorder* recorder = nullptr;
+  FlightRecorder::Ticket ticket{};
+
+  /// Blocks until `transfer` is complete; holds what owns the Messages.
+  void set_await(std::function<void(Transfer& transfer)> await) { await_ = std::move(await); }
+
+ private:
+  at::Tensor tensor_;
+  std::byte* data_;
+  std::size_t bytes_;
+  Call call_;
+  std::function<void(Transfer&)> await_;
+  std::exception_ptr error_;
+  std::atomic<bool> done_{false};
+};
+using TransferPtr = std::shared_ptr<Transfer>;
+
+}  // namespace phalanx::shared_memory
