@@ -22,8 +22,8 @@ class Dataset {
 
   /// Writes sample indices[i] to row i of each of `batch.inputs` and `batch.targets` (dense, on the CPU, as many as
   /// spec() names), in one pass over the data. The tensors are reused when their shapes fit and nobody else holds them,
-  /// and allocated anew otherwise; the other fields of `batch` are left alone. Throws c10::IndexError when an index is not in [0, size()); the rows are
-  /// then undefined.
+  /// and allocated anew otherwise; the other fields of `batch` are left alone. Throws c10::IndexError when an index is
+  /// not in [0, size()); the rows are then undefined.
   ///
   /// A dataset that changes its samples at random (crops, flips) draws the changes of sample i from
   /// RandomStream(mix(seed, i)): so what is read depends on neither the number of ranks nor the order of reading. The
@@ -34,8 +34,8 @@ class Dataset {
   virtual std::shared_ptr<const Dataset> unchanged() const { return nullptr; }
 };
 
-/// The parts of a dataset, with one spec: to train on, to choose by (when to stop, which version is best; null where the
-/// dataset has no such part), and to measure the result with.
+/// The parts of a dataset, with one spec: to train on, to choose by (when to stop, which version is best; null where
+/// the dataset has no such part), and to measure the result with.
 struct Splits {
   std::shared_ptr<const Dataset> train;
   std::shared_ptr<const Dataset> validation{};

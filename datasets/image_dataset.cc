@@ -55,8 +55,7 @@ void ImageDataset::gather(std::span<const std::int64_t> indices, std::uint64_t s
   const auto rows = static_cast<std::int64_t>(indices.size());
   const std::array shape{shape_[0], shape_[1], shape_[2]};
   const std::int64_t pixels = shape[0] * plane_;
-  auto* input =
-      ensure(batch.inputs, 0, std::array{rows, shape[0], shape[1], shape[2]}, at::kFloat).data_ptr<float>();
+  auto* input = ensure(batch.inputs, 0, std::array{rows, shape[0], shape[1], shape[2]}, at::kFloat).data_ptr<float>();
   auto* target = ensure(batch.targets, 0, std::array{rows}, at::kLong).data_ptr<std::int64_t>();
   std::vector<std::uint8_t> changed(augmentation_.any() ? static_cast<std::size_t>(pixels) : 0);
   for (const auto index : indices) {

@@ -29,8 +29,8 @@ struct ChannelStatistics {
 /// changed at random before that, if an augmentation is given; black is then the byte 0.
 class ImageDataset final : public Dataset {
  public:
-  /// spec's one input is {channels, height, width}, with one ChannelStatistics per channel. Throws c10::Error when the sizes
-  /// of the parts disagree or a label is not a class.
+  /// spec's one input is {channels, height, width}, with one ChannelStatistics per channel. Throws c10::Error when the
+  /// sizes of the parts disagree or a label is not a class.
   ImageDataset(Images images, SampleSpec spec, std::span<const ChannelStatistics> statistics,
                const Augmentation& augmentation = {});
 

@@ -27,8 +27,7 @@ class Counted final : public Dataset {
   std::int64_t size() const override { return size_; }
   const SampleSpec& spec() const override { return spec_; }
   void gather(std::span<const std::int64_t> indices, std::uint64_t, Batch& batch) const override {
-    auto* input =
-        ensure(batch.inputs, 0, std::array{std::ssize(indices)}, at::kLong).data_ptr<std::int64_t>();
+    auto* input = ensure(batch.inputs, 0, std::array{std::ssize(indices)}, at::kLong).data_ptr<std::int64_t>();
     for (const auto index : indices) *input++ = index + (changes_ ? 1000 : 0);
   }
   std::shared_ptr<const Dataset> unchanged() const override {

@@ -1,5 +1,4 @@
 #include "engine/engine.h"
-#include "engine/evaluator.h"
 
 #include <gmock/gmock.h>
 
@@ -7,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/evaluator.h"
 #include "engine/testing/fakes.h"
 #include "framework/base/error.h"
 

@@ -63,8 +63,7 @@ class NoSynchronizer final : public GradientSynchronizer {
 
 void loop(benchmark::State& state, bool hooks) {
   std::optional<FlatParameters> none;
-  testing::run_ranks("inproc", 1,
-                     [&](const CommunicatorPtr& memory) { none.emplace(NamedTensors{}, *memory, 1); });
+  testing::run_ranks("inproc", 1, [&](const CommunicatorPtr& memory) { none.emplace(NamedTensors{}, *memory, 1); });
   NoLoader loader(state.max_iterations);
   NoStep step;
   NoOptimizer optimizer;

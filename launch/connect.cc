@@ -28,8 +28,8 @@ StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment&
                       std::to_string(size) + " processes; use backend: auto");
   }
   if (launched.rendezvous.empty()) {
-    throw ConfigError("backend " + *needs_store + " cannot connect ranks of several hosts that " +
-                      launched.launcher + " started; use backend: mpi");
+    throw ConfigError("backend " + *needs_store + " cannot connect ranks of several hosts that " + launched.launcher +
+                      " started; use backend: mpi");
   }
   return rendezvous(launched.rendezvous, timeout).store;
 }

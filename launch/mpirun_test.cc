@@ -35,8 +35,8 @@ class FindMpirun : public ::testing::Test {
   }
 
  private:
-  const std::vector<std::pair<const char*, std::optional<std::string>>> before_{
-      {"MPI_HOME", environment("MPI_HOME")}, {"PATH", environment("PATH")}};
+  const std::vector<std::pair<const char*, std::optional<std::string>>> before_{{"MPI_HOME", environment("MPI_HOME")},
+                                                                                {"PATH", environment("PATH")}};
 };
 
 TEST_F(FindMpirun, LooksInMpiHomeThenOnPathThenWhereItWasBuilt) {

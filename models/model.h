@@ -41,8 +41,8 @@ class Model {
   /// model cannot.
   virtual bool checkpoint_activations(std::int64_t /*segments*/) { return false; }
 
-  /// From now on all layers of batch norm compute mean and variance over the samples that `statistics` describes. Returns
-  /// how many layers these are. Throws ConfigError where one of them cannot.
+  /// From now on all layers of batch norm compute mean and variance over the samples that `statistics` describes.
+  /// Returns how many layers these are. Throws ConfigError where one of them cannot.
   virtual std::int64_t synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>& statistics) = 0;
 
  private:

@@ -30,8 +30,8 @@ OneToOne one_to_one(const std::string& model, const ModelSpec& spec) {
 
 std::int64_t classes_of(const std::string& model, const TensorSpec& output) {
   if (output.shape.size() == 1) return output.shape[0];
-  throw ConfigError("model " + model + " gives one row of scores for a sample, but the task wants " + output.name + " " +
-                    shape_of(output));
+  throw ConfigError("model " + model + " gives one row of scores for a sample, but the task wants " + output.name +
+                    " " + shape_of(output));
 }
 
 void refuse_sample(const std::string& model, const std::string& needs, const TensorSpec& sample) {

@@ -120,10 +120,10 @@ Splits load_text(const TextConfig& config) {
   require_a_sample(file, "training", border, config.context);
   require_a_sample(file, "testing", std::ssize(text) - border, config.context);
   const auto middle = characters.begin() + border;
-  return {.train = std::make_shared<Text>(std::vector(characters.begin(), middle), config.context, classes,
-                                          config.stride == 0 ? config.context : config.stride),
-          .test = std::make_shared<Text>(std::vector(middle, characters.end()), config.context, classes,
-                                         config.context)};
+  return {
+      .train = std::make_shared<Text>(std::vector(characters.begin(), middle), config.context, classes,
+                                      config.stride == 0 ? config.context : config.stride),
+      .test = std::make_shared<Text>(std::vector(middle, characters.end()), config.context, classes, config.context)};
 }
 
 const bool registered = Datasets::global().add<TextConfig>("text", "a text file, character by character", load_text);

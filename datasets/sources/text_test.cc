@@ -106,7 +106,8 @@ TEST_F(Text, TheFileMayBeElsewhere) {
   const auto path = (root_ / "other.txt").string();
   const std::string settings = ", context: 2, train_share: 0.5";
   EXPECT_EQ(load("file: " + path + settings).train->spec().targets.at(0).classes, 2);
-  EXPECT_EQ(load("file: " + path + ", root: /elsewhere" + settings).train->spec().targets.at(0).classes, 2) << "absolute";
+  EXPECT_EQ(load("file: " + path + ", root: /elsewhere" + settings).train->spec().targets.at(0).classes, 2)
+      << "absolute";
   setenv("BUILD_WORKING_DIRECTORY", root_.c_str(), 1);
   EXPECT_EQ(load("file: ./other.txt" + settings).train->spec().targets.at(0).classes, 2) << "where you call from";
 }

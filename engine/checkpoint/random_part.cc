@@ -25,10 +25,7 @@ void branch_off(int rank) {
 
 CheckpointPart random_part(int rank) {
   return {.name = "random",
-          .save =
-              [] {
-                return NamedTensors{{kName, random_state()}};
-              },
+          .save = [] { return NamedTensors{{kName, random_state()}}; },
           .load =
               [rank](const SavedRanks& saved) {
                 for (const auto& [name, state] : saved.of(rank % saved.ranks)) {

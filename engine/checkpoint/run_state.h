@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "engine/checkpoint/division.h"
 #include "engine/checkpoint/checkpoint_part.h"
+#include "engine/checkpoint/division.h"
 #include "engine/optim/optimizer.h"
 #include "framework/comm/communicator.h"
 #include "framework/parallel/flat_parameters.h"
@@ -15,7 +15,7 @@ struct RunState {
   const FlatParameters* parameters = nullptr;
   std::vector<Slice> slices{};     // that the optimizer was attached to
   Optimizer* optimizer = nullptr;  // after attach()
-  NamedTensors buffers{};  // saved and restored with the weights
+  NamedTensors buffers{};          // saved and restored with the weights
   std::vector<CheckpointPart> parts{};
 };
 

@@ -37,8 +37,8 @@ struct Rank {
   explicit Rank(Communicator& world, Sharing sharing = Sharing::kReplicas, std::int64_t width = 3,
                 const std::string& optimizer_yaml = "{name: sgd, momentum: 0.9}")
       : weight(at::zeros({5, width})), bias(at::zeros({7})), scalar(at::zeros({})), buffer(at::zeros({2})) {
-    flat = std::make_unique<FlatParameters>(
-        NamedTensors{{"a.weight", weight}, {"a.bias", bias}, {"scale", scalar}}, world, 48);
+    flat = std::make_unique<FlatParameters>(NamedTensors{{"a.weight", weight}, {"a.bias", bias}, {"scale", scalar}},
+                                            world, 48);
     optimizer = config::load_as<Optimizers::Choice>("optimizer", optimizer_yaml, "test.yaml").make({});
     for (const auto& bucket : flat->buckets()) {
       if (sharing == Sharing::kRows) {

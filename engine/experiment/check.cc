@@ -59,7 +59,7 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
             "the ranks of inproc are threads of one process, but launch.hosts names hosts");
 }
 
-std::string strategies_where(bool StrategyTraits::* trait) {
+std::string strategies_where(bool StrategyTraits::*trait) {
   return join(Synchronizers::global().names_where(trait), ", ");
 }
 
@@ -69,14 +69,15 @@ void check_strategy(std::vector<ConfigProblem>& problems, const ExperimentConfig
   const auto traits = config.strategy.traits();
   const std::string& strategy = config.strategy.selected();
   refuse_if(problems, train.gradients == "sum" && !traits.reduces_gradients, "train.gradients",
-            "sum is for gradients that are reduced in every step, which " + strategy + " does not do; known: " +
-                strategies_where(&StrategyTraits::reduces_gradients));
-  refuse_if(problems, train.precision == "fp16" && traits.remembers_gradients, "train.precision",
-            "fp16 cannot be combined with strategy.compression, whose residual would keep an overflow forever; use bf16, or"
-            " no compression");
-  refuse_if(problems, train.ema_decay > 0 && traits.concurrent_updates, "train.ema_decay",
-            "cannot be combined with strategy " + strategy +
-                ", whose ranks would write averages into the shared parameters");
+            "sum is for gradients that are reduced in every step, which " + strategy +
+                " does not do; known: " + strategies_where(&StrategyTraits::reduces_gradients));
+  refuse_if(
+      problems, train.precision == "fp16" && traits.remembers_gradients, "train.precision",
+      "fp16 cannot be combined with strategy.compression, whose residual would keep an overflow forever; use bf16, or"
+      " no compression");
+  refuse_if(
+      problems, train.ema_decay > 0 && traits.concurrent_updates, "train.ema_decay",
+      "cannot be combined with strategy " + strategy + ", whose ranks would write averages into the shared parameters");
 }
 
 void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
@@ -131,7 +132,8 @@ void check_profile(std::vector<ConfigProblem>& problems, const ExperimentConfig&
 
 void check_components(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   refuse_if_not_made(problems, "loss", config.loss);
-  refuse_if(problems, config.evaluate.validation == 1, "evaluate.validation", "must be below 1: samples to train on are to be left");
+  refuse_if(problems, config.evaluate.validation == 1, "evaluate.validation",
+            "must be below 1: samples to train on are to be left");
   refuse_if_not_made(problems, "optimizer", config.optimizer, config.parameter_groups);
   refuse_if_not_made(problems, "schedule", config.schedule);
 }

@@ -88,10 +88,9 @@ TEST(Check, AWindowOfStepsBeginsBeforeItEnds) {
 TEST(Check, AWindowWithEveryOperatorIsShort) {
   EXPECT_EQ(complaint("watch: {profile: {from: 5, to: 1004}}"), "");
   EXPECT_EQ(complaint("watch: {profile: {from: 1, to: 100000, operators: false}}"), "");
-  EXPECT_EQ(
-      complaint("watch: {profile: {from: 5, to: 1005}}"),
-      "config: watch.profile: a window of 1001 steps with all operators would fill the memory; use 1000 at most,"
-      " or set operators: false");
+  EXPECT_EQ(complaint("watch: {profile: {from: 5, to: 1005}}"),
+            "config: watch.profile: a window of 1001 steps with all operators would fill the memory; use 1000 at most,"
+            " or set operators: false");
 }
 
 TEST(Check, SumsAreOfGradientsThatAreReduced) {
@@ -109,7 +108,8 @@ TEST(Check, SumsAreOfGradientsThatAreReduced) {
 
 TEST(Check, Fp16RefusesCompressionThatWouldRememberAnOverflow) {
   const std::string refused =
-      "config: train.precision: fp16 cannot be combined with strategy.compression, whose residual would keep an overflow"
+      "config: train.precision: fp16 cannot be combined with strategy.compression, whose residual would keep an "
+      "overflow"
       " forever; use bf16, or no compression";
   EXPECT_EQ(complaint("train: {precision: fp16}, strategy: {name: overlapped, compression: bf16}"), refused);
   EXPECT_EQ(complaint("train: {precision: fp16}, strategy: {intra: sharded, inter: {all_reduce: {compression: bf16}}}"),

@@ -47,9 +47,9 @@ class Checkpointing {
     NanGuard& nan_guard;
     LastEvaluation& last_evaluation;
     std::function<NamedTensors()> shared_buffers;  // the model's, as it is tested; collective
-    std::int64_t samples;   // in the training split
-    std::int64_t steps;     // of the whole run
-    std::string agreement;  // by what replicas agree
+    std::int64_t samples;                          // in the training split
+    std::int64_t steps;                            // of the whole run
+    std::string agreement;                         // by what replicas agree
   };
 
   explicit Checkpointing(const Run& run) : run_(run) {}

@@ -15,10 +15,10 @@ namespace phalanx {
 /// What an evaluation needs beside the config of the run.
 struct EvaluationContext {
   CommunicatorPtr world{};
-  Splits splits{};             // the same data on all ranks
-  std::string weights;       // safetensors file with all parameters and buffers of the config's model
-  std::string split{"test"};   // or "validation"
-  std::string predictions{};   // file to write them to, see Predictions; empty: none
+  Splits splits{};            // the same data on all ranks
+  std::string weights;        // safetensors file with all parameters and buffers of the config's model
+  std::string split{"test"};  // or "validation"
+  std::string predictions{};  // file to write them to, see Predictions; empty: none
   std::function<bool()> stop_asked = [] { return false; };  // polled once a batch
 };
 

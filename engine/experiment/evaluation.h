@@ -26,8 +26,8 @@ class Evaluation {
   /// config.evaluate says how; the task prepares batches. All must outlive it.
   Evaluation(const ExperimentConfig& config, const Splits& splits, const Task& task, Step& step, const Mesh& mesh);
 
-  /// What versions of the model are compared by while it is trained: "validation" where there is such a split, otherwise
-  /// "test".
+  /// What versions of the model are compared by while it is trained: "validation" where there is such a split,
+  /// otherwise "test".
   const char* watched() const { return loaders_.contains("validation") ? "validation" : "test"; }
   bool has_validation() const { return loaders_.contains("validation"); }
 

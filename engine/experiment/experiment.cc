@@ -52,8 +52,7 @@ class Experiment {
         evaluation_(config, splits, task, replica_.step().step(), mesh_),
         steps_(total_steps()),
         engine_(replica_.step().step(), optimizer(), replica_.synchronizer()),
-        replica_check_(mesh_, replica_.parameters(), config.replica_check.repair,
-                       config.replica_check.every_steps),
+        replica_check_(mesh_, replica_.parameters(), config.replica_check.repair, config.replica_check.every_steps),
         vote_(mesh_.control(), context.stop_asked, [this, started = context.started] { return time_is_up(started); }),
         report_(config, context, {config.train.epochs, steps_, loader_->batches()}, watching_.clock(),
                 replica_.update()),
@@ -218,8 +217,8 @@ class Experiment {
 
   ExperimentResult result_after(std::int64_t steps) const {
     const auto& config = config_;
-    const bool chosen = !config.train.early_stop.metric.empty() || config.checkpoint.keep_best > 0 ||
-                        !schedule_->watches().empty();
+    const bool chosen =
+        !config.train.early_stop.metric.empty() || config.checkpoint.keep_best > 0 || !schedule_->watches().empty();
     return {.steps = steps,
             .stopped = vote_.stopped(),
             .time_up = vote_.time_up(),

@@ -47,8 +47,8 @@ struct ExperimentResult {
   std::shared_ptr<Model> model{};       // this rank's replica, as it is after the last step
 };
 
-/// The config with what it leaves to the task: meters, the metric that the best checkpoints are kept by, and which values
-/// of the task's own metric are best.
+/// The config with what it leaves to the task: meters, the metric that the best checkpoints are kept by, and which
+/// values of the task's own metric are best.
 ExperimentConfig with_defaults_of(const Task& task, const ExperimentConfig& config);
 
 /// Throws ConfigError where that leaves open which values of a metric are best.

@@ -88,8 +88,8 @@ TEST(Experiment, BucketsOfAnySizeGiveTheSame) {
 
 // Sums of two ranks are twice the means, which is the same to the bit as twice the learning rate.
 TEST(Experiment, GradientsMayBeSums) {
-  for (const std::string strategy : {"auto", "all_reduce", "overlapped", "sharded",
-                                     "{intra: overlapped, inter: all_reduce, ranks_per_group: 1}"}) {
+  for (const std::string strategy :
+       {"auto", "all_reduce", "overlapped", "sharded", "{intra: overlapped, inter: all_reduce, ranks_per_group: 1}"}) {
     const auto sum = run(2, {"strategy=" + strategy, "train.gradients=sum", "optimizer.lr=0.02"});
     const auto mean = run(2, {"strategy=" + strategy, "optimizer.lr=0.04"});
     EXPECT_TRUE(at::equal(sum.weights[0], mean.weights[0])) << strategy;

@@ -32,8 +32,8 @@ ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr
   }
   if (train.precision == "fp16") {
     // Of all ranks, not of slices: replicas that have gone apart leave out updates together, too.
-    const auto sum = timed(
-        [all = mesh.control()](at::Tensor& sums) { all->all_reduce(sums, Reduction::kSum).wait(); }, watching.clock());
+    const auto sum = timed([all = mesh.control()](at::Tensor& sums) { all->all_reduce(sums, Reduction::kSum).wait(); },
+                           watching.clock());
     optimizer_ = remember(std::make_unique<LossScale>(std::move(optimizer_), train.loss_scale, sum), scale_);
   }
   if (train.ema_decay > 0) {

@@ -28,8 +28,7 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
 class Replica {
  public:
   /// All must outlive it. Collective. Throws ConfigError where the parts of the config do not go together.
-  Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, const RunFolder& folder,
-          Watching& watching);
+  Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, const RunFolder& folder, Watching& watching);
 
   const std::shared_ptr<Model>& model() const { return model_; }
   const FlatParameters& parameters() const { return parameters_; }

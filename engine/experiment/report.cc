@@ -139,10 +139,10 @@ void Report::load_meters(const SavedRanks& saved) {
 NamedTensors Report::save() const {
   std::error_code none;
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(context_.folder.metrics(), none));
-  return {
-      {"counts", at::tensor({bytes, window_samples_, samples_}, at::kLong)},
-      {"step", at::full({1}, latest_.step, at::kLong)},
-      {"seconds", at::tensor({seconds_since(train_start_), seconds_since(window_start_), evaluation_seconds_}, at::kDouble)}};
+  return {{"counts", at::tensor({bytes, window_samples_, samples_}, at::kLong)},
+          {"step", at::full({1}, latest_.step, at::kLong)},
+          {"seconds",
+           at::tensor({seconds_since(train_start_), seconds_since(window_start_), evaluation_seconds_}, at::kDouble)}};
 }
 
 void Report::load(const NamedTensors& saved) {
@@ -181,11 +181,11 @@ void Report::end_evaluation(const State& state, const std::string& split, std::i
   clock_.skip();
   if (!speaks_) return;
   const Measurement evaluation{.step = state.step,
-                         .epoch = state.epoch,
-                         .split = split,
-                         .readings = readings,
-                         .samples_per_second = static_cast<double>(samples) / seconds,
-                         .seconds = seconds_since(train_start_)};
+                               .epoch = state.epoch,
+                               .split = split,
+                               .readings = readings,
+                               .samples_per_second = static_cast<double>(samples) / seconds,
+                               .seconds = seconds_since(train_start_)};
   add(evaluation);
   if (progress_) progress_->result(evaluation);
 }

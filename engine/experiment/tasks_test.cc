@@ -17,12 +17,12 @@ namespace phalanx {
 namespace {
 
 using testing::Changes;
+using ::testing::Each;
 using testing::Finished;
+using ::testing::HasSubstr;
 using testing::new_folder;
 using testing::reading;
 using testing::run_tiny;
-using ::testing::Each;
-using ::testing::HasSubstr;
 
 struct Workload {
   std::string name, model, dataset;
@@ -155,10 +155,8 @@ TEST(Tasks, ModelsAndTasksThatDoNotGoTogetherAreRefused) {
               HasSubstr("task classification needs class numbers as targets"));
 }
 
-const Changes kAdversaries{"model=adversaries_under_test",
-                           "dataset=real_numbers_under_test",
-                           "train.global_batch_size=10",
-                           "optimizer={name: sgd, lr: 0.1}",
+const Changes kAdversaries{"model=adversaries_under_test", "dataset=real_numbers_under_test",
+                           "train.global_batch_size=10", "optimizer={name: sgd, lr: 0.1}",
                            "turns={generator: {optimizer: {name: adamw, lr: 0.05}}}"};
 
 Changes adversaries(Changes changes) {
@@ -230,9 +228,9 @@ TEST(Turns, RefuseWhatDoesNotGoWithThem) {
 }
 
 TEST(Splits, TestDataChoosesNothingWhereThereIsAValidationSplit) {
-  const auto held_out = run_tiny(2, new_folder(),
-                                 {"evaluate.validation=0.2", "checkpoint.keep_best=1",
-                                  "train.early_stop={metric: accuracy, patience: 100}"});
+  const auto held_out = run_tiny(
+      2, new_folder(),
+      {"evaluate.validation=0.2", "checkpoint.keep_best=1", "train.early_stop={metric: accuracy, patience: 100}"});
   ASSERT_THAT(held_out.errors, Each(""));
   EXPECT_EQ(testing::metrics(held_out, "validation").size(), 3u) << "one for each epoch";
   EXPECT_EQ(testing::metrics(held_out, "test").size(), 1u) << "at the end";
@@ -257,8 +255,9 @@ TEST(Goals, OfOtherMetricsMustBeTold) {
 
 TEST(Splits, WhatIsHeldOutDependsOnTheSeedAlone) {
   const auto held_out = [](int ranks, const std::string& seed) {
-    const auto finished = run_tiny(ranks, new_folder(), {"evaluate.validation=0.3", "seed=" + seed, "train.max_steps=1",
-                                                         "optimizer.lr=0.000000001"});
+    const auto finished =
+        run_tiny(ranks, new_folder(),
+                 {"evaluate.validation=0.3", "seed=" + seed, "train.max_steps=1", "optimizer.lr=0.000000001"});
     return reading(finished.results.at(0).validation, "loss");
   };
   const double one = held_out(1, "3");

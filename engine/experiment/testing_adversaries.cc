@@ -38,9 +38,10 @@ class Adversaries final : public Network {
 class AdversarialTask final : public Task {
  public:
   explicit AdversarialTask(const SampleSpec& sample)
-      : model_{.inputs = sample.inputs, .outputs = {{.name = "score_of_real", .shape = {1}},
-                                                    {.name = "score_of_made", .shape = {1}},
-                                                    {.name = "made", .shape = {1}}}} {}
+      : model_{.inputs = sample.inputs,
+               .outputs = {{.name = "score_of_real", .shape = {1}},
+                           {.name = "score_of_made", .shape = {1}},
+                           {.name = "made", .shape = {1}}}} {}
 
   const ModelSpec& model() const override { return model_; }
 
@@ -56,7 +57,8 @@ class AdversarialTask final : public Task {
   Goal goal() const override { return {.metric = "loss", .highest = false}; }
 
   std::vector<Turn> turns() const override {
-    return {{.name = "discriminator", .parameters = "^discriminator"}, {.name = "generator", .parameters = "^generator"}};
+    return {{.name = "discriminator", .parameters = "^discriminator"},
+            {.name = "generator", .parameters = "^generator"}};
   }
   void take_turn(std::size_t turn) override { turn_ = turn; }
 
@@ -65,15 +67,15 @@ class AdversarialTask final : public Task {
   std::size_t turn_ = 0;
 };
 
-const bool model_registered = Models::global().add<NoFields>(
-    "adversaries_under_test", "generator and discriminator",
-    [](const NoFields&, const ModelSpec&) { return std::make_shared<Adversaries>(); });
+const bool model_registered =
+    Models::global().add<NoFields>("adversaries_under_test", "generator and discriminator",
+                                   [](const NoFields&, const ModelSpec&) { return std::make_shared<Adversaries>(); });
 
-const bool task_registered = Tasks::global().add<NoFields>(
-    "adversarial_under_test", "generator against discriminator",
-    [](const NoFields&, const SampleSpec& sample, std::shared_ptr<const Loss>) {
-      return std::make_unique<AdversarialTask>(sample);
-    });
+const bool task_registered =
+    Tasks::global().add<NoFields>("adversarial_under_test", "generator against discriminator",
+                                  [](const NoFields&, const SampleSpec& sample, std::shared_ptr<const Loss>) {
+                                    return std::make_unique<AdversarialTask>(sample);
+                                  });
 
 }  // namespace
 }  // namespace phalanx

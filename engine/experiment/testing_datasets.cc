@@ -103,11 +103,10 @@ bool add(const std::string& name, const SampleSpec& spec, Made::Fill fill) {
 
 const bool padded = add("padded_tokens_under_test", language_samples(8, 5, /*padded=*/true), fill_tokens);
 
-const bool numbers = add("numbers_under_test",
-                         {.inputs = {{.name = "x", .shape = {3}}},
-                          .targets = {{.name = "y", .shape = {2}}},
-                          .task = "regression"},
-                         fill_numbers);
+const bool numbers =
+    add("numbers_under_test",
+        {.inputs = {{.name = "x", .shape = {3}}}, .targets = {{.name = "y", .shape = {2}}}, .task = "regression"},
+        fill_numbers);
 
 const bool pairs = add("pairs_under_test",
                        {.inputs = {{.name = "one", .shape = {1}}, {.name = "two", .shape = {2}}},

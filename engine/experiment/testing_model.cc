@@ -28,7 +28,8 @@ class Norms final : public Network {
  public:
   Norms(const NormsConfig& config, const ModelSpec& spec) : config_(config) {
     static std::atomic<std::int64_t> made{0};
-    conv_ = register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(spec.inputs[0].shape[0], 4, 5).stride(2)));
+    conv_ =
+        register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(spec.inputs[0].shape[0], 4, 5).stride(2)));
     norm_ = register_module("norm", BatchNorm2d(4));
     fc_ = register_module("fc", torch::nn::Linear(4, spec.outputs[0].shape[0]));
     register_buffer("number", at::full({1}, ++made, at::kLong));  // each model has another

@@ -17,8 +17,8 @@ namespace phalanx {
 /// all parameters.
 class TrainingTurns {
  public:
-  /// `config` must outlive it. Throws ConfigError where it names a turn that the task has not, or asks for what does not
-  /// go with turns, and where a parameter is in no turn.
+  /// `config` must outlive it. Throws ConfigError where it names a turn that the task has not, or asks for what does
+  /// not go with turns, and where a parameter is in no turn.
   TrainingTurns(const ExperimentConfig& config, const Task& task, const Model& model);
 
   bool several() const { return turns_.size() > 1; }

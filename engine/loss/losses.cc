@@ -1,10 +1,10 @@
 // The other losses: of each element of an output and the target's, as long as the shapes agree.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/huber_loss.h>
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/mse_loss.h>
-#include <ATen/TensorOperators.h>
 #include <c10/util/Exception.h>
 
 #include <functional>
@@ -43,8 +43,8 @@ struct HuberConfig {
   }
 };
 
-const bool automatic = Losses::global().add<NoFields>("auto", "the default loss of the task",
-                                                      [](const NoFields&) { return nullptr; });
+const bool automatic =
+    Losses::global().add<NoFields>("auto", "the default loss of the task", [](const NoFields&) { return nullptr; });
 
 const bool mse = Losses::global().add<NoFields>("mse", "mean squared error", [](const NoFields&) {
   return std::make_shared<Elementwise>(

@@ -30,9 +30,8 @@ class Auc final : public Meter {
   Scores scores_;
 };
 
-const bool registered =
-    Meters::global().add<NoFields>("auc", "area under the ROC curve, mean over classes",
-                                   [](const NoFields&) { return std::make_unique<Auc>(); });
+const bool registered = Meters::global().add<NoFields>("auc", "area under the ROC curve, mean over classes",
+                                                       [](const NoFields&) { return std::make_unique<Auc>(); });
 
 }  // namespace
 }  // namespace phalanx

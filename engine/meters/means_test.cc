@@ -51,8 +51,9 @@ void add_rows(MeterSet& meters, const at::Tensor& samples, std::int64_t padding,
   const auto valid = samples.numel();
   const double loss =
       valid == 0 ? std::numeric_limits<double>::quiet_NaN() : samples.to(at::kDouble).mean().item<double>();
-  meters.add({.inputs = {all}, .targets = {targets_of(all)}, .valid = valid, .global_rows = global_rows},
-             {.outputs = {logits_of(all)}, .loss = at::full({}, loss, at::kDouble), .weight = static_cast<double>(valid)});
+  meters.add(
+      {.inputs = {all}, .targets = {targets_of(all)}, .valid = valid, .global_rows = global_rows},
+      {.outputs = {logits_of(all)}, .loss = at::full({}, loss, at::kDouble), .weight = static_cast<double>(valid)});
 }
 
 void add_loss(MeterSet& meters, std::int64_t rows, double loss) {

@@ -81,11 +81,11 @@ std::unique_ptr<Optimizer> make_adam(const Config& config, const ParameterGroups
   return std::make_unique<Adam<Config>>(config, groups);
 }
 
-const bool registered = Optimizers::global().add<AdamConfig>(
-    "adam", "adaptive moment estimation", make_adam<AdamConfig>);
+const bool registered =
+    Optimizers::global().add<AdamConfig>("adam", "adaptive moment estimation", make_adam<AdamConfig>);
 
-const bool registered_w = Optimizers::global().add<AdamWConfig>(
-    "adamw", "adam with decoupled weight decay", make_adam<AdamWConfig>);
+const bool registered_w =
+    Optimizers::global().add<AdamWConfig>("adamw", "adam with decoupled weight decay", make_adam<AdamWConfig>);
 
 }  // namespace
 }  // namespace phalanx

@@ -25,7 +25,8 @@ void TurnOptimizer::attach(std::vector<Slice> slices) {
     if (slices[i].segments.empty()) continue;  // a shard without parameters
     const auto turn = turn_of_(slices[i].segments.front().name);
     for (const auto& segment : slices[i].segments) {
-      if (turn_of_(segment.name) != turn) throw std::logic_error("a slice has parameters of two turns: " + segment.name);
+      if (turn_of_(segment.name) != turn)
+        throw std::logic_error("a slice has parameters of two turns: " + segment.name);
     }
     parts[turn].push_back(std::move(slices[i]));
     slices_[turn].push_back(i);

@@ -9,9 +9,8 @@ class Constant final : public Schedule {
   double factor(std::int64_t, std::int64_t) const override { return 1; }
 };
 
-const bool registered =
-    Schedules::global().add<NoFields>("constant", "constant learning rate",
-                                      [](const NoFields&) { return std::make_unique<Constant>(); });
+const bool registered = Schedules::global().add<NoFields>("constant", "constant learning rate",
+                                                          [](const NoFields&) { return std::make_unique<Constant>(); });
 
 }  // namespace
 }  // namespace phalanx

@@ -36,7 +36,8 @@ class Recorder final : public Step {
 Step::Result run(Recorder& step, std::int64_t rows, std::int64_t valid, std::int64_t parts, bool always_all = false) {
   const auto values = at::arange(rows, at::kFloat);
   return AccumulatedStep(step, parts, always_all)
-      .run({.inputs = {values}, .targets = {values}, .valid = valid, .global_rows = 100}, [](Stage, const Step::Result&) {});
+      .run({.inputs = {values}, .targets = {values}, .valid = valid, .global_rows = 100},
+           [](Stage, const Step::Result&) {});
 }
 
 TEST(AccumulatedStep, PartsAreNearlyEqualAndMakeTheWhole) {

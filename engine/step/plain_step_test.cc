@@ -211,7 +211,8 @@ class Pictures final : public Plain {
 
 TEST_F(PlainSteps, ImagesLieAsTheArithmeticSays) {
   Pictures pictures;
-  const Batch batch{.inputs = {at::randn({kRows, 3, 4, 4})}, .targets = {target_}, .valid = kRows, .global_rows = kRows};
+  const Batch batch{
+      .inputs = {at::randn({kRows, 3, 4, 4})}, .targets = {target_}, .valid = kRows, .global_rows = kRows};
   PlainStep(pictures, *task_, 1).evaluate(batch, unwatched);
   PlainStep(pictures, *task_, 1, {.images = at::MemoryFormat::ChannelsLast}).evaluate(batch, unwatched);
   EXPECT_THAT(pictures.channels_last, ElementsAre(false, true));

@@ -48,11 +48,11 @@ StrategyTraits traits(const GradientConfig& config) {
           .virtual_shards = !compresses};
 }
 
-const bool registered = Synchronizers::global().add<GradientConfig>(
-    "all_reduce", "synchronous: gradients are all-reduced after backward", traits,
-    [](const GradientConfig& config, const SyncContext& context) {
-      return std::make_unique<AllReduce>(config, context.group);
-    });
+const bool registered =
+    Synchronizers::global().add<GradientConfig>("all_reduce", "synchronous: gradients are all-reduced after backward",
+                                                traits, [](const GradientConfig& config, const SyncContext& context) {
+                                                  return std::make_unique<AllReduce>(config, context.group);
+                                                });
 
 }  // namespace
 }  // namespace phalanx

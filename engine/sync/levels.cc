@@ -31,7 +31,7 @@ namespace phalanx {
 namespace {
 
 // Strategies that work at this level.
-std::string known(bool StrategyTraits::* level) { return join(Synchronizers::global().names_where(level), ", "); }
+std::string known(bool StrategyTraits::*level) { return join(Synchronizers::global().names_where(level), ", "); }
 
 struct LevelsConfig {
   static constexpr const char* kTellingKey = "intra";
@@ -44,12 +44,11 @@ struct LevelsConfig {
   void visit(V& v) {
     v("intra", intra, ("strategy inside each host: " + known(&StrategyTraits::intra_level)).c_str());
     v("inter", inter, ("strategy between hosts: " + known(&StrategyTraits::inter_level)).c_str());
-    v("ranks_per_group", ranks_per_group, "consecutive ranks to treat as a host; 0: actual hosts",
-      config::at_least(0));
+    v("ranks_per_group", ranks_per_group, "consecutive ranks to treat as a host; 0: actual hosts", config::at_least(0));
   }
 };
 
-void check_level(const char* name, const Synchronizers::Choice& chosen, bool StrategyTraits::* level) {
+void check_level(const char* name, const Synchronizers::Choice& chosen, bool StrategyTraits::*level) {
   if (chosen.traits().*level) return;
   throw ConfigError(std::string("strategy.") + name + ": " + chosen.selected() +
                     " does not work at this level; known: " + known(level));
@@ -197,13 +196,13 @@ class Levels final : public Synchronizer {
   std::vector<ShardedBucket> shared_;
 };
 
-const bool registered = Synchronizers::global().add<LevelsConfig>(
-    "levels", "one strategy inside each host, another between hosts", traits,
-    [](const LevelsConfig& config, const SyncContext& context) {
-      check_level("intra", config.intra, &StrategyTraits::intra_level);
-      check_level("inter", config.inter, &StrategyTraits::inter_level);
-      return std::make_unique<Levels>(config, context);
-    });
+const bool registered =
+    Synchronizers::global().add<LevelsConfig>("levels", "one strategy inside each host, another between hosts", traits,
+                                              [](const LevelsConfig& config, const SyncContext& context) {
+                                                check_level("intra", config.intra, &StrategyTraits::intra_level);
+                                                check_level("inter", config.inter, &StrategyTraits::inter_level);
+                                                return std::make_unique<Levels>(config, context);
+                                              });
 
 }  // namespace
 }  // namespace phalanx

@@ -99,14 +99,13 @@ class LocalSgd final : public ReplicatedSynchronizer {
   CommunicatorPtr group_;
   ParameterAverage average_;
   std::vector<Slice> slices_;
-  std::vector<StateTensor> state_;  // of the optimizer
+  std::vector<StateTensor> state_;                // of the optimizer
   at::Tensor apart_ = at::zeros({1}, at::kLong);  // 1: the replicas may differ
 };
 
 const bool registered = Synchronizers::global().add<LocalSgdConfig>(
     "local_sgd", "ranks train independently and average their parameters every k-th step",
-    StrategyTraits{.inter_level = true},
-    [](const LocalSgdConfig& config, const SyncContext& context) {
+    StrategyTraits{.inter_level = true}, [](const LocalSgdConfig& config, const SyncContext& context) {
       return std::make_unique<LocalSgd>(config, context);
     });
 

@@ -25,8 +25,8 @@ class Overlapped final : public GradientSynchronizer {
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
     slices_ = broadcast_all(parameters, *group_);
     gradients_.attach(parameters);
-    hooks_ = std::make_unique<GradientHooks>(parameters, backwards_,
-                                             [this](std::size_t bucket) { launch_if_next(bucket); });
+    hooks_ =
+        std::make_unique<GradientHooks>(parameters, backwards_, [this](std::size_t bucket) { launch_if_next(bucket); });
     start();
     return slices_;
   }
@@ -70,11 +70,11 @@ StrategyTraits traits(const GradientConfig& config) {
   return {.reduces_gradients = true, .remembers_gradients = compresses(config.compression), .intra_level = true};
 }
 
-const bool registered = Synchronizers::global().add<GradientConfig>(
-    "overlapped", "synchronous: gradients are all-reduced during backward", traits,
-    [](const GradientConfig& config, const SyncContext& context) {
-      return std::make_unique<Overlapped>(config, context);
-    });
+const bool registered =
+    Synchronizers::global().add<GradientConfig>("overlapped", "synchronous: gradients are all-reduced during backward",
+                                                traits, [](const GradientConfig& config, const SyncContext& context) {
+                                                  return std::make_unique<Overlapped>(config, context);
+                                                });
 
 }  // namespace
 }  // namespace phalanx

@@ -62,8 +62,7 @@ const bool registered =
     Synchronizers::global().add<CautiousConfig>(
         "timid_under_test", "goes with little",
         [](const CautiousConfig& config) {
-          return StrategyTraits{
-              .remembers_gradients = config.remembers, .one_rank = true, .concurrent_updates = true};
+          return StrategyTraits{.remembers_gradients = config.remembers, .one_rank = true, .concurrent_updates = true};
         },
         [](const CautiousConfig&, const SyncContext& context) {
           return std::make_unique<SumSynchronizer>(context.group);

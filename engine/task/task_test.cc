@@ -145,7 +145,8 @@ TEST(Task, SamplesThatDoNotSuitAreRefused) {
     return [=] { make(task, sample_for(sample)); };
   };
   EXPECT_THAT(refused("classification", "regression"), ThrowsMessage<ConfigError>(HasSubstr("needs class numbers")));
-  EXPECT_THAT(refused("regression", "classification"), ThrowsMessage<ConfigError>(HasSubstr("needs numbers as targets")));
+  EXPECT_THAT(refused("regression", "classification"),
+              ThrowsMessage<ConfigError>(HasSubstr("needs numbers as targets")));
   EXPECT_THAT(refused("language_modelling", "classification"),
               ThrowsMessage<ConfigError>(HasSubstr("needs a row of tokens")));
   EXPECT_THAT(refused("segmentation", "classification"), ThrowsMessage<ConfigError>(HasSubstr("[height, width]")));

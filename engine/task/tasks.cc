@@ -20,7 +20,7 @@ struct Kind {
   std::vector<std::string> meters;
   Goal goal;
   TensorSpec (*output)(const std::string& task, const SampleSpec& sample);
-  bool scores_second = false;      // models give [n, classes, ...], as convolutions do
+  bool scores_second = false;  // models give [n, classes, ...], as convolutions do
   bool target_is_input = false;
 };
 
@@ -126,29 +126,28 @@ const Goal kMostAccurate{.metric = "accuracy", .highest = true};
 const Goal kLeastLoss{.metric = "loss", .highest = false};
 
 const bool classification = add("tell which of several classes a sample is of", {.name = "classification",
-                                                                              .loss = "cross_entropy",
-                                                                              .meters = {"loss", "accuracy"},
-                                                                              .goal = kMostAccurate,
-                                                                              .output = scores_last});
+                                                                                 .loss = "cross_entropy",
+                                                                                 .meters = {"loss", "accuracy"},
+                                                                                 .goal = kMostAccurate,
+                                                                                 .output = scores_last});
 
-const bool language_modelling = add("guess each token from those before it", {.name = "language_modelling",
-                                                                           .loss = "cross_entropy",
-                                                                           .meters = {"loss", "accuracy", "perplexity"},
-                                                                           .goal = kLeastLoss,
-                                                                           .output = scores_of_tokens});
+const bool language_modelling =
+    add("guess each token from those before it", {.name = "language_modelling",
+                                                  .loss = "cross_entropy",
+                                                  .meters = {"loss", "accuracy", "perplexity"},
+                                                  .goal = kLeastLoss,
+                                                  .output = scores_of_tokens});
 
-const bool masked_language_modelling =
-    add("guess the tokens that were masked; targets are ignored elsewhere", {.name = "masked_language_modelling",
-                                                                             .loss = "cross_entropy",
-                                                                             .meters = {"loss", "accuracy", "perplexity"},
-                                                                             .goal = kLeastLoss,
-                                                                             .output = scores_of_tokens});
+const bool masked_language_modelling = add("guess the tokens that were masked; targets are ignored elsewhere",
+                                           {.name = "masked_language_modelling",
+                                            .loss = "cross_entropy",
+                                            .meters = {"loss", "accuracy", "perplexity"},
+                                            .goal = kLeastLoss,
+                                            .output = scores_of_tokens});
 
-const bool regression = add("predict numbers", {.name = "regression",
-                                                .loss = "mse",
-                                                .meters = {"loss", "mse"},
-                                                .goal = kLeastLoss,
-                                                .output = numbers});
+const bool regression =
+    add("predict numbers",
+        {.name = "regression", .loss = "mse", .meters = {"loss", "mse"}, .goal = kLeastLoss, .output = numbers});
 
 const bool segmentation = add("tell the class of each pixel", {.name = "segmentation",
                                                                .loss = "cross_entropy",
@@ -164,11 +163,12 @@ const bool reconstruction = add("give back what came in", {.name = "reconstructi
                                                            .output = as_the_input,
                                                            .target_is_input = true});
 
-const bool ranking = add("score the items of a query so that relevant ones come first", {.name = "ranking",
-                                                                                      .loss = "list_net",
-                                                                                      .meters = {"loss", "ndcg"},
-                                                                                      .goal = {.metric = "ndcg_at_10"},
-                                                                                      .output = scores_of_items});
+const bool ranking =
+    add("score the items of a query so that relevant ones come first", {.name = "ranking",
+                                                                        .loss = "list_net",
+                                                                        .meters = {"loss", "ndcg"},
+                                                                        .goal = {.metric = "ndcg_at_10"},
+                                                                        .output = scores_of_items});
 
 const bool automatic = Tasks::global().add<NoFields>(
     "auto", "the task that the dataset is made for",

@@ -84,8 +84,7 @@ TEST(StopVote, SaysWhetherItWasTheTime) {
     testing::run_ranks("inproc", 2, [asked](const CommunicatorPtr& world) {
       testing::FakeEngine fake(9);
       const bool both = asked && world->rank() == 1;
-      StopVote vote(
-          world, [both] { return both; }, [] { return true; });
+      StopVote vote(world, [both] { return both; }, [] { return true; });
       vote.attach(fake.engine);
       EXPECT_EQ(fake.train({.epochs = 1}).step, 2);
       EXPECT_TRUE(vote.stopped());

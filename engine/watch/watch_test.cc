@@ -235,9 +235,9 @@ TEST_F(ProgressTest, ReadingsThatDoNotFitAreCounted) {
   const auto line = written();
   std::size_t shown = 1;  // the loss
   for (auto at = line.find("confusion_"); at != std::string::npos; at = line.find("confusion_", at + 1)) ++shown;
-  EXPECT_THAT(line, AllOf(HasSubstr("test  loss 0.5000  confusion_0 0.0000"),
-                          HasSubstr("  " + std::to_string(test.readings.size() - shown) + " more  "),
-                          EndsWith("0:03\n")));
+  EXPECT_THAT(line,
+              AllOf(HasSubstr("test  loss 0.5000  confusion_0 0.0000"),
+                    HasSubstr("  " + std::to_string(test.readings.size() - shown) + " more  "), EndsWith("0:03\n")));
   EXPECT_LE(line.size(), 161u);
 }
 

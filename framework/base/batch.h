@@ -15,9 +15,10 @@ inline constexpr std::int64_t kIgnored = -100;
 
 /// One rank's share of a global batch.
 ///
-/// The loss of a global batch is the mean over all that counts in it (samples, or the tokens or pixels in them), however
-/// many ranks share it; so each share says what of it counts and how much counts in all. A rank whose share is empty
-/// gets one padding row, which takes part in the arithmetic with weight 0, so that every rank takes the same steps.
+/// The loss of a global batch is the mean over all that counts in it (samples, or the tokens or pixels in them),
+/// however many ranks share it; so each share says what of it counts and how much counts in all. A rank whose share is
+/// empty gets one padding row, which takes part in the arithmetic with weight 0, so that every rank takes the same
+/// steps.
 struct Batch {
   Tensors inputs{};              // each [n, ...], in the order of SampleSpec::inputs
   Tensors targets{};             // each [n, ...], in the order of SampleSpec::targets

@@ -41,8 +41,8 @@ inline SampleSpec classification_samples(std::vector<std::int64_t> shape, std::i
 /// Samples of `length` tokens each, with the one that follows each of them.
 inline SampleSpec language_samples(std::int64_t length, std::int64_t classes, bool padded = false) {
   return {.inputs = {{.name = "tokens", .shape = {length}, .dtype = at::kLong, .classes = classes}},
-          .targets = {{.name = "next_tokens", .shape = {length}, .dtype = at::kLong, .classes = classes,
-                       .ignored = padded}},
+          .targets =
+              {{.name = "next_tokens", .shape = {length}, .dtype = at::kLong, .classes = classes, .ignored = padded}},
           .task = "language_modelling"};
 }
 

@@ -108,7 +108,7 @@ TEST_F(Calls, ThatNoRankCouldAcceptLaunchNothing) {
 
 // Work of a device: its stream and its host are told apart.
 struct Device {
-  int ordered = 0;       // how often a stream was ordered after the operation
+  int ordered = 0;        // how often a stream was ordered after the operation
   bool complete = false;  // the host has waited
 };
 
@@ -126,8 +126,7 @@ class DeviceState final : public Work::State {
 // Takes tensors of a device without memory, so that nothing but this test's own Work can tell when they are ready.
 class DeviceGroup final : public Decorator {
  public:
-  explicit DeviceGroup(Device& device)
-      : Decorator(std::make_shared<Scribe>(0, 1, c10::kMeta)), device_(device) {}
+  explicit DeviceGroup(Device& device) : Decorator(std::make_shared<Scribe>(0, 1, c10::kMeta)), device_(device) {}
   Work launch(Operation operation) override {
     Decorator::launch(std::move(operation)).wait();
     return Work(std::make_shared<DeviceState>(device_));

@@ -31,9 +31,7 @@ class AxisSet {
   constexpr AxisSet(std::initializer_list<Axis> axes) {
     for (const auto axis : axes) bits_ |= 1U << static_cast<int>(axis);
   }
-  static constexpr AxisSet all() {
-    return {Axis::kData, Axis::kPipe, Axis::kTensor, Axis::kExpert, Axis::kContext};
-  }
+  static constexpr AxisSet all() { return {Axis::kData, Axis::kPipe, Axis::kTensor, Axis::kExpert, Axis::kContext}; }
 
   constexpr bool has(Axis axis) const { return (bits_ >> static_cast<int>(axis) & 1U) != 0; }
 

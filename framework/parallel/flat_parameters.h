@@ -49,8 +49,8 @@ struct Bucket {
 class FlatParameters {
  public:
   /// Moves `parameters` (leaves, of one dtype, on the CPU; they keep their strides) into buckets allocated by `memory`;
-  /// a bucket is closed as soon as it holds `bucket_bytes`, and where the next parameter is of another group. Collective.
-  /// Throws std::invalid_argument for a mixture of dtypes.
+  /// a bucket is closed as soon as it holds `bucket_bytes`, and where the next parameter is of another group.
+  /// Collective. Throws std::invalid_argument for a mixture of dtypes.
   using GroupOf = std::function<std::size_t(const std::string& name)>;
   FlatParameters(
       const NamedTensors& parameters, Communicator& memory, std::int64_t bucket_bytes,

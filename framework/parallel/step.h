@@ -16,7 +16,8 @@ class Step {
  public:
   struct Result {
     Tensors outputs{};  // each [n, ...], detached: what the model gave, as its task's losses see it; after kForward
-    at::Tensor loss{};  // [], detached: mean over what counts in the batch, 0 where nothing does; after kForwardCriterion
+    at::Tensor
+        loss{};  // [], detached: mean over what counts in the batch, 0 where nothing does; after kForwardCriterion
     double weight = 0;  // how much counts: Batch::weight()
 
     // Of a batch that was taken in parts: [parts] double, each part's loss times its weight, without rounding.

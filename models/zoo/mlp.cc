@@ -1,4 +1,5 @@
-// Multi-layer perceptron with ReLU: input [n, ...] float -> output [n, ...] float, such as logits [n, classes]. Parameters fc<i>.{weight, bias}.
+// Multi-layer perceptron with ReLU: input [n, ...] float -> output [n, ...] float, such as logits [n, classes].
+// Parameters fc<i>.{weight, bias}.
 #include <ATen/ops/relu.h>
 
 #include <numeric>

@@ -122,12 +122,10 @@ TEST(InvarianceOption, SaysWhatDoesNotGoWithIt) {
                                        "backend=inproc", "train.accumulate=2", "train.data_parallel=2"});
   EXPECT_THAT(
       [&] { check(config); },
-      ThrowsMessage<ConfigError>(
-          AllOf(HasSubstr("strategy: must be all_reduce or auto, without options"),
-                HasSubstr("launch.threads: must be set"),
-                HasSubstr("train.virtual_shards: 8 cannot be divided among launch.ranks: 3"),
-                HasSubstr("backend: inproc"),
-                HasSubstr("train.accumulate: must be 1"), HasSubstr("train.data_parallel: must be 1"))));
+      ThrowsMessage<ConfigError>(AllOf(
+          HasSubstr("strategy: must be all_reduce or auto, without options"), HasSubstr("launch.threads: must be set"),
+          HasSubstr("train.virtual_shards: 8 cannot be divided among launch.ranks: 3"), HasSubstr("backend: inproc"),
+          HasSubstr("train.accumulate: must be 1"), HasSubstr("train.data_parallel: must be 1"))));
 }
 
 }  // namespace

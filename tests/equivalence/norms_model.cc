@@ -16,7 +16,8 @@ namespace {
 class Norms final : public Network {
  public:
   explicit Norms(const ModelSpec& spec) {
-    conv1_ = register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(spec.inputs[0].shape[0], 4, 3).bias(false)));
+    conv1_ = register_module("conv1",
+                             torch::nn::Conv2d(torch::nn::Conv2dOptions(spec.inputs[0].shape[0], 4, 3).bias(false)));
     bn1_ = register_module("bn1", BatchNorm2d(4));
     conv2_ = register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(4, 4, 3).padding(1).bias(false)));
     bn2_ = register_module("bn2", BatchNorm2d(4));

@@ -1,6 +1,6 @@
 // The model "smooth_under_test": a small LeNet-5 with tanh and mean pooling, as the original has them. It has no kinks:
-// where ReLU or max pooling change sides by rounding, two runs of the same training part ways by far more than rounding,
-// at steps that depend on the processor.
+// where ReLU or max pooling change sides by rounding, two runs of the same training part ways by far more than
+// rounding, at steps that depend on the processor.
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/tanh.h>
 #include <torch/nn/modules/conv.h>
@@ -17,8 +17,10 @@ namespace {
 class Smooth final : public Network {
  public:
   explicit Smooth(const ModelSpec& spec) {
-    const auto rows = after_convolutions(spec.inputs[0].shape[1]), columns = after_convolutions(spec.inputs[0].shape[2]);
-    conv1_ = register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(spec.inputs[0].shape[0], 4, 5).stride(2)));
+    const auto rows = after_convolutions(spec.inputs[0].shape[1]),
+               columns = after_convolutions(spec.inputs[0].shape[2]);
+    conv1_ =
+        register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(spec.inputs[0].shape[0], 4, 5).stride(2)));
     conv2_ = register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(4, 8, 3)));
     fc1_ = register_module("fc1", Linear(8 * rows * columns, 120));
     fc2_ = register_module("fc2", Linear(120, 84));

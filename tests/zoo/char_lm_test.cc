@@ -86,11 +86,8 @@ TEST(CharLm, TakesTextsThatAreShorter) {
   const auto model = make_model(kTinyModel, kTiny);
   EXPECT_TRUE(
       at::allclose(model->forward(some_text().narrow(1, 0, 4)), model->forward(some_text()).narrow(1, 0, 4), 0, 1e-6));
-  EXPECT_THAT(
-      [&] {
-        model->forward(some_text().view({1, 12}));
-      },
-      ThrowsMessage<c10::Error>(HasSubstr("positions for 6 characters, but got 12")));
+  EXPECT_THAT([&] { model->forward(some_text().view({1, 12})); },
+              ThrowsMessage<c10::Error>(HasSubstr("positions for 6 characters, but got 12")));
 }
 
 TEST(CharLm, StartsWithTheValuesOfGpt2) {
@@ -109,9 +106,7 @@ TEST(CharLm, StartsWithTheValuesOfGpt2) {
 TEST(CharLm, RefusesWhatIsNoText) {
   const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
   EXPECT_THAT(
-      [] {
-        make_model("char_lm", classification_samples({1, 28, 28}, 10));
-      },
+      [] { make_model("char_lm", classification_samples({1, 28, 28}, 10)); },
       refused("model char_lm needs a sequence of indices, as in the dataset \"text\", but a sample is [1, 28, 28]"));
   EXPECT_THAT([] { make_model("char_lm", classification_samples({64}, 10)); }, refused("needs a sequence of indices"));
   EXPECT_THAT([] { make_model("{name: char_lm, heads: 3}", kText); },

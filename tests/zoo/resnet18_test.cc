@@ -55,15 +55,16 @@ TEST(ResNet18, ComputesAsTorchvisionsWithTheSmallStem) {
   }
   model->train();
   const auto expected =
-      at::tensor({0.513655341,  0.689080997,  -1.914812095, 3.421548202,  -4.862324769, 5.817053030,  -6.457775759,
-                  7.190369039,  -7.898825965, 8.110364218,  1.369528359,  0.148920676,  -1.707593784, 3.553881647,
-                  -5.329988795, 6.605130756,  -7.541130035, 8.534444275,  -9.460750525, 9.840317736},
+      at::tensor({0.513655341,  0.689080997,  -1.914812095, 3.421548202, -4.862324769, 5.817053030,  -6.457775759,
+                  7.190369039,  -7.898825965, 8.110364218,  1.369528359, 0.148920676,  -1.707593784, 3.553881647,
+                  -5.329988795, 6.605130756,  -7.541130035, 8.534444275, -9.460750525, 9.840317736},
                  at::kDouble)
           .view({2, 10});
   const auto output = model->forward(testing::waves({2, 3, 32, 32}).to(at::kDouble));
   EXPECT_TRUE(at::allclose(output, expected, 1e-7, 1e-7)) << output;
   const NamedTensors buffers = model->named_buffers();
-  const auto variance = std::ranges::find(buffers, "layer4.1.bn2.running_var", &NamedTensors::value_type::first)->second;
+  const auto variance =
+      std::ranges::find(buffers, "layer4.1.bn2.running_var", &NamedTensors::value_type::first)->second;
   EXPECT_NEAR(variance[0].item<double>(), 0.9174816669976987, 1e-9) << "the statistics that testing takes";
 }
 
@@ -91,8 +92,9 @@ TEST(ResNet18, TakesChannelsLast) {
 }
 
 TEST(ResNet18, FitsPicturesOfOtherSizesAndChannels) {
-  EXPECT_EQ(make_model("resnet18", classification_samples({1, 9, 30}, 4))->forward(testing::waves({1, 1, 9, 30})).sizes(),
-            (at::IntArrayRef{1, 4}))
+  EXPECT_EQ(
+      make_model("resnet18", classification_samples({1, 9, 30}, 4))->forward(testing::waves({1, 1, 9, 30})).sizes(),
+      (at::IntArrayRef{1, 4}))
       << "one picture of the least size has a variance";
   EXPECT_EQ(
       make_model(kImagenet, classification_samples({3, 33, 33}, 4))->forward(testing::waves({1, 3, 33, 33})).sizes(),
@@ -101,16 +103,12 @@ TEST(ResNet18, FitsPicturesOfOtherSizesAndChannels) {
 
 TEST(ResNet18, RefusesWhatIsTooSmallOrNoPicture) {
   const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
-  EXPECT_THAT(
-      [] {
-        make_model("resnet18", classification_samples({3, 8, 32}, 10));
-      },
-      refused("model resnet18 with stem small needs images [channels, height, width] of at least 9 x 9 pixels, "
-              "but a sample is [3, 8, 32]"));
+  EXPECT_THAT([] { make_model("resnet18", classification_samples({3, 8, 32}, 10)); },
+              refused("model resnet18 with stem small needs images [channels, height, width] of at least 9 x 9 pixels, "
+                      "but a sample is [3, 8, 32]"));
   EXPECT_THAT([] { make_model(kImagenet, kSmall); }, refused("stem imagenet needs images [channels, height, width] of "
                                                              "at least 33 x 33"));
-  EXPECT_THAT([] { make_model("resnet18", language_samples(64, 10)); },
-              refused("but a sample is [64] indices"));
+  EXPECT_THAT([] { make_model("resnet18", language_samples(64, 10)); }, refused("but a sample is [64] indices"));
   EXPECT_THAT([] { make_model("{name: resnet18, stem: large}", kSmall); }, refused("stem"));
 }
 

@@ -25,8 +25,7 @@ struct Sample {
 
 Sample sample_of(const std::string& model) {
   if (model == "char_lm") {
-    return {"{name: char_lm, layers: 5, heads: 2, width: 16}",
-            language_samples(12, 20),
+    return {"{name: char_lm, layers: 5, heads: 2, width: 16}", language_samples(12, 20),
             (at::arange(3 * 12, at::kLong) % 20).view({3, 12})};
   }
   return {model, classification_samples({3, 16, 16}, 10), testing::waves({4, 3, 16, 16})};

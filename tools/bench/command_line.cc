@@ -25,9 +25,8 @@ DEFINE_string(against, "",
               "other libraries to measure, called directly: mpi (Open MPI), gloo (the library, over TCP), torch "
               "(Python's torch.distributed with gloo)");
 DEFINE_string(algorithms, "native", "algorithms of the backends: native, names of registered ones, or all");
-DEFINE_string(
-    bytes, "1KB,64KB,1MB,16MB",
-    "sizes, as in nccl-tests: the table says of which tensor; rounded up to divide evenly among the ranks");
+DEFINE_string(bytes, "1KB,64KB,1MB,16MB",
+              "sizes, as in nccl-tests: the table says of which tensor; rounded up to divide evenly among the ranks");
 DEFINE_string(memory, "registered,private", "memory to measure: registered (from allocate()), private (any other)");
 DEFINE_int32(ranks, 2, "ranks to start");
 DEFINE_int32(rounds, 40, "samples of each row; backends, algorithms and memories take turns");

@@ -15,8 +15,7 @@
 DEFINE_string(workload, "mlp,lenet,char_lm,resnet18", "workloads to train");
 DEFINE_string(systems, "phalanx,phalanx_defaults,phalanx_channels_last,no_communication",
               "systems to train with: phalanx and its variants, no_communication, ddp and its variants");
-DEFINE_string(against, "",
-              "systems to compare with, such as ddp; the first is the baseline");
+DEFINE_string(against, "", "systems to compare with, such as ddp; the first is the baseline");
 DEFINE_int32(ranks, 2, "ranks of each system, with one thread each");
 DEFINE_int32(rounds, 7, "turns of each system");
 DEFINE_double(seconds, 3, "approximate time of a turn");

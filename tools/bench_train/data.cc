@@ -45,7 +45,8 @@ Samples draw_pictures(const Workload& workload, at::Generator generator) {
 }
 
 Samples draw_text(const Workload& workload, at::Generator generator) {
-  const auto classes = workload.sample.targets[0].classes, context = workload.sample.inputs[0].shape[0], count = workload.samples;
+  const auto classes = workload.sample.targets[0].classes, context = workload.sample.inputs[0].shape[0],
+             count = workload.samples;
   const at::Tensor follows = at::randint(classes, {classes}, generator, at::kLong);
   const at::Tensor text = at::randint(classes, {count, context + 1}, generator, at::kLong);
   const at::Tensor bound = at::rand({count, context + 1}, generator).lt(kFollows);
@@ -137,8 +138,7 @@ std::shared_ptr<const Dataset> map_samples(const DataFiles& files) {
   at::Tensor targets = map(files.targets, sizes, at::kLong);
   sizes.resize(1);
   sizes.insert(sizes.end(), input.shape.begin(), input.shape.end());
-  return std::make_shared<MappedSamples>(map(files.inputs, sizes, input.dtype), std::move(targets),
-                                         files.sample);
+  return std::make_shared<MappedSamples>(map(files.inputs, sizes, input.dtype), std::move(targets), files.sample);
 }
 
 }  // namespace phalanx::bench_train

@@ -38,7 +38,7 @@ RankJob read_job(const std::string& file) {
                    .targets = job.at("targets"),
                    .samples = job.at("samples"),
                    .sample = job.at("text").get<bool>() ? language_samples(job.at("input").at(0), job.at("classes"))
-                                                       : classification_samples(job.at("input"), job.at("classes"))},
+                                                        : classification_samples(job.at("input"), job.at("classes"))},
           .run_dir = job.at("run_dir"),
           .plain_malloc = job.at("plain_malloc"),
           .meets = job.at("meets")};

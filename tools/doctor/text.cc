@@ -167,9 +167,9 @@ std::string links(const Diagnosis& found, const Brush& brush) {
   for (const auto* link :
        {found.cores.empty() ? nullptr : &found.cores.front(), found.cores.size() < 2 ? nullptr : &found.cores.back()}) {
     if (link == nullptr) continue;
-    text += field(link == &found.cores.front() ? "nearest cores" : "farthest cores",
-                  format_text("%d and %d: round trip of a cache line %.0f ns", link->first, link->second,
-                              link->round_trip_ns));
+    text += field(
+        link == &found.cores.front() ? "nearest cores" : "farthest cores",
+        format_text("%d and %d: round trip of a cache line %.0f ns", link->first, link->second, link->round_trip_ns));
   }
   for (const auto& backend : found.backends) {
     if (backend.round_trip_us <= 0) continue;

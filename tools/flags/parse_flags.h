@@ -9,8 +9,8 @@ namespace phalanx {
 /// A program as --help tells of it.
 struct Program {
   std::string purpose;  // what it does, in a line; an example may follow
-  std::string files;    // how the paths of the files begin that define its flags (DEFINE_... of gflags): libraries bring
-                        // others along
+  std::string files;  // how the paths of the files begin that define its flags (DEFINE_... of gflags): libraries bring
+                      // others along
 };
 
 /// A flag as it is written: "--set=a=b" has the name "set" and the value "a=b".

@@ -62,11 +62,11 @@ std::string table_or(const Rows& rows, const std::string& otherwise) {
 
 std::string to_comparison_page(const std::vector<RunRecord>& runs) {
   const std::string title = std::to_string(runs.size()) + " runs compared";
-  return to_page(title, "<h1>" + title + "</h1>\n" + to_section("Results", to_table(compare_figures(runs))) +
-                            to_section("Curves", curves(runs)) +
-                            to_section("Time of a step", table_or(compare_step_time(runs), "No run has finished.")) +
-                            to_section("Config differences",
-                                       table_or(compare_configs(runs), "The configs are the same.")));
+  return to_page(title,
+                 "<h1>" + title + "</h1>\n" + to_section("Results", to_table(compare_figures(runs))) +
+                     to_section("Curves", curves(runs)) +
+                     to_section("Time of a step", table_or(compare_step_time(runs), "No run has finished.")) +
+                     to_section("Config differences", table_or(compare_configs(runs), "The configs are the same.")));
 }
 
 }  // namespace phalanx

@@ -42,9 +42,8 @@ std::vector<std::int64_t> read_bytes() {
 }  // namespace
 
 Options parse_options(int argc, char** argv) {
-  refuse(parse_flags(
-      {.purpose = "measures collective algorithms, and saves which are best", .files = "tools/tune/"}, argc,
-      argv));
+  refuse(parse_flags({.purpose = "measures collective algorithms, and saves which are best", .files = "tools/tune/"},
+                     argc, argv));
   if (FLAGS_ranks < 2) throw ConfigError("--ranks must be at least 2: a single rank does not communicate");
   if (FLAGS_rounds < 1) throw ConfigError("--rounds must be at least 1");
   if (!(FLAGS_budget_ms > 0)) throw ConfigError("--budget_ms must be more than 0");

@@ -173,8 +173,8 @@ TEST_F(RunPageTest, HasConfigSummaryAndStraggler) {
             spread + R"(},"own_work":)" + spread + R"(,"whole":)" + spread +
             R"(,"straggler":"rank 1 is the straggler"},"provenance":{"host":"node7"}})");
   const auto page = to_run_page(read_run(folder_));
-  EXPECT_THAT(page, AllOf(HasSubstr("<h1>a &amp; b</h1>"), HasSubstr("was stopped early"),
-                          HasSubstr("<dd>1 234</dd>"), HasSubstr("1 h 01 min"), HasSubstr("4.00 ms · rank 1"),
+  EXPECT_THAT(page, AllOf(HasSubstr("<h1>a &amp; b</h1>"), HasSubstr("was stopped early"), HasSubstr("<dd>1 234</dd>"),
+                          HasSubstr("1 h 01 min"), HasSubstr("4.00 ms · rank 1"),
                           HasSubstr("class=\"note\">rank 1 is the straggler.")));
   EXPECT_THAT(page, AllOf(HasSubstr("node7"), HasSubstr("name: &lt;x&gt;")));
 }

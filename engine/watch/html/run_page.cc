@@ -88,8 +88,10 @@ std::string provenance(const RunRecord& run) {
 // Metrics of data by which the model was chosen are optimistic.
 std::string chosen_by_test(const RunRecord& run) {
   if (!run.summary || run.summary->chosen_by != "test") return {};
-  return "<p class=\"note\">Test data chose the model: the test split decided when to stop, the learning rate or the best "
-         "checkpoint, so its metrics are optimistic. Set evaluate.validation to hold out training samples for that.</p>\n";
+  return "<p class=\"note\">Test data chose the model: the test split decided when to stop, the learning rate or the "
+         "best "
+         "checkpoint, so its metrics are optimistic. Set evaluate.validation to hold out training samples for "
+         "that.</p>\n";
 }
 
 }  // namespace
@@ -101,13 +103,14 @@ std::string to_run_page(const RunRecord& run) {
   const std::string state = !run.summary           ? "has not finished"
                             : run.summary->stopped ? "was stopped early"
                                                    : "is complete";
-  return to_page(name, "<h1>" + escape_html(name) + "</h1>\n<p class=\"about\">" + escape_html(run.path) +
-                           " · the run " + state + "</p>\n" + to_tiles(tiles) + chosen_by_test(run) + to_section("Curves", curves(run)) +
-                           to_section("Where the time of a step goes", step_time(run)) +
-                           to_section("Provenance", provenance(run)) +
-                           (run.config.empty() ? ""
-                                               : "<details><summary>Config</summary><pre>" + escape_html(run.config) +
-                                                     "</pre></details>\n"));
+  return to_page(
+      name, "<h1>" + escape_html(name) + "</h1>\n<p class=\"about\">" + escape_html(run.path) + " · the run " + state +
+                "</p>\n" + to_tiles(tiles) + chosen_by_test(run) + to_section("Curves", curves(run)) +
+                to_section("Where the time of a step goes", step_time(run)) +
+                to_section("Provenance", provenance(run)) +
+                (run.config.empty()
+                     ? ""
+                     : "<details><summary>Config</summary><pre>" + escape_html(run.config) + "</pre></details>\n"));
 }
 
 void write_run_page(const RunFolder& folder) { write_atomically(folder.report(), to_run_page(read_run(folder))); }

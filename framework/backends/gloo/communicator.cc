@@ -67,9 +67,8 @@ Work GlooCommunicator::launch(Operation operation) {
   const Call call = operation.call;
   if (call.op == Op::kSend) return messages_->send(std::move(operation.output), call);
   if (call.op == Op::kRecv) return messages_->recv(std::move(operation.output), call);
-  return queue_->launch(*record_, call, [self = shared_from_this(), operation = std::move(operation)] {
-    self->execute(operation);
-  });
+  return queue_->launch(*record_, call,
+                        [self = shared_from_this(), operation = std::move(operation)] { self->execute(operation); });
 }
 
 void GlooCommunicator::execute(const Operation& operation) {

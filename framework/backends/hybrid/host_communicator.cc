@@ -16,9 +16,8 @@ HostCommunicator::HostCommunicator(CommunicatorPtr inner, CommunicatorPtr host)
 Work HostCommunicator::launch(Operation operation) {
   if (stays_with_the_world(operation.call.op)) return Decorator::launch(std::move(operation));
   const Call call = operation.call;
-  return inner()->run(call, [host = host_, operation = std::move(operation)]() mutable {
-    host->launch(std::move(operation)).wait();
-  });
+  return inner()->run(
+      call, [host = host_, operation = std::move(operation)]() mutable { host->launch(std::move(operation)).wait(); });
 }
 
 CommunicatorPtr HostCommunicator::split(int color, int key) {

@@ -112,8 +112,7 @@ Work MpiCommunicator::launch(Operation operation) {
   const auto sequence = group().next_sequence();
   if (const auto algorithm = over_messages(call.op); algorithm != nullptr && !can_by_mpi(call)) {
     return postbox_.queue->launch(
-        *postbox_.record, call,
-        [self = shared_from_this(), sequence, algorithm, operation = std::move(operation)] {
+        *postbox_.record, call, [self = shared_from_this(), sequence, algorithm, operation = std::move(operation)] {
           perform_over_messages(*self, self->group().where(operation.call.op, sequence), algorithm, operation);
         });
   }

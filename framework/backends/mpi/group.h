@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "framework/backends/shared_memory/waiter.h"
 #include "framework/backends/mpi/inbox.h"
+#include "framework/backends/shared_memory/waiter.h"
 #include "framework/base/error.h"
 #include "framework/comm/call.h"
 #include "framework/comm/store.h"

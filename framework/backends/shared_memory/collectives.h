@@ -42,7 +42,6 @@ namespace phalanx::shared_memory {
 // spread evenly, all_reduce and reduce are a reduce-scatter and a gather of slices (Rabenseifner 2004), with loads and
 // stores for messages.
 
-
 /// Does `operation`, a collective or a barrier, by the function below that it takes.
 void execute(const Execution& execution, const Operation& operation);
 

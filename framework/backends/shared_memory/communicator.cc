@@ -75,8 +75,7 @@ Work SharedMemoryCommunicator::launch(Operation operation) {
   const Call call = operation.call;
   if (call.op == Op::kSend || call.op == Op::kRecv) return launch_message(std::move(operation.output), call);
   return rank_->queue.launch(
-      *records_, call,
-      [self = shared_from_this(), operation = std::move(operation)] { self->execute(operation); });
+      *records_, call, [self = shared_from_this(), operation = std::move(operation)] { self->execute(operation); });
 }
 
 void SharedMemoryCommunicator::execute(const Operation& operation) {
@@ -153,8 +152,7 @@ CommunicatorPtr SharedMemoryCommunicator::split_now(int color, int key) {
 at::Tensor SharedMemoryCommunicator::do_allocate(const Allocation& allocation) {
   std::shared_ptr<void> memory;
   run_in_order(allocation.call, [&] { memory = allocate_now(allocation); });
-  return at::from_blob(
-      memory.get(), allocation.sizes, [memory](void*) {}, allocation.options);
+  return at::from_blob(memory.get(), allocation.sizes, [memory](void*) {}, allocation.options);
 }
 
 // Of one block: a part of each rank's own, or one for all.

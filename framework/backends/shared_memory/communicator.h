@@ -28,8 +28,8 @@ struct Rank {
 /// in the progress thread. Tensors from allocate() are moved where they lie; others go through 2 x 256 KB of scratch
 /// memory per rank.
 class SharedMemoryCommunicator final : public Communicator,
-                                 public AddressBook,
-                                 public std::enable_shared_from_this<SharedMemoryCommunicator> {
+                                       public AddressBook,
+                                       public std::enable_shared_from_this<SharedMemoryCommunicator> {
  public:
   SharedMemoryCommunicator(std::unique_ptr<Group> group, std::shared_ptr<Rank> rank);
   ~SharedMemoryCommunicator() override;

@@ -71,9 +71,7 @@ class SectionMap {
 };
 
 template <class T>
-concept Section = requires(T& value, Visitor& visitor) {
-  value.visit(visitor);
-};
+concept Section = requires(T& value, Visitor& visitor) { value.visit(visitor); };
 
 /// The SectionList over a vector of structs, which it must not outlive.
 template <Section T>
@@ -119,9 +117,9 @@ class SectionsByKey final : public SectionMap {
 ///       template <class V> void visit(V& v) { v("hidden", hidden, "width of the hidden layer", config::at_least(1)); }
 ///     };
 ///
-/// A field is a bool, std::int64_t, double, std::string, an optional double, a vector of integers, numbers or strings, a
-/// nested struct with a visit() of its own, a vector of such or a map of them by key, or a Selection. Its value before
-/// loading is its default. Numbers are finite.
+/// A field is a bool, std::int64_t, double, std::string, an optional double, a vector of integers, numbers or strings,
+/// a nested struct with a visit() of its own, a vector of such or a map of them by key, or a Selection. Its value
+/// before loading is its default. Numbers are finite.
 class Visitor {
  public:
   virtual ~Visitor() = default;
@@ -140,8 +138,7 @@ class Visitor {
       SectionsByKey sections(value);
       visit(field, static_cast<SectionMap&>(sections));
     } else {
-      static_assert(
-          requires { visit(field, value); }, "not the type of a config field: see above");
+      static_assert(requires { visit(field, value); }, "not the type of a config field: see above");
       visit(field, value);
     }
   }

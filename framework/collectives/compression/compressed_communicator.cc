@@ -33,9 +33,8 @@ Work CompressedCommunicator::launch(Operation operation) {
   // The order of launches and that of the tables must be one: both under the lock.
   const std::lock_guard lock(mutex_);
   auto compressor = table_.of(operation.output);
-  auto body = [group = inner(), tensor = operation.output.detach(),
-               sum = operation.reduction.kind() == Reduction::kSum, compressor = std::move(compressor),
-               meter = meter_] {
+  auto body = [group = inner(), tensor = operation.output.detach(), sum = operation.reduction.kind() == Reduction::kSum,
+               compressor = std::move(compressor), meter = meter_] {
     const auto sent = compressor->all_reduce_mean(*group, tensor);
     if (sum) tensor.mul_(group->size());
     const std::lock_guard counting(meter->mutex);

@@ -1,5 +1,4 @@
 #include "framework/collectives/hierarchical/equivalence.h"
-#include "framework/comm/part_layout.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -11,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "framework/comm/part_layout.h"
 
 namespace phalanx::testing {
 namespace {

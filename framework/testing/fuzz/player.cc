@@ -272,9 +272,9 @@ void Player::split(const Step& step, Communicator& group) {
 }
 
 void Player::allocate(const Step& step, Communicator& group) {
-  const auto tensor = keep(step.op == Op::kAllocate
-                               ? group.allocate({step.elements}, step.dtype)
-                               : group.allocate_shared({group.size(), step.elements}, step.dtype)[group.rank()]);
+  const auto tensor =
+      keep(step.op == Op::kAllocate ? group.allocate({step.elements}, step.dtype)
+                                    : group.allocate_shared({group.size(), step.elements}, step.dtype)[group.rank()]);
   if (tensor.count_nonzero().item<std::int64_t>() != 0) fault(at_, "memory that is not zeroed");
   tensor.copy_(input_of(group.rank(), step.elements, step.dtype, step.reduction));
   add({.work = group.all_reduce(tensor, step.reduction),

@@ -10,11 +10,11 @@ namespace phalanx::testing {
 namespace {
 
 // All operations, those with most ways to go wrong more often.
-constexpr std::array kOps{Op::kBroadcast, Op::kBroadcast, Op::kReduce,    Op::kReduce,        Op::kAllReduce,
-                          Op::kAllReduce, Op::kAllReduce, Op::kAllReduce, Op::kReduceScatter, Op::kReduceScatter,
-                          Op::kAllGather, Op::kAllGather, Op::kGather,    Op::kScatter,       Op::kAllToAll,
-                          Op::kAllToAll,  Op::kSend,      Op::kSend,      Op::kSend,          Op::kSend,
-                          Op::kSend,      Op::kSend,      Op::kBarrier,   Op::kSplit,         Op::kAllocate,
+constexpr std::array kOps{Op::kBroadcast,      Op::kBroadcast, Op::kReduce,    Op::kReduce,        Op::kAllReduce,
+                          Op::kAllReduce,      Op::kAllReduce, Op::kAllReduce, Op::kReduceScatter, Op::kReduceScatter,
+                          Op::kAllGather,      Op::kAllGather, Op::kGather,    Op::kScatter,       Op::kAllToAll,
+                          Op::kAllToAll,       Op::kSend,      Op::kSend,      Op::kSend,          Op::kSend,
+                          Op::kSend,           Op::kSend,      Op::kBarrier,   Op::kSplit,         Op::kAllocate,
                           Op::kAllocateShared, Op::kCustom};
 // Up to what goes beside the call, around a message's slot, and beyond a scratch half of floats.
 constexpr std::array<std::int64_t, 8> kElements{0, 1, 2, 7, 64, 1000, 5000, 70'000};
