@@ -163,6 +163,8 @@ void check(const ExperimentConfig& config) {
   refuse_if(problems, config.model.selected().empty(), "model", "is missing: name a model (--help_config lists them)");
   refuse_if(problems, config.name.empty() || config.name.find('/') != std::string::npos, "name",
             "\"" + config.name + "\" cannot be part of a folder's name");
+  refuse_if(problems, config.device == "cuda", "device",
+            "cuda: this program is built without CUDA; use device: auto or cpu");
   check_ranks(problems, config);
   check_strategy(problems, config);
   check_training(problems, config);

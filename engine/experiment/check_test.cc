@@ -132,6 +132,12 @@ TEST(Check, WhatAnOptimizerWouldRefuseIsFoundBeforeTheRun) {
             "config: optimizer: nesterov needs a momentum above 0 and no dampening");
 }
 
+TEST(Check, ADeviceThatTheProgramIsNotBuiltForIsRefused) {
+  EXPECT_EQ(complaint("device: cuda"),
+            "config: device: cuda: this program is built without CUDA; use device: auto or cpu");
+  EXPECT_EQ(complaint("device: cpu"), "");
+}
+
 TEST(Check, ListsEveryProblemAtOnce) {
   EXPECT_EQ(complaint("name: a/b, launch: {ranks: 2}, strategy: single, train: {global_batch_size: 1}"),
             "config: name: \"a/b\" cannot be part of a folder's name\n"

@@ -142,6 +142,7 @@ struct ExperimentConfig {
   std::string name = "run";
   std::int64_t seed = 1;
   LaunchConfig launch;
+  std::string device = "auto";
   std::string backend = "auto";
   FrameworkConfig framework;
   Models::Choice model;
@@ -168,6 +169,8 @@ struct ExperimentConfig {
     v("name", name, "name of the run, used for its folder");
     v("seed", seed, "random seed of initial values and sample order", config::at_least(0));
     v("launch", launch, "how to start the ranks");
+    v("device", device, "where to compute; auto: the fastest that the program is built for",
+      config::one_of({"auto", "cpu", "cuda"}));
     v("backend", backend, "communication backend; auto: by where the ranks are", config::one_of(known_backends()));
     v("framework", framework, "communication settings");
     v("model", model, "model to train");
