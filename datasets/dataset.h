@@ -30,6 +30,10 @@ class Dataset {
   /// loader passes another seed in every epoch; other datasets ignore it.
   virtual void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const = 0;
 
+  /// Whether samples share data, as windows of a text that overlap do: then some of them are no test of a model that
+  /// was trained on the others.
+  virtual bool samples_overlap() const { return false; }
+
   /// The same samples without changes at random; null: this dataset makes none.
   virtual std::shared_ptr<const Dataset> unchanged() const { return nullptr; }
 };

@@ -25,6 +25,7 @@ class Subset final : public Dataset {
 
   std::int64_t size() const override { return std::ssize(indices_); }
   const SampleSpec& spec() const override { return dataset_->spec(); }
+  bool samples_overlap() const override { return dataset_->samples_overlap(); }
 
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
     std::vector<std::int64_t> theirs;
@@ -59,6 +60,11 @@ std::shared_ptr<const Dataset> make_subset(std::shared_ptr<const Dataset> datase
 Splits hold_out(const Splits& splits, double share, std::int64_t seed) {
   if (splits.validation) {
     throw ConfigError("evaluate.validation: the dataset has a validation split of its own; leave the key out");
+  }
+  if (splits.train->samples_overlap()) {
+    throw ConfigError(
+        "evaluate.validation: samples of this dataset overlap, so that held-out ones would be trained on; use samples"
+        " that do not (dataset.stride: 0)");
   }
   const auto samples = splits.train->size();
   const auto count = std::llround(share * static_cast<double>(samples));

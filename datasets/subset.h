@@ -14,7 +14,8 @@ std::shared_ptr<const Dataset> make_subset(std::shared_ptr<const Dataset> datase
 
 /// The splits with a part of the training samples as validation split: `share` of them, rounded, which are drawn by
 /// `seed` alone and read without changes at random. What is left keeps its order. Throws ConfigError, naming
-/// evaluate.validation, where there is a validation split already, or where one of the two would be empty.
+/// evaluate.validation, where there is a validation split already, where samples overlap, or where one of the
+/// two would be empty.
 Splits hold_out(const Splits& splits, double share, std::int64_t seed);
 
 }  // namespace phalanx

@@ -86,6 +86,22 @@ TEST(HoldOut, WhatIsHeldOutIsReadWithoutChangesAtRandom) {
   EXPECT_THAT(samples_of(*splits.validation), ::testing::Each(::testing::Lt(1000)));
 }
 
+class Windows final : public Dataset {
+ public:
+  std::int64_t size() const override { return 10; }
+  const SampleSpec& spec() const override { return spec_; }
+  void gather(std::span<const std::int64_t>, std::uint64_t, Batch&) const override {}
+  bool samples_overlap() const override { return true; }
+
+ private:
+  SampleSpec spec_ = language_samples(4, 5);
+};
+
+TEST(HoldOut, RefusesSamplesThatShareData) {
+  EXPECT_THAT([] { hold_out({.train = std::make_shared<Windows>(), .test = std::make_shared<Windows>()}, 0.5, 1); },
+              ThrowsMessage<ConfigError>(HasSubstr("samples of this dataset overlap")));
+}
+
 TEST(HoldOut, RefusesWhatLeavesASplitEmptyOrThereAlready) {
   EXPECT_THAT([] { hold_out(splits_of(10), 0.01, 1); }, ThrowsMessage<ConfigError>(HasSubstr("evaluate.validation")));
   EXPECT_THAT([] { hold_out(splits_of(10), 0.99, 1); }, ThrowsMessage<ConfigError>(HasSubstr("at least one")));

@@ -57,6 +57,8 @@ class Text final : public Dataset {
   std::int64_t size() const override { return (std::ssize(characters_) - 1 - context_) / stride_ + 1; }
   const SampleSpec& spec() const override { return spec_; }
 
+  bool samples_overlap() const override { return stride_ < context_; }
+
   void gather(std::span<const std::int64_t> indices, std::uint64_t, Batch& batch) const override {
     const auto rows = static_cast<std::int64_t>(indices.size());
     auto* input = ensure(batch.inputs, 0, std::array{rows, context_}, at::kLong).data_ptr<std::int64_t>();

@@ -135,7 +135,20 @@ void check_components(std::vector<ConfigProblem>& problems, const ExperimentConf
   refuse_if(problems, config.evaluate.validation == 1, "evaluate.validation",
             "must be below 1: samples to train on are to be left");
   refuse_if_not_made(problems, "optimizer", config.optimizer, config.parameter_groups);
+  for (const auto& [name, turn] : config.turns) {
+    refuse_if_not_made(problems, ("turns." + name + ".optimizer").c_str(), turn.optimizer, config.parameter_groups);
+  }
   refuse_if_not_made(problems, "schedule", config.schedule);
+  for (const auto& [split, expected] :
+       {std::pair("train", &config.expect.train), std::pair("validation", &config.expect.validation),
+        std::pair("test", &config.expect.test)}) {
+    for (const auto& [metric, bounds] : *expected) {
+      const std::string key = std::string("expect.") + split + "." + metric;
+      refuse_if(problems, !bounds.min && !bounds.max, key.c_str(), "needs a min, a max or both");
+      refuse_if(problems, bounds.min && bounds.max && *bounds.min > *bounds.max, key.c_str(),
+                "no value is at least its min and at most its max");
+    }
+  }
 }
 
 void check_framework(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {

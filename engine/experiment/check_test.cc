@@ -132,6 +132,18 @@ TEST(Check, WhatAnOptimizerWouldRefuseIsFoundBeforeTheRun) {
             "config: optimizer: nesterov needs a momentum above 0 and no dampening");
 }
 
+TEST(Check, ExpectationsMustBeAbleToFailAndToBeMet) {
+  EXPECT_EQ(complaint("expect: {test: {accuracy: {}}}"), "config: expect.test.accuracy: needs a min, a max or both");
+  EXPECT_EQ(complaint("expect: {train: {loss: {min: 2, max: 1}}}"),
+            "config: expect.train.loss: no value is at least its min and at most its max");
+  EXPECT_EQ(complaint("expect: {validation: {loss: {min: 1, max: 1}}}"), "");
+}
+
+TEST(Check, OptimizersOfTurnsAreTriedBeforeTheRun) {
+  EXPECT_EQ(complaint("turns: {critic: {optimizer: {name: sgd, nesterov: true}}}"),
+            "config: turns.critic.optimizer: nesterov needs a momentum above 0 and no dampening");
+}
+
 TEST(Check, ADeviceThatTheProgramIsNotBuiltForIsRefused) {
   EXPECT_EQ(complaint("device: cuda"),
             "config: device: cuda: this program is built without CUDA; use device: auto or cpu");

@@ -1,6 +1,7 @@
 #include "engine/experiment/evaluate.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
 
 #include <algorithm>
 #include <map>
@@ -21,7 +22,7 @@
 namespace phalanx {
 namespace {
 
-struct Stopped {};  // by whoever has called
+struct Stopped {};  // because a rank was asked to; on all ranks at once
 
 void load_weights(Model& model, const std::string& path) {
   const at::NoGradGuard no_grad;
@@ -54,7 +55,9 @@ void load_weights(Model& model, const std::string& path) {
 std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config, const EvaluationContext& context) {
   const auto& sample = context.splits.test->spec();
   const auto task = config.task.make(sample, config.loss.make());
-  const ExperimentConfig complete = with_defaults_of(*task, config);
+  task->take_turn(0);
+  ExperimentConfig complete = with_defaults_of(*task, config);
+  complete.determinism = "run";  // on any number of ranks, so without virtual shards
   const double held_out = config.evaluate.validation;
   const Splits splits = held_out > 0 ? hold_out(context.splits, held_out, config.seed) : context.splits;
   if (context.split == "validation" && !splits.validation) {
@@ -67,11 +70,13 @@ std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config,
   Evaluation evaluation(complete, splits, *task, step, mesh);
   std::optional<Predictions> predictions;
   if (!context.predictions.empty()) {
-    predictions.emplace(task->model(), sample);
+    predictions.emplace(task->model(), task->targets(sample));
     evaluation.evaluator().on(Event::kForwardCriterion, [&](State& state) { predictions->add(state); });
   }
   evaluation.evaluator().on(Event::kSample, [&](State&) {
-    if (context.stop_asked()) throw Stopped{};
+    const at::Tensor asked = at::full({1}, context.stop_asked() ? 1 : 0, at::kLong);
+    context.world->all_reduce(asked, Reduction::kMax).wait();
+    if (asked.item<std::int64_t>() != 0) throw Stopped{};
   });
   EvaluationResult result{.samples = evaluation.samples(context.split)};
   try {

@@ -27,9 +27,10 @@ struct EvaluationResult {
   std::int64_t samples = 0;
 };
 
-/// Measures saved weights on a split, as a run with this config would: on any number of ranks, with the same result.
+/// Measures saved weights on a split, as a run with this config would: on any number of ranks, with the same result but
+/// for rounding.
 /// Collective. Throws DataError where the weights are not those of the model, and ConfigError where there is no such
-/// split. Nothing where it was asked to stop: all ranks must be.
+/// split. Nothing, on all ranks, where one of them was asked to stop.
 std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config, const EvaluationContext& context);
 
 }  // namespace phalanx

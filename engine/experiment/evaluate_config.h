@@ -20,8 +20,8 @@ struct EvaluateConfig {
   void visit(V& v) {
     v("every_epochs", every_epochs, "evaluate after every n-th epoch and after the last; 0: not by epochs",
       config::at_least(0));
-    v("every_steps", every_steps, "also test after every n-th step; 0: not by steps", config::at_least(0));
-    v("global_batch_size", global_batch_size, "samples per test batch over all ranks", config::at_least(1));
+    v("every_steps", every_steps, "also evaluate after every n-th step; 0: not by steps", config::at_least(0));
+    v("global_batch_size", global_batch_size, "samples per evaluation batch over all ranks", config::at_least(1));
     v("validation", validation, "share of the training samples to hold out as validation split; 0: none",
       config::between(0, 1));
     v("meters", meters, "metrics of an evaluation; empty: those of the task");

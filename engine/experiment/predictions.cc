@@ -4,6 +4,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "engine/checkpoint/safetensors.h"
@@ -39,12 +41,22 @@ at::Tensor gather_rows(const Tensors& batches, const at::Tensor& counts, Communi
   return at::concat(ordered);
 }
 
+std::int64_t elements_of(const TensorSpec& tensor) {
+  return std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+// For each class of the first target.
+bool has_scores(const TensorSpec& output, const std::vector<TensorSpec>& targets) {
+  if (targets.empty() || targets.front().classes == 0) return false;
+  return elements_of(output) == elements_of(targets.front()) * targets.front().classes;
+}
+
 }  // namespace
 
-Predictions::Predictions(const ModelSpec& model, const SampleSpec& sample)
-    : outputs_(model.outputs.size()), classes_(!sample.targets.empty() && sample.targets[0].classes > 0) {
+Predictions::Predictions(const ModelSpec& model, const std::vector<TensorSpec>& targets)
+    : outputs_(model.outputs.size()), classes_(has_scores(model.outputs.front(), targets)) {
   for (const auto& output : model.outputs) names_.push_back(output.name);
-  for (const auto& target : sample.targets) names_.push_back(target.name);
+  for (const auto& target : targets) names_.push_back(target.name);
   if (classes_) names_.emplace_back("predicted");
   rows_.resize(names_.size());
 }

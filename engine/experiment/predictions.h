@@ -13,11 +13,12 @@ namespace phalanx {
 /// What a model said of each sample of a split, beside what it should have said.
 ///
 /// A safetensors file of these tensors, each [samples, ...] in the order of the dataset: the model's outputs as the
-/// task's losses see them, by the names of ModelSpec::outputs; the dataset's targets, by their names; and where the
+/// task's losses see them, by the names of ModelSpec::outputs; the task's targets, by their names; and where the
 /// first output has a score for each class of the first target, "predicted": the class with the largest score, int64.
 class Predictions {
  public:
-  Predictions(const ModelSpec& model, const SampleSpec& sample);
+  /// `targets`: Task::targets().
+  Predictions(const ModelSpec& model, const std::vector<TensorSpec>& targets);
 
   /// This rank's share of a batch, after its forward; in the order of the batches.
   void add(const State& state);

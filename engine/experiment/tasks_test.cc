@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <memory>
+#include <set>
 #include <string>
 
 #include "engine/checkpoint/safetensors.h"
@@ -138,6 +140,27 @@ TEST(Tasks, MeanLossIsOverTokensNotOverSequences) {
                    static_cast<double>(hits) / static_cast<double>(tokens));
 }
 
+TEST(Tasks, PredictionsOfAReconstructionAreBesideWhatCameIn) {
+  const Changes changes{"dataset=numbers_under_test", "task=reconstruction", "train.epochs=1"};
+  const auto trained = run_tiny(2, new_folder(), changes);
+  ASSERT_THAT(trained.errors, Each(""));
+  const auto config = testing::tiny_config(changes);
+  const std::string predictions = testing::new_path();
+  testing::run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    evaluate_weights(config, {.world = world,
+                              .splits = config.dataset.make(),
+                              .weights = trained.folder.weights(),
+                              .predictions = predictions});
+  });
+  const auto saved = load_safetensors(predictions);
+  ASSERT_EQ(saved.size(), 2u);
+  EXPECT_EQ(saved[0].first, "reconstruction");
+  EXPECT_EQ(saved[1].first, "target");
+  Batch first;
+  config.dataset.make().test->gather(std::vector<std::int64_t>{0}, 0, first);
+  EXPECT_TRUE(at::equal(saved[1].second[0], first.inputs[0][0]));
+}
+
 TEST(Tasks, BitsDoNotDependOnTheRanksWhereTheyMustNot) {
   const Changes changes{"model={name: char_lm, layers: 1, heads: 2, width: 16}", "dataset=padded_tokens_under_test",
                         "determinism=world_size_invariant", "launch.threads=1", "train.virtual_shards=4"};
@@ -208,12 +231,20 @@ TEST(Turns, TheGeneratorLearnsWhereTheSamplesLie) {
 
 TEST(Turns, GoOnWhereARunWasStopped) {
   const auto whole = run_tiny(2, new_folder(), adversaries({"train.max_steps=7"}));
-  const auto folder = new_folder();
-  run_tiny(2, folder, adversaries({"train.max_steps=7", "checkpoint.every_steps=3"}),
-           {.stop_asked = [calls = std::make_shared<int>(0)](int rank) { return rank == 0 && ++*calls >= 3; }});
-  const auto rest = run_tiny(2, folder, adversaries({"train.max_steps=7", "checkpoint.resume=auto"}));
-  ASSERT_THAT(rest.errors, Each(""));
-  EXPECT_TRUE(at::equal(rest.weights[0], whole.weights[0]));
+  std::set<std::int64_t> turns;
+  for (const int polls : {2, 3}) {
+    const auto folder = new_folder();
+    const auto first = run_tiny(
+        2, folder, adversaries({"train.max_steps=7"}),
+        {.stop_asked = [polls, calls = std::make_shared<int>(0)](int rank) { return rank == 0 && ++*calls >= polls; }});
+    ASSERT_TRUE(first.results[0].stopped);
+    ASSERT_LT(first.results[0].steps, 7);
+    turns.insert(first.results[0].steps % 2);
+    const auto rest = run_tiny(2, folder, adversaries({"train.max_steps=7", "checkpoint.resume=auto"}));
+    ASSERT_THAT(rest.errors, Each(""));
+    EXPECT_TRUE(at::equal(rest.weights[0], whole.weights[0])) << "stopped after step " << first.results[0].steps;
+  }
+  EXPECT_EQ(turns.size(), 2u) << "before either turn";
 }
 
 TEST(Turns, RefuseWhatDoesNotGoWithThem) {

@@ -89,7 +89,7 @@ TrainingStep::TrainingStep(const Setup& setup)
   }
   if (!config.sync_batch_norm) steps_.push_back(std::make_unique<EmptyShareStep>(step(), setup.model.buffers()));
   if (threads_) steps_.push_back(std::make_unique<NoRandomStep>(step()));
-  if (setup.turns.several()) {
+  if (setup.turns.any()) {
     auto turns =
         std::make_unique<TurnStep>(step(), setup.task, setup.turns.parameters(setup.model), setup.turns.current());
     turns_ = turns.get();

@@ -25,7 +25,7 @@ TrainingTurns::TrainingTurns(const ExperimentConfig& config, const Task& task, c
     for (const auto& one : turns_) names.push_back(one.name);
     throw ConfigError("turns." + name + ": the task " + (names.empty() ? "has no turns" : "has: " + join(names, ", ")));
   }
-  if (!several()) return;
+  if (!any()) return;
   if (config.determinism == "world_size_invariant") {
     throw ConfigError("determinism: world_size_invariant cannot be combined with a task that trains in turns");
   }
@@ -44,7 +44,7 @@ std::vector<std::vector<at::Tensor>> TrainingTurns::parameters(const Model& mode
 }
 
 std::unique_ptr<Optimizer> TrainingTurns::make_optimizer() const {
-  if (!several()) return config_.optimizer.make(config_.parameter_groups);
+  if (!any()) return config_.optimizer.make(config_.parameter_groups);
   std::vector<std::unique_ptr<Optimizer>> optimizers;
   for (const auto& turn : turns_) {
     const auto own = config_.turns.find(turn.name);

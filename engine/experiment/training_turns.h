@@ -21,10 +21,10 @@ class TrainingTurns {
   /// not go with turns, and where a parameter is in no turn.
   TrainingTurns(const ExperimentConfig& config, const Task& task, const Model& model);
 
-  bool several() const { return turns_.size() > 1; }
+  bool any() const { return !turns_.empty(); }
 
   /// The turn of a parameter. Buckets hold the parameters of one turn.
-  std::size_t of(const std::string& parameter) const { return several() ? table_.of(parameter) : 0; }
+  std::size_t of(const std::string& parameter) const { return any() ? table_.of(parameter) : 0; }
 
   /// The parameters of each turn.
   std::vector<std::vector<at::Tensor>> parameters(const Model& model) const;

@@ -12,6 +12,7 @@
 
 #include "engine/meters/across_ranks.h"
 #include "engine/meters/exact_sum.h"
+#include "engine/meters/labels.h"
 #include "engine/meters/meter.h"
 
 namespace phalanx {
@@ -58,8 +59,7 @@ class Average final : public Meter {
   explicit Average(const AverageConfig& config) : of_output_(config.of == "output"), name_(config.of) {}
 
   void add(const Batch& batch, const Step::Result& result) override {
-    const at::Tensor& all = of_output_ ? result.outputs.at(0) : batch.targets.at(0);
-    const at::Tensor values = all.narrow(0, 0, batch.valid).to(at::kCPU, at::kDouble).contiguous();
+    const at::Tensor values = counted(batch, result).to(at::kCPU, at::kDouble).contiguous();
     const auto* value = values.data_ptr<double>();
     for (std::int64_t i = 0; i < values.numel(); ++i) {
       sums_.sum.add(value[i]);
@@ -92,6 +92,15 @@ class Average final : public Meter {
   }
 
  private:
+  // Without what belongs to targets that are ignored.
+  at::Tensor counted(const Batch& batch, const Step::Result& result) const {
+    if (batch.row_weights.defined()) {
+      const auto classes = classes_of(batch, result);
+      return of_output_ ? classes.scores : classes.target;
+    }
+    return (of_output_ ? result.outputs.at(0) : batch.targets.at(0)).narrow(0, 0, batch.valid);
+  }
+
   bool of_output_;
   std::string name_;
   Sums sums_;

@@ -204,6 +204,18 @@ TEST(Average, DoesNotLoseASmallDeviationBesideALargeMean) {
               ElementsAre(Pair("output_mean", 1e15 + 3), Pair("output_std", 2.0)));
 }
 
+TEST(Average, LeavesOutWhatIsIgnored) {
+  alone([](const CommunicatorPtr& group) {
+    const auto target = testing::integers({2, 4, kIgnored, 6, kIgnored, kIgnored}).view({2, 3});
+    Batch batch{.targets = {target}, .valid = 2, .global_rows = 2, .row_weights = testing::numbers({2, 1})};
+    MeterSet meters = set_of({"{name: average, of: target}", "{name: average, of: output}"});
+    meters.add(batch, {.outputs = {target.to(at::kDouble).unsqueeze(2)}});
+    const auto readings = meters.take(*group);
+    EXPECT_EQ(readings.at(0).second, 4) << "of 2, 4 and 6";
+    EXPECT_EQ(readings.at(2).second, 4);
+  });
+}
+
 TEST(Average, OfOneValueHasNoDeviation) {
   EXPECT_THAT(testing::readings_of("average", testing::numbers({7}), testing::numbers({7})),
               ElementsAre(Pair("output_mean", 7.0), Pair("output_std", 0.0)));

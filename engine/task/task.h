@@ -31,6 +31,9 @@ class Task {
   /// What models of this task take and give.
   virtual const ModelSpec& model() const = 0;
 
+  /// The targets of a batch, once it is prepared: mostly those of the samples.
+  virtual std::vector<TensorSpec> targets(const SampleSpec& sample) const { return sample.targets; }
+
   /// What losses and meters see of a model's outputs: class scores in the last dimension. Each [n, ...].
   virtual Tensors predictions(Tensors outputs) const { return outputs; }
 
@@ -40,6 +43,7 @@ class Task {
 
   /// Completes a batch as the dataset gave it, on the CPU: targets that follow from the inputs, and row_weights where
   /// samples do not count alike, such as the number of targets that are not ignored. Not global_weight.
+  /// Weights are whole numbers, so that sums of them are exact on any number of ranks.
   virtual void prepare(Batch& /*batch*/) const {}
 
   /// What is measured unless the config says otherwise. The goal's metric is among their readings.

@@ -85,6 +85,13 @@ class Supervised final : public Task {
 
   const ModelSpec& model() const override { return model_; }
 
+  std::vector<TensorSpec> targets(const SampleSpec& sample) const override {
+    if (!kind_.target_is_input) return sample.targets;
+    TensorSpec target = sample.inputs.front();
+    target.name = "target";
+    return {target};
+  }
+
   Tensors predictions(Tensors outputs) const override {
     if (kind_.scores_second) outputs.at(0) = outputs.at(0).movedim(1, -1);
     return outputs;

@@ -1,8 +1,4 @@
-<<<<<<<< HEAD:launch/job/agreement.cc
 #include "launch/job/job_setup.h"
-========
-#include "tools/job/job_setup.h"
->>>>>>>> strategies:launch/job/job_setup.cc
 
 #include <ATen/ops/zeros.h>
 

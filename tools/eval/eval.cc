@@ -11,6 +11,7 @@
 #include "engine/experiment/run_folder.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
+#include "framework/comm/launch_environment.h"
 #include "launch/exit_status.h"
 #include "launch/job/job.h"
 #include "launch/program.h"
@@ -73,14 +74,21 @@ int run(int argc, char** argv) {
   const EvaluationContext wanted{.weights = file_of(FLAGS_weights, source.weights(), "weights"),
                                  .split = FLAGS_split,
                                  .predictions = FLAGS_predictions};
-  overrides.push_back("checkpoint.resume=none");
+  // What is for training alone, and might not suit these ranks.
+  for (const char* one : {"checkpoint.resume=none", "determinism=run", "strategy=auto"}) overrides.emplace_back(one);
   config::load(job.config, file_of(FLAGS_config, source.config(), "config"), overrides);
   check(job.config);
   job.command[0] = fs::canonical("/proc/self/exe").string();
   job.body = [&wanted](const RankContext& rank) { return evaluate(rank, wanted); };
   std::optional<TemporaryFolder> logs;
   job.run_dir = FLAGS_run_dir;
-  if (job.run_dir.empty()) job.run_dir = logs.emplace().path();
+  if (job.run_dir.empty()) {
+    const auto launched = detect_launch_environment();
+    if (!job.config.launch.hosts.empty() || (launched && !launched->place.one_host())) {
+      throw ConfigError("--run_dir: name a folder that all hosts share, for the logs of their ranks");
+    }
+    job.run_dir = logs.emplace().path();
+  }
   return run_job(job);
 }
 

@@ -159,6 +159,7 @@ CommunicatorPtr MpiCommunicator::split(int color, int key) {
 }
 
 at::Tensor MpiCommunicator::do_allocate(const Allocation& allocation) {
+  if (allocation.shared()) require_shared_memory(*this);
   auto& recorder = postbox_.queue->recorder();
   group().next_sequence();
   const auto ticket = recorder.launched(*postbox_.record, allocation.call);
