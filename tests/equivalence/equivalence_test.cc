@@ -46,16 +46,25 @@ INSTANTIATE_TEST_SUITE_P(Strategies, Equivalence,
                                             ::testing::Values(2, 3, 4)));
 
 // Those that take memory in common, of ranks that have it.
-std::vector<std::string> with_shared_memory() {
-  const std::string one_copy = "{sharded: {one_copy: true}}";
-  const std::string inside = "{intra: {sharded: {one_copy: true}}, inter: all_reduce}";
+std::vector<std::string> with_shared_memory(std::vector<std::string> strategies) {
   const std::string backend = kBackend;
-  if (backend == "inproc" || backend == "shm") return {one_copy, inside};
-  return backend == "hybrid_of_shm" ? std::vector{inside} : std::vector<std::string>{};
+  return backend == "inproc" || backend == "shm" ? std::move(strategies) : std::vector<std::string>{};
 }
+// Those that take it inside of hosts.
+std::vector<std::string> with_shared_hosts(std::vector<std::string> strategies) {
+  return kBackend == std::string("hybrid_of_shm") ? std::move(strategies) : with_shared_memory(std::move(strategies));
+}
+const char* const kOneCopy = "{sharded: {one_copy: true}}";
+const char* const kOneCopyInside = "{intra: {sharded: {one_copy: true}}, inter: all_reduce}";
 INSTANTIATE_TEST_SUITE_P(OneCopy, Equivalence,
                          ::testing::Combine(::testing::Values("smooth_under_test"),
-                                            ::testing::ValuesIn(with_shared_memory()), ::testing::Values(2, 4)));
+                                            ::testing::ValuesIn(with_shared_memory({kOneCopy})),
+                                            ::testing::Values(2, 4)));
+
+INSTANTIATE_TEST_SUITE_P(OneCopyInside, Equivalence,
+                         ::testing::Combine(::testing::Values("smooth_under_test"),
+                                            ::testing::ValuesIn(with_shared_hosts({kOneCopyInside})),
+                                            ::testing::Values(2, 4)));
 
 INSTANTIATE_TEST_SUITE_P(
     Levels, Equivalence,
