@@ -28,7 +28,7 @@ class NumberedLoader final : public Loader {
   bool next(Batch& batch) override {
     if (cursor_ == batches()) return false;
     if (cursor_ == std::exchange(fails_at_, cursor_ == fails_at_ ? -1 : fails_at_)) throw std::runtime_error("torn");
-    if (!batch.inputs[0].defined() || batch.inputs[0].use_count() > 1) batch.inputs = {at::empty({1})};
+    if (batch.inputs.empty() || batch.inputs[0].use_count() > 1) batch.inputs = {at::empty({1})};
     batch.inputs[0].fill_(static_cast<double>(epoch_ * 100 + cursor_));
     batch.valid = ++cursor_;
     ++gathered_;
