@@ -55,7 +55,7 @@ TEST(CommandLine, SaysWhatIsWrong) {
   expect_error({"--workload=lenett"}, "did you mean \"lenet\"");
   expect_error({"--systems=phalax"}, "did you mean \"phalanx\"");
   expect_error({"--against=dpp"}, "did you mean \"ddp\"");
-  expect_error({"--workload="}, "names nothing");
+  expect_error({"--workload="}, "--workload is empty; choose from");
   expect_error({"--ranks=0"}, "--ranks");
   expect_error({"--seconds=0"}, "--seconds");
   expect_error({"--until_loss=-1"}, "--until_loss");
