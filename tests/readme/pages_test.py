@@ -85,7 +85,9 @@ class Pages(unittest.TestCase):
         folders = ("engine", "models", "datasets", "framework/collectives", "tests/readme/examples")
         sources = [path.read_text() for folder in folders
                    for path in (ROOT / folder).rglob("*.[ch]*") if path.is_file()]
-        keys = {key for text in sources for key in re.findall(r'\bv\("(\w+)"', text)} | {"name"}
+        metrics = re.findall(r'<NoFields>\(\s*"(\w+)"', "".join(
+            path.read_text() for path in (ROOT / "engine/meters").glob("*.cc")))  # keys of `expect`
+        keys = {key for text in sources for key in re.findall(r'\bv\("(\w+)"', text)} | {"name", *metrics}
         for block in SHELL:
             for path in re.findall(r"--set[ =]'?([\w.]+)=", block.text):
                 with self.subTest(block.where):
