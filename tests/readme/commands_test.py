@@ -58,6 +58,7 @@ BENCH = 'exec %(root)s/tools/bench/bench "$@" --rounds=1 --budget_ms=0.2 --bytes
 BENCH_TRAIN = 'exec %(root)s/tools/bench_train/bench_train "$@" --rounds=1 --seconds=0.02'
 DOCTOR = 'exec %(root)s/tools/doctor/doctor "$@"'
 TUNE = 'exec %(root)s/tools/tune/tune "$@" --rounds=1 --budget_ms=0.2'
+EVAL = 'exec %(root)s/tools/eval/eval "$@"'
 REPORT = 'exec %(root)s/tools/report/report "$@"'
 REPLAY = 'exec %(root)s/framework/testing/fuzz/replay "$@"'
 # What train calls has these options.
@@ -121,7 +122,8 @@ class Clone(ProgramTest):
         scripts = {"bazelw": BAZELW, "bin/mpirun": MPIRUN,
                    "bazel-bin/tools/train": TRAIN, "bazel-bin/framework/testing/fuzz/replay": REPLAY,
                    "targets/tools/bench": BENCH, "targets/tools/bench_train": BENCH_TRAIN,
-                   "targets/tools/doctor": DOCTOR, "targets/tools/tune": TUNE, "targets/tools/report": REPORT}
+                   "targets/tools/doctor": DOCTOR, "targets/tools/tune": TUNE, "targets/tools/report": REPORT,
+                   "targets/tools/eval": EVAL}
         if not shutil.which("torchrun"):
             scripts["bin/torchrun"] = TORCHRUN
         for name, text in scripts.items():

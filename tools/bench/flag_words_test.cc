@@ -31,7 +31,7 @@ TEST(FlagWords, ThatNobodyKnowsAreRefusedWithWhatIsNear) {
 TEST(FlagWords, MayBeMissingOnlyWhereTheyAreNotNeeded) {
   EXPECT_THAT(choose_any("way", "", {"tree"}), IsEmpty());
   EXPECT_THAT([] { choose("way", ",", {"tree", "ring"}); },
-              ThrowsMessage<ConfigError>("--way names nothing; choose of tree, ring"));
+              ThrowsMessage<ConfigError>("--way is empty; choose from tree, ring"));
   EXPECT_THAT([] { choose_one("way", "tree,ring", {"tree", "ring"}); },
               ThrowsMessage<ConfigError>(HasSubstr("expected one of tree, ring, got \"tree,ring\"")));
 }
