@@ -55,7 +55,7 @@ TEST(CommandLine, HasDefaults) {
 }
 
 TEST(CommandLine, SaysWhatIsWrong) {
-  EXPECT_EQ(problem_of({"--op=all_reduc"}).substr(0, 30), "--op: \"all_reduc\" is not one of");
+  EXPECT_EQ(problem_of({"--op=all_reduc"}).substr(0, 31), "--op: \"all_reduc\" is not one of");
   EXPECT_NE(problem_of({"--op=all_reduc"}).find("did you mean \"all_reduce\"?"), std::string::npos);
   EXPECT_EQ(problem_of({"--memory=pinned"}), "--memory: \"pinned\" is not one of registered, private");
   EXPECT_NE(problem_of({"--against=nccl"}).find("mpi, openmpi, gloo, torch"), std::string::npos);
