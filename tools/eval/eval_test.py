@@ -44,7 +44,8 @@ class Eval(ProgramTest):
             self.assertEqual(expected.keys(), readings.keys())
             for name, value in expected.items():
                 self.assertAlmostEqual(value, readings[name], 4, f"{name} on {ranks} ranks")
-        self.assertEqual({"run"}, {path.name for path in self.folder.iterdir()}, "it leaves nothing")
+        self.assertEqual([], list((self.folder / "tmp").glob("phalanx*")), "it leaves nothing")
+        self.assertFalse((self.folder / "runs").exists())
 
     def test_takes_weights_and_a_config_from_anywhere(self):
         run = self.finish("run")
