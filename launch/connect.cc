@@ -17,7 +17,7 @@ namespace {
 
 // Where ranks of this backend meet; null for one that needs no store.
 StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment& launched, Seconds timeout) {
-  const int size = launched.place.size;
+  const int size = launched.rank_info.size;
   const auto needs_store = std::ranges::find_if(backends, [&](const auto& backend) {
     return backend != "mpi" && !(backend == "hybrid" && launched.rendezvous.empty());  // which then goes by mpi
   });
@@ -59,27 +59,27 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
     throw ConfigError("backend: \"" + wanted + "\" is not one of auto, " + join(names, ", ") +
                       (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
   }
-  if (launched.place.size == 1) return "inproc";
-  if (launched.place.one_host()) return "shm";
+  if (launched.rank_info.size == 1) return "inproc";
+  if (launched.rank_info.one_host()) return "shm";
   return launched.rendezvous.empty() ? "mpi" : "gloo";
 }
 
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
                                          Seconds timeout, std::optional<bool> progress_thread) {
-  const auto& place = launched.place;
+  const auto& rank_info = launched.rank_info;
   std::vector<std::string> chosen;
   for (const auto& backend : backends) chosen.push_back(choose_backend(backend, launched));
-  log_info() << "rank " << place.rank << " of " << place.size << " on " << host_name() << ", started by "
+  log_info() << "rank " << rank_info.rank << " of " << rank_info.size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << join(chosen, ", ");
   auto store = meet(chosen, launched, timeout);
   std::vector<CommunicatorPtr> worlds;
   for (const auto& backend : chosen) {
     const auto part = store ? make_prefix_store(backend, store) : nullptr;
-    worlds.push_back(Backends::Choice(backend).make({place, part, timeout, progress_thread}));
+    worlds.push_back(Backends::Choice(backend).make({rank_info, part, timeout, progress_thread}));
   }
   // Rank 0 leaves the store last: the others may still read there what it hosts, and of several that leave a file at
   // the same time none would remove it.
-  if (place.rank != 0) store.reset();
+  if (rank_info.rank != 0) store.reset();
   for (const auto& world : worlds) world->barrier().wait();
   return worlds;
 }

@@ -17,7 +17,7 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
 /// Connects this process to the others that its launcher started. `backend` is a registered name, or "auto": the
 /// fastest that reaches all ranks (inproc for one; shm on one host; on several gloo where the launcher says where ranks
 /// meet, as torchrun does, else mpi). Collective. Throws ConfigError for a backend that is not there or cannot connect
-/// these ranks, CommError when peers do not come. `progress_thread`: as in World.
+/// these ranks, CommError when peers do not come. `progress_thread`: as in ConnectOptions.
 CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& launched, Seconds timeout,
                         std::optional<bool> progress_thread = {});
 

@@ -11,7 +11,7 @@ namespace {
 
 LaunchEnvironment launched(int ranks, int on_this_host, const std::string& rendezvous) {
   return {.launcher = "test",
-          .place = {.rank = 0, .size = ranks, .local_rank = 0, .local_size = on_this_host},
+          .rank_info = {.rank = 0, .size = ranks, .local_rank = 0, .local_size = on_this_host},
           .rendezvous = rendezvous,
           .job = "test"};
 }

@@ -41,7 +41,7 @@ int run_rank(int rank, const std::string& log_folder, const std::string& log, co
   return kFailed;
 }
 
-void run_rank_threads(int ranks, const std::function<void(const Place& place)>& body) {
+void run_rank_threads(int ranks, const std::function<void(const RankInfo& rank_info)>& body) {
   std::mutex mutex;
   std::exception_ptr first;
   {

@@ -16,6 +16,6 @@ int run_rank(int rank, const std::string& log_folder, const std::string& log, co
 
 /// Has `ranks` threads of this process run `body`, each with its place on this one host. Blocks until all have ended,
 /// and then throws what was thrown first: the others fail because of it.
-void run_rank_threads(int ranks, const std::function<void(const Place& place)>& body);
+void run_rank_threads(int ranks, const std::function<void(const RankInfo& rank_info)>& body);
 
 }  // namespace phalanx

@@ -58,23 +58,23 @@ TEST(RunRank, AnythingThrownIsAFailure) {
 }
 
 TEST(RankThreads, HaveAPlaceEachOnOneHost) {
-  std::vector<Place> places(3);
-  run_rank_threads(3, [&](const Place& place) { places.at(static_cast<std::size_t>(place.rank)) = place; });
+  std::vector<RankInfo> rank_infos(3);
+  run_rank_threads(3, [&](const RankInfo& rank_info) { rank_infos.at(static_cast<std::size_t>(rank_info.rank)) = rank_info; });
   for (int rank = 0; rank < 3; ++rank) {
-    const Place& place = places[static_cast<std::size_t>(rank)];
-    EXPECT_EQ(place.rank, rank);
-    EXPECT_EQ(place.local_rank, rank);
-    EXPECT_EQ(place.size, 3);
-    EXPECT_TRUE(place.one_host());
+    const RankInfo& rank_info = rank_infos[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(rank_info.rank, rank);
+    EXPECT_EQ(rank_info.local_rank, rank);
+    EXPECT_EQ(rank_info.size, 3);
+    EXPECT_TRUE(rank_info.one_host());
   }
 }
 
 TEST(RankThreads, ThrowWhatOneHasThrownWhenAllHaveEnded) {
   std::atomic<int> ended = 0;
   try {
-    run_rank_threads(8, [&](const Place& place) {
+    run_rank_threads(8, [&](const RankInfo& rank_info) {
       ++ended;
-      if (place.rank == 1) throw std::runtime_error("the cause");
+      if (rank_info.rank == 1) throw std::runtime_error("the cause");
     });
     FAIL() << "nothing was thrown";
   } catch (const std::runtime_error& error) {

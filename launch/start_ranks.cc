@@ -21,7 +21,7 @@ constexpr const char* kLogFolder = "PHALANX_LOG_FOLDER";  // for the ranks of mp
 int be_rank(const LaunchEnvironment& launched, const Body& body) {
   const auto logs = environment(kLogFolder);
   if (!logs) return body(launched);  // nobody would read what a failure leaves
-  return run_rank(launched.place.rank, *logs, "", [&] { return body(launched); });
+  return run_rank(launched.rank_info.rank, *logs, "", [&] { return body(launched); });
 }
 
 int start_by_mpirun(const RankStart& start, const std::string& logs) {

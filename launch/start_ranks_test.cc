@@ -32,8 +32,8 @@ Outcome start(const RankStart& what, const std::function<int(const LaunchEnviron
 }
 
 void leave_mark(const std::string& folder, const LaunchEnvironment& launched) {
-  std::ofstream(folder + "/rank" + std::to_string(launched.place.rank))
-      << launched.launcher << ' ' << launched.place.size;
+  std::ofstream(folder + "/rank" + std::to_string(launched.rank_info.rank))
+      << launched.launcher << ' ' << launched.rank_info.size;
 }
 
 TEST(StartRanks, ForksThem) {
@@ -48,7 +48,7 @@ TEST(StartRanks, ForksThem) {
 
 TEST(StartRanks, ReportsTheFailureOfOne) {
   const Outcome outcome = start({.ranks = 2}, [](const LaunchEnvironment& launched) {
-    if (launched.place.rank == 1) throw std::runtime_error("out of paper");
+    if (launched.rank_info.rank == 1) throw std::runtime_error("out of paper");
     return kDone;
   });
   EXPECT_EQ(outcome.status, kFailed);
@@ -65,7 +65,7 @@ TEST(StartRanks, StartsItsOwnProgramByMpirun) {
       .ranks = 2, .with_mpirun = true, .command = {"any", "--gtest_filter=StartRanks.StartsItsOwnProgramByMpirun"}};
   const int status = start_ranks(two, [&](const LaunchEnvironment& launched) -> int {
     leave_mark(*given, launched);
-    if (launched.place.rank == 0) return kDone;
+    if (launched.rank_info.rank == 0) return kDone;
     becomes_true([&] { return text_of(*given + "/rank0") == "mpirun 2"; });  // mpirun ends it with rank 1
     throw ConfigError("rank 1 disagrees");
   });
@@ -83,7 +83,8 @@ TEST(StartRanks, IsARankWhereSomebodyElseLaunchedThisProcess) {
                                       {"MASTER_ADDR", "127.0.0.1"},
                                       {"MASTER_PORT", "1"}};
   for (const auto& [name, value] : variables) ::setenv(name, value, 1);
-  EXPECT_EQ(start_ranks({.ranks = 5}, [](const LaunchEnvironment& launched) { return 10 + launched.place.size; }), 11);
+  const auto ten_and_size = [](const LaunchEnvironment& launched) { return 10 + launched.rank_info.size; };
+  EXPECT_EQ(start_ranks({.ranks = 5}, ten_and_size), 11);
   EXPECT_THROW(start_ranks({}, [](const LaunchEnvironment&) -> int { throw DataError("short"); }), DataError);
   for (const auto& [name, value] : variables) ::unsetenv(name);
 }

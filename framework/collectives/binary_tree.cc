@@ -14,7 +14,7 @@ class Chunks {
   std::int64_t items() const { return chunks_ * static_cast<std::int64_t>(flows_.size()); }
   const TreeNode& node(std::int64_t item) const { return flow(item).node; }
   at::Tensor data(std::int64_t item) const {
-    return piece_of(flow(item).data, item / static_cast<std::int64_t>(flows_.size()), chunks_);
+    return part_of(flow(item).data, item / static_cast<std::int64_t>(flows_.size()), chunks_);
   }
   int tag(std::int64_t item) const { return kTag + static_cast<int>(index(item)); }
 

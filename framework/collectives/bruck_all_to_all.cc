@@ -16,7 +16,7 @@ namespace {
 
 void bruck_all_to_all(Communicator& group, const Operation& operation) {
   const int rank = group.rank(), ranks = group.size();
-  const auto part = [&](const at::Tensor& tensor, int index) { return piece_of(tensor, index, ranks); };
+  const auto part = [&](const at::Tensor& tensor, int index) { return part_of(tensor, index, ranks); };
   const at::Tensor held = scratch(operation.input, operation.input.numel());
   for (int place = 0; place < ranks; ++place) {
     copy(part(held, place), part(operation.input, mod(rank + place, ranks)));

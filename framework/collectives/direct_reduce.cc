@@ -15,10 +15,10 @@ namespace {
 
 void collect(Communicator& group, const Operation& operation, std::int64_t chunks) {
   const int ranks = group.size();
-  const std::int64_t longest = piece_of(operation.output, 0, chunks).numel();
+  const std::int64_t longest = part_of(operation.output, 0, chunks).numel();
   const at::Tensor total = scratch(operation.output, longest);
   const at::Tensor received[2] = {scratch(operation.output, longest), scratch(operation.output, longest)};
-  const auto own = [&](std::int64_t item) { return piece_of(operation.output, item / ranks, chunks); };
+  const auto own = [&](std::int64_t item) { return part_of(operation.output, item / ranks, chunks); };
   const auto landing = [&](std::int64_t item) { return run_of(received[item % 2], 0, own(item).numel()); };
   const auto start = [&](std::int64_t item) {
     const int rank = static_cast<int>(item % ranks);
@@ -49,7 +49,7 @@ void direct_reduce(Communicator& group, const Operation& operation) {
   if (group.rank() == operation.root()) return collect(group, operation, chunks);
   Window sent(2);
   for (std::int64_t i = 0; i < chunks; ++i) {
-    sent.add(start_send(group, piece_of(operation.output, i, chunks), operation.root()));
+    sent.add(start_send(group, part_of(operation.output, i, chunks), operation.root()));
   }
   sent.wait_all();
 }

@@ -78,7 +78,7 @@ DoubleTree ordered_double_tree(int rank, int ranks) {
 }
 
 std::array<Flow, 2> flows_of(const DoubleTree& tree, const at::Tensor& tensor) {
-  return {Flow{.node = tree[0], .data = piece_of(tensor, 0, 2)}, Flow{.node = tree[1], .data = piece_of(tensor, 1, 2)}};
+  return {Flow{.node = tree[0], .data = part_of(tensor, 0, 2)}, Flow{.node = tree[1], .data = part_of(tensor, 1, 2)}};
 }
 
 }  // namespace phalanx::collectives

@@ -24,7 +24,7 @@ void ring_all_gather(Communicator& group, const Operation& operation) {
   const std::int64_t chunks = chunks_of(operation.output, longest);
 
   const auto chunk = [&](std::int64_t item, int part) {
-    return piece_of(parts.of(operation.output, mod(part, ranks)), item % chunks, chunks);
+    return part_of(parts.of(operation.output, mod(part, ranks)), item % chunks, chunks);
   };
   const auto start = [&](std::int64_t item) {
     const int step = static_cast<int>(item / chunks);

@@ -21,9 +21,9 @@ class Ring {
  public:
   Ring(Communicator& group, const at::Tensor& tensor, const Reduction& op)
       : group_(group), tensor_(tensor), op_(op), ranks_(group.size()) {
-    const at::Tensor longest = piece_of(tensor, 0, ranks_);
+    const at::Tensor longest = part_of(tensor, 0, ranks_);
     chunks_ = chunks_of(tensor, longest.numel());
-    for (auto& chunk : received_) chunk = scratch(tensor, piece_of(longest, 0, chunks_).numel());
+    for (auto& chunk : received_) chunk = scratch(tensor, part_of(longest, 0, chunks_).numel());
   }
 
   void run() {
@@ -37,7 +37,7 @@ class Ring {
   bool combines(std::int64_t item) const { return step(item) < ranks_ - 1; }
 
   at::Tensor chunk(std::int64_t item, int block) const {
-    return piece_of(piece_of(tensor_, mod(block, ranks_), ranks_), item % chunks_, chunks_);
+    return part_of(part_of(tensor_, mod(block, ranks_), ranks_), item % chunks_, chunks_);
   }
   at::Tensor incoming(std::int64_t item) const { return chunk(item, group_.rank() - step(item) - 1); }
 

@@ -41,7 +41,7 @@ class Ring {
   int outgoing_part(std::int64_t item) const { return mod(group_.rank() - 1 - step(item), ranks_); }
   int incoming_part(std::int64_t item) const { return mod(group_.rank() - 2 - step(item), ranks_); }
 
-  at::Tensor chunk(std::int64_t item, const at::Tensor& part) const { return piece_of(part, item % chunks_, chunks_); }
+  at::Tensor chunk(std::int64_t item, const at::Tensor& part) const { return part_of(part, item % chunks_, chunks_); }
 
   // What was received in `step` lies in held_[step % 2] until it is sent in the next. Chunks have places of their own,
   // whatever the length of their part: the last one of a part may still be on its way when the first of another comes.

@@ -34,9 +34,9 @@ at::Tensor run_of(const at::Tensor& tensor, std::int64_t begin, std::int64_t cou
   return elements_of(tensor, begin, count);
 }
 
-at::Tensor piece_of(const at::Tensor& tensor, std::int64_t index, std::int64_t pieces) {
-  const std::int64_t begin = part_begin(tensor.numel(), pieces, index);
-  return elements_of(tensor, begin, part_begin(tensor.numel(), pieces, index + 1) - begin);
+at::Tensor part_of(const at::Tensor& tensor, std::int64_t index, std::int64_t parts) {
+  const std::int64_t begin = part_begin(tensor.numel(), parts, index);
+  return elements_of(tensor, begin, part_begin(tensor.numel(), parts, index + 1) - begin);
 }
 
 std::int64_t chunks_of(const at::Tensor& tensor, std::int64_t count) {

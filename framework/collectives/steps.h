@@ -18,7 +18,7 @@ namespace phalanx::collectives {
 /// ahead do no harm: messages of one sender, receiver and tag arrive in order.
 inline constexpr int kTag = kMaxTag + 1;
 
-/// Pipelined algorithms cut what they move into pieces of at most this: small enough to stay in a core's cache and to
+/// Pipelined algorithms cut what they move into chunks of at most this: small enough to stay in a core's cache and to
 /// fill a pipeline soon, large enough that the cost of a message does not count.
 inline constexpr std::int64_t kChunkBytes = 128 << 10;
 
@@ -38,10 +38,10 @@ at::Tensor scratch(const at::Tensor& tensor, std::int64_t count);
 /// Elements [begin, begin + count).
 at::Tensor run_of(const at::Tensor& tensor, std::int64_t begin, std::int64_t count);
 
-/// The index-th of `pieces` nearly equal pieces, as framework/base/parts.h cuts them.
-at::Tensor piece_of(const at::Tensor& tensor, std::int64_t index, std::int64_t pieces);
+/// The index-th of `parts` nearly equal parts, as framework/base/parts.h cuts them.
+at::Tensor part_of(const at::Tensor& tensor, std::int64_t index, std::int64_t parts);
 
-/// How many pieces of at most kChunkBytes `count` elements like those of `tensor` make; at least 1.
+/// How many chunks of at most kChunkBytes `count` elements like those of `tensor` make; at least 1.
 std::int64_t chunks_of(const at::Tensor& tensor, std::int64_t count);
 
 /// Copies all elements; nothing to do when both are the same memory.

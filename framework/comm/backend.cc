@@ -4,8 +4,8 @@
 
 namespace phalanx {
 
-bool wants_progress_thread(const World& world) {
-  return world.progress_thread.value_or(world.place.local_size < usable_cores());
+bool wants_progress_thread(const ConnectOptions& options) {
+  return options.progress_thread.value_or(options.rank_info.local_size < usable_cores());
 }
 
 }  // namespace phalanx

@@ -10,8 +10,8 @@
 namespace phalanx {
 
 /// What a backend needs to connect this rank to its world.
-struct World {
-  Place place;
+struct ConnectOptions {
+  RankInfo rank_info;
   StorePtr store;        // reaches all ranks; may be null for a backend that brings its own launcher (mpi)
   Seconds timeout{600};  // of every operation of the world and of what is split from it
 
@@ -20,10 +20,10 @@ struct World {
   std::optional<bool> progress_thread{};
 };
 
-bool wants_progress_thread(const World& world);
+bool wants_progress_thread(const ConnectOptions& options);
 
 /// Backends by name. A factory is collective: it returns when all ranks are connected, and throws CommError (or
 /// ConfigError where this backend can never connect these ranks) otherwise.
-using Backends = Registry<CommunicatorPtr(const World&)>;
+using Backends = Registry<CommunicatorPtr(const ConnectOptions&)>;
 
 }  // namespace phalanx

@@ -66,44 +66,44 @@ std::string file_name_of(std::string text) {
   return text;
 }
 
-std::string as_rank(const Place& place) {
-  return "?rank=" + std::to_string(place.rank) + "&world_size=" + std::to_string(place.size);
+std::string as_rank(const RankInfo& rank_info) {
+  return "?rank=" + std::to_string(rank_info.rank) + "&world_size=" + std::to_string(rank_info.size);
 }
 
 // The file is the user's own, and no earlier run has left one of this name: `job` holds the launcher's port, which
 // differs even where process numbers and job numbers begin anew (a container, a fresh Slurm).
-std::string file_for(const Reader& reader, const std::string& job, const Place& place) {
+std::string file_for(const Reader& reader, const std::string& job, const RankInfo& rank_info) {
   const std::string folder = reader.text("TMPDIR").value_or("/tmp");
-  return "file://" + folder + "/phalanx-" + std::to_string(::geteuid()) + "-" + job + ".store" + as_rank(place);
+  return "file://" + folder + "/phalanx-" + std::to_string(::geteuid()) + "-" + job + ".store" + as_rank(rank_info);
 }
 
-Place read_torchrun_place(const Reader& reader) {
-  Place place;
-  std::tie(place.rank, place.size) = reader.position("RANK", "WORLD_SIZE");
+RankInfo read_torchrun_rank_info(const Reader& reader) {
+  RankInfo rank_info;
+  std::tie(rank_info.rank, rank_info.size) = reader.position("RANK", "WORLD_SIZE");
   if (reader.has("LOCAL_RANK") || reader.has("LOCAL_WORLD_SIZE")) {
-    std::tie(place.local_rank, place.local_size) = reader.position("LOCAL_RANK", "LOCAL_WORLD_SIZE");
+    std::tie(rank_info.local_rank, rank_info.local_size) = reader.position("LOCAL_RANK", "LOCAL_WORLD_SIZE");
   } else {
     // Scripts that set the first two alone. Only a loopback address tells that all ranks are here.
     const auto address = reader.text("MASTER_ADDR").value_or("");
     const bool here = address == "localhost" || address == "::1" || address.starts_with("127.");
-    if (here) std::tie(place.local_rank, place.local_size) = std::pair(place.rank, place.size);
+    if (here) std::tie(rank_info.local_rank, rank_info.local_size) = std::pair(rank_info.rank, rank_info.size);
   }
-  return place;
+  return rank_info;
 }
 
 LaunchEnvironment from_local(const Reader& reader) {
   const auto url = reader.text_beside("PHALANX_LAUNCHER", "PHALANX_RENDEZVOUS");
-  return {"local", read_torchrun_place(reader), url,
+  return {"local", read_torchrun_rank_info(reader), url,
           file_name_of("local" + url.substr(std::min(url.find("//"), url.size())))};
 }
 
 LaunchEnvironment from_torchrun(const Reader& reader) {
-  const auto place = read_torchrun_place(reader);
+  const auto rank_info = read_torchrun_rank_info(reader);
   const auto address = reader.text_beside("RANK", "MASTER_ADDR");
   const auto port = reader.number_beside("RANK", "MASTER_PORT");
   const auto job = "torchrun-" + reader.text("TORCHELASTIC_RUN_ID").value_or("none") + "-" + address + "-" +
                    std::to_string(port) + "-" + reader.text("TORCHELASTIC_RESTART_COUNT").value_or("0");
-  return {"torchrun", place, "env://", file_name_of(job)};
+  return {"torchrun", rank_info, "env://", file_name_of(job)};
 }
 
 // An mpirun script may export torchrun's variables too, made of mpirun's; anything else is a mistake in the script.
@@ -116,10 +116,10 @@ void check_same(const Reader& reader, const std::string& name, const std::string
 }
 
 LaunchEnvironment from_mpirun(const Reader& reader) {
-  LaunchEnvironment found{.launcher = "mpirun", .place = {}, .rendezvous = {}, .job = {}};
-  auto& place = found.place;
-  std::tie(place.rank, place.size) = reader.position("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE");
-  std::tie(place.local_rank, place.local_size) =
+  LaunchEnvironment found{.launcher = "mpirun", .rank_info = {}, .rendezvous = {}, .job = {}};
+  auto& rank_info = found.rank_info;
+  std::tie(rank_info.rank, rank_info.size) = reader.position("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE");
+  std::tie(rank_info.local_rank, rank_info.local_size) =
       reader.position("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE");
   check_same(reader, "RANK", "OMPI_COMM_WORLD_RANK");
   check_same(reader, "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE");
@@ -128,14 +128,15 @@ LaunchEnvironment from_mpirun(const Reader& reader) {
   for (const char* name : {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI2"}) {
     const auto address = reader.text(name);  // ...;tcp4://127.0.0.1:59553
     if (!address) continue;
-    if (place.one_host()) job += "-" + address->substr(address->rfind(':') + 1);  // each host has a server of its own
+    // Each host has a server of its own.
+    if (rank_info.one_host()) job += "-" + address->substr(address->rfind(':') + 1);
     break;
   }
   found.job = file_name_of(job);
-  if (!place.one_host()) return found;
+  if (!rank_info.one_host()) return found;
   // Our own launcher removes where its ranks meet, however they end.
   const auto own = reader.has("PHALANX_LAUNCHER") ? reader.text("PHALANX_RENDEZVOUS") : std::nullopt;
-  found.rendezvous = own ? *own + as_rank(place) : file_for(reader, found.job, place);
+  found.rendezvous = own ? *own + as_rank(rank_info) : file_for(reader, found.job, rank_info);
   return found;
 }
 
@@ -173,22 +174,22 @@ int tasks_on_node(const std::string& list, int node) {
 
 std::optional<LaunchEnvironment> from_slurm(const Reader& reader) {
   const std::string tasks = reader.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
-  LaunchEnvironment found{.launcher = "srun", .place = {}, .rendezvous = {}, .job = {}};
-  auto& place = found.place;
-  std::tie(place.rank, place.size) = reader.position("SLURM_PROCID", tasks);
-  if (place.size < 2) return std::nullopt;
-  place.local_rank = reader.number_beside("SLURM_PROCID", "SLURM_LOCALID");
+  LaunchEnvironment found{.launcher = "srun", .rank_info = {}, .rendezvous = {}, .job = {}};
+  auto& rank_info = found.rank_info;
+  std::tie(rank_info.rank, rank_info.size) = reader.position("SLURM_PROCID", tasks);
+  if (rank_info.size < 2) return std::nullopt;
+  rank_info.local_rank = reader.number_beside("SLURM_PROCID", "SLURM_LOCALID");
   const auto nodes = reader.has("SLURM_STEP_NUM_NODES") ? "SLURM_STEP_NUM_NODES" : "SLURM_NNODES";
   if (reader.number_beside("SLURM_PROCID", nodes) == 1) {
-    place.local_size = place.size;
+    rank_info.local_size = rank_info.size;
   } else {
-    place.local_size = tasks_on_node(reader.text_beside("SLURM_PROCID", "SLURM_STEP_TASKS_PER_NODE"),
+    rank_info.local_size = tasks_on_node(reader.text_beside("SLURM_PROCID", "SLURM_STEP_TASKS_PER_NODE"),
                                      reader.number_beside("SLURM_PROCID", "SLURM_NODEID"));
   }
   found.job = file_name_of("slurm-" + reader.text_beside("SLURM_PROCID", "SLURM_JOB_ID") + "." +
                            *reader.text("SLURM_STEP_ID") + "." + reader.text("SLURM_RESTART_COUNT").value_or("0") +
                            "-" + reader.text("SLURM_STEP_LAUNCHER_PORT").value_or("0"));
-  if (place.one_host()) found.rendezvous = file_for(reader, found.job, place);
+  if (rank_info.one_host()) found.rendezvous = file_for(reader, found.job, rank_info);
   return found;
 }
 

@@ -6,8 +6,8 @@
 
 namespace phalanx {
 
-/// This process's place in a job, as its launcher told it.
-struct Place {
+/// Which rank of a job this process is, as its launcher told it.
+struct RankInfo {
   int rank = 0;
   int size = 1;
   int local_rank = 0;  // among the ranks of this host
@@ -19,7 +19,7 @@ struct Place {
 /// What started this process, and where the ranks can meet.
 struct LaunchEnvironment {
   std::string launcher;  // "torchrun", "mpirun", "srun", or "local" for Phalanx's own
-  Place place;
+  RankInfo rank_info;
   std::string rendezvous;  // URL for rendezvous(); empty where only MPI can connect the ranks
   std::string job;         // unique per job on its hosts, fit for a file name
 };

@@ -42,11 +42,11 @@ std::string problem(const Set& set) {
   return "no error";
 }
 
-void expect_place(const Place& place, int rank, int size, int local_rank, int local_size) {
-  EXPECT_EQ(place.rank, rank);
-  EXPECT_EQ(place.size, size);
-  EXPECT_EQ(place.local_rank, local_rank);
-  EXPECT_EQ(place.local_size, local_size);
+void expect_rank_info(const RankInfo& rank_info, int rank, int size, int local_rank, int local_size) {
+  EXPECT_EQ(rank_info.rank, rank);
+  EXPECT_EQ(rank_info.size, size);
+  EXPECT_EQ(rank_info.local_rank, local_rank);
+  EXPECT_EQ(rank_info.local_size, local_size);
 }
 
 const Set kTorchrun{{"RANK", "5"},
@@ -81,13 +81,13 @@ TEST(LaunchEnvironment, Torchrun) {
   EXPECT_EQ(found->launcher, "torchrun");
   EXPECT_EQ(found->rendezvous, "env://");
   EXPECT_EQ(found->job, "torchrun-none-ph0-29500-2");
-  expect_place(found->place, 5, 8, 1, 4);
+  expect_rank_info(found->rank_info, 5, 8, 1, 4);
 }
 
 TEST(LaunchEnvironment, FourVariablesOfTorchrunAreEnough) {
   const Set four{{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "ph0"}, {"MASTER_PORT", "29500"}};
-  expect_place(detect(four)->place, 1, 2, 0, 1);
-  expect_place(detect(with(four, {{"MASTER_ADDR", "127.0.0.1"}}))->place, 1, 2, 1, 2);
+  expect_rank_info(detect(four)->rank_info, 1, 2, 0, 1);
+  expect_rank_info(detect(with(four, {{"MASTER_ADDR", "127.0.0.1"}}))->rank_info, 1, 2, 1, 2);
 }
 
 TEST(LaunchEnvironment, OwnLauncher) {
@@ -101,7 +101,7 @@ TEST(LaunchEnvironment, OwnLauncher) {
   EXPECT_EQ(found->launcher, "local");
   EXPECT_EQ(found->rendezvous, "file:///tmp/phalanx-0-77/store");
   EXPECT_THAT(found->job, AllOf(HasSubstr("phalanx-0-77"), testing::Not(HasSubstr("/"))));
-  expect_place(found->place, 1, 2, 1, 2);
+  expect_rank_info(found->rank_info, 1, 2, 1, 2);
 }
 
 TEST(LaunchEnvironment, MpirunOnOneHost) {
@@ -111,7 +111,7 @@ TEST(LaunchEnvironment, MpirunOnOneHost) {
   EXPECT_EQ(found->job, "mpirun-prterun-vm-1709-1-59553");
   EXPECT_EQ(found->rendezvous, "file:///scratch/phalanx-" + std::to_string(::geteuid()) +
                                    "-mpirun-prterun-vm-1709-1-59553.store?rank=1&world_size=2");
-  expect_place(found->place, 1, 2, 1, 2);
+  expect_rank_info(found->rank_info, 1, 2, 1, 2);
   EXPECT_EQ(detect(with(kMpirun, {{"PHALANX_LAUNCHER", "mpi"}}))->rendezvous, found->rendezvous);
 }
 
@@ -128,7 +128,7 @@ TEST(LaunchEnvironment, OnlyMpiConnectsSeveralHosts) {
   const auto found = detect(with(kMpirun, {{"OMPI_COMM_WORLD_SIZE", "4"}}));
   EXPECT_EQ(found->rendezvous, "");
   EXPECT_EQ(found->job, "mpirun-prterun-vm-1709-1");  // the port is another one on each host
-  EXPECT_FALSE(found->place.one_host());
+  EXPECT_FALSE(found->rank_info.one_host());
 }
 
 TEST(LaunchEnvironment, MpirunAndItsScriptMustAgree) {
@@ -148,8 +148,8 @@ TEST(LaunchEnvironment, SrunOnSeveralNodes) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->launcher, "srun");
   EXPECT_EQ(found->rendezvous, "");
-  expect_place(found->place, 6, 7, 0, 1);
-  expect_place(detect(with(kSrun, {{"SLURM_NODEID", "2"}, {"SLURM_PROCID", "4"}}))->place, 4, 7, 0, 2);
+  expect_rank_info(found->rank_info, 6, 7, 0, 1);
+  expect_rank_info(detect(with(kSrun, {{"SLURM_NODEID", "2"}, {"SLURM_PROCID", "4"}}))->rank_info, 4, 7, 0, 2);
   EXPECT_THAT(problem(with(kSrun, {{"SLURM_STEP_TASKS_PER_NODE", "2(x"}})), HasSubstr("SLURM_STEP_TASKS_PER_NODE"));
 }
 
@@ -160,7 +160,7 @@ TEST(LaunchEnvironment, SrunOnOneNode) {
                                 {"SLURM_RESTART_COUNT", "1"},
                                 {"SLURM_STEP_LAUNCHER_PORT", "40001"}});
   const auto found = detect(set);
-  expect_place(found->place, 6, 7, 6, 7);
+  expect_rank_info(found->rank_info, 6, 7, 6, 7);
   EXPECT_EQ(found->job, "slurm-42.3.1-40001");
   EXPECT_THAT(found->rendezvous, HasSubstr("-slurm-42.3.1-40001.store?rank=6&world_size=7"));
 }

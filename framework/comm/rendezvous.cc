@@ -14,7 +14,7 @@ namespace {
 struct Url {
   std::string text;  // as given, for messages
   std::string scheme;
-  std::string place;  // host:port, or a path
+  std::string address;  // host:port, or a path
   std::map<std::string, std::string> parameters;
 };
 
@@ -47,9 +47,9 @@ std::map<std::string, std::string> parse_parameters(const std::string& url, std:
 Url parse(const std::string& text) {
   const auto colon = text.find("://");
   if (colon == std::string::npos) refuse(text, "expected env://, tcp://host:port or file:///path");
-  const auto place = colon + 3;
-  const auto query = std::min(text.find('?', place), text.size());
-  return {text, text.substr(0, colon), text.substr(place, query - place),
+  const auto address = colon + 3;
+  const auto query = std::min(text.find('?', address), text.size());
+  return {text, text.substr(0, colon), text.substr(address, query - address),
           parse_parameters(text, text.substr(std::min(query + 1, text.size())))};
 }
 
@@ -61,22 +61,22 @@ int number_of(const Url& url, const std::string& parameter, const std::string& v
   refuse(url.text, "no " + parameter + ": add it to the URL, or set " + variable);
 }
 
-Meeting read_meeting(const Url& url) {
-  Meeting meeting{
+Rendezvous read_ranks(const Url& url) {
+  Rendezvous result{
       .store = nullptr, .rank = number_of(url, "rank", "RANK"), .size = number_of(url, "world_size", "WORLD_SIZE")};
-  if (meeting.size < 1) refuse(url.text, "world_size " + std::to_string(meeting.size) + " is not positive");
-  if (meeting.rank < 0 || meeting.rank >= meeting.size) {
-    refuse(url.text, "rank " + std::to_string(meeting.rank) + " is not one of " + std::to_string(meeting.size));
+  if (result.size < 1) refuse(url.text, "world_size " + std::to_string(result.size) + " is not positive");
+  if (result.rank < 0 || result.rank >= result.size) {
+    refuse(url.text, "rank " + std::to_string(result.rank) + " is not one of " + std::to_string(result.size));
   }
-  return meeting;
+  return result;
 }
 
 // torchrun's agent may host the store, and keeps it when it starts the ranks anew: what the last attempt left there
 // must not be taken for messages of this one.
-StorePtr connect_tcp(const std::string& host, int port, const Meeting& meeting, Seconds timeout) {
+StorePtr connect_tcp(const std::string& host, int port, const Rendezvous& result, Seconds timeout) {
   const bool agent = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
   const auto attempt = "phalanx/attempt_" + environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
-  auto store = make_tcp_store(host, port, meeting.rank == 0 && !agent, meeting.size, timeout);
+  auto store = make_tcp_store(host, port, result.rank == 0 && !agent, result.size, timeout);
   return make_prefix_store(attempt, std::move(store));
 }
 
@@ -86,32 +86,32 @@ int to_port(const Url& url, const std::string& name, const std::string& value) {
   return port;
 }
 
-StorePtr connect(const Url& url, const Meeting& meeting, Seconds timeout) {
+StorePtr connect(const Url& url, const Rendezvous& result, Seconds timeout) {
   if (url.scheme == "file") {
-    if (!url.place.starts_with('/')) refuse(url.text, "the path is not absolute; write file:///path");
-    return make_file_store(url.place, meeting.size, timeout);
+    if (!url.address.starts_with('/')) refuse(url.text, "the path is not absolute; write file:///path");
+    return make_file_store(url.address, result.size, timeout);
   }
   if (url.scheme == "tcp") {
-    const auto colon = url.place.rfind(':');
+    const auto colon = url.address.rfind(':');
     if (colon == std::string::npos || colon == 0) refuse(url.text, "expected tcp://host:port");
-    std::string host = url.place.substr(0, colon);
+    std::string host = url.address.substr(0, colon);
     if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);  // IPv6
-    return connect_tcp(host, to_port(url, "port", url.place.substr(colon + 1)), meeting, timeout);
+    return connect_tcp(host, to_port(url, "port", url.address.substr(colon + 1)), result, timeout);
   }
   if (url.scheme != "env") refuse(url.text, "unknown scheme \"" + url.scheme + "\"; expected env, tcp or file");
   const auto host = environment("MASTER_ADDR");
   const auto port = environment("MASTER_PORT");
   if (!host || !port) refuse(url.text, std::string(host ? "MASTER_PORT" : "MASTER_ADDR") + " is not set");
-  return connect_tcp(*host, to_port(url, "MASTER_PORT", *port), meeting, timeout);
+  return connect_tcp(*host, to_port(url, "MASTER_PORT", *port), result, timeout);
 }
 
 }  // namespace
 
-Meeting rendezvous(const std::string& url, Seconds timeout) {
+Rendezvous rendezvous(const std::string& url, Seconds timeout) {
   const Url parsed = parse(url);
-  Meeting meeting = read_meeting(parsed);
-  meeting.store = connect(parsed, meeting, timeout);
-  return meeting;
+  Rendezvous result = read_ranks(parsed);
+  result.store = connect(parsed, result, timeout);
+  return result;
 }
 
 }  // namespace phalanx

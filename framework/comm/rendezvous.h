@@ -8,7 +8,7 @@
 namespace phalanx {
 
 /// Where and as whom a process meets its peers.
-struct Meeting {
+struct Rendezvous {
   StorePtr store;
   int rank = 0;
   int size = 1;
@@ -20,6 +20,6 @@ struct Meeting {
 ///   file:///path?rank=1&world_size=4         a file that all ranks see and that does not exist yet
 /// rank and world_size may be left out of a URL when RANK and WORLD_SIZE are set.
 /// Throws ConfigError for a URL that cannot be used, CommError when the store cannot be reached in time.
-Meeting rendezvous(const std::string& url, Seconds timeout);
+Rendezvous rendezvous(const std::string& url, Seconds timeout);
 
 }  // namespace phalanx

@@ -24,17 +24,19 @@ constexpr const char* kHybridOfShm = "hybrid_of_shm";
 
 bool has_hosts(const std::string& backend) { return backend == "hybrid" || backend == kHybridOfShm; }
 
-CommunicatorPtr connect(const std::string& backend, Place place, StorePtr store, Seconds timeout) {
+CommunicatorPtr connect(const std::string& backend, RankInfo rank_info, StorePtr store, Seconds timeout) {
   const auto choice = backend == kHybridOfShm
                           ? config::load_as<Backends::Choice>("backend", "{name: hybrid, inter: shm}", "run_ranks")
                           : Backends::Choice(backend);
-  return choice.make(World{place, std::move(store), timeout});
+  return choice.make(ConnectOptions{rank_info, std::move(store), timeout});
 }
 
-Place place_of(int rank, int ranks) { return {.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks}; }
+RankInfo rank_info_of(int rank, int ranks) {
+  return {.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks};
+}
 
 // In a process that is to have a place on one of several hosts.
-Place take_place_on_host(int rank, int ranks) {
+RankInfo take_place_on_host(int rank, int ranks) {
   const int per_host = ranks > 4 ? 3 : 2;
   const int host = rank / per_host;
   ::setenv("PHALANX_HOST_KEY", ("host" + std::to_string(host)).c_str(), 1);
@@ -45,29 +47,30 @@ Place take_place_on_host(int rank, int ranks) {
 }
 
 // Leaves the world before it reports: peers of a rank that fails are not kept waiting.
-void run_rank(const std::string& backend, Place place, const StorePtr& store, const RankBody& body, Seconds timeout) {
+void run_rank(const std::string& backend, RankInfo rank_info, const StorePtr& store, const RankBody& body,
+              Seconds timeout) {
   std::optional<std::string> failure;
   try {
-    body(connect(backend, place, store, timeout));
+    body(connect(backend, rank_info, store, timeout));
   } catch (const std::exception& error) {
     failure = error.what();
   }
-  if (failure) ADD_FAILURE() << "rank " << place.rank << " of " << place.size << ": " << *failure;
+  if (failure) ADD_FAILURE() << "rank " << rank_info.rank << " of " << rank_info.size << ": " << *failure;
 }
 
 void run_threads(const std::string& backend, int ranks, const RankBody& body, Seconds timeout) {
   const StorePtr store = make_hash_store(timeout);
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
-    threads.emplace_back([&, rank] { run_rank(backend, place_of(rank, ranks), store, body, timeout); });
+    threads.emplace_back([&, rank] { run_rank(backend, rank_info_of(rank, ranks), store, body, timeout); });
   }
 }
 
 [[noreturn]] void run_child(const std::string& backend, int rank, int ranks, const std::string& store_path,
                             const RankBody& body, Seconds timeout) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const Place place = has_hosts(backend) ? take_place_on_host(rank, ranks) : place_of(rank, ranks);
-  run_rank(backend, place, make_file_store(store_path, ranks, timeout), body, timeout);
+  const RankInfo rank_info = has_hosts(backend) ? take_place_on_host(rank, ranks) : rank_info_of(rank, ranks);
+  run_rank(backend, rank_info, make_file_store(store_path, ranks, timeout), body, timeout);
   ::fflush(nullptr);
   ::_exit(::testing::Test::HasFailure() ? 1 : 0);
 }
@@ -92,8 +95,9 @@ void run_processes(const std::string& backend, int ranks, const RankBody& body, 
 }
 
 CommunicatorPtr connect_by_mpi(const std::string& backend, Seconds timeout) {
-  const Place place = detect_launch_environment().value_or(LaunchEnvironment{}).place;
-  return connect(backend, backend == "hybrid" ? take_place_on_host(place.rank, place.size) : place, nullptr, timeout);
+  RankInfo rank_info = detect_launch_environment().value_or(LaunchEnvironment{}).rank_info;
+  if (backend == "hybrid") rank_info = take_place_on_host(rank_info.rank, rank_info.size);
+  return connect(backend, rank_info, nullptr, timeout);
 }
 
 void run_under_mpirun(const std::string& backend, int ranks, const RankBody& body, Seconds timeout) {

@@ -89,14 +89,14 @@ int run_threads(const Job& job, const RunFolder& folder) {
   const Splits splits = job.config.dataset.make();
   const StorePtr store = make_hash_store(Seconds(job.config.framework.timeout));
   std::vector<int> statuses(ranks);
-  run_rank_threads(ranks, [&](const Place& place) {
-    const int rank = place.rank;
+  run_rank_threads(ranks, [&](const RankInfo& rank_info) {
+    const int rank = rank_info.rank;
     statuses[rank] = run_rank(rank, folder.logs(), folder.log(rank), [&] {
       const ThreadLog log(log_options(folder, rank));
       log_info() << "rank " << rank << " of " << ranks << " on " << host_name() << ", a thread of one process";
       return logged([&] {
-        log_info() << take_cores(job.config.launch, place, CoresFrom::kUs);
-        return run_body(job, folder, decorate(connect_thread(job.config, place, store), job.config), splits);
+        log_info() << take_cores(job.config.launch, rank_info, CoresFrom::kUs);
+        return run_body(job, folder, decorate(connect_thread(job.config, rank_info, store), job.config), splits);
       });
     });
   });
@@ -107,16 +107,16 @@ int run_threads(const Job& job, const RunFolder& folder) {
 }
 
 int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnvironment& launched) {
-  configure_log(log_options(folder, launched.place.rank));
+  configure_log(log_options(folder, launched.rank_info.rank));
   return logged([&] {
-    log_info() << take_cores(job.config.launch, launched.place, CoresFrom::kUs);
+    log_info() << take_cores(job.config.launch, launched.rank_info, CoresFrom::kUs);
     const auto world = decorate(connect_backends(job.config, launched), job.config);
     return run_body(job, folder, world, job.config.dataset.make());
   });
 }
 
 int join(Job& job, const LaunchEnvironment& launched) {
-  const int rank = launched.place.rank;
+  const int rank = launched.rank_info.rank;
   const bool ours = environment("PHALANX_LAUNCHER").has_value();  // it knows the folder, and reports failures
   install_stop_signal(ours ? StopOn::kLauncher : StopOn::kInterrupt);
   quiet_other_ranks(rank);
@@ -124,11 +124,11 @@ int join(Job& job, const LaunchEnvironment& launched) {
     const RunFolder folder(job.run_dir);
     return run_rank(rank, folder.logs(), folder.log(rank), [&] { return run_joined_rank(job, folder, launched); });
   }
-  const auto cores = take_cores(job.config.launch, launched.place, CoresFrom::kLauncher);
+  const auto cores = take_cores(job.config.launch, launched.rank_info, CoresFrom::kLauncher);
   auto backends = connect_backends(job.config, launched);
   const auto folder = agree_on_folder(job, *backends.front().group);
   configure_log(log_options(folder, rank));
-  log_info() << "rank " << rank << " of " << launched.place.size << " on " << host_name() << ", started by "
+  log_info() << "rank " << rank << " of " << launched.rank_info.size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << choose_backend(job.config.backend, launched) << ", " << cores;
   const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {
     return logged([&] {
@@ -136,7 +136,7 @@ int join(Job& job, const LaunchEnvironment& launched) {
       return run_body(job, folder, decorate(std::move(backends), job.config), job.config.dataset.make());
     });
   });
-  if (status != kDone && status != kTimeUp && status != kInterrupted) tell_once(folder, launched.place.size);
+  if (status != kDone && status != kTimeUp && status != kInterrupted) tell_once(folder, launched.rank_info.size);
   return status;
 }
 

@@ -20,7 +20,7 @@ namespace {
 int online_cores() { return static_cast<int>(std::thread::hardware_concurrency()); }
 
 // The cores of this rank among those that the ranks of its host have in common.
-std::vector<int> choose(const std::string& to, const Place& place, CoresFrom from) {
+std::vector<int> choose(const std::string& to, const RankInfo& rank_info, CoresFrom from) {
   const auto allowed = allowed_cores();
   if (allowed.empty()) throw ConfigError("the kernel does not report which cores this process may use");
   if (from == CoresFrom::kLauncher && static_cast<int>(allowed.size()) < online_cores()) {
@@ -28,13 +28,13 @@ std::vector<int> choose(const std::string& to, const Place& place, CoresFrom fro
                       describe_cores(allowed) + ", perhaps exclusively");
   }
   const auto cores = physical_cores(allowed);
-  return to == "core" ? own_cores(cores, place.local_rank, place.local_size)
-                      : own_nodes(cores, place.local_rank, place.local_size);
+  return to == "core" ? own_cores(cores, rank_info.local_rank, rank_info.local_size)
+                      : own_nodes(cores, rank_info.local_rank, rank_info.local_size);
 }
 
-std::vector<int> bind(const std::string& to, const Place& place, CoresFrom from) {
+std::vector<int> bind(const std::string& to, const RankInfo& rank_info, CoresFrom from) {
   try {
-    auto mine = choose(to, place, from);
+    auto mine = choose(to, rank_info, from);
     if (!stay_on_cores(mine)) throw ConfigError("the kernel refuses cores " + describe_cores(mine));
     return mine;
   } catch (const ConfigError& error) {
@@ -61,11 +61,11 @@ int most_threads() {
 
 }  // namespace
 
-std::string take_cores(const LaunchConfig& launch, const Place& place, CoresFrom from) {
-  int threads = usual_threads(place.local_size, from);
+std::string take_cores(const LaunchConfig& launch, const RankInfo& rank_info, CoresFrom from) {
+  int threads = usual_threads(rank_info.local_size, from);
   std::string bound;
   if (launch.bind_to != "none") {
-    const auto mine = bind(launch.bind_to, place, from);
+    const auto mine = bind(launch.bind_to, rank_info, from);
     threads =
         launch.bind_to == "core" ? static_cast<int>(mine.size()) : std::min(threads, static_cast<int>(mine.size()));
     bound = ", bound to cores " + describe_cores(mine);

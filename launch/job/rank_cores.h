@@ -18,6 +18,6 @@ enum class CoresFrom {
 /// the rank has other threads. Throws ConfigError where there are fewer cores than ranks that want one each, where
 /// another launcher, or a container, has left this rank some of the host's cores alone, which may be its own already,
 /// and where the kernel refuses.
-std::string take_cores(const LaunchConfig& launch, const Place& place, CoresFrom from);
+std::string take_cores(const LaunchConfig& launch, const RankInfo& rank_info, CoresFrom from);
 
 }  // namespace phalanx

@@ -72,16 +72,16 @@ Connections connect_backends(const ExperimentConfig& config, const LaunchEnviron
   return connections;
 }
 
-Connections connect_thread(const ExperimentConfig& config, const Place& place, const StorePtr& store) {
+Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_info, const StorePtr& store) {
   std::vector<std::string> names{"inproc"};
   std::ranges::copy(others_than(names.front(), config), std::back_inserter(names));
   Connections connections;
   for (const auto& name : names) {
-    const World world{.place = place,
-                      .store = make_prefix_store(name, store),
-                      .timeout = Seconds(config.framework.timeout),
-                      .progress_thread = progress_thread(config)};
-    connections.push_back({name, Backends::Choice(name).make(world)});
+    const ConnectOptions options{.rank_info = rank_info,
+                                 .store = make_prefix_store(name, store),
+                                 .timeout = Seconds(config.framework.timeout),
+                                 .progress_thread = progress_thread(config)};
+    connections.push_back({name, Backends::Choice(name).make(options)});
   }
   return connections;
 }

@@ -19,7 +19,7 @@ using Connections = std::vector<SelectingCommunicator::Alternative>;
 Connections connect_backends(const ExperimentConfig& config, const LaunchEnvironment& launched);
 
 /// The same for a rank that is a thread of this process, the backend of which is inproc; `store` is that of all ranks.
-Connections connect_thread(const ExperimentConfig& config, const Place& place, const StorePtr& store);
+Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_info, const StorePtr& store);
 
 /// The world that training gets: operations are done as `framework.selection` and `framework.selection_file` say, and
 /// compared before where `framework.check_collectives` asks for it. Collective, with the same config on all ranks.

@@ -45,28 +45,28 @@ void report(const Options& options, const Result& result) {
   if (!options.plot.empty()) write_atomically(options.plot, to_svg(result));
 }
 
-void be_rank(const Options& options, const Place& place, StorePtr store) {
+void be_rank(const Options& options, const RankInfo& rank_info, StorePtr store) {
   at::set_num_threads(1);
-  if (options.bind) bind(place.local_rank);
-  const Connected connected = connect_subjects(options, place, store);
+  if (options.bind) bind(rank_info.local_rank);
+  const Connected connected = connect_subjects(options, rank_info, store);
   // Rank 0 leaves the store last: see connect() of launch/connect.h.
-  if (place.rank != 0) store.reset();
+  if (rank_info.rank != 0) store.reset();
   const Result result = measure(options, connected.subjects, *connected.world);
-  if (place.rank == 0) report(options, result);
+  if (rank_info.rank == 0) report(options, result);
 }
 
 int be_process(const Options& options, const LaunchEnvironment& launched) {
   configure_log({.stderr_threshold = LogLevel::kNone});  // failures are reported, once for all ranks
-  const auto& place = launched.place;
-  StorePtr store = place.size == 1 ? make_hash_store(kMeeting) : nullptr;
+  const auto& rank_info = launched.rank_info;
+  StorePtr store = rank_info.size == 1 ? make_hash_store(kMeeting) : nullptr;
   if (!store && !launched.rendezvous.empty()) store = rendezvous(launched.rendezvous, kMeeting).store;
-  be_rank(options, place, std::move(store));
+  be_rank(options, rank_info, std::move(store));
   return kDone;
 }
 
 int be_threads(const Options& options) {
   const StorePtr store = make_hash_store(kMeeting);
-  run_rank_threads(options.ranks, [&](const Place& place) { be_rank(options, place, store); });
+  run_rank_threads(options.ranks, [&](const RankInfo& rank_info) { be_rank(options, rank_info, store); });
   return kDone;
 }
 

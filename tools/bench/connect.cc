@@ -10,8 +10,8 @@ constexpr Seconds kTimeout{120};
 
 class Connector {
  public:
-  Connector(const Options& options, const Place& place, StorePtr store)
-      : options_(options), place_(place), store_(std::move(store)) {}
+  Connector(const Options& options, const RankInfo& rank_info, StorePtr store)
+      : options_(options), rank_info_(rank_info), store_(std::move(store)) {}
 
   void add(const std::string& name) {
     if (name == "openmpi") {
@@ -24,8 +24,9 @@ class Connector {
 
   void add_peer(const std::string& name) {
     if (name == "openmpi") return add(name);
-    connected_.subjects.push_back(name == "gloo" ? make_gloo_subject(place_, store(name), kTimeout)
-                                                 : make_torch_subject(options_.python, place_, store(name), kTimeout));
+    connected_.subjects.push_back(name == "gloo"
+                                      ? make_gloo_subject(rank_info_, store(name), kTimeout)
+                                      : make_torch_subject(options_.python, rank_info_, store(name), kTimeout));
   }
 
   Connected finish() {
@@ -44,7 +45,7 @@ class Connector {
   CommunicatorPtr connect(const std::string& name) {
     if (name == "mpi" && mpi_) return mpi_;
     const bool alone = name == "mpi" && !store_;
-    auto world = Backends::Choice(name).make({.place = place_,
+    auto world = Backends::Choice(name).make({.rank_info = rank_info_,
                                               .store = alone ? nullptr : store("backend/" + name),
                                               .timeout = kTimeout,
                                               .progress_thread = options_.progress});
@@ -54,7 +55,7 @@ class Connector {
   }
 
   const Options& options_;
-  Place place_;
+  RankInfo rank_info_;
   StorePtr store_;
   CommunicatorPtr mpi_;
   Connected connected_;
@@ -62,8 +63,8 @@ class Connector {
 
 }  // namespace
 
-Connected connect_subjects(const Options& options, const Place& place, const StorePtr& store) {
-  Connector connector(options, place, store);
+Connected connect_subjects(const Options& options, const RankInfo& rank_info, const StorePtr& store) {
+  Connector connector(options, rank_info, store);
   for (const auto& name : options.backends) connector.add(name);
   for (const auto& name : options.against) connector.add_peer(name);
   return connector.finish();

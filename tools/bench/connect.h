@@ -19,6 +19,6 @@ struct Connected {
 /// Connects backends and peers in the order of the options, each through a part of `store` of its own; null where the
 /// launcher gives ranks no place to meet, which mpi and openmpi alone can do without. Collective. Throws ConfigError
 /// for a backend that is not there or cannot connect these ranks, CommError when peers do not come.
-Connected connect_subjects(const Options& options, const Place& place, const StorePtr& store);
+Connected connect_subjects(const Options& options, const RankInfo& rank_info, const StorePtr& store);
 
 }  // namespace phalanx::bench

@@ -45,10 +45,10 @@ class MeetingPlace final : public gloo::rendezvous::Store {
   StorePtr store_;
 };
 
-Context connect(const Place& place, StorePtr store, Seconds timeout) {
-  const std::string interface = place.one_host() ? "127.0.0.1" : host_name();
+Context connect(const RankInfo& rank_info, StorePtr store, Seconds timeout) {
+  const std::string interface = rank_info.one_host() ? "127.0.0.1" : host_name();
   auto device = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr(interface.c_str()));
-  const auto context = std::make_shared<gloo::rendezvous::Context>(place.rank, place.size);
+  const auto context = std::make_shared<gloo::rendezvous::Context>(rank_info.rank, rank_info.size);
   context->setTimeout(std::chrono::duration_cast<std::chrono::milliseconds>(timeout));
   MeetingPlace meeting(make_prefix_store("bench/gloo", std::move(store)));
   context->connectFullMesh(meeting, device);
@@ -197,8 +197,8 @@ class GlooSubject final : public Subject {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_gloo_subject(const Place& place, StorePtr store, Seconds timeout) {
-  return std::make_unique<GlooSubject>(connect(place, std::move(store), timeout));
+std::unique_ptr<Subject> make_gloo_subject(const RankInfo& rank_info, StorePtr store, Seconds timeout) {
+  return std::make_unique<GlooSubject>(connect(rank_info, std::move(store), timeout));
 }
 
 }  // namespace phalanx::bench

@@ -49,11 +49,11 @@ std::unique_ptr<Subject> make_backend_subject(const std::string& name, Communica
 std::unique_ptr<Subject> make_openmpi_subject();
 
 /// The Gloo library by its own calls over TCP, with no Phalanx between. It has no registered memory: all is private.
-std::unique_ptr<Subject> make_gloo_subject(const Place& place, StorePtr store, Seconds timeout);
+std::unique_ptr<Subject> make_gloo_subject(const RankInfo& rank_info, StorePtr store, Seconds timeout);
 
 /// PyTorch's torch.distributed with gloo: `python` runs a process beside each rank, which measures itself when the rank
 /// says so, and sleeps while others are measured. It has no registered memory. One host.
-std::unique_ptr<Subject> make_torch_subject(const std::string& python, const Place& place, StorePtr store,
+std::unique_ptr<Subject> make_torch_subject(const std::string& python, const RankInfo& rank_info, StorePtr store,
                                             Seconds timeout);
 
 /// A trial in this process: `meet` brings the ranks together, `measure` does the operation as often as it is told and

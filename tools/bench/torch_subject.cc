@@ -47,19 +47,19 @@ class TorchTrial final : public Trial {
 
 class TorchSubject final : public Subject {
  public:
-  TorchSubject(const std::string& python, const Place& place, StorePtr store, Seconds timeout)
-      : size_(place.size), timeout_(timeout) {
-    if (!place.one_host()) throw ConfigError("--against torch: all ranks must be on one host");
+  TorchSubject(const std::string& python, const RankInfo& rank_info, StorePtr store, Seconds timeout)
+      : size_(rank_info.size), timeout_(timeout) {
+    if (!rank_info.one_host()) throw ConfigError("--against torch: all ranks must be on one host");
     const auto meeting = make_prefix_store("bench/torch", std::move(store));
-    if (place.rank == 0) {
+    if (rank_info.rank == 0) {
       folder_.emplace();
       meeting->set("folder", folder_->path());
     }
     const std::string init_method = "file://" + meeting->get("folder") + "/store";
-    child_ = std::make_shared<Child>(std::vector<std::string>{python, "-c", kTorchPeer, std::to_string(place.rank),
-                                                              std::to_string(place.size), init_method});
+    child_ = std::make_shared<Child>(std::vector<std::string>{python, "-c", kTorchPeer, std::to_string(rank_info.rank),
+                                                              std::to_string(rank_info.size), init_method});
     child_->hear(timeout_);  // "ready"
-    store_barrier(*meeting, "ready", place.size);
+    store_barrier(*meeting, "ready", rank_info.size);
   }
 
   std::string name() const override { return "torch"; }
@@ -89,9 +89,9 @@ class TorchSubject final : public Subject {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_torch_subject(const std::string& python, const Place& place, StorePtr store,
+std::unique_ptr<Subject> make_torch_subject(const std::string& python, const RankInfo& rank_info, StorePtr store,
                                             Seconds timeout) {
-  return std::make_unique<TorchSubject>(python, place, std::move(store), timeout);
+  return std::make_unique<TorchSubject>(python, rank_info, std::move(store), timeout);
 }
 
 }  // namespace phalanx::bench

@@ -52,7 +52,7 @@ void be_rank(const RankJob& job) {
   config::load(config, job.config);
   at::set_num_threads(1);
   const RunFolder folder(job.run_dir);
-  configure_log({.file = folder.log(launched->place.rank), .stderr_threshold = LogLevel::kNone});
+  configure_log({.file = folder.log(launched->rank_info.rank), .stderr_threshold = LogLevel::kNone});
   const auto data = map_samples(job.data);
   const auto world = decorate(connect_backends(config, *launched), config);
   Turns turns(std::cin, std::cout);

@@ -98,11 +98,11 @@ void look_for_launcher(Diagnosis& found) {
   try {
     const auto launched = detect_launch_environment();
     if (!launched) return;
-    const auto& place = launched->place;
-    found.launched = "by " + launched->launcher + " as rank " + std::to_string(place.rank) + " of " +
-                     std::to_string(place.size) + ", local rank " + std::to_string(place.local_rank) + " of " +
-                     std::to_string(place.local_size);
-    found.nodes = place.one_host() ? "one" : "several";
+    const auto& rank_info = launched->rank_info;
+    found.launched = "by " + launched->launcher + " as rank " + std::to_string(rank_info.rank) + " of " +
+                     std::to_string(rank_info.size) + ", local rank " + std::to_string(rank_info.local_rank) + " of " +
+                     std::to_string(rank_info.local_size);
+    found.nodes = rank_info.one_host() ? "one" : "several";
   } catch (const std::exception& error) {
     found.launched = std::string("unclear: ") + error.what();
   }

@@ -101,9 +101,9 @@ Json measure_link(const std::string& backend, const CommunicatorPtr& world) {
           {"all_reduce_gb_s", median("all_reduce", 16 << 20).bus_gb_s}};
 }
 
-void be_rank(const std::string& backend, const Place& place, const StorePtr& store) {
+void be_rank(const std::string& backend, const RankInfo& rank_info, const StorePtr& store) {
   at::set_num_threads(1);
-  const auto world = Backends::Choice(backend).make({.place = place,
+  const auto world = Backends::Choice(backend).make({.rank_info = rank_info,
                                                      .store = make_prefix_store("doctor/backend", store),
                                                      .timeout = kTimeout,
                                                      .progress_thread = {}});
@@ -111,19 +111,19 @@ void be_rank(const std::string& backend, const Place& place, const StorePtr& sto
   bool well = true;
   for (const auto& said : all["operations"]) well = well && said == "ok";
   if (well) all["link"] = measure_link(backend, world);
-  if (place.rank == 0) std::printf("%s\n", all.dump().c_str());
+  if (rank_info.rank == 0) std::printf("%s\n", all.dump().c_str());
 }
 
 int be_process(const std::string& backend, const LaunchEnvironment& launched) {
   configure_log({.stderr_threshold = LogLevel::kNone});
-  be_rank(backend, launched.place, rendezvous(launched.rendezvous, kTimeout).store);
+  be_rank(backend, launched.rank_info, rendezvous(launched.rendezvous, kTimeout).store);
   std::fflush(stdout);
   return kDone;
 }
 
 int be_threads(const std::string& backend) {
   const StorePtr store = make_hash_store(kTimeout);
-  run_rank_threads(kRanks, [&](const Place& place) { be_rank(backend, place, store); });
+  run_rank_threads(kRanks, [&](const RankInfo& rank_info) { be_rank(backend, rank_info, store); });
   return kDone;
 }
 

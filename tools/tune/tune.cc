@@ -55,7 +55,7 @@ int run_as_rank(const Options& options, const LaunchEnvironment& launched) {
   const auto world = connect(backend, launched, kTimeout);
   const auto topology = world_topology(*world, backend);
   const auto result = measure(options, backend, world);
-  if (launched.place.rank == 0) save(options, topology, result);
+  if (launched.rank_info.rank == 0) save(options, topology, result);
   return kDone;
 }
 

@@ -84,10 +84,10 @@ std::string address_of_interface(const std::vector<Address>& addresses, const st
 
 }  // namespace
 
-std::string address_for_peers(const Place& place, const std::string& interface) {
+std::string address_for_peers(const RankInfo& rank_info, const std::string& interface) {
   const auto addresses = local_addresses();
   if (!interface.empty()) return address_of_interface(addresses, interface);
-  if (place.one_host()) return "127.0.0.1";
+  if (rank_info.one_host()) return "127.0.0.1";
   for (const auto& text : named_addresses()) {
     if (!is_loopback(text) && std::ranges::find(addresses, text, &Address::text) != addresses.end()) return text;
   }

@@ -20,14 +20,15 @@ struct GlooConfig {
   }
 };
 
-CommunicatorPtr connect_world(const GlooConfig& config, const World& world) {
-  const auto& place = world.place;
-  if (!world.store) throw ConfigError("backend gloo needs a store where its ranks meet");
-  const gloo::Member member{.group = "world", .rank = place.rank, .size = place.size, .timeout = world.timeout};
-  auto device = gloo::open_device(gloo::address_for_peers(place, config.interface));
-  auto transport = gloo::connect(member, std::move(device), gloo::exchange_through(*world.store, member));
+CommunicatorPtr connect_world(const GlooConfig& config, const ConnectOptions& options) {
+  const auto& rank_info = options.rank_info;
+  if (!options.store) throw ConfigError("backend gloo needs a store where its ranks meet");
+  const gloo::Member member{
+      .group = "world", .rank = rank_info.rank, .size = rank_info.size, .timeout = options.timeout};
+  auto device = gloo::open_device(gloo::address_for_peers(rank_info, config.interface));
+  auto transport = gloo::connect(member, std::move(device), gloo::exchange_through(*options.store, member));
   auto queue = std::make_shared<OperationQueue>();
-  if (wants_progress_thread(world)) queue->start_progress_thread();
+  if (wants_progress_thread(options)) queue->start_progress_thread();
   return std::make_shared<gloo::GlooCommunicator>(std::make_shared<gloo::Group>(member.group, std::move(transport)),
                                                   std::move(queue));
 }

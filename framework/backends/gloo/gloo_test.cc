@@ -236,7 +236,7 @@ TEST(Gloo, ARankThatLeavesIsNamedAtOnce) {
 }
 
 CommunicatorPtr connect(int rank, const StorePtr& store) {
-  return Backends::Choice("gloo").make({.place = {.rank = rank, .size = 2, .local_rank = rank, .local_size = 2},
+  return Backends::Choice("gloo").make({.rank_info = {.rank = rank, .size = 2, .local_rank = rank, .local_size = 2},
                                         .store = store,
                                         .timeout = Seconds(60)});
 }
@@ -333,18 +333,18 @@ TEST(Gloo, WorldsLeaveNoThreadsAndNoFilesBehind) {
 
 TEST(Gloo, ConnectingNamesTheRankThatDoesNotCome) {
   const auto store = make_hash_store(Seconds(0.3));
-  const World world{
-      .place = {.rank = 0, .size = 2, .local_rank = 0, .local_size = 2}, .store = store, .timeout = Seconds(0.3)};
-  const auto error = error_of([&] { (void)Backends::Choice("gloo").make(world); });
+  const ConnectOptions options{
+      .rank_info = {.rank = 0, .size = 2, .local_rank = 0, .local_size = 2}, .store = store, .timeout = Seconds(0.3)};
+  const auto error = error_of([&] { (void)Backends::Choice("gloo").make(options); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_TRUE(contains(error, "connecting world, rank 0 of 2: rank 1 did not come")) << error.what();
 }
 
 TEST(Gloo, RefusesAnInterfaceThatIsNotThere) {
   ::setenv("GLOO_SOCKET_IFNAME", "no-such-interface", 1);
-  const World world{.place = {}, .store = make_hash_store(Seconds(1)), .timeout = Seconds(1)};
+  const ConnectOptions options{.rank_info = {}, .store = make_hash_store(Seconds(1)), .timeout = Seconds(1)};
   try {
-    (void)Backends::Choice("gloo").make(world);
+    (void)Backends::Choice("gloo").make(options);
     ADD_FAILURE() << "expected a ConfigError";
   } catch (const ConfigError& error) {
     EXPECT_NE(std::string(error.what()).find("no network interface \"no-such-interface\""), std::string::npos);

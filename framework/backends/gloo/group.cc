@@ -79,7 +79,7 @@ void Group::fail(const std::string& where) {
   std::rethrow_exception(failure_);
 }
 
-std::string Group::place() const {
+std::string Group::describe() const {
   return name_ + ", rank " + std::to_string(rank()) + " of " + std::to_string(size());
 }
 

@@ -44,7 +44,7 @@ class Group {
   const std::string& name() const { return name_; }
   Transport& transport() const { return *transport_; }
   std::chrono::milliseconds timeout() const { return transport_->getTimeout(); }
-  std::string place() const;  // for messages: "world, rank 0 of 2"
+  std::string describe() const;  // for messages: "world, rank 0 of 2"
 
   /// Runs body(turn), the group's next collective. Ranks call them in the same order.
   template <class Body>
@@ -60,7 +60,7 @@ class Group {
     try {
       body();
     } catch (...) {
-      fail(what() + " of " + place());
+      fail(what() + " of " + describe());
     }
   }
 

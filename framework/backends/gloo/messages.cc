@@ -78,7 +78,7 @@ class Messages::Message {
   }
 
   [[noreturn]] void mismatch(std::uint64_t sent) const {
-    throw CommError(CommError::Kind::kMismatch, name() + " of " + group().place() + ": expected " +
+    throw CommError(CommError::Kind::kMismatch, name() + " of " + group().describe() + ": expected " +
                                                     std::to_string(bytes_) + " bytes, but rank " +
                                                     std::to_string(call_.peer) + " sent " + std::to_string(sent));
   }

@@ -27,43 +27,43 @@ void check_backend(const char* key, const std::string& backend) {
 }
 
 // What starts processes of MPI says so by PMIx, also where torchrun's variables are set beside.
-std::string choose_inter(const std::string& wanted, const World& world) {
+std::string choose_inter(const std::string& wanted, const ConnectOptions& options) {
   if (wanted != "auto") return wanted;
   if (environment("PMIX_RANK") && is_here("mpi")) return "mpi";
-  if (world.store && is_here("gloo")) return "gloo";
+  if (options.store && is_here("gloo")) return "gloo";
   throw ConfigError(
       "backend hybrid: nothing connects the hosts: start the ranks by mpirun, or where they find a store, by torchrun");
 }
 
-CommunicatorPtr connect_all(const std::string& backend, const World& world) {
-  World all = world;
-  if (world.store) all.store = make_prefix_store("hybrid/inter", world.store);
+CommunicatorPtr connect_all(const std::string& backend, const ConnectOptions& options) {
+  ConnectOptions all = options;
+  if (options.store) all.store = make_prefix_store("hybrid/inter", options.store);
   return Backends::Choice(backend).make(all);
 }
 
-CommunicatorPtr connect_host(const std::string& backend, const World& world, const Level& hosts) {
+CommunicatorPtr connect_host(const std::string& backend, const ConnectOptions& options, const Level& hosts) {
   const int rank = hosts.intra->rank();
   const int size = hosts.intra->size();
-  HostStore meeting(hosts, world);
+  HostStore meeting(hosts, options);
   auto connected =
-      Backends::Choice(backend).make({.place = {.rank = rank, .size = size, .local_rank = rank, .local_size = size},
+      Backends::Choice(backend).make({.rank_info = {.rank = rank, .size = size, .local_rank = rank, .local_size = size},
                                       .store = meeting.store(),
-                                      .timeout = world.timeout,
-                                      .progress_thread = world.progress_thread});
+                                      .timeout = options.timeout,
+                                      .progress_thread = options.progress_thread});
   meeting.close(*hosts.intra);
   return connected;
 }
 
 }  // namespace
 
-CommunicatorPtr connect(const Config& config, const World& world, const std::string& host) {
-  const std::string inter = choose_inter(config.inter, world);
+CommunicatorPtr connect(const Config& config, const ConnectOptions& options, const std::string& host) {
+  const std::string inter = choose_inter(config.inter, options);
   check_backend("inter", inter);
   check_backend("intra", config.intra);
-  const auto all = connect_all(inter, world);
+  const auto all = connect_all(inter, options);
   Level hosts = divide("host", all, host);
   if (static_cast<int>(hosts.groups.size()) == all->size() && all->size() > 1) return all;
-  hosts.intra = connect_host(config.intra, world, hosts);
+  hosts.intra = connect_host(config.intra, options, hosts);
   if (hosts.groups.size() == 1) return hosts.intra;
   return std::make_shared<HybridCommunicator>(std::move(hosts));
 }

@@ -25,6 +25,6 @@ struct Config {
 /// Without a store in `world` (mpi) the ranks of a host meet by a file in the folder for temporary files.
 ///
 /// Throws ConfigError when a backend is not in this program or `auto` finds none, and what the backends throw.
-CommunicatorPtr connect(const Config& config, const World& world, const std::string& host);
+CommunicatorPtr connect(const Config& config, const ConnectOptions& options, const std::string& host);
 
 }  // namespace phalanx::hybrid

@@ -127,9 +127,9 @@ TEST(Hybrid, KeepsOneOrderOverWorldAndGroups) {
   });
 }
 
-std::string refusal(const Config& config, const World& world) {
+std::string refusal(const Config& config, const ConnectOptions& options) {
   try {
-    static_cast<void>(connect(config, world, "host"));
+    static_cast<void>(connect(config, options, "host"));
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -138,7 +138,7 @@ std::string refusal(const Config& config, const World& world) {
 
 TEST(Hybrid, SaysWhichBackendIsMissing) {
   ::unsetenv("PMIX_RANK");
-  const World alone{{}, make_hash_store(Seconds(1)), Seconds(1)};
+  const ConnectOptions alone{{}, make_hash_store(Seconds(1)), Seconds(1)};
   EXPECT_NE(refusal({.intra = "ship", .inter = "inproc"}, alone).find("intra: \"ship\" is none of "),
             std::string::npos);
   EXPECT_NE(refusal({.intra = "inproc", .inter = "hybrid"}, alone).find("inter cannot be hybrid itself"),

@@ -25,9 +25,9 @@ std::string make_folder() {
 
 }  // namespace
 
-HostStore::HostStore(const Level& hosts, const World& world) {
-  if (world.store) {
-    store_ = make_prefix_store("hybrid/host/" + std::to_string(hosts.group), world.store);
+HostStore::HostStore(const Level& hosts, const ConnectOptions& options) {
+  if (options.store) {
+    store_ = make_prefix_store("hybrid/host/" + std::to_string(hosts.group), options.store);
     return;
   }
   auto& host = *hosts.intra;
@@ -38,7 +38,7 @@ HostStore::HostStore(const Level& hosts, const World& world) {
                                                   " cannot meet: no folder can be made for temporary files; set "
                                                   "TMPDIR to one that can be written");
   }
-  store_ = make_file_store(folder + "/store", host.size(), world.timeout);
+  store_ = make_file_store(folder + "/store", host.size(), options.timeout);
 }
 
 // The last to leave a file store removes its file, or makes it anew where it is gone already.

@@ -14,7 +14,7 @@ namespace phalanx::hybrid {
 class HostStore {
  public:
   /// Collective over hosts.intra, blocking. Throws CommError::kSystem, on all of its ranks, where there is no folder.
-  HostStore(const Level& hosts, const World& world);
+  HostStore(const Level& hosts, const ConnectOptions& options);
   ~HostStore() { remove(); }
   HostStore(const HostStore&) = delete;
   HostStore& operator=(const HostStore&) = delete;

@@ -6,7 +6,9 @@ namespace {
 
 const bool registered = Backends::global().add<hybrid::Config>(
     "hybrid", "shared memory inside hosts, MPI or Gloo between them",
-    [](const hybrid::Config& config, const World& world) { return hybrid::connect(config, world, host_key()); });
+    [](const hybrid::Config& config, const ConnectOptions& options) {
+      return hybrid::connect(config, options, host_key());
+    });
 
 }  // namespace
 }  // namespace phalanx

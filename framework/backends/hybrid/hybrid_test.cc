@@ -34,8 +34,8 @@ void compare(int ranks, int per_host) {
     ::setenv("PHALANX_HOST_KEY", ("host" + std::to_string(rank / per_host)).c_str(), 1);
     const Seconds timeout(60);
     auto store = make_file_store(folder.store(), ranks, timeout);
-    const Place place{.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks};
-    const auto world = Backends::Choice("hybrid").make({place, store, timeout});
+    const RankInfo rank_info{.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks};
+    const auto world = Backends::Choice("hybrid").make({rank_info, store, timeout});
     EXPECT_NE(std::dynamic_pointer_cast<HierarchicalCommunicator>(world), nullptr);
     testing::expect_same_collectives(*flat, *world);
     world->barrier().wait();

@@ -15,11 +15,11 @@ void run_hybrid(const std::string& hosts, const HybridBody& body) {
   const StorePtr store = make_hash_store(timeout);
   const int size = static_cast<int>(hosts.size());
   const auto run_rank = [&](int rank) {
-    const Place place{.rank = rank, .size = size, .local_rank = rank, .local_size = size};
+    const RankInfo rank_info{.rank = rank, .size = size, .local_rank = rank, .local_size = size};
     try {
-      const auto flat = Backends::Choice("inproc").make({place, make_prefix_store("flat", store), timeout});
-      const auto world =
-          hybrid::connect({.intra = "inproc", .inter = "inproc"}, {place, store, timeout}, std::string(1, hosts[rank]));
+      const auto flat = Backends::Choice("inproc").make({rank_info, make_prefix_store("flat", store), timeout});
+      const auto world = hybrid::connect({.intra = "inproc", .inter = "inproc"}, {rank_info, store, timeout},
+                                         std::string(1, hosts[rank]));
       body(world, flat);
     } catch (const std::exception& error) {
       ADD_FAILURE() << "rank " << rank << " of " << hosts << ": " << error.what();

@@ -77,8 +77,8 @@ struct InprocConfig {
 };
 
 const bool registered = Backends::global().add<InprocConfig>(
-    "inproc", "ranks are threads of one process", [](const InprocConfig&, const World& world) {
-      return shared_memory::connect("inproc", world, std::make_unique<HeapFabric>());
+    "inproc", "ranks are threads of one process", [](const InprocConfig&, const ConnectOptions& options) {
+      return shared_memory::connect("inproc", options, std::make_unique<HeapFabric>());
     });
 
 }  // namespace

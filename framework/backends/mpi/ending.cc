@@ -16,9 +16,9 @@ namespace phalanx {
 namespace {
 
 CommunicatorPtr connect(Seconds timeout) {
-  World world{.place = {}, .store = nullptr, .timeout = timeout};
-  if (const auto launch = detect_launch_environment()) world.place = launch->place;
-  return Backends::Choice("mpi").make(world);
+  ConnectOptions options{.rank_info = {}, .store = nullptr, .timeout = timeout};
+  if (const auto launch = detect_launch_environment()) options.rank_info = launch->rank_info;
+  return Backends::Choice("mpi").make(options);
 }
 
 void reduce_once(Communicator& world) {

@@ -15,17 +15,18 @@ struct MpiConfig {
 };
 
 // The store stays unused: MPI's launcher has connected the ranks.
-CommunicatorPtr connect(const World& world) {
-  mpi::start(world.place, world.timeout);
-  auto group = mpi::duplicate_world({.name = "world", .timeout = world.timeout, .local_ranks = world.place.local_size});
+CommunicatorPtr connect(const ConnectOptions& options) {
+  mpi::start(options.rank_info, options.timeout);
+  auto group = mpi::duplicate_world(
+      {.name = "world", .timeout = options.timeout, .local_ranks = options.rank_info.local_size});
   auto queue = std::make_shared<OperationQueue>();
-  if (wants_progress_thread(world)) queue->start_progress_thread();
+  if (wants_progress_thread(options)) queue->start_progress_thread();
   return std::make_shared<mpi::MpiCommunicator>(std::move(group), std::move(queue));
 }
 
 const bool registered =
     Backends::global().add<MpiConfig>("mpi", "ranks are processes on any hosts, started by mpirun or srun --mpi=pmix",
-                                      [](const MpiConfig&, const World& world) { return connect(world); });
+                                      [](const MpiConfig&, const ConnectOptions& options) { return connect(options); });
 
 }  // namespace
 }  // namespace phalanx

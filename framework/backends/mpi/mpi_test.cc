@@ -235,7 +235,7 @@ TEST_F(Mpi, RecordsNumberOperationsAsMessagesDo) {
 }
 
 TEST_F(Mpi, RefusesAnotherPlaceThanMpiGives) {
-  Place wrong = place_from_mpirun();
+  RankInfo wrong = rank_info_from_mpirun();
   wrong.size += 1;
   EXPECT_THROW(start(wrong, Seconds(1)), ConfigError);
 }

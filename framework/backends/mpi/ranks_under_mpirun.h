@@ -16,7 +16,7 @@
 
 namespace phalanx::mpi {
 
-inline Place place_from_mpirun() {
+inline RankInfo rank_info_from_mpirun() {
   const auto number = [](const char* name) { return std::atoi(std::getenv(name)); };
   return {.rank = number("OMPI_COMM_WORLD_RANK"),
           .size = number("OMPI_COMM_WORLD_SIZE"),
@@ -27,7 +27,7 @@ inline Place place_from_mpirun() {
 /// Tests whose ranks are the processes of the mpirun that started this one (test_main.cc).
 class RanksUnderMpirun : public testing::Test {
  protected:
-  static void SetUpTestSuite() { start(place_from_mpirun(), Seconds(20)); }
+  static void SetUpTestSuite() { start(rank_info_from_mpirun(), Seconds(20)); }
 
   struct Wish {
     std::int64_t most_elements = INT_MAX;

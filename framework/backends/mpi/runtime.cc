@@ -56,28 +56,28 @@ std::string to_string(int thread_level) {
 
 // What this process is according to the caller, or else to its launcher.
 struct Told {
-  Place place;
+  RankInfo rank_info;
   std::string launcher = "the launcher";
 };
 
-Told ask_launcher(const Place& place) {
-  Told told{.place = place};
+Told ask_launcher(const RankInfo& rank_info) {
+  Told told{.rank_info = rank_info};
   if (const auto launch = detect_launch_environment()) {
     told.launcher = launch->launcher;
-    if (place.size == 1) told.place = launch->place;
+    if (rank_info.size == 1) told.rank_info = launch->rank_info;
   }
   return told;
 }
 
-void prepare_environment(const Place& place) {
+void prepare_environment(const RankInfo& rank_info) {
   constexpr int kKeep = 0;
   const passwd* user = ::getpwuid(::geteuid());
   ::setenv("HOME", user != nullptr && user->pw_dir != nullptr ? user->pw_dir : "/tmp", kKeep);
-  if (!place.one_host() || environment("OMPI_MCA_pml") || environment("OMPI_MCA_btl")) return;
+  if (!rank_info.one_host() || environment("OMPI_MCA_pml") || environment("OMPI_MCA_btl")) return;
   ::setenv("OMPI_MCA_pml", "ob1", kKeep);
   // tcp is for hosts that have no room in /dev/shm. A rank alone needs neither, and without a launcher nobody would
   // remove its segment.
-  ::setenv("OMPI_MCA_btl", place.size == 1 ? "self" : "self,sm,tcp", kKeep);
+  ::setenv("OMPI_MCA_btl", rank_info.size == 1 ? "self" : "self,sm,tcp", kKeep);
 }
 
 // Whether all ranks have come to their end within `patience`.
@@ -116,8 +116,8 @@ void leave(int status, void*) {
   MPI_Abort(MPI_COMM_WORLD, status == 0 ? 1 : status);
 }
 
-void initialise(const Place& place) {
-  prepare_environment(place);
+void initialise(const RankInfo& rank_info) {
+  prepare_environment(rank_info);
   int provided = MPI_THREAD_SINGLE;
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -138,14 +138,16 @@ void check_world(const Told& told) {
   int rank = 0, size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const auto& [place, launcher] = told;
-  if (rank == place.rank && size == place.size) return;
+  const auto& [rank_info, launcher] = told;
+  if (rank == rank_info.rank && size == rank_info.size) return;
   if (size == 1) {
-    throw ConfigError("backend mpi: " + launcher + " started this process as " + describe(place.rank, place.size) +
+    throw ConfigError("backend mpi: " + launcher + " started this process as " +
+                      describe(rank_info.rank, rank_info.size) +
                       ", but it did not tell MPI, which sees a world of one; start the ranks with mpirun, or under "
                       "Slurm with `srun --mpi=pmix`");
   }
-  throw ConfigError("backend mpi: this process is " + describe(place.rank, place.size) + " of " + launcher + ", but " +
+  throw ConfigError("backend mpi: this process is " + describe(rank_info.rank, rank_info.size) + " of " + launcher +
+                    ", but " +
                     describe(rank, size) + " of MPI");
 }
 
@@ -164,12 +166,12 @@ void require_tags(int highest) {
                     " (MPI_TAG_UB); use another MPI, or another transport of it");
 }
 
-void start(const Place& place, Seconds farewell) {
+void start(const RankInfo& rank_info, Seconds farewell) {
   std::lock_guard lock(start_mutex);
   if (finalised()) throw ConfigError("backend mpi: MPI has been finalised, and cannot start a second time");
   farewell_seconds = farewell.count();
-  const Told told = ask_launcher(place);
-  if (!initialised()) initialise(told.place);
+  const Told told = ask_launcher(rank_info);
+  if (!initialised()) initialise(told.rank_info);
   int provided = MPI_THREAD_SINGLE;
   MPI_Query_thread(&provided);
   require_threads(provided);

@@ -5,7 +5,7 @@
 
 namespace phalanx::mpi {
 
-/// Makes MPI usable by every thread of this process and checks that it sees the same world as `place` (one of a single
+/// Makes MPI usable by every thread of this process and checks that its world is that of `rank_info` (one of a single
 /// rank yields to what the launcher says). The first call initialises MPI, unless the host application did; blocks
 /// until all ranks have done so. Errors: ConfigError when this MPI cannot connect these ranks (started without an MPI
 /// launcher, another rank or size, too few threads or tags allowed).
@@ -18,7 +18,7 @@ namespace phalanx::mpi {
 /// other, up to `farewell`, and call MPI_Finalize. One that exits with another status gives the others one second to do
 /// so too. In all other cases MPI is not finalised, which could block for ever: mpirun then ends the job because of
 /// this rank; under another launcher MPI_Abort does.
-void start(const Place& place, Seconds farewell);
+void start(const RankInfo& rank_info, Seconds farewell);
 
 /// From now on peers cannot be counted on: MPI will not be finalised. Called for every CommError but mismatches and
 /// timeouts: operations that timed out do not keep Open MPI from its end once all ranks have come to theirs.

@@ -47,13 +47,13 @@ void two_shot(const Execution& execution, const Elements& elements, const Reduct
   const bool gets_result = root == kAll || root == execution.rank();
   int half = 0;
   for (std::int64_t chunk = 0; chunk < chunks_of(elements.bytes(), kScratchBytes); ++chunk, half ^= 1) {
-    const Piece piece(elements.bytes(), chunk, kScratchBytes);
+    const ChunkRange range(elements.bytes(), chunk, kScratchBytes);
     std::byte* own = group.scratch(execution.rank(), half);
-    copy_bytes(own, elements.data + piece.begin, piece.bytes);
+    copy_bytes(own, elements.data + range.begin, range.bytes);
     group.meet_again();
-    reduce_own_slice(execution, scratches(execution, half), static_cast<std::int64_t>(piece.bytes / item), op, root);
+    reduce_own_slice(execution, scratches(execution, half), static_cast<std::int64_t>(range.bytes / item), op, root);
     group.meet_again();  // the other half is free now: everybody has copied out what it held
-    if (gets_result) copy_bytes(elements.data + piece.begin, own, piece.bytes);
+    if (gets_result) copy_bytes(elements.data + range.begin, own, range.bytes);
   }
 }
 

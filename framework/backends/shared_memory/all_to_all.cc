@@ -78,10 +78,10 @@ void all_to_all(const Execution& execution, Elements output, Elements input, con
   const auto fill = [&](std::byte* own, std::int64_t chunk) { shares.fill(own, input, to, chunk); };
   const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
     for (int rank = 0; rank < execution.size(); ++rank) {
-      const Piece piece(bytes_of(from, rank, item), chunk, shares.step());
-      copy(output.data + begin_of(from, rank, item) + piece.begin,
-           rank == self ? input.data + begin_of(to, self, item) + piece.begin : shares.from(scratch_of(rank), rank),
-           piece.bytes);
+      const ChunkRange range(bytes_of(from, rank, item), chunk, shares.step());
+      copy(output.data + begin_of(from, rank, item) + range.begin,
+           rank == self ? input.data + begin_of(to, self, item) + range.begin : shares.from(scratch_of(rank), rank),
+           range.bytes);
     }
   };
   if (small) return execution.at_once(shares.bytes(), fill, drain);

@@ -30,12 +30,12 @@ void broadcast(const Execution& execution, Elements elements, int root) {
   const std::size_t step = step_of(elements.bytes()), touched = elements.bytes() * execution.size();
   const BulkCopy copy(touched);
   const auto fill = [&](std::byte* own, std::int64_t chunk) {
-    const Piece piece(elements.bytes(), chunk, step);
-    if (is_root) execution.copy_in(own, elements.data + piece.begin, piece.bytes);
+    const ChunkRange range(elements.bytes(), chunk, step);
+    if (is_root) execution.copy_in(own, elements.data + range.begin, range.bytes);
   };
   const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
-    const Piece piece(elements.bytes(), chunk, step);
-    if (!is_root) copy(elements.data + piece.begin, scratch_of(root), piece.bytes);
+    const ChunkRange range(elements.bytes(), chunk, step);
+    if (!is_root) copy(elements.data + range.begin, scratch_of(root), range.bytes);
   };
   if (elements.bytes() <= kAtOnceBytes) return execution.at_once(elements.bytes(), fill, drain, root);
   execution.meet_to_copy(elements, {}, touched);

@@ -196,12 +196,12 @@ Addresses SharedMemoryCommunicator::addresses(const Group& group, Location Post:
   return all;
 }
 
-CommunicatorPtr connect(const std::string& backend, const World& world, std::unique_ptr<Fabric> fabric) {
-  const auto& [place, store, timeout, progress_thread] = world;
+CommunicatorPtr connect(const std::string& backend, const ConnectOptions& options, std::unique_ptr<Fabric> fabric) {
+  const auto& [rank_info, store, timeout, progress_thread] = options;
   const std::string key = backend + "/control";
   std::shared_ptr<void> control;
-  if (place.rank == 0) {
-    auto made = fabric->create(ControlBlock::bytes(place.size));
+  if (rank_info.rank == 0) {
+    auto made = fabric->create(ControlBlock::bytes(rank_info.size));
     control = made.memory;
     std::ostringstream text;
     text << made.handle.owner << ' ' << made.handle.token << ' ' << made.handle.bytes;
@@ -211,14 +211,17 @@ CommunicatorPtr connect(const std::string& backend, const World& world, std::uni
     std::istringstream(store->get(key)) >> handle.owner >> handle.token >> handle.bytes;
     control = fabric->open(handle);
   }
-  store_barrier(*store, backend + "/connected", place.size);
+  store_barrier(*store, backend + "/connected", rank_info.size);
   fabric->release();
   auto rank = std::make_shared<Rank>();
   rank->messages = std::make_shared<AllMessages>();
-  if (wants_progress_thread(world)) rank->queue.start_progress_thread();
-  Group::Options options{
-      .name = "world", .rank = place.rank, .size = place.size, .timeout = timeout, .ranks_here = place.size};
-  return make_communicator(std::move(options), std::move(control), std::move(fabric), std::move(rank));
+  if (wants_progress_thread(options)) rank->queue.start_progress_thread();
+  Group::Options world{.name = "world",
+                       .rank = rank_info.rank,
+                       .size = rank_info.size,
+                       .timeout = timeout,
+                       .ranks_here = rank_info.size};
+  return make_communicator(std::move(world), std::move(control), std::move(fabric), std::move(rank));
 }
 
 }  // namespace phalanx::shared_memory

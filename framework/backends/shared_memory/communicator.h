@@ -70,6 +70,6 @@ class SharedMemoryCommunicator final : public Communicator,
 };
 
 /// Connects a world: rank 0 makes the control block and passes its handle on through the store. Collective.
-CommunicatorPtr connect(const std::string& backend, const World& world, std::unique_ptr<Fabric> fabric);
+CommunicatorPtr connect(const std::string& backend, const ConnectOptions& options, std::unique_ptr<Fabric> fabric);
 
 }  // namespace phalanx::shared_memory

@@ -106,10 +106,10 @@ struct Execution {
 inline constexpr std::size_t kAtOnceBytes = 8 << 10;
 
 /// Chunk `index` of a run of `bytes`, cut every `step` bytes; empty where the run has ended.
-struct Piece {
+struct ChunkRange {
   std::size_t begin = 0, bytes = 0;
 
-  Piece(std::size_t whole, std::int64_t index, std::size_t step)
+  ChunkRange(std::size_t whole, std::int64_t index, std::size_t step)
       : begin(std::min(whole, static_cast<std::size_t>(index) * step)), bytes(std::min(step, whole - begin)) {}
 };
 

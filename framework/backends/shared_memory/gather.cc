@@ -15,15 +15,15 @@ void gather_through_scratch(const Execution& execution, const Elements& output, 
   const auto item = input.item();
   const std::size_t most = largest_part(parts, item), step = step_of(most);
   const auto fill = [&](std::byte* own, std::int64_t chunk) {
-    const Piece piece(input.bytes(), chunk, step);
-    execution.copy_in(own, input.data + piece.begin, piece.bytes);
+    const ChunkRange range(input.bytes(), chunk, step);
+    execution.copy_in(own, input.data + range.begin, range.bytes);
   };
   const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
     for (int rank = 0; wanted && rank < execution.size(); ++rank) {
-      const Piece piece(bytes_of(parts, rank, item), chunk, step);
-      const std::size_t at = begin_of(parts, rank, item) + piece.begin;
+      const ChunkRange range(bytes_of(parts, rank, item), chunk, step);
+      const std::size_t at = begin_of(parts, rank, item) + range.begin;
       const bool own = rank == execution.rank();
-      copy(output.data + at, own ? input.data + piece.begin : scratch_of(rank), piece.bytes);
+      copy(output.data + at, own ? input.data + range.begin : scratch_of(rank), range.bytes);
     }
   };
   if (is_small(input, parts)) return execution.at_once(most, fill, drain);

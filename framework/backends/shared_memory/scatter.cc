@@ -31,10 +31,10 @@ void scatter_through_scratch(const Execution& execution, const Elements& output,
     if (execution.rank() == root) shares.fill(own, input, parts, chunk);
   };
   const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
-    const Piece piece(output.bytes(), chunk, shares.step());
+    const ChunkRange range(output.bytes(), chunk, shares.step());
     const auto* own =
-        execution.rank() == root ? input.data + begin_of(parts, root, input.item()) + piece.begin : nullptr;
-    copy_bytes(output.data + piece.begin, own != nullptr ? own : shares.from(scratch_of(root), root), piece.bytes);
+        execution.rank() == root ? input.data + begin_of(parts, root, input.item()) + range.begin : nullptr;
+    copy_bytes(output.data + range.begin, own != nullptr ? own : shares.from(scratch_of(root), root), range.bytes);
   };
   at_once_or_in_chunks(execution, parts, shares, output.item(), fill, drain, root);
 }
@@ -44,14 +44,14 @@ void reduce_scatter_through_scratch(const Execution& execution, const Elements& 
   const Shares shares = shares_of(execution, parts, output.item());
   const auto fill = [&](std::byte* own, std::int64_t chunk) { shares.fill(own, input, parts, chunk); };
   const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
-    const Piece piece(output.bytes(), chunk, shares.step());
+    const ChunkRange range(output.bytes(), chunk, shares.step());
     c10::SmallVector<const std::byte*, 16> sources;
     for (int rank = 0; rank < execution.size(); ++rank) {
-      const auto* own = input.data + begin_of(parts, rank, input.item()) + piece.begin;
+      const auto* own = input.data + begin_of(parts, rank, input.item()) + range.begin;
       sources.push_back(rank == execution.rank() ? own : shares.from(scratch_of(rank), rank));
     }
-    std::byte* target[] = {output.data + piece.begin};
-    reduce(output.dtype, op, target, sources, static_cast<std::int64_t>(piece.bytes / output.item()));
+    std::byte* target[] = {output.data + range.begin};
+    reduce(output.dtype, op, target, sources, static_cast<std::int64_t>(range.bytes / output.item()));
   };
   at_once_or_in_chunks(execution, parts, shares, output.item(), fill, drain, Execution::kEverybody);
 }

@@ -20,21 +20,21 @@ class Shares {
 
   /// This rank's share in `sender`'s scratch.
   const std::byte* from(const std::byte* scratch, int sender) const {
-    return scratch + step_ * place(sender, execution_.rank());
+    return scratch + step_ * slot(sender, execution_.rank());
   }
 
   /// Chunk `chunk` of all parts but its own.
   void fill(std::byte* own, const Elements& input, const PartLayout& parts, std::int64_t chunk) const {
     for (int rank = 0; rank < parts.ranks(); ++rank) {
       if (rank == execution_.rank()) continue;
-      const Piece piece(bytes_of(parts, rank, input.item()), chunk, step_);
-      execution_.copy_in(own + step_ * place(execution_.rank(), rank),
-                         input.data + begin_of(parts, rank, input.item()) + piece.begin, piece.bytes);
+      const ChunkRange range(bytes_of(parts, rank, input.item()), chunk, step_);
+      execution_.copy_in(own + step_ * slot(execution_.rank(), rank),
+                         input.data + begin_of(parts, rank, input.item()) + range.begin, range.bytes);
     }
   }
 
  private:
-  static std::size_t place(int sender, int receiver) {
+  static std::size_t slot(int sender, int receiver) {
     return static_cast<std::size_t>(receiver < sender ? receiver : receiver - 1);
   }
 

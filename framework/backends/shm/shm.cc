@@ -31,16 +31,17 @@ void publish(Store& store, const std::string& what, int rank, const std::string&
 }
 
 // Every rank's card, in rank order. Collective.
-std::vector<Card> introduce(const World& world) {
+std::vector<Card> introduce(const ConnectOptions& options) {
   std::ostringstream own;
   own << ::getpid() << ' ' << host_name() << ' ' << reinterpret_cast<std::uint64_t>(&kWord);
-  publish(*world.store, "card", world.place.rank, own.str());
+  publish(*options.store, "card", options.rank_info.rank, own.str());
   std::vector<Card> cards;
-  for (int rank = 0; rank < world.place.size; ++rank) {
+  for (int rank = 0; rank < options.rank_info.size; ++rank) {
     Card card;
-    std::istringstream(world.store->get("shm/card/" + std::to_string(rank))) >> card.process >> card.host >> card.word;
+    const auto text = options.store->get("shm/card/" + std::to_string(rank));
+    std::istringstream(text) >> card.process >> card.host >> card.word;
     if (card.host != host_name()) {
-      throw ConfigError("backend shm connects ranks of one host, but rank " + std::to_string(world.place.rank) +
+      throw ConfigError("backend shm connects ranks of one host, but rank " + std::to_string(options.rank_info.rank) +
                         " is on " + host_name() + " and rank " + std::to_string(rank) + " on " + card.host +
                         "; use backend: mpi");
     }
@@ -56,25 +57,26 @@ bool wants_to_fetch() {
 }
 
 // Whether every rank wants to fetch memory of every other, and can. Collective.
-bool all_can_fetch(const World& world, shm::MemfdFabric& fabric, const std::vector<Card>& cards) {
+bool all_can_fetch(const ConnectOptions& options, shm::MemfdFabric& fabric, const std::vector<Card>& cards) {
   std::vector<shm::MemfdFabric::Word> words;
   for (const auto& card : cards) words.push_back({reinterpret_cast<const std::uint64_t*>(card.word), kValue});
-  publish(*world.store, "fetches", world.place.rank, wants_to_fetch() && fabric.can_fetch(words) ? "yes" : "no");
+  const bool can_fetch = wants_to_fetch() && fabric.can_fetch(words);
+  publish(*options.store, "fetches", options.rank_info.rank, can_fetch ? "yes" : "no");
   bool all = true;
-  for (int rank = 0; rank < world.place.size; ++rank) {
-    all &= world.store->get("shm/fetches/" + std::to_string(rank)) == "yes";
+  for (int rank = 0; rank < options.rank_info.size; ++rank) {
+    all &= options.store->get("shm/fetches/" + std::to_string(rank)) == "yes";
   }
   return all;
 }
 
-std::unique_ptr<shm::MemfdFabric> make_fabric(const World& world) {
+std::unique_ptr<shm::MemfdFabric> make_fabric(const ConnectOptions& options) {
   // Where the system lets only ancestors read (Yama), a process may say that its peers may.
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-  const auto cards = introduce(world);
+  const auto cards = introduce(options);
   std::vector<int> processes;
   for (const auto& card : cards) processes.push_back(card.process);
   auto fabric = std::make_unique<shm::MemfdFabric>(processes);
-  if (all_can_fetch(world, *fabric, cards)) fabric->allow_fetching();
+  if (all_can_fetch(options, *fabric, cards)) fabric->allow_fetching();
   return fabric;
 }
 
@@ -85,7 +87,9 @@ struct ShmConfig {
 
 const bool registered = Backends::global().add<ShmConfig>(
     "shm", "ranks are processes of one host that share memory",
-    [](const ShmConfig&, const World& world) { return shared_memory::connect("shm", world, make_fabric(world)); });
+    [](const ShmConfig&, const ConnectOptions& options) {
+      return shared_memory::connect("shm", options, make_fabric(options));
+    });
 
 }  // namespace
 }  // namespace phalanx

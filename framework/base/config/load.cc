@@ -42,12 +42,12 @@ void load_text_into(const Visit& visit, const std::string& text, const std::stri
                     const std::vector<std::string>& overrides) {
   std::vector<ConfigProblem> problems;
   Node root = parse({text, origin}, problems);
-  root.place.origin = origin;
+  root.location.origin = origin;
   if (root.kind == Node::Kind::kScalar || root.kind == Node::Kind::kList) {
-    const Place& place = root.place;
+    const SourceLocation& location = root.location;
     problems.push_back({.origin = origin,
-                        .line = place.line,
-                        .column = place.column,
+                        .line = location.line,
+                        .column = location.column,
                         .message = "expected lines of the form \"key: value\", got " + what_is(root)});
   }
   const bool readable = root.kind == Node::Kind::kMap || problems.empty();

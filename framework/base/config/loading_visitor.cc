@@ -29,27 +29,27 @@ std::string known_names(const Selection& selection) {
 Node with_name(const Node& node, const Selection& selection) {
   if (node.kind != Node::Kind::kMap || find(node, "name")) return node;
   Node named = node;
-  const auto add_name = [&named](const std::string& name, const Place& place) {
-    named.entries.push_back({"name", place, {.kind = Node::Kind::kScalar, .place = place, .text = name}});
+  const auto add_name = [&named](const std::string& name, const SourceLocation& location) {
+    named.entries.push_back({"name", location, {.kind = Node::Kind::kScalar, .location = location, .text = name}});
   };
-  for (const auto& [key, place, value] : node.entries) {
+  for (const auto& [key, location, value] : node.entries) {
     if (const auto told = selection.told_by(key); !told.empty()) {
-      add_name(told, place);
+      add_name(told, location);
       return named;
     }
   }
   if (node.entries.size() != 1) return node;
-  const auto& [key, place, value] = node.entries.front();
+  const auto& [key, location, value] = node.entries.front();
   const bool section = value.kind == Node::Kind::kMap || value.kind == Node::Kind::kNull;
   if (!section || find(value, "name") || std::ranges::count(selection.names(), key) == 0) return node;
   named.entries = value.entries;
-  add_name(key, place);
+  add_name(key, location);
   return named;
 }
 
 }  // namespace
 
-LoadingVisitor::LoadingVisitor(const Node& root) : root_place_{root.place.origin}, frames_{{.node = &root}} {}
+LoadingVisitor::LoadingVisitor(const Node& root) : root_location_{root.location.origin}, frames_{{.node = &root}} {}
 
 std::vector<ConfigProblem> LoadingVisitor::finish() {
   close();
@@ -66,7 +66,7 @@ bool LoadingVisitor::enter(const Field& section) {
   const Node* node = take(section.key);
   // Nothing is an empty section: all its lines may be commented out.
   if (node && node->kind != Node::Kind::kMap && node->kind != Node::Kind::kNull) {
-    report(node->place, path, {"expected a section, got " + what_is(*node)});
+    report(node->location, path, {"expected a section, got " + what_is(*node)});
     return false;
   }
   frames_.push_back({.node = node, .path = path});
@@ -97,7 +97,7 @@ void LoadingVisitor::visit(const Field& field, SectionList& sections) {
   const Node* node = take(field.key);
   if (!node) return;
   if (node->kind != Node::Kind::kList) {
-    report(node->place, path, {"expected a list of sections, [{...}], got " + what_is(*node)});
+    report(node->location, path, {"expected a list of sections, [{...}], got " + what_is(*node)});
     return;
   }
   sections.reset(node->items.size());
@@ -105,7 +105,7 @@ void LoadingVisitor::visit(const Field& field, SectionList& sections) {
     const Node& item = node->items[i];
     const std::string item_path = path + "[" + std::to_string(i) + "]";
     if (item.kind != Node::Kind::kMap) {
-      report(item.place, item_path, {"expected a section, got " + what_is(item)});
+      report(item.location, item_path, {"expected a section, got " + what_is(item)});
       continue;
     }
     frames_.push_back({.node = &item, .path = item_path});
@@ -128,7 +128,7 @@ void LoadingVisitor::visit(const Field& field, SectionMap& sections) {
   for (const auto& [key, place, value] : node->entries) {
     const std::string item_path = path_of(path, key);
     if (value.kind != Node::Kind::kMap) {
-      report(value.place, item_path, {"expected a section, got " + what_is(value)});
+      report(value.location, item_path, {"expected a section, got " + what_is(value)});
       continue;
     }
     frames_.push_back({.node = &value, .path = item_path});
@@ -156,16 +156,17 @@ void LoadingVisitor::retired(const char* key, const char* replacement) {
 bool LoadingVisitor::select(const Node* node, const Node* name, const std::string& path, Selection& selection) {
   if (!name) {
     if (!selection.selected().empty()) return true;
-    report(node ? node->place : root_place_, node ? path_of(path, "name") : path, {"missing" + known_names(selection)});
+    report(node ? node->location : root_location_, node ? path_of(path, "name") : path,
+           {"missing" + known_names(selection)});
     return false;
   }
   const std::string name_path = node == name ? path : path_of(path, "name");
   if (name->kind != Node::Kind::kScalar) {
-    report(name->place, name_path, {"expected a name, got " + what_is(*name) + known_names(selection)});
+    report(name->location, name_path, {"expected a name, got " + what_is(*name) + known_names(selection)});
     return false;
   }
   if (std::ranges::count(selection.names(), name->text) == 0) {
-    report(name->place, name_path,
+    report(name->location, name_path,
            {"unknown name " + what_is(*name) + known_names(selection), nearest(name->text, selection.names())});
     return false;
   }
@@ -187,7 +188,7 @@ void LoadingVisitor::load_list(const Field& field, std::vector<T>& value) {
   if (!node) return;
   if (node->kind != Node::Kind::kList) {
     const bool one = node->kind == Node::Kind::kScalar;
-    report(node->place, path,
+    report(node->location, path,
            {std::string("expected a list (") + type_of(T{}) + "), got " + what_is(*node),
             one ? "[" + node->text + "]" : ""});
     return;
@@ -208,7 +209,7 @@ bool LoadingVisitor::accept(const Field& field, const Node& node, const std::str
   auto complaint = read(node, loaded);
   if (!complaint) complaint = check(field.limits, loaded);
   if (complaint) {
-    report(node.place, path, *complaint);
+    report(node.location, path, *complaint);
     return false;
   }
   value = std::move(loaded);
@@ -240,11 +241,11 @@ void LoadingVisitor::report_unknown(const Frame& frame, const Node::Entry& entry
     if (!owners.empty()) {
       const std::string& selected = frame.selection->selected();
       std::string message = "unknown key: a field of " + join(owners, ", ") + ", not of " + selected;
-      if (frame.name && frame.name->place.line == 0 && entry.place.line > 0) {
-        message += ", which " + frame.name->place.origin + " selects (--set " + frame.path + "=" + selected +
+      if (frame.name && frame.name->location.line == 0 && entry.location.line > 0) {
+        message += ", which " + frame.name->location.origin + " selects (--set " + frame.path + "=" + selected +
                    " drops the file's other keys)";
       }
-      report(entry.place, path, {message});
+      report(entry.location, path, {message});
       return;
     }
   }
@@ -252,13 +253,13 @@ void LoadingVisitor::report_unknown(const Frame& frame, const Node::Entry& entry
   if (frame.selection) std::ranges::copy(frame.selection->names(), std::back_inserter(known));
   const std::string near = nearest(entry.key, known);
   if (near.empty()) unknown_.push_back({problems_.size(), entry.key});
-  report(entry.place, path, {"unknown key", near});
+  report(entry.location, path, {"unknown key", near});
 }
 
-void LoadingVisitor::report(const Place& place, const std::string& path, const Complaint& complaint) {
-  problems_.push_back({.origin = place.origin,
-                       .line = place.line,
-                       .column = place.column,
+void LoadingVisitor::report(const SourceLocation& location, const std::string& path, const Complaint& complaint) {
+  problems_.push_back({.origin = location.origin,
+                       .line = location.line,
+                       .column = location.column,
                        .key = path,
                        .message = complaint.message,
                        .suggestion = complaint.suggestion});

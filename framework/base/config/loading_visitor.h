@@ -65,9 +65,9 @@ class LoadingVisitor final : public Visitor {
   std::string path_to(const std::string& key) const { return path_of(frames_.back().path, key); }
   void close();
   void report_unknown(const Frame& frame, const Node::Entry& entry);
-  void report(const Place& place, const std::string& path, const Complaint& complaint);
+  void report(const SourceLocation& location, const std::string& path, const Complaint& complaint);
 
-  Place root_place_;
+  SourceLocation root_location_;
   std::vector<Frame> frames_;
   std::vector<ConfigProblem> problems_;
   std::vector<UnknownKey> unknown_;

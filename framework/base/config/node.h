@@ -7,7 +7,7 @@
 namespace phalanx::config {
 
 /// Where a piece of configuration was written.
-struct Place {
+struct SourceLocation {
   std::string origin{};  // file, or the command-line flag
   int line = 0;          // from 1; 0 in a flag
   int column = 0;        // from 1
@@ -19,7 +19,7 @@ struct Node {
   struct Entry;
 
   Kind kind = Kind::kNull;
-  Place place{};
+  SourceLocation location{};
   std::string text{};            // of a scalar, quotes and escapes resolved
   bool quoted = false;           // a scalar that was written in quotes, or as a block: a string whatever it says
   std::vector<Node> items{};     // of a list
@@ -28,7 +28,7 @@ struct Node {
 
 struct Node::Entry {
   std::string key;
-  Place place;  // of the key
+  SourceLocation location;  // of the key
   Node value;
 };
 

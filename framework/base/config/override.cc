@@ -24,11 +24,11 @@ std::vector<std::string> split_path(const std::string& path) {
 
 // What is no section is replaced by one that the flag stands for: if the schema wants no section there, the flag is to
 // blame and not the file.
-void make_map(Node& node, const Place& place) {
+void make_map(Node& node, const SourceLocation& location) {
   if (node.kind == Node::Kind::kMap) return;
-  Node map{.kind = Node::Kind::kMap, .place = place};
+  Node map{.kind = Node::Kind::kMap, .location = location};
   if (node.kind == Node::Kind::kScalar) {
-    const Place written = node.place;
+    const SourceLocation written = node.location;
     map.entries.push_back({"name", written, std::move(node)});
   }
   node = std::move(map);
@@ -50,12 +50,12 @@ void lay_over(Node& root, const std::string& assignment, std::vector<ConfigProbl
   Node value = parse({assignment.substr(equals + 1), origin, false}, problems);
   if (problems.size() > known) return;
 
-  value.place = {origin};
+  value.location = {origin};
   Node* node = &root;
   for (const auto& key : keys) {
-    make_map(*node, value.place);
+    make_map(*node, value.location);
     Node::Entry* entry = find(*node, key);
-    if (!entry) entry = &node->entries.emplace_back(Node::Entry{key, value.place, {}});
+    if (!entry) entry = &node->entries.emplace_back(Node::Entry{key, value.location, {}});
     node = &entry->value;
   }
   *node = std::move(value);

@@ -21,7 +21,7 @@ class TreeBuilder final : public YAML::EventHandler {
   TreeBuilder(const Source& source, std::vector<ConfigProblem>& problems) : source_(source), problems_(problems) {}
 
   Node take() { return std::move(root_); }
-  Place place_of(const YAML::Mark& mark) const {
+  SourceLocation location_of(const YAML::Mark& mark) const {
     if (!source_.has_lines || mark.is_null()) return {source_.origin};
     return {source_.origin, mark.line + 1, mark.column + 1};
   }
@@ -32,11 +32,11 @@ class TreeBuilder final : public YAML::EventHandler {
   }
   void OnDocumentEnd() override {}
 
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { add({.place = place_of(mark)}); }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { add({.location = location_of(mark)}); }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& text) override {
     check_tag(mark, tag);
-    add({.kind = Node::Kind::kScalar, .place = place_of(mark), .text = text, .quoted = tag == "!"});
+    add({.kind = Node::Kind::kScalar, .location = location_of(mark), .text = text, .quoted = tag == "!"});
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
@@ -51,14 +51,14 @@ class TreeBuilder final : public YAML::EventHandler {
 
   // An anchor would be harmless, but it is there for an alias.
   void OnAnchor(const YAML::Mark& mark, const std::string& name) override {
-    complain(place_of(mark), "anchors and aliases are not supported: write the value again instead of &" + name);
+    complain(location_of(mark), "anchors and aliases are not supported: write the value again instead of &" + name);
   }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { add({.place = place_of(mark)}); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { add({.location = location_of(mark)}); }
 
  private:
   struct Key {
     std::string text;
-    Place place;
+    SourceLocation location;
     bool dropped;  // its value is read and thrown away
   };
   struct Open {
@@ -66,20 +66,20 @@ class TreeBuilder final : public YAML::EventHandler {
     std::optional<Key> key{};  // of a map: whose value comes next
   };
 
-  void complain(const Place& place, const std::string& message, const std::string& key = {}) {
+  void complain(const SourceLocation& location, const std::string& message, const std::string& key = {}) {
     problems_.push_back(
-        {.origin = place.origin, .line = place.line, .column = place.column, .key = key, .message = message});
+        {.origin = location.origin, .line = location.line, .column = location.column, .key = key, .message = message});
   }
 
   void check_tag(const YAML::Mark& mark, const std::string& tag) {
-    if (tag.size() > 1) complain(place_of(mark), "tags are not supported: " + tag);
+    if (tag.size() > 1) complain(location_of(mark), "tags are not supported: " + tag);
   }
 
   void open(const YAML::Mark& mark, const std::string& tag, Node::Kind kind) {
     check_tag(mark, tag);
     // Far more than any schema has, and far less than what overflows the stack of those who walk the tree.
     if (open_.size() == kDeepest) throw YAML::ParserException(mark, "nested too deeply");
-    open_.push_back({{.kind = kind, .place = place_of(mark)}});
+    open_.push_back({{.kind = kind, .location = location_of(mark)}});
   }
 
   void close() {
@@ -102,21 +102,21 @@ class TreeBuilder final : public YAML::EventHandler {
       const Key key = *std::exchange(parent.key, std::nullopt);
       if (key.dropped) return;
       // The parser's mark for a missing value is wherever it noticed.
-      if (node.kind == Node::Kind::kNull) node.place = key.place;
-      parent.node.entries.push_back({key.text, key.place, std::move(node)});
+      if (node.kind == Node::Kind::kNull) node.location = key.location;
+      parent.node.entries.push_back({key.text, key.location, std::move(node)});
     }
   }
 
   Key key_of(const Node& node) {
     const bool is_word = node.kind == Node::Kind::kScalar;
-    if (!is_word) complain(node.place, "expected a word as key, got " + what_is(node), path());
+    if (!is_word) complain(node.location, "expected a word as key, got " + what_is(node), path());
     const Node::Entry* first = is_word ? find(open_.back().node, node.text) : nullptr;
     if (first) {
-      const bool has_line = first->place.line > 0;
-      const std::string where = has_line ? ", first written in line " + std::to_string(first->place.line) : "";
-      complain(node.place, "duplicate key" + where, path_of(path(), node.text));
+      const bool has_line = first->location.line > 0;
+      const std::string where = has_line ? ", first written in line " + std::to_string(first->location.line) : "";
+      complain(node.location, "duplicate key" + where, path_of(path(), node.text));
     }
-    return {node.text, node.place, !is_word || first};
+    return {node.text, node.location, !is_word || first};
   }
 
   // Of the map that is open.
@@ -156,13 +156,13 @@ Node parse(const Source& source, std::vector<ConfigProblem>& problems) {
     }
     return builder.take();
   } catch (const YAML::Exception& error) {
-    const Place place = builder.place_of(error.mark);
+    const SourceLocation location = builder.location_of(error.mark);
     const std::string hint = indents_with_tabs(source.text) ? " (YAML requires spaces for indentation, not tabs)" : "";
-    problems.push_back({.origin = place.origin,
-                        .line = place.line,
-                        .column = place.column,
+    problems.push_back({.origin = location.origin,
+                        .line = location.line,
+                        .column = location.column,
                         .message = "YAML syntax: " + error.msg + hint});
-    return {.place = {source.origin}};
+    return {.location = {source.origin}};
   }
 }
 

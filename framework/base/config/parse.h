@@ -12,7 +12,7 @@ namespace phalanx::config {
 struct Source {
   const std::string& text;
   const std::string& origin;
-  bool has_lines = true;  // false: a flag; its places have no line
+  bool has_lines = true;  // false: a flag; its locations have no line
 };
 
 /// The document as a tree; an empty one is null. Appends to `problems`: broken syntax, duplicate keys (the first

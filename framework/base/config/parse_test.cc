@@ -22,13 +22,13 @@ TEST(Parse, KeepsOrderAndPlaces) {
   const Node root = parsed("b: 1\na:\n  - x\n  - {c: \"2\"}\n");
   ASSERT_EQ(root.entries.size(), 2);
   EXPECT_EQ(root.entries[0].key, "b");
-  const auto& [key, place, list] = root.entries[1];
+  const auto& [key, location, list] = root.entries[1];
   EXPECT_EQ(key, "a");
-  EXPECT_EQ(place.line, 2);
-  EXPECT_EQ(place.column, 1);
+  EXPECT_EQ(location.line, 2);
+  EXPECT_EQ(location.column, 1);
   ASSERT_EQ(list.items.size(), 2);
-  EXPECT_EQ(list.items[0].place.line, 3);
-  EXPECT_EQ(list.items[0].place.column, 5);
+  EXPECT_EQ(list.items[0].location.line, 3);
+  EXPECT_EQ(list.items[0].location.column, 5);
   const Node& quoted = find(list.items[1], "c")->value;
   EXPECT_EQ(quoted.text, "2");
   EXPECT_TRUE(quoted.quoted);

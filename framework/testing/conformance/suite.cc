@@ -7,7 +7,7 @@ namespace phalanx::testing {
 std::vector<int> world_sizes() {
   std::vector<int> sizes{1, 2, 3, 4, 5, 8};
   const auto launched = detect_launch_environment();
-  if (launched) std::erase_if(sizes, [&](int size) { return size > launched->place.size; });
+  if (launched) std::erase_if(sizes, [&](int size) { return size > launched->rank_info.size; });
   return sizes;
 }
 

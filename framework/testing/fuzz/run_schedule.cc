@@ -14,9 +14,9 @@ namespace {
 constexpr Seconds kNever{1e6};  // time does not exist under a schedule
 
 CommunicatorPtr connect(int rank, int ranks, const StorePtr& store) {
-  const Place place{.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks};
+  const RankInfo rank_info{.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks};
   return Backends::Choice("inproc").make(
-      World{.place = place, .store = store, .timeout = kNever, .progress_thread = false});
+      ConnectOptions{.rank_info = rank_info, .store = store, .timeout = kNever, .progress_thread = false});
 }
 
 void tell_of_hang(const Program& program, const std::vector<std::unique_ptr<Player>>& players) {

@@ -58,8 +58,8 @@ int main() {
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back([=] {
-      const Place place{.rank = rank, .size = kRanks, .local_rank = rank, .local_size = kRanks};
-      tour(Backends::Choice("inproc").make(World{.place = place, .store = store}));
+      const RankInfo rank_info{.rank = rank, .size = kRanks, .local_rank = rank, .local_size = kRanks};
+      tour(Backends::Choice("inproc").make(ConnectOptions{.rank_info = rank_info, .store = store}));
     });
   }
 }

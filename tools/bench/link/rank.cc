@@ -58,8 +58,8 @@ CommunicatorPtr connect() {
   if (!launched) throw ConfigError("no launcher has started this process as a rank");
   StorePtr store;
   if (!launched->rendezvous.empty()) store = rendezvous(launched->rendezvous, kTimeout).store;
-  auto world = Backends::Choice(FLAGS_backend).make({launched->place, store, kTimeout});
-  if (launched->place.rank != 0) store.reset();  // rank 0, which may serve it, leaves last
+  auto world = Backends::Choice(FLAGS_backend).make({launched->rank_info, store, kTimeout});
+  if (launched->rank_info.rank != 0) store.reset();  // rank 0, which may serve it, leaves last
   world->barrier().wait();
   return world;
 }
