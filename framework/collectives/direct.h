@@ -3,9 +3,8 @@
 #include "framework/collectives/algorithm.h"
 
 /// Every collective in the simplest way: messages straight from those that have to those that want. Any number of
-/// ranks, any counts, any root, any reduction, combined in the order of ranks. They are registered as "direct"; a
-/// backend that lacks an operation calls them from a body of Communicator::run(), in which they block. Arguments must
-/// have been checked.
+/// ranks, any counts, any root, any reduction, combined in the order of ranks. They are registered as "direct", and are
+/// what a backend does that lacks an operation.
 ///
 /// n: bytes of the whole tensor; P: ranks. All messages of a rank are under way at once, but for those of reduce.
 ///
@@ -22,14 +21,12 @@
 /// | barrier | ceil(log2 P) | one each |
 namespace phalanx {
 
-void direct_broadcast(Communicator& group, const Operation& operation);
-void direct_reduce(Communicator& group, const Operation& operation);
-void direct_all_reduce(Communicator& group, const Operation& operation);
+/// Does a collective whose arguments have been checked, blocking: in a body of Communicator::run(), or in what a backend
+/// launches itself.
+void do_directly(Communicator& group, const Operation& operation);
+
+// Those that others are made of.
 void direct_reduce_scatter(Communicator& group, const Operation& operation);
 void direct_all_gather(Communicator& group, const Operation& operation);
-void direct_gather(Communicator& group, const Operation& operation);
-void direct_scatter(Communicator& group, const Operation& operation);
-void direct_all_to_all(Communicator& group, const Operation& operation);
-void direct_barrier(Communicator& group, const Operation& operation = {});
 
 }  // namespace phalanx

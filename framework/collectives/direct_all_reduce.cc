@@ -7,6 +7,7 @@
 #include "framework/comm/part_layout.h"
 
 namespace phalanx {
+namespace {
 
 void direct_all_reduce(Communicator& group, const Operation& operation) {
   const auto counts = nearly_equal_counts(operation.output.numel(), group.size());
@@ -16,8 +17,6 @@ void direct_all_reduce(Communicator& group, const Operation& operation) {
       group, {.output = own, .input = operation.output, .reduction = operation.reduction, .input_counts = counts});
   direct_all_gather(group, {.output = operation.output, .input = own, .input_counts = counts});
 }
-
-namespace {
 
 const bool registered = Algorithms::global().add(
     {.op = Op::kAllReduce,

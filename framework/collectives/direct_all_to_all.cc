@@ -10,6 +10,8 @@ namespace phalanx {
 
 using namespace collectives;
 
+namespace {
+
 void direct_all_to_all(Communicator& group, const Operation& operation) {
   const int own = group.rank(), ranks = group.size();
   const PartLayout from(operation.output_counts, ranks, operation.output.numel());
@@ -26,8 +28,6 @@ void direct_all_to_all(Communicator& group, const Operation& operation) {
   copy(from.of(operation.output, own), to.of(operation.input, own));
   wait_all(works);
 }
-
-namespace {
 
 const bool registered =
     Algorithms::global().add({.op = Op::kAllToAll,

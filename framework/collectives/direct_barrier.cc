@@ -15,6 +15,8 @@ namespace phalanx {
 
 using namespace collectives;
 
+namespace {
+
 void direct_barrier(Communicator& group, const Operation&) {
   const at::Tensor here = at::zeros({1}, at::kByte), heard = at::zeros({1}, at::kByte);
   for (int distance = 1; distance < group.size(); distance *= 2) {
@@ -22,8 +24,6 @@ void direct_barrier(Communicator& group, const Operation&) {
              mod(group.rank() - distance, group.size()));
   }
 }
-
-namespace {
 
 const bool registered = Algorithms::global().add({.op = Op::kBarrier,
                                                   .name = "direct",

@@ -8,6 +8,8 @@ namespace phalanx {
 
 using namespace collectives;
 
+namespace {
+
 void direct_broadcast(Communicator& group, const Operation& operation) {
   if (group.rank() != operation.root()) return recv(group, operation.output, operation.root());
   std::vector<Work> works;
@@ -16,8 +18,6 @@ void direct_broadcast(Communicator& group, const Operation& operation) {
   }
   wait_all(works);
 }
-
-namespace {
 
 const bool registered =
     Algorithms::global().add({.op = Op::kBroadcast,

@@ -9,6 +9,8 @@ namespace phalanx {
 
 using namespace collectives;
 
+namespace {
+
 void direct_gather(Communicator& group, const Operation& operation) {
   if (group.rank() != operation.root()) return send(group, operation.input, operation.root());
   const PartLayout parts(operation.input_counts, group.size(), operation.output.numel());
@@ -19,8 +21,6 @@ void direct_gather(Communicator& group, const Operation& operation) {
   copy(parts.of(operation.output, operation.root()), operation.input);
   wait_all(works);
 }
-
-namespace {
 
 const bool registered = Algorithms::global().add(
     {.op = Op::kGather,

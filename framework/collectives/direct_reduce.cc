@@ -42,8 +42,6 @@ void collect(Communicator& group, const Operation& operation, std::int64_t chunk
   pipeline(chunks * ranks, 2, start, arrived);
 }
 
-}  // namespace
-
 void direct_reduce(Communicator& group, const Operation& operation) {
   const std::int64_t chunks = chunks_of(operation.output, operation.output.numel());
   if (group.rank() == operation.root()) return collect(group, operation, chunks);
@@ -53,8 +51,6 @@ void direct_reduce(Communicator& group, const Operation& operation) {
   }
   sent.wait_all();
 }
-
-namespace {
 
 const bool registered =
     Algorithms::global().add({.op = Op::kReduce,

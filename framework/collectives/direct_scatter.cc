@@ -9,6 +9,8 @@ namespace phalanx {
 
 using namespace collectives;
 
+namespace {
+
 void direct_scatter(Communicator& group, const Operation& operation) {
   if (group.rank() != operation.root()) return recv(group, operation.output, operation.root());
   const PartLayout parts(operation.input_counts, group.size(), operation.input.numel());
@@ -19,8 +21,6 @@ void direct_scatter(Communicator& group, const Operation& operation) {
   copy(operation.output, parts.of(operation.input, operation.root()));
   wait_all(works);
 }
-
-namespace {
 
 const bool registered = Algorithms::global().add(
     {.op = Op::kScatter,

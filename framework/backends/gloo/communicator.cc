@@ -16,19 +16,15 @@
 namespace phalanx::gloo {
 namespace {
 
-// The algorithm over messages, for what Gloo cannot do or does slowly; null for all others. Its errors are those of the
-// messages.
-auto over_messages(const Operation& operation) -> void (*)(Communicator&, const Operation&) {
-  const bool commutes = operation.reduction.commutative();
+// What Gloo cannot do or does slowly goes directly, by messages, with their errors.
+bool can_by_gloo(const Operation& operation) {
   switch (operation.call.op) {
     case Op::kReduce:
-      return commutes && operation.output.nbytes() > kDirectReduceBytes ? nullptr : &direct_reduce;
+      return operation.reduction.commutative() && operation.output.nbytes() > kDirectReduceBytes;
     case Op::kAllReduce:
-      return commutes ? nullptr : &direct_all_reduce;
-    case Op::kReduceScatter:
-      return &direct_reduce_scatter;
+      return operation.reduction.commutative();
     default:
-      return nullptr;
+      return operation.call.op != Op::kReduceScatter;
   }
 }
 
@@ -73,8 +69,8 @@ Work GlooCommunicator::launch(Operation operation) {
 
 void GlooCommunicator::execute(const Operation& operation) {
   group_->collective(operation.call, operation.timeout, [&](const Turn& turn) {
-    if (const auto algorithm = over_messages(operation)) return algorithm(*this, operation);
-    execute_by_gloo(turn, operation);
+    if (can_by_gloo(operation)) return execute_by_gloo(turn, operation);
+    do_directly(*this, operation);
   });
 }
 

@@ -35,10 +35,7 @@ void perform(Execution execution, const Body& body) {
   }
 }
 
-using ByMpi = void (*)(Execution&);
-using OverMessages = void (*)(Communicator&, const Operation&);
-
-ByMpi by_mpi(Op op) {
+auto by_mpi(Op op) -> void (*)(Execution&) {
   switch (op) {
     case Op::kBroadcast:
       return &mpi::broadcast;
@@ -63,31 +60,15 @@ ByMpi by_mpi(Op op) {
   }
 }
 
-// For what MPI cannot do; null where it always can.
-OverMessages over_messages(Op op) {
-  switch (op) {
-    case Op::kReduce:
-      return &direct_reduce;
-    case Op::kAllReduce:
-      return &direct_all_reduce;
-    case Op::kReduceScatter:
-      return &direct_reduce_scatter;
-    case Op::kAllGather:
-      return &direct_all_gather;
-    case Op::kGather:
-      return &direct_gather;
-    case Op::kScatter:
-      return &direct_scatter;
-    default:
-      return nullptr;
-  }
+// Of these, MPI takes no more elements of all parts together than an int counts.
+bool is_counted_by_ints(Op op) {
+  return op == Op::kReduceScatter || op == Op::kAllGather || op == Op::kGather || op == Op::kScatter;
 }
 
 // The messages say what went wrong, but not what for.
-void perform_over_messages(Communicator& communicator, const std::string& where, OverMessages algorithm,
-                           const Operation& operation) {
+void perform_over_messages(Communicator& communicator, const std::string& where, const Operation& operation) {
   try {
-    algorithm(communicator, operation);
+    do_directly(communicator, operation);
   } catch (const CommError& error) {
     throw CommError(error.kind(), where + ": " + error.what());
   }
@@ -102,18 +83,17 @@ MpiCommunicator::MpiCommunicator(std::shared_ptr<Group> group, std::shared_ptr<O
 
 bool MpiCommunicator::can_by_mpi(const Call& call) const {
   if (call.reduction == Reduction::Kind::kCustom) return false;
-  const bool in_several_calls = call.op == Op::kReduce || call.op == Op::kAllReduce;
-  return in_several_calls || call.elements <= group().options().most_elements;
+  return !is_counted_by_ints(call.op) || call.elements <= group().options().most_elements;
 }
 
 Work MpiCommunicator::launch(Operation operation) {
   const Call call = operation.call;
   if (call.op == Op::kSend || call.op == Op::kRecv) return launch_message(std::move(operation.output), call);
   const auto sequence = group().next_sequence();
-  if (const auto algorithm = over_messages(call.op); algorithm != nullptr && !can_by_mpi(call)) {
+  if (!can_by_mpi(call)) {
     return postbox_.queue->launch(
-        *postbox_.record, call, [self = shared_from_this(), sequence, algorithm, operation = std::move(operation)] {
-          perform_over_messages(*self, self->group().where(operation.call.op, sequence), algorithm, operation);
+        *postbox_.record, call, [self = shared_from_this(), sequence, operation = std::move(operation)] {
+          perform_over_messages(*self, self->group().where(operation.call.op, sequence), operation);
         });
   }
   return postbox_.queue->launch(

@@ -119,13 +119,13 @@ void LoadingVisitor::visit(const Field& field, SectionMap& sections) {
   const Node* node = take(field.key);
   if (!node || node->kind == Node::Kind::kNull) return;
   if (node->kind != Node::Kind::kMap) {
-    report(node->place, path, {"expected sections, {key: {...}}, got " + what_is(*node)});
+    report(node->location, path, {"expected sections, {key: {...}}, got " + what_is(*node)});
     return;
   }
   std::vector<std::string> keys;
   for (const auto& entry : node->entries) keys.push_back(entry.key);
   sections.reset(keys);
-  for (const auto& [key, place, value] : node->entries) {
+  for (const auto& [key, location, value] : node->entries) {
     const std::string item_path = path_of(path, key);
     if (value.kind != Node::Kind::kMap) {
       report(value.location, item_path, {"expected a section, got " + what_is(value)});
@@ -150,7 +150,7 @@ void LoadingVisitor::retired(const char* key, const char* replacement) {
   const Node::Entry* entry = frame.node ? find(*frame.node, key) : nullptr;
   if (!entry) return;
   frame.keys.emplace_back(key);
-  report(entry->place, path, {"is no longer a key: write " + std::string(replacement)});
+  report(entry->location, path, {"is no longer a key: write " + std::string(replacement)});
 }
 
 bool LoadingVisitor::select(const Node* node, const Node* name, const std::string& path, Selection& selection) {

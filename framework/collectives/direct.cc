@@ -1,0 +1,9 @@
+#include "framework/collectives/direct.h"
+
+namespace phalanx {
+
+void do_directly(Communicator& group, const Operation& operation) {
+  Algorithms::global().find(operation.call.op, "direct").run(group, operation);
+}
+
+}  // namespace phalanx
