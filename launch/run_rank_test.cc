@@ -59,7 +59,8 @@ TEST(RunRank, AnythingThrownIsAFailure) {
 
 TEST(RankThreads, HaveAPlaceEachOnOneHost) {
   std::vector<RankInfo> rank_infos(3);
-  run_rank_threads(3, [&](const RankInfo& rank_info) { rank_infos.at(static_cast<std::size_t>(rank_info.rank)) = rank_info; });
+  run_rank_threads(
+      3, [&](const RankInfo& rank_info) { rank_infos.at(static_cast<std::size_t>(rank_info.rank)) = rank_info; });
   for (int rank = 0; rank < 3; ++rank) {
     const RankInfo& rank_info = rank_infos[static_cast<std::size_t>(rank)];
     EXPECT_EQ(rank_info.rank, rank);

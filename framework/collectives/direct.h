@@ -21,8 +21,8 @@
 /// | barrier | ceil(log2 P) | one each |
 namespace phalanx {
 
-/// Does a collective whose arguments have been checked, blocking: in a body of Communicator::run(), or in what a backend
-/// launches itself.
+/// Does a collective whose arguments have been checked, blocking: in a body of Communicator::run(), or in what a
+/// backend launches itself.
 void do_directly(Communicator& group, const Operation& operation);
 
 // Those that others are made of.

@@ -184,7 +184,7 @@ std::optional<LaunchEnvironment> from_slurm(const Reader& reader) {
     rank_info.local_size = rank_info.size;
   } else {
     rank_info.local_size = tasks_on_node(reader.text_beside("SLURM_PROCID", "SLURM_STEP_TASKS_PER_NODE"),
-                                     reader.number_beside("SLURM_PROCID", "SLURM_NODEID"));
+                                         reader.number_beside("SLURM_PROCID", "SLURM_NODEID"));
   }
   found.job = file_name_of("slurm-" + reader.text_beside("SLURM_PROCID", "SLURM_JOB_ID") + "." +
                            *reader.text("SLURM_STEP_ID") + "." + reader.text("SLURM_RESTART_COUNT").value_or("0") +

@@ -4,11 +4,11 @@
 namespace phalanx {
 namespace {
 
-const bool registered = Backends::global().add<hybrid::Config>(
-    "hybrid", "shared memory inside hosts, MPI or Gloo between them",
-    [](const hybrid::Config& config, const ConnectOptions& options) {
-      return hybrid::connect(config, options, host_key());
-    });
+const bool registered =
+    Backends::global().add<hybrid::Config>("hybrid", "shared memory inside hosts, MPI or Gloo between them",
+                                           [](const hybrid::Config& config, const ConnectOptions& options) {
+                                             return hybrid::connect(config, options, host_key());
+                                           });
 
 }  // namespace
 }  // namespace phalanx

@@ -17,8 +17,8 @@ struct MpiConfig {
 // The store stays unused: MPI's launcher has connected the ranks.
 CommunicatorPtr connect(const ConnectOptions& options) {
   mpi::start(options.rank_info, options.timeout);
-  auto group = mpi::duplicate_world(
-      {.name = "world", .timeout = options.timeout, .local_ranks = options.rank_info.local_size});
+  auto group =
+      mpi::duplicate_world({.name = "world", .timeout = options.timeout, .local_ranks = options.rank_info.local_size});
   auto queue = std::make_shared<OperationQueue>();
   if (wants_progress_thread(options)) queue->start_progress_thread();
   return std::make_shared<mpi::MpiCommunicator>(std::move(group), std::move(queue));

@@ -147,8 +147,7 @@ void check_world(const Told& told) {
                       "Slurm with `srun --mpi=pmix`");
   }
   throw ConfigError("backend mpi: this process is " + describe(rank_info.rank, rank_info.size) + " of " + launcher +
-                    ", but " +
-                    describe(rank, size) + " of MPI");
+                    ", but " + describe(rank, size) + " of MPI");
 }
 
 }  // namespace

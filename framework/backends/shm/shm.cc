@@ -86,8 +86,7 @@ struct ShmConfig {
 };
 
 const bool registered = Backends::global().add<ShmConfig>(
-    "shm", "ranks are processes of one host that share memory",
-    [](const ShmConfig&, const ConnectOptions& options) {
+    "shm", "ranks are processes of one host that share memory", [](const ShmConfig&, const ConnectOptions& options) {
       return shared_memory::connect("shm", options, make_fabric(options));
     });
 
