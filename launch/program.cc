@@ -28,7 +28,7 @@ void return_to_caller() {
 void let_first_rank_tell() {
   try {
     const auto launched = detect_launch_environment();
-    if (launched && launched->place.rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (launched && launched->rank_info.rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
   } catch (const ConfigError&) {
     // May be the very error to tell.
   }
