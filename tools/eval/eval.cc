@@ -84,7 +84,7 @@ int run(int argc, char** argv) {
   job.run_dir = FLAGS_run_dir;
   if (job.run_dir.empty()) {
     const auto launched = detect_launch_environment();
-    if (!job.config.launch.hosts.empty() || (launched && !launched->place.one_host())) {
+    if (!job.config.launch.hosts.empty() || (launched && !launched->rank_info.one_host())) {
       throw ConfigError("--run_dir: name a folder that all hosts share, for the logs of their ranks");
     }
     job.run_dir = logs.emplace().path();
