@@ -12,7 +12,7 @@
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
-#include "launch/descriptor.h"
+#include "framework/base/descriptor.h"
 #include "launch/failure.h"
 #include "launch/report.h"
 #include "launch/run_rank.h"

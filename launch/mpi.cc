@@ -13,7 +13,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
-#include "launch/descriptor.h"
+#include "framework/base/descriptor.h"
 #include "launch/failure.h"
 #include "launch/mpirun.h"
 #include "launch/report.h"

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "launch/descriptor.h"
+#include "framework/base/descriptor.h"
 
 namespace phalanx {
 

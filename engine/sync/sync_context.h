@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "framework/comm/communicator.h"
 #include "framework/comm/mesh.h"
+#include "framework/comm/store.h"
+#include "framework/ps/server_list.h"
 
 namespace phalanx {
 
@@ -17,9 +21,17 @@ struct SyncContext {
   Mesh mesh;                   // of the run
   CommunicatorPtr group;       // the ranks that hold a replica each of the strategy's parameters
   std::int64_t backwards = 1;  // that add up to a step's gradients; 0: those are complete in before_update() alone
+  std::shared_ptr<const ps::ServerList> servers{};  // ranks of the job that are parameter servers; null: none are
+  Seconds timeout{600};                             // of requests to parameter servers
+  std::function<double()> learning_rate = [] { return 1.0; };  // of this step's update
 
   /// The same for a part of the ranks, or of the parameters.
-  SyncContext over(CommunicatorPtr ranks, std::int64_t times) const { return {mesh, std::move(ranks), times}; }
+  SyncContext over(CommunicatorPtr ranks, std::int64_t times) const {
+    SyncContext part = *this;
+    part.group = std::move(ranks);
+    part.backwards = times;
+    return part;
+  }
 };
 
 }  // namespace phalanx

@@ -1,100 +1,13 @@
 #include "framework/backends/gloo/address.h"
 
 #include <gloo/transport/tcp/device.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 
-#include <algorithm>
 #include <exception>
-#include <vector>
 
-#include "framework/base/environment.h"
 #include "framework/base/error.h"
-#include "framework/base/text.h"
 
 namespace phalanx::gloo {
-namespace {
-
-struct Address {
-  std::string interface;
-  std::string text;
-  int family = AF_UNSPEC;
-  bool loopback = false;
-};
-
-bool link_local(const sockaddr& address) {
-  return address.sa_family == AF_INET6 &&
-         IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
-}
-
-bool is_loopback(const std::string& text) { return text.starts_with("127.") || text == "::1"; }
-
-std::string to_text(const sockaddr& address) {
-  char text[NI_MAXHOST] = {};
-  const auto bytes = address.sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  if (::getnameinfo(&address, bytes, text, sizeof(text), nullptr, 0, NI_NUMERICHOST) != 0) return "";
-  return text;
-}
-
-// Of this host's interfaces that are up; IPv4 first.
-std::vector<Address> local_addresses() {
-  std::vector<Address> all;
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) return all;
-  for (const auto* entry = first; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0 || link_local(*entry->ifa_addr)) continue;
-    const int family = entry->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    all.push_back({.interface = entry->ifa_name,
-                   .text = to_text(*entry->ifa_addr),
-                   .family = family,
-                   .loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0});
-  }
-  ::freeifaddrs(first);
-  std::ranges::stable_sort(all, {}, [](const Address& address) { return address.family == AF_INET ? 0 : 1; });
-  return all;
-}
-
-// The addresses that this host's name stands for; none where nothing knows it.
-std::vector<std::string> named_addresses() {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* first = nullptr;
-  std::vector<std::string> all;
-  if (::getaddrinfo(host_name().c_str(), nullptr, &hints, &first) != 0) return all;
-  for (const auto* entry = first; entry != nullptr; entry = entry->ai_next) all.push_back(to_text(*entry->ai_addr));
-  ::freeaddrinfo(first);
-  return all;
-}
-
-std::string address_of_interface(const std::vector<Address>& addresses, const std::string& interface) {
-  const auto found = std::ranges::find(addresses, interface, &Address::interface);
-  if (found != addresses.end()) return found->text;
-  std::vector<std::string> names;
-  for (const auto& address : addresses) {
-    if (std::ranges::find(names, address.interface) == names.end()) names.push_back(address.interface);
-  }
-  throw ConfigError("gloo: " + host_name() + " has no network interface \"" + interface +
-                    "\" that is up and has an address; it has " + join(names, ", "));
-}
-
-}  // namespace
-
-std::string address_for_peers(const RankInfo& rank_info, const std::string& interface) {
-  const auto addresses = local_addresses();
-  if (!interface.empty()) return address_of_interface(addresses, interface);
-  if (rank_info.one_host()) return "127.0.0.1";
-  for (const auto& text : named_addresses()) {
-    if (!is_loopback(text) && std::ranges::find(addresses, text, &Address::text) != addresses.end()) return text;
-  }
-  const auto outward = std::ranges::find(addresses, false, &Address::loopback);
-  if (outward != addresses.end()) return outward->text;
-  throw ConfigError("gloo: " + host_name() + " has no address at which other hosts could reach it");
-}
 
 std::shared_ptr<::gloo::transport::tcp::Device> open_device(const std::string& address) {
   sigset_t pipe, before;

@@ -6,6 +6,7 @@
 #include "framework/backends/gloo/connect.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/comm/address_for_peers.h"
 #include "framework/comm/backend.h"
 
 namespace phalanx {
@@ -25,7 +26,7 @@ CommunicatorPtr connect_world(const GlooConfig& config, const ConnectOptions& op
   if (!options.store) throw ConfigError("backend gloo needs a store where its ranks meet");
   const gloo::Member member{
       .group = "world", .rank = rank_info.rank, .size = rank_info.size, .timeout = options.timeout};
-  auto device = gloo::open_device(gloo::address_for_peers(rank_info, config.interface));
+  auto device = gloo::open_device(address_for_peers(rank_info.one_host(), config.interface));
   auto transport = gloo::connect(member, std::move(device), gloo::exchange_through(*options.store, member));
   auto queue = std::make_shared<OperationQueue>();
   if (wants_progress_thread(options)) queue->start_progress_thread();

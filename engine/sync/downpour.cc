@@ -1,0 +1,154 @@
+// Asynchronous SGD through parameter servers. Each rank trains its own replica x with its own optimizer; what its
+// updates add up to travels to the servers, which add it to the centre c, and the rank goes on from there.
+//
+//   downpour  every `every` steps (Dean et al. 2012, Large Scale Distributed Deep Networks, section 4.1, with
+//             n_push = n_fetch): d = x - base is added to c, then x = base = c. Nobody waits for anybody.
+//   ssp       the same in every step, but a rank that is more than `staleness` steps ahead of the slowest waits for it
+//             (Ho et al. 2013, More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server,
+//             section 3). With staleness 0 all updates of a step are there before the next begins.
+//
+// With `prefetch`, c is asked for some steps before it is taken over: then x moves on by what it has done since it was
+// asked, as c does not know that yet.
+// Wire: the parameters' bytes to the servers and back, per rank and exchange.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/sub.h>
+#include <ATen/ops/zeros.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/sync/served_synchronizer.h"
+#include "engine/sync/synchronizers.h"
+#include "engine/sync/update_schedule.h"
+#include "framework/base/text.h"
+
+namespace phalanx {
+namespace {
+
+std::string add_rule(double staleness_power) {
+  return format_text("{name: add, staleness_power: %.17g}", staleness_power);
+}
+
+class Downpour final : public ServedSynchronizer {
+ public:
+  Downpour(const UpdateSchedule& schedule, const SyncContext& context, std::int64_t staleness, double staleness_power)
+      : ServedSynchronizer(context, {.rules = {add_rule(staleness_power)}, .staleness = staleness}),
+        schedule_(schedule) {}
+
+  void after_update(std::int64_t step) override {
+    const at::NoGradGuard no_grad;
+    if (schedule_.asks_ahead(step)) ask_ahead();
+    if (!schedule_.exchanges(step)) return;
+    if (reads_.empty()) {
+      exchange();
+    } else {
+      integrate();
+      push();
+    }
+  }
+
+ private:
+  void begin(const std::vector<at::Tensor>& values) override {
+    base_.clear(), moved_.clear(), read_.clear();
+    for (const auto& value : values) {
+      base_.push_back(value.clone());
+      moved_.push_back(at::empty_like(value));
+      read_.push_back(at::empty_like(value));
+    }
+  }
+
+  StateDict own_state() override {
+    StateDict all;
+    for (std::size_t i = 0; i < base_.size(); ++i) all.push_back({"base/" + std::to_string(i), base_[i]});
+    return all;
+  }
+
+  void settle() override {
+    if (!reads_.empty()) integrate();
+    push();
+    wait_all(writes_);
+    writes_.clear();
+  }
+
+  void measure() {
+    wait_all(writes_);  // of what was measured before
+    writes_.clear();
+    for (std::size_t i = 0; i < values_.size(); ++i) at::sub_out(moved_[i], values_[i], base_[i]);
+  }
+
+  void exchange() {
+    measure();
+    auto works = service_.exchange(moved_, {.rule = 0, .tick = true});
+    wait_all(works);
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      values_[i].copy_(moved_[i]);
+      base_[i].copy_(moved_[i]);
+    }
+  }
+
+  void push() {
+    measure();
+    writes_ = service_.push(moved_, {.rule = 0, .tick = true});
+    for (std::size_t i = 0; i < values_.size(); ++i) base_[i].copy_(values_[i]);
+  }
+
+  // Nothing is pushed until the values are taken over, so what x has done since then is x - base.
+  void ask_ahead() { reads_ = service_.pull(read_); }
+
+  void integrate() {
+    wait_all(reads_);
+    reads_.clear();
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      at::sub_out(moved_[i], values_[i], base_[i]);
+      base_[i].copy_(read_[i]);
+      at::add_out(values_[i], read_[i], moved_[i]);
+    }
+  }
+
+  UpdateSchedule schedule_;
+  std::vector<at::Tensor> base_;   // the centre, as this rank's updates since are measured from it
+  std::vector<at::Tensor> moved_;  // x - base
+  std::vector<at::Tensor> read_;   // asked ahead
+  std::vector<Work> reads_, writes_;
+};
+
+struct DownpourConfig : UpdateSchedule {
+  double staleness_power = 0;
+
+  template <class V>
+  void visit(V& v) {
+    UpdateSchedule::visit(v);
+    v("staleness_power", staleness_power, "p: an update that is t others late is divided by (1 + t)^p",
+      config::at_least(0));
+  }
+};
+
+struct SspConfig {
+  std::int64_t staleness = 3;
+  std::int64_t every = 1;
+
+  template <class V>
+  void visit(V& v) {
+    v("staleness", staleness, "exchanges that a rank may be ahead of the slowest", config::at_least(0));
+    v("every", every, "steps between exchanges with the servers", config::at_least(1));
+  }
+};
+
+const bool downpour = Synchronizers::global().add<DownpourConfig>(
+    "downpour", "asynchronous: ranks add their updates to parameters on servers, and wait for nobody",
+    StrategyTraits{.inter_level = true}, [](const DownpourConfig& config, const SyncContext& context) {
+      check(config);
+      return std::make_unique<Downpour>(config, context, ps::kAsynchronous, config.staleness_power);
+    });
+
+const bool ssp = Synchronizers::global().add<SspConfig>(
+    "ssp", "as downpour, but no rank gets more than a few steps ahead of the slowest",
+    StrategyTraits{.inter_level = true}, [](const SspConfig& config, const SyncContext& context) {
+      return std::make_unique<Downpour>(UpdateSchedule{.every = config.every}, context, config.staleness, 0);
+    });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/sync/sync_context.h"
+#include "engine/sync/synchronizer.h"
+#include "framework/parallel/flat_parameters.h"
+#include "framework/ps/client.h"
+#include "framework/ps/server.h"
+
+namespace phalanx {
+
+/// A strategy's parameters on parameter servers: those of the job where it has ranks of that role (`roles.server`), else
+/// one on every rank of the strategy's own group, which serves while the rank trains. Each bucket is a table.
+class ParameterService {
+ public:
+  struct Contract {
+    std::vector<std::string> rules;  // that pushes choose from
+    std::int64_t staleness = ps::kAsynchronous;
+  };
+
+  /// Collective.
+  ParameterService(const SyncContext& context, Contract contract);
+
+  /// Makes the tables, with the values of the buckets, which are the same on all ranks. Collective.
+  void attach(const FlatParameters& parameters);
+
+  /// The values on the servers become these, [n] for each bucket, of rank 0. Collective.
+  void set(const std::vector<at::Tensor>& values);
+
+  /// Launches the same request for every bucket; `tensors`: one for each.
+  std::vector<Work> push(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options);
+  std::vector<Work> pull(const std::vector<at::Tensor>& tensors);
+  std::vector<Work> exchange(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options);
+
+  /// Reads all values when every rank's updates have been applied. Collective.
+  void pull_last(const std::vector<at::Tensor>& tensors);
+
+  /// "pulls", "staleness_mean", "staleness_max": how many clocks the slowest rank was behind when this one read.
+  Figures figures() const;
+
+ private:
+  CommunicatorPtr group_;
+  Contract contract_;
+  std::unique_ptr<ps::Server> server_;  // of this rank; null: the job has its own
+  std::unique_ptr<ps::Client> client_;
+  std::vector<ps::Table> tables_;
+  std::int64_t attached_ = 0;  // times
+};
+
+}  // namespace phalanx

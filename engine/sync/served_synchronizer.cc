@@ -1,0 +1,56 @@
+#include "engine/sync/served_synchronizer.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <string>
+
+#include "engine/sync/initial_values.h"
+
+namespace phalanx {
+
+std::vector<Slice> ServedSynchronizer::attach(const FlatParameters& parameters, Cut) {
+  const at::NoGradGuard no_grad;
+  auto slices = broadcast_all(parameters, *group_);
+  values_.clear(), centre_.clear();
+  for (const auto& bucket : parameters.buckets()) {
+    values_.push_back(bucket.values);
+    centre_.push_back(bucket.values.clone());
+  }
+  service_.attach(parameters);
+  begin(values_);
+  return slices;
+}
+
+void ServedSynchronizer::begin_anew() {
+  const at::NoGradGuard no_grad;
+  settle();
+  for (std::size_t i = 0; i < values_.size(); ++i) centre_[i].copy_(values_[i]);
+  begin(values_);
+  anew_ = true;
+}
+
+void ServedSynchronizer::before_update(std::int64_t) {
+  if (!anew_) return;
+  anew_ = false;
+  service_.set(centre_);
+}
+
+StateDict ServedSynchronizer::state() {
+  settle();
+  if (!anew_) service_.pull_last(centre_);
+  StateDict all;
+  for (std::size_t i = 0; i < centre_.size(); ++i) all.push_back({"centre/" + std::to_string(i), centre_[i], true});
+  append(all, "", own_state());
+  return all;
+}
+
+void ServedSynchronizer::finish() {
+  const at::NoGradGuard no_grad;
+  settle();
+  service_.pull_last(values_);
+  for (const auto& state : state_) {
+    if (state.kind == kMovingAverage) group_->all_reduce(state.values, Reduction::kMean).wait();
+  }
+}
+
+}  // namespace phalanx

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/sync/parameter_service.h"
+#include "engine/sync/replicated_synchronizer.h"
+
+namespace phalanx {
+
+/// A strategy whose ranks train replicas of their own, which meet in the values that parameter servers hold: the centre.
+/// After the last step all replicas are the centre.
+///
+/// For checkpoints, the ranks meet: what is saved is the centre after all updates of all ranks, and after resuming the
+/// servers have it again before anybody reads.
+class ServedSynchronizer : public ReplicatedSynchronizer {
+ public:
+  std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) final;
+  void attach_state(const std::vector<StateTensor>& state) final { state_ = state; }
+  void begin_anew() final;
+  void before_update(std::int64_t step) final;
+  bool replicas_equal() const final { return group_->size() == 1; }
+  StateDict state() final;
+  void finish() final;
+  Figures figures() const final { return service_.figures(); }
+
+ protected:
+  ServedSynchronizer(const SyncContext& context, ParameterService::Contract contract)
+      : group_(context.group), service_(context, std::move(contract)) {}
+
+  /// The replicas are equal to `centre`, or were written anew.
+  virtual void begin(const std::vector<at::Tensor>& values) = 0;
+
+  /// What the strategy remembers beside the centre, each as many tensors at any time.
+  virtual StateDict own_state() = 0;
+
+  /// Everything that this rank has still to send is applied, and nothing is in flight.
+  virtual void settle() = 0;
+
+  CommunicatorPtr group_;
+  ParameterService service_;
+  std::vector<at::Tensor> values_;  // of this rank's replica, by bucket
+
+ private:
+  std::vector<at::Tensor> centre_;  // for checkpoints
+  std::vector<StateTensor> state_;  // of the optimizer
+  bool anew_ = false;               // the servers have to get the centre before anybody reads
+};
+
+}  // namespace phalanx

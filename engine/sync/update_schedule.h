@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include "framework/base/config/visitor.h"
+
+namespace phalanx {
+
+/// In which steps a rank talks to parameter servers: in every `every`-th, the first time in step `delay` + `every` (from
+/// 1). What it reads there it may ask for `prefetch` steps before, so that it arrives while the rank computes. A
+/// function of the step alone: all buckets do the same in the same step.
+struct UpdateSchedule {
+  std::int64_t every = 4;
+  std::int64_t delay = 0;
+  std::int64_t prefetch = 0;
+
+  template <class V>
+  void visit(V& v) {
+    v("every", every, "steps between exchanges with the servers", config::at_least(1));
+    v("delay", delay, "initial steps without the servers", config::at_least(0));
+    v("prefetch", prefetch, "steps before an exchange in which its values are asked for; less than `every`",
+      config::at_least(0));
+  }
+
+  /// Whether a step, from 0, ends with an exchange.
+  bool exchanges(std::int64_t step) const { return step >= delay && (step + 1 - delay) % every == 0; }
+
+  /// Whether, at the end of a step, the values of a later exchange are asked for.
+  bool asks_ahead(std::int64_t step) const { return prefetch > 0 && exchanges(step + prefetch); }
+};
+
+/// Throws ConfigError for a `prefetch` that is not less than `every`.
+void check(const UpdateSchedule& schedule);
+
+}  // namespace phalanx

@@ -1,0 +1,158 @@
+#include "framework/base/sockets.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+constexpr int kBacklog = 128;
+constexpr std::string_view kUnix = "unix:";
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+struct UnixAddress {
+  sockaddr_un address{};
+  socklen_t bytes = 0;
+};
+
+UnixAddress unix_address(const std::string& text) {
+  const std::string path = text.substr(kUnix.size());
+  UnixAddress unix{};
+  unix.address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof(unix.address.sun_path)) {
+    throw Error(text + ": the name of a Unix socket has 1 to 107 characters");
+  }
+  std::memcpy(unix.address.sun_path, path.data(), path.size());
+  const bool abstract = path.front() == '@';
+  if (abstract) unix.address.sun_path[0] = '\0';
+  unix.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + (abstract ? 0 : 1));
+  return unix;
+}
+
+Addresses resolve(const std::string& text, int flags) {
+  const auto colon = text.rfind(':');
+  if (colon == std::string::npos) throw Error(text + ": expected host:port or unix:name");
+  std::string host = text.substr(0, colon);
+  const std::string port = text.substr(colon + 1);
+  int number = -1;
+  const auto parsed = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (parsed.ec != std::errc{} || parsed.ptr != port.data() + port.size() || number < 0 || number > 65535) {
+    throw Error(text + ": expected a port from 0 to 65535 after the last colon");
+  }
+  if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  addrinfo hints{};
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int problem = ::getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &found);
+  if (problem != 0) throw Error(text + ": cannot resolve \"" + host + "\": " + ::gai_strerror(problem));
+  return {found, &::freeaddrinfo};
+}
+
+[[noreturn]] void fail(const std::string& address, const char* doing) {
+  throw Error("cannot " + std::string(doing) + " " + address + ": " + std::strerror(errno));
+}
+
+Descriptor open_socket(int family) { return Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+
+// Small messages leave at once.
+void no_delay(int socket) {
+  const int yes = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));  // fails for Unix sockets, which have no delay
+}
+
+Descriptor listen_on(int family, const sockaddr* where, socklen_t bytes, const std::string& text) {
+  Descriptor socket = open_socket(family);
+  const int yes = 1;
+  if (!socket.valid() || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
+      ::bind(socket.get(), where, bytes) != 0 || ::listen(socket.get(), kBacklog) != 0) {
+    fail(text, "listen at");
+  }
+  return socket;
+}
+
+// Errno says why it is not valid().
+Descriptor try_to_connect(int family, const sockaddr* where, socklen_t bytes, double timeout_seconds) {
+  Descriptor socket = open_socket(family);
+  if (!socket.valid()) return socket;
+  if (::connect(socket.get(), where, bytes) == 0) return socket;
+  if (errno != EINPROGRESS) return Descriptor();
+  pollfd ready{.fd = socket.get(), .events = POLLOUT, .revents = 0};
+  int problem = ETIMEDOUT;
+  socklen_t size = sizeof(problem);
+  if (::poll(&ready, 1, static_cast<int>(timeout_seconds * 1000)) > 0) {
+    ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &problem, &size);
+  }
+  errno = problem;
+  return problem == 0 ? std::move(socket) : Descriptor();
+}
+
+}  // namespace
+
+Descriptor listen_at(const std::string& address) {
+  if (address.starts_with(kUnix)) {
+    const auto unix = unix_address(address);
+    return listen_on(AF_UNIX, reinterpret_cast<const sockaddr*>(&unix.address), unix.bytes, address);
+  }
+  const auto found = resolve(address, AI_PASSIVE);
+  return listen_on(found->ai_family, found->ai_addr, found->ai_addrlen, address);
+}
+
+Descriptor connect_to(const std::string& address, double timeout_seconds) {
+  if (address.starts_with(kUnix)) {
+    const auto unix = unix_address(address);
+    auto socket =
+        try_to_connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&unix.address), unix.bytes, timeout_seconds);
+    if (!socket.valid()) fail(address, "connect to");
+    return socket;
+  }
+  const auto found = resolve(address, 0);
+  for (const auto* entry = found.get(); entry != nullptr; entry = entry->ai_next) {
+    auto socket = try_to_connect(entry->ai_family, entry->ai_addr, entry->ai_addrlen, timeout_seconds);
+    if (!socket.valid()) continue;
+    no_delay(socket.get());
+    return socket;
+  }
+  fail(address, "connect to");
+}
+
+Descriptor accept_from(int listener) {
+  Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (socket.valid()) no_delay(socket.get());
+  return socket;
+}
+
+std::string address_of(int listener) {
+  sockaddr_storage storage{};
+  auto* address = reinterpret_cast<sockaddr*>(&storage);
+  socklen_t bytes = sizeof(storage);
+  if (::getsockname(listener, address, &bytes) != 0) fail("a socket", "tell the address of");
+  if (address->sa_family == AF_UNIX) {
+    const auto& unix = reinterpret_cast<const sockaddr_un&>(storage);
+    std::string name(unix.sun_path, bytes - offsetof(sockaddr_un, sun_path));
+    if (!name.empty() && name.front() == '\0') name.front() = '@';
+    while (!name.empty() && name.back() == '\0') name.pop_back();
+    return std::string(kUnix) + name;
+  }
+  char host[NI_MAXHOST] = {}, port[NI_MAXSERV] = {};
+  ::getnameinfo(address, bytes, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
+  const bool six = address->sa_family == AF_INET6;
+  return (six ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
+}
+
+bool not_ready() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+}  // namespace phalanx

@@ -1,0 +1,209 @@
+#include "framework/ps/client.h"
+
+#include <algorithm>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/comm/part_layout.h"
+#include "framework/ps/link.h"
+#include "framework/ps/shard_host.h"
+
+namespace phalanx::ps {
+namespace {
+
+constexpr std::size_t kStalenessPlaces = 64;
+
+// Requests to all shards as one.
+class Pending final : public Work::State {
+ public:
+  struct Part {
+    std::shared_ptr<Link> link;
+    Link::RequestPtr request;
+  };
+
+  explicit Pending(std::vector<Part> parts) : parts_(std::move(parts)) {}
+
+  void wait() override {
+    std::exception_ptr first;
+    for (const auto& part : parts_) {
+      try {
+        part.link->wait(part.request);
+      } catch (const std::exception&) {
+        if (!first) first = std::current_exception();
+      }
+    }
+    if (first) std::rethrow_exception(first);
+  }
+
+  bool done() const override {
+    return std::ranges::all_of(parts_, [](const Part& part) { return part.link->done(part.request); });
+  }
+
+ private:
+  std::vector<Part> parts_;
+};
+
+const char* name_of(Verb verb) {
+  switch (verb) {
+    case Verb::kPush:
+      return "push to";
+    case Verb::kPull:
+      return "pull from";
+    case Verb::kExchange:
+      return "exchange with";
+    case Verb::kCreate:
+      return "creation of";
+    case Verb::kFree:
+      return "freeing of";
+    default:
+      return "request to";
+  }
+}
+
+}  // namespace
+
+// Requests in flight outlive the table.
+struct Table::Shared {
+  std::mutex mutex;
+  std::vector<std::int64_t> versions;  // of each shard, when it was read last, and this client's own updates since
+  std::vector<std::int64_t> staleness_seen = std::vector<std::int64_t>(kStalenessPlaces);
+};
+
+const std::vector<std::int64_t>& Table::staleness_seen() const { return shared_->staleness_seen; }
+
+Client::Client(ClientOptions options) : options_(std::move(options)) {
+  for (const auto& addresses : options_.servers) {
+    links_.push_back(std::make_shared<Link>(Link::Options{.addresses = addresses,
+                                                          .job = options_.job,
+                                                          .number = options_.number,
+                                                          .secret = options_.secret,
+                                                          .timeout = options_.timeout}));
+  }
+}
+
+Client::~Client() = default;
+
+namespace {
+
+// The same, or nearly so, to all servers.
+template <class Make>
+std::vector<Message> ask_all(const std::vector<std::shared_ptr<Link>>& links, const std::string& what, const Make& make) {
+  std::vector<Link::RequestPtr> requests;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    requests.push_back(std::make_shared<Link::Request>());
+    requests.back()->message = make(i);
+    requests.back()->what = what;
+    links[i]->send(requests.back());
+  }
+  std::vector<Message> replies;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    links[i]->wait(requests[i]);
+    replies.push_back(std::move(requests[i]->reply));
+  }
+  return replies;
+}
+
+}  // namespace
+
+Table Client::create(const TableSpec& spec) {
+  const auto replies = ask_all(links_, "creation of table \"" + spec.name + "\"", [&](std::size_t i) {
+    CreateRequest request{.table = spec,
+                          .shard = static_cast<std::int64_t>(i),
+                          .shards = static_cast<std::int64_t>(links_.size())};
+    return Message{.header = {.verb = Verb::kCreate}, .text = config::dump(request)};
+  });
+  Table table;
+  table.spec_ = spec;
+  for (const auto& reply : replies) table.numbers_.push_back(reply.header.table);
+  table.shared_ = std::make_shared<Table::Shared>();
+  table.shared_->versions.resize(links_.size());
+  return table;
+}
+
+Work Client::launch(Table& table, at::Tensor tensor, Header request) {
+  const TableSpec& spec = table.spec_;
+  if (tensor.numel() != spec.elements || tensor.scalar_type() != dtype_of(spec.dtype) || !tensor.is_contiguous() ||
+      !tensor.is_cpu()) {
+    throw std::invalid_argument("table \"" + spec.name + "\" has " + std::to_string(spec.elements) + " elements of " +
+                                spec.dtype + "; the tensor does not");
+  }
+  const int shards = static_cast<int>(links_.size());
+  std::vector<Pending::Part> parts;
+  for (int shard = 0; shard < shards; ++shard) {
+    const std::int64_t begin = begin_of_shard(spec, shard, shards), count = elements_of_shard(spec, shard, shards);
+    auto part = std::make_shared<Link::Request>();
+    part->message = {.header = request, .text = {}, .payload = elements_of(tensor, begin, count)};
+    part->message.header.table = table.numbers_[shard];
+    part->what = std::string(name_of(request.verb)) + " table \"" + spec.name + "\"";
+    {
+      const std::lock_guard lock(table.shared_->mutex);
+      part->message.header.version = table.shared_->versions[shard];
+      if (request.verb != Verb::kPull) ++table.shared_->versions[shard];
+    }
+    if (request.verb != Verb::kPush) {
+      part->done = [shared = table.shared_, shard](const Header& reply) {
+        const std::lock_guard lock(shared->mutex);
+        shared->versions[shard] = reply.version;
+        if (shard == 0) {
+          ++shared->staleness_seen[std::clamp<std::int64_t>(reply.waited_for, 0, kStalenessPlaces - 1)];
+        }
+      };
+    }
+    links_[shard]->send(part);
+    parts.push_back({links_[shard], std::move(part)});
+  }
+  return Work(std::make_shared<Pending>(std::move(parts)));
+}
+
+namespace {
+
+Header request_of(Verb verb, const Client::PushOptions& options, std::int64_t clock) {
+  return {.verb = verb,
+          .rule = static_cast<std::uint16_t>(options.rule),
+          .flags = static_cast<std::uint8_t>(options.tick ? kTick : 0),
+          .clock = clock,
+          .scale = options.scale};
+}
+
+}  // namespace
+
+Work Client::push(Table& table, at::Tensor update, const PushOptions& options) {
+  const Header request = request_of(Verb::kPush, options, table.clock_);
+  if (options.tick) ++table.clock_;
+  return launch(table, std::move(update), request);
+}
+
+Work Client::pull(Table& table, at::Tensor values) {
+  return launch(table, std::move(values), {.verb = Verb::kPull, .clock = table.clock_});
+}
+
+Work Client::exchange(Table& table, at::Tensor update_and_values, const PushOptions& options) {
+  const Header request = request_of(Verb::kExchange, options, table.clock_);
+  if (options.tick) ++table.clock_;
+  return launch(table, std::move(update_and_values), request);
+}
+
+void Client::free(Table& table) {
+  ask_all(links_, "freeing of table \"" + table.spec_.name + "\"", [&](std::size_t i) {
+    return Message{.header = {.verb = Verb::kFree, .table = table.numbers_[i]}};
+  });
+}
+
+std::vector<std::string> Client::status() {
+  std::vector<std::string> all;
+  for (auto& reply : ask_all(links_, "question for the status", [](std::size_t) {
+         return Message{.header = {.verb = Verb::kStatus}};
+       })) {
+    all.push_back(std::move(reply.text));
+  }
+  return all;
+}
+
+void Client::stop_servers() {
+  ask_all(links_, "request to stop", [](std::size_t) { return Message{.header = {.verb = Verb::kStop}}; });
+}
+
+}  // namespace phalanx::ps

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/comm/store.h"
+#include "framework/comm/work.h"
+#include "framework/ps/table.h"
+
+namespace phalanx::ps {
+
+class Link;
+
+struct ClientOptions {
+  std::vector<std::vector<std::string>> servers{};  // of each, the addresses to try, best first
+  std::string job = "default";                    // namespace of the tables
+  int number = 0;                                 // of this client, by which tables count clocks
+  std::string secret{};
+  Seconds timeout{60};  // of every request, and of connecting
+};
+
+/// A table as one client uses it: what create() returned. Not thread-safe.
+class Table {
+ public:
+  const TableSpec& spec() const { return spec_; }
+
+  /// This client's pushes with a tick so far.
+  std::int64_t clock() const { return clock_; }
+
+  /// How many pulls there were, by how many clocks the slowest client was behind this one; of the slowest shard.
+  const std::vector<std::int64_t>& staleness_seen() const;
+
+ private:
+  friend class Client;
+  struct Shared;
+
+  TableSpec spec_{};
+  std::int64_t clock_ = 0;
+  std::vector<std::uint32_t> numbers_;  // on each server
+  std::shared_ptr<Shared> shared_;      // with the requests in flight
+};
+
+/// Reads and changes tables that servers hold. Every server has one shard of every table.
+///
+/// Requests are asynchronous: each returns a Work that is complete when all shards have answered, for a push when they
+/// have applied it. Requests of one client to one shard are carried out in the order in which they were made; those to
+/// different shards are not ordered. A tensor belongs to its request until the Work is complete.
+///
+/// Within a host a server copies from and to the tensors directly, where the system permits that, and only the request
+/// itself travels. Otherwise the values travel through the connection, moved on by whoever waits for a request, and by
+/// a thread of the client's own.
+///
+/// Errors: a request that a server refuses is an Error of Work::wait() with the server's reason; a server that has ended
+/// or does not answer within the timeout is a CommError (kPeerLost, kTimeout) with its address. Connections are not made
+/// again: the client is of no more use.
+///
+/// Thread-safe, but for Table.
+class Client {
+ public:
+  /// Connects to all servers. Throws CommError where one cannot be reached, and Error where it refuses this client.
+  explicit Client(ClientOptions options);
+  ~Client();
+
+  std::size_t servers() const { return links_.size(); }
+
+  /// A new table of zeros, or the one of this name if it is the same. Blocks.
+  Table create(const TableSpec& spec);
+
+  struct PushOptions {
+    std::size_t rule = 0;  // of TableSpec::rules
+    double scale = 1;
+    bool tick = false;     // the last push of this clock
+  };
+
+  /// `update`: [elements] of the table's dtype, dense and on the CPU.
+  Work push(Table& table, at::Tensor update, const PushOptions& options);
+
+  /// `values`: as `update`; filled. Completes once the table's contract lets a client of this clock read.
+  Work pull(Table& table, at::Tensor values);
+
+  /// A push and then a pull into the same tensor, with no other update between the two on any shard. One round trip.
+  Work exchange(Table& table, at::Tensor update_and_values, const PushOptions& options);
+
+  /// Forgets the table, for all clients. Blocks.
+  void free(Table& table);
+
+  /// What each server says of itself, as JSON. Blocks.
+  std::vector<std::string> status();
+
+  /// Asks the servers to end. Blocks.
+  void stop_servers();
+
+ private:
+  Work launch(Table& table, at::Tensor tensor, struct Header request);
+
+  ClientOptions options_;
+  std::vector<std::shared_ptr<Link>> links_;
+};
+
+}  // namespace phalanx::ps

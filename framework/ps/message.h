@@ -1,0 +1,83 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <string>
+
+#include "framework/base/error.h"
+
+/// What clients and servers say to each other.
+///
+/// On the wire a message is a Header as it lies in memory (little-endian), `text_bytes` of text, and `payload_bytes` of
+/// tensor elements, unless those are fetched from or written to the sender's memory directly (kInMemory). Every request
+/// gets exactly one reply, with the same id; requests of a connection are carried out in the order in which they were
+/// sent, but a pull that has to wait for other clients does not hold up what comes after it.
+namespace phalanx::ps {
+
+enum class Verb : std::uint8_t {
+  kHello = 1,  // text: Greeting. Must come first. Reply: version = 1 where the server reaches the client's memory
+  kCreate,     // text: TableSpec as YAML. Reply: table = its number
+  kPush,       // payload: an update of the shard by rule `rule`. Reply: version = the shard's after it
+  kPull,       // Reply: the shard's values; version = the shard's
+  kExchange,   // a push and then a pull, with no other update between the two
+  kFree,       // forgets the table; also for all other clients
+  kStatus,     // Reply: text = ServerStatus as JSON
+  kLeave,      // the client counts no longer where others wait for the slowest
+  kStop,       // the server ends once it has replied
+};
+
+enum class Status : std::uint8_t {
+  kRequest = 0,  // not a reply
+  kDone,
+  kRefused,  // the request makes no sense to this server; text says why. Nothing has changed
+};
+
+enum Flags : std::uint8_t {
+  kInMemory = 1,  // push: the elements are at `address` in the client's memory; pull: they are to be written there
+  kTick = 2,      // push: the last one of this client's clock `clock`
+};
+
+inline constexpr std::uint32_t kMagic = 0x53504850;  // "PHPS"
+inline constexpr std::uint16_t kProtocol = 1;
+inline constexpr std::uint32_t kMostText = 1 << 20;
+
+struct Header {
+  std::uint32_t magic = kMagic;
+  std::uint16_t protocol = kProtocol;
+  Verb verb{};
+  Status status = Status::kRequest;
+  std::uint64_t id = 0;    // of the request; those of a client to a server only grow
+  std::uint32_t table = 0;
+  std::uint16_t rule = 0;  // of the table's list
+  std::uint8_t dtype = 0;  // c10::ScalarType
+  std::uint8_t flags = 0;
+  std::int64_t clock = 0;    // the client's, where the table is not asynchronous
+  std::int64_t version = 0;  // push: that of the values from which the update was computed
+  std::int64_t waited_for = 0;  // reply to a pull: how many clocks the slowest client was behind this one
+  double scale = 1;             // push: of the update
+  std::uint64_t address = 0;
+  std::uint64_t payload_bytes = 0;  // also of a payload in memory
+  std::uint32_t text_bytes = 0;
+  std::uint32_t unused = 0;
+
+  bool in_memory() const { return (flags & kInMemory) != 0; }
+  bool ticks() const { return (flags & kTick) != 0; }
+  std::uint64_t streamed_bytes() const { return in_memory() ? 0 : payload_bytes; }
+};
+static_assert(sizeof(Header) == 80);
+
+struct Message {
+  Header header{};
+  std::string text{};
+  at::Tensor payload{};  // undefined where there is none
+};
+
+/// A stream that does not follow the protocol, or comes to its end. The connection is of no more use.
+class ConnectionError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace phalanx::ps

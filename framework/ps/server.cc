@@ -1,0 +1,314 @@
+#include "framework/ps/server.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "framework/base/blocked_signals.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+#include "framework/base/sockets.h"
+#include "framework/ps/authentication.h"
+#include "framework/ps/channel.h"
+#include "framework/ps/greeting.h"
+#include "framework/ps/peer_memory.h"
+
+namespace phalanx::ps {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::microseconds kSpin(50);  // for the next request, before the thread sleeps
+constexpr std::size_t kMostQueued = 256 << 20;  // bytes of replies that a client has not taken, before it is not read from
+
+// One client's connection.
+struct Session {
+  explicit Session(Descriptor socket)
+      : channel(std::move(socket), [this](const Message& begun) { return make_room(begun); }) {}
+
+  Channel channel;
+  std::string nonce = random_text();  // of the server
+  std::optional<ClientId> client{};   // once it has proved who it is
+  std::optional<PeerMemory> memory{};
+  std::function<at::Tensor(const Message& begun)> make_room;
+};
+
+}  // namespace
+
+class Server::Loop {
+ public:
+  explicit Loop(const ServerOptions& options);
+
+  void run();
+  void stop() {
+    const std::uint64_t one = 1;
+    (void)!::write(wake_.get(), &one, sizeof(one));  // a counter of 0 has room for one more
+  }
+  const std::vector<std::string>& addresses() const { return addresses_; }
+  bool stop_asked() const { return stop_asked_.load(); }
+
+ private:
+  using SessionPtr = std::shared_ptr<Session>;
+
+  void watch(int socket, std::uint32_t events, int how);
+  int wait_for_events(std::array<epoll_event, 64>& events) const;
+  void accept_all(int listener);
+  void serve(const SessionPtr& session, std::uint32_t events);
+  void end(const SessionPtr& session, const std::string& why);
+  void answer(const SessionPtr& session, Message reply);
+
+  void greet(const SessionPtr& session, const Message& message);
+  void handle(const SessionPtr& session, Message request);
+  at::Tensor make_room(const Session& session, const Message& begun);
+  void fetch_payload(const Session& session, Message& request);
+  void give_values(const SessionPtr& session, const Header& request, Message reply, const at::Tensor& values);
+
+  ServerOptions options_;
+  std::vector<Descriptor> listeners_;
+  std::vector<std::string> addresses_;
+  Descriptor wake_, epoll_;
+  ShardHost host_;
+  std::map<int, SessionPtr> sessions_;  // by socket
+  std::atomic<bool> stop_asked_{false};
+};
+
+Server::Loop::Loop(const ServerOptions& options)
+    : options_(options),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      host_(options.limits) {
+  if (!wake_.valid() || !epoll_.valid()) throw Error(std::string("cannot start a server: ") + std::strerror(errno));
+  watch(wake_.get(), EPOLLIN, EPOLL_CTL_ADD);
+  for (const auto& address : options.listen) {
+    listeners_.push_back(listen_at(address));
+    addresses_.push_back(address_of(listeners_.back().get()));
+    watch(listeners_.back().get(), EPOLLIN, EPOLL_CTL_ADD);
+  }
+}
+
+void Server::Loop::watch(int socket, std::uint32_t events, int how) {
+  epoll_event event{.events = events, .data = {.fd = socket}};
+  if (::epoll_ctl(epoll_.get(), how, socket, &event) != 0) {
+    throw Error(std::string("cannot watch a connection: ") + std::strerror(errno));
+  }
+}
+
+// Looks for a while before it sleeps: waking up takes longer than a small request does.
+int Server::Loop::wait_for_events(std::array<epoll_event, 64>& events) const {
+  const auto end = Clock::now() + kSpin;
+  while (true) {
+    const bool spin = Clock::now() < end;
+    const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), spin ? 0 : -1);
+    if (count > 0) return count;
+    if (count < 0 && errno != EINTR) throw Error(std::string("epoll_wait: ") + std::strerror(errno));
+    ::sched_yield();
+  }
+}
+
+void Server::Loop::run() {
+  const at::NoGradGuard no_grad;
+  std::array<epoll_event, 64> events{};
+  while (true) {
+    const int count = wait_for_events(events);
+    for (int i = 0; i < count; ++i) {
+      const int socket = events[i].data.fd;
+      if (socket == wake_.get()) return;
+      if (const auto found = sessions_.find(socket); found != sessions_.end()) {
+        const SessionPtr session = found->second;  // lives to the end of this, even where that is the connection's
+        serve(session, events[i].events);
+      } else {
+        accept_all(socket);
+      }
+    }
+  }
+}
+
+void Server::Loop::accept_all(int listener) {
+  while (true) {
+    Descriptor socket = accept_from(listener);
+    if (!socket.valid()) {
+      if (!not_ready()) log_warning() << "parameter server: cannot accept a connection: " << std::strerror(errno);
+      return;
+    }
+    const int file = socket.get();
+    auto session = std::make_shared<Session>(std::move(socket));
+    session->make_room = [this, session = session.get()](const Message& begun) { return make_room(*session, begun); };
+    sessions_.emplace(file, session);
+    watch(file, EPOLLIN, EPOLL_CTL_ADD);
+  }
+}
+
+void Server::Loop::serve(const SessionPtr& session, std::uint32_t events) {
+  try {
+    if ((events & EPOLLOUT) != 0) session->channel.flush();
+    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+      while (auto message = session->channel.receive()) {
+        if (session->client) {
+          handle(session, *std::move(message));
+        } else {
+          greet(session, *message);
+        }
+        if (session->channel.queued_bytes() > kMostQueued) break;
+      }
+    }
+    const bool full = session->channel.queued_bytes() > kMostQueued;
+    const std::uint32_t wanted = (full ? 0U : EPOLLIN) | (session->channel.has_output() ? EPOLLOUT : 0U);
+    watch(session->channel.socket(), wanted, EPOLL_CTL_MOD);
+  } catch (const std::exception& error) {
+    end(session, error.what());
+  }
+}
+
+void Server::Loop::end(const SessionPtr& session, const std::string& why) {
+  log_info() << "parameter server: the connection of "
+             << (session->client ? "client " + std::to_string(session->client->number) + " of job \"" +
+                                       session->client->job + "\""
+                                 : std::string("an unknown client"))
+             << " ended: " << why;
+  sessions_.erase(session->channel.socket());
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, session->channel.socket(), nullptr);
+  if (session->client) host_.leave(*session->client);
+}
+
+// To a client other than the one that is being served, too, whose pull had to wait.
+void Server::Loop::answer(const SessionPtr& session, Message reply) {
+  if (!sessions_.contains(session->channel.socket())) return;
+  const bool was_idle = !session->channel.has_output();
+  session->channel.send(std::move(reply));
+  if (was_idle && session->channel.has_output()) watch(session->channel.socket(), EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD);
+}
+
+void Server::Loop::greet(const SessionPtr& session, const Message& message) {
+  if (message.header.verb != Verb::kHello) throw ConnectionError("a client did not say who it is");
+  Greeting greeting;
+  config::load_text(greeting, message.text, "greeting");
+  Message reply{.header = {.verb = Verb::kHello, .status = Status::kDone, .id = message.header.id}};
+  if (greeting.proof.empty()) {
+    reply.text = session->nonce;
+  } else {
+    const auto proof_of = [&](Role role) {
+      return proof(options_.secret, role, greeting.nonce, session->nonce, greeting.identity());
+    };
+    if (!equal_proofs(greeting.proof, proof_of(Role::kClient))) {
+      throw ConnectionError("client " + std::to_string(greeting.client) + " of job \"" + greeting.job +
+                            "\" does not know the secret");
+    }
+    session->client = {.job = greeting.job, .number = static_cast<int>(greeting.client)};
+    std::from_chars(greeting.incarnation.data(), greeting.incarnation.data() + greeting.incarnation.size(),
+                    session->client->incarnation, 16);
+    session->memory = PeerMemory::behind(session->channel.socket(), static_cast<std::uint64_t>(greeting.memory),
+                                         greeting.memory_check);
+    reply.text = proof_of(Role::kServer);
+    reply.header.version = session->memory ? 1 : 0;
+  }
+  session->channel.send(std::move(reply));
+}
+
+// Memory is only taken for what fits the table; the connection is of no more use where it does not, since what follows
+// cannot be told from the next request.
+at::Tensor Server::Loop::make_room(const Session& session, const Message& begun) {
+  if (!session.client) throw ConnectionError("a client sent values before it said who it is");
+  const at::Tensor& values = host_.values_of(*session.client, begun.header);
+  if (begun.header.payload_bytes != values.nbytes() ||
+      begun.header.dtype != static_cast<std::uint8_t>(values.scalar_type())) {
+    throw ConnectionError("a client sent " + std::to_string(begun.header.payload_bytes) + " bytes where " +
+                          std::to_string(values.nbytes()) + " of " + c10::toString(values.scalar_type()) +
+                          " are expected");
+  }
+  return at::empty(values.sizes(), values.options());
+}
+
+void Server::Loop::fetch_payload(const Session& session, Message& request) {
+  const Header& header = request.header;
+  if (!session.memory) throw Error("this server cannot reach the client's memory");
+  const at::Tensor& values = host_.values_of(*session.client, header);
+  if (header.payload_bytes != values.nbytes() || header.dtype != static_cast<std::uint8_t>(values.scalar_type())) {
+    throw Error("the request has " + std::to_string(header.payload_bytes) + " bytes; the shard has " +
+                std::to_string(values.nbytes()) + " of " + c10::toString(values.scalar_type()));
+  }
+  if (header.verb == Verb::kPull) return;
+  if (session.memory->is_ours()) {
+    request.payload = at::from_blob(reinterpret_cast<void*>(header.address), values.sizes(), values.options());
+    return;
+  }
+  request.payload = at::empty(values.sizes(), values.options());
+  if (!session.memory->read(header.address, request.payload.mutable_data_ptr(), values.nbytes())) {
+    throw ConnectionError("the client's memory cannot be read");
+  }
+}
+
+void Server::Loop::give_values(const SessionPtr& session, const Header& request, Message reply,
+                               const at::Tensor& values) {
+  if (reply.header.status == Status::kDone && values.defined()) {
+    reply.header.payload_bytes = values.nbytes();
+    reply.header.dtype = static_cast<std::uint8_t>(values.scalar_type());
+    if (!request.in_memory()) {
+      reply.payload = values.clone();  // the shard goes on
+    } else if (!session->memory->write(request.address, values.const_data_ptr(), values.nbytes())) {
+      return;  // its end comes with the next event
+    } else {
+      reply.header.flags = kInMemory;
+    }
+  }
+  answer(session, std::move(reply));
+}
+
+void Server::Loop::handle(const SessionPtr& session, Message request) {
+  const Header header = request.header;
+  try {
+    if (header.in_memory()) fetch_payload(*session, request);
+  } catch (const ConnectionError&) {
+    throw;
+  } catch (const std::exception& error) {
+    Message refusal{.header = {.verb = header.verb, .status = Status::kRefused, .id = header.id}, .text = error.what()};
+    answer(session, std::move(refusal));
+    return;
+  }
+  host_.handle(*session->client, request, [this, session, header](Message reply, const at::Tensor& values) {
+    try {
+      give_values(session, header, std::move(reply), values);
+    } catch (const ConnectionError& error) {
+      log_info() << "parameter server: a reply was not taken: " << error.what();
+    }
+  });
+  if (host_.stop_asked()) stop_asked_ = true;
+}
+
+Server::Server(const ServerOptions& options) : loop_(std::make_unique<Loop>(options)) {
+  const BlockedSignals blocked;  // signals go to those threads that expect them
+  thread_ = std::thread([this] {
+    try {
+      loop_->run();
+    } catch (const std::exception& error) {
+      log_error() << "parameter server: " << error.what();
+    }
+  });
+}
+
+Server::~Server() {
+  loop_->stop();
+  thread_.join();
+}
+
+const std::vector<std::string>& Server::addresses() const { return loop_->addresses(); }
+
+void Server::wait_until_stopped(const std::function<bool()>& stop) const {
+  while (!loop_->stop_asked() && !stop()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+}
+
+}  // namespace phalanx::ps

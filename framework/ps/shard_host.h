@@ -1,0 +1,93 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "framework/ps/dense_shard.h"
+#include "framework/ps/message.h"
+
+namespace phalanx::ps {
+
+/// Who sends a request.
+struct ClientId {
+  std::string job{};              // namespace of its tables: jobs do not see each other's
+  int number = 0;                 // in the job; tables count clocks by it
+  std::uint64_t incarnation = 0;  // another one each time that a client of this number starts anew
+
+  auto operator<=>(const ClientId&) const = default;
+};
+
+struct HostLimits {
+  std::int64_t memory_bytes = std::int64_t{1} << 40;  // of the values of all shards
+};
+
+/// What a creation of a table says.
+struct CreateRequest {
+  TableSpec table{};
+  std::int64_t shard = 0;   // which of them this server is to hold
+  std::int64_t shards = 1;
+
+  template <class V>
+  void visit(V& v) {
+    v("table", table, "what is created");
+    v("shard", shard, "number of this server", config::at_least(0));
+    v("shards", shards, "number of servers", config::at_least(1));
+  }
+};
+
+/// All shards of one server, and what requests do to them. Knows nothing of connections. Not thread-safe: one thread
+/// carries out one request after the other, so nothing is locked and nobody sees half an update.
+///
+/// A request is applied once, however often it comes: a client numbers its requests in rising order, and of those that
+/// change something the host remembers the last number of each client.
+class ShardHost {
+ public:
+  explicit ShardHost(HostLimits limits) : limits_(limits) {}
+
+  /// Called once for each request, with what it is answered and the values that go with it: undefined, or the shard's
+  /// own, which are only the right ones during the call. For a pull that has to wait, that is in a later handle() or
+  /// leave().
+  using Answer = std::function<void(Message reply, const at::Tensor& values)>;
+
+  /// Carries out any request but kHello. Never throws because of what the request says: it is refused.
+  void handle(const ClientId& client, const Message& request, const Answer& answer);
+
+  /// The values that a request is about. Throws Error where it is about none.
+  const at::Tensor& values_of(const ClientId& client, const Header& request);
+
+  /// The client is gone for good: others do not wait for it any more.
+  void leave(const ClientId& client);
+
+  bool stop_asked() const { return stop_asked_; }
+  std::string status() const;  // JSON
+
+ private:
+  struct Table {
+    std::string job;
+    std::int64_t shard, shards;
+    DenseShard values;
+  };
+
+  Table& table_of(const ClientId& client, std::uint32_t number);
+  std::uint32_t create(const ClientId& client, const std::string& text);
+  void push(Table& table, const ClientId& client, const Message& request);
+  void pull(Table& table, const ClientId& client, const Header& request, Answer answer);
+  void carry_out(const ClientId& client, const Message& request, const Answer& answer);
+
+  HostLimits limits_;
+  std::int64_t bytes_ = 0;  // of all values
+  std::map<std::uint32_t, Table> tables_;
+  std::map<std::pair<std::string, std::string>, std::uint32_t> numbers_;  // by job and name
+  std::uint32_t next_number_ = 1;
+  std::map<ClientId, std::uint64_t> last_applied_;  // id of the last push
+  bool stop_asked_ = false;
+};
+
+}  // namespace phalanx::ps
