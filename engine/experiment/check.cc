@@ -43,24 +43,33 @@ void refuse_unreadable(std::vector<ConfigProblem>& problems, const std::string& 
   }
 }
 
+std::string strategies_where(bool StrategyTraits::*trait) {
+  return join(Synchronizers::global().names_where(trait), ", ");
+}
+
 // What the ranks have to do, and how they are started.
 void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& launch = config.launch;
-  refuse_if(problems, config.train.global_batch_size < launch.ranks, "train.global_batch_size",
-            std::to_string(config.train.global_batch_size) +
-                " samples cannot be divided among launch.ranks: " + std::to_string(launch.ranks));
-  refuse_if(problems, config.strategy.traits().one_rank && launch.ranks > 1, "strategy",
-            config.strategy.selected() + " trains on one rank, but launch.ranks is " + std::to_string(launch.ranks));
+  const auto servers = config.roles.server, ranks = training_ranks(config);
+  const std::string less_servers = servers > 0 ? " less roles.server: " + std::to_string(servers) : "";
+  refuse_if(problems, ranks < 1, "roles.server",
+            std::to_string(servers) + " of launch.ranks: " + std::to_string(launch.ranks) +
+                " leaves no rank to train; start more ranks");
+  refuse_if(problems, servers > 0 && !config.strategy.traits().parameter_servers, "roles.server",
+            config.strategy.selected() + " uses no parameter servers; known: " +
+                strategies_where(&StrategyTraits::parameter_servers));
+  refuse_if(problems, config.train.global_batch_size < ranks, "train.global_batch_size",
+            std::to_string(config.train.global_batch_size) + " samples cannot be divided among launch.ranks: " +
+                std::to_string(launch.ranks) + less_servers);
+  refuse_if(problems, config.strategy.traits().one_rank && ranks > 1, "strategy",
+            config.strategy.selected() + " trains on one rank, but launch.ranks is " + std::to_string(launch.ranks) +
+                less_servers);
   refuse_if(problems, launch.with == "local" && !launch.hosts.empty(), "launch.with",
             "local starts ranks on this host only, but launch.hosts names others; use mpi");
   refuse_if(problems, config.backend == "inproc" && launch.with == "mpi", "launch.with",
             "mpi starts processes, but the ranks of backend inproc are threads");
   refuse_if(problems, config.backend == "inproc" && !launch.hosts.empty(), "backend",
             "the ranks of inproc are threads of one process, but launch.hosts names hosts");
-}
-
-std::string strategies_where(bool StrategyTraits::*trait) {
-  return join(Synchronizers::global().names_where(trait), ", ");
 }
 
 // What the strategy is like, and what else is asked for.

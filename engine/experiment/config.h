@@ -43,6 +43,16 @@ struct LaunchConfig {
   }
 };
 
+/// What ranks do other than training.
+struct RolesConfig {
+  std::int64_t server = 0;
+
+  template <class V>
+  void visit(V& v) {
+    v("server", server, "ranks, the last ones, that are parameter servers instead of training", config::at_least(0));
+  }
+};
+
 struct FrameworkConfig {
   double timeout = 600;
   std::string bucket_bytes = "25MB";
@@ -142,6 +152,7 @@ struct ExperimentConfig {
   std::string name = "run";
   std::int64_t seed = 1;
   LaunchConfig launch;
+  RolesConfig roles;
   std::string device = "auto";
   std::string backend = "auto";
   FrameworkConfig framework;
@@ -169,6 +180,7 @@ struct ExperimentConfig {
     v("name", name, "name of the run, used for its folder");
     v("seed", seed, "random seed of initial values and sample order", config::at_least(0));
     v("launch", launch, "how to start the ranks");
+    v("roles", roles, "what ranks do other than training");
     v("device", device, "where to compute; auto: the fastest that the program is built for",
       config::one_of({"auto", "cpu", "cuda"}));
     v("backend", backend, "communication backend; auto: by where the ranks are", config::one_of(known_backends()));
@@ -195,6 +207,11 @@ struct ExperimentConfig {
     v("expect", expect, "requirements on the result");
   }
 };
+
+/// Of the ranks that are started, those that train.
+inline std::int64_t training_ranks(const ExperimentConfig& config) {
+  return config.launch.ranks - config.roles.server;
+}
 
 /// Throws ConfigError for values that are fine each but not together.
 void check(const ExperimentConfig& config);

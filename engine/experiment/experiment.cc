@@ -43,7 +43,7 @@ class Experiment {
         task_(task),
         mesh_(make_mesh(config, context.world)),
         watching_(config.watch, mesh_.control(), context.folder),
-        replica_(config, task, mesh_, context.folder, watching_),
+        replica_(config, task, mesh_, context, watching_),
         rate_(optimizer().learning_rate()),
         schedule_(config.schedule.make()),
         early_stop_(config.train.early_stop),

@@ -34,25 +34,30 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
   return model;
 }
 
-Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, const RunFolder& folder,
-                 Watching& watching)
+Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh,
+                 const ExperimentContext& context, Watching& watching)
     : config_(config),
       mesh_(mesh),
       model_(make_model(config, task.model())),
-      agreement_(choose_agreement(config, folder, bytes_of(*model_), mesh)),
+      agreement_(choose_agreement(config, context.folder, bytes_of(*model_), mesh)),
       turns_(config, task, *model_),
       parameters_(model_->named_parameters(), *mesh.replicas(), agreement_.bucket_bytes,
                   [this](const std::string& name) { return turns_.of(name); }),
-      synchronizer_(make_synchronizer()),
+      synchronizer_(make_synchronizer(context)),
       update_(config, turns_.make_optimizer(), *synchronizer_, mesh, watching),
       step_(setup_of_step(task, watching)) {}
 
 // Gradients of replicas in threads come together after the last backward.
-std::unique_ptr<Synchronizer> Replica::make_synchronizer() {
+std::unique_ptr<Synchronizer> Replica::make_synchronizer(const ExperimentContext& context) {
   const auto& train = config_.train;
   if (config_.determinism != "world_size_invariant") {
     return phalanx::make_synchronizer(agreement_.strategy,
-                                      {mesh_, mesh_.replicas(), train.data_parallel > 1 ? 0 : train.accumulate});
+                                      {.mesh = mesh_,
+                                       .group = mesh_.replicas(),
+                                       .backwards = train.data_parallel > 1 ? 0 : train.accumulate,
+                                       .servers = context.servers,
+                                       .timeout = Seconds(config_.framework.timeout),
+                                       .learning_rate = [this] { return update_.optimizer().learning_rate(); }});
   }
   if (train.virtual_shards % mesh_.batch()->size() != 0) {
     throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be divided among " +

@@ -6,8 +6,8 @@
 #include "engine/checkpoint/safetensors.h"
 #include "engine/experiment/agreement.h"
 #include "engine/experiment/config.h"
+#include "engine/experiment/experiment.h"
 #include "engine/experiment/parameter_update.h"
-#include "engine/experiment/run_folder.h"
 #include "engine/experiment/training_step.h"
 #include "engine/experiment/training_turns.h"
 #include "engine/sync/invariant.h"
@@ -28,7 +28,8 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
 class Replica {
  public:
   /// All must outlive it. Collective. Throws ConfigError where the parts of the config do not go together.
-  Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, const RunFolder& folder, Watching& watching);
+  Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, const ExperimentContext& context,
+          Watching& watching);
 
   const std::shared_ptr<Model>& model() const { return model_; }
   const FlatParameters& parameters() const { return parameters_; }
@@ -50,7 +51,7 @@ class Replica {
   void as_evaluated(const std::function<void()>& body);
 
  private:
-  std::unique_ptr<Synchronizer> make_synchronizer();
+  std::unique_ptr<Synchronizer> make_synchronizer(const ExperimentContext& context);
   TrainingStep::Setup setup_of_step(Task& task, Watching& watching);
 
   const ExperimentConfig& config_;

@@ -112,7 +112,7 @@ class Easgd final : public ServedSynchronizer {
 
 const bool registered = Synchronizers::global().add<EasgdConfig>(
     "easgd", "ranks train independently, and a centre on servers and each of them pull at each other",
-    StrategyTraits{.inter_level = true}, [](const EasgdConfig& config, const SyncContext& context) {
+    StrategyTraits{.parameter_servers = true, .inter_level = true}, [](const EasgdConfig& config, const SyncContext& context) {
       check(config);
       if (config.synchronous && config.prefetch > 0) {
         throw ConfigError("strategy.prefetch: a synchronous exchange reads the centre as it is now; leave it out");

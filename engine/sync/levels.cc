@@ -8,7 +8,8 @@
 //   all-gather            of the parts, inside the host
 //
 // So what crosses hosts crosses them once, on as many links at a time as a host has ranks, and the optimizer's state is
-// shared out as in `sharded`. A host with more ranks than the smallest one has ranks without a part.
+// shared out as in `sharded`. A host with more ranks than the smallest one has ranks without a part. With `leaders: 1`
+// only the first rank of a host talks to others, for all of it.
 // Wire, per rank: inside the host as `intra`, and an all-gather of the parameters; between hosts as `inter` of 1 / L of
 // the parameters, for L ranks in a host.
 #include <ATen/TensorOperators.h>
@@ -39,12 +40,15 @@ struct LevelsConfig {
   Synchronizers::Choice intra{"sharded"};
   Synchronizers::Choice inter{"all_reduce"};
   std::int64_t ranks_per_group = 0;
+  std::int64_t leaders = 0;
 
   template <class V>
   void visit(V& v) {
     v("intra", intra, ("strategy inside each host: " + known(&StrategyTraits::intra_level)).c_str());
     v("inter", inter, ("strategy between hosts: " + known(&StrategyTraits::inter_level)).c_str());
     v("ranks_per_group", ranks_per_group, "consecutive ranks to treat as a host; 0: actual hosts", config::at_least(0));
+    v("leaders", leaders, "ranks of a host that have a part, and talk to others; 0: as many as the smallest host has",
+      config::at_least(0));
   }
 };
 
@@ -61,6 +65,7 @@ StrategyTraits traits(const LevelsConfig& config) {
           .remembers_gradients = intra.remembers_gradients || inter.remembers_gradients,
           .shared_memory = inter.shared_memory,
           .concurrent_updates = intra.concurrent_updates || inter.concurrent_updates,
+          .parameter_servers = intra.parameter_servers || inter.parameter_servers,
           .shards_update = true};
 }
 
@@ -84,7 +89,8 @@ FlatParameters flat(const std::vector<Slice>& slices) {
 class Levels final : public Synchronizer {
  public:
   Levels(const LevelsConfig& config, const SyncContext& context)
-      : group_(context.group),
+      : leaders_(config.leaders),
+        group_(context.group),
         level_(divide("host", group_, key_of(*group_, config.ranks_per_group))),
         links_(group_->split(level_.intra->rank(), group_->rank())),
         intra_(make_synchronizer(config.intra, context.over(level_.intra, context.backwards))),
@@ -94,6 +100,10 @@ class Levels final : public Synchronizer {
       throw ConfigError("strategy.intra: " + config.intra.selected() +
                         " needs hosts with equal numbers of ranks, but they have " + sizes_of(level_.groups) +
                         "; use all_reduce");
+    }
+    if (!shares_out_ && leaders_ > 0) {
+      throw ConfigError("strategy.leaders: " + config.intra.selected() +
+                        " gives every rank of a host a part of its own; use all_reduce or overlapped as strategy.intra");
     }
   }
 
@@ -170,8 +180,11 @@ class Levels final : public Synchronizer {
     return own;
   }
 
-  // As many ranks of a host as every host has.
-  int owners() const { return static_cast<int>(std::ranges::min(level_.groups, {}, &std::vector<int>::size).size()); }
+  // Unless there are leaders, as many ranks of a host as every host has.
+  int owners() const {
+    const auto most = static_cast<std::int64_t>(std::ranges::min(level_.groups, {}, &std::vector<int>::size).size());
+    return static_cast<int>(leaders_ == 0 ? most : std::min(leaders_, most));
+  }
 
   // The mean of a host becomes its part in the mean over hosts. Of hosts with as many ranks each they are the same.
   void weigh_hosts() {
@@ -187,6 +200,7 @@ class Levels final : public Synchronizer {
     wait_all(works);
   }
 
+  std::int64_t leaders_;  // of a host; 0: as many as there can be
   CommunicatorPtr group_;
   Level level_;
   CommunicatorPtr links_;  // the ranks of all hosts that have this rank's place in theirs

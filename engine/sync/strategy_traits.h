@@ -21,6 +21,9 @@ struct StrategyTraits {
   /// Ranks write into the same memory while others read and write there: nothing else may exchange what is in it.
   bool concurrent_updates = false;
 
+  /// It keeps parameters, or sums of gradients, on parameter servers.
+  bool parameter_servers = false;
+
   /// A rank's slices are its own share of the buckets; elsewhere they are all of the buckets.
   bool shards_update = false;
 

@@ -54,7 +54,7 @@ class SyncPs final : public GradientSynchronizer {
 
 const bool registered = Synchronizers::global().add<NoFields>(
     "sync_ps", "synchronous: parameter servers average the gradients",
-    StrategyTraits{.reduces_gradients = true, .intra_level = true, .inter_level = true},
+    StrategyTraits{.reduces_gradients = true, .parameter_servers = true, .intra_level = true, .inter_level = true},
     [](const NoFields&, const SyncContext& context) { return std::make_unique<SyncPs>(context); });
 
 }  // namespace

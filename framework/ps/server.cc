@@ -8,13 +8,17 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <exception>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -62,6 +66,16 @@ class Server::Loop {
   const std::vector<std::string>& addresses() const { return addresses_; }
   bool stop_asked() const { return stop_asked_.load(); }
 
+  // Blocks until `holds` is true of a job's clients, or until the deadline.
+  struct Presence {
+    int ever = 0, now = 0;
+  };
+  template <class Predicate>
+  bool wait_until(const std::string& job, const Predicate& holds, Clock::time_point deadline) {
+    std::unique_lock lock(mutex_);
+    return presence_changed_.wait_until(lock, deadline, [&] { return holds(presence_[job]); });
+  }
+
  private:
   using SessionPtr = std::shared_ptr<Session>;
 
@@ -70,6 +84,7 @@ class Server::Loop {
   void accept_all(int listener);
   void serve(const SessionPtr& session, std::uint32_t events);
   void end(const SessionPtr& session, const std::string& why);
+  void count(const std::string& job, int change);
   void answer(const SessionPtr& session, Message reply);
 
   void greet(const SessionPtr& session, const Message& message);
@@ -85,6 +100,10 @@ class Server::Loop {
   ShardHost host_;
   std::map<int, SessionPtr> sessions_;  // by socket
   std::atomic<bool> stop_asked_{false};
+
+  std::mutex mutex_;  // of what follows
+  std::condition_variable presence_changed_;
+  std::map<std::string, Presence> presence_;  // by job
 };
 
 Server::Loop::Loop(const ServerOptions& options)
@@ -182,7 +201,17 @@ void Server::Loop::end(const SessionPtr& session, const std::string& why) {
              << " ended: " << why;
   sessions_.erase(session->channel.socket());
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, session->channel.socket(), nullptr);
-  if (session->client) host_.leave(*session->client);
+  if (!session->client) return;
+  host_.leave(*session->client);
+  count(session->client->job, -1);
+}
+
+void Server::Loop::count(const std::string& job, int change) {
+  const std::lock_guard lock(mutex_);
+  auto& presence = presence_[job];
+  presence.now += change;
+  presence.ever += std::max(change, 0);
+  presence_changed_.notify_all();
 }
 
 // To a client other than the one that is being served, too, whose pull had to wait.
@@ -213,6 +242,7 @@ void Server::Loop::greet(const SessionPtr& session, const Message& message) {
                     session->client->incarnation, 16);
     session->memory = PeerMemory::behind(session->channel.socket(), static_cast<std::uint64_t>(greeting.memory),
                                          greeting.memory_check);
+    count(greeting.job, 1);
     reply.text = proof_of(Role::kServer);
     reply.header.version = session->memory ? 1 : 0;
   }
@@ -309,6 +339,16 @@ const std::vector<std::string>& Server::addresses() const { return loop_->addres
 
 void Server::wait_until_stopped(const std::function<bool()>& stop) const {
   while (!loop_->stop_asked() && !stop()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+}
+
+bool Server::wait_for_clients(const std::string& job, int clients, Seconds timeout) const {
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout);
+  return loop_->wait_until(job, [clients](const Loop::Presence& presence) { return presence.ever >= clients; }, deadline);
+}
+
+void Server::wait_until_left(const std::string& job) const {
+  const auto never = Clock::time_point::max();
+  loop_->wait_until(job, [](const Loop::Presence& presence) { return presence.now == 0; }, never);
 }
 
 }  // namespace phalanx::ps

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <atomic>
-#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "framework/comm/store.h"
 #include "framework/ps/shard_host.h"
 
 namespace phalanx::ps {
@@ -35,7 +35,13 @@ class Server {
 
   /// Blocks until a client has asked the server to stop (Verb::kStop), or `stop` returns true; polled a few times a
   /// second.
-  void wait_until_stopped(const std::function<bool()>& stop = [] { return false; }) const;
+  void wait_until_stopped(const std::function<bool()>& stop) const;
+
+  /// Blocks until `clients` of a job have connected, since the server was made. False: `timeout` was over before.
+  bool wait_for_clients(const std::string& job, int clients, Seconds timeout) const;
+
+  /// Blocks while clients of a job are connected.
+  void wait_until_left(const std::string& job) const;
 
  private:
   class Loop;

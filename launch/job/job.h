@@ -10,6 +10,7 @@
 #include "engine/experiment/config.h"
 #include "engine/experiment/run_folder.h"
 #include "framework/comm/communicator.h"
+#include "framework/ps/server_list.h"
 
 namespace phalanx {
 
@@ -17,8 +18,9 @@ namespace phalanx {
 struct RankContext {
   const ExperimentConfig& config;
   const RunFolder& folder;
-  CommunicatorPtr world;
+  CommunicatorPtr world;                          // of the ranks that train
   Splits splits;                                  // the config's dataset
+  std::shared_ptr<const ps::ServerList> servers;  // ranks that are parameter servers; null: none are
   bool terminal = false;                          // standard output ends at one
   std::chrono::steady_clock::time_point started;  // when the user started the job
 };

@@ -20,6 +20,7 @@
 #include "launch/failure.h"
 #include "launch/job/job_setup.h"
 #include "launch/job/rank_cores.h"
+#include "launch/job/roles.h"
 #include "launch/job/world.h"
 #include "launch/report.h"
 #include "launch/run_rank.h"
@@ -51,12 +52,13 @@ bool on_terminal() {
 }
 
 int run_body(const Job& job, const RunFolder& folder, CommunicatorPtr world, Splits splits) {
-  return job.body({.config = job.config,
-                   .folder = folder,
-                   .world = std::move(world),
-                   .splits = std::move(splits),
-                   .terminal = on_terminal(),
-                   .started = job.started});
+  return run_in_role(job, {.config = job.config,
+                           .folder = folder,
+                           .world = std::move(world),
+                           .splits = std::move(splits),
+                           .servers = nullptr,
+                           .terminal = on_terminal(),
+                           .started = job.started});
 }
 
 void tell(const std::vector<Failure>& failures, const RunFolder& folder, int ranks) {

@@ -12,6 +12,7 @@ int train(const RankContext& rank) {
   const auto result = run_experiment(rank.config, {.world = rank.world,
                                                    .splits = rank.splits,
                                                    .folder = rank.folder,
+                                                   .servers = rank.servers,
                                                    .terminal = rank.terminal,
                                                    .started = rank.started,
                                                    .stop_asked = stop_requested});
