@@ -35,7 +35,7 @@ std::string add_rule(double staleness_power) {
 class Downpour final : public ServedSynchronizer {
  public:
   Downpour(const UpdateSchedule& schedule, const SyncContext& context, std::int64_t staleness, double staleness_power)
-      : ServedSynchronizer(context, {.rules = {add_rule(staleness_power)}, .staleness = staleness}),
+      : ServedSynchronizer(context, {.name = "centre", .rules = {add_rule(staleness_power)}, .staleness = staleness}),
         schedule_(schedule) {}
 
   void after_update(std::int64_t step) override {
@@ -81,7 +81,7 @@ class Downpour final : public ServedSynchronizer {
 
   void exchange() {
     measure();
-    auto works = service_.exchange(moved_, {.rule = 0, .tick = true});
+    auto works = tables_.exchange(moved_, {.rule = 0, .tick = true});
     wait_all(works);
     for (std::size_t i = 0; i < values_.size(); ++i) {
       values_[i].copy_(moved_[i]);
@@ -91,12 +91,12 @@ class Downpour final : public ServedSynchronizer {
 
   void push() {
     measure();
-    writes_ = service_.push(moved_, {.rule = 0, .tick = true});
+    writes_ = tables_.push(moved_, {.rule = 0, .tick = true});
     for (std::size_t i = 0; i < values_.size(); ++i) base_[i].copy_(values_[i]);
   }
 
   // Nothing is pushed until the values are taken over, so what x has done since then is x - base.
-  void ask_ahead() { reads_ = service_.pull(read_); }
+  void ask_ahead() { reads_ = tables_.pull(read_); }
 
   void integrate() {
     wait_all(reads_);

@@ -46,7 +46,8 @@ std::string lerp_rule(double weight) { return format_text("{name: lerp, weight: 
 class Easgd final : public ServedSynchronizer {
  public:
   Easgd(const EasgdConfig& config, const SyncContext& context)
-      : ServedSynchronizer(context, {.rules = {"add", lerp_rule(config.beta / context.group->size())},
+      : ServedSynchronizer(context, {.name = "centre",
+                                     .rules = {"add", lerp_rule(config.beta / context.group->size())},
                                      .staleness = config.synchronous ? 0 : ps::kAsynchronous}),
         config_(config),
         alpha_(config.beta / context.group->size()) {}
@@ -82,7 +83,7 @@ class Easgd final : public ServedSynchronizer {
   // The servers move, then this rank.
   void meet() {
     for (std::size_t i = 0; i < values_.size(); ++i) centre_[i].copy_(values_[i]);
-    auto works = service_.exchange(centre_, {.rule = kLerp, .tick = true});
+    auto works = tables_.exchange(centre_, {.rule = kLerp, .tick = true});
     wait_all(works);
     for (std::size_t i = 0; i < values_.size(); ++i) {
       at::sub_out(elastic_[i], values_[i], centre_[i]);
@@ -90,7 +91,7 @@ class Easgd final : public ServedSynchronizer {
     }
   }
 
-  void read() { reads_ = service_.pull(centre_); }
+  void read() { reads_ = tables_.pull(centre_); }
 
   void move() {
     wait_all(writes_);
@@ -101,7 +102,7 @@ class Easgd final : public ServedSynchronizer {
       at::sub_out(elastic_[i], values_[i], centre_[i]).mul_(alpha_);
       values_[i].sub_(elastic_[i]);
     }
-    writes_ = service_.push(elastic_, {.rule = kAdd, .tick = true});
+    writes_ = tables_.push(elastic_, {.rule = kAdd, .tick = true});
   }
 
   EasgdConfig config_;

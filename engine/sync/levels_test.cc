@@ -115,6 +115,25 @@ TEST_P(Levels, SumsOfSlicesAreOfAHostsReplica) {
   });
 }
 
+// Each host's gradients count once, whatever the number of its ranks.
+TEST(LevelsOption, LeadersTalkForTheirHosts) {
+  for (const std::string inter : {"all_reduce", "sync_ps"}) {
+    run_ranks("inproc", 5, [&](const CommunicatorPtr& group) {
+      at::Tensor x = at::full({kElements}, 3.0);
+      const auto strategy = "{intra: overlapped, inter: " + inter + ", ranks_per_group: 2, leaders: 1}";
+      train(strategy, group, 6, [&](int step, const at::Tensor& all, auto&) {
+        at::Tensor sum = at::zeros({kElements});
+        for (int rank = 0; rank < 5; ++rank) sum += gradient_at(x, rank, step);
+        x = x - kRate / 5 * sum;
+        EXPECT_TRUE(at::allclose(all, x.expand_as(all), 1e-5, 1e-6)) << inter << ", step " << step;
+      });
+      const FlatParameters parameters(std::vector<at::Tensor>{at::full({kElements}, 1.0)}, *group, 1 << 20);
+      const auto slices = make_strategy(strategy, group)->attach(parameters, Cut::kAnywhere);
+      EXPECT_EQ(slices.empty(), group->rank() % 2 != 0) << "only the leader of a host has a part";
+    });
+  }
+}
+
 TEST(LevelsOption, CompressesWhatGoesBetweenHosts) {
   run_ranks("inproc", 4, [](const CommunicatorPtr& group) {
     const FlatParameters parameters(std::vector<at::Tensor>{at::full({20, 30}, 1.0)}, *group, 1 << 20);
@@ -137,6 +156,8 @@ TEST(LevelsOption, RefusesWhatDoesNotWorkAtALevel) {
                     "strategy.intra: gossip does not work at this level; known: all_reduce, overlapped, sharded")));
     EXPECT_THAT(make("{intra: all_reduce, inter: overlapped}"),
                 ThrowsMessage<ConfigError>(HasSubstr("strategy.inter: overlapped does not work at this level")));
+    EXPECT_THAT(make("{intra: sharded, inter: all_reduce, ranks_per_group: 1, leaders: 1}"),
+                ThrowsMessage<ConfigError>(HasSubstr("strategy.leaders: sharded gives every rank of a host a part")));
     EXPECT_THAT(make(levels("sharded", "local_sgd", 2)),
                 ThrowsMessage<ConfigError>(
                     HasSubstr("sharded needs hosts with equal numbers of ranks, but they have 2, 1; use all_reduce")));

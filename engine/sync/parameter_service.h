@@ -15,17 +15,32 @@
 
 namespace phalanx {
 
-/// A strategy's parameters on parameter servers: those of the job where it has ranks of that role (`roles.server`), else
-/// one on every rank of the strategy's own group, which serves while the rank trains. Each bucket is a table.
+/// The parameter servers of a strategy: those of the job where it has ranks of that role (`roles.server`), else one on
+/// every rank of the strategy's own group, which serves while the rank trains.
 class ParameterService {
  public:
+  /// Collective.
+  explicit ParameterService(const SyncContext& context);
+
+  ps::Client& client() { return *client_; }
+  Communicator& group() { return *group_; }
+
+ private:
+  CommunicatorPtr group_;
+  std::unique_ptr<ps::Server> server_;  // of this rank; null: the job has its own
+  std::unique_ptr<ps::Client> client_;
+};
+
+/// A tensor on parameter servers for each bucket of a strategy.
+class BucketTables {
+ public:
   struct Contract {
+    std::string name;                // unique in the service
     std::vector<std::string> rules;  // that pushes choose from
     std::int64_t staleness = ps::kAsynchronous;
   };
 
-  /// Collective.
-  ParameterService(const SyncContext& context, Contract contract);
+  BucketTables(ParameterService& service, Contract contract) : service_(service), contract_(std::move(contract)) {}
 
   /// Makes the tables, with the values of the buckets, which are the same on all ranks. Collective.
   void attach(const FlatParameters& parameters);
@@ -45,10 +60,8 @@ class ParameterService {
   Figures figures() const;
 
  private:
-  CommunicatorPtr group_;
+  ParameterService& service_;
   Contract contract_;
-  std::unique_ptr<ps::Server> server_;  // of this rank; null: the job has its own
-  std::unique_ptr<ps::Client> client_;
   std::vector<ps::Table> tables_;
   std::int64_t attached_ = 0;  // times
 };

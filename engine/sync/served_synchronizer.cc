@@ -16,7 +16,7 @@ std::vector<Slice> ServedSynchronizer::attach(const FlatParameters& parameters, 
     values_.push_back(bucket.values);
     centre_.push_back(bucket.values.clone());
   }
-  service_.attach(parameters);
+  tables_.attach(parameters);
   begin(values_);
   return slices;
 }
@@ -32,12 +32,12 @@ void ServedSynchronizer::begin_anew() {
 void ServedSynchronizer::before_update(std::int64_t) {
   if (!anew_) return;
   anew_ = false;
-  service_.set(centre_);
+  tables_.set(centre_);
 }
 
 StateDict ServedSynchronizer::state() {
   settle();
-  if (!anew_) service_.pull_last(centre_);
+  if (!anew_) tables_.pull_last(centre_);
   StateDict all;
   for (std::size_t i = 0; i < centre_.size(); ++i) all.push_back({"centre/" + std::to_string(i), centre_[i], true});
   append(all, "", own_state());
@@ -47,7 +47,7 @@ StateDict ServedSynchronizer::state() {
 void ServedSynchronizer::finish() {
   const at::NoGradGuard no_grad;
   settle();
-  service_.pull_last(values_);
+  tables_.pull_last(values_);
   for (const auto& state : state_) {
     if (state.kind == kMovingAverage) group_->all_reduce(state.values, Reduction::kMean).wait();
   }

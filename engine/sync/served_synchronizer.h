@@ -22,11 +22,11 @@ class ServedSynchronizer : public ReplicatedSynchronizer {
   bool replicas_equal() const final { return group_->size() == 1; }
   StateDict state() final;
   void finish() final;
-  Figures figures() const final { return service_.figures(); }
+  Figures figures() const final { return tables_.figures(); }
 
  protected:
-  ServedSynchronizer(const SyncContext& context, ParameterService::Contract contract)
-      : group_(context.group), service_(context, std::move(contract)) {}
+  ServedSynchronizer(const SyncContext& context, BucketTables::Contract contract)
+      : group_(context.group), service_(context), tables_(service_, std::move(contract)) {}
 
   /// The replicas are equal to `centre`, or were written anew.
   virtual void begin(const std::vector<at::Tensor>& values) = 0;
@@ -39,6 +39,7 @@ class ServedSynchronizer : public ReplicatedSynchronizer {
 
   CommunicatorPtr group_;
   ParameterService service_;
+  BucketTables tables_;
   std::vector<at::Tensor> values_;  // of this rank's replica, by bucket
 
  private:

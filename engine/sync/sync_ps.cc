@@ -23,31 +23,35 @@ class SyncPs final : public GradientSynchronizer {
  public:
   explicit SyncPs(const SyncContext& context)
       : group_(context.group),
-        services_{ParameterService(context, kContract), ParameterService(context, kContract)} {}
+        service_(context),
+        sums_{BucketTables(service_, contract("even")), BucketTables(service_, contract("odd"))} {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
     auto slices = broadcast_all(parameters, *group_);
     gradients_.clear();
     for (const auto& bucket : parameters.buckets()) gradients_.push_back(bucket.gradients);
-    for (auto& service : services_) service.attach(parameters);
+    for (auto& sum : sums_) sum.attach(parameters);
     return slices;
   }
 
   void before_update(std::int64_t) override {
     const at::NoGradGuard no_grad;
     turn_ = 1 - turn_;
-    auto works = services_[turn_].exchange(gradients_, {.rule = 0, .tick = true});
+    auto works = sums_[turn_].exchange(gradients_, {.rule = 0, .tick = true});
     wait_all(works);
     for (auto& gradient : gradients_) gradient.div_(group_->size());
   }
 
-  Figures figures() const override { return services_[0].figures(); }
+  Figures figures() const override { return sums_[0].figures(); }
 
  private:
-  inline static const ParameterService::Contract kContract{.rules = {"sum_of_clock"}, .staleness = 0};
+  static BucketTables::Contract contract(const char* name) {
+    return {.name = name, .rules = {"sum_of_clock"}, .staleness = 0};
+  }
 
   CommunicatorPtr group_;
-  std::array<ParameterService, 2> services_;
+  ParameterService service_;
+  std::array<BucketTables, 2> sums_;  // of steps of even and of odd numbers
   std::size_t turn_ = 0;
   std::vector<at::Tensor> gradients_;
 };

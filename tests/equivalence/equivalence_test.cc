@@ -42,7 +42,7 @@ class Equivalence : public ::testing::TestWithParam<Case> {
 
 INSTANTIATE_TEST_SUITE_P(Strategies, Equivalence,
                          ::testing::Combine(::testing::Values("smooth_under_test"),
-                                            ::testing::Values("all_reduce", "overlapped", "sharded"),
+                                            ::testing::Values("all_reduce", "overlapped", "sharded", "sync_ps"),
                                             ::testing::Values(2, 3, 4)));
 
 // Those that take memory in common, of ranks that have it.
@@ -71,7 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values("smooth_under_test"),
                        ::testing::Values("{intra: overlapped, inter: all_reduce, ranks_per_group: 2}",
                                          "{intra: all_reduce, inter: {local_sgd: {every: 1, momentum: average}}, "
-                                         "ranks_per_group: 4}"),
+                                         "ranks_per_group: 4}",
+                                         "{intra: overlapped, inter: sync_ps, ranks_per_group: 2, leaders: 1}"),
                        ::testing::Values(3, 4)));
 
 // The mean over the global batch, however many ranks share it and however unevenly.

@@ -57,6 +57,23 @@ TEST_P(StrategyResume, GoesOnBitForBit) {
   });
 }
 
+// Ranks that add to parameters on servers do so in any order, and rounding follows it.
+TEST(ServedResume, GoesOnFromWhatTheServersHeld) {
+  for (const std::string strategy : {"{ssp: {staleness: 0}}", "{easgd: {every: 4, synchronous: true}}", "sync_ps"}) {
+    run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+      const auto run = file_name(strategy);
+      const auto whole = train(training_config(changes(strategy)), world, run + "_whole");
+      int steps = 0;
+      train(training_config(changes(strategy)), world, run, [&] { return ++steps == 9; });
+      world->barrier().wait();
+      auto resumed = changes(strategy);
+      resumed.push_back("checkpoint.resume=auto");
+      const auto rest = train(training_config(resumed), world, run);
+      EXPECT_LT(relative_difference(rest.weights, whole.weights), 1e-5) << strategy;
+    });
+  }
+}
+
 // On another number of ranks, in other buckets, what each remembered of its own is forgotten, and training goes on from
 // where it was: near to where a run that was not stopped comes.
 void expect_other_buckets_near(const std::string& strategy, int ranks) {
