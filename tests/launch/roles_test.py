@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Ranks that are parameter servers instead of training: they serve, end with the others, and are missed."""
+
+import os
+import signal
+
+import program
+from program import ENDLESS, SHORT, ProgramTest, free_port, mpirun, sets, torchrun
+
+SERVED = {**SHORT, "launch.ranks": 3, "roles.server": 1, "strategy": "{ssp: {staleness: 2}}"}
+
+
+class Roles(ProgramTest):
+    way = {}
+
+    def assert_served(self, process, servers=1, run="run"):
+        self.assert_status(0, process)
+        folder = self.run_folder(run)
+        self.assertEqual((2, 16, False), tuple(folder.summary[key] for key in ("ranks", "steps", "stopped")))
+        self.assertGreater(folder.summary["strategy"]["pulls"], 0)
+        self.assertLessEqual(folder.summary["strategy"]["staleness_max"], 2, "the bound of the config")
+        self.assertEqual("", process.err)
+        self.assert_nothing_left()
+
+    def assert_server(self, log):
+        text = log.read_text()
+        self.assertIn("this rank is a parameter server of 2 ranks", text)
+        self.assertIn("all ranks that train have left", text)
+
+
+class Local(Roles):
+    def test_processes(self):
+        self.assert_served(self.train(*sets(SERVED)))
+        self.assert_server(self.run_folder().log(2))
+
+    def test_two_servers(self):
+        self.assert_served(self.train(*sets(SERVED, {"launch.ranks": 4, "roles.server": 2})), 2)
+        self.assert_server(self.run_folder().log(2))
+        self.assert_server(self.run_folder().log(3))
+
+    def test_threads(self):
+        self.assert_served(self.train(*sets(SERVED, backend="inproc")))
+
+    def test_gloo_on_what_are_two_hosts(self):
+        port = free_port()
+        processes = [self.train(*sets(SERVED, backend="gloo"),
+                                environment=torchrun(rank, 3, port, PHALANX_HOST_KEY=f"host {rank}"))
+                     for rank in range(3)]
+        self.assert_served(processes[0])
+        for process in processes[1:]:
+            self.assert_status(0, process)
+        self.assert_server(self.run_folder().log(2))
+
+    def test_synchronous_servers_learn_what_all_reduce_learns(self):
+        losses = {}
+        for strategy, servers in (("all_reduce", 0), ("sync_ps", 1)):
+            settings = sets(SERVED, {"strategy": strategy, "launch.ranks": 2 + servers, "roles.server": servers})
+            self.assert_status(0, self.train(*settings, run=strategy))
+            losses[strategy] = self.run_folder(strategy).summary["test"]["loss"]
+        self.assertAlmostEqual(losses["all_reduce"], losses["sync_ps"], places=5)
+
+    def test_a_killed_server_is_named(self):
+        process = self.train(*sets(ENDLESS, {key: SERVED[key] for key in ("launch.ranks", "roles.server", "strategy")}))
+        run = self.run_folder()
+        self.wait_for_training(run, process)
+        os.kill(self.rank_process(run, 2), signal.SIGKILL)
+        self.assert_status(3, process)
+        self.assert_framed_once(process, 2, 3, run.log(2))
+        self.assert_nothing_left()
+
+    def test_a_server_ends_with_a_training_that_fails(self):
+        """The ranks are threads, so that no launcher can end the server for them."""
+        process = self.train(*sets(SERVED, {"expect": "{test: {accuracy: {min: 1.0}}}"}, backend="inproc"))
+        self.assert_status(1, process)
+        self.assert_nothing_left()
+
+    def test_roles_that_do_not_fit_are_refused(self):
+        for changes, message in (({"roles.server": 3}, "roles.server: 3 of launch.ranks: 3 leaves no rank to train"),
+                                 ({"strategy": "all_reduce"}, "roles.server: all_reduce uses no parameter servers")):
+            process = self.train(*sets(SERVED, changes))
+            self.assert_status(2, process)
+            self.assertIn(message, process.err)
+
+
+class Mpi(Roles):
+    def test_launched_for_backend_mpi(self):
+        self.assert_served(self.train(*sets(SERVED, backend="mpi")))
+
+    def test_joined_by_hand(self):
+        self.assert_served(self.train(*sets(SERVED, backend="mpi"), command=[*mpirun(3), program.TRAIN]))
+
+
+if __name__ == "__main__":
+    program.main()
