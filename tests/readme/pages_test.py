@@ -30,7 +30,7 @@ class Pages(unittest.TestCase):
         names = documents.pages(ROOT)
         for page in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/benchmarks.md", "docs/clusters.md",
                      "docs/communication.md", "docs/configs.md", "docs/faults.md", "docs/first_dataset.md", "docs/first_model.md",
-                     "docs/strategies.md", "docs/checkpoints.md", "docs/training.md", "docs/watching.md"):
+                     "docs/parameter_server.md", "docs/strategies.md", "docs/checkpoints.md", "docs/training.md", "docs/watching.md"):
             self.assertIn(page, names)
 
     def test_links_lead_somewhere(self):
@@ -128,6 +128,9 @@ class Code(unittest.TestCase):
     def test_communication(self):
         for name in ("tour.cc", "larger_magnitude.h", "relay.cc"):
             self.assertIn((EXAMPLES / name).read_text(), self.shown("docs/communication.md", "cpp"))
+
+    def test_parameter_servers(self):
+        self.assertIn((EXAMPLES / "servers.cc").read_text(), self.shown("docs/parameter_server.md", "cpp"))
 
     def test_their_targets(self):
         for page, name in (("docs/first_model.md", "tiny"), ("docs/first_dataset.md", "rings"),
