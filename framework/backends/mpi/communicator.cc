@@ -5,6 +5,10 @@
 #include <string>
 #include <utility>
 
+#include <climits>
+#include <exception>
+#include <functional>
+#include <numeric>
 #include "framework/backends/mpi/collectives.h"
 #include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/execution.h"
@@ -19,18 +23,18 @@ namespace {
 // What fails breaks the group, and what MPI may still use of the operation stays for good.
 template <class Body>
 void perform(Execution execution, const Body& body) {
-  if (execution.group->broken()) throw Group::lost(execution.where());
-  const auto fail = [&](CommError::Kind kind) {
-    execution.group->fail(kind);
+  execution.group->throw_if_broken();
+  const auto fail = [&](const CommError& error) {
+    execution.group->fail(error);
     keep_for_good(std::make_shared<Execution>(std::move(execution)));
   };
   try {
     body(execution);
   } catch (const CommError& error) {
-    fail(error.kind());
+    fail(error);
     throw;
-  } catch (...) {
-    fail(CommError::Kind::kSystem);
+  } catch (const std::exception& error) {
+    fail(CommError(CommError::Kind::kSystem, execution.where() + ": " + error.what()));
     throw;
   }
 }
