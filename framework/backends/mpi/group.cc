@@ -10,7 +10,10 @@
 namespace phalanx::mpi {
 
 Group::Group(MPI_Comm comm, Options options, std::shared_ptr<Inbox> inbox)
-    : comm_(comm), options_(std::move(options)), inbox_(std::move(inbox)), waiter_(options_.local_ranks) {
+    : comm_(comm),
+      options_(std::move(options)),
+      inbox_(std::move(inbox)),
+      waiter_(options_.local_ranks, options_.local_cores) {
   MPI_Comm_rank(comm_, &rank_);
   MPI_Comm_size(comm_, &size_);
 }

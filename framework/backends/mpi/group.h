@@ -27,7 +27,8 @@ class Group {
   struct Options {
     std::string name;
     Seconds timeout{600};
-    int local_ranks = 1;                   // on this host; decides how long a wait spins
+    int local_ranks = 1;                   // on this host; decides how long a wait spins, with
+    int local_cores = 0;                   // that they may use together; 0: as many as this thread
     std::int64_t most_elements = INT_MAX;  // of one MPI call; longer operations are done in another way
   };
 

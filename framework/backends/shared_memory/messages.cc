@@ -42,7 +42,7 @@ struct Messages::FromPeer {
 Messages::Messages(Group& group)
     : group_(group),
       in_place_(group.fabric().reaches_everything()),
-      waiter_(group.options().ranks_here > 0 ? group.options().ranks_here : group.size()),
+      waiter_(group.options().ranks_here > 0 ? group.options().ranks_here : group.size(), group.options().cores_here),
       to_(group.size()),
       from_(group.size()) {}
 
