@@ -87,9 +87,9 @@ class Group {
   int size_ = 1;
   shared_memory::Waiter waiter_;
   std::atomic<std::uint64_t> sequence_{0};
-  std::atomic<bool> broken_{false};
   std::mutex failing_;                // guards failure_ until broken_
   std::optional<CommError> failure_;  // set once
+  std::atomic<bool> broken_{false};
 };
 
 /// What MPI may still read or write after an operation was given up, for as long as the process lives.

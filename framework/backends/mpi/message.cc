@@ -34,9 +34,7 @@ Message::Message(const Postbox& postbox, at::Tensor tensor, const Call& call)
       ticket_(recorder().launched(*postbox.record, call)),
       tensor_(std::move(tensor)),
       expected_bytes_(static_cast<std::int64_t>(tensor_.nbytes())),
-      actual_bytes_(expected_bytes_) {
-  recorder().started(ticket_);
-}
+      actual_bytes_(expected_bytes_) {}
 
 void Message::send() {
   const std::lock_guard lock(mutex_);
@@ -62,6 +60,10 @@ void Message::receive() {
 }
 
 void Message::wait() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!done_) recorder().started(ticket_);
+  }
   try {
     group().wait([this] { return test(); }, group().options().timeout, [this] { return where(); },
                  [this] { return awaited(); });

@@ -206,10 +206,19 @@ void Messages::await(Transfer& transfer, const std::function<void()>& poll_all) 
     poll_all();
     return transfer.done() || group_.broken();
   };
-  waiter_.wait(ready, [&](auto waited) { give_up_if_lost(transfer, std::chrono::duration<double>(waited).count()); });
+  bool recorded = false;
+  waiter_.wait(ready, [&](auto waited) {
+    if (!std::exchange(recorded, true)) record_wait(transfer);
+    give_up_if_lost(transfer, std::chrono::duration<double>(waited).count());
+  });
   if (transfer.done()) return;
   const std::lock_guard lock(mutex_);
   abandon_all();
+}
+
+void Messages::record_wait(Transfer& transfer) {
+  const std::lock_guard lock(mutex_);
+  if (!transfer.done()) transfer.recorder->started(transfer.ticket);
 }
 
 void Messages::give_up_if_lost(Transfer& transfer, double seconds) {
