@@ -28,6 +28,7 @@ struct LaunchConfig {
   std::string with = "auto";
   std::int64_t threads = 0;
   std::string bind_to = "none";
+  double grace = 60;
 
   template <class V>
   void visit(V& v) {
@@ -40,6 +41,8 @@ struct LaunchConfig {
     v("bind_to", bind_to,
       "cores to bind each rank to; core: its own share of the host's cores, numa: the cores of a NUMA node",
       config::one_of({"none", "core", "numa"}));
+    v("grace", grace, "seconds that SIGTERM leaves to finish the step and save it; then the run ends; 0: any time",
+      config::at_least(0));
   }
 };
 

@@ -84,6 +84,11 @@ void quiet_other_ranks(int rank) {
 
 }  // namespace
 
+Stopping stopping_of(const Job& job) {
+  const std::chrono::duration<double> grace(job.config.launch.grace);
+  return {.after_step = job.saves, .grace = std::chrono::ceil<std::chrono::milliseconds>(grace)};
+}
+
 int run_threads(const Job& job, const RunFolder& folder) {
   const int ranks = static_cast<int>(job.config.launch.ranks);
   const Splits splits = job.config.dataset.make();
@@ -118,7 +123,7 @@ int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnviron
 int join(Job& job, const LaunchEnvironment& launched) {
   const int rank = launched.rank_info.rank;
   const bool ours = environment("PHALANX_LAUNCHER").has_value();  // it knows the folder, and reports failures
-  install_stop_signal(ours ? StopOn::kLauncher : StopOn::kInterrupt);
+  install_stop_signal(ours ? StopOn::kLauncher : StopOn::kInterrupt, stopping_of(job), !ours && rank == 0);
   quiet_other_ranks(rank);
   if (ours) {
     const RunFolder folder(job.run_dir);
