@@ -48,6 +48,7 @@ struct LaunchConfig {
 
 struct FrameworkConfig {
   double timeout = 600;
+  double warn_after = 20;
   std::string bucket_bytes = "25MB";
   std::string progress_thread = "auto";
   bool check_collectives = false;
@@ -57,6 +58,8 @@ struct FrameworkConfig {
   template <class V>
   void visit(V& v) {
     v("timeout", timeout, "seconds that an operation waits for a peer", config::above(0));
+    v("warn_after", warn_after, "seconds after which the console names the ranks that others wait for; 0: never",
+      config::at_least(0));
     v("bucket_bytes", bucket_bytes, "size of gradient buckets; auto: derived from a measured all-reduce");
     v("progress_thread", progress_thread, "thread that communicates while the rank computes; auto: if a core is free",
       config::one_of({"auto", "on", "off"}));

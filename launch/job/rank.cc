@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "launch/connect.h"
+#include "launch/console.h"
 #include "launch/exit_status.h"
 #include "launch/failure.h"
 #include "launch/job/job_setup.h"
@@ -23,6 +25,7 @@
 #include "launch/job/world.h"
 #include "launch/report.h"
 #include "launch/run_rank.h"
+#include "launch/stall_watch.h"
 #include "launch/stop_signal.h"
 #include "launch/verdict.h"
 
@@ -50,10 +53,16 @@ bool on_terminal() {
   return !environment("OMPI_COMM_WORLD_RANK") && ::isatty(STDOUT_FILENO) != 0;
 }
 
-int run_body(const Job& job, const RunFolder& folder, CommunicatorPtr world, Splits splits) {
+int run_body(const Job& job, const RunFolder& folder, const CommunicatorPtr& world, Splits splits) {
+  const Seconds warn_after(job.config.framework.warn_after);
+  std::optional<StallWatch> watch;
+  if (warn_after.count() > 0 && world->size() > 1) {
+    watch.emplace(*world,
+                  StallWatch::Options{.log_folder = folder.logs(), .warn_after = warn_after, .tell = tell_console});
+  }
   return job.body({.config = job.config,
                    .folder = folder,
-                   .world = std::move(world),
+                   .world = world,
                    .splits = std::move(splits),
                    .terminal = on_terminal(),
                    .started = job.started});
