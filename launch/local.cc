@@ -13,6 +13,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/descriptor.h"
+#include "launch/console.h"
 #include "launch/failure.h"
 #include "launch/report.h"
 #include "launch/run_rank.h"
@@ -25,12 +26,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-const Supervisor::Policy kPolicy = {
-    .stop = SIGTERM,
-    .orphaned = SIGKILL,
-    .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(3500), SIGKILL}},
-    .at_once = {{milliseconds(0), SIGKILL}},
-};
+Supervisor::Policy policy_of(const LocalLaunch& options) {
+  return {.stop = SIGTERM,
+          .orphaned = SIGKILL,
+          .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(3500), SIGKILL}},
+          .at_once = {{milliseconds(0), SIGKILL}},
+          .stopping = options.stopping,
+          .kept = options.kept};
+}
 
 Descriptor open(const std::string& path, int flags) {
   Descriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0666));
@@ -53,6 +56,7 @@ void redirect(int rank, const std::string& log) {
   ::dup2(open("/dev/null", O_RDONLY).get(), STDIN_FILENO);
   if (rank == 0) return;
   const Descriptor file = open(log, O_WRONLY | O_APPEND | O_CREAT);
+  keep_console();
   ::dup2(file.get(), STDOUT_FILENO);
   ::dup2(file.get(), STDERR_FILENO);
 }
@@ -80,7 +84,7 @@ std::vector<RankEnd> ends_of_ranks(const std::vector<Supervisor::End>& ends) {
 int launch_local(const LocalLaunch& options, const std::function<int(int rank)>& body) {
   take_failures(options.log_folder);
   const TemporaryFolder meeting(TemporaryFolder::Removal::kAlways);
-  Supervisor supervisor(kPolicy);
+  Supervisor supervisor(policy_of(options));
   for (int rank = 0; rank < options.ranks; ++rank) {
     supervisor.start([&] { return be_rank(rank, options, meeting.path(), body); });
   }

@@ -3,12 +3,16 @@
 #include <functional>
 #include <string>
 
+#include "launch/stop_words.h"
+
 namespace phalanx {
 
 struct LocalLaunch {
   int ranks = 2;
   std::string log_folder{};  // exists; takes rank<r>.log and failures
   int reported_ranks = 0;    // of how many ranks a report speaks, where a process holds several; 0: `ranks`
+  Stopping stopping{};       // by a signal
+  std::function<std::string()> kept = {};  // what is left of a job that was ended before it had stopped
 };
 
 /// Runs `body(rank)` in `ranks` child processes, forked from this one, and returns the job's exit status (ExitStatus).
@@ -26,8 +30,9 @@ struct LocalLaunch {
 /// its log; it decides the job's status (see verdict.h). Failures of an earlier job in log_folder are dropped.
 ///
 /// A first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks all ranks to stop (SIGTERM, see stop_signal.h), however long that
-/// takes; a second SIGINT or SIGTERM, 0.2 s or more after the first, kills them at once; either way the status is
-/// kInterrupted. Children die with this process, also when it is killed. Throws Error when it cannot start them all.
+/// takes; a second SIGINT or SIGTERM, 0.2 s or more after the first, kills them at once, as does the end of the time
+/// that `stopping` leaves after SIGTERM; in each case standard error says so, and the status is kInterrupted. Children
+/// die with this process, also when it is killed. Throws Error when it cannot start them all.
 int launch_local(const LocalLaunch& options, const std::function<int(int rank)>& body);
 
 }  // namespace phalanx

@@ -12,8 +12,11 @@
 #include <fstream>
 #include <functional>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "framework/base/error.h"
+#include "launch/console.h"
 #include "launch/exit_status.h"
 #include "launch/failure.h"
 #include "launch/stop_signal.h"
@@ -90,15 +93,27 @@ TEST_F(LaunchLocal, OnlyRank0Speaks) {
   EXPECT_EQ(text_of(scratch_.path("rank1.log")), "before\nerror of 1\noutput of 1\n");
 }
 
+TEST_F(LaunchLocal, EveryRankReachesTheConsole) {
+  EXPECT_EQ(launch(2,
+                   [](int rank) {
+                     if (rank == 1) tell_console("rank 0 hangs");
+                     return 0;
+                   }),
+            kDone);
+  EXPECT_EQ(error_, "rank 0 hangs\n");
+}
+
 TEST_F(LaunchLocal, RanksInheritNoDescriptorOfTheLauncher) {
   const auto open_files = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
   };
   const auto before = open_files();
-  const int status = launch(2, [&](int) {
+  const int status = launch(2, [&](int rank) {
     const auto here = open_files();
-    if (here > before + 1) std::fprintf(stderr, "%td, was %td\n", here, before);
-    return here <= before + 1 ? 0 : 1;  // one more is where the standard error that this test captures goes
+    // One more is where the standard error that this test captures goes; another the console of a rank that has a log.
+    const auto expected = before + (rank == 0 ? 1 : 2);
+    if (here > expected) std::fprintf(stderr, "%td, was %td\n", here, before);
+    return here <= expected ? 0 : 1;
   });
   EXPECT_EQ(status, 0) << error_;
   EXPECT_EQ(open_files(), before);
@@ -184,8 +199,14 @@ TEST_F(LaunchLocal, CostsLittle) {
 // What signals do to a launcher.
 class LocalSignals : public Launches {
  protected:
-  LauncherProcess in_background(const std::function<int(int)>& body) {
-    return LauncherProcess(scratch_, [&] { return launch_local({.ranks = 2, .log_folder = scratch_.folder()}, body); });
+  LauncherProcess in_background(const std::function<int(int)>& body, const Stopping& stopping = {}) {
+    return LauncherProcess(scratch_, [&] {
+      return launch_local({.ranks = 2,
+                           .log_folder = scratch_.folder(),
+                           .stopping = stopping,
+                           .kept = [] { return std::string("step 7 is kept"); }},
+                          body);
+    });
   }
 
   void mark(const std::string& name) const { std::ofstream(scratch_.path(name)) << "here"; }
@@ -213,7 +234,11 @@ class LocalSignals : public Launches {
 };
 
 TEST_F(LocalSignals, InterruptStopsAllRanks) {
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+  const std::pair<int, std::string> answers[] = {{SIGINT, "Stopping; press Ctrl-C again to end it now"},
+                                                 {SIGTERM, "SIGTERM: stopping"},
+                                                 {SIGUSR1, "SIGUSR1: stopping"},
+                                                 {SIGHUP, "SIGHUP: stopping"}};
+  for (const auto& [signal, answer] : answers) {
     std::filesystem::remove(scratch_.path("ready0"));
     std::filesystem::remove(scratch_.path("ready1"));
     auto launcher = in_background([&](int rank) { return train(rank); });
@@ -221,7 +246,7 @@ TEST_F(LocalSignals, InterruptStopsAllRanks) {
     launcher.signal(signal);
     EXPECT_EQ(launcher.wait(), kInterrupted);
     EXPECT_TRUE(marked("stopped0") && marked("stopped1"));
-    EXPECT_EQ(launcher.output(), "");
+    EXPECT_TRUE(launcher.output().ends_with(answer + "\n")) << launcher.output();
   }
 }
 
@@ -234,7 +259,43 @@ TEST_F(LocalSignals, SecondInterruptKills) {
   EXPECT_GE(launcher.descendants().size(), 3u);
   launcher.signal(SIGINT);
   EXPECT_EQ(launcher.wait(), kInterrupted);
-  EXPECT_EQ(launcher.output(), "");
+  EXPECT_EQ(launcher.output(),
+            "Stopping; press Ctrl-C again to end it now\n"
+            "Ended at once, as requested, before the run had stopped; step 7 is kept\n");
+}
+
+TEST_F(LocalSignals, AreAnsweredAtOnceAlsoWhileARankHangs) {
+  auto launcher = in_background([&](int rank) { return hang(rank); }, {.after_step = true});
+  ASSERT_TRUE(both_ready());
+  launcher.signal(SIGINT);
+  EXPECT_TRUE(becomes_true(
+      [&] { return launcher.output() == "Stopping after this step; press Ctrl-C again to end it now\n"; }));
+}
+
+TEST_F(LocalSignals, SigtermLeavesALimitedTime) {
+  auto launcher = in_background([&](int rank) { return rank == 0 ? train(rank) : hang(rank); },
+                                {.after_step = true, .grace = std::chrono::milliseconds(500)});
+  ASSERT_TRUE(both_ready());
+  launcher.signal(SIGTERM);
+  EXPECT_EQ(launcher.wait(), kInterrupted);
+  EXPECT_EQ(launcher.output(),
+            "SIGTERM: stopping after this step, within 0.5 s (launch.grace)\n"
+            "Ended 0.5 s after SIGTERM (launch.grace), before the run had stopped; step 7 is kept\n");
+}
+
+TEST_F(LocalSignals, CtrlCOfARankThatSavesItselfHasNoLimit) {
+  const auto slow = [&](int rank) {
+    install_stop_signal(StopOn::kLauncher);
+    mark("ready" + std::to_string(rank));
+    while (!stop_requested()) ::usleep(1000);
+    ::usleep(500'000);
+    return static_cast<int>(kInterrupted);
+  };
+  auto launcher = in_background(slow, {.after_step = true, .grace = std::chrono::milliseconds(50)});
+  ASSERT_TRUE(both_ready());
+  launcher.signal(SIGINT);
+  EXPECT_EQ(launcher.wait(), kInterrupted);
+  EXPECT_EQ(launcher.output(), "Stopping after this step; press Ctrl-C again to end it now\n");
 }
 
 TEST_F(LocalSignals, NothingOutlivesAKilledLauncher) {

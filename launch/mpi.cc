@@ -29,13 +29,15 @@ using std::chrono::milliseconds;
 // mpirun dies of a signal that comes before it passes signals on, and drops one that comes before its ranks are there.
 // It ends the ranks when it gets SIGTERM, with SIGKILL where they do not listen, within 0.3 s; the rest is for an
 // mpirun that hangs.
-const Supervisor::Policy kPolicy = {
-    .stop = SIGUSR1,
-    .orphaned = SIGTERM,
-    .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(4000), SIGKILL}},
-    .at_once = {{milliseconds(0), SIGTERM}, {milliseconds(2000), SIGKILL}},
-    .repeat_stop = milliseconds(200),
-};
+Supervisor::Policy policy_of(const MpiLaunch& options) {
+  return {.stop = SIGUSR1,
+          .orphaned = SIGTERM,
+          .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(4000), SIGKILL}},
+          .at_once = {{milliseconds(0), SIGTERM}, {milliseconds(2000), SIGKILL}},
+          .repeat_stop = milliseconds(200),
+          .stopping = options.stopping,
+          .kept = options.kept};
+}
 
 struct Pipe {
   Descriptor read, write;
@@ -117,7 +119,7 @@ int launch_mpi(const MpiLaunch& options) {
 
   Pipe output = make_pipe();
   MpirunNotices notices;
-  Supervisor supervisor(kPolicy);
+  Supervisor supervisor(policy_of(options));
   supervisor.start([&] { return become(argv, envp, output.write.get()); });
   output.write.close();
   supervisor.watch(output.read.get(), [&] {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "launch/stop_words.h"
+
 namespace phalanx {
 
 /// Which signals ask this process to stop after the current step.
@@ -11,7 +13,10 @@ enum class StopOn {
 
 /// Installs the handlers for the whole process. Call before threads exist. A SIGHUP that is ignored (nohup) stays so.
 /// System calls that a handler breaks into are restarted where the system can (SA_RESTART).
-void install_stop_signal(StopOn on);
+///
+/// A process at the terminal ends with status 130 where it has not by the end of `stopping.grace` after SIGTERM, by
+/// alarm(). It says on standard error what a signal brings about, if it `speaks`.
+void install_stop_signal(StopOn on, const Stopping& stopping = {}, bool speaks = false);
 
 /// Whether a stop was asked for. Async-signal-safe, any thread.
 bool stop_requested();

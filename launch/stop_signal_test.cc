@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
+
 #include "launch/exit_status.h"
 
 namespace phalanx {
@@ -42,6 +44,42 @@ TEST(StopSignal, SecondInterruptEndsTheProcess) {
         ::raise(SIGINT);
       },
       kInterrupted);
+}
+
+TEST(StopSignal, IsAnsweredAtOnceByAProcessThatSpeaks) {
+  EXPECT_EXIT(
+      {
+        install_stop_signal(StopOn::kInterrupt, {.after_step = true}, true);
+        ::raise(SIGINT);
+        ::_exit(0);
+      },
+      ::testing::ExitedWithCode(0), "Stopping after this step; press Ctrl-C again to end it now");
+}
+
+TEST(StopSignal, IsAnsweredWhereNobodyReadsAnyMore) {
+  EXPECT_IN_PROCESS(
+      {
+        int ends[2];
+        if (::pipe(ends) != 0) leave(false);
+        ::dup2(ends[1], STDERR_FILENO);
+        ::close(ends[0]);
+        install_stop_signal(StopOn::kInterrupt, {.after_step = true}, true);
+        ::raise(SIGINT);
+        leave(stop_requested());
+      },
+      0);
+}
+
+TEST(StopSignal, SigtermLeavesALimitedTime) {
+  EXPECT_EXIT(
+      {
+        install_stop_signal(StopOn::kInterrupt, {.after_step = true, .grace = std::chrono::seconds(1)}, true);
+        ::raise(SIGTERM);
+        for (;;) ::pause();
+      },
+      ::testing::ExitedWithCode(kInterrupted),
+      "SIGTERM: stopping after this step, within 1 s \\(launch.grace\\)\n"
+      "Ended 1 s after SIGTERM \\(launch.grace\\), before the run had stopped; what it has learned");
 }
 
 TEST(StopSignal, OneInterruptMayArriveTwice) {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "launch/console.h"
 #include "launch/failure.h"
 #include "launch/signals.h"
 #include "launch/verdict.h"
@@ -65,6 +66,7 @@ std::vector<Supervisor::End> Supervisor::run() {
     take_signals();
     reap();
     if (asking() && Clock::now() >= next_stop_) ask_to_stop();
+    if (end_at_ && Clock::now() >= *end_at_ && any_alive()) end_now(false);
     strike();
   }
   return std::move(ends_);
@@ -97,10 +99,20 @@ void Supervisor::interrupt(int signal) {
   const auto now = Clock::now();
   if (!interrupted_at_) {
     interrupted_at_ = now;
+    if (signal == SIGTERM && policy_.stopping.grace.count() > 0) end_at_ = now + policy_.stopping.grace;
     ask_to_stop();
+    tell_console(stopping_text(signal, policy_.stopping));
   } else if ((signal == SIGINT || signal == SIGTERM) && now - *interrupted_at_ >= kSameInterrupt) {
-    escalate(Phase::kEnding, policy_.at_once);
+    end_now(true);
   }
+}
+
+void Supervisor::end_now(bool asked_again) {
+  end_at_.reset();
+  if (phase_ == Phase::kEnding) return;
+  escalate(Phase::kEnding, policy_.at_once);
+  strike();
+  tell_console(ended_text(asked_again, policy_.stopping, policy_.kept ? policy_.kept() : ""));
 }
 
 void Supervisor::ask_to_stop() {
@@ -153,10 +165,11 @@ void Supervisor::send(Child& child, int signal) {
 
 std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
   std::optional<Clock::time_point> next;
-  if (asking()) next = next_stop_;
-  if (escalation_.empty()) return next;
-  const auto blow = escalation_start_ + escalation_.front().after;
-  return next ? std::min(*next, blow) : blow;
+  const auto sooner = [&next](Clock::time_point other) { next = next ? std::min(*next, other) : other; };
+  if (asking()) sooner(next_stop_);
+  if (end_at_) sooner(*end_at_);
+  if (!escalation_.empty()) sooner(escalation_start_ + escalation_.front().after);
+  return next;
 }
 
 bool Supervisor::any_alive() const { return std::ranges::any_of(children_, &Child::alive); }

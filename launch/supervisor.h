@@ -5,17 +5,20 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "launch/signal_watch.h"
+#include "launch/stop_words.h"
 
 namespace phalanx {
 
 /// Child processes, from their start until all have ended. Between start and end it sleeps in poll().
 ///
-/// A first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks the children to stop, with Policy::stop and without a deadline: a
-/// checkpoint may take long. A second SIGINT or SIGTERM ends them; a closed terminal may hang up twice. When one fails
+/// A first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks the children to stop, with Policy::stop; the console is told so at
+/// once. There is no deadline, since a checkpoint may take long, but SIGTERM's, for who sends it will not wait for
+/// ever. A second SIGINT or SIGTERM ends them, which is told too; a closed terminal may hang up twice. When one fails
 /// the others are ended as well, after a while in which they can do so by themselves. No child outlives this object,
 /// nor this process, in whichever way that ends.
 ///
@@ -34,11 +37,14 @@ class Supervisor {
     int stop;                         // the signal that asks a child to stop
     int orphaned;                     // the signal that a child gets when this process ends
     std::vector<Blow> after_failure;  // times from the first failure
-    std::vector<Blow> at_once;        // times from the second interrupt
+    std::vector<Blow> at_once;        // times from the second interrupt, or from the end of Stopping::grace
 
     /// For children that pass `stop` on and may not be ready to: they get it once they catch it, or after 3 s, and
     /// again after each such time until they have ended. 0: they get it once, whatever it does.
     std::chrono::milliseconds repeat_stop{0};
+
+    Stopping stopping{};                     // for what the console is told
+    std::function<std::string()> kept = {};  // what is left of children that are ended before they have stopped
   };
 
   /// How a child ended.
@@ -81,6 +87,7 @@ class Supervisor {
   void wait_for_something();
   void take_signals();
   void interrupt(int signal);
+  void end_now(bool asked_again);
   void ask_to_stop();
   bool asking() const;
   void reap();
@@ -99,7 +106,8 @@ class Supervisor {
   std::function<void()> readable_;
   Phase phase_ = Phase::kRunning;
   std::optional<Clock::time_point> interrupted_at_;
-  Clock::time_point next_stop_;  // while asking
+  std::optional<Clock::time_point> end_at_;  // unless all have stopped
+  Clock::time_point next_stop_;              // while asking
   Clock::time_point escalation_start_;
   std::vector<Blow> escalation_;  // blows still to come, the next one first
 };

@@ -28,6 +28,7 @@ struct LaunchConfig {
   std::string with = "auto";
   std::int64_t threads = 0;
   std::string bind_to = "none";
+  double grace = 60;
 
   template <class V>
   void visit(V& v) {
@@ -40,6 +41,8 @@ struct LaunchConfig {
     v("bind_to", bind_to,
       "cores to bind each rank to; core: its own share of the host's cores, numa: the cores of a NUMA node",
       config::one_of({"none", "core", "numa"}));
+    v("grace", grace, "seconds that SIGTERM leaves to finish the step and save it; then the run ends; 0: any time",
+      config::at_least(0));
   }
 };
 
@@ -55,6 +58,7 @@ struct RolesConfig {
 
 struct FrameworkConfig {
   double timeout = 600;
+  double warn_after = 20;
   std::string bucket_bytes = "25MB";
   std::string progress_thread = "auto";
   bool check_collectives = false;
@@ -64,6 +68,8 @@ struct FrameworkConfig {
   template <class V>
   void visit(V& v) {
     v("timeout", timeout, "seconds that an operation waits for a peer", config::above(0));
+    v("warn_after", warn_after, "seconds after which the console names the ranks that others wait for; 0: never",
+      config::at_least(0));
     v("bucket_bytes", bucket_bytes, "size of gradient buckets; auto: derived from a measured all-reduce");
     v("progress_thread", progress_thread, "thread that communicates while the rank computes; auto: if a core is free",
       config::one_of({"auto", "on", "off"}));

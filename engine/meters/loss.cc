@@ -10,11 +10,10 @@ namespace {
 // A loss is a float and a weight an integer below 2^29: their product is exact.
 void measure(const Batch&, const Step::Result& result, Mean& mean) {
   if (result.loss_sums.defined()) {
-    const auto parts = result.loss_sums.numel();
-    for (std::int64_t i = 0; i < parts; ++i) mean.add(result.loss_sums[i].item<double>(), i == 0 ? result.weight : 0);
-    return;
+    mean.add_later(result.loss_sums, 1, result.weight);
+  } else {
+    mean.add_later(result.loss, result.weight, result.weight);
   }
-  mean.add(result.loss.item<double>() * result.weight, result.weight);
 }
 
 const bool loss_registered =

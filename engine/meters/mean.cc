@@ -1,5 +1,6 @@
 #include "engine/meters/mean.h"
 
+#include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -8,6 +9,11 @@
 #include "framework/base/error.h"
 
 namespace phalanx {
+namespace {
+
+constexpr std::size_t kMostPending = 1024;  // so that what is not asked for takes no memory
+
+}  // namespace
 
 void Mean::add(double sum, double weight) {
   sum_.add(sum);
@@ -21,7 +27,27 @@ void Mean::add(const at::Tensor& values) {
   weight_.add(static_cast<double>(all.numel()));
 }
 
+void Mean::add_later(const at::Tensor& parts, double factor, double weight) {
+  weight_.add(weight);
+  pending_.push_back({parts.reshape({-1}), factor});
+  if (pending_.size() == kMostPending) read_pending();
+}
+
+// All at once: each read waits for the device.
+void Mean::read_pending() {
+  if (pending_.empty()) return;
+  std::vector<at::Tensor> parts;
+  for (const auto& pending : pending_) parts.push_back(pending.parts);
+  const at::Tensor all = at::concat(parts).to(at::kCPU, at::kDouble);
+  const auto* value = all.data_ptr<double>();
+  for (const auto& pending : pending_) {
+    for (std::int64_t i = 0; i < pending.parts.numel(); ++i) sum_.add(*value++ * pending.factor);
+  }
+  pending_.clear();
+}
+
 std::optional<double> Mean::take(Communicator& group) {
+  read_pending();
   Mean all = std::exchange(*this, {});
   sum_over_ranks({all.sum_.cells(), all.weight_.cells()}, group);
   const double weight = all.weight_.value();
@@ -30,6 +56,7 @@ std::optional<double> Mean::take(Communicator& group) {
 }
 
 at::Tensor Mean::state() {
+  read_pending();
   const auto sum = sum_.cells(), weight = weight_.cells();
   at::Tensor all = at::empty({static_cast<std::int64_t>(sum.size() + weight.size())}, at::kLong);
   std::ranges::copy(weight, std::ranges::copy(sum, all.data_ptr<std::int64_t>()).out);

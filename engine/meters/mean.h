@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/meters/exact_sum.h"
 #include "engine/meters/meter.h"
@@ -22,6 +23,10 @@ class Mean {
   /// Each element is a value. Any shape and floating-point dtype.
   void add(const at::Tensor& values);
 
+  /// As add(), of a sum that is `factor` times all elements of `parts`, which stay on their device until the mean is
+  /// asked for: nobody waits for the device meanwhile. Any shape and floating-point dtype; not to be changed later.
+  void add_later(const at::Tensor& parts, double factor, double weight);
+
   /// The mean over all values of all ranks, nothing of none; starts anew. Collective.
   std::optional<double> take(Communicator& group);
 
@@ -30,6 +35,14 @@ class Mean {
   void absorb(const at::Tensor& state);
 
  private:
+  struct Pending {
+    at::Tensor parts;  // [n]
+    double factor;
+  };
+
+  void read_pending();
+
+  std::vector<Pending> pending_;
   ExactSum sum_;
   ExactSum weight_;
 };

@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/concat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/one_hot.h>
 #include <ATen/ops/tensor.h>
@@ -130,6 +131,25 @@ TEST(Meters, NothingAddedReadsZero) {
 }
 
 // A diverged run must not look like a good one.
+// A loss of the meta device cannot be read at all.
+TEST(Meters, LeaveALossOnItsDeviceUntilTheyAreAsked) {
+  alone([](const CommunicatorPtr& group) {
+    for (const auto* name : {"loss", "perplexity", "moving_average"}) {
+      MeterSet meters = set_of({name});
+      EXPECT_NO_THROW(meters.add({.valid = 3}, {.loss = at::empty({}, at::kMeta), .weight = 3})) << name;
+      EXPECT_ANY_THROW(meters.take(*group)) << name;
+    }
+  });
+}
+
+TEST(Meters, OfMoreBatchesThanTheyKeepAddThemAll) {
+  alone([](const CommunicatorPtr& group) {
+    MeterSet meters = set_of({"loss"});
+    for (int i = 0; i < 3000; ++i) add_loss(meters, 2, i);
+    EXPECT_THAT(meters.take(*group), ElementsAre(Pair("loss", 2999 / 2.0)));
+  });
+}
+
 TEST(Meters, ALossThatIsNotANumberStaysOne) {
   alone([](const CommunicatorPtr& group) {
     MeterSet meters = set_of({"loss"});

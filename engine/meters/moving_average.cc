@@ -3,6 +3,7 @@
 // take() does not start it anew: the window moves on.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
 
 #include <cmath>
 #include <deque>
@@ -40,7 +41,7 @@ class MovingAverage final : public Meter {
 
   void add(const Batch&, const Step::Result& result) override {
     const double weight = result.weight;
-    shares_.push_back({weight > 0 ? result.loss.item<double>() * weight : 0, weight});
+    shares_.push_back({.loss = weight > 0 ? result.loss : at::Tensor(), .sum = 0, .weight = weight});
     if (shares_.size() > window_) shares_.pop_front();
   }
 
@@ -62,6 +63,7 @@ class MovingAverage final : public Meter {
 
   // [2 n]: sum and weight of each batch.
   State state() override {
+    read_losses();
     at::Tensor all = at::empty({static_cast<std::int64_t>(2 * shares_.size())}, at::kDouble);
     auto* next = all.data_ptr<double>();
     for (const auto& share : shares_) {
@@ -73,6 +75,7 @@ class MovingAverage final : public Meter {
 
   // All ranks' windows are of the same batches.
   void absorb(const State& state) override {
+    read_losses();
     const auto* number = state.at(0).data_ptr<double>();
     shares_.resize(static_cast<std::size_t>(state[0].numel() / 2));
     for (auto& share : shares_) {
@@ -84,8 +87,25 @@ class MovingAverage final : public Meter {
 
  private:
   struct Share {
+    at::Tensor loss{};  // as long as it has not been read into `sum`
     double sum = 0, weight = 0;
   };
+
+  // All at once: each read waits for the device.
+  void read_losses() {
+    std::vector<at::Tensor> losses;
+    for (const auto& share : shares_) {
+      if (share.loss.defined()) losses.push_back(share.loss);
+    }
+    if (losses.empty()) return;
+    const at::Tensor all = at::stack(losses).to(at::kCPU, at::kDouble);
+    const auto* loss = all.data_ptr<double>();
+    for (auto& share : shares_) {
+      if (!share.loss.defined()) continue;
+      share.sum = *loss++ * share.weight;
+      share.loss.reset();
+    }
+  }
 
   std::size_t window_;
   std::deque<Share> shares_;  // this rank's of the last batches

@@ -26,8 +26,8 @@ struct NanGuardConfig {
 
   template <class V>
   void visit(V& v) {
-    v("every_steps", every_steps, "check gradients and parameters every n-th step, the loss every step; 0: no checks",
-      config::at_least(0));
+    v("every_steps", every_steps,
+      "check gradients, parameters and all losses since the last time every n-th step; 0: never", config::at_least(0));
   }
 };
 

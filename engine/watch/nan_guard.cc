@@ -1,8 +1,10 @@
 #include "engine/watch/nan_guard.h"
 
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 #include <utility>
@@ -14,6 +16,8 @@
 
 namespace phalanx {
 namespace {
+
+constexpr std::size_t kMostLosses = 1024;  // that wait to be looked at
 
 // One pass that is as fast as memory. Finite values whose sum is not are told apart afterwards.
 bool may_hold_no_number(const at::Tensor& values) {
@@ -64,7 +68,7 @@ std::unique_ptr<Optimizer> NanGuard::guard(std::unique_ptr<Optimizer> inner) {
 
 void NanGuard::attach(Engine& engine) {
   if (every_ == 0) return;
-  engine.on(Event::kForwardCriterion, [this](State& state) { look_at_loss(state); });
+  engine.on(Event::kForwardCriterion, [this](State& state) { keep_loss(state); });
   engine.on(Event::kUpdate, [this](State& state) {
     read_vote();
     if (state.step % every_ == 0) vote();
@@ -77,16 +81,31 @@ void NanGuard::attach(Engine& engine) {
 
 void NanGuard::check_now() {
   if (every_ == 0) return;
+  look_at_losses();
   if (update_ != nullptr) update_->look_at_parameters();
   read_vote();
   vote();
   read_vote();
 }
 
-void NanGuard::look_at_loss(const State& state) {
+void NanGuard::keep_loss(const State& state) {
   step_ = state.step + 1;
+  losses_.push_back(state.result.loss);
+  steps_of_losses_.push_back(step_);
+  if (step_ % every_ == 0 || losses_.size() == kMostLosses) look_at_losses();
   due_ = !finding_ && step_ % every_ == 0;
-  if (!finding_ && !std::isfinite(state.result.loss.item<double>())) finding_ = Finding{step_, Kind::kLoss};
+}
+
+void NanGuard::look_at_losses() {
+  if (!finding_ && !losses_.empty()) {
+    const at::Tensor all = at::stack(losses_).to(at::kCPU, at::kDouble);
+    const auto* const begin = all.data_ptr<double>();
+    const auto* const end = begin + losses_.size();
+    const auto* const first = std::find_if(begin, end, [](double loss) { return !std::isfinite(loss); });
+    if (first != end) finding_ = Finding{steps_of_losses_[static_cast<std::size_t>(first - begin)], Kind::kLoss};
+  }
+  losses_.clear();
+  steps_of_losses_.clear();
 }
 
 void NanGuard::look_at(const Slice& slice, const at::Tensor& values, Kind kind) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/engine.h"
 #include "engine/optim/optimizer.h"
@@ -16,9 +17,10 @@ namespace phalanx {
 /// Ends a run whose numbers are none any more, on all ranks after the same step, with the name of the tensor that was
 /// the first: a loss, else a gradient as it reaches the optimizer, else a parameter.
 ///
-/// Every loss is looked at, so its first step is known exactly; gradients and parameters, which cost a pass over memory
-/// each, in every n-th step. After those the ranks vote: a small all-reduce, read one step later, so that nobody waits.
-/// At the end of a run parameters are looked at once more.
+/// Every loss is looked at, so its first step is known exactly, but only in every n-th step, all losses since the last
+/// look at once: until then they stay on their device, and nobody waits for it. So are gradients and parameters of that
+/// step, which cost a pass over memory each. Then the ranks vote: a small all-reduce, read one step later, so that
+/// nobody waits. At the end of a run parameters are looked at once more.
 class NanGuard {
  public:
   /// 0 steps: looks at nothing.
@@ -44,7 +46,8 @@ class NanGuard {
     std::string name{};  // of the parameter
   };
 
-  void look_at_loss(const State& state);
+  void keep_loss(const State& state);
+  void look_at_losses();
   void look_at(const Slice& slice, const at::Tensor& values, Kind kind);
   void look_at_parameters();
   void read_vote();
@@ -53,8 +56,10 @@ class NanGuard {
 
   std::int64_t every_;
   CommunicatorPtr group_;
-  std::int64_t step_ = 0;  // that is under way, or the last one
-  bool due_ = false;       // to look at gradients and parameters of it
+  std::int64_t step_ = 0;                      // that is under way, or the last one
+  bool due_ = false;                           // to look at gradients and parameters of it
+  std::vector<at::Tensor> losses_;             // not looked at yet
+  std::vector<std::int64_t> steps_of_losses_;  // in order; a step of several turns has several losses
   std::optional<Finding> finding_;
   GuardedUpdate* update_ = nullptr;  // whoever called guard() owns it
   at::Tensor ballot_;                // [1] int64: whether a rank has found something

@@ -1,5 +1,6 @@
 #include "engine/watch/nan_guard.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -210,6 +211,33 @@ TEST(NanGuard, LeavesFiniteNumbersAloneHoweverLarge) {
     };
   };
   expect_trains_to_the_end(1, spoil);
+}
+
+// A loss of the meta device cannot be read at all: who tries, fails.
+TEST(NanGuard, ReadsNoLossBetweenItsLooks) {
+  run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
+    Numbers numbers;
+    std::int64_t steps = 0;
+    class Unreadable final : public Step {
+     public:
+      Result run(const Batch& batch, const Watch& watch) override { return evaluate(batch, watch); }
+      Result evaluate(const Batch&, const Watch& watch) override {
+        const Result result{.outputs = {at::scalar_tensor(0)}, .loss = at::empty({}, at::kMeta)};
+        watch(Stage::kForwardCriterion, result);
+        return result;
+      }
+    } step;
+    OneSlice synchronizer(numbers);
+    NanGuard guard(8, world);
+    const auto optimizer = guard.guard(std::make_unique<Sum>());
+    Engine engine(step, *optimizer, synchronizer);
+    guard.attach(engine);
+    engine.on(Event::kUpdate, [&](State& state) { steps = state.step; });
+    testing::FakeLoader loader(20);
+    const auto parameters = testing::no_parameters();
+    EXPECT_ANY_THROW(engine.train(parameters, loader, {.epochs = 1}));
+    EXPECT_EQ(steps, 7);
+  });
 }
 
 TEST(NanGuard, SaysWhatToDo) {

@@ -106,6 +106,9 @@ void FlightRecorder::started(const Ticket& ticket) {
 void FlightRecorder::finished(const Ticket& ticket, bool well) {
   Entry& entry = entries_[ticket.number % kEntries];
   if (entry.number.load(std::memory_order_relaxed) != ticket.number) return;
+  if (entry.started.load(std::memory_order_relaxed) == 0) {  // a message that nobody had to wait for
+    entry.started.store(entry.launched.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
   entry.finished.store(now_ticks(), std::memory_order_relaxed);
   entry.state.store(well ? State::kDone : State::kFailed, std::memory_order_relaxed);
 }

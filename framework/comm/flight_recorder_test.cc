@@ -61,6 +61,15 @@ TEST(FlightRecorder, FollowsAnOperationToItsEnd) {
   }
 }
 
+TEST(FlightRecorder, WhatNobodyHadToWaitForRanFromItsLaunch) {
+  FlightRecorder recorder;
+  const auto group = recorder.add_group("world");
+  recorder.finished(recorder.launched(*group, call_of(1)), true);
+  const auto record = recorder.records().at(0);
+  EXPECT_EQ(record.started_ns, record.launched_ns);
+  EXPECT_LE(record.started_ns, record.finished_ns);
+}
+
 TEST(FlightRecorder, CountsOverAllGroupsAndInEach) {
   FlightRecorder recorder;
   const auto world = recorder.add_group("world"), half = recorder.add_group("world/0");

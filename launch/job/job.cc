@@ -1,8 +1,10 @@
 #include "launch/job/job.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
+#include "engine/checkpoint/folder.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/comm/launch_environment.h"
@@ -31,9 +33,24 @@ Way choose_way(const ExperimentConfig& config, const std::optional<LaunchEnviron
   return Way::kForks;
 }
 
+// Of a job that was ended before it had stopped.
+std::string kept(const RunFolder& folder) {
+  const auto checkpoints = CheckpointFolder(folder.checkpoints()).list([](const std::string&) {});
+  if (checkpoints.empty()) return "it has no checkpoint, so everything that it has learned is lost";
+  return "what it has learned after " + checkpoints.front().path + " is lost; --resume auto continues from there";
+}
+
+std::function<std::string()> kept_of(const Job& job, const RunFolder& folder) {
+  if (!job.saves) return nullptr;
+  return [folder] { return kept(folder); };
+}
+
 int launch_forks(Job& job) {
   const auto folder = prepare_folder(job);
-  const LocalLaunch options{.ranks = static_cast<int>(job.config.launch.ranks), .log_folder = folder.logs()};
+  const LocalLaunch options{.ranks = static_cast<int>(job.config.launch.ranks),
+                            .log_folder = folder.logs(),
+                            .stopping = stopping_of(job),
+                            .kept = kept_of(job, folder)};
   return launch_local(options, [&](int) {
     install_stop_signal(StopOn::kLauncher);
     return run_joined_rank(job, folder, *detect_launch_environment());
@@ -43,8 +60,11 @@ int launch_forks(Job& job) {
 // In a process of their own, so that its death is reported as that of any rank.
 int launch_threads(Job& job) {
   const auto folder = prepare_folder(job);
-  const LocalLaunch options{
-      .ranks = 1, .log_folder = folder.logs(), .reported_ranks = static_cast<int>(job.config.launch.ranks)};
+  const LocalLaunch options{.ranks = 1,
+                            .log_folder = folder.logs(),
+                            .reported_ranks = static_cast<int>(job.config.launch.ranks),
+                            .stopping = stopping_of(job),
+                            .kept = kept_of(job, folder)};
   return launch_local(options, [&](int) {
     install_stop_signal(StopOn::kLauncher);
     return run_threads(job, folder);
@@ -56,7 +76,9 @@ int launch_mpirun(Job& job) {
   MpiLaunch options{.ranks = static_cast<int>(job.config.launch.ranks),
                     .hosts = job.config.launch.hosts,
                     .log_folder = folder.logs(),
-                    .command = job.command};
+                    .command = job.command,
+                    .stopping = stopping_of(job),
+                    .kept = kept_of(job, folder)};
   options.command.push_back("--run_dir=" + folder.path());
   return launch_mpi(options);
 }

@@ -35,6 +35,7 @@ struct Job {
   std::vector<std::string> command{};  // this process's own command line, for ranks that mpirun starts
   std::chrono::steady_clock::time_point started{};
   std::function<int(const RankContext&)> body = train;  // what each rank does; returns its exit status
+  bool saves = true;                                    // body stops after a step when it is asked to, and saves itself
   std::shared_ptr<void> claim{};  // of the run folder, once it is chosen; in the process that has chosen it
 };
 

@@ -8,6 +8,7 @@
 #include <exception>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "launch/connect.h"
+#include "launch/console.h"
 #include "launch/exit_status.h"
 #include "launch/failure.h"
 #include "launch/job/job_setup.h"
@@ -24,6 +26,7 @@
 #include "launch/job/world.h"
 #include "launch/report.h"
 #include "launch/run_rank.h"
+#include "launch/stall_watch.h"
 #include "launch/stop_signal.h"
 #include "launch/verdict.h"
 
@@ -51,10 +54,16 @@ bool on_terminal() {
   return !environment("OMPI_COMM_WORLD_RANK") && ::isatty(STDOUT_FILENO) != 0;
 }
 
-int run_body(const Job& job, const RunFolder& folder, CommunicatorPtr world, Splits splits) {
+int run_body(const Job& job, const RunFolder& folder, const CommunicatorPtr& world, Splits splits) {
+  const Seconds warn_after(job.config.framework.warn_after);
+  std::optional<StallWatch> watch;
+  if (warn_after.count() > 0 && world->size() > 1) {
+    watch.emplace(*world,
+                  StallWatch::Options{.log_folder = folder.logs(), .warn_after = warn_after, .tell = tell_console});
+  }
   return run_in_role(job, {.config = job.config,
                            .folder = folder,
-                           .world = std::move(world),
+                           .world = world,
                            .splits = std::move(splits),
                            .servers = nullptr,
                            .terminal = on_terminal(),
@@ -85,6 +94,11 @@ void quiet_other_ranks(int rank) {
 }
 
 }  // namespace
+
+Stopping stopping_of(const Job& job) {
+  const std::chrono::duration<double> grace(job.config.launch.grace);
+  return {.after_step = job.saves, .grace = std::chrono::ceil<std::chrono::milliseconds>(grace)};
+}
 
 int run_threads(const Job& job, const RunFolder& folder) {
   const int ranks = static_cast<int>(job.config.launch.ranks);
@@ -120,7 +134,7 @@ int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnviron
 int join(Job& job, const LaunchEnvironment& launched) {
   const int rank = launched.rank_info.rank;
   const bool ours = environment("PHALANX_LAUNCHER").has_value();  // it knows the folder, and reports failures
-  install_stop_signal(ours ? StopOn::kLauncher : StopOn::kInterrupt);
+  install_stop_signal(ours ? StopOn::kLauncher : StopOn::kInterrupt, stopping_of(job), !ours && rank == 0);
   quiet_other_ranks(rank);
   if (ours) {
     const RunFolder folder(job.run_dir);

@@ -3,8 +3,12 @@
 #include "engine/experiment/run_folder.h"
 #include "framework/comm/launch_environment.h"
 #include "launch/job/job.h"
+#include "launch/stop_words.h"
 
 namespace phalanx {
+
+/// How the job stops when it is asked to.
+Stopping stopping_of(const Job& job);
 
 /// Runs all ranks of the job as threads of this process. Returns its exit status; failures are left in the log folder.
 int run_threads(const Job& job, const RunFolder& folder);

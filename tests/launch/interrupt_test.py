@@ -10,6 +10,8 @@ import program
 from program import ENDLESS, ProgramTest, becomes_true, mpirun, processes, sets, signals
 
 INTERRUPTED = 130
+CTRL_C = "Stopping after this step; press Ctrl-C again to end it now\n"
+LOST = "before the run had stopped; it has no checkpoint, so everything that it has learned is lost\n"
 
 
 def is_stopped(pid):
@@ -22,30 +24,51 @@ def is_stopped(pid):
 class Interrupt(ProgramTest):
     way = {}
 
-    def start_training(self):
-        process = self.train(*sets(ENDLESS, self.way))
+    def start_training(self, more={}):
+        process = self.train(*sets(ENDLESS, self.way, more))
         self.wait_for_training(self.run_folder(), process)
         return process
 
-    def assert_stopped_cleanly(self, process, asked):
+    def assert_stopped_cleanly(self, process, asked, answer):
         self.assert_status(INTERRUPTED, process)
         print(f"asked to stop: the job ended after {time.monotonic() - asked:.2f} s")
         run = self.run_folder()
         self.assertTrue(run.summary["stopped"])
         self.assertGreater(run.summary["steps"], 0)
         self.assertGreater(len(run.weights), 100_000)
-        self.assertEqual("", process.err)
+        self.assertEqual(answer, process.err)
         self.assert_nothing_left()
 
     def test_ctrl_c(self):
         process = self.start_training()
         process.interrupt()
-        self.assert_stopped_cleanly(process, time.monotonic())
+        self.assert_stopped_cleanly(process, time.monotonic(), CTRL_C)
 
     def test_sigterm(self):
         process = self.start_training()
         process.kill(signal.SIGTERM)
-        self.assert_stopped_cleanly(process, time.monotonic())
+        answer = "SIGTERM: stopping after this step, within 60 s (launch.grace)\n"
+        self.assert_stopped_cleanly(process, time.monotonic(), answer)
+
+    def test_sigterm_leaves_a_rank_that_hangs_a_limited_time(self):
+        process = self.start_training({"launch.grace": 1.5})
+        self.hold_back()
+        process.kill(signal.SIGTERM)
+        self.assert_status(INTERRUPTED, process)
+        self.assertEqual("SIGTERM: stopping after this step, within 1.5 s (launch.grace)\n"
+                         f"Ended 1.5 s after SIGTERM (launch.grace), {LOST}", process.err)
+        self.assert_nothing_left()
+
+    def test_what_a_checkpoint_keeps_is_not_lost(self):
+        process = self.start_training({"checkpoint.every_steps": 4})
+        self.assertTrue(becomes_true(lambda: list((self.run_folder().path / "checkpoints").glob("step-*[0-9]"))))
+        self.hold_back()
+        process.interrupt()
+        self.assertTrue(becomes_true(lambda: process.err), "nobody answers")
+        time.sleep(0.3)
+        process.interrupt()
+        self.assert_status(INTERRUPTED, process)
+        self.assertRegex(process.words, r"what it has learned after \S+/checkpoints/step-\d+ is lost; --resume auto")
 
     def test_ctrl_c_twice(self):
         process = self.start_training()
@@ -61,7 +84,7 @@ class Interrupt(ProgramTest):
         took = time.monotonic() - asked
         print(f"asked twice: the job ended after {took:.2f} s")
         self.assertLess(took, 10)
-        self.assertEqual("", process.err)
+        self.assertEqual(f"{CTRL_C}Ended at once, as requested, {LOST}", process.err)
         self.assert_nothing_left()
 
     def hold_back(self):
@@ -78,7 +101,7 @@ class Interrupt(ProgramTest):
                 time.sleep(milliseconds / 1000)
                 process.interrupt()
                 self.assertIn(process.wait(), (INTERRUPTED, 128 + signal.SIGINT), process.text())
-                self.assertEqual("", process.err)
+                self.assertIn(process.err, ("", CTRL_C))  # the launcher may not be there yet
                 self.assert_nothing_left()
 
 
@@ -89,7 +112,9 @@ class Local(Interrupt):
 class Inproc(Interrupt):
     way = {"backend": "inproc"}
 
-    test_ctrl_c_twice = None  # threads cannot be held back one by one
+    # Threads cannot be held back one by one.
+    test_ctrl_c_twice = test_sigterm_leaves_a_rank_that_hangs_a_limited_time = None
+    test_what_a_checkpoint_keeps_is_not_lost = None
 
     def test_ctrl_c_twice_before_the_first_step(self):
         # Nobody looks for a stop while the first step is still a minute away: it draws a million digits.

@@ -80,6 +80,7 @@ int run(int argc, char** argv) {
   check(job.config);
   job.command[0] = fs::canonical("/proc/self/exe").string();
   job.body = [&wanted](const RankContext& rank) { return evaluate(rank, wanted); };
+  job.saves = false;
   std::optional<TemporaryFolder> logs;
   job.run_dir = FLAGS_run_dir;
   if (job.run_dir.empty()) {

@@ -37,7 +37,6 @@ class Messages::Message {
   // Begins. What goes wrong is told when it is waited for.
   void start() {
     ticket_ = owner_->queue_->recorder().launched(*owner_->record_, call_);
-    owner_->queue_->recorder().started(ticket_);
     try {
       post();
     } catch (...) {
@@ -47,6 +46,7 @@ class Messages::Message {
 
   void wait() {
     const std::lock_guard lock(mutex_);
+    if (!complete_) owner_->queue_->recorder().started(ticket_);
     complete();
     if (auto error = std::exchange(error_, nullptr)) std::rethrow_exception(error);
   }

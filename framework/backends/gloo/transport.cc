@@ -1,12 +1,10 @@
 #include "framework/backends/gloo/transport.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
-#include <ctime>
 #include <exception>
 #include <utility>
+
+#include "framework/base/no_sigpipe.h"
 
 namespace phalanx::gloo {
 namespace {
@@ -18,34 +16,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLook{50};
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-// Keeps this thread from SIGPIPE, which would end the process, and takes away one that came meanwhile. Not for the
-// whole process: programs rely on it to end with the reader of their output.
-class NoSigpipe {
- public:
-  NoSigpipe() {
-    ::sigemptyset(&pipe_);
-    ::sigaddset(&pipe_, SIGPIPE);
-    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~NoSigpipe() {
-    if (::sigismember(&before_, SIGPIPE) == 1) return;
-    constexpr std::timespec kAtOnce{};
-    if (pending()) ::sigtimedwait(&pipe_, nullptr, &kAtOnce);
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  NoSigpipe(const NoSigpipe&) = delete;
-  NoSigpipe& operator=(const NoSigpipe&) = delete;
-
- private:
-  static bool pending() {
-    sigset_t signals;
-    ::sigpending(&signals);
-    return ::sigismember(&signals, SIGPIPE) == 1;
-  }
-
-  sigset_t pipe_, before_;
-};
 
 bool names(const ::gloo::WeakNonOwningPtr<tcp::UnboundBuffer>& name, const Buffer& buffer) {
   const ::gloo::NonOwningPtr<tcp::UnboundBuffer> named(name);

@@ -1,6 +1,14 @@
 #include "framework/backends/mpi/communicator.h"
 
+#include <sched.h>
+
+#include <array>
+#include <bit>
 #include <chrono>
+#include <climits>
+#include <exception>
+#include <functional>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -9,6 +17,7 @@
 #include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/execution.h"
 #include "framework/backends/mpi/runtime.h"
+#include "framework/base/cores.h"
 #include "framework/base/error.h"
 #include "framework/collectives/direct.h"
 #include "framework/comm/plain_memory.h"
@@ -19,18 +28,18 @@ namespace {
 // What fails breaks the group, and what MPI may still use of the operation stays for good.
 template <class Body>
 void perform(Execution execution, const Body& body) {
-  if (execution.group->broken()) throw Group::lost(execution.where());
-  const auto fail = [&](CommError::Kind kind) {
-    execution.group->fail(kind);
+  execution.group->throw_if_broken();
+  const auto fail = [&](const CommError& error) {
+    execution.group->fail(error);
     keep_for_good(std::make_shared<Execution>(std::move(execution)));
   };
   try {
     body(execution);
   } catch (const CommError& error) {
-    fail(error.kind());
+    fail(error);
     throw;
-  } catch (...) {
-    fail(CommError::Kind::kSystem);
+  } catch (const std::exception& error) {
+    fail(CommError(CommError::Kind::kSystem, execution.where() + ": " + error.what()));
     throw;
   }
 }
@@ -149,6 +158,23 @@ at::Tensor MpiCommunicator::do_allocate(const Allocation& allocation) {
   return memory;
 }
 
+namespace {
+
+// How many cores the ranks of this host may use together: those that any of them may. Collective.
+int cores_of_host(MPI_Comm world) {
+  std::array<unsigned char, CPU_SETSIZE / CHAR_BIT> cores{};
+  for (const int core : allowed_cores()) cores[core / CHAR_BIT] |= static_cast<unsigned char>(1U << core % CHAR_BIT);
+  MPI_Comm host = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host), "MPI_Comm_split_type");
+  check(MPI_Allreduce(MPI_IN_PLACE, cores.data(), static_cast<int>(cores.size()), MPI_BYTE, MPI_BOR, host),
+        "MPI_Allreduce");
+  check(MPI_Comm_free(&host), "MPI_Comm_free");
+  return std::transform_reduce(cores.begin(), cores.end(), 0, std::plus(),
+                               [](auto byte) { return std::popcount(byte); });
+}
+
+}  // namespace
+
 std::shared_ptr<Group> duplicate_world(Group::Options options) {
   struct Pending {
     MPI_Comm comm = MPI_COMM_NULL;
@@ -162,11 +188,12 @@ std::shared_ptr<Group> duplicate_world(Group::Options options) {
   };
   try {
     check(MPI_Comm_idup(MPI_COMM_WORLD, &pending->comm, &pending->request), "MPI_Comm_idup");
-    shared_memory::Waiter(options.local_ranks).wait(complete, [&](auto waited) {
+    shared_memory::Waiter(options.local_ranks, options.local_cores).wait(complete, [&](auto waited) {
       if (waited < options.timeout) return;
       throw CommError(CommError::Kind::kTimeout, "connecting " + options.name + ": not all ranks came in time");
     });
     check(MPI_Comm_set_errhandler(pending->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    options.local_cores = cores_of_host(pending->comm);  // no wait: all ranks are here
   } catch (...) {
     static_cast<void>(pending.release());  // MPI may still write to it
     give_up();

@@ -10,7 +10,10 @@
 namespace phalanx::mpi {
 
 Group::Group(MPI_Comm comm, Options options, std::shared_ptr<Inbox> inbox)
-    : comm_(comm), options_(std::move(options)), inbox_(std::move(inbox)), waiter_(options_.local_ranks) {
+    : comm_(comm),
+      options_(std::move(options)),
+      inbox_(std::move(inbox)),
+      waiter_(options_.local_ranks, options_.local_cores) {
   MPI_Comm_rank(comm_, &rank_);
   MPI_Comm_size(comm_, &size_);
 }
@@ -25,13 +28,12 @@ std::string Group::where(Op op, std::uint64_t sequence) const {
 }
 
 // Ranks that came too late may yet come to the end; what MPI itself reports is worse.
-void Group::fail(CommError::Kind kind) noexcept {
-  if (broken_.exchange(true, std::memory_order_acq_rel)) return;
-  if (kind != CommError::Kind::kTimeout) give_up();
-}
-
-CommError Group::lost(const std::string& where) {
-  return {CommError::Kind::kPeerLost, where + ": another operation of the group failed for good"};
+void Group::fail(const CommError& error) {
+  const std::lock_guard lock(failing_);
+  if (failure_) return;
+  failure_ = error;
+  broken_.store(true, std::memory_order_release);
+  if (error.kind() != CommError::Kind::kTimeout) give_up();
 }
 
 CommError Group::late(const std::string& where, Seconds waited, const std::string& awaited) {

@@ -6,6 +6,8 @@
 #include <climits>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "framework/backends/mpi/inbox.h"
@@ -18,14 +20,15 @@ namespace phalanx::mpi {
 
 /// One rank's view of an MPI communicator: its place in it, and how it waits and fails.
 ///
-/// MPI moves data only while somebody waits. After a CommError that is no mismatch the group is broken: every later
-/// operation ends with kPeerLost. Thread-safe.
+/// MPI moves data only while somebody waits. After a CommError that is no mismatch the group is broken: every other
+/// operation, launched before or after, ends with that error, since it is the cause. Thread-safe.
 class Group {
  public:
   struct Options {
     std::string name;
     Seconds timeout{600};
-    int local_ranks = 1;                   // on this host; decides how long a wait spins
+    int local_ranks = 1;                   // on this host; decides how long a wait spins, with
+    int local_cores = 0;                   // that they may use together; 0: as many as this thread
     std::int64_t most_elements = INT_MAX;  // of one MPI call; longer operations are done in another way
   };
 
@@ -50,8 +53,8 @@ class Group {
   std::string where(Op op, std::uint64_t sequence) const;
 
   /// Returns when ready() holds, which asks MPI; messages for this rank are received meanwhile. Throws CommError:
-  /// kTimeout after `timeout`, kPeerLost when the group breaks. where() and awaited() are for its message: what waits,
-  /// and for whom.
+  /// kTimeout after `timeout`, and what broke the group when it breaks. where() and awaited() are for its message: what
+  /// waits, and for whom.
   template <class Ready, class Where, class Awaited>
   void wait(const Ready& ready, Seconds timeout, const Where& where, const Awaited& awaited) const {
     const auto progress = [&] {
@@ -59,18 +62,20 @@ class Group {
       return ready();
     };
     waiter_.wait(progress, [&](Seconds waited) {
-      if (broken()) throw lost(where());
+      throw_if_broken();
       if (waited >= timeout) throw late(where(), waited, awaited());
     });
   }
 
   bool broken() const { return broken_.load(std::memory_order_acquire); }
 
-  /// Breaks it, because of an error of this kind.
-  void fail(CommError::Kind kind) noexcept;
+  /// Throws the error that broke the group, if one has.
+  void throw_if_broken() const {
+    if (broken()) throw CommError(*failure_);
+  }
 
-  /// What an operation of a broken group ends with.
-  static CommError lost(const std::string& where);
+  /// Breaks it; of several errors the first one counts.
+  void fail(const CommError& error);
 
  private:
   static CommError late(const std::string& where, Seconds waited, const std::string& awaited);
@@ -82,6 +87,8 @@ class Group {
   int size_ = 1;
   shared_memory::Waiter waiter_;
   std::atomic<std::uint64_t> sequence_{0};
+  std::mutex failing_;                // guards failure_ until broken_
+  std::optional<CommError> failure_;  // set once
   std::atomic<bool> broken_{false};
 };
 

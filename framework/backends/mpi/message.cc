@@ -34,14 +34,12 @@ Message::Message(const Postbox& postbox, at::Tensor tensor, const Call& call)
       ticket_(recorder().launched(*postbox.record, call)),
       tensor_(std::move(tensor)),
       expected_bytes_(static_cast<std::int64_t>(tensor_.nbytes())),
-      actual_bytes_(expected_bytes_) {
-  recorder().started(ticket_);
-}
+      actual_bytes_(expected_bytes_) {}
 
 void Message::send() {
   const std::lock_guard lock(mutex_);
   try {
-    if (group().broken()) throw Group::lost(where());
+    group().throw_if_broken();
     expect_success(with_bytes(expected_bytes_, group().options().most_elements, [&](MPI_Datatype type, int count) {
       return MPI_Isend(tensor_.data_ptr(), count, type, call_.peer, call_.tag, group().comm(), &request_);
     }));
@@ -54,10 +52,18 @@ void Message::send() {
 void Message::receive() {
   if (!group().broken()) return group().inbox()->add({group().comm(), call_.peer, call_.tag}, *this);
   const std::lock_guard lock(mutex_);
-  finish(Group::lost(where()));
+  try {
+    group().throw_if_broken();
+  } catch (const CommError& error) {
+    finish(error);
+  }
 }
 
 void Message::wait() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!done_) recorder().started(ticket_);
+  }
   try {
     group().wait([this] { return test(); }, group().options().timeout, [this] { return where(); },
                  [this] { return awaited(); });
@@ -138,7 +144,7 @@ std::optional<CommError> Message::mismatch() const {
 }
 
 void Message::finish(std::optional<CommError> error) {
-  if (error && error->kind() != CommError::Kind::kMismatch) group().fail(error->kind());
+  if (error && error->kind() != CommError::Kind::kMismatch) group().fail(*error);
   recorder().finished(ticket_, !error);
   error_ = std::move(error);
   tensor_.reset();

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "framework/backends/shared_memory/all_messages.h"
+#include "framework/backends/shared_memory/cores_of_ranks.h"
 #include "framework/backends/shared_memory/keep_for_good.h"
 #include "framework/base/error.h"
 
@@ -145,7 +146,8 @@ CommunicatorPtr SharedMemoryCommunicator::split_now(int color, int key) {
                          .rank = new_rank,
                          .size = static_cast<int>(members.size()),
                          .timeout = group_->options().timeout,
-                         .ranks_here = group_->options().ranks_here};
+                         .ranks_here = group_->options().ranks_here,
+                         .cores_here = group_->options().cores_here};
   return make_communicator(std::move(options), std::move(control), group_->fabric().subset(members), rank_);
 }
 
@@ -220,7 +222,8 @@ CommunicatorPtr connect(const std::string& backend, const ConnectOptions& option
                        .rank = rank_info.rank,
                        .size = rank_info.size,
                        .timeout = timeout,
-                       .ranks_here = rank_info.size};
+                       .ranks_here = rank_info.size,
+                       .cores_here = cores_of_ranks(*store, backend + "/cores", rank_info.rank, rank_info.size)};
   return make_communicator(std::move(world), std::move(control), std::move(fabric), std::move(rank));
 }
 

@@ -36,7 +36,7 @@ Group::Group(Options options, std::shared_ptr<void> control, std::unique_ptr<Fab
       idle_(std::move(idle)),
       block_(control_.get(), options_.size),
       payloads_(kPayloadBytes * static_cast<std::size_t>(options_.size)),
-      waiter_(options_.ranks_here > 0 ? options_.ranks_here : options_.size) {}
+      waiter_(options_.ranks_here > 0 ? options_.ranks_here : options_.size, options_.cores_here) {}
 
 Group::~Group() { leave(); }
 

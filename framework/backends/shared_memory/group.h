@@ -31,7 +31,8 @@ class Group {
     int rank = 0;
     int size = 1;
     Seconds timeout{600};  // of an operation, from where it begins to wait
-    int ranks_here = 0;    // that share this machine's cores; 0: as many as the group has
+    int ranks_here = 0;    // that share the cores; 0: as many as the group has
+    int cores_here = 0;    // that they may use together; 0: as many as this thread
   };
 
   /// `control` is the memory of a ControlBlock. `idle` is called in turn while this rank waits, and must not throw.

@@ -42,7 +42,7 @@ struct Messages::FromPeer {
 Messages::Messages(Group& group)
     : group_(group),
       in_place_(group.fabric().reaches_everything()),
-      waiter_(group.options().ranks_here > 0 ? group.options().ranks_here : group.size()),
+      waiter_(group.options().ranks_here > 0 ? group.options().ranks_here : group.size(), group.options().cores_here),
       to_(group.size()),
       from_(group.size()) {}
 
@@ -206,10 +206,19 @@ void Messages::await(Transfer& transfer, const std::function<void()>& poll_all) 
     poll_all();
     return transfer.done() || group_.broken();
   };
-  waiter_.wait(ready, [&](auto waited) { give_up_if_lost(transfer, std::chrono::duration<double>(waited).count()); });
+  bool recorded = false;
+  waiter_.wait(ready, [&](auto waited) {
+    if (!std::exchange(recorded, true)) record_wait(transfer);
+    give_up_if_lost(transfer, std::chrono::duration<double>(waited).count());
+  });
   if (transfer.done()) return;
   const std::lock_guard lock(mutex_);
   abandon_all();
+}
+
+void Messages::record_wait(Transfer& transfer) {
+  const std::lock_guard lock(mutex_);
+  if (!transfer.done()) transfer.recorder->started(transfer.ticket);
 }
 
 void Messages::give_up_if_lost(Transfer& transfer, double seconds) {

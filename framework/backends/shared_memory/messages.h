@@ -52,6 +52,7 @@ class Messages {
   void end(FromPeer& from, Incoming& incoming);
   void deliver(Transfer& receiver, const Incoming& incoming);
   void complete(Transfer& transfer, std::exception_ptr error = nullptr);
+  void record_wait(Transfer& transfer);
   void give_up_if_lost(Transfer& transfer, double seconds);
   void abandon_all();
   std::string describe(const Transfer& transfer) const;

@@ -9,6 +9,7 @@
 #endif
 
 #include "framework/backends/shared_memory/schedule_point.h"
+#include "framework/base/cores.h"
 
 namespace phalanx::shared_memory {
 
@@ -18,8 +19,9 @@ class Waiter {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `ranks`: how many run on this machine's cores together; with more ranks than cores it hardly spins.
-  explicit Waiter(int ranks) : spins_(ranks <= static_cast<int>(std::thread::hardware_concurrency()) ? 4000 : 20) {}
+  /// `ranks`: how many of them share `cores` (0: as many as this thread may use); with more ranks than cores it hardly
+  /// spins.
+  explicit Waiter(int ranks, int cores = 0) : spins_(ranks <= (cores > 0 ? cores : usable_cores()) ? 4000 : 20) {}
 
   /// Returns when ready() holds. Calls check(elapsed), which may throw to give up, now and then while waiting, and
   /// idle() more often, which may do something useful meanwhile.

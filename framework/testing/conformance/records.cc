@@ -96,6 +96,25 @@ TEST_P(Recording, TellsWhatFailedAndWhatRanInside) {
   });
 }
 
+TEST_P(Recording, AMessageThatNobodyWaitsForDoesNotRun) {
+  run([](const CommunicatorPtr& world) {
+    const int size = world->size(), right = (world->rank() + 1) % size, left = (world->rank() + size - 1) % size;
+    const at::Tensor tensor = at::zeros({6});
+    Work recv = world->recv(tensor, left, 9);
+    const auto number = last_number(*world);
+    const auto record = [&] { return records_since(*world, number - 1).at(0); };
+    EXPECT_EQ(record().state, State::kLaunched);
+    world->barrier().wait();
+    Work send = world->send(at::zeros({6}), right, 9);
+    recv.wait();
+    send.wait();
+    const auto ended = record();
+    EXPECT_EQ(ended.state, State::kDone);
+    EXPECT_LE(ended.launched_ns, ended.started_ns);
+    EXPECT_LE(ended.started_ns, ended.finished_ns);
+  });
+}
+
 TEST_P(Recording, HoldsNothingThatWasRefused) {
   run([](const CommunicatorPtr& world) {
     const auto before = last_number(*world);

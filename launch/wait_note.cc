@@ -1,0 +1,56 @@
+#include "launch/wait_note.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+
+namespace phalanx {
+namespace {
+
+using nlohmann::json;
+
+std::string path_of(const std::string& folder, int rank) {
+  return folder + "/rank" + std::to_string(rank) + ".waiting";
+}
+
+}  // namespace
+
+void leave_wait(const std::string& folder, const WaitNote& note) {
+  const json fields = {{"rank", note.rank},
+                       {"operation", note.operation},
+                       {"peer", note.peer},
+                       {"since", note.since},
+                       {"told", note.told}};
+  write_atomically(path_of(folder, note.rank), fields.dump(2) + "\n");
+}
+
+void forget_wait(const std::string& folder, int rank) noexcept {
+  std::error_code ignored;  // there may be none
+  std::filesystem::remove(path_of(folder, rank), ignored);
+}
+
+std::vector<WaitNote> read_waits(const std::string& folder, int size) {
+  std::vector<WaitNote> notes;
+  for (int rank = 0; rank < size; ++rank) {
+    const auto path = path_of(folder, rank);
+    if (!std::filesystem::exists(path)) continue;
+    try {
+      const json fields = json::parse(read_file(path));
+      notes.push_back({.rank = rank,
+                       .operation = fields.at("operation"),
+                       .peer = fields.at("peer"),
+                       .since = fields.at("since"),
+                       .told = fields.at("told")});
+    } catch (const DataError&) {
+      // The rank has gone on meanwhile.
+    } catch (const json::exception&) {
+      // Not by this program.
+    }
+  }
+  return notes;
+}
+
+}  // namespace phalanx

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""A rank that hangs is named on the console while the others wait for it, and by what ends the job at last."""
+
+import os
+import re
+import signal
+
+import program
+from program import ENDLESS, ProgramTest, becomes_true, free_port, sets, torchrun
+
+WARNED = r"rank {waits} has waited \d+ s in \w+ #\d+ of world for rank {hangs}\n"
+
+
+class Hang(ProgramTest):
+    ways = ()
+
+    def start_training(self, way, ranks=2, **more):
+        name = f"run{self._count}"
+        process = self.train(*sets(ENDLESS, way, {"launch.ranks": ranks, **more}), run=name)
+        run = self.run_folder(name)
+        self.wait_for_training(run, process)
+        return process, run
+
+    def wait_for_console(self, process, pattern):
+        self.assertTrue(becomes_true(lambda: re.search(pattern, process.err) or not process.running))
+        self.assertRegex(process.err, pattern)
+
+    def assert_told(self, way, hangs, ranks):
+        process, run = self.start_training(way, ranks, **{"framework.warn_after": 1})
+        hung = self.rank_process(run, hangs)
+        os.kill(hung, signal.SIGSTOP)
+        waits = 1 if hangs == 0 else 0
+        self.wait_for_console(process, WARNED.format(waits=waits, hangs=hangs))
+        os.kill(hung, signal.SIGCONT)
+        goes_on = rf"rank {waits} continues after \d+ s in \w+ #\d+ of world\n"
+        self.wait_for_console(process, goes_on)
+        process.interrupt()
+        self.assert_status(130, process)
+        warned = WARNED.format(waits=waits, hangs=hangs)
+        self.assertRegex(process.err, f"^{warned}{goes_on}Stopping after this step.*\n$")
+        self.assertEqual([], list((run.path / "logs").glob("*.waiting")))
+
+    def assert_cause(self, way, cause):
+        process, run = self.start_training(way, **{"framework.warn_after": 1, "framework.timeout": 3})
+        os.kill(self.rank_process(run, 1), signal.SIGSTOP)
+        self.assert_status(1, process)
+        self.assert_framed_once(process, 0, 2, run.log(0))
+        self.assertIn(cause, process.words)
+        self.assertRegex(process.err, "^" + WARNED.format(waits=0, hangs=1) + "┌─")
+
+    def test_rank_is_named_while_others_wait(self):
+        for way in self.ways:
+            with self.subTest(**way):
+                self.assert_told(way, hangs=2, ranks=3)
+
+    def test_rank_0_is_named_by_another(self):
+        self.assert_told(self.ways[0], hangs=0, ranks=2)
+
+
+class Local(Hang):
+    ways = ({"backend": "auto"}, {"backend": "gloo"}, {"backend": "hybrid"})
+
+    def test_time_out_says_who_did_not_come(self):
+        for way in self.ways:
+            with self.subTest(**way):
+                self.assert_cause(way, "s for rank 1, which did not come")
+
+    def test_no_warning_where_none_is_wanted(self):
+        process, run = self.start_training({}, **{"framework.warn_after": 0, "framework.timeout": 3})
+        os.kill(self.rank_process(run, 1), signal.SIGSTOP)
+        self.assert_status(1, process)
+        self.assertTrue(process.err.startswith("┌─"), process.err)
+
+    def test_rank_that_no_launcher_watches_is_named(self):
+        port = free_port()
+        ranks = [self.train(*sets(ENDLESS, {"framework.warn_after": 1}), environment=torchrun(rank, 2, port))
+                 for rank in range(2)]
+        self.wait_for_training(self.run_folder(), ranks[0])
+        ranks[1].kill(signal.SIGSTOP)
+        self.wait_for_console(ranks[0], WARNED.format(waits=0, hangs=1))
+        ranks[0].interrupt()
+        self.wait_for_console(ranks[0], "Stopping after this step; press Ctrl-C again to end it now\n")
+        ranks[1].kill(signal.SIGCONT)
+        ranks[1].interrupt()
+        for rank in ranks:
+            self.assert_status(130, rank)
+
+
+class Mpi(Hang):
+    ways = ({"backend": "mpi"}, {"launch.with": "mpi", "backend": "hybrid"})
+
+    def test_time_out_says_what_waited_and_nothing_that_follows_from_it(self):
+        # Operations that overlap with computing fail together; which of them is asked for first is a matter of chance.
+        self.assert_cause({"backend": "mpi", "strategy": "overlapped"}, "s for ranks that did not come")
+
+
+del Hang, program.ProgramTest  # not tests by themselves
+
+if __name__ == "__main__":
+    program.main()
