@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
-#include <iterator>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -65,16 +64,18 @@ void tell(const std::vector<Failure>& failures, const RunFolder& folder, int ran
 }
 
 // One rank tells for all, and rather why it failed than that it lost a peer: a peer that knows more is about to say so.
+// Until one has claimed the report, all of them must find every failure.
 void tell_once(const RunFolder& folder, int ranks) {
   using std::chrono::steady_clock;
   const auto deadline = steady_clock::now() + std::chrono::milliseconds(500);
-  auto failures = take_failures(folder.logs());
+  auto failures = read_failures(folder.logs());
   while ((failures.empty() || failures.front().secondary) && steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    std::ranges::copy(take_failures(folder.logs()), std::back_inserter(failures));
-    std::ranges::sort(failures, more_original);
+    failures = read_failures(folder.logs());
   }
-  if (!failures.empty() && claim_report(folder.logs())) tell(failures, folder, ranks);
+  if (failures.empty()) return;  // another rank has told
+  if (claim_report(folder.logs())) tell(failures, folder, ranks);
+  take_failures(folder.logs());
 }
 
 void quiet_other_ranks(int rank) {
