@@ -9,6 +9,7 @@
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/base/reason.h"
 #include "launch/exit_status.h"
 #include "launch/failure.h"
 #include "launch/signals.h"
@@ -34,7 +35,7 @@ int run_rank(int rank, const std::string& log_folder, const std::string& log, co
   } catch (const CommError& error) {
     leave(error.what(), error.secondary());
   } catch (const std::exception& error) {
-    leave(error.what(), false);
+    leave(reason(error), false);
   } catch (...) {
     leave("an exception that is not a std::exception", false);
   }

@@ -6,11 +6,11 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <functional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "engine/experiment/make_section.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
@@ -34,7 +34,8 @@ LogOptions log_options(const RunFolder& folder, int rank) {
 }
 
 // What goes wrong in a rank's body is in its log too.
-int logged(const std::function<int()>& body) {
+template <class Body>
+auto logged(const Body& body) {
   try {
     return body();
   } catch (const std::exception& error) {
@@ -83,11 +84,17 @@ void quiet_other_ranks(int rank) {
   if (std::freopen("/dev/null", "w", stdout) == nullptr) throw Error("cannot open /dev/null");
 }
 
+// Of ranks that are threads; before there are any, the log is that of the first.
+Splits make_shared_splits(const Job& job, const RunFolder& folder) {
+  const ThreadLog log(log_options(folder, 0));
+  return logged([&] { return make_section("dataset", job.config.dataset); });
+}
+
 }  // namespace
 
 int run_threads(const Job& job, const RunFolder& folder) {
   const int ranks = static_cast<int>(job.config.launch.ranks);
-  const Splits splits = job.config.dataset.make();
+  const Splits splits = make_shared_splits(job, folder);
   const StorePtr store = make_hash_store(Seconds(job.config.framework.timeout));
   std::vector<int> statuses(ranks);
   run_rank_threads(ranks, [&](const RankInfo& rank_info) {
@@ -112,7 +119,7 @@ int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnviron
   return logged([&] {
     log_info() << take_cores(job.config.launch, launched.rank_info, CoresFrom::kUs);
     const auto world = decorate(connect_backends(job.config, launched), job.config);
-    return run_body(job, folder, world, job.config.dataset.make());
+    return run_body(job, folder, world, make_section("dataset", job.config.dataset));
   });
 }
 
@@ -134,7 +141,8 @@ int join(Job& job, const LaunchEnvironment& launched) {
   const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {
     return logged([&] {
       check_same_config(job, *backends.front().group);
-      return run_body(job, folder, decorate(std::move(backends), job.config), job.config.dataset.make());
+      auto world = decorate(std::move(backends), job.config);
+      return run_body(job, folder, std::move(world), make_section("dataset", job.config.dataset));
     });
   });
   if (status != kDone && status != kTimeUp && status != kInterrupted) tell_once(folder, launched.rank_info.size);
