@@ -20,6 +20,7 @@
 #include "launch/job/job_setup.h"
 #include "launch/job/rank_cores.h"
 #include "launch/job/world.h"
+#include "launch/launcher_watch.h"
 #include "launch/report.h"
 #include "launch/run_rank.h"
 #include "launch/stop_signal.h"
@@ -123,15 +124,17 @@ int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnviron
   });
 }
 
-int join(Job& job, const LaunchEnvironment& launched) {
-  const int rank = launched.rank_info.rank;
+int join(Job& job, const LaunchEnvironment& told) {
+  end_with_launcher(told);
+  const int rank = told.rank_info.rank;
   const bool ours = environment("PHALANX_LAUNCHER").has_value();  // it knows the folder, and reports failures
   install_stop_signal(ours ? StopOn::kLauncher : StopOn::kInterrupt);
   quiet_other_ranks(rank);
   if (ours) {
     const RunFolder folder(job.run_dir);
-    return run_rank(rank, folder.logs(), folder.log(rank), [&] { return run_joined_rank(job, folder, launched); });
+    return run_rank(rank, folder.logs(), folder.log(rank), [&] { return run_joined_rank(job, folder, told); });
   }
+  const auto& launched = told;
   const auto cores = take_cores(job.config.launch, launched.rank_info, CoresFrom::kLauncher);
   auto backends = connect_backends(job.config, launched);
   const auto folder = agree_on_folder(job, *backends.front().group);
