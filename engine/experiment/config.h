@@ -28,6 +28,7 @@ struct LaunchConfig {
   std::string with = "auto";
   std::int64_t threads = 0;
   std::string bind_to = "none";
+  bool oversubscribe = false;
 
   template <class V>
   void visit(V& v) {
@@ -40,6 +41,7 @@ struct LaunchConfig {
     v("bind_to", bind_to,
       "cores to bind each rank to; core: its own share of the host's cores, numa: the cores of a NUMA node",
       config::one_of({"none", "core", "numa"}));
+    v("oversubscribe", oversubscribe, "start more than 32 ranks per core of this host too");
   }
 };
 

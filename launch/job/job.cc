@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "framework/base/cores.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/comm/launch_environment.h"
@@ -29,6 +30,19 @@ Way choose_way(const ExperimentConfig& config, const std::optional<LaunchEnviron
     throw ConfigError("backend mpi needs processes that mpirun started; set launch.with: mpi (or auto)");
   }
   return Way::kForks;
+}
+
+// More would spend their time waiting for a core, and keep the host from all else. Other hosts' cores are not known.
+void refuse_too_many_ranks(const LaunchConfig& launch) {
+  constexpr int kMostPerCore = 32;
+  const int cores = usable_cores();
+  if (launch.oversubscribe || !launch.hosts.empty() || launch.ranks <= kMostPerCore * cores) return;
+  throw ConfigError({{.origin = "config",
+                      .key = "launch.ranks",
+                      .message = std::to_string(launch.ranks) + " ranks on " + std::to_string(cores) +
+                                 (cores == 1 ? " core are" : " cores are") + " more than " +
+                                 std::to_string(kMostPerCore) + " per core; start at most " +
+                                 std::to_string(kMostPerCore * cores) + ", or set launch.oversubscribe: true"}});
 }
 
 int launch_forks(Job& job) {
@@ -65,7 +79,9 @@ int launch_mpirun(Job& job) {
 
 int run_job(Job& job) {
   const auto launched = detect_launch_environment();
-  switch (choose_way(job.config, launched)) {
+  const Way way = choose_way(job.config, launched);
+  if (way != Way::kJoin) refuse_too_many_ranks(job.config.launch);
+  switch (way) {
     case Way::kMpirun:
       return launch_mpirun(job);
     case Way::kForks:
