@@ -21,6 +21,7 @@
 #include "launch/job/rank_cores.h"
 #include "launch/job/world.h"
 #include "launch/launcher_watch.h"
+#include "launch/local_rank.h"
 #include "launch/report.h"
 #include "launch/run_rank.h"
 #include "launch/stop_signal.h"
@@ -134,9 +135,9 @@ int join(Job& job, const LaunchEnvironment& told) {
     const RunFolder folder(job.run_dir);
     return run_rank(rank, folder.logs(), folder.log(rank), [&] { return run_joined_rank(job, folder, told); });
   }
-  const auto& launched = told;
+  auto [launched, store] = find_local_rank(told, Seconds(job.config.framework.timeout));
   const auto cores = take_cores(job.config.launch, launched.rank_info, CoresFrom::kLauncher);
-  auto backends = connect_backends(job.config, launched);
+  auto backends = connect_backends(job.config, launched, std::move(store));
   const auto folder = agree_on_folder(job, *backends.front().group);
   configure_log(log_options(folder, rank));
   log_info() << "rank " << rank << " of " << launched.rank_info.size << " on " << host_name() << ", started by "
