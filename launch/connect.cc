@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
@@ -16,7 +17,8 @@ namespace phalanx {
 namespace {
 
 // Where ranks of this backend meet; null for one that needs no store.
-StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment& launched, Seconds timeout) {
+StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment& launched, Seconds timeout,
+              const StorePtr& met) {
   const int size = launched.rank_info.size;
   const auto needs_store = std::ranges::find_if(backends, [&](const auto& backend) {
     return backend != "mpi" && !(backend == "hybrid" && launched.rendezvous.empty());  // which then goes by mpi
@@ -31,7 +33,7 @@ StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment&
     throw ConfigError("backend " + *needs_store + " cannot connect ranks of several hosts that " + launched.launcher +
                       " started; use backend: mpi");
   }
-  return rendezvous(launched.rendezvous, timeout).store;
+  return met ? met : rendezvous(launched.rendezvous, timeout).store;
 }
 
 // Whether the hybrid backend does depends on the launcher.
@@ -65,13 +67,13 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
 }
 
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
-                                         Seconds timeout, std::optional<bool> progress_thread) {
+                                         Seconds timeout, std::optional<bool> progress_thread, StorePtr met) {
   const auto& rank_info = launched.rank_info;
   std::vector<std::string> chosen;
   for (const auto& backend : backends) chosen.push_back(choose_backend(backend, launched));
   log_info() << "rank " << rank_info.rank << " of " << rank_info.size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << join(chosen, ", ");
-  auto store = meet(chosen, launched, timeout);
+  auto store = meet(chosen, launched, timeout, std::exchange(met, nullptr));
   std::vector<CommunicatorPtr> worlds;
   for (const auto& backend : chosen) {
     const auto part = store ? make_prefix_store(backend, store) : nullptr;

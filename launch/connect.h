@@ -21,9 +21,11 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
 CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& launched, Seconds timeout,
                         std::optional<bool> progress_thread = {});
 
-/// The same by several backends, which meet in one place: a communicator of the same ranks for each.
+/// The same by several backends, which meet in one place: a communicator of the same ranks for each. `met`: the store
+/// of ranks that have met there already (find_local_rank()).
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
-                                         Seconds timeout, std::optional<bool> progress_thread = {});
+                                         Seconds timeout, std::optional<bool> progress_thread = {},
+                                         StorePtr met = nullptr);
 
 /// The topology of a world that `backend` connects, with the version of MPI where that uses it. Collective.
 Topology world_topology(Communicator& world, const std::string& backend);

@@ -11,8 +11,10 @@
 #include <exception>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 #include "framework/base/files.h"
 
@@ -46,18 +48,35 @@ bool is_failure(const std::filesystem::path& path) {
   return path.extension() == kSuffix && path.filename().string().starts_with(kPrefix);
 }
 
-Failure take(const std::filesystem::path& path) {
-  Failure failure;
+// Nothing where another rank has taken it meanwhile.
+std::optional<Failure> read(const std::filesystem::path& path) {
   try {
-    failure = from_json(read_file(path));
+    return from_json(read_file(path));
   } catch (const std::exception& error) {
-    failure.rank = std::atoi(path.stem().c_str() + std::char_traits<char>::length(kPrefix));
-    failure.message = "Its failure report cannot be read: " + std::string(error.what());
-    failure.time = failure_time();
+    std::error_code none;
+    if (!std::filesystem::exists(path, none)) return std::nullopt;
+    return Failure{.rank = std::atoi(path.stem().c_str() + std::char_traits<char>::length(kPrefix)),
+                   .message = "Its failure report cannot be read: " + std::string(error.what()),
+                   .time = failure_time()};
   }
-  std::error_code ignored;  // at worst it is reported again, by the next run in this folder
-  std::filesystem::remove(path, ignored);
-  return failure;
+}
+
+std::vector<std::filesystem::path> reports_in(const std::string& folder) {
+  std::vector<std::filesystem::path> paths;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    if (is_failure(entry.path())) paths.push_back(entry.path());
+  }
+  return paths;
+}
+
+std::vector<Failure> read(const std::vector<std::filesystem::path>& paths) {
+  std::vector<Failure> failures;
+  for (const auto& path : paths) {
+    if (auto failure = read(path)) failures.push_back(*std::move(failure));
+  }
+  std::ranges::sort(failures, more_original);
+  return failures;
 }
 
 }  // namespace
@@ -75,13 +94,13 @@ void leave_failure(const std::string& folder, const Failure& failure) noexcept {
   }
 }
 
+std::vector<Failure> read_failures(const std::string& folder) { return read(reports_in(folder)); }
+
 std::vector<Failure> take_failures(const std::string& folder) {
-  std::vector<Failure> failures;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
-    if (is_failure(entry.path())) failures.push_back(take(entry.path()));
-  }
-  std::ranges::sort(failures, more_original);
+  const auto paths = reports_in(folder);
+  auto failures = read(paths);
+  std::error_code ignored;  // at worst it is reported again, by the next run in this folder
+  for (const auto& path : paths) std::filesystem::remove(path, ignored);
   return failures;
 }
 

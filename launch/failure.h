@@ -22,9 +22,12 @@ double failure_time();
 /// throws: it runs while something else is being reported, so a folder that cannot be written gets a line on stderr.
 void leave_failure(const std::string& folder, const Failure& failure) noexcept;
 
-/// Takes (reads and removes) all failures left in `folder`; the first cause first: primary before secondary, then by
-/// time. One that cannot be read is still a failure of that rank, with a message that says so. A folder that is not
-/// there has none.
+/// All failures left in `folder`; the first cause first: primary before secondary, then by time. One that cannot be
+/// read is still a failure of that rank, with a message that says so; one that another process takes meanwhile is not
+/// there. A folder that is not there has none.
+std::vector<Failure> read_failures(const std::string& folder);
+
+/// The same, and removes them.
 std::vector<Failure> take_failures(const std::string& folder);
 
 /// Whether this process is to report the job's failure: true for the first that asks in `folder` since

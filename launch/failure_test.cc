@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <thread>
+#include <vector>
 
 namespace phalanx {
 namespace {
@@ -61,6 +65,31 @@ TEST_F(FailureTest, WhatCannotBeReadIsStillAFailureOfItsRank) {
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_EQ(failures[0].rank, 3);
   EXPECT_NE(failures[0].message.find("cannot be read"), std::string::npos);
+}
+
+TEST_F(FailureTest, ReadingLeavesThemToOthers) {
+  leave_failure(folder_, {.rank = 3, .message = "loss is not finite"});
+  EXPECT_EQ(read_failures(folder_).at(0).message, "loss is not finite");
+  EXPECT_EQ(read_failures(folder_).size(), 1u);
+  EXPECT_EQ(take_failures(folder_).size(), 1u);
+}
+
+TEST_F(FailureTest, WhatAnotherProcessTakesMeanwhileIsNoFailure) {
+  constexpr int kFailures = 500, kTakers = 4;
+  for (int rank = 0; rank < kFailures; ++rank) leave_failure(folder_, {.rank = rank, .message = "as left"});
+  std::array<std::vector<Failure>, kTakers> taken;
+  {
+    std::vector<std::jthread> takers;
+    for (auto& failures : taken) takers.emplace_back([&] { failures = take_failures(folder_); });
+  }
+  std::set<int> ranks;
+  for (const auto& failures : taken) {
+    for (const auto& failure : failures) {
+      EXPECT_EQ(failure.message, "as left");
+      ranks.insert(failure.rank);
+    }
+  }
+  EXPECT_EQ(ranks.size(), static_cast<std::size_t>(kFailures));
 }
 
 TEST_F(FailureTest, OtherFilesStay) {

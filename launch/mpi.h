@@ -23,8 +23,8 @@ struct MpiLaunch {
 /// root, and a HOME if there is none. Ranks on every host get PHALANX_LAUNCHER=mpi, this process's other PHALANX_*
 /// variables, and PHALANX_TERMINAL=1 or 0: whether this process's standard output is a terminal (Open MPI 5 gives ranks
 /// a pseudo-terminal in any case, so isatty() misleads them). Without `hosts` they get PHALANX_RENDEZVOUS too, the
-/// file:// URL where ranks meet, which is gone when this process is, however that and they end. They run their work
-/// under run_rank().
+/// file:// URL where ranks meet, which is gone when this process is, however that and they end. They call
+/// end_with_launcher() and run their work under run_rank().
 ///
 /// Standard output of the ranks passes through. What ranks write to standard error passes through too, line by line;
 /// mpirun's own notices are kept back, and shown only where no rank left a failure that explains the end.
@@ -34,7 +34,7 @@ struct MpiLaunch {
 /// reaches the ranks as SIGUSR1; a second SIGINT or SIGTERM, or the end of the time that `stopping` leaves after
 /// SIGTERM, has mpirun end them, and standard error says so. mpirun has a process group of its own: the terminal's
 /// Ctrl-C reaches this process alone. When this process is killed, mpirun ends the ranks; when mpirun is killed, they
-/// end by run_rank().
+/// end by end_with_launcher().
 ///
 /// Call in the main thread, with no other. Throws ConfigError without mpirun or command, Error when it cannot start.
 int launch_mpi(const MpiLaunch& options);

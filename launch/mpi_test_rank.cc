@@ -9,8 +9,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "framework/comm/launch_environment.h"
 #include "launch/exit_status.h"
 #include "launch/failure.h"
+#include "launch/launcher_watch.h"
 #include "launch/run_rank.h"
 #include "launch/stop_signal.h"
 
@@ -45,6 +47,7 @@ int work(int rank, const std::string& folder, const std::string& what) {
 int main(int, char** arguments) {
   const std::string folder = arguments[1];
   const int rank = std::atoi(::getenv("OMPI_COMM_WORLD_RANK"));
+  phalanx::end_with_launcher(*phalanx::detect_launch_environment());
   phalanx::install_stop_signal(phalanx::StopOn::kLauncher);
   return phalanx::run_rank(rank, folder, folder + "/rank" + std::to_string(rank) + ".log", [&] {
     std::ofstream(folder + "/ready" + std::to_string(rank)) << ::getpid();

@@ -1,7 +1,5 @@
 #include "launch/run_rank.h"
 
-#include <signal.h>
-
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -9,15 +7,13 @@
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/base/reason.h"
 #include "launch/exit_status.h"
 #include "launch/failure.h"
-#include "launch/signals.h"
 
 namespace phalanx {
 
 int run_rank(int rank, const std::string& log_folder, const std::string& log, const std::function<int()>& body) {
-  // Ranks of Open MPI 5 go on when their daemon is killed.
-  if (environment("PHALANX_LAUNCHER") == "mpi") die_with_parent(SIGKILL);
   const auto leave = [&](const std::string& message, bool secondary) {
     leave_failure(log_folder, {.rank = rank,
                                .host = host_name(),
@@ -34,7 +30,7 @@ int run_rank(int rank, const std::string& log_folder, const std::string& log, co
   } catch (const CommError& error) {
     leave(error.what(), error.secondary());
   } catch (const std::exception& error) {
-    leave(error.what(), false);
+    leave(reason(error), false);
   } catch (...) {
     leave("an exception that is not a std::exception", false);
   }

@@ -23,7 +23,7 @@ bool catches(pid_t process, int signal) {
 
 void die_with_parent(int signal, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, signal);
-  if (parent != 0 && ::getppid() != parent) ::_exit(kInterrupted);
+  if (::getppid() != parent) ::_exit(kInterrupted);
 }
 
 }  // namespace phalanx

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/base/environment.h"
+#include "launch/launcher_watch.h"
 #include "launch/local.h"
 #include "launch/mpi.h"
 #include "launch/run_rank.h"
@@ -19,6 +20,7 @@ using Body = std::function<int(const LaunchEnvironment&)>;
 constexpr const char* kLogFolder = "PHALANX_LOG_FOLDER";  // for the ranks of mpirun
 
 int be_rank(const LaunchEnvironment& launched, const Body& body) {
+  end_with_launcher(launched);
   const auto logs = environment(kLogFolder);
   if (!logs) return body(launched);  // nobody would read what a failure leaves
   return run_rank(launched.rank_info.rank, *logs, "", [&] { return body(launched); });

@@ -29,6 +29,7 @@ struct LaunchConfig {
   std::int64_t threads = 0;
   std::string bind_to = "none";
   double grace = 60;
+  bool oversubscribe = false;
 
   template <class V>
   void visit(V& v) {
@@ -43,6 +44,7 @@ struct LaunchConfig {
       config::one_of({"none", "core", "numa"}));
     v("grace", grace, "seconds that SIGTERM leaves to finish the step and save it; then the run ends; 0: any time",
       config::at_least(0));
+    v("oversubscribe", oversubscribe, "start more than 32 ranks per core of this host too");
   }
 };
 

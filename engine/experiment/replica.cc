@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/experiment/make_section.h"
 #include "engine/experiment/shared_statistics.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
@@ -29,7 +30,7 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
   static std::mutex generator;
   std::lock_guard lock(generator);
   at::manual_seed(mix(static_cast<std::uint64_t>(config.seed), 0));
-  auto model = config.model.make(spec);
+  auto model = make_section("model", config.model, spec);
   if (config.train.memory_format == "channels_last") weights_to_channels_last(*model);
   return model;
 }

@@ -80,14 +80,18 @@ std::string file_for(const Reader& reader, const std::string& job, const RankInf
 RankInfo read_torchrun_rank_info(const Reader& reader) {
   RankInfo rank_info;
   std::tie(rank_info.rank, rank_info.size) = reader.position("RANK", "WORLD_SIZE");
-  if (reader.has("LOCAL_RANK") || reader.has("LOCAL_WORLD_SIZE")) {
+  if (reader.has("LOCAL_WORLD_SIZE")) {
     std::tie(rank_info.local_rank, rank_info.local_size) = reader.position("LOCAL_RANK", "LOCAL_WORLD_SIZE");
-  } else {
-    // Scripts that set the first two alone. Only a loopback address tells that all ranks are here.
-    const auto address = reader.text("MASTER_ADDR").value_or("");
-    const bool here = address == "localhost" || address == "::1" || address.starts_with("127.");
-    if (here) std::tie(rank_info.local_rank, rank_info.local_size) = std::pair(rank_info.rank, rank_info.size);
+    return rank_info;
   }
+  // Scripts do not set it. Only a loopback address tells that all ranks are here; else ranks are taken for alone on
+  // their hosts until they have met.
+  const auto address = reader.text("MASTER_ADDR").value_or("");
+  const bool here = address == "localhost" || address == "::1" || address.starts_with("127.");
+  if (!here) return rank_info;
+  std::tie(rank_info.local_rank, rank_info.local_size) = reader.has("LOCAL_RANK")
+                                                             ? reader.position("LOCAL_RANK", "WORLD_SIZE")
+                                                             : std::pair(rank_info.rank, rank_info.size);
   return rank_info;
 }
 

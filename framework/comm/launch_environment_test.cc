@@ -178,10 +178,18 @@ TEST(LaunchEnvironment, AStepOfOneTaskIsNoJobOfRanks) {
   EXPECT_EQ(detect(with(kSrun, one)), std::nullopt);
 }
 
+TEST(LaunchEnvironment, ALocalRankNeedsNoLocalSize) {
+  const auto elsewhere = without(kTorchrun, "LOCAL_WORLD_SIZE");
+  expect_rank_info(detect(elsewhere)->rank_info, 5, 8, 0, 1);  // until the ranks have met
+  const auto here = with(elsewhere, {{"MASTER_ADDR", "127.0.0.1"}, {"LOCAL_RANK", "4"}});
+  expect_rank_info(detect(here)->rank_info, 5, 8, 4, 8);
+  EXPECT_THAT(problem(with(here, {{"LOCAL_RANK", "8"}})), HasSubstr("LOCAL_RANK=8 is not below WORLD_SIZE=8"));
+}
+
 TEST(LaunchEnvironment, ErrorsNameTheVariable) {
   EXPECT_THAT(problem(without(kTorchrun, "MASTER_ADDR")), HasSubstr("MASTER_ADDR is not"));
   EXPECT_THAT(problem(without(kTorchrun, "RANK")), HasSubstr("RANK is not"));
-  EXPECT_THAT(problem(without(kTorchrun, "LOCAL_WORLD_SIZE")), HasSubstr("LOCAL_WORLD_SIZE is not"));
+  EXPECT_THAT(problem(without(kTorchrun, "LOCAL_RANK")), HasSubstr("LOCAL_RANK is not"));
   EXPECT_THAT(problem(with(kTorchrun, {{"RANK", "8"}})), HasSubstr("RANK=8 is not below WORLD_SIZE=8"));
   EXPECT_THAT(problem(with(kTorchrun, {{"RANK", "x"}})), AllOf(HasSubstr("RANK"), HasSubstr("\"x\"")));
   EXPECT_THAT(problem(with(kTorchrun, {{"RANK", "-1"}})), HasSubstr("RANK"));

@@ -1,7 +1,9 @@
 #include "framework/comm/store.h"
 
 #include <c10/util/Exception.h>
+#include <c10/util/Flags.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <sys/stat.h>
 #include <torch/csrc/distributed/c10d/exception.h>
 #include <unistd.h>
@@ -20,7 +22,11 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 
+#include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/base/log.h"
+
+C10_DECLARE_int(caffe2_log_level);
 
 namespace phalanx {
 namespace {
@@ -130,8 +136,36 @@ void claim_file(const std::string& path, Seconds timeout) {
   }
 }
 
-[[noreturn]] void explain_connection(const std::string& name, bool serve, int port, const c10::Error& error) {
+// c10d logs each attempt that fails with a stack trace. What is wrong our errors say; its log is for those who ask for
+// it.
+void quiet_c10d() {
+  static const bool done = [] {
+    constexpr int kFatal = 3;
+    if (!environment("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = kFatal;
+    return true;
+  }();
+  (void)done;
+}
+
+// Why a host's name has no address; empty: it has one.
+std::string why_unresolved(const std::string& host) {
+  addrinfo* addresses = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), nullptr, nullptr, &addresses);
+  if (error != 0) return ::gai_strerror(error);
+  ::freeaddrinfo(addresses);
+  return "";
+}
+
+std::string unresolved(const std::string& name, const std::string& host, const std::string& why) {
+  return name + ": cannot resolve the address " + host + " (" + why + "); correct MASTER_ADDR";
+}
+
+[[noreturn]] void explain_connection(const std::string& name, const std::string& host, bool serve, int port,
+                                     const c10::Error& error) {
   const std::string why = error.what_without_backtrace();
+  if (const auto no_address = why_unresolved(host); !no_address.empty()) {
+    throw CommError(CommError::Kind::kSystem, unresolved(name, host, no_address));
+  }
   if (serve && why.find("EADDRINUSE") != std::string::npos) {
     throw CommError(CommError::Kind::kSystem, name + ": address already in use: port " + std::to_string(port) +
                                                   " is taken on this host; end what listens there (ss -ltnp) or " +
@@ -196,11 +230,17 @@ StorePtr make_tcp_store(const std::string& host, int port, bool serve, int ranks
   options.isServer = serve;
   options.waitWorkers = false;
   options.timeout = std::chrono::seconds(std::max<std::int64_t>(1, std::llround(std::ceil(timeout.count()))));
+  quiet_c10d();
+  // A name may come up later than its ranks, as those of containers do; a mistake should not take all that time to
+  // show.
+  if (const auto why = why_unresolved(host); !why.empty()) {
+    log_warning() << unresolved(name, host, why) << ", or wait: it is tried for " << in_seconds(timeout);
+  }
   StorePtr store;
   try {
     store = std::make_shared<C10dStore>(name, open_tcp(name, host, options, timeout), timeout);
   } catch (const c10::Error& error) {
-    explain_connection(name, serve, port, error);
+    explain_connection(name, host, serve, port, error);
   }
   await_ranks(*store, name, serve, ranks, timeout);
   return store;

@@ -23,6 +23,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr Seconds kLong{30};
 constexpr Seconds kShort{0.05};
@@ -168,6 +169,22 @@ TEST(TcpStore, SaysThatNobodyAnswers) {
   const auto error = error_of([&] { make_tcp_store("localhost", silent.port(), false, 2, Seconds(1)); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("localhost:" + std::to_string(silent.port())), HasSubstr("cannot reach")));
+}
+
+TEST(TcpStore, SaysThatAnAddressCannotBeResolved) {
+  ::testing::internal::CaptureStderr();
+  const auto error = error_of([] { make_tcp_store("no.such.host.invalid", 29500, false, 2, Seconds(1)); });
+  const std::string console = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("cannot resolve the address no.such.host.invalid ("),
+                                  HasSubstr("MASTER_ADDR"), Not(HasSubstr("firewall"))));
+  EXPECT_THAT(console, AllOf(HasSubstr("cannot resolve the address"), Not(HasSubstr("frame #"))));
+}
+
+TEST(TcpStore, LeavesStackTracesOfItsAttemptsOut) {
+  ::testing::internal::CaptureStderr();
+  const auto error = error_of([] { make_tcp_store("127.0.0.1", free_port(), false, 2, Seconds(1)); });
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("cannot reach it"), Not(HasSubstr("frame #"))));
 }
 
 TEST(TcpStore, SaysHowManyRanksCame) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/checkpoint/folder.h"
+#include "framework/base/cores.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/comm/launch_environment.h"
@@ -43,6 +44,19 @@ std::string kept(const RunFolder& folder) {
 std::function<std::string()> kept_of(const Job& job, const RunFolder& folder) {
   if (!job.saves) return nullptr;
   return [folder] { return kept(folder); };
+}
+
+// More would spend their time waiting for a core, and keep the host from all else. Other hosts' cores are not known.
+void refuse_too_many_ranks(const LaunchConfig& launch) {
+  constexpr int kMostPerCore = 32;
+  const int cores = usable_cores();
+  if (launch.oversubscribe || !launch.hosts.empty() || launch.ranks <= kMostPerCore * cores) return;
+  throw ConfigError({{.origin = "config",
+                      .key = "launch.ranks",
+                      .message = std::to_string(launch.ranks) + " ranks on " + std::to_string(cores) +
+                                 (cores == 1 ? " core are" : " cores are") + " more than " +
+                                 std::to_string(kMostPerCore) + " per core; start at most " +
+                                 std::to_string(kMostPerCore * cores) + ", or set launch.oversubscribe: true"}});
 }
 
 int launch_forks(Job& job) {
@@ -87,7 +101,9 @@ int launch_mpirun(Job& job) {
 
 int run_job(Job& job) {
   const auto launched = detect_launch_environment();
-  switch (choose_way(job.config, launched)) {
+  const Way way = choose_way(job.config, launched);
+  if (way != Way::kJoin) refuse_too_many_ranks(job.config.launch);
+  switch (way) {
     case Way::kMpirun:
       return launch_mpirun(job);
     case Way::kForks:

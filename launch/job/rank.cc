@@ -6,13 +6,12 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <functional>
-#include <iterator>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "engine/experiment/make_section.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
@@ -24,6 +23,8 @@
 #include "launch/job/rank_cores.h"
 #include "launch/job/roles.h"
 #include "launch/job/world.h"
+#include "launch/launcher_watch.h"
+#include "launch/local_rank.h"
 #include "launch/report.h"
 #include "launch/run_rank.h"
 #include "launch/stall_watch.h"
@@ -39,7 +40,8 @@ LogOptions log_options(const RunFolder& folder, int rank) {
 }
 
 // What goes wrong in a rank's body is in its log too.
-int logged(const std::function<int()>& body) {
+template <class Body>
+auto logged(const Body& body) {
   try {
     return body();
   } catch (const std::exception& error) {
@@ -76,21 +78,29 @@ void tell(const std::vector<Failure>& failures, const RunFolder& folder, int ran
 }
 
 // One rank tells for all, and rather why it failed than that it lost a peer: a peer that knows more is about to say so.
+// Until one has claimed the report, all of them must find every failure.
 void tell_once(const RunFolder& folder, int ranks) {
   using std::chrono::steady_clock;
   const auto deadline = steady_clock::now() + std::chrono::milliseconds(500);
-  auto failures = take_failures(folder.logs());
+  auto failures = read_failures(folder.logs());
   while ((failures.empty() || failures.front().secondary) && steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    std::ranges::copy(take_failures(folder.logs()), std::back_inserter(failures));
-    std::ranges::sort(failures, more_original);
+    failures = read_failures(folder.logs());
   }
-  if (!failures.empty() && claim_report(folder.logs())) tell(failures, folder, ranks);
+  if (failures.empty()) return;  // another rank has told
+  if (claim_report(folder.logs())) tell(failures, folder, ranks);
+  take_failures(folder.logs());
 }
 
 void quiet_other_ranks(int rank) {
   if (rank == 0) return;
   if (std::freopen("/dev/null", "w", stdout) == nullptr) throw Error("cannot open /dev/null");
+}
+
+// Of ranks that are threads; before there are any, the log is that of the first.
+Splits make_shared_splits(const Job& job, const RunFolder& folder) {
+  const ThreadLog log(log_options(folder, 0));
+  return logged([&] { return make_section("dataset", job.config.dataset); });
 }
 
 }  // namespace
@@ -102,7 +112,7 @@ Stopping stopping_of(const Job& job) {
 
 int run_threads(const Job& job, const RunFolder& folder) {
   const int ranks = static_cast<int>(job.config.launch.ranks);
-  const Splits splits = job.config.dataset.make();
+  const Splits splits = make_shared_splits(job, folder);
   const StorePtr store = make_hash_store(Seconds(job.config.framework.timeout));
   std::vector<int> statuses(ranks);
   run_rank_threads(ranks, [&](const RankInfo& rank_info) {
@@ -127,21 +137,23 @@ int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnviron
   return logged([&] {
     log_info() << take_cores(job.config.launch, launched.rank_info, CoresFrom::kUs);
     const auto world = decorate(connect_backends(job.config, launched), job.config);
-    return run_body(job, folder, world, job.config.dataset.make());
+    return run_body(job, folder, world, make_section("dataset", job.config.dataset));
   });
 }
 
-int join(Job& job, const LaunchEnvironment& launched) {
-  const int rank = launched.rank_info.rank;
+int join(Job& job, const LaunchEnvironment& told) {
+  end_with_launcher(told);
+  const int rank = told.rank_info.rank;
   const bool ours = environment("PHALANX_LAUNCHER").has_value();  // it knows the folder, and reports failures
   install_stop_signal(ours ? StopOn::kLauncher : StopOn::kInterrupt, stopping_of(job), !ours && rank == 0);
   quiet_other_ranks(rank);
   if (ours) {
     const RunFolder folder(job.run_dir);
-    return run_rank(rank, folder.logs(), folder.log(rank), [&] { return run_joined_rank(job, folder, launched); });
+    return run_rank(rank, folder.logs(), folder.log(rank), [&] { return run_joined_rank(job, folder, told); });
   }
+  auto [launched, store] = find_local_rank(told, Seconds(job.config.framework.timeout));
   const auto cores = take_cores(job.config.launch, launched.rank_info, CoresFrom::kLauncher);
-  auto backends = connect_backends(job.config, launched);
+  auto backends = connect_backends(job.config, launched, std::move(store));
   const auto folder = agree_on_folder(job, *backends.front().group);
   configure_log(log_options(folder, rank));
   log_info() << "rank " << rank << " of " << launched.rank_info.size << " on " << host_name() << ", started by "
@@ -149,7 +161,8 @@ int join(Job& job, const LaunchEnvironment& launched) {
   const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {
     return logged([&] {
       check_same_config(job, *backends.front().group);
-      return run_body(job, folder, decorate(std::move(backends), job.config), job.config.dataset.make());
+      auto world = decorate(std::move(backends), job.config);
+      return run_body(job, folder, std::move(world), make_section("dataset", job.config.dataset));
     });
   });
   if (status != kDone && status != kTimeUp && status != kInterrupted) tell_once(folder, launched.rank_info.size);

@@ -18,6 +18,6 @@ int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnviron
 
 /// Runs this process's rank of a job that mpirun, srun or torchrun started. Where that was not by launch_mpi(), the
 /// ranks agree on the run folder and report their own failures. Returns its exit status.
-int join(Job& job, const LaunchEnvironment& launched);
+int join(Job& job, const LaunchEnvironment& told);
 
 }  // namespace phalanx

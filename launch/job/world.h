@@ -14,9 +14,9 @@ namespace phalanx {
 std::vector<std::string> selected_backends(const ExperimentConfig& config);
 
 /// A communicator of all ranks for each backend that the config asks for: its own first, then those of
-/// selected_backends(). Collective. Errors as connect()'s.
+/// selected_backends(). Collective. Errors as connect()'s. `met`: as in connect_all().
 using Connections = std::vector<SelectingCommunicator::Alternative>;
-Connections connect_backends(const ExperimentConfig& config, const LaunchEnvironment& launched);
+Connections connect_backends(const ExperimentConfig& config, const LaunchEnvironment& launched, StorePtr met = nullptr);
 
 /// The same for a rank that is a thread of this process, the backend of which is inproc; `store` is that of all ranks.
 Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_info, const StorePtr& store);

@@ -105,6 +105,23 @@ class Local(Cores):
         self.assertIn("launch.bind_to: core, on ", process.words)
         self.assertIn("too few cores for 2 ranks (1); use launch.bind_to: none", process.words)
 
+    def crowd(self, backend, **more):
+        """33 ranks on one core."""
+        settings = {**SHORT, "train.max_steps": 1, "launch.ranks": 33, "backend": backend, **more}
+        return self.train(*sets(settings), run=backend, command=["taskset", "--cpu-list", str(min(CORES)), program.TRAIN])
+
+    def test_far_more_ranks_than_cores_are_refused(self):
+        for backend in ("auto", "inproc"):
+            with self.subTest(backend=backend):
+                process = self.crowd(backend)
+                self.assert_status(2, process)
+                self.assertEqual("config: launch.ranks: 33 ranks on 1 core are more than 32 per core; start at most 32, or "
+                                 "set launch.oversubscribe: true\n", process.err)
+                self.assertFalse(self.run_folder(backend).path.exists())
+
+    def test_far_more_ranks_than_cores_by_request(self):
+        self.assert_status(0, self.crowd("inproc", **{"launch.oversubscribe": "true"}))
+
     def join(self, **options):
         """Two ranks that another launcher starts."""
         port = free_port()

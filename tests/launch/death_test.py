@@ -36,6 +36,10 @@ class Death(ProgramTest):
 
     def kill_launcher(self):
         process, _ = self.start_training()
+        self.kill(process)
+
+    def kill(self, process):
+        """A launcher whose ranks are training; everything ends with it."""
         started = set(processes(self.mark)) - {process.pid}
         self.assertGreaterEqual(len(started), 2)
         process.kill()
@@ -58,6 +62,25 @@ class Local(Death):
 
     def test_launcher(self):
         self.kill_launcher()
+
+    def start_by_script(self, **variables):
+        """Two ranks, started in the background by a shell that waits for them."""
+        settings = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        marks = " ".join(f"{name}={value}" for name, value in variables.items())
+        script = f'for rank in 0 1; do RANK=$rank LOCAL_RANK=$rank {marks} "$@" & done; wait'
+        process = self.train(*sets(ENDLESS), command=["sh", "-c", script, "sh", program.TRAIN], environment=settings)
+        self.wait_for_training(self.run_folder(), process)
+        return process
+
+    def test_torchrun(self):
+        self.kill(self.start_by_script(TORCHELASTIC_RUN_ID="none"))
+
+    def test_ranks_outlive_a_script_that_is_no_launcher(self):
+        process, run = self.start_by_script(), self.run_folder()
+        process.kill()
+        process.wait()
+        done = len(run.metrics)
+        self.assertTrue(becomes_true(lambda: len(run.metrics) >= done + 2), run.log(0).read_text())
 
     def test_rank_that_hangs_does_not_keep_its_job(self):
         process, run = self.start_training(3)
@@ -96,6 +119,20 @@ class Mpi(Death):
     def test_rank_of_backend_mpi(self):
         self.way = {"backend": "mpi"}
         self.kill_rank(1)
+
+    def kill_mpirun(self, backend, *wrapper):
+        process = self.train(*sets(ENDLESS, backend=backend), command=[*mpirun(2), *wrapper, program.TRAIN])
+        self.wait_for_training(self.run_folder(), process)
+        self.kill(process)
+
+    def test_mpirun_started_by_hand(self):
+        self.kill_mpirun("auto")
+
+    def test_mpirun_started_by_hand_for_backend_mpi(self):
+        self.kill_mpirun("mpi")
+
+    def test_mpirun_whose_ranks_are_started_by_a_script(self):
+        self.kill_mpirun("auto", "sh", "-c", '"$@"; exit $?', "sh")
 
     def test_rank_of_a_job_that_mpirun_started_by_hand(self):
         process = self.train(*sets(ENDLESS), command=[*mpirun(2), program.TRAIN])

@@ -45,6 +45,21 @@ class Ports(ProgramTest):
         self.assert_status(1, process, SOON)
         self.assertIn("1 of 2 ranks have joined", process.err)
 
+    def test_nobody_is_where_rank_0_should_be(self):
+        port = free_port()
+        process = self.train(*sets(SHORT, {"framework.timeout": 1}), environment=torchrun(1, 2, port))
+        self.assert_status(1, process, SOON)
+        self.assertIn(f"127.0.0.1:{port}: cannot reach it", process.err)
+        self.assertEqual(1, process.err.count("\n"), process.err)
+
+    def test_an_address_that_cannot_be_resolved(self):
+        process = self.train(*sets(SHORT, {"framework.timeout": 1}),
+                             environment=torchrun(1, 2, 29500, MASTER_ADDR="no.such.host.invalid"))
+        self.assert_status(1, process, SOON)
+        message = "cannot resolve the address no.such.host.invalid"
+        self.assertIn(message, process.err)
+        self.assertEqual([message in line for line in process.err.splitlines()], [True, True])  # early, and at the end
+
 
 class Memory(ProgramTest):
     def test_size_of_dev_shm_does_not_matter(self):
@@ -62,6 +77,22 @@ class Memory(ProgramTest):
         maps = pathlib.Path(f"/proc/{self.rank_process(run, 1)}/maps").read_text()
         self.assertIn("/memfd:phalanx", maps)
         self.assertNotIn("/dev/shm", maps)
+
+    def assert_too_large(self, key, section, *settings):
+        process = self.train(*settings, "--set=expect={}", "--set=launch.ranks=1")
+        self.assert_status(1, process, SOON)
+        self.assert_framed_once(process, 0, 1, self.run_folder().log(0))
+        self.assertIn(f"cannot make the {key}: ", process.words)
+        self.assertIn(section, process.words)
+        self.assertNotIn("frame #", process.err)
+        return self.run_folder().log(0).read_text()
+
+    def test_a_model_too_large_for_memory(self):
+        log = self.assert_too_large("model", "hidden: [999999999999]", "--set=model={name: mlp, hidden: [999999999999]}")
+        self.assertIn("frame #", log)
+
+    def test_a_dataset_too_large_for_memory(self):
+        self.assert_too_large("dataset", "train_samples: 999999999999", "--set=dataset.train_samples=999999999999")
 
     def test_no_shared_memory(self):
         # Files, and memory files are such, of at most 64 KB.

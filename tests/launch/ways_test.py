@@ -66,6 +66,26 @@ class Joined(Way):
     def test_torchrun_of_one(self):
         self.assert_join(self.join([torchrun(0, 1, free_port())]))
 
+    def by_hand(self, rank, size, port, **more):
+        """What a script sets, on hosts of which no address tells that they are one: 0.0.0.0 is no loopback address."""
+        return torchrun(rank, size, port, **{"MASTER_ADDR": "0.0.0.0", "LOCAL_WORLD_SIZE": None, **more})
+
+    def test_ranks_that_are_not_told_how_many_share_their_host(self):
+        port = free_port()
+        self.assert_join(self.join([self.by_hand(rank, 2, port) for rank in range(2)]))
+        self.assert_connects_by("shm")
+
+    def test_ranks_that_are_told_nothing_of_their_hosts(self):
+        port = free_port()
+        self.assert_join(self.join([self.by_hand(rank, 2, port, LOCAL_RANK=None) for rank in range(2)]))
+        self.assert_connects_by("shm")
+
+    def test_ranks_that_are_not_told_how_many_share_each_of_two_hosts(self):
+        port = free_port()
+        self.assert_join(self.join([self.by_hand(rank, 3, port, PHALANX_HOST_KEY=f"host {rank // 2}",
+                                                 LOCAL_RANK=str(rank % 2)) for rank in range(3)]))
+        self.assert_connects_by("gloo")
+
     def slurm(self, rank, size):
         return {"SLURM_PROCID": str(rank), "SLURM_NTASKS": str(size), "SLURM_LOCALID": str(rank), "SLURM_NNODES": "1",
                 "SLURM_NODEID": "0", "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": str(size),

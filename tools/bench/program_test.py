@@ -2,7 +2,9 @@
 """The bench program: what it prints, the files it writes, and what it says of a wrong command line."""
 
 import json
+import os
 import subprocess
+import sys
 import unittest
 import xml.etree.ElementTree
 
@@ -14,8 +16,8 @@ ROW = {"op", "backend", "algorithm", "ranks", "bytes", "memory", "p50_us", "p90_
 
 
 class Bench(ProgramTest):
-    def bench(self, *flags, status=0):
-        done = subprocess.run([BENCH, *flags], cwd=self.folder, env=self.environment(), timeout=2 * DEADLINE,
+    def bench(self, *flags, status=0, **variables):
+        done = subprocess.run([BENCH, *flags], cwd=self.folder, env=self.environment(**variables), timeout=2 * DEADLINE,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual(status, done.returncode, done.stdout + done.stderr)
         return done
@@ -74,6 +76,28 @@ class Bench(ProgramTest):
         self.assertIn(f"{python} has no PyTorch with gloo", done.stderr)
         done = self.bench("--backends=shm", "--against=torch", "--python=/no/such/python", status=2)
         self.assertIn("/no/such/python cannot be started", done.stderr)
+
+    def test_installs_pytorch_with_pip_alone(self):
+        """As Debian has Python: without venv. The PyTorch of this pip is one that ends when it is used."""
+        programs = self.folder / "programs"
+        programs.mkdir()
+        python = programs / "python3"
+        python.write_text(f"""#!/bin/sh
+case "$*" in
+  "-m venv"*) echo "No module named ensurepip" >&2; exit 1 ;;
+  "-m pip install"*)
+    while [ "$1" != --target ]; do shift; done
+    mkdir -p "$2/torch"
+    echo 'import sys; len(sys.argv) > 1 and sys.exit("no torch today")' > "$2/torch/__init__.py"
+    echo 'def is_gloo_available(): return True' > "$2/torch/distributed.py" ;;
+  *) exec {sys.executable} "$@" ;;
+esac
+""")
+        python.chmod(0o755)
+        caches = self.folder / "caches"
+        done = self.bench("--backends=shm", "--against=torch", status=1, XDG_CACHE_HOME=str(caches),
+                          PATH=f"{programs}:{os.environ['PATH']}")
+        self.assertIn(f"{caches}/phalanx/torch-2.13.0/bin/python has ended", done.stderr)
 
     def test_an_interpreter_that_ends_is_an_error(self):
         python = self.folder / "python"

@@ -21,21 +21,28 @@ fs::path cache_folder(const std::string& flag) {
   throw ConfigError(flag + ": HOME is not set, so PyTorch cannot be installed; name an interpreter with --python");
 }
 
-// The interpreter of the environment in `folder`. The file "complete" is made last: what an interrupted run left is
-// made anew.
+// The system's Python, which finds the packages that lie beside it.
+constexpr const char* kPython = R"(#!/bin/sh
+export PYTHONPATH="${0%/*}/../packages${PYTHONPATH:+:$PYTHONPATH}"
+exec python3 "$@"
+)";
+
+// The interpreter in `folder`, with packages of its own. Not a virtual environment: Debian's Python cannot make one
+// without a package more. The file "complete" is made last: what an interrupted run left is made anew.
 std::string make_environment(const fs::path& folder, const std::string& flag) {
-  const std::string python = folder / "bin" / "python";
+  const fs::path python = folder / "bin" / "python", packages = folder / "packages";
   if (fs::exists(folder / "complete")) return python;
-  std::fprintf(stderr, "creating a Python environment with %s in %s ...\n", kTorch, folder.c_str());
+  std::fprintf(stderr, "installing %s in %s ...\n", kTorch, folder.c_str());
   fs::remove_all(folder);
-  fs::create_directories(folder.parent_path());
-  const bool made = run_program({"python3", "-m", "venv", folder.string()}) == 0 &&
-                    run_program({python, "-m", "pip", "install", "-q", kTorch, "numpy"}) == 0;
-  if (!made) {
+  fs::create_directories(python.parent_path());
+  if (run_program({"python3", "-m", "pip", "install", "-q", "--target", packages, kTorch, "numpy"}) != 0) {
     fs::remove_all(folder);
-    throw ConfigError(flag + ": python3 -m venv or pip install " + kTorch +
+    throw ConfigError(flag + ": python3 -m pip install " + kTorch +
                       " failed, as printed above; name an interpreter that has PyTorch with --python");
   }
+  write_atomically(python, kPython);
+  fs::permissions(python, fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec,
+                  fs::perm_options::add);
   write_atomically(folder / "complete", "");
   return python;
 }

@@ -54,11 +54,10 @@ def parse():
 
 
 def python_with_torch(folder):
-    print(f"creating a Python environment with {TORCH} ...", flush=True)
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    python = os.path.join(folder, "bin", "python")
-    subprocess.run([python, "-m", "pip", "install", "-q", TORCH, "numpy"], check=True)
-    return python
+    print(f"installing {TORCH} ...", flush=True)
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", folder, TORCH, "numpy"], check=True)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
+    return sys.executable
 
 
 def time_train(train, folder, round_number):

@@ -1,4 +1,5 @@
 #include <ATen/ops/zeros.h>
+#include <signal.h>
 
 #include <chrono>
 #include <cstdio>
@@ -55,10 +56,11 @@ int end(const std::string& how) {
   const bool guilty = world->rank() == world->size() - 1;
   reduce_once(*world);
   if (how == "late" && !guilty) std::this_thread::sleep_for(std::chrono::seconds(2));
+  if (how == "killed" && guilty) ::raise(SIGKILL);
   if (how == "throw" && guilty) throw std::runtime_error("as told");
   if (absent && guilty) std::this_thread::sleep_for(std::chrono::seconds(60));
   if (how == "seven") return 7;
-  if (how == "throw") reduce_once(*world);
+  if (how == "throw" || how == "killed") reduce_once(*world);
   if (absent) wait_in_vain_twice(*world, how);
   std::printf("rank %d ends\n", world->rank());
   return 0;

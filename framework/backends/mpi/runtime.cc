@@ -4,6 +4,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <exception>
 #include <fstream>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -94,13 +96,30 @@ bool everybody_leaves(Seconds patience) {
   }
 }
 
-// Open MPI removes its shared memory in MPI_Finalize alone. What this process has mapped is its own and its peers'.
-void remove_segments() {
+// The files of Open MPI's shared memory that this process has mapped: its own, and those of its peers on this host.
+std::set<std::string> segments() {
+  std::set<std::string> paths;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     const auto path = line.find('/');
-    if (path != line.npos && line.find("/sm_segment.", path) != line.npos) ::unlink(line.substr(path).c_str());
+    if (path != line.npos && line.find("/sm_segment.", path) != line.npos) paths.insert(line.substr(path));
   }
+  return paths;
+}
+
+// Open MPI removes them in MPI_Finalize alone, which a rank that is killed never calls.
+void remove_segments() {
+  for (const auto& path : segments()) ::unlink(path.c_str());
+}
+
+// As soon as all ranks have mapped those of all others, which they do in MPI_Init, nobody needs the files any more.
+void remove_segments_if_mapped(int local_size) {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const int mapped = segments().size() == static_cast<std::size_t>(std::min(local_size, size));
+  int by_all = 0;
+  check(MPI_Allreduce(&mapped, &by_all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce");
+  if (by_all) remove_segments();
 }
 
 void leave(int status, void*) {
@@ -123,6 +142,7 @@ void initialise(const RankInfo& rank_info) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   ::on_exit(&leave, nullptr);  // and not atexit: only with the status can it tell an end from a failure
+  remove_segments_if_mapped(rank_info.local_size);
 }
 
 int highest_tag() {
@@ -134,18 +154,26 @@ int highest_tag() {
 
 std::string describe(int rank, int size) { return "rank " + std::to_string(rank) + " of " + std::to_string(size); }
 
+[[noreturn]] void refuse_world_of_one(const Told& told) {
+  throw ConfigError("backend mpi: " + told.launcher + " started this process as " +
+                    describe(told.rank_info.rank, told.rank_info.size) +
+                    ", but it did not tell MPI, which sees a world of one; start the ranks with mpirun, or under "
+                    "Slurm with `srun --mpi=pmix`");
+}
+
+// Whether anybody may have told MPI of other ranks. Open MPI 4 asks Slurm itself.
+bool launched_for_mpi() {
+  return environment("PMIX_NAMESPACE") || environment("PMI_RANK") || environment("PMI_FD") ||
+         environment("SLURM_STEP_ID");
+}
+
 void check_world(const Told& told) {
   int rank = 0, size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const auto& [rank_info, launcher] = told;
   if (rank == rank_info.rank && size == rank_info.size) return;
-  if (size == 1) {
-    throw ConfigError("backend mpi: " + launcher + " started this process as " +
-                      describe(rank_info.rank, rank_info.size) +
-                      ", but it did not tell MPI, which sees a world of one; start the ranks with mpirun, or under "
-                      "Slurm with `srun --mpi=pmix`");
-  }
+  if (size == 1) refuse_world_of_one(told);
   throw ConfigError("backend mpi: this process is " + describe(rank_info.rank, rank_info.size) + " of " + launcher +
                     ", but " + describe(rank, size) + " of MPI");
 }
@@ -170,7 +198,10 @@ void start(const RankInfo& rank_info, Seconds farewell) {
   if (finalised()) throw ConfigError("backend mpi: MPI has been finalised, and cannot start a second time");
   farewell_seconds = farewell.count();
   const Told told = ask_launcher(rank_info);
-  if (!initialised()) initialise(told.rank_info);
+  if (!initialised()) {
+    if (told.rank_info.size > 1 && !launched_for_mpi()) refuse_world_of_one(told);
+    initialise(told.rank_info);
+  }
   int provided = MPI_THREAD_SINGLE;
   MPI_Query_thread(&provided);
   require_threads(provided);

@@ -14,10 +14,11 @@ namespace phalanx::mpi {
 /// environment does not choose a transport (OMPI_MCA_pml, OMPI_MCA_btl), chooses shared memory: looking for networks
 /// takes Open MPI a second. Both change the environment, so no other thread may read it meanwhile.
 ///
-/// When MPI was initialised here, exit() ends it. All ranks that exit with status 0 and without an error wait for each
-/// other, up to `farewell`, and call MPI_Finalize. One that exits with another status gives the others one second to do
-/// so too. In all other cases MPI is not finalised, which could block for ever: mpirun then ends the job because of
-/// this rank; under another launcher MPI_Abort does.
+/// When MPI was initialised here, the files of Open MPI's shared memory are removed as soon as all ranks have mapped
+/// them, so none is left however the ranks end; and exit() ends MPI. All ranks that exit with status 0 and without an
+/// error wait for each other, up to `farewell`, and call MPI_Finalize. One that exits with another status gives the
+/// others one second to do so too. In all other cases MPI is not finalised, which could block for ever: mpirun then
+/// ends the job because of this rank; under another launcher MPI_Abort does.
 void start(const RankInfo& rank_info, Seconds farewell);
 
 /// From now on peers cannot be counted on: MPI will not be finalised. Called for every CommError but mismatches and

@@ -20,6 +20,12 @@ namespace {
 
 const std::string kEnding = "framework/backends/mpi/ending";
 
+// Launchers that do not tell MPI of the ranks.
+const char* const kTorchrun =
+    "RANK=2 WORLD_SIZE=4 LOCAL_RANK=2 LOCAL_WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 ";
+const char* const kSrun =
+    "SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=2 SLURM_LOCALID=2 SLURM_NTASKS=4 SLURM_NNODES=1 ";
+
 struct Outcome {
   int status = -1;
   std::string output;
@@ -98,19 +104,20 @@ TEST(Runtime, LeavesNoSharedMemory) {
   ::setenv("OMPI_MCA_btl_sm_backing_directory", folder.c_str(), 1);  // apart from the segments of other tests
   run("HOME=/tmp " + kEnding + " throw");
   EXPECT_TRUE(std::filesystem::is_empty(folder));
-  for (const char* how : {"throw", "absent"}) {
+  for (const char* how : {"throw", "absent", "killed"}) {
     run_ranks(2, how);
     EXPECT_TRUE(std::filesystem::is_empty(folder)) << how;
+  }
+  for (const char* launcher : {kTorchrun, kSrun}) {
+    EXPECT_EQ(run(launcher + kEnding + " well").status, 1);
+    EXPECT_TRUE(std::filesystem::is_empty(folder)) << launcher;
   }
   ::unsetenv("OMPI_MCA_btl_sm_backing_directory");
   std::filesystem::remove_all(folder);
 }
 
 TEST(Runtime, SaysWhatToDoWhenOnlySlurmKnowsOfTheOtherRanks) {
-  const auto outcome =
-      run("SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=2 SLURM_LOCALID=2 SLURM_NTASKS=4 "
-          "SLURM_NNODES=1 " +
-          kEnding + " well");
+  const auto outcome = run(kSrun + kEnding + " well");
   EXPECT_EQ(outcome.status, 1);
   EXPECT_NE(outcome.output.find("srun --mpi=pmix"), std::string::npos) << outcome.output;
   EXPECT_NE(outcome.output.find("rank 2 of 4"), std::string::npos) << outcome.output;
@@ -120,6 +127,7 @@ TEST(Runtime, SaysWhatToDoWhenOnlySlurmKnowsOfTheOtherRanks) {
 // L1
 TEST(Runtime, RefusesAHostApplicationsMpiWithTooFewThreads) {
   ::setenv("HOME", "/tmp", 0);
+  ::setenv("OMPI_MCA_btl", "self", 1);  // without a launcher nobody would remove its shared memory
   int provided = MPI_THREAD_MULTIPLE;
   ASSERT_EQ(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided), MPI_SUCCESS);
   try {

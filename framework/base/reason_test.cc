@@ -1,0 +1,29 @@
+#include "framework/base/reason.h"
+
+#include <gtest/gtest.h>
+
+#include <new>
+#include <stdexcept>
+
+namespace phalanx {
+namespace {
+
+std::string told(const std::string& what) { return reason(std::runtime_error(what)); }
+
+TEST(Reason, IsWhatAnExceptionSays) {
+  EXPECT_EQ(told("disk is full"), "disk is full");
+  EXPECT_EQ(told("a.yaml:3: one\na.yaml:4: two"), "a.yaml:3: one\na.yaml:4: two");
+}
+
+TEST(Reason, OfLibTorchHasNoStackTrace) {
+  EXPECT_EQ(told("sizes do not match\nException raised from f at a.cpp:1 (most recent call first):\nframe #0: f"),
+            "sizes do not match");
+  EXPECT_EQ(told("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried "
+                 "to allocate 31 bytes. Error code 12\nframe #0: f\nframe #1: g"),
+            "DefaultCPUAllocator: can't allocate memory: you tried to allocate 31 bytes. Error code 12");
+}
+
+TEST(Reason, OfALackOfMemoryIsInWords) { EXPECT_EQ(reason(std::bad_alloc()), "there is not enough memory"); }
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "framework/comm/launch_environment.h"
+
+namespace phalanx {
+
+/// From now on this process ends with SIGKILL when the launcher that started it ends, in whichever way. What mpirun
+/// would have removed at its end is then removed too: its session's folder (PMIX_SERVER_TMPDIR).
+///
+/// The launcher is the nearest ancestor that was started without the variable by which its ranks know it, so scripts in
+/// between may come and go. Not for ranks of launch_local(), which has its own way, and not for those to which a script
+/// gave RANK and WORLD_SIZE alone: it may end before them, as one that calls nohup does.
+///
+/// A process named phalanx-tidy is forked for it; call with one thread.
+void end_with_launcher(const LaunchEnvironment& launched);
+
+}  // namespace phalanx
