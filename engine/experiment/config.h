@@ -45,7 +45,7 @@ struct LaunchConfig {
 
 struct FrameworkConfig {
   double timeout = 600;
-  std::string bucket_bytes = "25MB";
+  std::string bucket_bytes = "default";
   std::string progress_thread = "auto";
   bool check_collectives = false;
   std::vector<SelectionRule> selection;
@@ -54,7 +54,9 @@ struct FrameworkConfig {
   template <class V>
   void visit(V& v) {
     v("timeout", timeout, "seconds that an operation waits for a peer", config::above(0));
-    v("bucket_bytes", bucket_bytes, "size of gradient buckets; auto: derived from a measured all-reduce");
+    v("bucket_bytes", bucket_bytes,
+      "size of gradient buckets, such as 4MB; default: 25 MB, or less where they are sent to other hosts during "
+      "backward; auto: derived from a measured all-reduce");
     v("progress_thread", progress_thread, "thread that communicates while the rank computes; auto: if a core is free",
       config::one_of({"auto", "on", "off"}));
     v("check_collectives", check_collectives, "compare the ranks' calls before each operation");

@@ -21,6 +21,9 @@ struct StrategyTraits {
   /// Ranks write into the same memory while others read and write there: nothing else may exchange what is in it.
   bool concurrent_updates = false;
 
+  /// It sends buckets during backward, as each is complete: small ones leave less to send afterwards.
+  bool overlaps_backward = false;
+
   /// A rank's slices are its own share of the buckets; elsewhere they are all of the buckets.
   bool shards_update = false;
 
