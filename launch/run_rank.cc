@@ -16,7 +16,7 @@
 namespace phalanx {
 
 int run_rank(int rank, const std::string& log_folder, const std::string& log, const std::function<int()>& body) {
-  // Ranks of Open MPI 5 go on when their daemon is killed.
+  // Ranks of Open MPI 5 keep running when their daemon is killed.
   if (environment("PHALANX_LAUNCHER") == "mpi") die_with_parent(SIGKILL);
   const auto leave = [&](const std::string& message, bool secondary) {
     leave_failure(log_folder, {.rank = rank,

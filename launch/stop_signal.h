@@ -9,11 +9,11 @@ enum class StopOn {
   kLauncher,   // SIGTERM, SIGUSR1; SIGINT and SIGHUP are ignored, since the terminal sends them to launcher and ranks
 };
 
-/// Installs the handlers for the whole process. Call before threads exist. A SIGHUP that is ignored (nohup) stays so.
-/// System calls that a handler breaks into are restarted where the system can (SA_RESTART).
+/// Installs the handlers for the whole process. Call it before there are other threads. A SIGHUP that is ignored
+/// (nohup) stays ignored. Interrupted system calls are restarted where possible (SA_RESTART).
 void install_stop_signal(StopOn on);
 
-/// Whether a stop was asked for. Async-signal-safe, any thread.
+/// Whether a stop has been requested. Async-signal-safe; may be called from any thread.
 bool stop_requested();
 
 }  // namespace phalanx
