@@ -16,7 +16,7 @@
 namespace phalanx {
 namespace {
 
-// Where ranks of this backend meet; null for one that needs no store.
+// The store through which ranks of these backends find each other; null if they need none.
 StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment& launched, Seconds timeout,
               const StorePtr& met) {
   const int size = launched.rank_info.size;
@@ -36,7 +36,7 @@ StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment&
   return met ? met : rendezvous(launched.rendezvous, timeout).store;
 }
 
-// Whether the hybrid backend does depends on the launcher.
+// Whether the hybrid backend uses MPI depends on the launcher.
 bool uses_mpi(const std::string& backend) {
   int running = 0;
   return (backend == "mpi" || backend == "hybrid") && MPI_Initialized(&running) == MPI_SUCCESS && running != 0;
@@ -79,8 +79,8 @@ std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backend
     const auto part = store ? make_prefix_store(backend, store) : nullptr;
     worlds.push_back(Backends::Choice(backend).make({rank_info, part, timeout, progress_thread}));
   }
-  // Rank 0 leaves the store last: the others may still read there what it hosts, and of several that leave a file at
-  // the same time none would remove it.
+  // Rank 0 leaves the store last: others may still be reading the store that it hosts, and if several ranks leave a
+  // file store at the same time, none of them removes the file.
   if (rank_info.rank != 0) store.reset();
   for (const auto& world : worlds) world->barrier().wait();
   return worlds;

@@ -11,23 +11,24 @@
 
 namespace phalanx {
 
-/// The registered name of the backend that connect() takes. Throws ConfigError for one that is not there.
+/// The registered name of the backend that connect() uses. Throws ConfigError for an unknown name.
 std::string choose_backend(const std::string& wanted, const LaunchEnvironment& launched);
 
-/// Connects this process to the others that its launcher started. `backend` is a registered name, or "auto": the
-/// fastest that reaches all ranks (inproc for one; shm on one host; on several gloo where the launcher says where ranks
-/// meet, as torchrun does, else mpi). Collective. Throws ConfigError for a backend that is not there or cannot connect
-/// these ranks, CommError when peers do not come. `progress_thread`: as in ConnectOptions.
+/// Connects this process to the others that its launcher started. `backend` is a registered name or "auto", which
+/// selects the fastest backend that reaches all ranks: inproc for a single rank, shm on one host; between hosts, gloo
+/// if the launcher provides a rendezvous address, as torchrun does, otherwise mpi. Collective. Throws ConfigError for a
+/// backend that is unknown or cannot connect these ranks, CommError if peers do not arrive. `progress_thread`: as in
+/// ConnectOptions.
 CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& launched, Seconds timeout,
                         std::optional<bool> progress_thread = {});
 
-/// The same by several backends, which meet in one place: a communicator of the same ranks for each. `met`: the store
-/// of ranks that have met there already (find_local_rank()).
+/// The same for several backends, with one rendezvous: one communicator per backend, all with the same ranks. `met`: the store
+/// of ranks that have already met (find_local_rank()).
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
                                          Seconds timeout, std::optional<bool> progress_thread = {},
                                          StorePtr met = nullptr);
 
-/// The topology of a world that `backend` connects, with the version of MPI where that uses it. Collective.
+/// The topology of a world connected by `backend`, with the version of MPI if it uses that. Collective.
 Topology world_topology(Communicator& world, const std::string& backend);
 
 }  // namespace phalanx

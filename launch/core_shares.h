@@ -5,23 +5,23 @@
 
 namespace phalanx {
 
-/// A core, with the hardware threads that share its units.
+/// A core with its hardware threads.
 struct PhysicalCore {
   int node = 0;              // NUMA
   std::vector<int> threads;  // by number, in order; the kernel calls each of them a CPU
 };
 
-/// The cores that these hardware threads (allowed_cores()) are of, with those of them alone; by node, then number.
-/// Where the kernel does not tell, each is a core by itself, of node 0. `system`: another /sys.
+/// The cores to which these hardware threads (allowed_cores()) belong, with only the threads given; ordered by node,
+/// then by number. If the kernel does not say, each thread is a core of its own on node 0. `system`: a different /sys.
 std::vector<PhysicalCore> physical_cores(const std::vector<int>& threads, const std::string& system = "/sys");
 
-/// The hardware threads of a rank's own part of the cores. Parts are nearly equal, and neighbours in the order of the
-/// cores. Ranks share no core; where there are fewer cores than ranks, no hardware thread. Throws ConfigError where
-/// there are fewer hardware threads than ranks. `rank` and `ranks` are of this host.
+/// The hardware threads of a rank's share of the cores. Shares are contiguous in the order of the cores and nearly
+/// equal. If there are at least as many cores as ranks, ranks share no core; otherwise, no hardware thread. Throws
+/// ConfigError if there are fewer hardware threads than ranks. `rank` and `ranks` are those of this host.
 std::vector<int> own_cores(const std::vector<PhysicalCore>& cores, int rank, int ranks);
 
-/// All hardware threads of the NUMA nodes of a rank: of one that it may share with others, or of several where there
-/// are fewer ranks than nodes. `cores`: at least one.
+/// All hardware threads of a rank's NUMA nodes: of one node, which it may share with other ranks, or of several if
+/// there are fewer ranks than nodes. `cores`: at least one.
 std::vector<int> own_nodes(const std::vector<PhysicalCore>& cores, int rank, int ranks);
 
 /// "0-7,16-23", as taskset(1) reads them.

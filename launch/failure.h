@@ -5,21 +5,21 @@
 
 namespace phalanx {
 
-/// Why a rank ended, left in the run's log folder for whoever reports it.
+/// Why a rank failed: left in the run's log folder for the process that reports it.
 struct Failure {
   int rank = 0;
   std::string host{};
   std::string log{};       // path of the rank's log file; empty: it has none
   std::string message{};   // may have several lines
-  bool secondary = false;  // the echo of another rank's failure: a peer was lost
+  bool secondary = false;  // a consequence of another rank's failure: a peer was lost
   double time = 0;         // seconds since the epoch
 };
 
-/// Now, as Failure::time has it.
+/// The current time, for Failure::time.
 double failure_time();
 
-/// Leaves `failure` in `folder` as rank<r>.failure, in place of an earlier one. A reader never sees half of it. Never
-/// throws: it runs while something else is being reported, so a folder that cannot be written gets a line on stderr.
+/// Writes `failure` to `folder` as rank<r>.failure, atomically replacing an earlier one. Never throws, because it runs
+/// while another error is being handled: if the folder cannot be written, it prints a line to stderr.
 void leave_failure(const std::string& folder, const Failure& failure) noexcept;
 
 /// All failures left in `folder`; the first cause first: primary before secondary, then by time. One that cannot be
@@ -30,14 +30,14 @@ std::vector<Failure> read_failures(const std::string& folder);
 /// The same, and removes them.
 std::vector<Failure> take_failures(const std::string& folder);
 
-/// Whether this process is to report the job's failure: true for the first that asks in `folder` since
-/// forget_failures(). For ranks that nobody watches; the note of it stays.
+/// Whether this process should report the job's failure: true for the first process that asks in `folder` since
+/// forget_failures(). For ranks without a supervising launcher; the marker file stays.
 bool claim_report(const std::string& folder);
 
-/// Removes what an earlier job in `folder` has left.
+/// Removes what an earlier job left in `folder`.
 void forget_failures(const std::string& folder);
 
-/// Whether `a` is the likelier cause of `b` than the other way round: the order of take_failures().
+/// Whether `a` is more likely to have caused `b` than the reverse: the order of take_failures().
 bool more_original(const Failure& a, const Failure& b);
 
 }  // namespace phalanx

@@ -51,7 +51,7 @@ void set_environment(int rank, int ranks, const std::string& meeting) {
   set("PHALANX_LAUNCHER", "local");
 }
 
-// Opened in the child, so that no rank has another one's log.
+// Opened in the child, so that no rank inherits another rank's log.
 void redirect(int rank, const std::string& log) {
   ::dup2(open("/dev/null", O_RDONLY).get(), STDIN_FILENO);
   if (rank == 0) return;
@@ -89,7 +89,7 @@ int launch_local(const LocalLaunch& options, const std::function<int(int rank)>&
     supervisor.start([&] { return be_rank(rank, options, meeting.path(), body); });
   }
   const auto ends = ends_of_ranks(supervisor.run());
-  // A process that holds several ranks has one end for all of them.
+  // A process with several ranks ends only once for all of them.
   const int status = exit_status_of(ends.front().status);
   const Verdict verdict = judge(ends, take_failures(options.log_folder), supervisor.interrupted(), status);
   report(verdict, options.reported_ranks > 0 ? options.reported_ranks : options.ranks, options.log_folder);

@@ -15,19 +15,19 @@ struct LocalLaunch {
   std::function<std::string()> kept = {};  // what is left of a job that was ended before it had stopped
 };
 
-/// Runs `body(rank)` in `ranks` child processes, forked from this one, and returns the job's exit status (ExitStatus).
+/// Runs `body(rank)` in `ranks` child processes forked from this one, and returns the job's exit status (ExitStatus).
 ///
-/// Call while this process has a single thread: children start with everything it has loaded, which is what makes them
-/// start fast. In a child the environment is that of a torchrun worker (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE)
-/// plus PHALANX_RENDEZVOUS, the file:// URL where ranks meet, and PHALANX_LAUNCHER=local. body runs under run_rank():
-/// its result is the child's exit status, an exception is a failure left in log_folder. A child ends by _exit():
-/// destructors of globals do not run. Standard input is empty; standard output and error of ranks other than 0 are
-/// appended to log_folder/rank<r>.log.
+/// Call it while this process has a single thread. The children inherit everything it has loaded, which is why they
+/// start fast. A child's environment is that of a torchrun worker (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE) plus
+/// PHALANX_RENDEZVOUS, the file:// URL of the rendezvous, and PHALANX_LAUNCHER=local. `body` runs under run_rank(): its
+/// result becomes the child's exit status, and an exception is left in log_folder as a failure. A child ends with
+/// _exit(), so destructors of globals do not run. Its standard input is empty; standard output and error of ranks other
+/// than 0 are appended to log_folder/rank<r>.log.
 ///
-/// The job ends when all ranks have ended. When one fails, with a status other than kDone and kInterrupted, the others
-/// have 2 s to end by themselves (they notice a lost peer), then get SIGTERM, and SIGKILL at 3.5 s. The first cause is
-/// printed to standard error once, framed: what its rank left by leave_failure(), or how it died with the last lines of
-/// its log; it decides the job's status (see verdict.h). Failures of an earlier job in log_folder are dropped.
+/// The job ends when all ranks have. If one fails (a status other than kDone and kInterrupted), the others have 2 s to
+/// end on their own, since they notice the lost peer; then they get SIGTERM, and SIGKILL at 3.5 s. The first cause is
+/// printed once to standard error, framed: what that rank left with leave_failure(), or how it died with the last lines
+/// of its log. It determines the job's status (see verdict.h). Failures of an earlier job in log_folder are discarded.
 ///
 /// A first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks all ranks to stop (SIGTERM, see stop_signal.h), however long that
 /// takes; a second SIGINT or SIGTERM, 0.2 s or more after the first, kills them at once, as does the end of the time

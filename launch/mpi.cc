@@ -57,7 +57,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return all;
 }
 
-// In the child. Everything it needs was made before the fork.
+// In the child. Everything it needs was created before the fork.
 int become(const std::vector<char*>& command, const std::vector<char*>& environment, int error_output) {
   ::setpgid(0, 0);
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -80,7 +80,7 @@ void take_output(int fd, MpirunNotices& notices) {
   }
 }
 
-// mpirun's own end stands for the ranks' where it tells nothing of them.
+// mpirun's own end stands for the ranks' where it reports nothing about them.
 std::vector<RankEnd> ends_of_ranks(const Supervisor::End& mpirun, const std::vector<std::string>& notices) {
   auto ends = ends_in(notices);
   for (auto& end : ends) end.time = mpirun.time;
@@ -91,7 +91,7 @@ std::vector<RankEnd> ends_of_ranks(const Supervisor::End& mpirun, const std::vec
 int conclude(const MpiLaunch& options, const Supervisor::End& mpirun, bool interrupted, const MpirunNotices& notices) {
   auto failures = take_failures(options.log_folder);
   auto ends = ends_of_ranks(mpirun, notices.notices());
-  // Of an interrupted job only what ranks say is news: mpirun tells of those that it ended for us.
+  // In an interrupted job, only what ranks report is news: mpirun names those that it ended for us.
   if (interrupted || (!failures.empty() && ends.front().rank < 0)) ends.clear();
   Verdict verdict = judge(ends, std::move(failures), interrupted, exit_status_of(mpirun.status));
   const std::string text = join(notices.notices(), "\n");
@@ -108,6 +108,7 @@ int conclude(const MpiLaunch& options, const Supervisor::End& mpirun, bool inter
 
 int launch_mpi(const MpiLaunch& options) {
   if (options.command.empty()) throw ConfigError("launch with MPI: no command to run");
+  require_way_to(options.hosts);
   std::vector<std::string> inherited;
   for (char** variable = environ; *variable; ++variable) inherited.emplace_back(*variable);
   const TemporaryFolder meeting(TemporaryFolder::Removal::kAlways);

@@ -17,26 +17,28 @@ struct MpiLaunch {
   std::function<std::string()> kept = {};  // what is left of a job that was ended before it had stopped
 };
 
-/// Runs `command` under mpirun and returns the job's exit status (ExitStatus). mpirun is that of find_mpirun().
+/// Runs `command` under mpirun (the one of find_mpirun()) and returns the job's exit status (ExitStatus).
 ///
-/// mpirun is given what small machines and containers need: --oversubscribe, --bind-to none, --allow-run-as-root as
-/// root, and a HOME if there is none. Ranks on every host get PHALANX_LAUNCHER=mpi, this process's other PHALANX_*
-/// variables, and PHALANX_TERMINAL=1 or 0: whether this process's standard output is a terminal (Open MPI 5 gives ranks
-/// a pseudo-terminal in any case, so isatty() misleads them). Without `hosts` they get PHALANX_RENDEZVOUS too, the
-/// file:// URL where ranks meet, which is gone when this process is, however that and they end. They call
+/// mpirun is given the options that small machines and containers need: --oversubscribe, --bind-to none,
+/// --allow-run-as-root if the user is root, and a HOME if there is none. The ranks on all hosts get
+/// PHALANX_LAUNCHER=mpi, this process's other PHALANX_* variables, and PHALANX_TERMINAL=1 or 0, which says whether this
+/// process's standard output is a terminal (Open MPI 5 always gives ranks a pseudo-terminal, so isatty() is misleading
+/// there). Without `hosts` they also get PHALANX_RENDEZVOUS, the file:// URL of a rendezvous, which is removed when
+/// this process ends, however it ends. The ranks call
 /// end_with_launcher() and run their work under run_rank().
 ///
-/// Standard output of the ranks passes through. What ranks write to standard error passes through too, line by line;
-/// mpirun's own notices are kept back, and shown only where no rank left a failure that explains the end.
+/// The ranks' standard output passes through, and so does their standard error, line by line. mpirun's own notices are
+/// held back, and shown only if no rank left a failure that explains the end.
 ///
-/// Failures as in launch_local(), but mpirun itself ends the others, at once, when a rank ends with a status other than
-/// 0; so ranks that stop when asked end together (MPI_Finalize does that). A first SIGINT, SIGTERM, SIGUSR1 or SIGHUP
-/// reaches the ranks as SIGUSR1; a second SIGINT or SIGTERM, or the end of the time that `stopping` leaves after
-/// SIGTERM, has mpirun end them, and standard error says so. mpirun has a process group of its own: the terminal's
-/// Ctrl-C reaches this process alone. When this process is killed, mpirun ends the ranks; when mpirun is killed, they
-/// end by end_with_launcher().
+/// Failures are handled as in launch_local(), except that mpirun itself ends the others immediately when a rank ends
+/// with a status other than 0; ranks that stop when asked must therefore end together (MPI_Finalize ensures that). A
+/// first SIGINT, SIGTERM, SIGUSR1 or SIGHUP reaches the ranks as SIGUSR1; a second SIGINT or SIGTERM, or the end of the
+/// time that `stopping` leaves after SIGTERM, makes mpirun end them, and standard error says so. mpirun has a process
+/// group of its own, so the terminal's Ctrl-C reaches only this process. If this process is killed, mpirun ends the
+/// ranks; if mpirun is killed, end_with_launcher() ends them.
 ///
-/// Call in the main thread, with no other. Throws ConfigError without mpirun or command, Error when it cannot start.
+/// Call it in the main thread, with no other threads. Throws ConfigError if there is no mpirun, no command, or no way
+/// to reach a host (require_way_to()), and Error if it cannot start.
 int launch_mpi(const MpiLaunch& options);
 
 }  // namespace phalanx

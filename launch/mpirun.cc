@@ -1,5 +1,7 @@
 #include "launch/mpirun.h"
 
+#include <netdb.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <system_error>
@@ -17,6 +20,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/comm/host_slots.h"
 
 namespace phalanx {
 namespace {
@@ -46,11 +50,49 @@ void set(std::vector<std::string>& environment, const std::string& name, const s
   environment.push_back(name + "=" + value);
 }
 
+bool is_set(const char* variable) { return !environment(variable).value_or("").empty(); }
+
+// A socket can be bound to the addresses of this host, and to no others.
+bool is_address_here(const addrinfo& address) {
+  const int file = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (file < 0) return false;
+  const bool bound = ::bind(file, address.ai_addr, address.ai_addrlen) == 0;
+  ::close(file);
+  return bound;
+}
+
+bool is_this_host(const std::string& name) {
+  if (name == "localhost" || name == host_name()) return true;
+  addrinfo wanted{}, *found = nullptr;
+  wanted.ai_socktype = SOCK_STREAM;
+  if (::getaddrinfo(name.c_str(), nullptr, &wanted, &found) != 0) return false;
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, ::freeaddrinfo);
+  for (const addrinfo* one = found; one; one = one->ai_next) {
+    if (is_address_here(*one)) return true;
+  }
+  return false;
+}
+
+// What Open MPI 4 and 5 start their daemons with, other than the first of ssh and rsh that is on PATH.
+bool has_own_way() {
+  constexpr std::array kVariables = {"SLURM_JOB_ID",
+                                     "PBS_JOBID",
+                                     "LSB_JOBID",
+                                     "JOB_ID",
+                                     "OMPI_MCA_plm",
+                                     "PRTE_MCA_plm",
+                                     "OMPI_MCA_plm_rsh_agent",
+                                     "OMPI_MCA_plm_ssh_agent",
+                                     "PRTE_MCA_plm_ssh_agent",
+                                     "PRTE_MCA_plm_rsh_agent"};
+  return std::ranges::any_of(kVariables, is_set);
+}
+
 constexpr std::size_t kDashes = 60;  // or more: the parts of mpirun do not agree
 
 bool is_rule(std::string_view line) { return line.size() >= kDashes && line.find_first_not_of('-') == line.npos; }
 
-// mpirun breaks its lines wherever a host's name makes them too long.
+// mpirun breaks lines at arbitrary points if a host's name makes them too long.
 std::string one_line(const std::string& text) {
   std::istringstream words(text);
   std::string line;
@@ -104,6 +146,17 @@ std::string find_mpirun(const std::string& built_with) {
       (path.empty() ? "PATH is empty" : "not in " + path) + "\n" + "  " + in_built_with +
       " (the MPI this program was built with): not there\n" +
       "Install Open MPI 5 and set MPI_HOME to its folder, or launch on this host without MPI: launch.with=local.");
+}
+
+void require_way_to(const std::vector<std::string>& hosts) {
+  std::vector<std::string> names;
+  for (const auto& host : hosts) names.push_back(parse_host(host).name);
+  const std::string path = environment("PATH").value_or("");
+  if (has_own_way() || !on_path("ssh", path).empty() || !on_path("rsh", path).empty()) return;
+  const auto other = std::ranges::find_if_not(names, is_this_host);
+  if (other == names.end()) return;
+  throw ConfigError("launch.hosts: mpirun starts ranks on " + *other + " through ssh, but there is no ssh on PATH (" +
+                    path + "). Install an OpenSSH client, or name another agent in PRTE_MCA_plm_ssh_agent.");
 }
 
 std::vector<std::string> mpirun_environment(const std::vector<std::string>& inherited, const std::string& rendezvous,

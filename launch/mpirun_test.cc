@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -78,6 +79,50 @@ TEST_F(FindMpirun, TakesNoOtherWhereMpiHomeIsWrong) {
     EXPECT_EQ(text.find("MPI_HOME is /opt/wrong, but there is no /opt/wrong/bin/mpirun.\n"), 0u) << text;
     EXPECT_NE(text.find("built/bin (the MPI this program was built with)"), std::string::npos) << text;
   }
+}
+
+class RequireWayTo : public FindMpirun {
+ protected:
+  void SetUp() override {
+    for (const char* name : kWays) ::unsetenv(name);
+    ::setenv("PATH", "/no/such/folder", 1);
+  }
+
+  static std::string refused(const std::vector<std::string>& hosts) {
+    try {
+      require_way_to(hosts);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  static constexpr std::array kWays = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "PRTE_MCA_plm_ssh_agent"};
+};
+
+TEST_F(RequireWayTo, AnotherHostTakesSsh) {
+  EXPECT_EQ(refused({"localhost:2", "192.0.2.1:2"}),
+            "launch.hosts: mpirun starts ranks on 192.0.2.1 through ssh, but there is no ssh on PATH (/no/such/folder)."
+            " Install an OpenSSH client, or name another agent in PRTE_MCA_plm_ssh_agent.");
+  const std::filesystem::path folder = mpi_in("with_ssh");
+  std::filesystem::copy_file(folder / "bin/mpirun", folder / "bin/ssh",
+                             std::filesystem::copy_options::overwrite_existing);
+  ::setenv("PATH", (folder / "bin").c_str(), 1);
+  EXPECT_EQ(refused({"192.0.2.1"}), "");
+}
+
+TEST_F(RequireWayTo, ThisHostTakesNothing) { EXPECT_EQ(refused({"localhost", host_name() + ":2", "127.0.0.1"}), ""); }
+
+TEST_F(RequireWayTo, AnAgentOrABatchSystemTakesItsPlace) {
+  for (const char* name : kWays) {
+    ::setenv(name, "17", 1);
+    EXPECT_EQ(refused({"192.0.2.1"}), "") << name;
+    ::unsetenv(name);
+  }
+}
+
+TEST_F(RequireWayTo, WhatIsNoHostIsRefused) {
+  EXPECT_NE(refused({"a:-1"}).find("\"a:-1\" is not a host"), std::string::npos);
 }
 
 using Words = std::vector<std::string>;

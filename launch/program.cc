@@ -20,7 +20,7 @@
 namespace phalanx {
 namespace {
 
-// `bazel run` starts programs in a folder of its own and tells where its user is.
+// `bazel run` starts programs in a folder of its own and passes the folder of its caller.
 void return_to_caller() {
   const auto caller = environment("BUILD_WORKING_DIRECTORY");
   if (caller && ::chdir(caller->c_str()) != 0) throw ConfigError("cannot change to folder " + *caller);
@@ -31,7 +31,7 @@ void let_first_rank_tell() {
     const auto launched = detect_launch_environment();
     if (launched && launched->rank_info.rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
   } catch (const ConfigError&) {
-    // May be the very error to tell.
+    // May be the error that is about to be reported.
   }
 }
 

@@ -6,27 +6,27 @@
 // What main() of a program does around its work.
 namespace phalanx {
 
-/// Goes to the folder where `bazel run` was called, calls `program` and returns its result as the exit status. An
-/// exception is told on standard error; the status is then kUsage (ConfigError) or kFailed.
+/// Changes to the folder in which `bazel run` was called, calls `program`, and returns its result as the exit status.
+/// An exception is printed to standard error; the status is then kUsage (ConfigError) or kFailed.
 ///
 ///   int main(int argc, char** argv) {
 ///     return phalanx::run_main([&] { return phalanx::run(argc, argv); });
 ///   }
 ///
-/// Ranks that a launcher started fail alike before they know each other. The first one tells at once, the others a
-/// second later: most launchers end them before.
+/// Ranks started by a launcher all fail in the same way before they are connected. The first rank reports immediately,
+/// and the others a second later, before which most launchers have ended them.
 int run_main(const std::function<int()>& program);
 
-/// When the system started this process, loading of its libraries included; exact to 10 ms.
+/// When the system started this process, which includes the time to load its libraries. Accurate to 10 ms.
 std::chrono::steady_clock::time_point process_start();
 
-/// Has malloc keep what is freed in the process. A training step frees and allocates the same large buffers again and
-/// again: kept, they cost nothing; given back to the system, they cost up to a quarter of the time in page faults. For
-/// programs that train, before their first step; glibc's malloc alone.
+/// Makes malloc keep freed memory in the process. A training step allocates and frees the same large buffers over and
+/// over: keeping them costs nothing, while returning them to the system costs up to a quarter of the time in page
+/// faults. For programs that train, before their first step; affects only glibc's malloc.
 void keep_freed_memory();
 
-/// What it sets, so that other programs can be started with the same by malloc's environment variables: no block is
-/// mapped by itself, from its end the heap gives nothing back, and it grows by much at a time.
+/// The values it sets, so that other programs can be started with the same ones through malloc's environment variables:
+/// no block gets a mapping of its own, the end of the heap is never returned, and the heap grows in large increments.
 inline constexpr int kMallocMmapMax = 0;                    // MALLOC_MMAP_MAX_
 inline constexpr int kMallocTrimThreshold = 2'000'000'000;  // MALLOC_TRIM_THRESHOLD_, bytes
 inline constexpr int kMallocTopPad = 64 << 20;              // MALLOC_TOP_PAD_, bytes

@@ -30,7 +30,7 @@ int width(std::string_view text) {
   return static_cast<int>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-// What a program wrote for a terminal, such as a progress bar, would tear the frame.
+// Output meant for a terminal, such as a progress bar, would break the frame.
 std::string printable(std::string_view line) {
   std::string text;
   bool escape = false;  // within ESC [ ... letter

@@ -9,7 +9,7 @@
 // A failure as a person at a terminal is told of it.
 namespace phalanx {
 
-/// What the job knows of a failure beyond what its rank said.
+/// What the job knows about a failure in addition to the rank's message.
 struct FrameContext {
   int ranks = 0;                          // of the job; 0: not known
   int others = 0;                         // further ranks that ended because of this one

@@ -26,7 +26,8 @@ SignalWatch::SignalWatch() {
   fd_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd_.valid()) throw Error("cannot watch signals: " + std::generic_category().message(errno));
   ::pthread_sigmask(SIG_BLOCK, &set, &old_mask_);
-  // Whoever started this process may have had SIGCHLD ignored; then the kernel would forget how children ended.
+  // If the parent of this process ignored SIGCHLD, so does this process, and the kernel would discard the exit statuses
+  // of children.
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &action, &old_child_action_);

@@ -8,11 +8,10 @@
 
 namespace phalanx {
 
-/// Turns SIGINT, SIGTERM, SIGUSR1, SIGHUP and SIGCHLD into something to poll for, as long as it lives: they are blocked
-/// and read from a descriptor, so no handler runs at a bad moment and none is missed. A SIGHUP that is ignored (nohup)
-/// stays so.
+/// Makes SIGINT, SIGTERM, SIGUSR1, SIGHUP and SIGCHLD readable from a descriptor during its lifetime: they are blocked,
+/// so no handler runs at a bad moment and none is missed. A SIGHUP that is ignored (nohup) stays ignored.
 ///
-/// One at a time, in a process with a single thread. Throws Error when the system has no descriptor left.
+/// Only one at a time, in a process with a single thread. Throws Error if the system has no descriptor left.
 class SignalWatch {
  public:
   SignalWatch();

@@ -15,12 +15,12 @@ struct RankStart {
   std::vector<std::string> command{};  // of mpirun: this program's own command line, as main() got it
 };
 
-/// Has every rank run `body` and returns this process's exit status (ExitStatus).
+/// Runs `body` on every rank and returns this process's exit status (ExitStatus).
 ///
-/// A process that nobody launched starts the ranks, by launch_local() or by launch_mpi() of its own executable, and
-/// reports failures as these do; call it with one thread. Logs and failures are in a temporary folder meanwhile.
-/// A process that start_ranks() or another launcher started is a rank, whatever `start` says; under another launcher
-/// what body throws is thrown on.
+/// If no launcher started this process, it starts the ranks, with launch_local() or with launch_mpi() of its own
+/// executable, and reports failures as these do; call it with a single thread. Logs and failures are kept in a
+/// temporary folder meanwhile. A process started by start_ranks() or another launcher is a rank, whatever `start` says;
+/// under another launcher, exceptions of `body` propagate.
 ///
 /// Throws what the launchers and detect_launch_environment() throw.
 int start_ranks(const RankStart& start, const std::function<int(const LaunchEnvironment& launched)>& body);

@@ -18,7 +18,7 @@ enum class StopOn {
 /// alarm(). It says on standard error what a signal brings about, if it `speaks`.
 void install_stop_signal(StopOn on, const Stopping& stopping = {}, bool speaks = false);
 
-/// Whether a stop was asked for. Async-signal-safe, any thread.
+/// Whether a stop has been requested. Async-signal-safe; may be called from any thread.
 bool stop_requested();
 
 }  // namespace phalanx

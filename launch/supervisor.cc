@@ -25,7 +25,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A script that stands before a program may never catch what the program would.
+// A script that wraps a program may never catch the signals that the program would catch.
 constexpr milliseconds kPatience{3000};
 
 }  // namespace
@@ -46,7 +46,7 @@ void Supervisor::start(const std::function<int()>& body) {
   if (pid == 0) {
     die_with_parent(policy_.orphaned, parent);
     signals_.restore_in_child();
-    // An exception must not get past here: this process would go on as a second supervisor of the children so far.
+    // An exception must not escape: this process would continue as a second supervisor of the children so far.
     const int status = [&]() noexcept { return body(); }();
     std::cout.flush();
     std::fflush(nullptr);
@@ -84,7 +84,7 @@ void Supervisor::wait_for_something() {
                                 pollfd{.fd = watched_fd_, .events = POLLIN, .revents = 0}};
   if (::poll(sources.data(), sources.size(), timeout) > 0 && sources[1].revents != 0) {
     readable_();
-    // At its end it would be ready for ever, and this loop would spin.
+    // At its end it would always be ready, and this loop would spin.
     if ((sources[1].revents & POLLIN) == 0) watched_fd_ = -1;
   }
 }

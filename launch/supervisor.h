@@ -14,7 +14,7 @@
 
 namespace phalanx {
 
-/// Child processes, from their start until all have ended. Between start and end it sleeps in poll().
+/// Child processes, from their start until all have ended. Meanwhile it sleeps in poll().
 ///
 /// A first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks the children to stop, with Policy::stop; the console is told so at
 /// once. There is no deadline, since a checkpoint may take long, but SIGTERM's, for who sends it will not wait for
@@ -22,12 +22,12 @@ namespace phalanx {
 /// the others are ended as well, after a while in which they can do so by themselves. No child outlives this object,
 /// nor this process, in whichever way that ends.
 ///
-/// Not thread-safe; one at a time, made and used in one thread of a process with no other.
+/// Not thread-safe. Only one at a time, created and used in the only thread of a process.
 class Supervisor {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// A signal for all children that are still there some time after the beginning of their end.
+  /// A signal for all remaining children, at some time after their end was initiated.
   struct Blow {
     std::chrono::milliseconds after;
     int signal;
@@ -39,8 +39,8 @@ class Supervisor {
     std::vector<Blow> after_failure;  // times from the first failure
     std::vector<Blow> at_once;        // times from the second interrupt, or from the end of Stopping::grace
 
-    /// For children that pass `stop` on and may not be ready to: they get it once they catch it, or after 3 s, and
-    /// again after each such time until they have ended. 0: they get it once, whatever it does.
+    /// For children that pass `stop` on and may not be ready to: they get it once they catch it, or after 3 s, and then
+    /// repeatedly at this interval until they have ended. 0: they get it only once.
     std::chrono::milliseconds repeat_stop{0};
 
     Stopping stopping{};                     // for what the console is told
@@ -60,17 +60,18 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  /// Forks a child that runs `body`, which must not throw, and ends with its result as exit status, by _exit(): neither
-  /// destructors of globals nor atexit handlers run. Signals are in it as they were before this object. Throws Error.
+  /// Forks a child that runs `body`, which must not throw, and exits with its result, using _exit(): neither
+  /// destructors of globals nor atexit handlers run. In the child, signals are as they were before this object existed.
+  /// Throws Error.
   void start(const std::function<int()>& body);
 
-  /// Has `readable` called in run() whenever `fd` has something to read or is at its end. Only one; not owned.
+  /// Makes run() call `readable` whenever `fd` has data or is at its end. Only one descriptor; not owned.
   void watch(int fd, std::function<void()> readable);
 
-  /// Waits until all children have ended; in order of their ends.
+  /// Waits until all children have ended. Returns their ends in order.
   std::vector<End> run();
 
-  /// Begins the end, as after a failure; for use in `readable`.
+  /// Starts ending the children, as after a failure. For use in `readable`.
   void wind_down();
 
   bool interrupted() const { return interrupted_at_.has_value(); }

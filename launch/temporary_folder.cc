@@ -24,8 +24,8 @@ void remove(const std::string& path) noexcept {
   std::filesystem::remove_all(path, ignored);
 }
 
-// Nothing but SIGKILL ends it before its parent: what is meant for the whole group, such as Ctrl-C, is not meant for
-// it.
+// Only SIGKILL can end it before its parent: signals meant for the whole group, such as that of Ctrl-C, are not meant
+// for it.
 [[noreturn]] void take_care(const std::string& path, pid_t parent) {
   ::close_range(0, ~0U, 0);  // whoever reads the parent's output waits for its end, not for this one's
   ::prctl(PR_SET_NAME, "phalanx-tidy");

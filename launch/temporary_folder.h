@@ -6,8 +6,8 @@
 
 namespace phalanx {
 
-/// A folder that only this user can enter, under TMPDIR or /tmp; removed with all it holds when this object ends.
-/// Throws Error naming the place where it could not be made.
+/// A folder that only this user can enter, under TMPDIR or /tmp. Removed with its contents when this object is
+/// destroyed. Throws Error naming the place where it could not be created.
 class TemporaryFolder {
  public:
   enum class Removal {

@@ -25,13 +25,13 @@ struct Verdict {
   int others = 0;                  // further ranks that did not end well
 };
 
-/// Finds the first cause. What a rank left by leave_failure(), a death by a signal that was not the launcher's and an
-/// exit status without a message are causes alike: the earliest one is it. Secondary failures count only where there is
-/// nothing else, whichever was seen first.
+/// Finds the first cause. A failure left by a rank with leave_failure(), a death by a signal that the launcher did not
+/// send, and an exit status without a message are all candidates, and the earliest one is the cause. Secondary failures
+/// count only if there is nothing else, whichever was seen first.
 ///
-/// Status: kInterrupted when the job was interrupted; else that of the first cause's rank (see exit_status_of), or
-/// `status_without_end` where its end is not among `ends`; kTimeUp or kInterrupted when ranks stopped by themselves;
-/// else kDone.
+/// Status: kInterrupted if the job was interrupted; otherwise that of the rank with the first cause (see
+/// exit_status_of), or `status_without_end` if its end is not among `ends`; kTimeUp or kInterrupted if ranks stopped on
+/// their own; otherwise kDone.
 Verdict judge(const std::vector<RankEnd>& ends, std::vector<Failure> failures, bool interrupted,
               int status_without_end = 1);
 

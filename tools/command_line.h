@@ -13,9 +13,11 @@ struct CommandLine {
                                          // --resume X is --set checkpoint.resume=X, and wins
   bool print_config = false;
   bool help_config = false;
+  std::string help_section{};  // --help_config SECTION; empty: all of them
 };
 
-/// Parses main()'s words (parse_flags). Throws ConfigError for what it does not know.
-CommandLine parse_command_line(int argc, char** argv);
+/// Parses main()'s words (parse_flags). Throws ConfigError for what it does not know; `keys` are those of a config, one
+/// of which may have been meant.
+CommandLine parse_command_line(int argc, char** argv, const std::vector<std::string>& keys = {});
 
 }  // namespace phalanx

@@ -65,6 +65,20 @@ TEST(CommandLine, SwitchesNeedNoValue) {
   EXPECT_FALSE(parse({"--print_config=false"}).print_config);
 }
 
+TEST(CommandLine, HelpMayBeOfOneSection) {
+  EXPECT_EQ(parse({"--help_config"}).help_section, "");
+  for (const auto& words : {std::vector<std::string>{"--help_config", "train"}, {"--help_config=train"}}) {
+    EXPECT_TRUE(parse(words).help_config);
+    EXPECT_EQ(parse(words).help_section, "train");
+  }
+  EXPECT_FALSE(parse({"--help_config=false"}).help_config);
+  expect_refused({"--help_config", "train", "model"}, R"(unexpected argument "train")");
+}
+
+TEST(CommandLine, AFileAloneIsRefusedWithTheFlagThatTakesIt) {
+  expect_refused({"a.yaml"}, R"(unexpected argument "a.yaml", did you mean --config a.yaml?)");
+}
+
 TEST(CommandLine, AnUnknownFlagIsRefusedWithTheNearest) {
   expect_refused({"--confg", "a.yaml"}, R"(unknown flag "--confg", did you mean --config?)");
   expect_refused({"--rundir=x"}, R"(unknown flag "--rundir=x", did you mean --run_dir?)");

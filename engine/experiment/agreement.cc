@@ -71,6 +71,13 @@ Synchronizers::Choice choose_strategy(const ExperimentConfig& config, Communicat
 Agreement choose_agreement(const ExperimentConfig& config, const RunFolder& folder, std::int64_t parameters,
                            const Mesh& mesh) {
   Agreement agreement{.strategy = choose_strategy(config, *mesh.replicas())};
+  if (config.framework.bucket_bytes == "default") {
+    Communicator& replicas = *mesh.replicas();
+    const bool overlapped = agreement.strategy.traits().overlaps_backward && !replicas.shares_memory();
+    agreement.bucket_bytes = default_bucket_bytes(parameters, overlapped);
+    if (overlapped) log_info() << "buckets of " << format_bytes(agreement.bucket_bytes) << ", to send during backward";
+    return agreement;
+  }
   if (config.framework.bucket_bytes != "auto") {
     agreement.bucket_bytes = parse_bytes(config.framework.bucket_bytes);
     return agreement;

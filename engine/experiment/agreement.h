@@ -17,11 +17,11 @@ struct Agreement {
 };
 
 /// For "auto" the strategy is what suits where the replicas' ranks are (suitable_strategy()); with determinism:
-/// world_size_invariant, which has a way of its own, all_reduce. For framework.bucket_bytes: auto the size is what
-/// suits an all-reduce of the replicas (best_bucket_bytes()), which is measured; or, as other buckets may round
-/// otherwise, what it was in the checkpoint with which the run goes on, if that is of as many ranks and the same
-/// strategy.
-/// `parameters`: bytes of all of them. Collective; all ranks return the same.
+/// world_size_invariant, which has a way of its own, all_reduce. For framework.bucket_bytes: default the size is
+/// default_bucket_bytes(). For auto it is what suits an all-reduce of the replicas (best_bucket_bytes()), which is
+/// measured; or, as other buckets may round otherwise, what it was in the checkpoint from which the run resumes, if
+/// that is of as many ranks and the same strategy. `parameters`: bytes of all of them. Collective; all ranks return the
+/// same.
 Agreement choose_agreement(const ExperimentConfig& config, const RunFolder& folder, std::int64_t parameters,
                            const Mesh& mesh);
 

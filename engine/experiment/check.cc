@@ -7,9 +7,11 @@
 
 #include "engine/experiment/config.h"
 #include "framework/base/config/config.h"
+#include "framework/base/config/node.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/collectives/selection/tuned_file.h"
+#include "framework/comm/host_slots.h"
 
 namespace phalanx {
 namespace {
@@ -47,9 +49,35 @@ std::string strategies_where(bool StrategyTraits::*trait) {
   return join(Synchronizers::global().names_where(trait), ", ");
 }
 
+constexpr std::size_t kLongestName = 100;  // with the time after it, well below the 255 bytes of a file's name
+
+// Of the run folder, so of what every file system and shell takes as it is.
+void check_name(std::vector<ConfigProblem>& problems, const std::string& name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  };
+  const bool good = !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, allowed);
+  const config::Node written{.kind = config::Node::Kind::kScalar, .text = name};
+  refuse_if(problems, !good, "name",
+            config::what_is(written) + " cannot be part of a folder's name; use 1 to " + std::to_string(kLongestName) +
+                " letters, digits, '.', '_' and '-'");
+}
+
+void check_hosts(std::vector<ConfigProblem>& problems, const std::vector<std::string>& hosts) {
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    try {
+      (void)parse_host(hosts[i]);
+    } catch (const ConfigError& error) {
+      refuse_if(problems, true, ("launch.hosts[" + std::to_string(i) + "]").c_str(), error.what());
+    }
+  }
+}
+
 // What the ranks have to do, and how they are started.
 void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& launch = config.launch;
+  check_hosts(problems, launch.hosts);
   const auto servers = config.roles.server, ranks = training_ranks(config);
   const std::string less_servers = servers > 0 ? " less roles.server: " + std::to_string(servers) : "";
   refuse_if(problems, ranks < 1, "roles.server",
@@ -171,10 +199,12 @@ void check_framework(std::vector<ConfigProblem>& problems, const ExperimentConfi
               "auto depends on measurements, so a different number of ranks may round differently; set a size");
     return;
   }
+  if (bucket_bytes == "default") return;
   try {
     refuse_if(problems, parse_bytes(bucket_bytes) <= 0, "framework.bucket_bytes", "must be above 0");
   } catch (const ConfigError& error) {
     refuse_if(problems, true, "framework.bucket_bytes", error.what());
+    problems.back().suggestion = nearest(bucket_bytes, {"default", "auto"});
   }
 }
 
@@ -183,8 +213,7 @@ void check_framework(std::vector<ConfigProblem>& problems, const ExperimentConfi
 void check(const ExperimentConfig& config) {
   std::vector<ConfigProblem> problems;
   refuse_if(problems, config.model.selected().empty(), "model", "is missing: name a model (--help_config lists them)");
-  refuse_if(problems, config.name.empty() || config.name.find('/') != std::string::npos, "name",
-            "\"" + config.name + "\" cannot be part of a folder's name");
+  check_name(problems, config.name);
   refuse_if(problems, config.device == "cuda", "device",
             "cuda: this program is built without CUDA; use device: auto or cpu");
   check_ranks(problems, config);

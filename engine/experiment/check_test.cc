@@ -54,8 +54,28 @@ TEST(Check, AModelIsNeededAndADatasetIsThere) {
 }
 
 TEST(Check, TheNameMustFitIntoAFoldersName) {
-  EXPECT_EQ(complaint("name: a/b"), R"(config: name: "a/b" cannot be part of a folder's name)");
-  EXPECT_EQ(complaint(R"(name: "")"), R"(config: name: "" cannot be part of a folder's name)");
+  const std::string why = " cannot be part of a folder's name; use 1 to 100 letters, digits, '.', '_' and '-'";
+  for (const char* name : {"", "a/b", "a b", "a\tb", "a:b", "..\\x", "r\xc3\xbcn", "$(x)"}) {
+    ExperimentConfig config = testing::tiny_config({});
+    config.name = name;
+    EXPECT_THAT([&] { check(config); }, ::testing::ThrowsMessage<ConfigError>(::testing::EndsWith(why))) << name;
+  }
+  EXPECT_EQ(complaint("name: a/b"), "config: name: \"a/b\"" + why);
+  EXPECT_EQ(complaint("name: A-z_0.9"), "");
+  EXPECT_EQ(complaint("name: " + std::string(100, 'a')), "");
+  EXPECT_THAT(complaint("name: " + std::string(101, 'a')), ::testing::EndsWith(why));
+}
+
+TEST(Check, HostsAreNamesWithOrWithoutSlots) {
+  const auto with_host = [](const std::string& host) {
+    return complaint("launch: {with: mpi, hosts: [one, \"" + host + "\"]}");
+  };
+  for (const char* host : {"node1", "node1:4", "10.0.0.1:2", "a.b-c.d_e", "n:4096"}) EXPECT_EQ(with_host(host), "");
+  for (const char* host : {"a:-1", "a b", "", "-x", "a:0", "a:", ":2", "a:2:3", "a:+1", "a:01", "a:4097", "a,b", "a/b",
+                           "a:99999999999999999999"}) {
+    EXPECT_EQ(with_host(host), "config: launch.hosts[1]: \"" + std::string(host) +
+                                   "\" is not a host; expected a name, or name:slots with 1 to 4096 slots");
+  }
 }
 
 TEST(Check, EveryRankNeedsASample) {
@@ -123,6 +143,8 @@ TEST(Check, BucketsAreSizes) {
   EXPECT_EQ(complaint("framework: {bucket_bytes: 0}"), "config: framework.bucket_bytes: must be above 0");
   EXPECT_NE(complaint("framework: {bucket_bytes: lots}").find("config: framework.bucket_bytes: "), std::string::npos);
   EXPECT_EQ(complaint("framework: {bucket_bytes: auto}"), "");
+  EXPECT_EQ(complaint("framework: {bucket_bytes: default}"), "");
+  EXPECT_THAT(complaint("framework: {bucket_bytes: Auto}"), ::testing::EndsWith("(did you mean \"auto\"?)"));
   EXPECT_THAT(complaint("framework: {bucket_bytes: auto}, launch: {threads: 1}, determinism: world_size_invariant"),
               ::testing::HasSubstr("config: framework.bucket_bytes: auto depends on measurements"));
 }
@@ -152,7 +174,7 @@ TEST(Check, ADeviceThatTheProgramIsNotBuiltForIsRefused) {
 
 TEST(Check, ListsEveryProblemAtOnce) {
   EXPECT_EQ(complaint("name: a/b, launch: {ranks: 2}, strategy: single, train: {global_batch_size: 1}"),
-            "config: name: \"a/b\" cannot be part of a folder's name\n"
+            "config: name: \"a/b\" cannot be part of a folder's name; use 1 to 100 letters, digits, '.', '_' and '-'\n"
             "config: train.global_batch_size: 1 samples cannot be divided among launch.ranks: 2\n"
             "config: strategy: single trains on one rank, but launch.ranks is 2");
 }

@@ -61,7 +61,7 @@ struct RolesConfig {
 struct FrameworkConfig {
   double timeout = 600;
   double warn_after = 20;
-  std::string bucket_bytes = "25MB";
+  std::string bucket_bytes = "default";
   std::string progress_thread = "auto";
   bool check_collectives = false;
   std::vector<SelectionRule> selection;
@@ -72,7 +72,9 @@ struct FrameworkConfig {
     v("timeout", timeout, "seconds that an operation waits for a peer", config::above(0));
     v("warn_after", warn_after, "seconds after which the console names the ranks that others wait for; 0: never",
       config::at_least(0));
-    v("bucket_bytes", bucket_bytes, "size of gradient buckets; auto: derived from a measured all-reduce");
+    v("bucket_bytes", bucket_bytes,
+      "size of gradient buckets, such as 4MB; default: 25 MB, or less where they are sent to other hosts during "
+      "backward; auto: derived from a measured all-reduce");
     v("progress_thread", progress_thread, "thread that communicates while the rank computes; auto: if a core is free",
       config::one_of({"auto", "on", "off"}));
     v("check_collectives", check_collectives, "compare the ranks' calls before each operation");

@@ -113,7 +113,7 @@ class Experiment {
   void check_metrics(const Readings& measured) const {
     for (const auto& name : schedule_->watches()) {
       if (std::ranges::count(measured, name, &Readings::value_type::first) > 0) continue;
-      throw ConfigError("the schedule watches \"" + name + "\", which none of evaluate.meters reads; add the meter");
+      throw ConfigError("schedule: watches \"" + name + "\", which none of evaluate.meters reads; add the meter");
     }
     early_stop_.check(measured);
     checkpointing_.check_metric(measured);
@@ -260,6 +260,7 @@ class Experiment {
 ExperimentResult run_experiment(const ExperimentConfig& config, const ExperimentContext& context) {
   const auto task = config.task.make(context.splits.train->spec(), config.loss.make());
   const ExperimentConfig complete = with_defaults_of(*task, config);
+  check_meters(complete, context.splits.train->spec(), *task);
   const double held_out = config.evaluate.validation;
   const Splits splits = held_out > 0 ? hold_out(context.splits, held_out, config.seed) : context.splits;
   auto result = Experiment(complete, splits, *task, context).run();

@@ -307,7 +307,7 @@ TEST(Experiment, PlateauSeesEveryTest) {
 
 TEST(Experiment, RefusesAScheduleThatWatchesWhatIsNotMeasured) {
   EXPECT_THAT(run(2, {"schedule={name: plateau, metric: auc}"}).errors,
-              Each("the schedule watches \"auc\", which none of evaluate.meters reads; add the meter"));
+              Each("schedule: watches \"auc\", which none of evaluate.meters reads; add the meter"));
   EXPECT_THAT(run(2, {"schedule={name: plateau, metric: auc}", "evaluate.meters=[{meter: auc}]"}).errors, Each(""));
 }
 
@@ -335,6 +335,14 @@ TEST(Experiment, EveryMeterOfClassesReadsTheSameOnAllRanks) {
 TEST(Experiment, RefusesAMeterOfAnotherTask) {
   EXPECT_THAT(run(2, {"evaluate.meters=[{meter: mse}]"}).errors,
               Each(HasSubstr("mse needs as many outputs as targets")));
+}
+
+TEST(Experiment, RefusesMetersThatDoNotSuitTheClassesBeforeTheFirstStep) {
+  const auto two = run(
+      2, {"evaluate.meters=[{meter: accuracy}, {meter: {name: class_error, k: 999}}]", "watch.meters=[{meter: mse}]"});
+  EXPECT_THAT(two.errors, Each(HasSubstr("evaluate.meters[1]: class_error: k is 999, but there are 10 classes")));
+  EXPECT_THAT(two.errors, Each(HasSubstr("watch.meters[0]: mse needs as many outputs as targets")));
+  EXPECT_THAT(two.began_after, Each(-1));
 }
 
 TEST(Experiment, PrefetchingChangesNoBit) {

@@ -6,6 +6,7 @@
 
 #include "engine/meters/labels.h"
 #include "engine/meters/mean.h"
+#include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
@@ -21,6 +22,10 @@ struct ClassErrorConfig {
 
 void measure(const Batch& batch, const Step::Result& result, std::int64_t k, Mean& mean) {
   const auto [scores, target] = classes_of(batch, result);
+  if (k > scores.size(1)) {
+    throw ConfigError("class_error: k is " + std::to_string(k) + ", but there are " + std::to_string(scores.size(1)) +
+                      " classes");
+  }
   const at::Tensor column = target.unsqueeze(1), own = scores.gather(1, column);
   const at::Tensor lower = at::arange(scores.size(1), target.options()).lt(column);  // [m, K]
   const at::Tensor not_above = scores.le(own);                                       // a NaN is above everything

@@ -49,7 +49,8 @@ TEST(ClassError, CountsClassesThatAreNotAmongTheFirst) {
   EXPECT_DOUBLE_EQ(reading_of(top(1), scores, target), 2.0 / 3);
   EXPECT_DOUBLE_EQ(reading_of(top(2), scores, target), 1.0 / 3);
   EXPECT_EQ(reading_of(top(3), scores, target), 0);
-  EXPECT_EQ(reading_of(top(9), scores, target), 0);
+  EXPECT_THAT([&] { reading_of(top(9), scores, target); },
+              ::testing::ThrowsMessage<ConfigError>("class_error: k is 9, but there are 3 classes"));
 }
 
 TEST(ClassError, EqualsALoopOverSamples) {

@@ -67,7 +67,10 @@ class Overlapped final : public GradientSynchronizer {
 };
 
 StrategyTraits traits(const GradientConfig& config) {
-  return {.reduces_gradients = true, .remembers_gradients = compresses(config.compression), .intra_level = true};
+  return {.reduces_gradients = true,
+          .remembers_gradients = compresses(config.compression),
+          .overlaps_backward = true,
+          .intra_level = true};
 }
 
 const bool registered =

@@ -24,6 +24,9 @@ struct StrategyTraits {
   /// It keeps parameters, or sums of gradients, on parameter servers.
   bool parameter_servers = false;
 
+  /// It sends buckets during backward, as each is complete: small ones leave less to send afterwards.
+  bool overlaps_backward = false;
+
   /// A rank's slices are its own share of the buckets; elsewhere they are all of the buckets.
   bool shards_update = false;
 

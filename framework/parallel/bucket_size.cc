@@ -35,6 +35,9 @@ double seconds_of(Communicator& group, std::int64_t bytes) {
   return slowest.item<double>();
 }
 
+constexpr std::int64_t kFew = 25 << 20;
+constexpr ReductionTime kGigabit{.latency = 175e-6, .seconds_per_byte = 9.2e-3 / (1 << 20)};
+
 }  // namespace
 
 ReductionTime measure_all_reduce(Communicator& group) {
@@ -49,6 +52,10 @@ std::int64_t best_bucket_bytes(std::int64_t bytes, const ReductionTime& time) {
   const double best = std::sqrt(static_cast<double>(bytes) * time.latency / time.seconds_per_byte);
   const double power = std::exp2(std::round(std::log2(std::max(best, static_cast<double>(kLeast)))));
   return power < static_cast<double>(all) ? static_cast<std::int64_t>(power) : all;
+}
+
+std::int64_t default_bucket_bytes(std::int64_t bytes, bool overlapped) {
+  return overlapped ? std::min(best_bucket_bytes(bytes, kGigabit), kFew) : kFew;
 }
 
 }  // namespace phalanx

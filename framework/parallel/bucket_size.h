@@ -25,4 +25,10 @@ ReductionTime measure_all_reduce(Communicator& group);
 /// that holds all of `bytes`.
 std::int64_t best_bucket_bytes(std::int64_t bytes, const ReductionTime& time);
 
+/// The size where nothing is measured, so that two runs have the same buckets. In memory that the ranks share, and
+/// where buckets are sent after backward, all that counts is that there are few: 25 MB. Where they are sent to other
+/// hosts during backward (`overlapped`): best_bucket_bytes() for TCP over 1 Gbit/s (docs/benchmarks.md), which is 1 MB
+/// for ResNet-18. On a faster link the latency is less in proportion, so that this is near the best there too.
+std::int64_t default_bucket_bytes(std::int64_t bytes, bool overlapped);
+
 }  // namespace phalanx

@@ -39,6 +39,14 @@ TEST(BestBucketBytes, GrowWithTheLatency) {
   EXPECT_EQ(best_bucket_bytes(0, {1e-3, 1e-9}), 64 * kKiB);
 }
 
+TEST(DefaultBucketBytes, AreThoseOfASlowLinkWhereBackwardHidesThem) {
+  EXPECT_EQ(default_bucket_bytes(45 * kMiB, true), kMiB) << "ResNet-18";
+  EXPECT_EQ(default_bucket_bytes(440 * kMiB, true), 4 * kMiB);
+  EXPECT_EQ(default_bucket_bytes(241 * kKiB, true), 64 * kKiB);
+  EXPECT_EQ(default_bucket_bytes(1000000 * kMiB, true), 25 * kMiB);
+  EXPECT_EQ(default_bucket_bytes(45 * kMiB, false), 25 * kMiB);
+}
+
 TEST(MeasureAllReduce, AllRanksHaveTheSame) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const auto time = measure_all_reduce(*world);

@@ -14,6 +14,7 @@
 #include "launch/job/world.h"
 #include "launch/local.h"
 #include "launch/mpi.h"
+#include "launch/mpirun.h"
 #include "launch/stop_signal.h"
 
 namespace phalanx {
@@ -86,6 +87,7 @@ int launch_threads(Job& job) {
 }
 
 int launch_mpirun(Job& job) {
+  require_way_to(job.config.launch.hosts);  // before there is a run folder
   const auto folder = prepare_folder(job);
   MpiLaunch options{.ranks = static_cast<int>(job.config.launch.ranks),
                     .hosts = job.config.launch.hosts,

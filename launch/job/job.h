@@ -9,6 +9,7 @@
 #include "datasets/dataset.h"
 #include "engine/experiment/config.h"
 #include "engine/experiment/run_folder.h"
+#include "framework/base/config/locate.h"
 #include "framework/comm/communicator.h"
 #include "framework/ps/server_list.h"
 
@@ -31,6 +32,7 @@ int train(const RankContext& rank);
 /// Something that all ranks of a config do together: an experiment, or an evaluation of saved weights.
 struct Job {
   ExperimentConfig config{};
+  config::Sources sources{};           // of the config, for the places of errors
   std::string run_dir{};               // as given; empty: to be chosen
   std::vector<std::string> command{};  // this process's own command line, for ranks that mpirun starts
   std::chrono::steady_clock::time_point started{};

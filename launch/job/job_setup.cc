@@ -4,10 +4,16 @@
 
 #include <filesystem>
 #include <string>
+#include <system_error>
+#include <vector>
 
+#include "engine/checkpoint/folder.h"
+#include "engine/checkpoint/manifest.h"
 #include "framework/base/config/config.h"
+#include "framework/base/config/locate.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/text.h"
 #include "framework/comm/texts.h"
 #include "launch/failure.h"
 #include "launch/job/run_name.h"
@@ -39,10 +45,34 @@ bool goes_on(const std::string& resume, const std::string& run_dir) {
   return std::filesystem::equivalent(run.empty() ? "." : run, run_dir, none);
 }
 
+// The newest checkpoint below the folder: people name the run, or its checkpoints/. Empty: there is none.
+std::string newest_below(const std::string& folder) {
+  for (const auto& checkpoints : {folder + "/checkpoints", folder}) {
+    const auto found = CheckpointFolder(checkpoints).list([](const std::string&) {});
+    if (!found.empty()) return found.front().path;
+  }
+  return "";
+}
+
+// Whether it is intact, and of this run, its reader finds out.
+void check_is_checkpoint(const std::string& resume) {
+  std::error_code none;
+  if (resume == "none" || resume == "auto" || std::filesystem::exists(resume + "/" + kManifestName, none)) return;
+  std::string suggestion = nearest(resume, {"none", "auto"});
+  std::string message = "\"" + resume + "\" does not exist; name a checkpoint's folder, auto or none";
+  if (std::filesystem::exists(resume, none)) {
+    message = "\"" + resume + "\" is not a checkpoint: it has no " + kManifestName;
+    suggestion = newest_below(resume);
+  }
+  throw ConfigError(std::vector<ConfigProblem>{
+      {.origin = "config", .key = "checkpoint.resume", .message = message, .suggestion = suggestion}});
+}
+
 }  // namespace
 
 RunFolder prepare_folder(Job& job) {
   const std::string& resume = job.config.checkpoint.resume;
+  check_is_checkpoint(resume);
   if (job.run_dir.empty() && resume == "auto") job.run_dir = newest_run_dir(job.config.name);
   if (job.run_dir.empty()) job.run_dir = choose_run_dir(job.config.name);
   const auto folder = RunFolder::create(job.run_dir, goes_on(resume, job.run_dir));
@@ -58,6 +88,8 @@ RunFolder agree_on_folder(Job& job, Communicator& world) {
   if (world.rank() == 0) {
     try {
       forget_failures(prepare_folder(job).logs());
+    } catch (const ConfigError& error) {
+      problem = config::located(error, job.sources).what();
     } catch (const Error& error) {
       problem = error.what();
     }

@@ -6,16 +6,16 @@
 
 namespace phalanx {
 
-/// Makes the run folder, with the config in it. Throws ConfigError.
+/// Creates the run folder and writes the config to it. Throws ConfigError, also for a checkpoint.resume that is not a
+/// checkpoint.
 RunFolder prepare_folder(Job& job);
 
-// What ranks settle among themselves when no launcher of ours has told them. Collective; errors are those of all ranks.
+// What ranks agree on if they were not started by our own launcher. Collective; all ranks get the same errors.
 
-/// Throws ConfigError unless all ranks have the same config: with different ones they would train different models
-/// together.
+/// Throws ConfigError unless all ranks have the same config.
 void check_same_config(Job& job, Communicator& world);
 
-/// Calls prepare_folder() on rank 0, and tells all ranks where it is. Throws ConfigError.
+/// Calls prepare_folder() on rank 0 and broadcasts the path. Throws ConfigError.
 RunFolder agree_on_folder(Job& job, Communicator& world);
 
 }  // namespace phalanx

@@ -39,11 +39,15 @@ LogOptions log_options(const RunFolder& folder, int rank) {
   return {.file = folder.log(rank), .stderr_threshold = LogLevel::kNone, .rank = rank};
 }
 
-// What goes wrong in a rank's body is in its log too.
+// What goes wrong in a rank's body is in its log too. What is wrong with the config has its place there.
 template <class Body>
-auto logged(const Body& body) {
+auto logged(const Job& job, const Body& body) {
   try {
     return body();
+  } catch (const ConfigError& error) {
+    const ConfigError with_place = config::located(error, job.sources);
+    log_error() << with_place.what();
+    throw with_place;
   } catch (const std::exception& error) {
     log_error() << error.what();
     throw;
@@ -100,7 +104,7 @@ void quiet_other_ranks(int rank) {
 // Of ranks that are threads; before there are any, the log is that of the first.
 Splits make_shared_splits(const Job& job, const RunFolder& folder) {
   const ThreadLog log(log_options(folder, 0));
-  return logged([&] { return make_section("dataset", job.config.dataset); });
+  return logged(job, [&] { return make_section("dataset", job.config.dataset); });
 }
 
 }  // namespace
@@ -120,7 +124,7 @@ int run_threads(const Job& job, const RunFolder& folder) {
     statuses[rank] = run_rank(rank, folder.logs(), folder.log(rank), [&] {
       const ThreadLog log(log_options(folder, rank));
       log_info() << "rank " << rank << " of " << ranks << " on " << host_name() << ", a thread of one process";
-      return logged([&] {
+      return logged(job, [&] {
         log_info() << take_cores(job.config.launch, rank_info, CoresFrom::kUs);
         return run_body(job, folder, decorate(connect_thread(job.config, rank_info, store), job.config), splits);
       });
@@ -134,7 +138,7 @@ int run_threads(const Job& job, const RunFolder& folder) {
 
 int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnvironment& launched) {
   configure_log(log_options(folder, launched.rank_info.rank));
-  return logged([&] {
+  return logged(job, [&] {
     log_info() << take_cores(job.config.launch, launched.rank_info, CoresFrom::kUs);
     const auto world = decorate(connect_backends(job.config, launched), job.config);
     return run_body(job, folder, world, make_section("dataset", job.config.dataset));
@@ -159,7 +163,7 @@ int join(Job& job, const LaunchEnvironment& told) {
   log_info() << "rank " << rank << " of " << launched.rank_info.size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << choose_backend(job.config.backend, launched) << ", " << cores;
   const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {
-    return logged([&] {
+    return logged(job, [&] {
       check_same_config(job, *backends.front().group);
       auto world = decorate(std::move(backends), job.config);
       return run_body(job, folder, std::move(world), make_section("dataset", job.config.dataset));

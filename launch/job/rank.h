@@ -16,8 +16,8 @@ int run_threads(const Job& job, const RunFolder& folder);
 /// Runs this process's rank, in a folder that exists. Returns its exit status; exceptions are its caller's.
 int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnvironment& launched);
 
-/// Runs this process's rank of a job that mpirun, srun or torchrun started. Where that was not by launch_mpi(), the
-/// ranks agree on the run folder and report their own failures. Returns its exit status.
+/// Runs this process's rank of a job started by mpirun, srun or torchrun. Unless that was launch_mpi(), the ranks agree
+/// on the run folder and report their failures themselves. Returns the exit status.
 int join(Job& job, const LaunchEnvironment& told);
 
 }  // namespace phalanx

@@ -8,6 +8,7 @@ The expected texts are the .golden files beside this one. To write them anew, an
 
 import os
 import pathlib
+import re
 import sys
 import unittest
 
@@ -50,8 +51,54 @@ class ConfigErrors(ProgramTest):
     def test_folder_for_a_file(self):
         self.assert_refused("folder", "--config=configs", cwd=program.ROOT)
 
+    def test_a_fifo_and_a_device_are_not_read(self):
+        os.mkfifo(self.folder / "pipe")
+        for path in ("pipe", "/dev/zero"):
+            with self.subTest(path):
+                process = self.start(f"--config={path}")
+                self.assertEqual(2, process.wait(), process.text())
+                self.assertEqual(f"cannot read the config: {path}: is not a regular file; write the config to one\n", process.err)
+
+    def test_names_that_cannot_be_part_of_a_folders_name(self):
+        for name, why in ((r'"\0"', "contains a NUL character"), ("a/b", "letters, digits"), ("x" * 101, "letters, digits")):
+            with self.subTest(name):
+                (self.folder / "name.yaml").write_text(f"model: lenet\nname: {name}\n")
+                process = self.start("--config=name.yaml")
+                self.assertEqual(2, process.wait(), process.text())
+                self.assertIn("name.yaml:2:7: name: ", process.err)
+                self.assertIn(why, process.err)
+                self.assertFalse((self.folder / "runs").exists())
+
+    def test_a_checkpoint_that_is_not_there(self):
+        for path in ("/nope", "Auto"):
+            process = self.start(f"--config={QUICKSTART}", "--resume", path)
+            self.assertEqual(2, process.wait(), process.text())
+            self.assertIn(f'--set checkpoint.resume={path}: checkpoint.resume: "{path}" does not exist', process.err)
+        self.assertIn('did you mean "auto"?', process.err)
+        (self.folder / "resume.yaml").write_text("model: lenet\ncheckpoint:\n  resume: /nope\n")
+        process = self.start("--config=resume.yaml")
+        self.assertEqual(2, process.wait(), process.text())
+        self.assertIn('resume.yaml:3:11: checkpoint.resume: "/nope" does not exist', process.err)
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_other_hosts_without_ssh(self):
+        (self.folder / "hosts.yaml").write_text("model: lenet\nlaunch:\n  ranks: 2\n  hosts: [192.0.2.1, 192.0.2.2]\n")
+        process = self.start("--config=hosts.yaml", environment={"PATH": "/no/such/folder"})
+        self.assertEqual(2, process.wait(), process.text())
+        self.assertTrue(process.err.startswith("hosts.yaml:4:3: launch.hosts: mpirun starts ranks on 192.0.2.1 through ssh"), process.err)
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_what_only_ranks_find_has_its_line_too(self):
+        (self.folder / "meters.yaml").write_text("model: lenet\ndataset: {name: digits, train_samples: 64}\nevaluate:\n  meters:\n  - meter: {name: class_error, k: 999}\n")
+        process = self.start("--config=meters.yaml", "--run_dir=run")
+        self.assertEqual(2, process.wait(), process.text())
+        self.assertIn("meters.yaml:5:5: evaluate.meters[0]: class_error: k is 999, but there are 10 classes", process.err)
+
     def test_unknown_flag(self):
         self.assert_refused("unknown_flag", "--cofnig=x.yaml")
+
+    def test_flag_for_a_key(self):
+        self.assert_refused("flag_for_a_key", f"--config={QUICKSTART}", "--lr", "0.1")
 
     def test_stray_argument(self):
         self.assert_refused("stray_argument", "configs/quickstart.yaml")
@@ -86,11 +133,32 @@ class ConfigErrors(ProgramTest):
         for backend in ("inproc", "shm", "mpi"):
             self.assertIn(backend, process.out)
 
-    def test_help(self):
-        process = self.start("--help")
+    def test_help_config_fits_a_terminal(self):
+        process = self.start("--help_config")
         self.assertEqual((0, ""), (process.wait(), process.err))
-        for flag in ("-config", "-set", "-run_dir", "-print_config", "-help_config"):
-            self.assertIn(flag, process.out)
+        self.assertEqual([], [line for line in process.out.splitlines() if len(line) > 100])
+
+    def test_help_config_of_one_section(self):
+        for section, has in (("train", ["train:", "  epochs"]), ("strategy.gossip", ["name: gossip"]), ("train.epochs", ["epochs"])):
+            process = self.start("--help_config", section)
+            self.assertEqual((0, ""), (process.wait(), process.err))
+            lines = process.out.splitlines()
+            self.assertTrue(lines[0].startswith("KEY"), lines[0])
+            self.assertTrue(lines[1].startswith(has[0]), lines[1])
+            for start in has:
+                self.assertTrue(any(line.startswith(start) for line in lines), process.out)
+            self.assertNotIn("optimizer:", process.out)
+        process = self.start("--help_config", "trian")
+        self.assertEqual((2, ""), (process.wait(), process.out))
+        self.assertEqual('a config has no section or key "trian" (did you mean "train"?)\n', process.err)
+
+    def test_help(self):
+        for flag in ("--help", "-h"):
+            process = self.start(flag)
+            self.assertEqual((0, ""), (process.wait(), process.err))
+            self.assertEqual(["--config", "--help", "--help_config", "--print_config", "--resume", "--run_dir", "--set", "--version"],
+                             re.findall(r"^  (--\w+)", process.out, re.M))
+            self.assertNotIn(".cc", process.out)
 
 
 if __name__ == "__main__":

@@ -88,6 +88,20 @@ TEST_P(Equivalence, RanksFollowOneProcess) {
   });
 }
 
+// Buckets of the default size are few in common memory, and small where they travel during backward.
+TEST(DefaultBuckets, AreSmallBetweenRanksWithoutCommonMemory) {
+  run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
+    const auto config =
+        testing::training_config({"framework.bucket_bytes=default", "strategy=auto", "train.max_steps=2"});
+    const auto bytes = train(config, world, file_name(std::string(kBackend) + "_default_buckets")).bucket_bytes;
+    if (world->shares_memory()) {
+      EXPECT_EQ(bytes, 25 << 20);
+    } else {
+      EXPECT_LE(bytes, 128 << 10);
+    }
+  });
+}
+
 // Accumulation with clipping, and an optimizer that looks at whole parameters: with everything that shares the update.
 class EquivalenceOfOptions : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Strategies, EquivalenceOfOptions,

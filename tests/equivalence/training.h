@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct Trained {
   at::Tensor weights;  // all parameters, one after the other
   Readings test;
   std::string folder;  // of the run
+  std::int64_t bucket_bytes = 0;
 };
 
 /// Trains on all ranks of `world`, with one thread each. `run`: a name that no other run of the test has, or that of

@@ -237,7 +237,7 @@ class Readme(Clone):
         listed = self.bash("bazel-bin/tools/train --help_config").stdout
         printed = next(output for line, output in self.output.items() if "--help_config" in line)
         self.assertTrue(printed.startswith(listed))
-        self.assertEqual(["KEY", "TYPE", "DEFAULT", "LIMITS", "HELP"], listed.split("\n")[0].split())
+        self.assertEqual(["KEY", "TYPE", "DEFAULT", "LIMITS"], listed.split("\n")[0].split())
         keys = re.findall(r"^([a-z]\w*)", listed, re.M)
         self.assertIn("optimizer", keys)
         filled_in = re.findall(r"^(\w+):", (self.clone / "mine.yaml").read_text(), re.M)

@@ -10,6 +10,7 @@
 #include "engine/experiment/evaluate.h"
 #include "engine/experiment/run_folder.h"
 #include "framework/base/config/config.h"
+#include "framework/base/config/locate.h"
 #include "framework/base/error.h"
 #include "framework/comm/launch_environment.h"
 #include "launch/exit_status.h"
@@ -76,8 +77,13 @@ int run(int argc, char** argv) {
                                  .predictions = FLAGS_predictions};
   // What is for training alone, and might not suit these ranks.
   for (const char* one : {"checkpoint.resume=none", "determinism=run", "strategy=auto"}) overrides.emplace_back(one);
-  config::load(job.config, file_of(FLAGS_config, source.config(), "config"), overrides);
-  check(job.config);
+  job.sources = {file_of(FLAGS_config, source.config(), "config"), overrides};
+  config::load(job.config, job.sources.path, job.sources.overrides);
+  try {
+    check(job.config);
+  } catch (const ConfigError& error) {
+    throw config::located(error, job.sources);
+  }
   job.command[0] = fs::canonical("/proc/self/exe").string();
   job.body = [&wanted](const RankContext& rank) { return evaluate(rank, wanted); };
   job.saves = false;

@@ -8,8 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <sstream>
 #include <utility>
 
+#include "framework/base/config/meant.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/base/version.h"
@@ -24,19 +26,33 @@ std::optional<google::CommandLineFlagInfo> find(const Program& program, const st
   return there ? std::optional(info) : std::nullopt;
 }
 
-std::vector<std::string> own_flags(const Program& program) {
-  std::vector<google::CommandLineFlagInfo> all;
-  google::GetAllFlags(&all);
-  std::vector<std::string> names{"help", "version"};
-  for (const auto& flag : all) {
-    if (flag.filename.starts_with(program.files)) names.push_back(flag.name);
-  }
-  return names;
+std::vector<google::CommandLineFlagInfo> flags_of(const Program& program) {
+  std::vector<google::CommandLineFlagInfo> flags;
+  google::GetAllFlags(&flags);
+  std::erase_if(flags, [&](const auto& flag) { return !flag.filename.starts_with(program.files); });
+  return flags;
 }
 
-[[noreturn]] void refuse_unknown(const Program& program, const WrittenFlag& flag, const std::string& word) {
-  const std::string near = nearest(flag.name, own_flags(program));
-  throw ConfigError("unknown flag \"" + word + "\"" + (near.empty() ? "" : ", did you mean --" + near + "?") +
+// What the flag and the word after it would set, as --set takes it: "optimizer.lr=0.1".
+std::string as_assignment(const std::string& path, const WrittenFlag& flag, const std::string& next) {
+  const bool follows = !next.empty() && !as_flag(next);
+  return path + "=" + flag.value.value_or(follows ? next : "VALUE");
+}
+
+std::string meant(const Program& program, const WrittenFlag& flag, const std::string& next) {
+  std::vector<std::string> names{"help", "version"};
+  for (const auto& own : flags_of(program)) names.push_back(own.name);
+  const std::string near = nearest(flag.name, names), path = config::path_meant_by(flag.name, program.keys);
+  const bool is_key = path == flag.name || path.ends_with("." + flag.name);
+  if (path.empty() || (!near.empty() && !is_key)) return near.empty() ? "" : "--" + near;
+  const std::string assignment = as_assignment(path, flag, next);
+  return "--set " + (assignment.find(' ') == assignment.npos ? assignment : "'" + assignment + "'");
+}
+
+[[noreturn]] void refuse_unknown(const Program& program, const WrittenFlag& flag, const std::string& word,
+                                 const std::string& next) {
+  const std::string intended = meant(program, flag, next);
+  throw ConfigError("unknown flag \"" + word + "\"" + (intended.empty() ? "" : ", did you mean " + intended + "?") +
                     " See --help");
 }
 
@@ -52,9 +68,38 @@ void set(const google::CommandLineFlagInfo& flag, const std::string& value) {
   throw ConfigError("--" + flag.name + "=" + value + ": expected " + kind_of(flag.type));
 }
 
+constexpr std::size_t kColumns = 100;
+
+// One flag of --help: its name, and what it does in lines of kColumns beside it.
+std::string described(const std::string& name, const std::string& about, std::size_t width) {
+  std::string text, line = "  --" + name + std::string(width - name.size() + 2, ' ');
+  const std::string indentation(line.size(), ' ');
+  std::istringstream words(about);
+  for (std::string word; words >> word;) {
+    if (line.size() + word.size() > kColumns && line != indentation) {
+      text += line.erase(line.find_last_not_of(' ') + 1) + "\n";
+      line = indentation;
+    }
+    line += word + " ";
+  }
+  return text + line.erase(line.find_last_not_of(' ') + 1) + "\n";
+}
+
+std::string with_default(const google::CommandLineFlagInfo& flag) {
+  const bool none = flag.default_value.empty() || flag.type == "bool";
+  return flag.description + (none ? "" : " (default: " + flag.default_value + ")");
+}
+
 [[noreturn]] void help(const Program& program) {
-  google::SetUsageMessage(program.purpose);
-  google::ShowUsageWithFlagsRestrict(::program_invocation_short_name, program.files.c_str());
+  std::vector<std::pair<std::string, std::string>> flags{{"help", "print this text, and exit"},
+                                                         {"version", "print the version, and exit"}};
+  for (const auto& flag : flags_of(program)) flags.emplace_back(flag.name, with_default(flag));
+  std::ranges::sort(flags);
+  std::size_t width = 0;
+  for (const auto& [name, about] : flags) width = std::max(width, name.size());
+  std::printf("%s: %s\n\nFlags, each as --name=value or --name value:\n", ::program_invocation_short_name,
+              program.purpose.c_str());
+  for (const auto& [name, about] : flags) std::fputs(described(name, about, width).c_str(), stdout);
   std::exit(EXIT_SUCCESS);
 }
 
@@ -82,7 +127,7 @@ std::vector<std::string> parse_flags(const Program& program, const std::vector<s
       continue;
     }
     const auto& [name, value] = *written;
-    if (name == "help") help(program);
+    if (name == "help" || name == "h") help(program);
     if (name == "version") tell_version();
     const auto flag = find(program, name);
     const auto opposite = name.starts_with("no") && !value ? find(program, name.substr(2)) : std::nullopt;
@@ -94,7 +139,7 @@ std::vector<std::string> parse_flags(const Program& program, const std::vector<s
     } else if (opposite && opposite->type == "bool") {
       set(*opposite, "false");
     } else {
-      refuse_unknown(program, *written, words[i]);
+      refuse_unknown(program, *written, words[i], i + 1 < words.size() ? words[i + 1] : "");
     }
   }
   return others;

@@ -9,8 +9,9 @@ namespace phalanx {
 /// A program as --help tells of it.
 struct Program {
   std::string purpose;  // what it does, in a line; an example may follow
-  std::string files;  // how the paths of the files begin that define its flags (DEFINE_... of gflags): libraries bring
-                      // others along
+  std::string files;    // how the paths of the files begin that define its flags (DEFINE_... of gflags): libraries
+                        // bring others along
+  std::vector<std::string> keys{};  // paths that its --set takes: who writes --lr 0.1 means --set optimizer.lr=0.1
 };
 
 /// A flag as it is written: "--set=a=b" has the name "set" and the value "a=b".
@@ -23,8 +24,9 @@ struct WrittenFlag {
 std::optional<WrittenFlag> as_flag(const std::string& word);
 
 /// Sets the program's flags that are among `words`, as --name=value, --name value, --switch or --noswitch, and returns
-/// the other words. --help prints the flags, --version the version, and both end the process with status 0. Throws
-/// ConfigError for a flag that the program has not, with the nearest, and for a value that is missing or does not fit.
+/// the other words. --help (-h) prints the flags, --version the version, and both end the process with status 0. Throws
+/// ConfigError for a flag that the program does not have, with what was probably meant, and for a value that is missing
+/// or does not fit.
 std::vector<std::string> parse_flags(const Program& program, const std::vector<std::string>& words);
 
 /// The same for main()'s words, without the first.

@@ -22,7 +22,9 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::ThrowsMessage;
 
-const Program kProgram{.purpose = "eats fruit", .files = "tools/flags/"};
+const Program kProgram{.purpose = "eats fruit",
+                       .files = "tools/flags/",
+                       .keys = {"seed", "optimizer.lr", "train.epochs", "train.global_batch_size", "optimizer.pieces"}};
 
 class ParseFlags : public ::testing::Test {
  protected:
@@ -87,17 +89,31 @@ TEST_F(ParseFlags, AValueMustBeThereAndFit) {
   expect_refused({"--peeled=yes"}, "--peeled=yes: expected true or false");
 }
 
+TEST_F(ParseFlags, AKeyOfTheConfigIsRefusedWithTheSetThatWasMeant) {
+  expect_refused({"--lr", "0.1"}, R"(unknown flag "--lr", did you mean --set optimizer.lr=0.1?)");
+  expect_refused({"--epochs=3"}, R"(unknown flag "--epochs=3", did you mean --set train.epochs=3?)");
+  expect_refused({"--learning-rate=1e-3"}, "did you mean --set optimizer.lr=1e-3?");
+  expect_refused({"--batch_size", "32", "--peeled"}, "did you mean --set train.global_batch_size=32?");
+  expect_refused({"--seed", "--peeled"}, "did you mean --set seed=VALUE?");
+  expect_refused({"--optimizer.lr=[0.1, 2]"}, "did you mean --set 'optimizer.lr=[0.1, 2]'?");
+  expect_refused({"--piece=3"}, "did you mean --pieces?");
+}
+
 using ParseFlagsDeathTest = ParseFlags;
 
 TEST_F(ParseFlagsDeathTest, HelpTellsOfTheProgramsOwnFlagsAlone) {
-  ::testing::internal::CaptureStdout();
-  EXPECT_EXIT(
-      {
-        ::dup2(2, 1);
-        parse({"--help"});
-      },
-      ExitedWithCode(0), AllOf(HasSubstr("eats fruit"), HasSubstr("-pieces (how many)"), Not(HasSubstr("flagfile"))));
-  ::testing::internal::GetCapturedStdout();
+  for (const char* flag : {"--help", "-h"}) {
+    ::testing::internal::CaptureStdout();
+    EXPECT_EXIT(
+        {
+          ::dup2(2, 1);
+          parse({flag});
+        },
+        ExitedWithCode(0),
+        AllOf(HasSubstr("eats fruit\n"), HasSubstr("  --fruit    what is eaten (default: apple)\n"),
+              HasSubstr("  --peeled   without its skin\n"), Not(HasSubstr("flagfile")), Not(HasSubstr(".cc"))));
+    ::testing::internal::GetCapturedStdout();
+  }
 }
 
 }  // namespace

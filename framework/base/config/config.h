@@ -54,10 +54,14 @@ std::string dump_as(const char* key, T value) {
   return dump_from([&](Visitor& visitor) { visitor(key, value, ""); });
 }
 
-/// The schema for people: every key with type, default, limits and help; every selection with all its names.
+/// The schema for people: every key with type, default, limits and help; every selection with all its names; in lines
+/// of at most 100 columns where the schema's own words permit it.
+///
+/// `section`: only that key and what is below it. What may be selected counts as a section: "strategy.gossip". Throws
+/// ConfigError for one that the schema does not have, with the nearest.
 template <class Config>
-std::string describe(Config& root) {
-  return describe_from([&](Visitor& visitor) { root.visit(visitor); });
+std::string describe(Config& root, const std::string& section = "") {
+  return describe_from([&](Visitor& visitor) { root.visit(visitor); }, section);
 }
 
 }  // namespace phalanx::config

@@ -2,38 +2,145 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <typeindex>
 #include <vector>
 
 #include "framework/base/config/limits.h"
+#include "framework/base/config/node.h"
 #include "framework/base/config/scalar.h"
+#include "framework/base/error.h"
 #include "framework/base/text.h"
 
 namespace phalanx::config {
 namespace {
 
-using Row = std::array<std::string, 5>;  // key, type, default, limits, help
+struct Row {
+  std::string path;  // "strategy.gossip.every"
+  std::size_t depth;
+  std::array<std::string, 4> cells;  // key, type, default, limits
+  std::string help;
+};
 
-constexpr std::size_t kWidest = 26;  // of an aligned column; a longer cell shifts only its own row
+const std::array<std::string, 4> kTitles = {"KEY", "TYPE", "DEFAULT", "LIMITS"};
+constexpr std::size_t kWidest = 26;    // of an aligned column; a longer cell shifts only its own row
+constexpr std::size_t kColumns = 100;  // of a line
 
-std::string format(const std::vector<Row>& rows) {
-  std::array<std::size_t, 5> widths{};
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (row[i].size() <= kWidest) widths[i] = std::max(widths[i], row[i].size());
+using Widths = std::array<std::size_t, 4>;
+
+Widths widths_of(const std::vector<Row>& rows) {
+  Widths widths{};
+  const auto widen = [&](const std::array<std::string, 4>& cells, std::size_t indentation) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const std::size_t width = cells[i].size() + (i == 0 ? indentation : 0);
+      if (width <= kWidest) widths[i] = std::max(widths[i], width);
     }
+  };
+  widen(kTitles, 0);
+  for (const Row& row : rows) widen(row.cells, 2 * row.depth);
+  return widths;
+}
+
+// The first `count` cells, in their columns; the last one padded too.
+std::string aligned(const std::array<std::string, 4>& cells, std::size_t depth, const Widths& widths,
+                    std::size_t count) {
+  std::string line;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string cell = (i == 0 ? std::string(2 * depth, ' ') : "") + cells[i];
+    line += cell + std::string(widths[i] - std::min(widths[i], cell.size()) + 2, ' ');
   }
+  return line;
+}
+
+std::string trimmed(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+// A table with a column for the help.
+std::string as_table(const std::vector<Row>& rows, const Widths& widths) {
+  std::string text = aligned(kTitles, 0, widths, 4) + "HELP\n";
+  for (const Row& row : rows) text += trimmed(aligned(row.cells, row.depth, widths, 4) + row.help) + "\n";
+  return text;
+}
+
+// The words in lines of kColumns, after `line`, each but the first one indented.
+std::string wrapped(std::string line, const std::string& words, std::size_t indentation) {
   std::string text;
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += row[i] + "  ";
-      if (row[i].size() < widths[i]) line.append(widths[i] - row[i].size(), ' ');
+  std::istringstream stream(words);
+  bool empty = true;
+  for (std::string word; stream >> word; empty = false) {
+    if (!empty && columns_of(line) + 1 + columns_of(word) > kColumns) {
+      text += line + "\n";
+      line = std::string(indentation, ' ');
+      empty = true;
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
+    line += (empty ? "" : " ") + word;
+  }
+  return text + trimmed(line) + "\n";
+}
+
+// The help of a value below it, that of a section beside its key.
+std::string as_list(const std::vector<Row>& rows, const Widths& widths) {
+  std::string text = trimmed(aligned(kTitles, 0, widths, 4)) + "\n";
+  for (const Row& row : rows) {
+    const std::string indentation(2 * row.depth + 6, ' ');
+    if (row.cells[1].empty()) {
+      const std::string key = aligned(row.cells, row.depth, widths, 1);
+      text += wrapped(key, row.help, key.size());
+      continue;
+    }
+    // What does not fit is a list of choices.
+    const std::string start = aligned(row.cells, row.depth, widths, 3);
+    if (start.size() + row.cells[3].size() <= kColumns) {
+      text += trimmed(start + row.cells[3]) + "\n";
+    } else {
+      text += trimmed(start) + "\n" + wrapped(indentation, "one of " + row.cells[3], indentation.size());
+    }
+    if (!row.help.empty()) text += wrapped(indentation, row.help, indentation.size());
   }
   return text;
+}
+
+std::string format(const std::vector<Row>& rows) {
+  const Widths widths = widths_of(rows);
+  const std::string table = as_table(rows, widths);
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) {
+    if (columns_of(line) > kColumns) return as_list(rows, widths);
+  }
+  return table;
+}
+
+bool lies_in(const std::string& path, const std::string& section) {
+  return section.empty() || path == section || path.starts_with(section + ".");
+}
+
+std::string last_key(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+// What was meant: the same word elsewhere, or one that is spelled almost the same.
+std::string section_meant_by(const std::string& section, const std::vector<Row>& rows) {
+  std::vector<std::string> paths;
+  for (const Row& row : rows) {
+    if (last_key(row.path) == last_key(section)) return row.path;
+    paths.push_back(row.path);
+  }
+  return nearest(section, paths);
+}
+
+std::vector<Row> rows_of(const std::string& section, const std::vector<Row>& all) {
+  std::vector<Row> rows;
+  for (const Row& row : all) {
+    if (lies_in(row.path, section)) rows.push_back(row);
+  }
+  if (rows.empty()) {
+    const std::string meant = section_meant_by(section, all);
+    throw ConfigError("a config has no section or key \"" + section + "\"" +
+                      (meant.empty() ? "" : " (did you mean \"" + meant + "\"?)"));
+  }
+  const std::size_t depth = rows.front().depth;
+  for (Row& row : rows) row.depth -= depth;
+  return rows;
 }
 
 std::string text_of(bool value) { return value ? "true" : "false"; }
@@ -43,22 +150,22 @@ std::string text_of(const std::string& value) { return needs_quotes(value) ? '"'
 
 class DescribingVisitor final : public Visitor {
  public:
-  std::string finish() const { return format(rows_); }
+  std::string finish(const std::string& section) const { return format(rows_of(section, rows_)); }
 
  private:
   bool enter(const Field& section) override {
-    add(section.key + std::string(":"), "", "", "", section.help);
-    ++depth_;
+    add(section.key, ":", {"", "", "", section.help});
+    open(section.key);
     return true;
   }
-  void leave(const Field&) override { --depth_; }
+  void leave(const Field&) override { close(); }
 
   void visit(const Field& field, bool& value) override { scalar(field, value); }
   void visit(const Field& field, std::int64_t& value) override { scalar(field, value); }
   void visit(const Field& field, double& value) override { scalar(field, value); }
   void visit(const Field& field, std::string& value) override { scalar(field, value); }
   void visit(const Field& field, std::optional<double>& value) override {
-    add(field.key, type_of(double{}), value ? text_of(*value) : "(none)", describe(field.limits), field.help);
+    add(field.key, "", {type_of(double{}), value ? text_of(*value) : "(none)", describe(field.limits), field.help});
   }
   void visit(const Field& field, std::vector<std::int64_t>& value) override { list(field, value); }
   void visit(const Field& field, std::vector<double>& value) override { list(field, value); }
@@ -66,78 +173,88 @@ class DescribingVisitor final : public Visitor {
 
   void visit(const Field& field, Selection& selection) override {
     const std::string& selected = selection.selected();
-    add(field.key + std::string(":"), "one of", selected.empty() ? "(required)" : selected, "", field.help);
+    add(field.key, ":", {"one of", selected.empty() ? "(required)" : selected, "", field.help});
+    open(field.key);
     // A selection may hold one of its own kind, a chain of schedules for example.
     const std::type_index kind(typeid(selection));
-    depth_ += 2;
-    if (std::ranges::count(open_, kind) > 0) {
-      add("...", "", "", "", "as above");
+    if (std::ranges::count(kinds_, kind) > 0) {
+      add("...", "", {"", "", "", "as above"});
     } else {
-      open_.push_back(kind);
+      kinds_.push_back(kind);
       for (const auto& name : selection.names()) entry(selection, name);
-      open_.pop_back();
+      kinds_.pop_back();
     }
-    depth_ -= 2;
+    close();
   }
 
   void visit(const Field& field, SectionList& sections) override {
     const std::string fallback = sections.size() == 0 ? "[]" : std::to_string(sections.size()) + " of them";
-    add(field.key + std::string(":"), "list of", fallback, "", field.help);
-    ++depth_;
+    add(field.key, ":", {"list of", fallback, "", field.help});
+    open(field.key);
     sections.visit_defaults(*this);
-    --depth_;
+    close();
   }
 
   void visit(const Field& field, SectionMap& sections) override {
-    add(field.key + std::string(":"), "sections", "{}", "", field.help);
-    ++depth_;
-    add("KEY:", "", "", "", "");
-    ++depth_;
+    add(field.key, ":", {"sections", "{}", "", field.help});
+    open(field.key);
+    add("KEY", ":", {});
+    open("KEY");
     sections.visit_defaults(*this);
-    depth_ -= 2;
+    close();
+    close();
   }
 
   void entry(Selection& selection, const std::string& name) {
-    --depth_;
-    add("name: " + name, "", "", "", selection.help(name));
-    ++depth_;
+    rows_.push_back({path_of(path(), name), path_.size(), {"name: " + name, "", "", ""}, selection.help(name)});
+    open(name);
     // What is selected by default may have defaults of its own.
     if (name == selection.selected()) {
       selection.visit_selected(*this);
     } else {
       selection.visit_defaults(name, *this);
     }
+    close();
   }
 
   template <class T>
   void scalar(const Field& field, const T& value) {
-    add(field.key, type_of(value), text_of(value), describe(field.limits), field.help);
+    add(field.key, "", {type_of(value), text_of(value), describe(field.limits), field.help});
   }
 
   template <class T>
   void list(const Field& field, const std::vector<T>& values) {
     std::vector<std::string> texts;
     for (const auto& value : values) texts.push_back(text_of(value));
-    add(field.key, std::string("list (") + type_of(T{}) + ")", "[" + join(texts, ", ") + "]", describe(field.limits),
-        field.help);
+    add(field.key, "",
+        {std::string("list (") + type_of(T{}) + ")", "[" + join(texts, ", ") + "]", describe(field.limits),
+         field.help});
   }
 
-  void add(const std::string& key, const std::string& type, const std::string& fallback, const std::string& limits,
-           const std::string& help) {
-    rows_.push_back({std::string(2 * depth_, ' ') + key, type, fallback, limits, help});
+  struct About {
+    std::string type{}, fallback{}, limits{}, help{};
+  };
+
+  void add(const std::string& key, const char* mark, const About& about) {
+    rows_.push_back(
+        {path_of(path(), key), path_.size(), {key + mark, about.type, about.fallback, about.limits}, about.help});
   }
 
-  std::vector<Row> rows_{{"KEY", "TYPE", "DEFAULT", "LIMITS", "HELP"}};
-  std::size_t depth_ = 0;
-  std::vector<std::type_index> open_;  // the kinds of selections that are being described
+  void open(const std::string& key) { path_.push_back(path_of(path(), key)); }
+  void close() { path_.pop_back(); }
+  std::string path() const { return path_.empty() ? "" : path_.back(); }
+
+  std::vector<Row> rows_;
+  std::vector<std::string> path_;       // paths of the sections around what is being described
+  std::vector<std::type_index> kinds_;  // of the selections around it
 };
 
 }  // namespace
 
-std::string describe_from(const Visit& visit) {
+std::string describe_from(const Visit& visit, const std::string& section) {
   DescribingVisitor describing;
   visit(describing);
-  return describing.finish();
+  return describing.finish(section);
 }
 
 }  // namespace phalanx::config

@@ -7,6 +7,6 @@
 namespace phalanx::config {
 
 /// describe() of config.h for what `visit` visits.
-std::string describe_from(const Visit& visit);
+std::string describe_from(const Visit& visit, const std::string& section = "");
 
 }  // namespace phalanx::config

@@ -48,6 +48,75 @@ seed     integer  1                        of all randomness
 )");
 }
 
+TEST(Describe, ShowsOneSection) {
+  Root root;
+  EXPECT_EQ(describe(root, "optimizer"), R"(KEY         TYPE    DEFAULT  LIMITS           HELP
+optimizer:                                    what moves the parameters
+  lr        number  0.1      above 0          learning rate
+  momentum  number  0.9      between 0 and 1  share of the last step
+)");
+  EXPECT_EQ(describe(root, "model.mlp"), R"(KEY        TYPE     DEFAULT  LIMITS           HELP
+name: mlp                                     multi-layer perceptron
+  hidden   integer  128      at least 1       width of the hidden layer
+  dropout  number   0        between 0 and 1  share of activations dropped
+)");
+  EXPECT_EQ(describe(root, "launch.ranks"), R"(KEY    TYPE     DEFAULT  LIMITS      HELP
+ranks  integer  1        at least 1  number of processes
+)");
+}
+
+TEST(Describe, SuggestsTheSectionThatWasMeant) {
+  Root root;
+  const auto refused = [&](const std::string& section) {
+    try {
+      return describe(root, section);
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(refused("optimiser"), "a config has no section or key \"optimiser\" (did you mean \"optimizer\"?)");
+  EXPECT_EQ(refused("mlp"), "a config has no section or key \"mlp\" (did you mean \"model.mlp\"?)");
+  EXPECT_EQ(refused("model.dropout"),
+            "a config has no section or key \"model.dropout\" (did you mean \"model.mlp.dropout\"?)");
+  EXPECT_EQ(refused("zzz"), "a config has no section or key \"zzz\"");
+}
+
+struct Verbose {
+  std::string backend = "auto";
+  Models::Choice model;
+  template <class V>
+  void visit(V& v) {
+    v("backend", backend, "what connects the ranks; auto: shared memory on one host, and a network between several",
+      one_of({"auto", "message_passing_interface", "shared_memory", "sockets_and_shared_memory", "threads",
+              "threads_and_sockets"}));
+    v("model", model, "required");
+  }
+};
+
+// As wide as a terminal is, or a window beside another one.
+TEST(Describe, PutsTheHelpBelowWhereATableWouldBeTooWide) {
+  Verbose verbose;
+  EXPECT_EQ(describe(verbose), R"(KEY            TYPE     DEFAULT     LIMITS
+backend        string   auto
+      one of auto, message_passing_interface, shared_memory, sockets_and_shared_memory, threads or
+      threads_and_sockets
+      what connects the ranks; auto: shared memory on one host, and a network between several
+model:         one of   (required)
+      required
+  name: lenet  LeNet-5
+    channels   integer  6           at least 1
+          of the first layer
+  name: mlp    multi-layer perceptron
+    hidden     integer  128         at least 1
+          width of the hidden layer
+    dropout    number   0           between 0 and 1
+          share of activations dropped
+  name: stack  layers on layers
+    layers     integer  2
+          how many
+)");
+}
+
 TEST(Describe, ChangesNothing) {
   Root root;
   const std::string before = dump(root);

@@ -89,6 +89,7 @@ class DumpingVisitor final : public Visitor {
   void write(bool value) { out_ << (value ? "true" : "false"); }
   void write(std::int64_t value) { out_ << std::to_string(value); }
   void write(const std::string& value) {
+    if (value.find('\0') != value.npos) throw std::logic_error("a string of a config contains a NUL character");
     if (needs_quotes(value)) out_ << YAML::DoubleQuoted;
     out_ << value;
   }

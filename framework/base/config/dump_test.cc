@@ -88,7 +88,6 @@ TEST(Dump, LoadsBackToAnEqualConfig) {
                ",",
                "\x01",
                "\x7f",
-               std::string("a\0b", 3),
                std::string(5000, 'x')};
   root.launch.with = "mpi";
   root.model = Models::Choice("mlp");
@@ -143,6 +142,9 @@ TEST(Dump, RefusesWhatLoadWouldRefuse) {
   Root root;
   root.optimizer.lr = std::numeric_limits<double>::infinity();
   EXPECT_THROW(dump(root), std::logic_error);
+  Root named;
+  named.name = std::string("a\0b", 3);
+  EXPECT_THROW(dump(named), std::logic_error);
 }
 
 }  // namespace

@@ -11,4 +11,8 @@ namespace phalanx::config {
 /// sections. Changes nothing.
 std::vector<std::string> keys_of(const Selection& selection, const std::string& name);
 
+/// The paths of all keys that `visit` visits: sections, selections with the fields of what is selected, and values.
+/// Lists and maps of sections are one key each.
+std::vector<std::string> paths_of(const Visit& visit);
+
 }  // namespace phalanx::config

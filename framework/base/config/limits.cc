@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/base/config/meant.h"
 #include "framework/base/text.h"
 
 namespace phalanx::config {
@@ -36,7 +37,7 @@ std::optional<Complaint> check(const Limits& limits, double value) {
 std::optional<Complaint> check(const Limits& limits, const std::string& value) {
   if (limits.choices.empty() || std::ranges::count(limits.choices, value) > 0) return {};
   const Node written{.kind = Node::Kind::kScalar, .text = value};
-  return Complaint{"must be " + describe(limits) + ", got " + what_is(written), nearest(value, limits.choices)};
+  return Complaint{"must be " + describe(limits) + ", got " + what_is(written), meant_by(value, limits.choices)};
 }
 
 std::string describe(const Limits& limits) {

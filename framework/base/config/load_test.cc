@@ -1,7 +1,9 @@
 #include "framework/base/config/load.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "framework/base/config/config.h"
@@ -78,7 +80,7 @@ momentum: 1
                         {"launch.ranks=two", "seed", "optimiser.lr=1"}),
             R"(t.yaml:1:7: name: expected a string, got a list
 t.yaml:2:1: sede: unknown key (did you mean "seed"?)
-t.yaml:3:6: amp: expected true or false, got "yes"
+t.yaml:3:6: amp: expected true or false, got "yes" (did you mean "true"?)
 t.yaml:4:12: sizes[1]: expected an integer, got "two"
 t.yaml:4:17: sizes[2]: must be between 1 and 100, got 300
 t.yaml:7:9: launch.with: must be auto, local or mpi, got "lokal" (did you mean "local"?)
@@ -152,6 +154,35 @@ TEST(Load, ReadsAFile) {
     EXPECT_EQ(error.what(), path + ":3:3: launch.rank: unknown key (did you mean \"ranks\"?)");
   }
   EXPECT_EQ(root.seed, 6);
+}
+
+// With a FIFO or /dev/zero, reading would never end.
+TEST(Load, RefusesWhatIsNoFileOfAConfigsSize) {
+  const auto refused = [](const std::string& path) {
+    Root root;
+    try {
+      load(root, path);
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  const std::string folder = ::testing::TempDir(), fifo = folder + "/load_test.fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(refused(fifo), "cannot read the config: " + fifo + ": is not a regular file; write the config to one");
+  EXPECT_EQ(refused("/dev/zero"), "cannot read the config: /dev/zero: is not a regular file; write the config to one");
+  const std::string large = folder + "/load_test_large.yaml";
+  std::ofstream(large) << "name: run\n";
+  std::filesystem::resize_file(large, 5 << 20);
+  EXPECT_EQ(refused(large), "cannot read the config: " + large + ": has 5 MB; a config has at most 4 MB");
+  std::filesystem::resize_file(large, std::string("name: run\n").size());
+  EXPECT_EQ(refused(large), "accepted");
+  std::filesystem::remove(fifo);
+}
+
+TEST(Load, SuggestsTheKeyOfAnotherSectionThatIsSpelledAlmostTheSame) {
+  EXPECT_EQ(problems_of("rank: 3"), "t.yaml:1:1: rank: unknown key (did you mean \"launch.ranks\"?)");
+  EXPECT_EQ(problems_of("learning_rate: 3"), "t.yaml:1:1: learning_rate: unknown key (did you mean \"optimizer.lr\"?)");
 }
 
 TEST(LoadSelection, TheShortFormIsTheNameAlone) {

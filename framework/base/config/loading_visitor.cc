@@ -6,6 +6,7 @@
 
 #include "framework/base/config/keys.h"
 #include "framework/base/config/limits.h"
+#include "framework/base/config/meant.h"
 #include "framework/base/text.h"
 
 namespace phalanx::config {
@@ -55,8 +56,7 @@ std::vector<ConfigProblem> LoadingVisitor::finish() {
   close();
   // A key that is like none in its section may be one of another section: a wrong indentation.
   for (const auto& [problem, key] : unknown_) {
-    const auto meant = std::ranges::find_if(paths_, [&](const auto& path) { return path.ends_with("." + key); });
-    if (meant != paths_.end()) problems_[problem].suggestion = *meant;
+    problems_[problem].suggestion = path_meant_by(key, paths_);
   }
   return std::move(problems_);
 }
@@ -167,7 +167,7 @@ bool LoadingVisitor::select(const Node* node, const Node* name, const std::strin
   }
   if (std::ranges::count(selection.names(), name->text) == 0) {
     report(name->location, name_path,
-           {"unknown name " + what_is(*name) + known_names(selection), nearest(name->text, selection.names())});
+           {"unknown name " + what_is(*name) + known_names(selection), meant_by(name->text, selection.names())});
     return false;
   }
   // What is selected already may have defaults of its own, set by the struct that holds it.
@@ -251,7 +251,7 @@ void LoadingVisitor::report_unknown(const Frame& frame, const Node::Entry& entry
   }
   auto known = frame.keys;
   if (frame.selection) std::ranges::copy(frame.selection->names(), std::back_inserter(known));
-  const std::string near = nearest(entry.key, known);
+  const std::string near = meant_by(entry.key, known);
   if (near.empty()) unknown_.push_back({problems_.size(), entry.key});
   report(entry.location, path, {"unknown key", near});
 }

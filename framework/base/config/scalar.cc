@@ -16,6 +16,30 @@ Complaint expected(const std::string& type, const Node& node) {
 
 bool is_plain_scalar(const Node& node) { return node.kind == Node::Kind::kScalar && !node.quoted; }
 
+std::string lower_case(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+// What Python and YAML 1.1 call true and false.
+std::string boolean_meant(const std::string& text) {
+  constexpr std::array kTrue = {"true", "yes", "on", "y", "1"};
+  constexpr std::array kFalse = {"false", "no", "off", "n", "0"};
+  const std::string lower = lower_case(text);
+  if (std::ranges::count(kTrue, lower) > 0) return "true";
+  return std::ranges::count(kFalse, lower) > 0 ? "false" : "";
+}
+
+// "+3" and "010" without what a config's integers do not have: YAML 1.1 reads the latter as octal. Empty for others.
+std::string plain_digits(const std::string& text) {
+  const bool has_sign = text.starts_with('+') || text.starts_with('-');
+  const std::string digits = text.substr(has_sign ? 1 : 0);
+  if (digits.empty() || digits.find_first_not_of("0123456789") != digits.npos) return "";
+  const std::string kept = digits.substr(std::min(digits.find_first_not_of('0'), digits.size() - 1));
+  const bool plain = kept == digits && !text.starts_with('+');
+  return plain ? "" : (text.starts_with('-') ? "-" : "") + kept;
+}
+
 // All of the text as a number. from_chars knows no plus sign, and reads "inf" and "nan", which YAML writes .inf, .nan.
 template <class T>
 std::errc parse_number(std::string_view text, T& value) {
@@ -28,7 +52,12 @@ std::errc parse_number(std::string_view text, T& value) {
 }  // namespace
 
 std::optional<Complaint> read(const Node& node, bool& value) {
-  if (!is_plain_scalar(node) || (node.text != "true" && node.text != "false")) return expected("true or false", node);
+  if (!is_plain_scalar(node)) return expected("true or false", node);
+  if (node.text != "true" && node.text != "false") {
+    Complaint complaint = expected("true or false", node);
+    complaint.suggestion = boolean_meant(node.text);
+    return complaint;
+  }
   value = node.text == "true";
   return {};
 }
@@ -36,6 +65,9 @@ std::optional<Complaint> read(const Node& node, bool& value) {
 std::optional<Complaint> read(const Node& node, std::int64_t& value) {
   Complaint complaint = expected("an integer", node);
   if (!is_plain_scalar(node)) return complaint;
+  if (const std::string digits = plain_digits(node.text); !digits.empty()) {
+    return Complaint{"expected an integer without plus sign or leading zeros, got " + what_is(node), digits};
+  }
   std::int64_t parsed = 0;
   const std::errc error = parse_number(node.text, parsed);
   if (error == std::errc::result_out_of_range) return Complaint{"too large for an integer: " + what_is(node)};
@@ -59,9 +91,7 @@ std::optional<Complaint> read(const Node& node, double& value) {
   if (error == std::errc::result_out_of_range) return Complaint{"out of the range of a number: " + what_is(node)};
   if (error != std::errc()) {
     constexpr std::array kNotFinite = {".nan", ".inf", "-.inf", "+.inf", "nan", "inf", "-inf"};
-    std::string lower = node.text;
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-    return expected(std::ranges::count(kNotFinite, lower) > 0 ? "a finite number" : "a number", node);
+    return expected(std::ranges::count(kNotFinite, lower_case(node.text)) > 0 ? "a finite number" : "a number", node);
   }
   value = parsed;
   return {};
@@ -69,6 +99,8 @@ std::optional<Complaint> read(const Node& node, double& value) {
 
 std::optional<Complaint> read(const Node& node, std::string& value) {
   if (node.kind == Node::Kind::kScalar) {
+    // The system's calls would take the text only up to there: another file, or another folder, than was written.
+    if (node.text.find('\0') != node.text.npos) return Complaint{"contains a NUL character (\"\\0\")"};
     value = node.text;
     return {};
   }
@@ -92,9 +124,7 @@ bool needs_quotes(const std::string& text) {
   const std::string allowed = std::string(kLetters) + "0123456789.-+@";
   // What starts with a letter is neither number nor date; a path may start with a slash.
   if (text.find_first_of(kLetters) != 0 || text.find_first_not_of(allowed) != text.npos) return true;
-  std::string lower = text;
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::ranges::count(kReserved, lower) > 0;
+  return std::ranges::count(kReserved, lower_case(text)) > 0;
 }
 
 }  // namespace phalanx::config
