@@ -58,7 +58,7 @@ class Supervisor {
   /// destructors of globals nor atexit handlers run. Signals are in it as they were before this object. Throws Error.
   void start(const std::function<int()>& body);
 
-  /// Has `readable` called in run() whenever `fd` has something to read or is at its end. Only one; not owned.
+  /// Has `readable` called in run() whenever `fd`, which is not owned, has something to read or is at its end.
   void watch(int fd, std::function<void()> readable);
 
   /// Waits until all children have ended; in order of their ends.
@@ -78,6 +78,11 @@ class Supervisor {
     std::vector<int> sent{};
   };
 
+  struct Watched {
+    int fd;
+    std::function<void()> readable;
+  };
+
   void wait_for_something();
   void take_signals();
   void interrupt(int signal);
@@ -95,8 +100,7 @@ class Supervisor {
   SignalWatch signals_;
   std::vector<Child> children_;
   std::vector<End> ends_;
-  int watched_fd_ = -1;
-  std::function<void()> readable_;
+  std::vector<Watched> watched_;
   Phase phase_ = Phase::kRunning;
   std::optional<Clock::time_point> interrupted_at_;
   Clock::time_point next_stop_;  // while asking

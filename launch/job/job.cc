@@ -8,6 +8,7 @@
 #include "framework/comm/launch_environment.h"
 #include "launch/job/job_setup.h"
 #include "launch/job/rank.h"
+#include "launch/job/start.h"
 #include "launch/job/world.h"
 #include "launch/local.h"
 #include "launch/mpi.h"
@@ -31,8 +32,20 @@ Way choose_way(const ExperimentConfig& config, const std::optional<LaunchEnviron
   return Way::kForks;
 }
 
+// Of ranks that we start ourselves; on several hosts it depends on what mpirun makes of them.
+std::string backend_of(const ExperimentConfig& config) {
+  if (config.backend != "auto" || !config.launch.hosts.empty()) return config.backend;
+  return config.launch.ranks == 1 ? "inproc" : "shm";
+}
+
+RunFolder begin(Job& job) {
+  auto folder = prepare_folder(job);
+  introduce(job, folder, static_cast<int>(job.config.launch.ranks), backend_of(job.config));
+  return folder;
+}
+
 int launch_forks(Job& job) {
-  const auto folder = prepare_folder(job);
+  const auto folder = begin(job);
   const LocalLaunch options{.ranks = static_cast<int>(job.config.launch.ranks), .log_folder = folder.logs()};
   return launch_local(options, [&](int) {
     install_stop_signal(StopOn::kLauncher);
@@ -42,7 +55,7 @@ int launch_forks(Job& job) {
 
 // In a process of their own, so that its death is reported as that of any rank.
 int launch_threads(Job& job) {
-  const auto folder = prepare_folder(job);
+  const auto folder = begin(job);
   const LocalLaunch options{
       .ranks = 1, .log_folder = folder.logs(), .reported_ranks = static_cast<int>(job.config.launch.ranks)};
   return launch_local(options, [&](int) {
@@ -52,7 +65,7 @@ int launch_threads(Job& job) {
 }
 
 int launch_mpirun(Job& job) {
-  const auto folder = prepare_folder(job);
+  const auto folder = begin(job);
   MpiLaunch options{.ranks = static_cast<int>(job.config.launch.ranks),
                     .hosts = job.config.launch.hosts,
                     .log_folder = folder.logs(),

@@ -33,6 +33,7 @@ struct Job {
   std::vector<std::string> command{};  // this process's own command line, for ranks that mpirun starts
   std::chrono::steady_clock::time_point started{};
   std::function<int(const RankContext&)> body = train;  // what each rank does; returns its exit status
+  bool quiet = false;                                   // tells nothing of its own accord but failures
   std::shared_ptr<void> claim{};  // of the run folder, once it is chosen; in the process that has chosen it
 };
 

@@ -1,7 +1,5 @@
 #include "launch/job/rank.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/base/console.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
@@ -20,6 +19,7 @@
 #include "launch/failure.h"
 #include "launch/job/job_setup.h"
 #include "launch/job/rank_cores.h"
+#include "launch/job/start.h"
 #include "launch/job/world.h"
 #include "launch/report.h"
 #include "launch/run_rank.h"
@@ -44,13 +44,13 @@ int logged(const std::function<int()>& body) {
   }
 }
 
-bool on_terminal() {
-  if (const auto told = environment("PHALANX_TERMINAL")) return *told == "1";
-  // Open MPI gives its ranks a pseudo-terminal, whatever its own output is.
-  return !environment("OMPI_COMM_WORLD_RANK") && ::isatty(STDOUT_FILENO) != 0;
-}
+// What people are told is taken, as far as somebody takes it, before the process ends.
+struct Told {
+  ~Told() { standard_output().flush(); }
+};
 
 int run_body(const Job& job, const RunFolder& folder, CommunicatorPtr world, Splits splits) {
+  const Told told;
   return job.body({.config = job.config,
                    .folder = folder,
                    .world = std::move(world),
@@ -86,7 +86,7 @@ void quiet_other_ranks(int rank) {
 
 int run_threads(const Job& job, const RunFolder& folder) {
   const int ranks = static_cast<int>(job.config.launch.ranks);
-  const Splits splits = job.config.dataset.make();
+  const Splits splits = make_data(job, true);
   const StorePtr store = make_hash_store(Seconds(job.config.framework.timeout));
   std::vector<int> statuses(ranks);
   run_rank_threads(ranks, [&](const RankInfo& rank_info) {
@@ -111,7 +111,7 @@ int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnviron
   return logged([&] {
     log_info() << take_cores(job.config.launch, launched.rank_info, CoresFrom::kUs);
     const auto world = decorate(connect_backends(job.config, launched), job.config);
-    return run_body(job, folder, world, job.config.dataset.make());
+    return run_body(job, folder, world, make_data(job, launched.rank_info.rank == 0));
   });
 }
 
@@ -128,12 +128,14 @@ int join(Job& job, const LaunchEnvironment& launched) {
   auto backends = connect_backends(job.config, launched);
   const auto folder = agree_on_folder(job, *backends.front().group);
   configure_log(log_options(folder, rank));
+  const std::string backend = choose_backend(job.config.backend, launched);
   log_info() << "rank " << rank << " of " << launched.rank_info.size << " on " << host_name() << ", started by "
-             << launched.launcher << ", connects by " << choose_backend(job.config.backend, launched) << ", " << cores;
+             << launched.launcher << ", connects by " << backend << ", " << cores;
+  if (rank == 0) introduce(job, folder, launched.rank_info.size, backend);
   const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {
     return logged([&] {
       check_same_config(job, *backends.front().group);
-      return run_body(job, folder, decorate(std::move(backends), job.config), job.config.dataset.make());
+      return run_body(job, folder, decorate(std::move(backends), job.config), make_data(job, rank == 0));
     });
   });
   if (status != kDone && status != kTimeUp && status != kInterrupted) tell_once(folder, launched.rank_info.size);

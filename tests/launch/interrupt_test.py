@@ -7,7 +7,7 @@ import signal
 import time
 
 import program
-from program import ENDLESS, ProgramTest, becomes_true, mpirun, processes, sets, signals
+from program import ENDLESS, ProgramTest, becomes_true, mpirun, sets, signals
 
 INTERRUPTED = 130
 
@@ -36,6 +36,17 @@ class Interrupt(ProgramTest):
         self.assertGreater(len(run.weights), 100_000)
         self.assertEqual("", process.err)
         self.assert_nothing_left()
+        self.assert_tells_how_to_resume(process)
+
+    def assert_tells_how_to_resume(self, process):
+        run = self.run_folder()
+        steps = run.summary["steps"]
+        self.assertIn(f"Stopped after step {steps}; everything is in {run.path}\n", process.out)
+        flags = f"--run_dir={run.path} --resume=auto"
+        self.assertIn(f"To resume, start it again in the same way, with {flags}\n", process.out)
+        resumed = self.train(*sets(ENDLESS, self.way, {"train.epochs": 1, "train.max_steps": steps + 1}), flags.split()[1])
+        self.assert_status(0, resumed)
+        self.assertIn(f"Resumes after step {steps}, ", resumed.out)
 
     def test_ctrl_c(self):
         process = self.start_training()
@@ -71,6 +82,18 @@ class Interrupt(ProgramTest):
         self.assertTrue(becomes_true(lambda: is_stopped(pid)))  # or a thread could still take the next signal
         return pid
 
+    def test_ctrl_c_while_the_data_are_made(self):
+        # A million digits take a minute.
+        process = self.train(*sets(ENDLESS, self.way, {"dataset.train_samples": 1_000_000}))
+        self.assertTrue(becomes_true(lambda: "Preparing dataset digits: 5 s\n" in process.out), process.text())
+        process.interrupt()
+        asked = time.monotonic()
+        self.assert_status(INTERRUPTED, process)
+        self.assertLess(time.monotonic() - asked, 10)
+        self.assertIn("Stopped before the first step; there is nothing to resume\n", process.out)
+        self.assertEqual("", process.err)
+        self.assert_nothing_left()
+
     def test_ctrl_c_at_any_moment_of_the_start(self):
         for milliseconds in (10, 30, 60, 100, 200, 500):
             with self.subTest(milliseconds=milliseconds):
@@ -91,23 +114,6 @@ class Inproc(Interrupt):
 
     test_ctrl_c_twice = None  # threads cannot be held back one by one
 
-    def test_ctrl_c_twice_before_the_first_step(self):
-        # Nobody looks for a stop while the first step is still a minute away: it draws a million digits.
-        process = self.train(*sets(ENDLESS, self.way, {"dataset.train_samples": 1_000_000}))
-
-        def ranks_listen():  # to the launcher
-            return any(signal.SIGINT in signals(pid, "SigIgn") for pid in processes(self.mark))
-
-        self.assertTrue(becomes_true(ranks_listen), process.text())
-        process.interrupt()
-        time.sleep(0.3)
-        self.assertTrue(process.running, process.text())
-        process.interrupt()
-        asked = time.monotonic()
-        self.assert_status(INTERRUPTED, process)
-        self.assertLess(time.monotonic() - asked, 10)
-        self.assert_nothing_left()
-
 
 class Mpi(Interrupt):
     way = {"launch.with": "mpi"}
@@ -119,7 +125,6 @@ class Mpi(Interrupt):
         self.assertNotEqual(0, process.wait())
         self.assertNotIn("┌─", process.err)
         self.assert_nothing_left()
-
 
 
 del Interrupt, program.ProgramTest  # not tests by themselves
