@@ -7,7 +7,7 @@ import signal
 import time
 
 import program
-from program import ENDLESS, ProgramTest, becomes_true, mpirun, sets, signals
+from program import ENDLESS, ProgramTest, becomes_true, free_port, mpirun, sets, signals, torchrun
 
 INTERRUPTED = 130
 
@@ -106,7 +106,15 @@ class Interrupt(ProgramTest):
 
 
 class Local(Interrupt):
-    pass
+    def test_sigterm_of_ranks_that_torchrun_started(self):
+        port = free_port()
+        ranks = [self.train(*sets(ENDLESS), environment=torchrun(rank, 2, port)) for rank in (0, 1)]
+        self.wait_for_training(self.run_folder(), ranks[0])
+        for rank in ranks:
+            rank.kill(signal.SIGTERM)
+        for rank in ranks:
+            self.assert_status(INTERRUPTED, rank)
+        self.assert_tells_how_to_resume(ranks[0])
 
 
 class Inproc(Interrupt):
