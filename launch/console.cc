@@ -5,25 +5,28 @@
 
 #include <string>
 
-#include "framework/base/no_sigpipe.h"
+#include "framework/base/console.h"
 
 namespace phalanx {
 namespace {
 
-int console = STDERR_FILENO;
+int console_file = STDERR_FILENO;
+
+// Of the file as it was when somebody first told something.
+Console& console() {
+  static Console& console = console_file == STDERR_FILENO ? standard_error() : *new Console(console_file);
+  return console;
+}
 
 }  // namespace
 
 void tell_console(std::string_view line) {
-  const NoSigpipe guard;
-  const std::string text = (::isatty(console) != 0 ? "\r\033[K" : "") + std::string(line) + "\n";
-  // What does not fit into a pipe at once would mix with others' lines all the same.
-  if (::write(console, text.data(), text.size()) < 0) return;  // there is nowhere to tell of it
+  console().write((::isatty(console_file) != 0 ? "\r\033[K" : "") + std::string(line) + "\n");
 }
 
 void keep_console() {
   const int kept = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  if (kept >= 0) console = kept;
+  if (kept >= 0) console_file = kept;
 }
 
 }  // namespace phalanx

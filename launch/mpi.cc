@@ -8,9 +8,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <string_view>
 #include <system_error>
 
+#include "framework/base/console.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/base/descriptor.h"
@@ -58,25 +60,22 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 }
 
 // In the child. Everything it needs was created before the fork.
-int become(const std::vector<char*>& command, const std::vector<char*>& environment, int error_output) {
+int become(const std::vector<char*>& command, const std::vector<char*>& environment, int output, int error_output) {
   ::setpgid(0, 0);
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::dup2(nothing, STDIN_FILENO);
+  ::dup2(output, STDOUT_FILENO);
   ::dup2(error_output, STDERR_FILENO);
   ::execve(command[0], command.data(), environment.data());
   std::fprintf(stderr, "%s: %s\n", command[0], std::generic_category().message(errno).c_str());
   return 127;
 }
 
-void write_to_stderr(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
-}
-
-void take_output(int fd, MpirunNotices& notices) {
+// What can be read without waiting.
+void take(int fd, const std::function<void(std::string_view)>& use) {
   std::array<char, 4096> chunk;
   for (ssize_t count; (count = ::read(fd, chunk.data(), chunk.size())) > 0;) {
-    write_to_stderr(notices.feed({chunk.data(), static_cast<std::size_t>(count)}));
+    use({chunk.data(), static_cast<std::size_t>(count)});
   }
 }
 
@@ -98,7 +97,7 @@ int conclude(const MpiLaunch& options, const Supervisor::End& mpirun, bool inter
   if (verdict.cause && verdict.cause->rank < 0) {
     verdict.cause->message = text.empty() ? "mpirun: " + verdict.cause->message : text;
   } else if (!verdict.cause && !interrupted) {
-    write_to_stderr(text);
+    standard_error().write(text);
   }
   report(verdict, options.ranks, options.log_folder);
   return verdict.status;
@@ -118,18 +117,29 @@ int launch_mpi(const MpiLaunch& options) {
   const auto argv = pointers(command), envp = pointers(environment);
   take_failures(options.log_folder);
 
-  Pipe output = make_pipe();
+  // mpirun ends the job where it cannot write.
+  Pipe output = make_pipe(), errors = make_pipe();
   MpirunNotices notices;
+  const auto take_output = [&] {
+    take(output.read.get(), [](std::string_view text) { standard_output().write(text); });
+  };
+  const auto take_errors = [&] {
+    take(errors.read.get(), [&](std::string_view text) { standard_error().write(notices.feed(text)); });
+  };
   Supervisor supervisor(policy_of(options));
-  supervisor.start([&] { return become(argv, envp, output.write.get()); });
+  supervisor.start([&] { return become(argv, envp, output.write.get(), errors.write.get()); });
   output.write.close();
-  supervisor.watch(output.read.get(), [&] {
-    take_output(output.read.get(), notices);
+  errors.write.close();
+  supervisor.watch(output.read.get(), take_output);
+  supervisor.watch(errors.read.get(), [&] {
+    take_errors();
     if (!ends_in(notices.notices()).empty()) supervisor.wind_down();
   });
   const auto ends = supervisor.run();
-  take_output(output.read.get(), notices);
-  write_to_stderr(notices.finish());
+  take_output();
+  take_errors();
+  standard_error().write(notices.finish());
+  standard_output().flush();
   return conclude(options, ends.front(), supervisor.interrupted(), notices);
 }
 

@@ -4,13 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <deque>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "framework/base/console.h"
 
 namespace phalanx {
 namespace {
@@ -153,10 +154,8 @@ void report(const Verdict& verdict, int ranks, const std::string& log_folder) {
   if (failure.log.empty() && failure.rank >= 0 && std::filesystem::exists(log, none)) failure.log = log;
   FrameContext context{.ranks = ranks, .others = verdict.others, .columns = columns()};
   if (verdict.unexplained) context.last_lines = last_lines(failure.log, kLogLines);
-  const std::string text = frame(failure, context);
-  std::fflush(stdout);
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
+  standard_error().write(frame(failure, context));
+  standard_error().flush();
 }
 
 }  // namespace phalanx

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -55,10 +54,7 @@ void Supervisor::start(const std::function<int()>& body) {
   children_.push_back({.pid = pid});
 }
 
-void Supervisor::watch(int fd, std::function<void()> readable) {
-  watched_fd_ = fd;
-  readable_ = std::move(readable);
-}
+void Supervisor::watch(int fd, std::function<void()> readable) { watched_.push_back({fd, std::move(readable)}); }
 
 std::vector<Supervisor::End> Supervisor::run() {
   while (any_alive()) {
@@ -80,12 +76,14 @@ void Supervisor::wait_for_something() {
     const auto left = std::chrono::ceil<milliseconds>(*deadline - Clock::now());
     timeout = static_cast<int>(std::max<std::int64_t>(0, left.count()));
   }
-  std::array<pollfd, 2> sources{pollfd{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
-                                pollfd{.fd = watched_fd_, .events = POLLIN, .revents = 0}};
-  if (::poll(sources.data(), sources.size(), timeout) > 0 && sources[1].revents != 0) {
-    readable_();
-    // At its end it would always be ready, and this loop would spin.
-    if ((sources[1].revents & POLLIN) == 0) watched_fd_ = -1;
+  std::vector<pollfd> sources{{.fd = signals_.fd(), .events = POLLIN, .revents = 0}};
+  for (const auto& watched : watched_) sources.push_back({.fd = watched.fd, .events = POLLIN, .revents = 0});
+  if (::poll(sources.data(), sources.size(), timeout) <= 0) return;
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    const auto happened = sources[i + 1].revents;
+    if (happened != 0) watched_[i].readable();
+    // At its end it would be ready for ever, and this loop would spin.
+    if (happened != 0 && (happened & POLLIN) == 0) watched_[i].fd = -1;
   }
 }
 

@@ -65,7 +65,7 @@ class Supervisor {
   /// Throws Error.
   void start(const std::function<int()>& body);
 
-  /// Makes run() call `readable` whenever `fd` has data or is at its end. Only one descriptor; not owned.
+  /// Makes run() call `readable` whenever `fd`, which is not owned, has data or is at its end.
   void watch(int fd, std::function<void()> readable);
 
   /// Waits until all children have ended. Returns their ends in order.
@@ -83,6 +83,11 @@ class Supervisor {
     pid_t pid;
     bool alive = true;
     std::vector<int> sent{};
+  };
+
+  struct Watched {
+    int fd;
+    std::function<void()> readable;
   };
 
   void wait_for_something();
@@ -103,8 +108,7 @@ class Supervisor {
   SignalWatch signals_;
   std::vector<Child> children_;
   std::vector<End> ends_;
-  int watched_fd_ = -1;
-  std::function<void()> readable_;
+  std::vector<Watched> watched_;
   Phase phase_ = Phase::kRunning;
   std::optional<Clock::time_point> interrupted_at_;
   std::optional<Clock::time_point> end_at_;  // unless all have stopped

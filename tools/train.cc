@@ -1,5 +1,7 @@
 // Trains a model as a YAML file says: train --config configs/quickstart.yaml
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -17,8 +19,18 @@
 namespace phalanx {
 namespace {
 
-// A file that grows beyond the user's limit (ulimit -f) is an error like a full disk, not the end of the process.
-void keep_going_at_file_limits() { ::signal(SIGXFSZ, SIG_IGN); }
+// A file that grows beyond the user's limit (ulimit -f) is an error like a full disk, a pipe that is closed one like
+// any other: neither is the end of the process.
+void keep_going() {
+  for (const int signal : {SIGXFSZ, SIGPIPE}) ::signal(signal, SIG_IGN);
+}
+
+// A file of ours that took the place of a standard stream which is closed would get what is told to people.
+void fill_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDWR);  // which takes the lowest that is free
+  }
+}
 
 // For ranks that mpirun starts, wherever they are started.
 std::string own_path() { return std::filesystem::canonical("/proc/self/exe").string(); }
@@ -32,11 +44,12 @@ int run(const CommandLine& line, Job& job) {
   job.run_dir = line.run_dir;
   job.command[0] = own_path();
   keep_freed_memory();
-  keep_going_at_file_limits();
+  keep_going();
   return run_job(job);
 }
 
 int run(int argc, char** argv) {
+  fill_standard_streams();
   Job job{.command = {argv, argv + argc}, .started = process_start()};
   const auto keys = config::paths_of([&](config::Visitor& visitor) { job.config.visit(visitor); });
   const CommandLine line = parse_command_line(argc, argv, keys);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cinttypes>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <sstream>
@@ -18,8 +17,10 @@
 #include "engine/checkpoint/restore.h"
 #include "engine/watch/metrics_log.h"
 #include "framework/base/config/config.h"
+#include "framework/base/console.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
+#include "framework/base/text.h"
 #include "models/model.h"
 
 namespace phalanx {
@@ -162,7 +163,7 @@ void Checkpointing::start(State& state) {
   }
   for (const auto& reason : choice.refused) {
     log_warning() << "a checkpoint is skipped: " << reason;
-    std::fprintf(stderr, "A checkpoint is skipped: %s\n", reason.c_str());
+    standard_error().write("A checkpoint is skipped: " + reason + "\n");
   }
   if (choice.checkpoint) go_on(*choice.checkpoint, state);
   if (first && !choice.checkpoint && config.resume == "auto") cut_metrics(run_.folder.metrics(), 0);
@@ -190,8 +191,7 @@ void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
     CheckpointFolder(run_.folder.checkpoints()).set_aside_after(state.step);
   }
   if (!run_.config.watch.progress) return;
-  std::printf("Resumes after step %" PRId64 ", from %s\n", state.step, checkpoint.path.c_str());
-  std::fflush(stdout);
+  standard_output().write(format_text("Resumes after step %" PRId64 ", from ", state.step) + checkpoint.path + "\n");
 }
 
 bool Checkpointing::regular() const {
@@ -252,8 +252,7 @@ void Checkpointing::end() {
 void Checkpointing::tell_failures() {
   if (checkpointer_->failed() == told_) return;
   told_ = checkpointer_->failed();
-  if (run_.world->rank() == 0)
-    std::fprintf(stderr, "A checkpoint was abandoned: %s\n", checkpointer_->failure().c_str());
+  if (run_.world->rank() == 0) standard_error().write("A checkpoint was abandoned: " + checkpointer_->failure() + "\n");
 }
 
 void Checkpointing::check() const {

@@ -59,6 +59,7 @@ class Experiment {
         checkpointing_(checkpointed_run(context, splits.train->size())),
         add_own_hooks_(context.add_hooks) {
     context.add_evaluation_hooks(evaluation_.evaluator());
+    report_.tell_start(start_of(splits));
   }
 
   ExperimentResult run() {
@@ -79,6 +80,16 @@ class Experiment {
 
  private:
   Optimizer& optimizer() { return replica_.update().optimizer(); }
+
+  Report::Start start_of(const Splits& splits) const {
+    Report::Start start{.training_samples = splits.train->size(),
+                        .validation_samples = splits.validation ? splits.validation->size() : 0,
+                        .test_samples = splits.test ? splits.test->size() : 0,
+                        .strategy = replica_.agreement().strategy.selected(),
+                        .selected = config_.strategy.selected() == "auto"};
+    for (const auto& parameter : replica_.model()->parameters()) start.parameters += parameter.numel();
+    return start;
+  }
 
   Checkpointing::Run checkpointed_run(const ExperimentContext& context, std::int64_t samples) {
     return {.config = config_,
@@ -189,16 +200,25 @@ class Experiment {
   // What versions of the model are compared by.
   void evaluate(const State& state) {
     evaluated_apart_ = !trained_ && !replica_.synchronizer().replicas_equal();
-    last_ = {measure(evaluation_.watched(), state), state.step};
+    two_versions_ |= evaluated_apart_;
+    // That of the last step is followed by that of the final model.
+    last_ = {measure(evaluation_.watched(), state, !evaluated_apart_ || state.step < steps_), state.step};
     schedule_->observe(state.step, last_.readings);
   }
 
-  Readings measure(const std::string& split, const State& state) {
+  Readings measure(const std::string& split, const State& state, bool shown = true) {
     report_.start_evaluation();
     Readings readings;
     replica_.as_evaluated([&] { readings = evaluation_.run(split, state); });
-    report_.end_evaluation(state, split, evaluation_.samples(split), readings);
+    report_.end_evaluation(state, {split, evaluation_.samples(split), tested_version(), shown}, readings);
     return readings;
+  }
+
+  std::string tested_version() const {
+    const std::string averages = config_.train.ema_decay > 0 ? "moving average" : "";
+    if (evaluated_apart_) return "each rank's own " + (averages.empty() ? "model" : averages);
+    if (trained_ && two_versions_) return "final " + (averages.empty() ? "model" : averages);
+    return averages;
   }
 
   // The test split is measured once, with the final model; unless it has to do for the validation split as well.
@@ -251,6 +271,7 @@ class Experiment {
   LastEvaluation last_;
   bool trained_ = false;          // replicas have become equal for good
   bool evaluated_apart_ = false;  // the last evaluation was of replicas that differed
+  bool two_versions_ = false;     // there was such an evaluation
   Checkpointing checkpointing_;
   std::function<void(Engine&)> add_own_hooks_;  // the caller's
 };

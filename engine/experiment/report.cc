@@ -6,9 +6,11 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "engine/checkpoint/provenance.h"
 #include "engine/checkpoint/safetensors.h"
@@ -19,7 +21,9 @@
 #include "engine/watch/tensorboard.h"
 #include "engine/watch/time_table.h"
 #include "framework/base/config/config.h"
+#include "framework/base/console.h"
 #include "framework/base/files.h"
+#include "framework/base/text.h"
 #include "models/model.h"
 
 namespace phalanx {
@@ -34,6 +38,24 @@ at::Tensor as_text(const std::vector<MeterConfig>& meters) {
   return letters;
 }
 
+// The mean loss of an epoch is shown when it ends; of other meters there may be a hundred readings.
+std::vector<MeterConfig> meters_of_epochs(const WatchConfig& watch) {
+  std::vector<MeterConfig> meters;
+  for (const auto& config : watch.meters) {
+    if (config.meter.selected() == "loss") meters.push_back(config);
+  }
+  return meters;
+}
+
+std::string in_words(const Readings& readings) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < std::min<std::size_t>(readings.size(), 6); ++i) {
+    words.push_back(format_text("%s %.4g", readings[i].first.c_str(), readings[i].second));
+  }
+  if (readings.size() > words.size()) words.push_back(format_text("%zu more", readings.size() - words.size()));
+  return join(words, ", ");
+}
+
 }  // namespace
 
 Report::Report(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total,
@@ -44,6 +66,8 @@ Report::Report(const ExperimentConfig& config, const ExperimentContext& context,
       clock_(clock),
       update_(update),
       meters_(config.watch.meters),
+      epoch_meters_(meters_of_epochs(config.watch)),
+      steps_per_epoch_(total.steps_per_epoch),
       meters_config_(as_text(config.watch.meters)) {
   if (!speaks_) return;
   const auto& watch = config.watch;
@@ -57,8 +81,19 @@ Report::Report(const ExperimentConfig& config, const ExperimentContext& context,
     sinks_.push_back(std::make_unique<PrometheusEndpoint>(watch.prometheus, config.name, context.world->size()));
   }
   if (watch.progress) {
-    progress_ = std::make_unique<Progress>(stdout, context.terminal, total, context.terminal && wants_colors());
+    progress_ =
+        std::make_unique<Progress>(standard_output(), context.terminal, total, context.terminal && wants_colors());
   }
+}
+
+void Report::tell_start(const Start& start) {
+  if (!speaks_ || !config_.watch.progress) return;
+  std::vector<std::string> samples{format_text("%" PRId64 " training", start.training_samples)};
+  if (start.validation_samples > 0) samples.push_back(format_text("%" PRId64 " validation", start.validation_samples));
+  if (start.test_samples > 0) samples.push_back(format_text("%" PRId64 " test", start.test_samples));
+  standard_output().write("Samples     " + join(samples, ", ") + "\nParameters  " + std::to_string(start.parameters) +
+                          "\n" + (start.selected ? "Selected    strategy " + start.strategy + "\n" : "") +
+                          format_text("Ready       after %.1f s\n", seconds_since(context_.started)));
 }
 
 void Report::attach(Engine& engine, const Mesh& mesh) {
@@ -69,6 +104,7 @@ void Report::attach(Engine& engine, const Mesh& mesh) {
   });
   engine.on(Event::kEndEpoch, [this, &mesh](State& state) {
     if (window_samples_ > 0) read_meters(state, mesh);
+    read_epoch(state, mesh);
   });
   engine.on(Event::kEnd, [this, &mesh](State&) {
     train_seconds_ = seconds_since(train_start_);
@@ -83,6 +119,8 @@ void Report::count(const State& state) {
   window_samples_ += state.batch.global_rows;
   samples_ += state.batch.global_rows;
   meters_.add(state.batch, state.result);
+  epoch_meters_.add(state.batch, state.result);
+  epoch_has_steps_ = true;
   latest_.step = state.step;
   if (!progress_) return;
   latest_.epoch = state.epoch;
@@ -108,32 +146,51 @@ void Report::read_meters(const State& state, const Mesh& mesh) {
   if (progress_) progress_->update(latest_);
 }
 
+void Report::read_epoch(const State& state, const Mesh& mesh) {
+  const auto so_far = epoch_meters_.state();
+  Readings readings = epoch_meters_.take(*mesh.control(kBatchAxes));
+  // A run that ends within an epoch may be resumed there.
+  if (state.cursor < steps_per_epoch_) epoch_meters_.load(so_far, true);
+  const bool measured = std::exchange(epoch_has_steps_, false);  // a run that resumes may only have an end to come
+  if (!progress_ || readings.empty() || !measured) return;
+  for (auto& [name, value] : readings) name = "mean " + name;
+  progress_->result({.step = state.step,
+                     .epoch = state.epoch,
+                     .split = "train",
+                     .readings = std::move(readings),
+                     .seconds = seconds_since(train_start_)});
+}
+
 void Report::add(const Measurement& measurement) {
   for (auto& sink : sinks_) sink->add(measurement);
 }
 
 std::vector<CheckpointPart> Report::parts() {
-  const auto meters = [this] {
-    NamedTensors state = meters_.state();
-    state.emplace_back(kMetersConfig, meters_config_);
-    return state;
-  };
   return {{.name = "report",
            .save = [this] { return save(); },
            .load = [this](const SavedRanks& saved) { load(saved.of(0)); },
            .every_rank = false},
-          {.name = "meters", .save = meters, .load = [this](const SavedRanks& saved) { load_meters(saved); }}};
+          meters_part("meters", meters_),
+          meters_part("epoch_meters", epoch_meters_)};
 }
 
-// Meters that were changed begin with the next window.
-void Report::load_meters(const SavedRanks& saved) {
-  for (int rank = 0; rank < saved.ranks; ++rank) {
-    NamedTensors state = saved.of(rank);
-    const auto config = std::ranges::find(state, kMetersConfig, &NamedTensors::value_type::first);
-    if (config == state.end() || !at::equal(config->second, meters_config_)) return;
-    state.erase(config);
-    meters_.load(state, rank % context_.world->size() == context_.world->rank());
-  }
+// Meters that were changed begin with the next window, or epoch.
+CheckpointPart Report::meters_part(const std::string& name, MeterSet& meters) const {
+  const auto save = [this, &meters] {
+    NamedTensors state = meters.state();
+    state.emplace_back(kMetersConfig, meters_config_);
+    return state;
+  };
+  const auto load = [this, &meters](const SavedRanks& saved) {
+    for (int rank = 0; rank < saved.ranks; ++rank) {
+      NamedTensors state = saved.of(rank);
+      const auto config = std::ranges::find(state, kMetersConfig, &NamedTensors::value_type::first);
+      if (config == state.end() || !at::equal(config->second, meters_config_)) return;
+      state.erase(config);
+      meters.load(state, rank % context_.world->size() == context_.world->rank());
+    }
+  };
+  return {.name = name, .save = save, .load = load};
 }
 
 NamedTensors Report::save() const {
@@ -172,8 +229,7 @@ void Report::start_evaluation() {
   evaluation_start_ = Clock::now();
 }
 
-void Report::end_evaluation(const State& state, const std::string& split, std::int64_t samples,
-                            const Readings& readings) {
+void Report::end_evaluation(const State& state, const Evaluated& evaluated, const Readings& readings) {
   const double seconds = seconds_since(evaluation_start_);
   if (train_seconds_ == 0) evaluation_seconds_ += seconds;  // one after the end is no part of training
   // The window's samples of before the evaluation stay in it, so must their time.
@@ -182,12 +238,13 @@ void Report::end_evaluation(const State& state, const std::string& split, std::i
   if (!speaks_) return;
   const Measurement evaluation{.step = state.step,
                                .epoch = state.epoch,
-                               .split = split,
+                               .split = evaluated.split,
                                .readings = readings,
-                               .samples_per_second = static_cast<double>(samples) / seconds,
-                               .seconds = seconds_since(train_start_)};
+                               .samples_per_second = static_cast<double>(evaluated.samples) / seconds,
+                               .seconds = seconds_since(train_start_),
+                               .version = evaluated.version};
   add(evaluation);
-  if (progress_) progress_->result(evaluation);
+  if (progress_ && evaluated.shown) progress_->result(evaluation);
 }
 
 void Report::finish(const ExperimentResult& result) {
@@ -200,11 +257,16 @@ void Report::finish(const ExperimentResult& result) {
   }
   write_atomically(context_.folder.summary(), summary(result));
   if (config_.watch.report) write_run_page(context_.folder);
-  if (!config_.watch.progress) return;
-  if (!result.early_stop.empty()) std::printf("Ended early: %s\n", result.early_stop.c_str());
-  if (times_.steps == 0) return;
-  std::fputs(to_time_table(times_).c_str(), stdout);
-  std::fflush(stdout);
+  Console& console = standard_output();
+  if (!result.early_stop.empty()) console.write("Ended early: " + result.early_stop + "\n");
+  if (config_.watch.progress) {
+    if (times_.steps > 0) console.write(to_time_table(times_, console.columns()));
+    return;
+  }
+  // What progress would have shown last.
+  for (const auto& [split, readings] : {std::pair("validation", result.validation), std::pair("test", result.test)}) {
+    if (!readings.empty()) console.write(std::string(split) + ": " + in_words(readings) + "\n");
+  }
 }
 
 double Report::seconds_since(Clock::time_point start) const {

@@ -25,11 +25,25 @@ class Report {
   Report(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total, StepClock& clock,
          const ParameterUpdate& update);
 
+  /// What is trained, on what, before the first step.
+  struct Start {
+    std::int64_t training_samples = 0, validation_samples = 0, test_samples = 0, parameters = 0;
+    std::string strategy;
+    bool selected = false;  // where the config leaves the choice of the strategy to us
+  };
+  void tell_start(const Start& start);
+
   void attach(Engine& engine, const Mesh& mesh);  // which must outlive it
 
-  /// Around an evaluation of `split`, which has so many samples.
+  /// An evaluation: of a split, which has so many samples, and of a version of the model (see Measurement).
+  struct Evaluated {
+    std::string split;
+    std::int64_t samples = 0;
+    std::string version{};
+    bool shown = true;  // as progress; the rest is told in any case
+  };
   void start_evaluation();
-  void end_evaluation(const State& state, const std::string& split, std::int64_t samples, const Readings& readings);
+  void end_evaluation(const State& state, const Evaluated& evaluated, const Readings& readings);
 
   /// What meters of training have read last, on all ranks.
   const Readings& last_training() const { return latest_.readings; }
@@ -47,10 +61,11 @@ class Report {
   void start();
   void count(const State& state);
   void read_meters(const State& state, const Mesh& mesh);
+  void read_epoch(const State& state, const Mesh& mesh);
   void add(const Measurement& measurement);
+  CheckpointPart meters_part(const std::string& name, MeterSet& meters) const;
   NamedTensors save() const;
   void load(const NamedTensors& saved);
-  void load_meters(const SavedRanks& saved);
   double seconds_since(Clock::time_point start) const;
   std::string summary(const ExperimentResult& result) const;
 
@@ -62,9 +77,11 @@ class Report {
   std::vector<std::unique_ptr<MeasurementSink>> sinks_;
   TensorBoard* board_ = nullptr;  // one of them, if any
   std::unique_ptr<Progress> progress_;
-  MeterSet meters_;
-  at::Tensor meters_config_;  // as text
-  Measurement latest_;        // of training
+  MeterSet meters_, epoch_meters_;  // since the last reading, since the epoch began
+  std::int64_t steps_per_epoch_;
+  bool epoch_has_steps_ = false;  // that this process has taken
+  at::Tensor meters_config_;      // as text
+  Measurement latest_;            // of training
 
   Clock::time_point train_start_, evaluation_start_, window_start_;
   std::int64_t window_samples_ = 0, samples_ = 0;

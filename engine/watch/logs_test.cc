@@ -226,6 +226,24 @@ TEST(Prometheus, ServesNothingElse) {
   EXPECT_THAT(answer(endpoint, "GET /metrics"), StartsWith("HTTP/1.1 200 "));
 }
 
+// One after the other, each of them would be waited for.
+TEST(Prometheus, SilentConnectionsDoNotDelayAScrape) {
+  PrometheusEndpoint endpoint({}, "run", 1);
+  for (const std::size_t silent : {std::size_t{20}, TextEndpoint::kMostConnections + 10}) {
+    std::vector<std::unique_ptr<Client>> clients;
+    for (std::size_t i = 0; i < silent; ++i) clients.push_back(std::make_unique<Client>(endpoint.port()));
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_THAT(answer(endpoint, "GET /metrics"), StartsWith("HTTP/1.1 200 "));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  }
+}
+
+TEST(Prometheus, AConnectionThatStaysSilentIsClosed) {
+  PrometheusEndpoint endpoint({}, "run", 1);
+  Client silent(endpoint.port());
+  EXPECT_EQ(silent.hear(), "");
+}
+
 TEST(Prometheus, EndsWhateverItsClientsDo) {
   auto endpoint = std::make_unique<PrometheusEndpoint>(PrometheusConfig{}, "run", 1);
   Client slow(endpoint->port()), waiting(endpoint->port());

@@ -19,6 +19,7 @@ struct Measurement {
   double seconds = 0;                     // since training began
   std::optional<double> learning_rate{};  // of training: of the last step
   std::optional<StepTimes> times{};       // of training
+  std::string version{};                  // of the model, in words, where more than one is tested: "final model"
 };
 
 /// Where measurements go. Rank 0 has them; one thread.

@@ -1,7 +1,5 @@
 #include "engine/watch/progress.h"
 
-#include <sys/ioctl.h>
-
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
@@ -17,7 +15,9 @@ constexpr auto kTerminalInterval = std::chrono::milliseconds(100);
 constexpr auto kPlainInterval = std::chrono::seconds(5);
 constexpr int kLeastCells = 6, kMostCells = 30;  // of the bar
 constexpr int kPlainColumns = 160;               // of a line elsewhere
+constexpr int kUnknownColumns = 80;              // of a terminal that does not say
 constexpr std::size_t kMostReadings = 6;         // beside a bar
+constexpr std::size_t kSureReadings = 2;         // of a result, for which other things are left out
 
 std::string format_seconds(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "--:--";
@@ -26,9 +26,8 @@ std::string format_seconds(double seconds) {
   return format_text("%" PRId64 ":%02" PRId64 ":%02" PRId64, whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-int terminal_width(std::FILE* file) {
-  winsize size{};
-  return ::ioctl(::fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+std::string epoch_words(const Measurement& measurement, std::int64_t epochs) {
+  return format_text("epoch %" PRId64 "/%" PRId64, measurement.epoch + 1, epochs);
 }
 
 }  // namespace
@@ -37,10 +36,18 @@ bool wants_colors() {
   return environment("NO_COLOR").value_or("").empty() && environment("TERM").value_or("dumb") != "dumb";
 }
 
-Progress::Progress(std::FILE* file, bool terminal, Total total, bool colors)
-    : file_(file), total_(total), terminal_(terminal), colors_(colors) {}
+Progress::Progress(Console& console, bool terminal, Total total, bool colors)
+    : console_(console), total_(total), terminal_(terminal), colors_(colors) {}
 
-Progress::~Progress() { clear(); }
+Progress::~Progress() {
+  if (drawn_columns_ > 0) console_.write(clearing());
+}
+
+int Progress::width() const {
+  if (!terminal_) return kPlainColumns;
+  const int columns = console_.columns();
+  return columns > 0 ? columns : kUnknownColumns;
+}
 
 void Progress::update(const Measurement& train) {
   const auto now = Clock::now();
@@ -49,36 +56,45 @@ void Progress::update(const Measurement& train) {
   if (!terminal_ && train.readings.empty() && std::chrono::duration<double>(train.seconds) < kPlainInterval) return;
   last_ = now;
   const StyledText drawn = line(train);
-  if (terminal_) {
-    if (drawn_columns_ == 0) std::fputs("\r\033[K", file_);
-    clear();
-    drawn_columns_ = drawn.columns();
-  }
-  std::fprintf(file_, terminal_ ? "%s" : "%s\n", drawn.bytes().c_str());
-  std::fflush(file_);
+  if (!terminal_) return console_.write(drawn.bytes() + "\n");
+  if (console_.draw(clearing() + drawn.bytes())) drawn_columns_ = drawn.columns();
 }
 
 void Progress::result(const Measurement& test) {
-  clear();
-  const int width = terminal_ ? terminal_width(file_) : kPlainColumns;
-  StyledText shown = text();
-  shown.add(format_text("epoch %" PRId64 "/%" PRId64, test.epoch + 1, total_.epochs), StyledText::kSoft)
-      .add(format_text("  step %" PRId64 "  ", test.step))
-      .add(test.split, StyledText::kGreen);
-  const std::string rate = format_text("  %.0f samples/s", test.samples_per_second);
-  const std::string time = "  " + format_seconds(test.seconds);
-  // One reading in any case, and room for the time.
+  const int width = this->width();
+  const auto fits = [&](std::size_t count, Beside beside) {
+    return result_line(test, count, beside).columns() <= width;
+  };
+  // Of all that fits that which has most readings, up to the sure ones; of those the one with most beside them.
   std::size_t count = std::min<std::size_t>(test.readings.size(), 1);
-  const int room = width - shown.columns() - static_cast<int>(time.size());
-  while (count < test.readings.size() && readings(test.readings, count + 1).columns() <= room) ++count;
-  shown.add(readings(test.readings, count));
-  const std::string more = format_text("  %zu more", test.readings.size() - count);
-  for (const auto& [wanted, words] : {std::pair(count < test.readings.size(), more), std::pair(true, rate)}) {
-    const int all = shown.columns() + static_cast<int>(words.size() + time.size());
-    if (wanted && all <= width) shown.add(words, StyledText::kSoft);
+  Beside beside{};
+  for (std::size_t sure = count; sure <= std::min(test.readings.size(), kSureReadings); ++sure) {
+    for (const Beside& wanted : {Beside{}, Beside{.step = true}, Beside{.epoch = true, .step = true},
+                                 Beside{.epoch = true, .step = true, .time = true}}) {
+      if (!fits(sure, wanted)) break;
+      count = sure;
+      beside = wanted;
+    }
   }
-  std::fprintf(file_, "%s\n", shown.add(time, StyledText::kSoft).bytes().c_str());
-  std::fflush(file_);
+  while (count < test.readings.size() && fits(count + 1, beside)) ++count;
+  Beside all = beside;
+  all.rate = test.samples_per_second > 0;
+  if (fits(count, all)) beside = all;
+  console_.write(clearing() + result_line(test, count, beside).bytes() + "\n");
+  drawn_columns_ = 0;
+}
+
+StyledText Progress::result_line(const Measurement& test, std::size_t count, Beside beside) const {
+  StyledText shown = text();
+  if (beside.epoch) shown.add(epoch_words(test, total_.epochs) + "  ", StyledText::kSoft);
+  if (beside.step) shown.add(format_text("step %" PRId64 "  ", test.step));
+  shown.add(test.split, test.split == "train" ? StyledText::kCyan : StyledText::kGreen);
+  if (!test.version.empty()) shown.add(" (" + test.version + ")", StyledText::kSoft);
+  shown.add(readings(test.readings, count));
+  const std::size_t more = test.readings.size() - count;
+  if (more > 0) shown.add(format_text("  %zu more", more), StyledText::kSoft);
+  if (beside.rate) shown.add(format_text("  %.0f samples/s", test.samples_per_second), StyledText::kSoft);
+  return beside.time ? shown.add("  " + format_seconds(test.seconds), StyledText::kSoft) : shown;
 }
 
 StyledText Progress::readings(const Readings& readings, std::size_t count) const {
@@ -107,10 +123,9 @@ StyledText Progress::bar(double share, int cells) const {
 }
 
 StyledText Progress::line(const Measurement& train) const {
-  const StyledText epoch =
-      text().add(format_text("epoch %" PRId64 "/%" PRId64, train.epoch + 1, total_.epochs), StyledText::kSoft);
+  const StyledText epoch = text().add(epoch_words(train, total_.epochs), StyledText::kSoft);
   // In the last column the cursor would go to the next line.
-  return line_beside_bar(train, epoch, terminal_ ? terminal_width(file_) - 1 : 0);
+  return line_beside_bar(train, epoch, terminal_ ? width() - 1 : 0);
 }
 
 StyledText Progress::line_beside_bar(const Measurement& train, const StyledText& epoch, int width) const {
@@ -137,19 +152,18 @@ StyledText Progress::line_beside_bar(const Measurement& train, const StyledText&
       return text().add(epoch).add(" ").add(bar(share, std::min(cells, kMostCells))).add(" ").add(shown);
     }
   }
-  const std::string bare =
-      format_text("epoch %" PRId64 "/%" PRId64 "  %" PRId64 "/", train.epoch + 1, total_.epochs, train.step) + total;
-  return text().add(bare.substr(0, static_cast<std::size_t>(std::max(width, 0))));
+  const std::string position = format_text("%" PRId64 "/", train.step) + total;
+  for (const std::string& bare : {epoch_words(train, total_.epochs) + "  " + position, position}) {
+    if (static_cast<int>(bare.size()) <= width) return text().add(bare);
+  }
+  return text();  // half a number would be another one
 }
 
 // A terminal that has become narrower has broken the line into several.
-void Progress::clear() {
-  if (drawn_columns_ == 0) return;
-  const int rows = (drawn_columns_ - 1) / std::max(1, terminal_width(file_));
-  if (rows > 0) std::fprintf(file_, "\033[%dA\r\033[J", rows);
-  std::fputs("\r\033[K", file_);
-  std::fflush(file_);
-  drawn_columns_ = 0;
+std::string Progress::clearing() const {
+  if (!terminal_) return {};
+  const int rows = drawn_columns_ > 0 ? (drawn_columns_ - 1) / std::max(1, width()) : 0;
+  return (rows > 0 ? format_text("\033[%dA\r\033[J", rows) : "") + "\r\033[K";
 }
 
 }  // namespace phalanx

@@ -2,17 +2,18 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdio>
+#include <cstdint>
 #include <string>
 
 #include "engine/watch/measurement.h"
 #include "engine/watch/styled_text.h"
+#include "framework/base/console.h"
 
 namespace phalanx {
 
 /// Tells a person how training goes: one line that is redrawn on a terminal, plain lines elsewhere. What does not fit
-/// beside a bar into a narrow terminal is left out, the least important first; a terminal may change its width at any
-/// time.
+/// into a narrow terminal is left out, the least important first, and never a part of a number; a terminal may change
+/// its width at any time.
 class Progress {
  public:
   struct Total {
@@ -21,26 +22,33 @@ class Progress {
     std::int64_t steps_per_epoch = 0;
   };
 
-  /// `terminal`: whether `file`, which must outlive this, ends at one; `colors`: whether it shows them.
-  Progress(std::FILE* file, bool terminal, Total total, bool colors = false);
+  /// `terminal`: whether `console`, which must outlive this, ends at one; `colors`: whether it shows them.
+  Progress(Console& console, bool terminal, Total total, bool colors = false);
   ~Progress();  // leaves the terminal on a fresh line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void update(const Measurement& train);  // as often as one likes; drawn at most ten times a second
-  void result(const Measurement& test);   // a line that stays
+  void result(const Measurement& test);   // a line that stays, of a test or of an epoch's training
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  // What a line of a result has beside its readings.
+  struct Beside {
+    bool epoch = false, step = false, time = false, rate = false;
+  };
+
   StyledText text() const { return StyledText(colors_); }
+  int width() const;
+  StyledText result_line(const Measurement& test, std::size_t count, Beside beside) const;
   StyledText readings(const Readings& readings, std::size_t count) const;
   StyledText bar(double share, int cells) const;
   StyledText line(const Measurement& train) const;
   StyledText line_beside_bar(const Measurement& train, const StyledText& epoch, int width) const;
-  void clear();
+  std::string clearing() const;
 
-  std::FILE* file_;
+  Console& console_;
   Total total_;
   bool terminal_, colors_;
   int drawn_columns_ = 0;  // of the line that is on the terminal; 0: none

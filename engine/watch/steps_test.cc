@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
 using testing::run_ranks;
+using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 
 // Two ranks whose own work is 3.9 and 5.9 ms; the first one waits for the other.
@@ -140,6 +142,21 @@ TEST(TimeTable, ShowsPhasesRanksAndTheStraggler) {
       "  in all              6.10 ms  100 %     6.10 ms rank 0      6.10 ms rank 0\n"
       "Rank 1 is the straggler: its own work takes 51 % longer than that of rank 0\n";
   EXPECT_EQ(to_time_table(uneven()), expected);
+}
+
+TEST(TimeTable, FitsIntoANarrowTerminal) {
+  const std::string narrow =
+      "Time of a step        mean share    least        most\n"
+      "  waiting for data   500 us   8 %   500 us r0    500 us r0\n";
+  EXPECT_THAT(to_time_table(uneven(), 60), StartsWith(narrow));
+  auto many = uneven();
+  many.ranks.resize(128, many.ranks[0]);
+  for (const int columns : {80, 75, 60, 58, 57, 40}) {
+    std::istringstream lines(to_time_table(many, columns));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), columns) << line;
+  }
+  EXPECT_THAT(to_time_table(uneven(), 40), HasSubstr("straggler: its own work\ntakes 51 %"));
+  EXPECT_EQ(to_time_table(uneven(), 80), to_time_table(uneven()));
 }
 
 TEST(TimeTable, OfOneRankHasNoRanks) {

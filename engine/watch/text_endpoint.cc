@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -25,7 +24,7 @@ namespace {
 constexpr std::chrono::seconds kConnection(2);
 constexpr std::chrono::milliseconds kPause(100);
 constexpr std::size_t kMostRequest = 4096;
-constexpr int kBacklog = 16;
+constexpr int kBacklog = 128;
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
@@ -104,51 +103,71 @@ TextEndpoint::~TextEndpoint() {
   thread_.join();
 }
 
-// Whether `file` is ready; not when the deadline has passed, or the endpoint ends.
-bool TextEndpoint::wait(int file, short events, Clock::time_point deadline) const {
-  while (true) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left < 0) return false;
-    std::array<pollfd, 2> files{
-        {{.fd = stop_.get(), .events = POLLIN, .revents = 0}, {.fd = file, .events = events, .revents = 0}}};
-    const int ready = ::poll(files.data(), files.size(), static_cast<int>(std::min<std::int64_t>(left + 1, 60000)));
-    if (ready < 0 && errno != EINTR) return false;
-    if (files[0].revents != 0) return false;
-    if (ready > 0) return true;
-  }
-}
-
 void TextEndpoint::serve() const {
-  const auto ended = [this] {
-    pollfd stop{.fd = stop_.get(), .events = POLLIN, .revents = 0};
-    return ::poll(&stop, 1, 0) > 0;
-  };
-  while (!ended()) {
-    if (!wait(listener_.get(), POLLIN, Clock::now() + std::chrono::hours(1))) continue;
-    const OwnedFile client(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (client.get() >= 0) {
-      converse(client.get());
-    } else if (!try_again()) {
-      wait(-1, 0, Clock::now() + kPause);  // no file descriptor is left, maybe: do not spin
+  std::vector<Connection> connections;
+  while (true) {
+    std::vector<pollfd> files{{.fd = stop_.get(), .events = POLLIN, .revents = 0},
+                              {.fd = listener_.get(), .events = POLLIN, .revents = 0}};
+    for (const auto& connection : connections) {
+      const short events = connection.answer.empty() ? POLLIN : POLLOUT;
+      files.push_back({.fd = connection.socket.get(), .events = events, .revents = 0});
     }
+    const auto limit = connections.empty() ? std::chrono::hours(1) : kPause;
+    if (::poll(files.data(), files.size(), static_cast<int>(limit / std::chrono::milliseconds(1))) < 0 &&
+        !try_again()) {
+      std::this_thread::sleep_for(kPause);
+    }
+    if (files[0].revents != 0) return;
+    std::erase_if(connections, [this](Connection& connection) {
+      return Clock::now() >= connection.deadline || !advance(connection);
+    });
+    if (files[1].revents != 0) accept_all(connections);
   }
 }
 
-void TextEndpoint::converse(int client) const {
-  const auto deadline = Clock::now() + kConnection;
-  std::string request;
+void TextEndpoint::accept_all(std::vector<Connection>& connections) const {
+  for (std::size_t i = 0; i < kMostConnections; ++i) {
+    OwnedFile client(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (client.get() < 0) {
+      if (!try_again()) std::this_thread::sleep_for(kPause);  // no file descriptor is left, maybe: do not spin
+      return;
+    }
+    if (connections.size() >= kMostConnections) connections.erase(connections.begin());
+    connections.push_back({.socket = std::move(client), .deadline = Clock::now() + kConnection});
+    if (!advance(connections.back())) connections.pop_back();
+  }
+}
+
+// As far as it goes without waiting. False: the connection is at its end.
+bool TextEndpoint::advance(Connection& connection) const {
+  auto& [socket, deadline, request, text, sent] = connection;
+  if (text.empty() && !read_request(connection)) return false;
+  while (sent < text.size()) {
+    const ssize_t count = ::send(socket.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (count < 0) return try_again();
+    sent += static_cast<std::size_t>(count);
+  }
+  if (text.empty()) return true;
+  ::shutdown(socket.get(), SHUT_WR);
+  return false;
+}
+
+// The answer is there once the request is. False: nobody waits for one.
+bool TextEndpoint::read_request(Connection& connection) const {
+  auto& request = connection.request;
   std::array<char, 1024> piece;
   while (request.find("\r\n\r\n") == std::string::npos) {
     if (request.size() >= kMostRequest) {
-      send_all(client, refusal("431 Request Header Fields Too Large"), deadline);
-      return;
+      connection.answer = refusal("431 Request Header Fields Too Large");
+      return true;
     }
-    if (!wait(client, POLLIN, deadline)) return;
-    const ssize_t count = ::recv(client, piece.data(), piece.size(), 0);
-    if (count == 0 || (count < 0 && !try_again())) return;
-    if (count > 0) request.append(piece.data(), static_cast<std::size_t>(count));
+    const ssize_t count = ::recv(connection.socket.get(), piece.data(), piece.size(), 0);
+    if (count == 0) return false;
+    if (count < 0) return try_again();
+    request.append(piece.data(), static_cast<std::size_t>(count));
   }
-  if (send_all(client, answer(request), deadline)) ::shutdown(client, SHUT_WR);
+  connection.answer = answer(request);
+  return true;
 }
 
 std::string TextEndpoint::answer(const std::string& request) const {
@@ -158,16 +177,6 @@ std::string TextEndpoint::answer(const std::string& request) const {
   if (method != "GET" && method != "HEAD") return refusal("405 Method Not Allowed");
   if (target.substr(0, target.find('?')) != page_.path) return refusal("404 Not Found", method == "GET");
   return response("200 OK", page_.content_type, page_.text(), method == "GET");
-}
-
-bool TextEndpoint::send_all(int client, const std::string& bytes, Clock::time_point deadline) const {
-  for (std::size_t sent = 0; sent < bytes.size();) {
-    if (!wait(client, POLLOUT, deadline)) return false;
-    const ssize_t count = ::send(client, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-    if (count < 0 && !try_again()) return false;
-    if (count > 0) sent += static_cast<std::size_t>(count);
-  }
-  return true;
 }
 
 }  // namespace phalanx

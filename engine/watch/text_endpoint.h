@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace phalanx {
 
@@ -20,11 +21,11 @@ class OwnedFile {
   int file_;
 };
 
-/// Serves a text at one path over HTTP, to GET and HEAD, while it lives: in a thread of its own, which takes one
-/// connection after the other and expects no signals.
+/// Serves a text at one path over HTTP, to GET and HEAD, while it lives: in a thread of its own, which has many
+/// connections open at a time and expects no signals.
 ///
-/// No client can hold it up: of a request 4 KiB are read at most, a connection lasts 2 s at most, and the destructor
-/// waits for none.
+/// No client can hold up another or the endpoint: of a request 4 KiB are read at most, a connection lasts 2 s at most,
+/// the oldest gives way where there are kMostConnections, and the destructor waits for none.
 class TextEndpoint {
  public:
   struct Page {
@@ -40,16 +41,26 @@ class TextEndpoint {
   TextEndpoint(const TextEndpoint&) = delete;
   TextEndpoint& operator=(const TextEndpoint&) = delete;
 
+  static constexpr std::size_t kMostConnections = 64;
+
   int port() const { return port_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  // A request that is being read, then the answer that is being sent.
+  struct Connection {
+    OwnedFile socket;
+    Clock::time_point deadline;
+    std::string request{}, answer{};
+    std::size_t sent = 0;
+  };
+
   void serve() const;
-  void converse(int client) const;
+  void accept_all(std::vector<Connection>& connections) const;
+  bool advance(Connection& connection) const;
+  bool read_request(Connection& connection) const;
   std::string answer(const std::string& request) const;
-  bool send_all(int client, const std::string& bytes, Clock::time_point deadline) const;
-  bool wait(int file, short events, Clock::time_point deadline) const;
 
   Page page_;
   OwnedFile stop_;  // an eventfd that is readable when the thread is to end

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cctype>
+#include <sstream>
 
 #include "framework/base/text.h"
 
@@ -11,14 +12,53 @@ namespace {
 constexpr std::array<const char*, kPhases> kTitles{"waiting for data", "forward", "backward",
                                                    "communication",    "update",  "hooks"};
 
-std::string row(const char* title, const RankSpread& spread, double whole, bool several) {
-  std::string line = format_text("  %-17s %9s %4.0f %%", title, format_duration(spread.mean).c_str(),
-                                 whole > 0 ? 100 * spread.mean / whole : 0);
-  if (several) {
-    line += format_text("   %9s rank %-4d %9s rank %d", format_duration(spread.least).c_str(), spread.least_rank,
-                        format_duration(spread.most).c_str(), spread.most_rank);
+// Of the table: with ranks, with ranks called "r0", without.
+enum class Style { kWide, kNarrow, kMeans };
+constexpr std::array kHeads{"Time of a step         mean   share       least               most\n",
+                            "Time of a step        mean share    least        most\n",
+                            "Time of a step        mean share\n"};
+
+std::string row(const char* title, const RankSpread& spread, double whole, Style style) {
+  const double share = whole > 0 ? 100 * spread.mean / whole : 0;
+  const std::string mean = format_duration(spread.mean), least = format_duration(spread.least),
+                    most = format_duration(spread.most);
+  if (style == Style::kWide) {
+    return format_text("  %-17s %9s %4.0f %%   %9s rank %-4d %9s rank %d\n", title, mean.c_str(), share, least.c_str(),
+                       spread.least_rank, most.c_str(), spread.most_rank);
   }
-  return line + "\n";
+  const std::string means = format_text("  %-16s %8s %3.0f %%", title, mean.c_str(), share);
+  if (style == Style::kMeans) return means + "\n";
+  return means + format_text(" %8s r%-2d %8s r%d\n", least.c_str(), spread.least_rank, most.c_str(), spread.most_rank);
+}
+
+std::string table(const StepTimes& times, Style style) {
+  const RankSpread whole = times.whole();
+  std::string text = kHeads[static_cast<std::size_t>(style)];
+  for (std::size_t i = 0; i < kPhases; ++i) {
+    text += row(kTitles[i], times.phase(static_cast<Phase>(i)), whole.mean, style);
+  }
+  return text + row("in all", whole, whole.mean, style);
+}
+
+bool fits(const std::string& text, int columns) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (columns > 0 && static_cast<int>(line.size()) > columns) return false;
+  }
+  return true;
+}
+
+// With new lines for spaces wherever a line would be longer.
+std::string broken(std::string text, int columns) {
+  if (columns <= 0) return text;
+  const auto most = static_cast<std::size_t>(columns);
+  for (std::size_t begin = 0; text.size() - begin > most;) {
+    const std::size_t space = text.rfind(' ', begin + most);
+    if (space == text.npos || space <= begin) break;
+    text[space] = '\n';
+    begin = space + 1;
+  }
+  return text;
 }
 
 }  // namespace
@@ -29,19 +69,15 @@ std::string format_duration(double seconds) {
   return format_text("%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, small ? "us" : "ms");
 }
 
-std::string to_time_table(const StepTimes& times) {
-  const bool several = times.ranks.size() > 1;
-  const RankSpread whole = times.whole();
-  std::string text =
-      std::string("Time of a step         mean   share") + (several ? "       least               most\n" : "\n");
-  for (std::size_t i = 0; i < kPhases; ++i) {
-    text += row(kTitles[i], times.phase(static_cast<Phase>(i)), whole.mean, several);
+std::string to_time_table(const StepTimes& times, int columns) {
+  if (times.ranks.size() < 2) return table(times, Style::kMeans);
+  std::string text = table(times, Style::kWide);
+  for (const Style style : {Style::kNarrow, Style::kMeans}) {
+    if (!fits(text, columns)) text = table(times, style);
   }
-  text += row("in all", whole, whole.mean, several);
-  if (!several) return text;
   std::string who = times.straggler();
   who[0] = static_cast<char>(std::toupper(who[0]));
-  return text + who + "\n";
+  return text + broken(who, columns) + "\n";
 }
 
 }  // namespace phalanx

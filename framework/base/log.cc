@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <glog/logging.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,12 @@ bool write_line(int fd, std::string_view line) {
     written = ::write(fd, line.data(), line.size());
   } while (written < 0 && errno == EINTR);
   return written == static_cast<ssize_t>(line.size());
+}
+
+// Nobody may be reading it, and no line is worth waiting for.
+bool stderr_is_ready() {
+  pollfd file{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  return ::poll(&file, 1, 0) > 0;
 }
 
 // What glog hands each line to. glog's own files are of no use here: their names, symbolic links and buffers are its
@@ -72,7 +79,8 @@ class RankSink final : public google::LogSink {
             const char* message, std::size_t length) override {
     const std::string text = prefix(severity, file, line, time) + std::string(message, length) + '\n';
     const bool filed = fd_ < 0 || write_line(fd_, text);
-    if (!filed || severity >= static_cast<int>(options_.stderr_threshold)) write_line(STDERR_FILENO, text);
+    const bool shown = !filed || severity >= static_cast<int>(options_.stderr_threshold);
+    if (shown && stderr_is_ready()) write_line(STDERR_FILENO, text);
   }
 
   static int open(const std::string& path) {

@@ -11,6 +11,7 @@
 #include "framework/comm/launch_environment.h"
 #include "launch/job/job_setup.h"
 #include "launch/job/rank.h"
+#include "launch/job/start.h"
 #include "launch/job/world.h"
 #include "launch/local.h"
 #include "launch/mpi.h"
@@ -60,8 +61,20 @@ void refuse_too_many_ranks(const LaunchConfig& launch) {
                                  std::to_string(kMostPerCore * cores) + ", or set launch.oversubscribe: true"}});
 }
 
+// Of ranks that we start ourselves; on several hosts it depends on what mpirun makes of them.
+std::string backend_of(const ExperimentConfig& config) {
+  if (config.backend != "auto" || !config.launch.hosts.empty()) return config.backend;
+  return config.launch.ranks == 1 ? "inproc" : "shm";
+}
+
+RunFolder begin(Job& job) {
+  auto folder = prepare_folder(job);
+  introduce(job, folder, static_cast<int>(job.config.launch.ranks), backend_of(job.config));
+  return folder;
+}
+
 int launch_forks(Job& job) {
-  const auto folder = prepare_folder(job);
+  const auto folder = begin(job);
   const LocalLaunch options{.ranks = static_cast<int>(job.config.launch.ranks),
                             .log_folder = folder.logs(),
                             .stopping = stopping_of(job),
@@ -74,7 +87,7 @@ int launch_forks(Job& job) {
 
 // In a process of their own, so that its death is reported as that of any rank.
 int launch_threads(Job& job) {
-  const auto folder = prepare_folder(job);
+  const auto folder = begin(job);
   const LocalLaunch options{.ranks = 1,
                             .log_folder = folder.logs(),
                             .reported_ranks = static_cast<int>(job.config.launch.ranks),
@@ -88,7 +101,7 @@ int launch_threads(Job& job) {
 
 int launch_mpirun(Job& job) {
   require_way_to(job.config.launch.hosts);  // before there is a run folder
-  const auto folder = prepare_folder(job);
+  const auto folder = begin(job);
   MpiLaunch options{.ranks = static_cast<int>(job.config.launch.ranks),
                     .hosts = job.config.launch.hosts,
                     .log_folder = folder.logs(),

@@ -38,6 +38,7 @@ struct Job {
   std::chrono::steady_clock::time_point started{};
   std::function<int(const RankContext&)> body = train;  // what each rank does; returns its exit status
   bool saves = true;                                    // body stops after a step when it is asked to, and saves itself
+  bool quiet = false;                                   // tells nothing of its own accord but failures
   std::shared_ptr<void> claim{};  // of the run folder, once it is chosen; in the process that has chosen it
 };
 

@@ -1,7 +1,5 @@
 #include "launch/job/rank.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -11,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/experiment/make_section.h"
+#include "framework/base/console.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
@@ -22,6 +20,7 @@
 #include "launch/job/job_setup.h"
 #include "launch/job/rank_cores.h"
 #include "launch/job/roles.h"
+#include "launch/job/start.h"
 #include "launch/job/world.h"
 #include "launch/launcher_watch.h"
 #include "launch/local_rank.h"
@@ -54,13 +53,13 @@ auto logged(const Job& job, const Body& body) {
   }
 }
 
-bool on_terminal() {
-  if (const auto told = environment("PHALANX_TERMINAL")) return *told == "1";
-  // Open MPI gives its ranks a pseudo-terminal, whatever its own output is.
-  return !environment("OMPI_COMM_WORLD_RANK") && ::isatty(STDOUT_FILENO) != 0;
-}
+// What people are told is taken, as far as somebody takes it, before the process ends.
+struct Told {
+  ~Told() { standard_output().flush(); }
+};
 
 int run_body(const Job& job, const RunFolder& folder, const CommunicatorPtr& world, Splits splits) {
+  const Told told;
   const Seconds warn_after(job.config.framework.warn_after);
   std::optional<StallWatch> watch;
   if (warn_after.count() > 0 && world->size() > 1) {
@@ -104,7 +103,7 @@ void quiet_other_ranks(int rank) {
 // Of ranks that are threads; before there are any, the log is that of the first.
 Splits make_shared_splits(const Job& job, const RunFolder& folder) {
   const ThreadLog log(log_options(folder, 0));
-  return logged(job, [&] { return make_section("dataset", job.config.dataset); });
+  return logged(job, [&] { return make_data(job, true); });
 }
 
 }  // namespace
@@ -141,7 +140,7 @@ int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnviron
   return logged(job, [&] {
     log_info() << take_cores(job.config.launch, launched.rank_info, CoresFrom::kUs);
     const auto world = decorate(connect_backends(job.config, launched), job.config);
-    return run_body(job, folder, world, make_section("dataset", job.config.dataset));
+    return run_body(job, folder, world, make_data(job, launched.rank_info.rank == 0));
   });
 }
 
@@ -160,13 +159,15 @@ int join(Job& job, const LaunchEnvironment& told) {
   auto backends = connect_backends(job.config, launched, std::move(store));
   const auto folder = agree_on_folder(job, *backends.front().group);
   configure_log(log_options(folder, rank));
+  const std::string backend = choose_backend(job.config.backend, launched);
   log_info() << "rank " << rank << " of " << launched.rank_info.size << " on " << host_name() << ", started by "
-             << launched.launcher << ", connects by " << choose_backend(job.config.backend, launched) << ", " << cores;
+             << launched.launcher << ", connects by " << backend << ", " << cores;
+  if (rank == 0) introduce(job, folder, launched.rank_info.size, backend);
   const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {
     return logged(job, [&] {
       check_same_config(job, *backends.front().group);
       auto world = decorate(std::move(backends), job.config);
-      return run_body(job, folder, std::move(world), make_section("dataset", job.config.dataset));
+      return run_body(job, folder, std::move(world), make_data(job, rank == 0));
     });
   });
   if (status != kDone && status != kTimeUp && status != kInterrupted) tell_once(folder, launched.rank_info.size);

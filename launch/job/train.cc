@@ -1,7 +1,9 @@
 #include <cinttypes>
-#include <cstdio>
+#include <string>
 
 #include "engine/experiment/experiment.h"
+#include "framework/base/console.h"
+#include "framework/base/text.h"
 #include "launch/exit_status.h"
 #include "launch/job/job.h"
 #include "launch/stop_signal.h"
@@ -16,10 +18,15 @@ int train(const RankContext& rank) {
                                                    .terminal = rank.terminal,
                                                    .started = rank.started,
                                                    .stop_asked = stop_requested});
-  if (rank.world->rank() == 0 && rank.config.watch.progress) {
+  if (rank.world->rank() == 0) {
     const char* why = result.time_up ? "Time limit reached" : result.stopped ? "Stopped" : "Done";
-    std::printf("%s after step %" PRId64 "; everything is in %s\n", why, result.steps, rank.folder.path().c_str());
-    std::fflush(stdout);
+    const std::string& folder = rank.folder.path();
+    standard_output().write(format_text("%s after step %" PRId64 "; everything is in ", why, result.steps) + folder +
+                            "\n");
+    if (result.stopped) {
+      standard_output().write("To resume, start it again in the same way, with --run_dir=" + folder +
+                              " --resume=auto\n");
+    }
   }
   return result.time_up ? kTimeUp : result.stopped ? kInterrupted : kDone;
 }

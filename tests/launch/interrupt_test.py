@@ -7,7 +7,7 @@ import signal
 import time
 
 import program
-from program import ENDLESS, ProgramTest, becomes_true, mpirun, processes, sets, signals
+from program import ENDLESS, ProgramTest, becomes_true, free_port, mpirun, sets, signals, torchrun
 
 INTERRUPTED = 130
 CTRL_C = "Stopping after this step; press Ctrl-C again to end it now\n"
@@ -38,6 +38,17 @@ class Interrupt(ProgramTest):
         self.assertGreater(len(run.weights), 100_000)
         self.assertEqual(answer, process.err)
         self.assert_nothing_left()
+        self.assert_tells_how_to_resume(process)
+
+    def assert_tells_how_to_resume(self, process):
+        run = self.run_folder()
+        steps = run.summary["steps"]
+        self.assertIn(f"Stopped after step {steps}; everything is in {run.path}\n", process.out)
+        flags = f"--run_dir={run.path} --resume=auto"
+        self.assertIn(f"To resume, start it again in the same way, with {flags}\n", process.out)
+        resumed = self.train(*sets(ENDLESS, self.way, {"train.epochs": 1, "train.max_steps": steps + 1}), flags.split()[1])
+        self.assert_status(0, resumed)
+        self.assertIn(f"Resumes after step {steps}, ", resumed.out)
 
     def test_ctrl_c(self):
         process = self.start_training()
@@ -94,6 +105,18 @@ class Interrupt(ProgramTest):
         self.assertTrue(becomes_true(lambda: is_stopped(pid)))  # or a thread could still take the next signal
         return pid
 
+    def test_ctrl_c_while_the_data_are_made(self):
+        # A million digits take a minute.
+        process = self.train(*sets(ENDLESS, self.way, {"dataset.train_samples": 1_000_000}))
+        self.assertTrue(becomes_true(lambda: "Preparing dataset digits: 5 s\n" in process.out), process.text())
+        process.interrupt()
+        asked = time.monotonic()
+        self.assert_status(INTERRUPTED, process)
+        self.assertLess(time.monotonic() - asked, 10)
+        self.assertIn("Stopped before the first step; there is nothing to resume\n", process.out)
+        self.assertEqual("", process.err)
+        self.assert_nothing_left()
+
     def test_ctrl_c_at_any_moment_of_the_start(self):
         for milliseconds in (10, 30, 60, 100, 200, 500):
             with self.subTest(milliseconds=milliseconds):
@@ -106,7 +129,15 @@ class Interrupt(ProgramTest):
 
 
 class Local(Interrupt):
-    pass
+    def test_sigterm_of_ranks_that_torchrun_started(self):
+        port = free_port()
+        ranks = [self.train(*sets(ENDLESS), environment=torchrun(rank, 2, port)) for rank in (0, 1)]
+        self.wait_for_training(self.run_folder(), ranks[0])
+        for rank in ranks:
+            rank.kill(signal.SIGTERM)
+        for rank in ranks:
+            self.assert_status(INTERRUPTED, rank)
+        self.assert_tells_how_to_resume(ranks[0])
 
 
 class Inproc(Interrupt):
@@ -115,23 +146,6 @@ class Inproc(Interrupt):
     # Threads cannot be held back one by one.
     test_ctrl_c_twice = test_sigterm_leaves_a_rank_that_hangs_a_limited_time = None
     test_what_a_checkpoint_keeps_is_not_lost = None
-
-    def test_ctrl_c_twice_before_the_first_step(self):
-        # Nobody looks for a stop while the first step is still a minute away: it draws a million digits.
-        process = self.train(*sets(ENDLESS, self.way, {"dataset.train_samples": 1_000_000}))
-
-        def ranks_listen():  # to the launcher
-            return any(signal.SIGINT in signals(pid, "SigIgn") for pid in processes(self.mark))
-
-        self.assertTrue(becomes_true(ranks_listen), process.text())
-        process.interrupt()
-        time.sleep(0.3)
-        self.assertTrue(process.running, process.text())
-        process.interrupt()
-        asked = time.monotonic()
-        self.assert_status(INTERRUPTED, process)
-        self.assertLess(time.monotonic() - asked, 10)
-        self.assert_nothing_left()
 
 
 class Mpi(Interrupt):
@@ -144,7 +158,6 @@ class Mpi(Interrupt):
         self.assertNotEqual(0, process.wait())
         self.assertNotIn("┌─", process.err)
         self.assert_nothing_left()
-
 
 
 del Interrupt, program.ProgramTest  # not tests by themselves

@@ -65,25 +65,111 @@ class Files(ProgramTest):
             self.assertRegex(name, r"^quickstart-\d{8}-\d{6}(-2)?$")
 
 
+def assert_plain(test, text, epochs):
+    test.assertNotIn("\033", text)
+    test.assertNotIn("\r", text)
+    lines = text.splitlines()
+    for epoch in range(1, epochs + 1):
+        test.assertEqual(1, sum(line.startswith(f"epoch {epoch}/{epochs}  ") and "  test  " in line for line in lines),
+                         text)
+    test.assertEqual(len(lines), len(set(lines)), text)
+
+
 class Speech(ProgramTest):
     def test_pipe(self):
         process = self.train(*sets(SHORT, {"train.epochs": 3, "evaluate.every_epochs": 1, "train.max_steps": 0}))
         self.assert_status(0, process)
-        self.assert_plain(process.out, 3)
+        assert_plain(self, process.out, 3)
 
-    def assert_plain(self, text, epochs):
-        self.assertNotIn("\033", text)
-        self.assertNotIn("\r", text)
-        lines = text.splitlines()
-        for epoch in range(1, epochs + 1):
-            self.assertEqual(1, sum(line.startswith(f"epoch {epoch}/{epochs}  ") and "  test  " in line for line in lines),
-                             text)
-        self.assertEqual(len(lines), len(set(lines)), text)
-
-    def test_silent_when_asked(self):
+    def test_without_progress_there_are_the_folder_and_the_result(self):
         process = self.train(*sets(SHORT, {"watch.progress": "false"}))
         self.assert_status(0, process)
-        self.assertEqual("", process.out)
+        folder = self.folder / "run"
+        self.assertRegex(process.out, rf"^Run folder  {folder}\ntest: loss \d\S+, accuracy \d\S+\n"
+                                      rf"Done after step 16; everything is in {folder}\n$")
+
+    def test_begins_with_what_is_trained_and_where(self):
+        process = self.train(*sets(SHORT))
+        self.assert_status(0, process)
+        self.assertRegex(process.out, rf"^Run folder  {self.folder}/run\nModel       lenet\nDataset     digits\n"
+                                      r"Ranks       2, backend shm\nStrategy    auto\n"
+                                      r"Samples     512 training, 128 test\nParameters  61706\n"
+                                      r"Selected    strategy \w+\nReady       after \S+ s\n")
+
+    def test_tells_the_mean_loss_of_each_epoch(self):
+        # Of windows as long as an epoch the last reading is the same mean.
+        process = self.train(*sets(SHORT, {"train.epochs": 2, "train.max_steps": 0, "watch.every_steps": 8}))
+        self.assert_status(0, process)
+        means = re.findall(r"^epoch (\d)/2  step (\d+)  train  mean loss (\S+)  ", process.out, re.M)
+        measured = [(str(line["epoch"] + 1), str(line["step"]), f"{line['loss']:.4f}")
+                    for line in self.run_folder().metrics if line["split"] == "train"]
+        self.assertEqual(measured, means)
+
+    def test_the_mean_loss_of_an_epoch_spans_a_resume(self):
+        settings = sets(SHORT, {"train.epochs": 2, "schedule": "constant", "checkpoint.every_steps": 4})
+        whole = self.train(*settings, "--set=train.max_steps=0", run="whole")
+        self.assert_status(0, self.train(*settings, "--set=train.max_steps=12", run="parts"))
+        resumed = self.train(*settings, "--set=train.max_steps=0", "--resume=auto", run="parts")
+        for process in (whole, resumed):
+            self.assert_status(0, process)
+        means = [re.findall(r"^epoch 2/2  step 16  train  mean loss (\S+)", process.out, re.M)
+                 for process in (whole, resumed)]
+        self.assertEqual(1, len(means[0]), whole.out)
+        self.assertEqual(means[0], means[1], resumed.out)
+
+    def test_says_which_version_of_the_model_was_tested(self):
+        for setting, labels in (("strategy={name: local_sgd, every: 5}", ["each rank's own model", "final model"]),
+                                ("train.ema_decay=0.9", ["moving average"] * 2)):
+            with self.subTest(setting):
+                run = setting.partition("=")[0]
+                process = self.train(*sets(SHORT, {"train.epochs": 2, "train.max_steps": 0, "evaluate.every_epochs": 1}),
+                                     "--set=" + setting, run=run)
+                self.assert_status(0, process)
+                self.assertEqual(labels, re.findall(r"^epoch .*  test \((.*?)\)  loss", process.out, re.M), process.out)
+
+
+class Unread(ProgramTest):
+    """Nobody takes what the run says."""
+
+    LONG = sets(SHORT, {"train.max_steps": 0, "train.epochs": 4, "watch.every_steps": 1, "evaluate.every_epochs": 1})
+    way = []
+
+    def assert_goes_on(self, stdout, run):
+        process = self.train(*self.LONG, *self.way, stdout=stdout, run=run)
+        self.assert_status(0, process)
+        self.assertEqual(32, self.run_folder(run).summary["steps"])
+        self.assertRegex(process.err, r"^(\S+ \S+ WARNING \S+ standard output .*\n)?$")  # of the launcher
+        self.assertEqual(1, self.run_folder(run).log(0).read_text().count("WARNING"))
+        self.assertIn("standard output", self.run_folder(run).log(0).read_text())
+
+    def test_a_reader_that_leaves(self):
+        theirs, ours = os.pipe()
+        os.close(theirs)
+        self.assert_goes_on(ours, "closed")
+        os.close(ours)
+
+    def test_a_full_disk(self):
+        with open("/dev/full", "wb") as full:
+            self.assert_goes_on(full, "full")
+
+    def test_a_reader_that_does_not_read(self):
+        theirs, ours = os.pipe()
+        fcntl.fcntl(ours, fcntl.F_SETFL, os.O_NONBLOCK)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(ours, b"x")
+        fcntl.fcntl(ours, fcntl.F_SETFL, 0)
+        self.assert_goes_on(ours, "unread")
+        os.close(ours)
+        os.close(theirs)
+
+    def test_no_standard_output_at_all(self):
+        process = self.train(*self.LONG, *self.way, preexec_fn=lambda: os.close(1))
+        self.assert_status(0, process)
+        self.assertEqual(32, len([line for line in self.run_folder().metrics if line["split"] == "train"]))
+
+
+class Terminal(ProgramTest):
 
     def on_terminal(self, columns, *settings):
         """What a terminal of so many columns gets."""
@@ -119,8 +205,8 @@ class Speech(ProgramTest):
                     self.assertIn("█", text)
 
 
-class SpeechMpi(Speech):
-    drawn = Speech.drawn + ["--set=launch.with=mpi"]
+class SpeechMpi(Terminal):
+    drawn = Terminal.drawn + ["--set=launch.with=mpi"]
 
     def test_pipe(self):
         settings = sets(SHORT, {"train.epochs": 3, "evaluate.every_epochs": 1, "train.max_steps": 0})
@@ -129,10 +215,15 @@ class SpeechMpi(Speech):
             with self.subTest(name):
                 process = self.train(*settings, *more, command=command, run=name)
                 self.assert_status(0, process)
-                self.assert_plain(process.out, 3)
+                assert_plain(self, process.out, 3)
 
-    def test_silent_when_asked(self):
-        pass
+    def test_a_reader_that_leaves(self):
+        theirs, ours = os.pipe()
+        os.close(theirs)
+        process = self.train(*Unread.LONG, "--set=launch.with=mpi", stdout=ours)
+        os.close(ours)
+        self.assert_status(0, process)
+        self.assertEqual(32, self.run_folder().summary["steps"])
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ import sys
 import unittest
 import urllib.error
 import urllib.request
+import xml.etree.ElementTree
 
-from program import ENDLESS, ROOT, SHORT, ProgramTest, becomes_true, free_port, sets
+from program import ENDLESS, ROOT, SHORT, TRAIN, ProgramTest, becomes_true, free_port, sets
 
 _SPEC = importlib.util.spec_from_file_location("tfevents", ROOT / "tests/watching/tfevents.py")
 tfevents = importlib.util.module_from_spec(_SPEC)
@@ -267,6 +268,21 @@ class Report(ProgramTest):
     def test_can_be_left_out(self):
         self.assert_status(0, self.train(*sets(SHORT, {"watch.report": "false"})))
         self.assertFalse((self.folder / "run/report.html").exists())
+
+
+class Pictures(ProgramTest):
+    """What docs/watching.md shows is drawn by a command."""
+
+    def test_that_of_a_terminal(self):
+        process = self.start("--only=terminal", f"--out={self.folder}", f"--train={TRAIN}",
+                             command=[ROOT / "tools/draw_pictures"])
+        self.assert_status(0, process)
+        picture = xml.etree.ElementTree.parse(self.folder / "progress.svg").getroot()
+        text = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+        for words in ("Run folder  runs/quickstart", "epoch 5/5", "mean loss", "Time of a step", "ETA",
+                      "Done after step 625; everything is in runs/quickstart"):
+            self.assertTrue(any(words in one for one in text), (words, text))
+        self.assertTrue(any("█" in one for one in text), text)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ std::string file_of(const std::string& flag, const std::string& in_run, const ch
 }
 
 int run(int argc, char** argv) {
-  Job job{.command = {argv, argv + argc}, .started = process_start()};
+  Job job{.command = {argv, argv + argc}, .started = process_start(), .quiet = true};
   std::vector<std::string> words(argv + 1, argv + argc);
   auto overrides = take_overrides(words);
   refuse(parse_flags({.purpose = "measures saved weights on a split, on any number of ranks\n\n"

@@ -4,7 +4,9 @@
 
 #include "engine/watch/html/chart.h"
 #include "engine/watch/html/page.h"
+#include "engine/watch/html/reading_name.h"
 #include "framework/base/escape_html.h"
+#include "framework/base/text.h"
 #include "tools/report/comparison.h"
 
 namespace phalanx {
@@ -40,7 +42,7 @@ std::string title_of(const std::string& key) {
 }
 
 std::string curves(const std::vector<RunRecord>& runs) {
-  const auto names = names_of(runs), readings = all_readings(runs);
+  const auto names = names_of(runs), all = all_readings(runs), readings = single_readings(all);
   std::string text;
   for (const auto& key : curve_keys(readings)) {
     Chart chart{.title = title_of(key), .unit = key == "train/samples_per_second" ? " samples/s" : ""};
@@ -51,7 +53,10 @@ std::string curves(const std::vector<RunRecord>& runs) {
     }
     text += draw(chart);
   }
-  return to_charts(text, readings.size());
+  const std::size_t drawn = std::min(readings.size(), kMostReadings);
+  if (text.empty() || drawn == all.size()) return to_charts(text);
+  return to_charts(text) +
+         format_text("<p class=\"about\">%zu more readings are in metrics.jsonl.</p>\n", all.size() - drawn);
 }
 
 std::string table_or(const Rows& rows, const std::string& otherwise) {

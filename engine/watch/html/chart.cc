@@ -197,12 +197,8 @@ std::string legend(const Chart& chart) {
 
 }  // namespace
 
-std::string to_charts(const std::string& drawn, std::size_t readings) {
-  if (drawn.empty()) return {};
-  const std::string charts = "<div class=\"charts\">\n" + drawn + "</div>\n";
-  if (readings <= kMostReadings) return charts;
-  return charts +
-         format_text("<p class=\"about\">%zu more readings are in metrics.jsonl.</p>\n", readings - kMostReadings);
+std::string to_charts(const std::string& drawn) {
+  return drawn.empty() ? "" : "<div class=\"charts\">\n" + drawn + "</div>\n";
 }
 
 std::vector<double> ticks(double low, double high, int count) {

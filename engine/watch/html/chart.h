@@ -25,11 +25,11 @@ inline constexpr std::size_t kMostSeries = 8;
 /// points than pixels the lowest and highest of each pixel are drawn. Empty where no series has a finite point.
 std::string draw(const Chart& chart);
 
-/// Of so many readings of a run there are charts; a confusion matrix has a hundred.
+/// Of so many readings of a run there are charts.
 inline constexpr std::size_t kMostReadings = 12;
 
-/// Drawn charts side by side, and below them how many of the `readings` have none. Empty without charts.
-std::string to_charts(const std::string& drawn, std::size_t readings);
+/// Drawn charts side by side. Empty without charts.
+std::string to_charts(const std::string& drawn);
 
 /// Round numbers from `low` to `high`, about `count` of them: their distance is 1, 2 or 5 times a power of ten. None
 /// where doubles cannot tell them apart.

@@ -2,12 +2,16 @@
 
 #include <filesystem>
 
+#include "engine/watch/html/reading_name.h"
+#include "framework/base/config/parse.h"
+#include "framework/base/error.h"
 #include "framework/base/text.h"
 
 namespace phalanx {
 namespace {
 
-constexpr std::size_t kMostTests = 6;  // readings of the last test that are figures
+constexpr std::size_t kMostTests = 6;    // readings of the last test that are figures
+constexpr std::size_t kMostResults = 3;  // of these in a line
 
 std::string format_reading(const std::string& name, double value) {
   return name == "accuracy" ? format_text("%.2f %%", 100 * value) : format_text("%.4g", value);
@@ -29,11 +33,18 @@ std::string grouped(double value) {
   return digits;
 }
 
+// What a section of the config chooses: "lenet" of "model: lenet", or of "model: {name: lenet, ...}".
+std::string chosen(const config::Node& config, const std::string& section) {
+  const auto* entry = config::find(config, section);
+  const auto* name = entry ? config::find(entry->value, "name") : nullptr;
+  return name ? name->value.text : entry ? entry->value.text : "";
+}
+
 }  // namespace
 
 std::vector<Figure> figures_of(const RunRecord& run) {
   std::vector<Figure> figures;
-  for (const auto& name : run.readings) {
+  for (const auto& name : single_readings(run.readings)) {
     const auto curve = run.curves.find("test/" + name);
     if (curve == run.curves.end() || figures.size() == kMostTests) continue;
     figures.push_back({"test " + name, format_reading(name, curve->second.back().second)});
@@ -46,6 +57,29 @@ std::vector<Figure> figures_of(const RunRecord& run) {
   figures.push_back({"ranks", std::to_string(run.summary->ranks)});
   figures.push_back({"time", format_time(run.summary->train_seconds)});
   return figures;
+}
+
+std::string subject_of(const RunRecord& run) {
+  std::vector<ConfigProblem> problems;  // a config that cannot be read leaves out what it would tell
+  const auto config = config::parse({.text = run.config, .origin = run.path + "/config.yaml"}, problems);
+  const std::string model = chosen(config, "model"), dataset = chosen(config, "dataset");
+  std::vector<std::string> words;
+  if (!model.empty()) words.push_back(model + (dataset.empty() ? "" : " on " + dataset));
+  const bool selected = run.summary && !run.summary->strategy.empty();
+  const std::string strategy = selected ? run.summary->strategy : chosen(config, "strategy");
+  if (!strategy.empty()) words.push_back("strategy " + strategy);
+  if (run.summary) words.push_back(std::to_string(run.summary->ranks) + (run.summary->ranks == 1 ? " rank" : " ranks"));
+  return join(words, " · ");
+}
+
+std::string result_of(const RunRecord& run) {
+  std::vector<std::string> words;
+  for (const auto& name : single_readings(run.readings)) {
+    const auto curve = run.curves.find("test/" + name);
+    if (curve == run.curves.end() || words.size() == kMostResults) continue;
+    words.push_back(name + " " + format_reading(name, curve->second.back().second));
+  }
+  return words.empty() ? "" : "test " + join(words, ", ");
 }
 
 std::string name_of(const RunRecord& run) {

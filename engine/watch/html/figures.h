@@ -17,6 +17,12 @@ struct Figure {
 /// ended, what there is.
 std::vector<Figure> figures_of(const RunRecord& run);
 
+/// "lenet on digits · strategy sharded · 2 ranks", as far as it is known.
+std::string subject_of(const RunRecord& run);
+
+/// "test loss 0.01664, accuracy 99.55 %": the first readings of the last test; empty without any.
+std::string result_of(const RunRecord& run);
+
 /// As its config calls it, or the name of its folder.
 std::string name_of(const RunRecord& run);
 

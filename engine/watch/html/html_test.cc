@@ -9,6 +9,7 @@
 #include "engine/watch/html/chart.h"
 #include "engine/watch/html/figures.h"
 #include "engine/watch/html/page.h"
+#include "engine/watch/html/reading_name.h"
 #include "engine/watch/html/run_page.h"
 #include "engine/watch/html/run_record.h"
 #include "framework/base/error.h"
@@ -89,10 +90,15 @@ TEST(Chart, TextThatIsNoUtf8IsShownAsFarAsItIs) {
   EXPECT_THAT(draw({.title = "t", .series = {{"caf\xe9", {{1, 1}}}}}), HasSubstr("\"name\":\"caf\xef\xbf\xbd\""));
 }
 
-TEST(Chart, SaysHowManyReadingsHaveNone) {
-  EXPECT_THAT(to_charts("", 99), IsEmpty());
-  EXPECT_EQ(to_charts("x", kMostReadings), "<div class=\"charts\">\nx</div>\n");
-  EXPECT_THAT(to_charts("x", kMostReadings + 3), HasSubstr(">3 more readings are in metrics.jsonl.<"));
+TEST(ReadingName, HasTheNumbersOfListsAndMatrices) {
+  EXPECT_THAT(parse_reading_name("recall[3]").index, ElementsAre(3));
+  EXPECT_THAT(parse_reading_name("confusion[3][15]").index, ElementsAre(3, 15));
+  EXPECT_EQ(parse_reading_name("confusion[3][15]").family, "confusion");
+  for (const char* alone : {"loss", "a[b]", "[3]", "a[3][4][5]", "a[99999999999999999999]"}) {
+    EXPECT_EQ(parse_reading_name(alone).family, alone);
+    EXPECT_THAT(parse_reading_name(alone).index, IsEmpty());
+  }
+  EXPECT_THAT(single_readings({"loss", "recall[0]", "accuracy"}), ElementsAre("loss", "accuracy"));
 }
 
 TEST(Chart, NamesCannotBreakOutOfThePage) {
@@ -161,6 +167,49 @@ TEST_F(RunPageTest, OfARunThatHasNotEndedHasWhatThereIs) {
   const auto page = read_file(folder_.report());
   EXPECT_THAT(page, AllOf(StartsWith("<!doctype html>"), HasSubstr("has not finished"), HasSubstr("recall"),
                           Not(HasSubstr("Where the time of a step goes"))));
+}
+
+TEST_F(RunPageTest, AConfusionIsOneMatrixAndNoChart) {
+  write_metrics(
+      R"({"step":8,"epoch":0,"split":"train","confusion[0][0]":77.0})"
+      "\n"
+      R"({"step":9,"epoch":0,"split":"test","confusion[0][0]":30.0,"confusion[0][1]":10.0,"confusion[1][0]":0.0,)"
+      R"("confusion[1][1]":5.0})"
+      "\n");
+  const auto page = to_run_page(read_run(folder_));
+  EXPECT_THAT(page, AllOf(HasSubstr("<h3>confusion · test, step 9</h3>"),
+                          HasSubstr("<tr><th>0</th><td style=\"--share:0.750\">30</td>"
+                                    "<td style=\"--share:0.250\">10</td></tr>"),
+                          HasSubstr("<tr><th>1</th><td style=\"--share:0.000\"></td>"
+                                    "<td style=\"--share:1.000\">5</td></tr>"),
+                          Not(HasSubstr("confusion[0]")), Not(HasSubstr(">77<"))));
+}
+
+TEST_F(RunPageTest, AMatrixOfVeryManyClassesIsLeftToMetrics) {
+  write_metrics("{\"step\":9,\"epoch\":0,\"split\":\"test\",\"confusion[999999][0]\":1}\n");
+  EXPECT_THAT(to_run_page(read_run(folder_)), HasSubstr("confusion: 1000000 classes are too many for a table"));
+}
+
+TEST_F(RunPageTest, LongListsOfReadingsAreFolded) {
+  std::string list = R"({"step":9,"epoch":0,"split":"test","loss":1.0)";
+  for (int i = 0; i < 30; ++i) list += ",\"recall[" + std::to_string(i) + "]\":0.5,\"m" + std::to_string(i) + "\":0.25";
+  write_metrics(list + "}\n");
+  const auto page = to_run_page(read_run(folder_));
+  EXPECT_THAT(page, AllOf(HasSubstr("<summary>recall: 30 readings</summary>"),
+                          HasSubstr("<tr><th>recall[29]</th><td>0.5</td></tr>"), Not(HasSubstr("<figcaption>recall[")),
+                          HasSubstr("<summary>20 more readings</summary>"),
+                          HasSubstr("<tr><th>m29</th><td>0.25</td></tr>"), Not(HasSubstr("<figcaption>m29<"))));
+}
+
+TEST_F(RunPageTest, TheHeadTellsWhatWasTrainedHowAndTheResult) {
+  write_metrics(R"({"step":9,"epoch":0,"split":"test","loss":0.5,"accuracy":0.975})"
+                "\n");
+  write(folder_.config(), "model:\n  name: lenet\ndataset: digits\nstrategy:\n  name: auto\n");
+  EXPECT_THAT(to_run_page(read_run(folder_)), HasSubstr("<p class=\"subject\">lenet on digits · strategy auto</p>"));
+  write(folder_.summary(), R"({"name":"a","ranks":2,"strategy":{"name":"sharded"}})");
+  const auto page = to_run_page(read_run(folder_));
+  EXPECT_THAT(page, HasSubstr("<p class=\"subject\">lenet on digits · strategy sharded · 2 ranks</p>\n"
+                              "<p class=\"result\">test loss 0.5, recall 0.5, accuracy 97.50 %</p>"));
 }
 
 TEST_F(RunPageTest, HasConfigSummaryAndStraggler) {

@@ -6,6 +6,8 @@
 #include "engine/watch/html/chart.h"
 #include "engine/watch/html/figures.h"
 #include "engine/watch/html/page.h"
+#include "engine/watch/html/reading_name.h"
+#include "engine/watch/html/reading_tables.h"
 #include "engine/watch/html/run_summary.h"
 #include "engine/watch/step_clock.h"
 #include "engine/watch/step_times.h"
@@ -28,8 +30,9 @@ Chart chart_of(const RunRecord& run, const std::string& key, const std::string& 
 
 std::string curves(const RunRecord& run) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(run.readings.size(), kMostReadings); ++i) {
-    text += draw(chart_of(run, run.readings[i], run.readings[i]));
+  const auto readings = single_readings(run.readings);
+  for (std::size_t i = 0; i < std::min(readings.size(), kMostReadings); ++i) {
+    text += draw(chart_of(run, readings[i], readings[i]));
   }
   text += draw(chart_of(run, "learning_rate", "learning rate"));
   const auto rate = run.curves.find("train/samples_per_second");
@@ -43,7 +46,7 @@ std::string curves(const RunRecord& run) {
     if (curve != run.phases.end()) phases.series.push_back({name, curve->second});
   }
   text += draw(phases);
-  return to_charts(text, run.readings.size());
+  return to_charts(text) + to_folded_lists(run, kMostReadings);
 }
 
 // One bar of all phases, as wide as they are long, and what their colors mean.
@@ -103,9 +106,13 @@ std::string to_run_page(const RunRecord& run) {
   const std::string state = !run.summary           ? "has not finished"
                             : run.summary->stopped ? "was stopped early"
                                                    : "is complete";
+  const auto line = [](const char* type, const std::string& text) {
+    return text.empty() ? "" : std::string("<p class=\"") + type + "\">" + escape_html(text) + "</p>\n";
+  };
   return to_page(
-      name, "<h1>" + escape_html(name) + "</h1>\n<p class=\"about\">" + escape_html(run.path) + " · the run " + state +
-                "</p>\n" + to_tiles(tiles) + chosen_by_test(run) + to_section("Curves", curves(run)) +
+      name, "<h1>" + escape_html(name) + "</h1>\n" + line("subject", subject_of(run)) + line("result", result_of(run)) +
+                line("about", run.path + " · the run " + state) + to_tiles(tiles) + chosen_by_test(run) +
+                to_section("Curves", curves(run)) + to_section("Which class is taken for which", to_matrices(run)) +
                 to_section("Where the time of a step goes", step_time(run)) +
                 to_section("Provenance", provenance(run)) +
                 (run.config.empty()

@@ -31,6 +31,7 @@ std::optional<TimeOfStep> to_step_time(const Json& summary) {
 
 RunSummary to_summary(const Json& json) {
   RunSummary summary{.name = json.value("name", ""),
+                     .strategy = json.contains("strategy") ? json.at("strategy").value("name", "") : "",
                      .stopped = json.value("stopped", false),
                      .chosen_by = json.value("chosen_by", ""),
                      .samples_per_second = json.value("samples_per_second", 0.0),

@@ -5,13 +5,13 @@ namespace phalanx {
 // Colors of series keep their distance for those who see no red or green, on both grounds.
 const char* const kStyle = R"css(
 :root {
-  --ground: #f7f7f5; --card: #ffffff; --ink: #1b1b19; --soft: #6a6963; --line: #e3e2dc;
+  --ground: #f7f7f5; --card: #ffffff; --ink: #1b1b19; --soft: #6a6963; --line: #e3e2dc; --shade: #0005;
   --c0: #2a78d6; --c1: #e2622b; --c2: #1a9b6c; --c3: #c98a00;
   --c4: #c2458a; --c5: #5b53c9; --c6: #5d7d22; --c7: #7b6a58;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --ground: #151514; --card: #1e1e1c; --ink: #f1f0ea; --soft: #a3a198; --line: #33322e;
+    --ground: #151514; --card: #1e1e1c; --ink: #f1f0ea; --soft: #a3a198; --line: #33322e; --shade: #000c;
     --c0: #4c93e8; --c1: #e8743f; --c2: #2fae80; --c3: #d39c22;
     --c4: #d9669f; --c5: #8a83e6; --c6: #86a846; --c7: #a8957f;
   }
@@ -21,7 +21,10 @@ body { margin: 0; background: var(--ground); color: var(--ink); font: 15px/1.5 s
 main { max-width: 1240px; margin: 0 auto; padding: 28px 20px 60px; }
 h1 { font-size: 26px; line-height: 1.2; margin: 0 0 4px; overflow-wrap: anywhere; }
 h2 { font-size: 17px; margin: 36px 0 12px; }
+h3 { font-size: 15px; margin: 18px 0 8px; }
 .about { color: var(--soft); margin: 0; overflow-wrap: anywhere; }
+.subject { margin: 0; overflow-wrap: anywhere; }
+.result { margin: 0 0 2px; font-weight: 600; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .note { margin: 12px 0 0; padding: 10px 14px; border-left: 3px solid var(--c1); background: var(--card); }
 .note.calm { border-color: var(--c2); }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 20px 0 0; }
@@ -50,7 +53,16 @@ svg { display: block; width: 100%; height: auto; overflow: visible; }
 .tip { position: absolute; pointer-events: none; top: 6px; padding: 6px 10px; border-radius: 6px; font-size: 13px;
   background: var(--ink); color: var(--ground); white-space: nowrap; font-variant-numeric: tabular-nums; z-index: 1; }
 .tip i { display: inline-block; width: 8px; height: 8px; border-radius: 2px; background: var(--s); margin-right: 6px; }
-.wide { overflow-x: auto; }
+/* Shadows at the sides where there is more to scroll to: the grounds that hide them move with the content. */
+.wide { overflow-x: auto; background:
+  linear-gradient(to right, var(--card) 40%, transparent) left / 56px 100% no-repeat local,
+  linear-gradient(to left, var(--card) 40%, transparent) right / 56px 100% no-repeat local,
+  linear-gradient(to right, var(--shade), transparent) left / 22px 100% no-repeat scroll,
+  linear-gradient(to left, var(--shade), transparent) right / 22px 100% no-repeat scroll, var(--card); }
+.matrix { width: auto; }
+.matrix th, .matrix td { padding: 4px 9px; border: 1px solid var(--line); text-align: right; }
+.matrix td { min-width: 40px; background: rgba(42, 120, 214, calc(var(--share) * 0.75)); }
+.list summary { margin: 14px 0 8px; font-size: 15px; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: 7px 14px; text-align: right; white-space: nowrap; font-weight: 400;
   border-top: 1px solid var(--line); }
