@@ -17,9 +17,12 @@ struct SyncContext {
   Mesh mesh;                   // of the run
   CommunicatorPtr group;       // the ranks that hold a replica each of the strategy's parameters
   std::int64_t backwards = 1;  // that add up to a step's gradients; 0: those are complete in before_update() alone
+  double weight = 1;           // of this rank's replica in means over the group, in which all weights have the mean 1
 
   /// The same for a part of the ranks, or of the parameters.
-  SyncContext over(CommunicatorPtr ranks, std::int64_t times) const { return {mesh, std::move(ranks), times}; }
+  SyncContext over(CommunicatorPtr ranks, std::int64_t times, double weight = 1) const {
+    return {mesh, std::move(ranks), times, weight};
+  }
 };
 
 }  // namespace phalanx
