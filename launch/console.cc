@@ -11,22 +11,19 @@ namespace phalanx {
 namespace {
 
 int console_file = STDERR_FILENO;
-
-// Of the file as it was when somebody first told something.
-Console& console() {
-  static Console& console = console_file == STDERR_FILENO ? standard_error() : *new Console(console_file);
-  return console;
-}
+Console* kept_console = nullptr;  // null: standard error is the console
 
 }  // namespace
 
 void tell_console(std::string_view line) {
-  console().write((::isatty(console_file) != 0 ? "\r\033[K" : "") + std::string(line) + "\n");
+  (kept_console ? *kept_console : standard_error()).write((::isatty(console_file) != 0 ? "\r\033[K" : "") + std::string(line) + "\n");
 }
 
 void keep_console() {
   const int kept = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  if (kept >= 0) console_file = kept;
+  if (kept < 0) return;
+  console_file = kept;
+  kept_console = new Console(kept);  // never destroyed, as those of the standard streams
 }
 
 }  // namespace phalanx

@@ -57,8 +57,7 @@ std::unique_ptr<Synchronizer> Replica::make_synchronizer(const ExperimentContext
                                        .group = mesh_.replicas(),
                                        .backwards = train.data_parallel > 1 ? 0 : train.accumulate,
                                        .servers = context.servers,
-                                       .timeout = Seconds(config_.framework.timeout),
-                                       .learning_rate = [this] { return update_.optimizer().learning_rate(); }});
+                                       .timeout = Seconds(config_.framework.timeout)});
   }
   if (train.virtual_shards % mesh_.batch()->size() != 0) {
     throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be divided among " +

@@ -13,8 +13,8 @@ namespace {
 
 class AllReduce final : public GradientSynchronizer {
  public:
-  AllReduce(const GradientConfig& config, const CommunicatorPtr& group)
-      : group_(group), gradients_(group, config.compression) {}
+  AllReduce(const GradientConfig& config, const SyncContext& context)
+      : group_(context.group), gradients_(context.group, config.compression, context.weight) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
     slices_ = broadcast_all(parameters, *group_);
@@ -51,7 +51,7 @@ StrategyTraits traits(const GradientConfig& config) {
 const bool registered =
     Synchronizers::global().add<GradientConfig>("all_reduce", "synchronous: gradients are all-reduced after backward",
                                                 traits, [](const GradientConfig& config, const SyncContext& context) {
-                                                  return std::make_unique<AllReduce>(config, context.group);
+                                                  return std::make_unique<AllReduce>(config, context);
                                                 });
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <ATen/ops/stack.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ using testing::kRate;
 using testing::make_strategy;
 using testing::run_ranks;
 using testing::train;
+
+constexpr const char* kLossy[] = {"int8", "one_bit", "{name: topk, fraction: 0.05}", "{name: powersgd, rank: 1}"};
 
 class Averaging : public ::testing::TestWithParam<int> {
  protected:
@@ -74,6 +77,40 @@ TEST_P(Averaging, PostLocalSgdIsSynchronousAtFirst) {
             EXPECT_EQ(strategy.replicas_equal(), averages);
           });
   });
+}
+
+TEST_P(Averaging, AWarmUpMayCompressItsGradients) {
+  run_ranks("inproc", GetParam(), [this](const CommunicatorPtr& group) {
+    auto x = start();
+    const std::string yaml = "{name: local_sgd, every: 2, warmup_steps: 6, warmup_compression: bf16}";
+    train(yaml, group, 8, [&](int step, const at::Tensor& all, Synchronizer& strategy) {
+      step_all(x, step);
+      if (step < 6 || step == 7) std::ranges::fill(x, mean_of(x));
+      EXPECT_TRUE(at::allclose(all, at::stack(x), 1e-2, 1e-2)) << "step " << step;
+      const auto figures = strategy.figures();
+      ASSERT_EQ(figures.at(0).first, "reductions");
+      EXPECT_EQ(figures[0].second, group->size() == 1 ? 0 : std::min(step + 1, 6)) << "step " << step;
+    });
+  });
+}
+
+// What an average sends is how far replicas have moved since the warm-up: replicas that were told to move so far from
+// somewhere else would throw the warm-up away.
+TEST_P(Averaging, CompressedAveragesAfterAWarmUpStartFromWhatItHasReached) {
+  for (const char* compression : kLossy) {
+    run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {
+      at::Tensor reached;
+      const auto strategy =
+          "{name: local_sgd, every: 2, warmup_steps: 20, compression: " + std::string(compression) + "}";
+      train(strategy, group, 22, [&](int step, const at::Tensor& all, auto&) {
+        if (step == 19) reached = all[0].clone();
+        if (step < 21) return;
+        // Two steps, each by kRate times a gradient that is no larger than that of the rank that is farthest away.
+        const double most = 2 * kRate * gradient_at(reached, group->size() + 3.0, step).norm().template item<double>();
+        EXPECT_LE((all[0] - reached).norm().template item<double>(), most) << compression;
+      });
+    });
+  }
 }
 
 TEST_P(Averaging, CompressedAveragesComeNear) {

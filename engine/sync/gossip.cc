@@ -2,9 +2,11 @@
 // deep learning): every rank updates its own replica with its own gradients. After each step the ranks are matched in
 // pairs, anew and at random but alike on all ranks; the two exchange their values x while the next step computes, and
 // after that step each moves halfway to the other: x_r += (x_p - x_r) / 2, with the values that were exchanged. For
-// values nobody waits for more than one peer, nor for that one longer than it is a step behind. With an odd number of
-// ranks one sits out. After the last step the replicas become their mean. With `compression:` both values are rounded
-// on the way; both ranks move by what was sent, so that the mean stays.
+// values nobody waits for more than one peer, nor for that one longer than it is a step behind. Of replicas that weigh
+// differently, the heavier moves less: both to where the weighted mean of the two is. With an odd number of ranks one
+// sits out. After the last step the replicas become their mean. With `compression:` both values are rounded
+// on the way; both ranks move by what was sent, so that the mean stays. Compressions that keep a residual have nothing
+// to count from: two ranks that meet know no state of each other.
 // Wire: the parameters' bytes per rank and step, to one peer; half of them with bf16 or fp16.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
@@ -21,6 +23,7 @@
 #include "engine/sync/replicated_synchronizer.h"
 #include "engine/sync/synchronizers.h"
 #include "framework/base/random.h"
+#include "framework/collectives/scalar.h"
 
 namespace phalanx {
 namespace {
@@ -32,7 +35,8 @@ struct GossipConfig {
   template <class V>
   void visit(V& v) {
     v("seed", seed, "random seed of the pairing", config::at_least(0));
-    v("compression", compression, "precision in which values are sent", config::one_of({"none", "bf16", "fp16"}));
+    v("compression", compression, "precision in which parameters are sent; others compress gradients or changes",
+      config::one_of({"none", "bf16", "fp16"}));
   }
 };
 
@@ -57,7 +61,10 @@ at::ScalarType wire_dtype(const std::string& compression, at::ScalarType own) {
 class Gossip final : public ReplicatedSynchronizer {
  public:
   Gossip(const GossipConfig& config, const SyncContext& context)
-      : config_(config), group_(context.group), average_(context.group, Compressors::Choice("none")) {}
+      : config_(config),
+        group_(context.group),
+        weights_(all_gather(*context.group, context.weight)),
+        average_(context.group, Compressors::Choice("none"), context.weight) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
     slices_ = broadcast_all(parameters, *group_);
@@ -101,14 +108,14 @@ class Gossip final : public ReplicatedSynchronizer {
     meet_halfway();
     average_.average();
     for (const auto& state : state_) {
-      if (state.kind == kMovingAverage) group_->all_reduce(state.values, Reduction::kMean).wait();
+      if (state.kind == kMovingAverage) average_.average(state.values);
     }
   }
 
  private:
   void begin_exchange(int partner) {
     if (partner == group_->rank()) return;
-    under_way_.fill_(1);
+    under_way_.fill_(partner + 1);
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       sent_[i].copy_(slices_[i].values);
       works_.push_back(group_->recv(received_[i], partner));
@@ -120,22 +127,25 @@ class Gossip final : public ReplicatedSynchronizer {
     const at::NoGradGuard no_grad;
     wait_all(works_);
     works_.clear();
-    if (under_way_.item<std::int64_t>() == 0) return;
+    const auto partner = under_way_.item<std::int64_t>() - 1;
+    if (partner < 0) return;
     under_way_.zero_();
+    const double theirs = weights_.at(partner), share = theirs / (weights_[group_->rank()] + theirs);
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       const auto dtype = slices_[i].values.scalar_type();
-      slices_[i].values.add_(received_[i].to(dtype).sub_(sent_[i].to(dtype)), 0.5);
+      slices_[i].values.add_(received_[i].to(dtype).sub_(sent_[i].to(dtype)), share);
     }
   }
 
   GossipConfig config_;
   CommunicatorPtr group_;
+  std::vector<double> weights_;  // of all ranks' replicas
   ParameterAverage average_;
   std::vector<StateTensor> state_;  // of the optimizer
   std::vector<Slice> slices_;
   std::vector<at::Tensor> sent_, received_;
   std::vector<Work> works_;  // of the exchange under way
-  at::Tensor under_way_;     // [1]: 1, or 0 where there is none
+  at::Tensor under_way_;     // [1]: the peer's rank + 1, or 0 where there is none
 };
 
 const bool registered = Synchronizers::global().add<GossipConfig>(

@@ -28,8 +28,8 @@ std::vector<std::vector<std::int64_t>> shapes_of(const Bucket& bucket) {
 
 }  // namespace
 
-GradientGroup::GradientGroup(CommunicatorPtr group, Compressors::Choice compression)
-    : group_(std::move(group)), compression_(std::move(compression)) {}
+GradientGroup::GradientGroup(CommunicatorPtr group, Compressors::Choice compression, double weight)
+    : group_(std::move(group)), compression_(std::move(compression)), weight_(weight) {}
 
 void GradientGroup::attach(const FlatParameters& parameters) {
   std::vector<at::Tensor> gradients;
@@ -53,6 +53,7 @@ void GradientGroup::attach_tensors(const std::vector<at::Tensor>& tensors, const
 }
 
 Work GradientGroup::all_reduce_mean(const at::Tensor& gradients) {
+  if (weight_ != 1) gradients.mul_(weight_);
   return (compressed_ ? *compressed_ : *group_).all_reduce(gradients, Reduction::kMean);
 }
 
@@ -64,13 +65,11 @@ StateDict GradientGroup::state() const {
   return all;
 }
 
-Figures GradientGroup::figures() const {
-  if (!compressed_) return {};
-  const auto sent = traffic();
-  return {{"reductions", static_cast<double>(sent.reductions)},
-          {"sent_bytes", static_cast<double>(sent.sent_bytes)},
-          {"uncompressed_bytes", static_cast<double>(sent.uncompressed_bytes)},
-          {"compression_ratio", sent.ratio()}};
+Figures figures_of(const Traffic& traffic) {
+  return {{"reductions", static_cast<double>(traffic.reductions)},
+          {"sent_bytes", static_cast<double>(traffic.sent_bytes)},
+          {"uncompressed_bytes", static_cast<double>(traffic.uncompressed_bytes)},
+          {"compression_ratio", traffic.ratio()}};
 }
 
 }  // namespace phalanx

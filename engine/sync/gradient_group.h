@@ -22,13 +22,18 @@ struct GradientConfig {
   }
 };
 
+/// Traffic for the summary of a run: reductions, sent_bytes, uncompressed_bytes, compression_ratio.
+Figures figures_of(const Traffic& traffic);
+
 inline bool compresses(const Compressors::Choice& compression) { return compression.selected() != "none"; }
 
 /// The group over which a strategy reduces its gradients, with the strategy's option `compression:`. With `none` it is
 /// the data-parallel group itself.
+///
+/// Where replicas count differently, each rank's tensor is multiplied by its weight, of which all have the mean 1.
 class GradientGroup {
  public:
-  GradientGroup(CommunicatorPtr group, Compressors::Choice compression);
+  GradientGroup(CommunicatorPtr group, Compressors::Choice compression, double weight = 1);
 
   /// Gives each bucket a compressor that knows the shapes of its parameters and remembers nothing yet. Throws
   /// ConfigError where there is a compression and the parameters are not float32.
@@ -48,12 +53,13 @@ class GradientGroup {
   /// Since attach(); zeros without compression.
   Traffic traffic() const { return compressed_ ? compressed_->traffic() : Traffic{}; }
 
-  /// Of the same: reductions, sent_bytes, uncompressed_bytes, compression_ratio; none without compression.
-  Figures figures() const;
+  /// Of the same; none without compression.
+  Figures figures() const { return compressed_ ? figures_of(traffic()) : Figures{}; }
 
  private:
   CommunicatorPtr group_;
   Compressors::Choice compression_;
+  double weight_;
   std::shared_ptr<CompressedCommunicator> compressed_;  // null: none
   std::vector<at::Tensor> tensors_;                     // that it reduces
 };

@@ -9,11 +9,10 @@
 //
 // So what crosses hosts crosses them once, on as many links at a time as a host has ranks, and the optimizer's state is
 // shared out as in `sharded`. A host with more ranks than the smallest one has ranks without a part. With `leaders: 1`
-// only the first rank of a host talks to others, for all of it.
+// only the first rank of a host talks to others, for all of it. In means over hosts, of gradients as of parameters, a
+// host weighs as much as it has ranks.
 // Wire, per rank: inside the host as `intra`, and an all-gather of the parameters; between hosts as `inter` of 1 / L of
 // the parameters, for L ranks in a host.
-#include <ATen/TensorOperators.h>
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -79,6 +78,12 @@ std::string sizes_of(const Groups& groups) {
   return join(sizes, ", ");
 }
 
+// Of this rank's host in means over hosts: its share of the ranks, times the number of hosts.
+double weight_of(const Level& level, const Communicator& group) {
+  return static_cast<double>(level.intra->size()) * static_cast<double>(level.groups.size()) /
+         static_cast<double>(group.size());
+}
+
 // Slices as buckets. No parameter has its gradient in one of them alone.
 FlatParameters flat(const std::vector<Slice>& slices) {
   std::vector<Bucket> buckets;
@@ -94,7 +99,7 @@ class Levels final : public Synchronizer {
         level_(divide("host", group_, key_of(*group_, config.ranks_per_group))),
         links_(group_->split(level_.intra->rank(), group_->rank())),
         intra_(make_synchronizer(config.intra, context.over(level_.intra, context.backwards))),
-        inter_(make_synchronizer(config.inter, context.over(links_, 1))),
+        inter_(make_synchronizer(config.inter, context.over(links_, 1, weight_of(level_, *group_)))),
         shares_out_(!config.intra.traits().shards_update) {
     if (!shares_out_ && !level_.cartesian()) {
       throw ConfigError("strategy.intra: " + config.intra.selected() +
@@ -125,7 +130,6 @@ class Levels final : public Synchronizer {
 
   void before_update(std::int64_t step) override {
     intra_->before_update(step);
-    weigh_hosts();
     inter_->before_update(step);
     for (const auto& bucket : shared_) bucket.zero_other_gradients();
   }
@@ -184,14 +188,6 @@ class Levels final : public Synchronizer {
   int owners() const {
     const auto most = static_cast<std::int64_t>(std::ranges::min(level_.groups, {}, &std::vector<int>::size).size());
     return static_cast<int>(leaders_ == 0 ? most : std::min(leaders_, most));
-  }
-
-  // The mean of a host becomes its part in the mean over hosts. Of hosts with as many ranks each they are the same.
-  void weigh_hosts() {
-    if (level_.cartesian()) return;
-    const double weight = static_cast<double>(level_.intra->size()) * static_cast<double>(level_.groups.size()) /
-                          static_cast<double>(group_->size());
-    for (const auto& slice : own_) slice.gradients.mul_(weight);
   }
 
   void gather() {

@@ -29,19 +29,22 @@ std::string levels(const std::string& intra, const std::string& inter, int ranks
   return "{intra: " + intra + ", inter: " + inter + ", ranks_per_group: " + std::to_string(ranks_per_group) + "}";
 }
 
-// One step of hosts that go their own ways: each with the mean gradient of its ranks, as far as they are of the world.
+// One step of hosts that go their own ways: each with the mean gradient of its ranks.
 void step_hosts(std::vector<at::Tensor>& x, int ranks, int per_host, int step) {
-  const int hosts = static_cast<int>(x.size());
-  for (int host = 0; host < hosts; ++host) {
+  for (int host = 0; host < static_cast<int>(x.size()); ++host) {
+    const int first = host * per_host, end = std::min(ranks, first + per_host);
     at::Tensor sum = at::zeros({kElements});
-    for (int rank = host * per_host; rank < std::min(ranks, (host + 1) * per_host); ++rank) {
-      sum += gradient_at(x[host], rank, step);
-    }
-    x[host] = x[host] - kRate * hosts / ranks * sum;
+    for (int rank = first; rank < end; ++rank) sum += gradient_at(x[host], rank, step);
+    x[host] = x[host] - kRate / (end - first) * sum;
   }
 }
 
-at::Tensor mean_of(const std::vector<at::Tensor>& x) { return at::stack(x).mean(0); }
+// Over ranks: a host counts as often as it has ranks.
+at::Tensor mean_of(const std::vector<at::Tensor>& x, int ranks, int per_host) {
+  at::Tensor sum = at::zeros({kElements});
+  for (int rank = 0; rank < ranks; ++rank) sum += x[rank / per_host];
+  return sum / ranks;
+}
 
 using Case = std::tuple<std::string, int, int>;  // intra, ranks, ranks per host
 
@@ -78,17 +81,71 @@ TEST_P(Levels, ExactAtBothIsTheMeanOverAllRanks) {
   });
 }
 
-TEST_P(Levels, LocalSgdBetweenHostsAveragesHosts) {
+TEST_P(Levels, LocalSgdBetweenHostsAveragesHostsByTheirRanks) {
   run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
     auto x = start();
     const auto strategy = levels(intra(), "{local_sgd: {every: 3}}", per_host());
     train(strategy, group, 8, [&](int step, const at::Tensor& all, Synchronizer& synchronizer) {
       step_hosts(x, ranks(), per_host(), step);
       const bool averages = step % 3 == 2;
-      if (averages) std::ranges::fill(x, mean_of(x));
+      if (averages) std::ranges::fill(x, mean_of(x, ranks(), per_host()));
       expect_near(all, x, step);
       EXPECT_EQ(synchronizer.replicas_equal(), averages);
     });
+  });
+}
+
+TEST_P(Levels, AWarmUpBetweenHostsIsTheMeanOverAllRanks) {
+  run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
+    auto x = start();
+    const auto strategy = levels(intra(), "{local_sgd: {every: 3, warmup_steps: 4}}", per_host());
+    train(strategy, group, 9, [&](int step, const at::Tensor& all, Synchronizer&) {
+      step_hosts(x, ranks(), per_host(), step);
+      const bool averages = step < 4 || step == 6;
+      if (averages) std::ranges::fill(x, mean_of(x, ranks(), per_host()));  // of gradients or of values: the same
+      expect_near(all, x, step);
+    });
+  });
+}
+
+TEST_P(Levels, CompressedAveragesOfHostsComeNearThatByTheirRanks) {
+  run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
+    auto x = start();
+    const auto strategy = levels(intra(), "{local_sgd: {every: 2, warmup_steps: 5, compression: bf16}}", per_host());
+    train(strategy, group, 11, [&](int step, const at::Tensor& all, Synchronizer&) {
+      step_hosts(x, ranks(), per_host(), step);
+      if (step < 5 || step % 2 == 0) std::ranges::fill(x, mean_of(x, ranks(), per_host()));
+      for (int rank = 0; rank < ranks(); ++rank) {
+        EXPECT_TRUE(at::allclose(all[rank], x[rank / per_host()], 1e-3, 1e-3)) << "rank " << rank << ", step " << step;
+      }
+    });
+  });
+}
+
+TEST_P(Levels, GossipBetweenHostsKeepsTheMeanOverRanks) {
+  run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
+    at::Tensor mean = at::full({kElements}, 3.0);
+    train(levels(intra(), "gossip", per_host()), group, 12, [&](int step, const at::Tensor& all, auto&) {
+      mean = mean - kRate * gradient_at(mean, (ranks() - 1) / 2.0, step);  // which is linear
+      EXPECT_TRUE(at::allclose(all.mean(0), mean, 1e-5, 1e-6)) << "step " << step;
+    });
+  });
+}
+
+TEST_P(Levels, MomentumOfHostsIsAveragedByTheirRanks) {
+  run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
+    const FlatParameters parameters(std::vector<at::Tensor>{at::full({kElements}, 1.0)}, *group, 1 << 20);
+    const auto strategy =
+        make_strategy(levels(intra(), "{local_sgd: {every: 1, momentum: average}}", per_host()), group);
+    std::vector<StateTensor> state;
+    for (const auto& slice : strategy->attach(parameters, Cut::kAnywhere)) {
+      state.push_back({"momentum", 0, at::full_like(slice.values, group->rank() / per_host())});
+    }
+    strategy->attach_state(state);
+    strategy->after_update(0);
+    double sum = 0;
+    for (int rank = 0; rank < ranks(); ++rank) sum += rank / per_host();
+    for (const auto& one : state) EXPECT_NEAR(one.values[0].item<double>(), sum / ranks(), 1e-6);
   });
 }
 

@@ -3,6 +3,7 @@
 // Mini-Batches, Use Local SGD, section 3): the first `warmup_steps` are synchronous, by the mean of the gradients.
 // What the optimizer remembers (momentum) can be averaged with the parameters, forgotten, or left as it is on each rank
 // (Wang et al. 2020, SlowMo, section 2, compares them). After the last step the replicas are equal.
+// With `compression:` an average sends how far each replica has moved since the replicas were last equal.
 // Wire: 2 (P - 1) / P of the parameters' bytes per rank and k steps, and of the state's if that is averaged.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/sync/gradient_group.h"
 #include "engine/sync/initial_values.h"
 #include "engine/sync/parameter_average.h"
 #include "engine/sync/replicated_synchronizer.h"
@@ -24,6 +26,7 @@ struct LocalSgdConfig {
   std::int64_t warmup_steps = 0;
   std::string momentum = "local";
   Compressors::Choice compression{"none"};
+  Compressors::Choice warmup_compression{"none"};
 
   template <class V>
   void visit(V& v) {
@@ -32,7 +35,8 @@ struct LocalSgdConfig {
     v("momentum", momentum,
       "optimizer state when parameters are averaged; local: kept, average: averaged too, reset: momentum set to zero",
       config::one_of({"local", "average", "reset"}));
-    v("compression", compression, "compression of the parameters' changes");
+    v("compression", compression, "compression of the parameters' changes, from the first average on");
+    v("warmup_compression", warmup_compression, "compression of the gradients of the warm-up");
   }
 };
 
@@ -42,10 +46,14 @@ bool is_momentum(const std::string& kind) { return kind == "momentum" || kind ==
 class LocalSgd final : public ReplicatedSynchronizer {
  public:
   LocalSgd(const LocalSgdConfig& config, const SyncContext& context)
-      : config_(config), group_(context.group), average_(context.group, config.compression) {}
+      : config_(config),
+        group_(context.group),
+        warm_up_(context.group, config.warmup_compression, context.weight),
+        average_(context.group, config.compression, context.weight) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
     slices_ = broadcast_all(parameters, *group_);
+    warm_up_.attach(parameters);
     average_.attach(parameters);
     state_.clear();
     return slices_;
@@ -56,9 +64,12 @@ class LocalSgd final : public ReplicatedSynchronizer {
   void begin_anew() override { average_.begin_anew(); }
 
   void before_update(std::int64_t step) override {
-    if (step >= config_.warmup_steps) return;
+    if (step >= config_.warmup_steps) {
+      if (!apart()) average_.begin_anew();  // after the warm-up, too
+      return;
+    }
     std::vector<Work> works;
-    for (auto& slice : slices_) works.push_back(group_->all_reduce(slice.gradients, Reduction::kMean));
+    for (auto& slice : slices_) works.push_back(warm_up_.all_reduce_mean(slice.gradients));
     wait_all(works);
   }
 
@@ -75,11 +86,16 @@ class LocalSgd final : public ReplicatedSynchronizer {
 
   StateDict state() override {
     StateDict all = average_.state();
+    append(all, "warmup/", warm_up_.state());
     all.push_back({"apart", apart_, true});
     return all;
   }
 
-  Figures figures() const override { return average_.figures(); }
+  Figures figures() const override {
+    if (!warm_up_.compresses() && !average_.compresses()) return {};
+    Traffic all = warm_up_.traffic();
+    return figures_of(all += average_.traffic());
+  }
 
  private:
   bool apart() const { return *apart_.const_data_ptr<std::int64_t>() != 0; }
@@ -89,7 +105,7 @@ class LocalSgd final : public ReplicatedSynchronizer {
     average_.average();
     for (const auto& state : state_) {
       const bool average = config_.momentum == "average" || state.kind == kMovingAverage;
-      if (average) group_->all_reduce(state.values, Reduction::kMean).wait();
+      if (average) average_.average(state.values);
       if (config_.momentum == "reset" && is_momentum(state.kind)) state.values.zero_();
     }
     apart_.zero_();
@@ -97,15 +113,20 @@ class LocalSgd final : public ReplicatedSynchronizer {
 
   LocalSgdConfig config_;
   CommunicatorPtr group_;
+  GradientGroup warm_up_;
   ParameterAverage average_;
   std::vector<Slice> slices_;
   std::vector<StateTensor> state_;                // of the optimizer
   at::Tensor apart_ = at::zeros({1}, at::kLong);  // 1: the replicas may differ
 };
 
+StrategyTraits traits(const LocalSgdConfig& config) {
+  return {.remembers_gradients = config.warmup_steps > 0 && compresses(config.warmup_compression), .inter_level = true};
+}
+
 const bool registered = Synchronizers::global().add<LocalSgdConfig>(
-    "local_sgd", "ranks train independently and average their parameters every k-th step",
-    StrategyTraits{.inter_level = true}, [](const LocalSgdConfig& config, const SyncContext& context) {
+    "local_sgd", "ranks train independently and average their parameters every k-th step", traits,
+    [](const LocalSgdConfig& config, const SyncContext& context) {
       return std::make_unique<LocalSgd>(config, context);
     });
 

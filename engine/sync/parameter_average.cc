@@ -9,8 +9,9 @@
 
 namespace phalanx {
 
-ParameterAverage::ParameterAverage(CommunicatorPtr group, Compressors::Choice compression)
-    : group_(group), steps_(std::move(group), std::move(compression)) {}
+ParameterAverage::ParameterAverage(CommunicatorPtr group, Compressors::Choice compression, double weight)
+    : uncompressed_(group, Compressors::Choice("none"), weight),
+      steps_(std::move(group), std::move(compression), weight) {}
 
 void ParameterAverage::attach(const FlatParameters& parameters) {
   values_.clear(), last_.clear(), moved_.clear();
@@ -33,13 +34,17 @@ void ParameterAverage::average() {
   std::vector<Work> works;
   for (std::size_t i = 0; i < values_.size(); ++i) {
     if (steps_.compresses()) at::sub_out(moved_[i], values_[i], last_[i]);
-    works.push_back(steps_.compresses() ? steps_.all_reduce_mean(moved_[i])
-                                        : group_->all_reduce(values_[i], Reduction::kMean));
+    works.push_back(steps_.all_reduce_mean(steps_.compresses() ? moved_[i] : values_[i]));
   }
   for (std::size_t i = 0; i < values_.size(); ++i) {
     works[i].wait();
     if (steps_.compresses()) values_[i].copy_(last_[i].add_(moved_[i]));
   }
+}
+
+void ParameterAverage::average(const at::Tensor& values) {
+  const at::NoGradGuard no_grad;
+  uncompressed_.all_reduce_mean(values).wait();
 }
 
 StateDict ParameterAverage::state() const {

@@ -10,31 +10,35 @@
 namespace phalanx {
 
 /// Makes replicas that have gone apart their mean again. With compression, what travels is how far each has gone since
-/// the last time, with error feedback, so that small steps survive it; that takes a copy of the parameters.
+/// they were equal, with error feedback, so that small steps survive it; that takes a copy of the parameters.
 /// Bytes on the wire: of an all-reduce of the parameters.
 class ParameterAverage {
  public:
-  ParameterAverage(CommunicatorPtr group, Compressors::Choice compression);
-
-  /// The values are to be what compression counts from; after attach().
-  void begin_anew();
+  /// `weight`: of this rank's replica; all weights have the mean 1.
+  ParameterAverage(CommunicatorPtr group, Compressors::Choice compression, double weight);
 
   /// The replicas are equal now.
   void attach(const FlatParameters& parameters);
 
+  /// They are equal once more, after others have changed the values: how far they go is counted from here.
+  void begin_anew();
+
   /// Values of all buckets become the mean over the ranks, bitwise the same on all of them. Collective.
   void average();
 
-  /// What compression remembers: of each bucket its values after the last average, and what did not travel yet.
+  /// The same of something else that goes with them, such as what an optimizer remembers; never compressed. Collective.
+  void average(const at::Tensor& values);
+
+  /// What compression remembers: of each bucket its values when replicas were equal, and what did not travel yet.
   StateDict state() const;
 
-  Figures figures() const { return steps_.figures(); }
+  Traffic traffic() const { return steps_.traffic(); }
+  bool compresses() const { return steps_.compresses(); }
 
  private:
-  CommunicatorPtr group_;
-  GradientGroup steps_;
+  GradientGroup uncompressed_, steps_;
   std::vector<at::Tensor> values_;
-  std::vector<at::Tensor> last_;   // values after the last average; empty without compression
+  std::vector<at::Tensor> last_;   // values when replicas were equal; empty without compression
   std::vector<at::Tensor> moved_;  // since then; as last_
 };
 

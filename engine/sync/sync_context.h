@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -21,15 +20,16 @@ struct SyncContext {
   Mesh mesh;                   // of the run
   CommunicatorPtr group;       // the ranks that hold a replica each of the strategy's parameters
   std::int64_t backwards = 1;  // that add up to a step's gradients; 0: those are complete in before_update() alone
+  double weight = 1;           // of this rank's replica in means over the group, in which all weights have the mean 1
   std::shared_ptr<const ps::ServerList> servers{};  // ranks of the job that are parameter servers; null: none are
   Seconds timeout{600};                             // of requests to parameter servers
-  std::function<double()> learning_rate = [] { return 1.0; };  // of this step's update
 
   /// The same for a part of the ranks, or of the parameters.
-  SyncContext over(CommunicatorPtr ranks, std::int64_t times) const {
+  SyncContext over(CommunicatorPtr ranks, std::int64_t times, double weight = 1) const {
     SyncContext part = *this;
     part.group = std::move(ranks);
     part.backwards = times;
+    part.weight = weight;
     return part;
   }
 };

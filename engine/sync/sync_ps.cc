@@ -23,6 +23,7 @@ class SyncPs final : public GradientSynchronizer {
  public:
   explicit SyncPs(const SyncContext& context)
       : group_(context.group),
+        weight_(context.weight),
         service_(context),
         sums_{BucketTables(service_, contract("even")), BucketTables(service_, contract("odd"))} {}
 
@@ -37,7 +38,7 @@ class SyncPs final : public GradientSynchronizer {
   void before_update(std::int64_t) override {
     const at::NoGradGuard no_grad;
     turn_ = 1 - turn_;
-    auto works = sums_[turn_].exchange(gradients_, {.rule = 0, .tick = true});
+    auto works = sums_[turn_].exchange(gradients_, {.rule = 0, .scale = weight_, .tick = true});
     wait_all(works);
     for (auto& gradient : gradients_) gradient.div_(group_->size());
   }
@@ -50,6 +51,7 @@ class SyncPs final : public GradientSynchronizer {
   }
 
   CommunicatorPtr group_;
+  double weight_;  // of this rank's gradients
   ParameterService service_;
   std::array<BucketTables, 2> sums_;  // of steps of even and of odd numbers
   std::size_t turn_ = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/base/config/locate.h"
 #include "framework/base/console.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"

@@ -14,8 +14,9 @@ at::Tensor make_codes(std::int64_t bytes) { return at::empty({bytes}, at::kByte)
 
 }  // namespace
 
-BlockExchange::BlockExchange(const BucketLayout& layout, std::unique_ptr<const BlockCode> code)
-    : Compressor(layout), code_(std::move(code)) {}
+BlockExchange::BlockExchange(const BucketLayout& layout, std::unique_ptr<const BlockCode> code,
+                             std::int64_t start_after)
+    : Compressor(layout, start_after), code_(std::move(code)) {}
 
 void BlockExchange::exchange(Wire& wire, at::Tensor tensor) {
   if (begins_.empty()) divide(wire.rank(), wire.size());
@@ -39,7 +40,9 @@ StateDict BlockExchange::state(const Communicator& group) {
   const auto view = [](std::vector<float>& values) {
     return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kFloat);
   };
-  return {{"residual", view(residual_)}, {"part_residual", view(part_residual_)}};
+  StateDict all{{"residual", view(residual_)}, {"part_residual", view(part_residual_)}};
+  if (start_after() > 0) all.push_back({"steps", steps(), true});
+  return all;
 }
 
 void BlockExchange::divide(int rank, int ranks) {

@@ -28,7 +28,7 @@ namespace phalanx {
 /// 2 (P - 1) C, where C is the number of bytes of the code of all parts. Memory: n + n / P floats.
 class BlockExchange final : public Compressor {
  public:
-  BlockExchange(const BucketLayout& layout, std::unique_ptr<const BlockCode> code);
+  BlockExchange(const BucketLayout& layout, std::unique_ptr<const BlockCode> code, std::int64_t start_after = 0);
 
   StateDict state(const Communicator& group) override;
 

@@ -20,6 +20,13 @@ struct Traffic {
   std::int64_t sent_bytes = 0;
   std::int64_t uncompressed_bytes = 0;  // what the same reductions would have sent as float32
 
+  Traffic& operator+=(const Traffic& other) {
+    reductions += other.reductions;
+    sent_bytes += other.sent_bytes;
+    uncompressed_bytes += other.uncompressed_bytes;
+    return *this;
+  }
+
   /// How many times less was sent; 1 where nothing had to be sent.
   double ratio() const {
     return sent_bytes > 0 ? static_cast<double>(uncompressed_bytes) / static_cast<double>(sent_bytes) : 1;

@@ -27,6 +27,9 @@ struct BucketLayout {
 /// Schemes, 2019): what a reduction leaves out is kept on this rank and added to its next tensor. So over many steps
 /// all of every gradient is delivered, only some of it late. Rounding to fp16 and bf16 alone is not fed back.
 ///
+/// The first `start_after` reductions may go uncompressed: a run's first gradients are large and soon out of date, and
+/// some compressions deliver them late.
+///
 /// Numbers that are not finite are delivered as such, in every element that shares a scale or a matrix with them, and
 /// are not remembered.
 ///
@@ -34,7 +37,7 @@ struct BucketLayout {
 class Compressor {
  public:
   /// Throws std::invalid_argument where the shapes do not have as many elements as the layout.
-  explicit Compressor(BucketLayout layout);
+  explicit Compressor(BucketLayout layout, std::int64_t start_after = 0);
   virtual ~Compressor() = default;
 
   /// Replaces `tensor` by about the mean over all ranks, bitwise the same on all, and returns the bytes that this rank
@@ -50,12 +53,19 @@ class Compressor {
 
  protected:
   const BucketLayout& layout() const { return layout_; }
+  std::int64_t start_after() const { return start_after_; }
+
+  /// How many reductions came before the current one, [1] int64: for the state() of those whose exchange depends on it.
+  const at::Tensor& steps() const { return steps_; }
 
  private:
-  /// The same for more than one rank and at least one element; `tensor` is [n] without autograd.
+  /// The same for more than one rank and at least one element, after the first `start_after`; `tensor` is [n] without
+  /// autograd.
   virtual void exchange(Wire& wire, at::Tensor tensor) = 0;
 
   BucketLayout layout_;
+  std::int64_t start_after_;
+  at::Tensor steps_;
 };
 
 /// Compressions by name. The same layout and fields on all ranks give compressors that fit together.

@@ -146,6 +146,44 @@ TEST_P(ErrorFeedback, DeliversTheSumOfTheMeansInTheLongRun) {
   });
 }
 
+// Those that can begin without compression.
+class StartAfter : public EveryCompressor {};
+INSTANTIATE_TEST_SUITE_P(Ranks, StartAfter,
+                         ::testing::Combine(::testing::Values("{name: one_bit, start_after: 2}",
+                                                              "{name: powersgd, rank: 1, start_after: 2}"),
+                                            ::testing::Range(2, 6)),
+                         name_of);
+
+TEST_P(StartAfter, TheFirstStepsAreExact) {
+  run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
+    const auto compressor = make_compressor(yaml(), {400});
+    for (int step = 0; step < 4; ++step) {
+      const at::Tensor tensor = gradient_of(group->rank(), step, 400);
+      const auto sent = compressor->all_reduce_mean(*group, tensor);
+      const double error = (tensor - mean_gradient(group->size(), step, 400)).abs().max().item<double>();
+      EXPECT_EQ(sent == all_reduce_bytes(1600, group->size()), step < 2) << "step " << step;
+      EXPECT_EQ(error < 1e-6, step < 2) << "step " << step;
+    }
+  });
+}
+
+// As a run that goes on from a checkpoint in the midst of them.
+TEST_P(StartAfter, TheFirstStepsAreCountedInTheState) {
+  run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
+    const auto first = make_compressor(yaml(), {400}), second = make_compressor(yaml(), {400});
+    first->all_reduce_mean(*group, gradient_of(group->rank(), 0, 400));
+    const auto saved = first->state(*group), state = second->state(*group);
+    ASSERT_EQ(state.size(), saved.size());
+    for (std::size_t i = 0; i < state.size(); ++i) state[i].values.copy_(saved[i].values);
+    for (int step = 1; step < 4; ++step) {
+      const at::Tensor expected = gradient_of(group->rank(), step, 400), tensor = expected.clone();
+      first->all_reduce_mean(*group, expected);
+      second->all_reduce_mean(*group, tensor);
+      EXPECT_TRUE(at::equal(tensor, expected)) << "step " << step;
+    }
+  });
+}
+
 TEST_P(EveryCompressor, LeavesOneRankAlone) {
   run_ranks("inproc", 1, [this](const CommunicatorPtr& group) {
     const at::Tensor tensor = gradient_of(0, 0, 100);

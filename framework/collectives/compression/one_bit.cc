@@ -4,7 +4,8 @@
 //
 // A block of B elements is a float32 scale s = mean |x|, and a bit for each element: + s, or - s where x < 0.
 // Code of n elements: C = ceil(n / 8) + 4 ceil(n / B) bytes, with B a multiple of 8; a block's bits end with a byte.
-// Wire: (P - 1) / P 2 C bytes per rank and step, as BlockExchange shares it out.
+// Wire: (P - 1) / P 2 C bytes per rank and step, as BlockExchange shares it out. 1-bit Adam begins with steps that are
+// not compressed, here the first `start_after`: of gradients that shrink, a residual keeps what was large.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -86,17 +87,19 @@ class OneBitCode final : public BlockCode {
 
 struct OneBitConfig {
   std::int64_t block = 256;
+  std::int64_t start_after = 0;
 
   template <class V>
   void visit(V& v) {
     v("block", block, "elements that share a scale", config::between(8, 1 << 20));
+    v("start_after", start_after, "initial steps without compression", config::at_least(0));
   }
 };
 
 const bool registered = Compressors::global().add<OneBitConfig>(
     "one_bit", "signs with a scale per block, with error feedback",
     [](const OneBitConfig& config, const BucketLayout& layout) {
-      return std::make_unique<BlockExchange>(layout, std::make_unique<OneBitCode>(config.block));
+      return std::make_unique<BlockExchange>(layout, std::make_unique<OneBitCode>(config.block), config.start_after);
     });
 
 }  // namespace

@@ -114,11 +114,11 @@ void multiply(const at::Tensor& m, const at::Tensor& p, const at::Tensor& q) {
 class PowerSgd final : public Compressor {
  public:
   PowerSgd(const PowerSgdConfig& config, const BucketLayout& layout)
-      : Compressor(layout), config_(config), pieces_(pieces_of(layout, config.rank)) {}
+      : Compressor(layout, config.start_after), config_(config), pieces_(pieces_of(layout, config.rank)) {}
 
   StateDict state(const Communicator&) override {
     make_buffers();
-    return {{"steps", steps_, true}, {"q", q_, true}, {"residual", residual_}};
+    return {{"steps", steps(), true}, {"q", q_, true}, {"residual", residual_}};
   }
 
  private:
@@ -132,10 +132,9 @@ class PowerSgd final : public Compressor {
   };
 
   void exchange(Wire& wire, at::Tensor tensor) override {
-    const auto step = (*steps_.mutable_data_ptr<std::int64_t>())++;
-    if (step < config_.start_after) return wire.all_reduce(tensor, Reduction::kMean);
+    const auto step = *steps().const_data_ptr<std::int64_t>();
     const auto views = views_of(tensor);
-    if (step == config_.start_after || !config_.warm_start) draw_all(views, step);
+    if (step == start_after() || !config_.warm_start) draw_all(views, step);
 
     tensor.add_(residual_);
     for (const auto& view : views) project(view);
@@ -228,7 +227,6 @@ class PowerSgd final : public Compressor {
 
   PowerSgdConfig config_;
   std::vector<Piece> pieces_;
-  at::Tensor steps_ = at::zeros({1}, at::kLong);
   at::Tensor p_, q_;     // all pieces' P, or their values, and Q, one behind the other: a message each
   at::Tensor residual_;  // [n] e; 0 where nothing is compressed
 };

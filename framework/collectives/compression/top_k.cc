@@ -6,7 +6,7 @@
 //   3. the mean adds them up in the order of ranks: at most P k elements of it are not 0
 //
 // What is chosen is delivered exactly but for rounding.
-// Wire: (P - 1) 8 k bytes per rank and step (float32 value, int32 index): less than float32 where k < n / 4 / P.
+// Wire: (P - 1) 8 k bytes per rank and step (float32 value, int32 index): less than float32 where k < n / P.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
