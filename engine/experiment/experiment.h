@@ -51,6 +51,10 @@ struct ExperimentResult {
 /// values of the task's own metric are best.
 ExperimentConfig with_defaults_of(const Task& task, const ExperimentConfig& config);
 
+/// Throws ConfigError for meters of a complete config that cannot measure what a model of the task is to give for these
+/// samples; nothing is computed.
+void check_meters(const Task& task, const SampleSpec& sample, const ExperimentConfig& config);
+
 /// Throws ConfigError where that leaves open which values of a metric are best.
 void check_directions(const ExperimentConfig& config);
 
