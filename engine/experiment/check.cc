@@ -100,6 +100,22 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
             "the ranks of inproc are threads of one process, but launch.hosts names hosts");
 }
 
+// Backends that move all data between ranks as messages. Of ranks that a launcher has started, each finds out itself.
+void check_shared_memory(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto traits = config.strategy.traits();
+  const auto& launch = config.launch;
+  const std::string key = "strategy" + (traits.shared_memory_key.empty() ? "" : "." + traits.shared_memory_key);
+  const std::string who = traits.shared_memory_key.empty() ? config.strategy.selected() + " " : "";
+  const bool by_messages = config.backend == "mpi" || config.backend == "gloo";
+  const bool wanted = traits.shared_memory || traits.shared_memory_in_hosts;
+  refuse_if(problems, wanted && by_messages && launch.ranks > 1, key.c_str(),
+            who + "needs ranks that share memory, which those of backend " + config.backend +
+                " do not; use backend: " + (traits.shared_memory ? "shm or inproc" : "hybrid, shm or inproc"));
+  refuse_if(problems, traits.shared_memory && launch.hosts.size() > 1, key.c_str(),
+            who + "needs ranks that share memory, but launch.hosts names " + std::to_string(launch.hosts.size()) +
+                " hosts; use one of them, or another strategy");
+}
+
 // What the strategy is like, and what else is asked for.
 void check_strategy(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& train = config.train;
@@ -108,10 +124,10 @@ void check_strategy(std::vector<ConfigProblem>& problems, const ExperimentConfig
   refuse_if(problems, train.gradients == "sum" && !traits.reduces_gradients, "train.gradients",
             "sum is for gradients that are reduced in every step, which " + strategy +
                 " does not do; known: " + strategies_where(&StrategyTraits::reduces_gradients));
-  refuse_if(
-      problems, train.precision == "fp16" && traits.remembers_gradients, "train.precision",
-      "fp16 cannot be combined with strategy.compression, whose residual would keep an overflow forever; use bf16, or"
-      " no compression");
+  refuse_if(problems, train.precision == "fp16" && traits.remembers_gradients, "train.precision",
+            "fp16 cannot be combined with compressed gradients, whose residual would keep an overflow forever; use "
+            "bf16, or no"
+            " compression");
   refuse_if(
       problems, train.ema_decay > 0 && traits.concurrent_updates, "train.ema_decay",
       "cannot be combined with strategy " + strategy + ", whose ranks would write averages into the shared parameters");
@@ -217,6 +233,7 @@ void check(const ExperimentConfig& config) {
   refuse_if(problems, config.device == "cuda", "device",
             "cuda: this program is built without CUDA; use device: auto or cpu");
   check_ranks(problems, config);
+  check_shared_memory(problems, config);
   check_strategy(problems, config);
   check_training(problems, config);
   check_determinism(problems, config);

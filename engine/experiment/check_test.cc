@@ -88,6 +88,28 @@ TEST(Check, SingleIsOneRank) {
             "config: strategy: single trains on one rank, but launch.ranks is 2");
 }
 
+TEST(Check, StrategiesThatShareMemoryTakeABackendWhoseRanksDo) {
+  EXPECT_EQ(
+      complaint("launch: {ranks: 2}, strategy: hogwild", "mpi"),
+      "config: strategy: hogwild needs ranks that share memory, which those of backend mpi do not; use backend: shm"
+      " or inproc");
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: {name: sharded, one_copy: true}", "gloo"),
+            "config: strategy.one_copy: needs ranks that share memory, which those of backend gloo do not; use backend:"
+            " shm or inproc");
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: {intra: {sharded: {one_copy: true}}}", "gloo"),
+            "config: strategy.intra.one_copy: needs ranks that share memory, which those of backend gloo do not; use"
+            " backend: hybrid, shm or inproc");
+  EXPECT_EQ(
+      complaint("launch: {ranks: 2, hosts: [a, b]}, strategy: hogwild"),
+      "config: strategy: hogwild needs ranks that share memory, but launch.hosts names 2 hosts; use one of them, or"
+      " another strategy");
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: hogwild", "shm"), "");
+  EXPECT_EQ(complaint("launch: {ranks: 2, hosts: [a]}, strategy: hogwild"), "");
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: sharded", "gloo"), "");
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: {intra: {sharded: {one_copy: true}}}", "hybrid"), "");
+  EXPECT_EQ(complaint("launch: {ranks: 1}, strategy: hogwild", "gloo"), "");
+}
+
 TEST(Check, OtherHostsAreNotReachedByForksOrThreads) {
   EXPECT_EQ(complaint("launch: {ranks: 2, hosts: [a], with: local}"),
             "config: launch.with: local starts ranks on this host only, but launch.hosts names others; use mpi");
@@ -128,12 +150,15 @@ TEST(Check, SumsAreOfGradientsThatAreReduced) {
 
 TEST(Check, Fp16RefusesCompressionThatWouldRememberAnOverflow) {
   const std::string refused =
-      "config: train.precision: fp16 cannot be combined with strategy.compression, whose residual would keep an "
+      "config: train.precision: fp16 cannot be combined with compressed gradients, whose residual would keep an "
       "overflow"
       " forever; use bf16, or no compression";
   EXPECT_EQ(complaint("train: {precision: fp16}, strategy: {name: overlapped, compression: bf16}"), refused);
   EXPECT_EQ(complaint("train: {precision: fp16}, strategy: {intra: sharded, inter: {all_reduce: {compression: bf16}}}"),
             refused);
+  EXPECT_EQ(complaint("train: {precision: fp16}, strategy: {local_sgd: {warmup_steps: 9, warmup_compression: int8}}"),
+            refused);
+  EXPECT_EQ(complaint("train: {precision: fp16}, strategy: {local_sgd: {warmup_steps: 9, compression: int8}}"), "");
   EXPECT_EQ(complaint("train: {precision: fp16}, strategy: overlapped"), "");
   EXPECT_EQ(complaint("train: {precision: bf16}, strategy: {name: overlapped, compression: bf16}"), "");
 }

@@ -1,13 +1,5 @@
-#include <ATen/ops/zeros.h>
-
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "engine/experiment/experiment.h"
-#include "framework/base/batch.h"
 #include "framework/base/error.h"
-#include "framework/parallel/step.h"
 
 namespace phalanx {
 namespace {
@@ -23,38 +15,7 @@ void refuse_auto(const std::string& direction, const std::string& metric, const 
                     "\" say highest or lowest");
 }
 
-Tensors zeros_of(const std::vector<TensorSpec>& specs) {
-  Tensors tensors;
-  for (const auto& spec : specs) {
-    auto shape = spec.shape;
-    shape.insert(shape.begin(), 1);
-    tensors.push_back(at::zeros(shape, spec.dtype));
-  }
-  return tensors;
-}
-
 }  // namespace
-
-void check_meters(const ExperimentConfig& config, const SampleSpec& sample, const Task& task) {
-  Batch batch{.inputs = zeros_of(sample.inputs), .targets = zeros_of(sample.targets), .valid = 1, .global_rows = 1};
-  task.prepare(batch);
-  batch.global_weight = batch.weight();
-  const Step::Result result{
-      .outputs = task.predictions(zeros_of(task.model().outputs)), .loss = at::zeros({}), .weight = batch.weight()};
-  std::vector<ConfigProblem> problems;
-  for (const auto& [key, meters] :
-       {std::pair("evaluate", &config.evaluate.meters), std::pair("watch", &config.watch.meters)}) {
-    for (std::size_t i = 0; i < meters->size(); ++i) {
-      try {
-        (*meters)[i].meter.make()->add(batch, result);
-      } catch (const ConfigError& error) {
-        const std::string path = std::string(key) + ".meters[" + std::to_string(i) + "]";
-        problems.push_back({.origin = "config", .key = path, .message = error.what(), .suggestion = {}});
-      }
-    }
-  }
-  if (!problems.empty()) throw ConfigError(std::move(problems));
-}
 
 ExperimentConfig with_defaults_of(const Task& task, const ExperimentConfig& config) {
   ExperimentConfig complete = config;

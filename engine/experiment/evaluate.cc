@@ -57,6 +57,7 @@ std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config,
   const auto task = config.task.make(sample, config.loss.make());
   task->take_turn(0);
   ExperimentConfig complete = with_defaults_of(*task, config);
+  check_meters(*task, sample, complete);
   complete.determinism = "run";  // on any number of ranks, so without virtual shards
   const double held_out = config.evaluate.validation;
   const Splits splits = held_out > 0 ? hold_out(context.splits, held_out, config.seed) : context.splits;

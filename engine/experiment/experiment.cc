@@ -281,7 +281,7 @@ class Experiment {
 ExperimentResult run_experiment(const ExperimentConfig& config, const ExperimentContext& context) {
   const auto task = config.task.make(context.splits.train->spec(), config.loss.make());
   const ExperimentConfig complete = with_defaults_of(*task, config);
-  check_meters(complete, context.splits.train->spec(), *task);
+  check_meters(*task, context.splits.train->spec(), complete);
   const double held_out = config.evaluate.validation;
   const Splits splits = held_out > 0 ? hold_out(context.splits, held_out, config.seed) : context.splits;
   auto result = Experiment(complete, splits, *task, context).run();

@@ -53,12 +53,12 @@ struct ExperimentResult {
 /// values of the task's own metric are best.
 ExperimentConfig with_defaults_of(const Task& task, const ExperimentConfig& config);
 
+/// Throws ConfigError for meters of a complete config that cannot measure what a model of the task is to give for these
+/// samples; nothing is computed.
+void check_meters(const Task& task, const SampleSpec& sample, const ExperimentConfig& config);
+
 /// Throws ConfigError where that leaves open which values of a metric are best.
 void check_directions(const ExperimentConfig& config);
-
-/// Lets the config's meters measure a sample of zeros. Throws ConfigError for those that do not suit the task's targets
-/// and outputs, which they would otherwise say at the first test.
-void check_meters(const ExperimentConfig& config, const SampleSpec& sample, const Task& task);
 
 /// Trains and tests as the config says, on this rank of the world. Collective; ranks may be threads of one process.
 /// Rank 0 writes metrics.jsonl, summary.json and the weights, and shows progress. Throws ConfigError where config and

@@ -332,9 +332,15 @@ TEST(Experiment, EveryMeterOfClassesReadsTheSameOnAllRanks) {
   for (const std::size_t rank : {1, 2}) EXPECT_EQ(three.results[rank].test, three.results[0].test);
 }
 
-TEST(Experiment, RefusesAMeterOfAnotherTask) {
-  EXPECT_THAT(run(2, {"evaluate.meters=[{meter: mse}]"}).errors,
-              Each(HasSubstr("mse needs as many outputs as targets")));
+TEST(Experiment, RefusesMetersOfAnotherTaskBeforeTheFirstStep) {
+  const auto two = run(2, {"evaluate.meters=[{meter: accuracy}, {meter: mse}]"});
+  EXPECT_THAT(two.errors, Each(HasSubstr("config: evaluate.meters[1]: mse needs as many outputs as targets")));
+  EXPECT_THAT(two.began_after, Each(-1));
+  const auto regression = run(1, {"dataset=numbers_under_test", "watch.meters=[{meter: mse}, {meter: accuracy}]",
+                                  "evaluate.meters=[{meter: confusion}, {meter: mse}]"});
+  EXPECT_THAT(regression.errors, Each(HasSubstr("config: watch.meters[1]: a meter needs scores")));
+  EXPECT_THAT(regression.errors, Each(HasSubstr("\nconfig: evaluate.meters[0]: a meter needs scores")));
+  EXPECT_THAT(regression.began_after, Each(-1));
 }
 
 TEST(Experiment, RefusesMetersThatDoNotSuitTheClassesBeforeTheFirstStep) {

@@ -46,9 +46,10 @@ ExperimentConfig tiny_config(const Changes& changes) {
   return config;
 }
 
-std::string complaint(const std::string& changes) {
+std::string complaint(const std::string& changes, const std::string& backend) {
   ExperimentConfig config;
   config::load_text(config, "{model: mlp, dataset: digits, " + changes + "}", "test.yaml");
+  if (!backend.empty()) config.backend = backend;
   try {
     check(config);
   } catch (const ConfigError& error) {

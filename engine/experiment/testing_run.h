@@ -21,8 +21,8 @@ using Json = nlohmann::ordered_json;
 ExperimentConfig tiny_config(const Changes& changes);
 
 /// What check() says of a good config with these changes ("train: {epochs: 2}, strategy: single"); empty when it is
-/// content.
-std::string complaint(const std::string& changes);
+/// content. `backend`: one that need not be linked; empty: that of the changes.
+std::string complaint(const std::string& changes, const std::string& backend = "");
 
 struct Finished {
   RunFolder folder;

@@ -63,6 +63,8 @@ StrategyTraits traits(const LevelsConfig& config) {
   return {.reduces_gradients = intra.reduces_gradients && inter.reduces_gradients,
           .remembers_gradients = intra.remembers_gradients || inter.remembers_gradients,
           .shared_memory = inter.shared_memory,
+          .shared_memory_in_hosts = intra.shared_memory && config.ranks_per_group != 1,
+          .shared_memory_key = intra.shared_memory_key.empty() ? "intra" : "intra." + intra.shared_memory_key,
           .concurrent_updates = intra.concurrent_updates || inter.concurrent_updates,
           .parameter_servers = intra.parameter_servers || inter.parameter_servers,
           .shards_update = true};

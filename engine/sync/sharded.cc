@@ -91,6 +91,7 @@ StrategyTraits traits(const ShardedConfig& config) {
   return {.reduces_gradients = true,
           .remembers_gradients = compresses(config.compression),
           .shared_memory = config.one_copy,
+          .shared_memory_key = "one_copy",
           .shards_update = true,
           .intra_level = true};
 }

@@ -28,16 +28,18 @@ StrategyTraits traits_of(const std::string& strategy) { return testing::load_str
 // With what their options change about them.
 std::vector<std::string> strategies() {
   std::vector<std::string> all = Synchronizers::global().names();
-  all.insert(all.end(), {"{name: sharded, one_copy: true}", "{name: local_sgd, compression: bf16}",
-                         "{name: all_reduce, compression: int8}", "{intra: sharded, inter: gossip, ranks_per_group: 2}",
-                         "{intra: overlapped, inter: {local_sgd: {every: 4}}, ranks_per_group: 2}"});
+  all.insert(all.end(),
+             {"{name: sharded, one_copy: true}", "{name: local_sgd, compression: bf16}",
+              "{name: local_sgd, warmup_steps: 2, warmup_compression: one_bit}",
+              "{name: all_reduce, compression: int8}", "{intra: sharded, inter: gossip, ranks_per_group: 2}",
+              "{intra: overlapped, inter: {local_sgd: {every: 4}}, ranks_per_group: 2}"});
   std::erase_if(all, [](const std::string& strategy) { return traits_of(strategy).one_rank; });
   return all;
 }
 
-std::vector<std::string> reducing_strategies() {
+std::vector<std::string> strategies_where(bool StrategyTraits::*trait) {
   auto all = strategies();
-  std::erase_if(all, [](const std::string& strategy) { return !traits_of(strategy).reduces_gradients; });
+  std::erase_if(all, [trait](const std::string& strategy) { return !(traits_of(strategy).*trait); });
   return all;
 }
 
@@ -105,7 +107,13 @@ TEST_P(StrategyConformance, SumsOverSlicesAreSumsOverTheReplica) {
   });
 }
 
-TEST_P(StrategyConformance, ValuesThatRanksChangeInTheirSlicesReachAll) {
+// Where a rank's slices are all of the buckets, there is nobody whom its values have to reach.
+class ShardingStrategies : public StrategyConformance {};
+INSTANTIATE_TEST_SUITE_P(Strategies, ShardingStrategies,
+                         ::testing::ValuesIn(strategies_where(&StrategyTraits::shards_update)),
+                         [](const auto& info) { return testing::file_name(info.param); });
+
+TEST_P(ShardingStrategies, ValuesThatRanksChangeInTheirSlicesReachAll) {
   run([](const Attached& rank) {
     for (const auto& slice : rank.slices) slice.values.fill_(7);
     rank.strategy.share_values();
@@ -114,7 +122,8 @@ TEST_P(StrategyConformance, ValuesThatRanksChangeInTheirSlicesReachAll) {
 }
 
 class ReducingStrategies : public StrategyConformance {};
-INSTANTIATE_TEST_SUITE_P(Strategies, ReducingStrategies, ::testing::ValuesIn(reducing_strategies()),
+INSTANTIATE_TEST_SUITE_P(Strategies, ReducingStrategies,
+                         ::testing::ValuesIn(strategies_where(&StrategyTraits::reduces_gradients)),
                          [](const auto& info) { return testing::file_name(info.param); });
 
 TEST_P(ReducingStrategies, GiveTheOptimizerTheMeanOfAllRanksGradients) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 namespace phalanx {
 
 /// What others need to know of a strategy before it is made. Each registers its own, beside its name: who has to tell
@@ -17,6 +19,12 @@ struct StrategyTraits {
 
   /// Its ranks must have memory in common (Communicator::shares_memory()).
   bool shared_memory = false;
+
+  /// The same of the ranks of each host.
+  bool shared_memory_in_hosts = false;
+
+  /// Which of its fields asks for that, as "intra.one_copy"; empty: the strategy itself.
+  std::string shared_memory_key{};
 
   /// Ranks write into the same memory while others read and write there: nothing else may exchange what is in it.
   bool concurrent_updates = false;
