@@ -7,10 +7,9 @@
 // sits out. After the last step the replicas become their mean. With `compression:` both values are rounded
 // on the way; both ranks move by what was sent, so that the mean stays. Compressions that keep a residual have nothing
 // to count from: two ranks that meet know no state of each other.
-// Wire: the parameters' bytes per rank and step, to one peer; half of them with bf16 or fp16.
+// Wire: the parameters' bytes per rank and step, to one peer; half of them with bf16 or fp16, a quarter with int8.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <memory>
@@ -20,6 +19,7 @@
 
 #include "engine/sync/initial_values.h"
 #include "engine/sync/parameter_average.h"
+#include "engine/sync/parameter_code.h"
 #include "engine/sync/replicated_synchronizer.h"
 #include "engine/sync/synchronizers.h"
 #include "framework/base/random.h"
@@ -36,7 +36,7 @@ struct GossipConfig {
   void visit(V& v) {
     v("seed", seed, "random seed of the pairing", config::at_least(0));
     v("compression", compression, "precision in which parameters are sent; others compress gradients or changes",
-      config::one_of({"none", "bf16", "fp16"}));
+      config::one_of(ParameterCode::names()));
   }
 };
 
@@ -53,16 +53,12 @@ int partner_of(int rank, int size, std::int64_t seed, std::int64_t step) {
   return other < size ? order[other] : rank;
 }
 
-at::ScalarType wire_dtype(const std::string& compression, at::ScalarType own) {
-  if (compression == "none") return own;
-  return compression == "bf16" ? at::kBFloat16 : at::kHalf;
-}
-
 class Gossip final : public ReplicatedSynchronizer {
  public:
   Gossip(const GossipConfig& config, const SyncContext& context)
       : config_(config),
         group_(context.group),
+        code_(config.compression),
         weights_(all_gather(*context.group, context.weight)),
         average_(context.group, Compressors::Choice("none"), context.weight) {}
 
@@ -72,9 +68,8 @@ class Gossip final : public ReplicatedSynchronizer {
     sent_.clear(), received_.clear();
     under_way_ = at::zeros({1}, at::kLong);
     for (const auto& slice : slices_) {
-      const auto options = slice.values.options().dtype(wire_dtype(config_.compression, slice.values.scalar_type()));
-      sent_.push_back(at::zeros_like(slice.values, options));
-      received_.push_back(at::zeros_like(slice.values, options));
+      sent_.push_back(code_.make_message(slice.values));
+      received_.push_back(code_.make_message(slice.values));
     }
     return slices_;
   }
@@ -117,7 +112,7 @@ class Gossip final : public ReplicatedSynchronizer {
     if (partner == group_->rank()) return;
     under_way_.fill_(partner + 1);
     for (std::size_t i = 0; i < slices_.size(); ++i) {
-      sent_[i].copy_(slices_[i].values);
+      code_.write(slices_[i].values, sent_[i]);
       works_.push_back(group_->recv(received_[i], partner));
       works_.push_back(group_->send(sent_[i], partner));
     }
@@ -132,20 +127,24 @@ class Gossip final : public ReplicatedSynchronizer {
     under_way_.zero_();
     const double theirs = weights_.at(partner), share = theirs / (weights_[group_->rank()] + theirs);
     for (std::size_t i = 0; i < slices_.size(); ++i) {
-      const auto dtype = slices_[i].values.scalar_type();
-      slices_[i].values.add_(received_[i].to(dtype).sub_(sent_[i].to(dtype)), share);
+      const at::Tensor& values = slices_[i].values;
+      const auto read = [&](const at::Tensor& message) {
+        return code_.read(message, values.numel(), values.scalar_type());
+      };
+      values.add_(read(received_[i]).sub(read(sent_[i])), share);
     }
   }
 
   GossipConfig config_;
   CommunicatorPtr group_;
+  ParameterCode code_;
   std::vector<double> weights_;  // of all ranks' replicas
   ParameterAverage average_;
   std::vector<StateTensor> state_;  // of the optimizer
   std::vector<Slice> slices_;
-  std::vector<at::Tensor> sent_, received_;
-  std::vector<Work> works_;  // of the exchange under way
-  at::Tensor under_way_;     // [1]: the peer's rank + 1, or 0 where there is none
+  std::vector<at::Tensor> sent_, received_;  // messages, by slice
+  std::vector<Work> works_;                  // of the exchange under way
+  at::Tensor under_way_;                     // [1]: the peer's rank + 1, or 0 where there is none
 };
 
 const bool registered = Synchronizers::global().add<GossipConfig>(

@@ -30,7 +30,7 @@ std::vector<std::string> strategies() {
   std::vector<std::string> all = Synchronizers::global().names();
   all.insert(all.end(),
              {"{name: sharded, one_copy: true}", "{name: local_sgd, compression: bf16}",
-              "{name: local_sgd, warmup_steps: 2, warmup_compression: one_bit}",
+              "{name: local_sgd, warmup_steps: 2, warmup_compression: one_bit}", "{name: gossip, compression: int8}",
               "{name: all_reduce, compression: int8}", "{intra: sharded, inter: gossip, ranks_per_group: 2}",
               "{intra: overlapped, inter: {local_sgd: {every: 4}}, ranks_per_group: 2}"});
   std::erase_if(all, [](const std::string& strategy) { return traits_of(strategy).one_rank; });

@@ -20,15 +20,16 @@ using testing::train;
 using testing::training_config;
 
 class StrategyResume : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Strategies, StrategyResume,
-                         ::testing::Values("auto", "all_reduce",
-                                           "{all_reduce: {compression: {name: powersgd, start_after: 5}}}",
-                                           "{all_reduce: {compression: topk}}", "{overlapped: {compression: int8}}",
-                                           "{sharded: {compression: one_bit}}",
-                                           "{local_sgd: {every: 4, momentum: average}}",
-                                           "{local_sgd: {every: 4, compression: int8}}", "gossip",
-                                           "{intra: overlapped, inter: {local_sgd: {every: 3}}, ranks_per_group: 2}",
-                                           "{intra: sharded, inter: gossip, ranks_per_group: 1}"));
+INSTANTIATE_TEST_SUITE_P(
+    Strategies, StrategyResume,
+    ::testing::Values("auto", "all_reduce", "{all_reduce: {compression: {name: powersgd, start_after: 5}}}",
+                      "{all_reduce: {compression: topk}}", "{overlapped: {compression: int8}}",
+                      "{sharded: {compression: {name: one_bit, start_after: 12}}}",
+                      "{local_sgd: {every: 4, momentum: average}}", "{local_sgd: {every: 4, compression: int8}}",
+                      "{local_sgd: {every: 4, warmup_steps: 12, warmup_compression: one_bit, compression: topk}}",
+                      "gossip", "{gossip: {compression: int8}}",
+                      "{intra: overlapped, inter: {local_sgd: {every: 3}}, ranks_per_group: 2}",
+                      "{intra: sharded, inter: gossip, ranks_per_group: 1}"));
 
 std::vector<std::string> changes(const std::string& strategy) {
   return {"strategy=" + strategy, "optimizer.lr=0.05", "train.max_steps=20", "checkpoint.final_weights=false"};

@@ -1,70 +1,14 @@
-// 8-bit quantisation by blocks (as in Dettmers et al.: 8-bit Optimizers via Block-wise Quantization, 2022, with even
-// steps), reduced in float32 between two exchanges (as in Wang et al.: ZeRO++, 2023), with error feedback.
+// 8-bit quantisation by blocks (int8_code.h), reduced in float32 between two exchanges (as in Wang et al.: ZeRO++,
+// 2023), with error feedback.
 //
-// A block of B elements is a float32 scale s = max |x| / 127, and round(x / s) for each element: off by at most s / 2.
-// Code of n elements: C = n + 4 ceil(n / B) bytes. An element of the mean is off by at most half the mean of the ranks'
-// scales plus half the scale of the mean's block.
-// Wire: (P - 1) / P 2 C bytes per rank and step, as BlockExchange shares it out.
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
-
+// Code of n elements: C = n + 4 ceil(n / B) bytes for blocks of B elements. An element of the mean is off by at most
+// half the mean of the ranks' scales plus half the scale of the mean's block. Wire: (P - 1) / P 2 C bytes per rank and
+// step, as BlockExchange shares it out.
 #include "framework/collectives/compression/block_exchange.h"
+#include "framework/collectives/compression/int8_code.h"
 
 namespace phalanx {
 namespace {
-
-constexpr float kSteps = 127;
-constexpr float kRounder = 0x1.8p23F;  // floats of this size are 1 apart: adding it rounds to the nearest integer
-
-// As integers, magnitudes are ordered as they are as floats, and what is not finite is above all: one loop, which
-// compilers vectorise, finds both the largest magnitude and whether all are finite.
-float largest_magnitude(std::span<const float> values) {
-  std::int32_t largest = 0;
-  for (const float value : values) largest = std::max(largest, std::bit_cast<std::int32_t>(value) & 0x7fffffff);
-  return std::bit_cast<float>(largest);
-}
-
-class Int8Code final : public BlockCode {
- public:
-  using BlockCode::BlockCode;
-
- private:
-  std::int64_t block_bytes(std::int64_t elements) const override {
-    return static_cast<std::int64_t>(sizeof(float)) + elements;
-  }
-
-  void encode_block(std::span<float> values, std::uint8_t* code) const override {
-    const float largest = largest_magnitude(values);
-    const bool finite = std::isfinite(largest);
-    const float scale = finite ? largest / kSteps : std::numeric_limits<float>::quiet_NaN();
-    std::memcpy(code, &scale, sizeof scale);
-    if (!finite) std::ranges::fill(values, 0.0F);
-    // Of a block of zeros, or of numbers too small for a scale, all stays behind.
-    const float inverse = kSteps / largest;
-    quantise(values, finite ? scale : 0, std::isfinite(inverse) ? inverse : 0, code + sizeof scale);
-  }
-
-  static void quantise(std::span<float> values, float scale, float inverse, std::uint8_t* steps) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const float rounded = values[i] * inverse + kRounder - kRounder;
-      steps[i] = static_cast<std::uint8_t>(static_cast<std::int32_t>(rounded));
-      values[i] -= rounded * scale;
-    }
-  }
-
-  void add_block(const std::uint8_t* code, float factor, std::span<float> values) const override {
-    float scale = 0;
-    std::memcpy(&scale, code, sizeof scale);
-    const std::uint8_t* steps = code + sizeof scale;
-    const float step = scale * factor;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] += static_cast<float>(static_cast<std::int8_t>(steps[i])) * step;
-    }
-  }
-};
 
 struct Int8Config {
   std::int64_t block = 256;
@@ -78,7 +22,7 @@ struct Int8Config {
 const bool registered = Compressors::global().add<Int8Config>(
     "int8", "8 bits per element and a scale per block, with error feedback",
     [](const Int8Config& config, const BucketLayout& layout) {
-      return std::make_unique<BlockExchange>(layout, std::make_unique<Int8Code>(config.block));
+      return std::make_unique<BlockExchange>(layout, make_int8_code(config.block));
     });
 
 }  // namespace

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "framework/collectives/compression/block_code.h"
+
+namespace phalanx {
+
+/// A block of B elements is a float32 scale s = max |x| / 127, and round(x / s) for each element, in B + 4 bytes: off
+/// by at most s / 2.
+std::unique_ptr<const BlockCode> make_int8_code(std::int64_t block);
+
+}  // namespace phalanx
