@@ -112,12 +112,13 @@ int launch_mpi(const MpiLaunch& options) {
   for (char** variable = environ; *variable; ++variable) inherited.emplace_back(*variable);
   const TemporaryFolder meeting(TemporaryFolder::Removal::kAlways);
   const std::string rendezvous = options.hosts.empty() ? "file://" + meeting.path() + "/store" : "";
-  auto environment = mpirun_environment(inherited, rendezvous, ::isatty(STDOUT_FILENO) == 1);
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  auto environment = mpirun_environment(inherited, rendezvous, terminal);
   auto command = mpirun_command(find_mpirun(), options, environment, ::geteuid() == 0);
   const auto argv = pointers(command), envp = pointers(environment);
   take_failures(options.log_folder);
 
-  // mpirun ends the job where it cannot write.
+  // mpirun waits for ever where its output is not read; but of a terminal it tells the ranks the width.
   Pipe output = make_pipe(), errors = make_pipe();
   MpirunNotices notices;
   const auto take_output = [&] {
@@ -127,7 +128,8 @@ int launch_mpi(const MpiLaunch& options) {
     take(errors.read.get(), [&](std::string_view text) { standard_error().write(notices.feed(text)); });
   };
   Supervisor supervisor(policy_of(options));
-  supervisor.start([&] { return become(argv, envp, output.write.get(), errors.write.get()); });
+  supervisor.start(
+      [&] { return become(argv, envp, terminal ? STDOUT_FILENO : output.write.get(), errors.write.get()); });
   output.write.close();
   errors.write.close();
   supervisor.watch(output.read.get(), take_output);

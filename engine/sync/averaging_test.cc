@@ -1,4 +1,5 @@
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/stack.h>
 #include <gtest/gtest.h>
 
@@ -34,18 +35,22 @@ class Averaging : public ::testing::TestWithParam<int> {
   static void expect_near(const at::Tensor& all, const std::vector<at::Tensor>& x, int step) {
     EXPECT_TRUE(at::allclose(all, at::stack(x), 1e-5, 1e-6)) << "step " << step;
   }
-  void expect_gossip_to_meet(const std::string& compression) const {
+  void expect_gossip_to_meet(const std::string& compression, std::size_t message_bytes) const {
     run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {
       const at::NoGradGuard no_grad;
-      const FlatParameters parameters(std::vector<at::Tensor>{at::full({4}, 0.0)}, *group, 1 << 20);
+      const FlatParameters parameters(std::vector<at::Tensor>{at::full({16}, 0.0)}, *group, 1 << 20);
       const auto strategy = make_strategy("{name: gossip, compression: " + compression + "}", group);
       const auto slice = strategy->attach(parameters, Cut::kAnywhere).at(0);
-      slice.values.fill_(group->rank());  // and no gradients
+      const at::Tensor offsets = at::arange(16) * 0.07;
+      slice.values.copy_(offsets + group->rank());  // and no gradients
       for (int step = 0; step < 60; ++step) strategy->after_update(step);
-      const double mean = (group->size() - 1) / 2.0;
-      EXPECT_NEAR(slice.values[0].item<double>(), mean, 0.3);
+      const at::Tensor mean = offsets + (group->size() - 1) / 2.0;
+      EXPECT_TRUE(at::allclose(slice.values, mean, 0, 0.3)) << compression;
+      for (const auto& [name, values, alike] : strategy->state()) {
+        EXPECT_TRUE(name == "under_way" || values.nbytes() == message_bytes) << name << ", " << compression;
+      }
       strategy->finish();
-      EXPECT_NEAR(slice.values[0].item<double>(), mean, 1e-5);
+      EXPECT_TRUE(at::allclose(slice.values, mean, 0, 1e-5)) << compression;
     });
   }
   std::vector<at::Tensor> start() const { return std::vector<at::Tensor>(GetParam(), at::full({kElements}, 3.0f)); }
@@ -180,7 +185,10 @@ TEST_P(Averaging, GossipMovesHalfwayToOnePeerAStepLate) {
 }
 
 TEST_P(Averaging, GossipKeepsTheMeanAndBringsReplicasTogether) {
-  for (const std::string compression : {"none", "bf16", "fp16"}) expect_gossip_to_meet(compression);
+  expect_gossip_to_meet("none", 16 * 4);
+  expect_gossip_to_meet("bf16", 16 * 2);
+  expect_gossip_to_meet("fp16", 16 * 2);
+  expect_gossip_to_meet("int8", 16 + sizeof(float));  // and a scale
 }
 
 }  // namespace

@@ -69,8 +69,9 @@ void Progress::result(const Measurement& test) {
   std::size_t count = std::min<std::size_t>(test.readings.size(), 1);
   Beside beside{};
   for (std::size_t sure = count; sure <= std::min(test.readings.size(), kSureReadings); ++sure) {
-    for (const Beside& wanted : {Beside{}, Beside{.step = true}, Beside{.epoch = true, .step = true},
-                                 Beside{.epoch = true, .step = true, .time = true}}) {
+    for (const Beside& wanted : {Beside{}, Beside{.split = true}, Beside{.split = true, .step = true},
+                                 Beside{.split = true, .step = true, .epoch = true},
+                                 Beside{.split = true, .step = true, .epoch = true, .time = true}}) {
       if (!fits(sure, wanted)) break;
       count = sure;
       beside = wanted;
@@ -88,8 +89,8 @@ StyledText Progress::result_line(const Measurement& test, std::size_t count, Bes
   StyledText shown = text();
   if (beside.epoch) shown.add(epoch_words(test, total_.epochs) + "  ", StyledText::kSoft);
   if (beside.step) shown.add(format_text("step %" PRId64 "  ", test.step));
-  shown.add(test.split, test.split == "train" ? StyledText::kCyan : StyledText::kGreen);
-  if (!test.version.empty()) shown.add(" (" + test.version + ")", StyledText::kSoft);
+  if (beside.split) shown.add(test.split, test.split == "train" ? StyledText::kCyan : StyledText::kGreen);
+  if (beside.split && !test.version.empty()) shown.add(" (" + test.version + ")", StyledText::kSoft);
   shown.add(readings(test.readings, count));
   const std::size_t more = test.readings.size() - count;
   if (more > 0) shown.add(format_text("  %zu more", more), StyledText::kSoft);

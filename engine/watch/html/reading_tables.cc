@@ -55,7 +55,7 @@ Matrix matrix_of(const RunRecord& run, const std::string& split, const std::vect
 }
 
 std::string draw(const Matrix& matrix) {
-  std::string text = "<div class=\"wide\"><table class=\"matrix\">\n<thead><tr><th>true class ╲ predicted</th>";
+  std::string text = "<div class=\"wide narrow\"><table class=\"matrix\">\n<thead><tr><th>true class ╲ predicted</th>";
   for (std::size_t j = 0; j < matrix.size(); ++j) text += format_text("<th>%zu</th>", j);
   text += "</tr></thead>\n<tbody>\n";
   for (std::size_t i = 0; i < matrix.size(); ++i) {

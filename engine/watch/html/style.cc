@@ -59,6 +59,7 @@ svg { display: block; width: 100%; height: auto; overflow: visible; }
   linear-gradient(to left, var(--card) 40%, transparent) right / 56px 100% no-repeat local,
   linear-gradient(to right, var(--shade), transparent) left / 22px 100% no-repeat scroll,
   linear-gradient(to left, var(--shade), transparent) right / 22px 100% no-repeat scroll, var(--card); }
+.narrow { width: fit-content; max-width: 100%; }
 .matrix { width: auto; }
 .matrix th, .matrix td { padding: 4px 9px; border: 1px solid var(--line); text-align: right; }
 .matrix td { min-width: 40px; background: rgba(42, 120, 214, calc(var(--share) * 0.75)); }
