@@ -22,8 +22,8 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
 CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& launched, Seconds timeout,
                         std::optional<bool> progress_thread = {});
 
-/// The same for several backends, with one rendezvous: one communicator per backend, all with the same ranks. `met`: the store
-/// of ranks that have already met (find_local_rank()).
+/// The same for several backends, with one rendezvous: one communicator per backend, all with the same ranks. `met`:
+/// the store of ranks that have already met (find_local_rank()).
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
                                          Seconds timeout, std::optional<bool> progress_thread = {},
                                          StorePtr met = nullptr);

@@ -16,7 +16,8 @@ Console* kept_console = nullptr;  // null: standard error is the console
 }  // namespace
 
 void tell_console(std::string_view line) {
-  (kept_console ? *kept_console : standard_error()).write((::isatty(console_file) != 0 ? "\r\033[K" : "") + std::string(line) + "\n");
+  (kept_console ? *kept_console : standard_error())
+      .write((::isatty(console_file) != 0 ? "\r\033[K" : "") + std::string(line) + "\n");
 }
 
 void keep_console() {

@@ -14,8 +14,8 @@
 #include <system_error>
 
 #include "framework/base/blocked_signals.h"
-#include "framework/base/environment.h"
 #include "framework/base/descriptor.h"
+#include "framework/base/environment.h"
 
 namespace phalanx {
 namespace {

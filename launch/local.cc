@@ -10,9 +10,9 @@
 #include <system_error>
 #include <vector>
 
+#include "framework/base/descriptor.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
-#include "framework/base/descriptor.h"
 #include "launch/console.h"
 #include "launch/failure.h"
 #include "launch/report.h"

@@ -13,9 +13,9 @@
 #include <system_error>
 
 #include "framework/base/console.h"
+#include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
-#include "framework/base/descriptor.h"
 #include "launch/failure.h"
 #include "launch/mpirun.h"
 #include "launch/report.h"

@@ -84,11 +84,11 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
             std::to_string(servers) + " of launch.ranks: " + std::to_string(launch.ranks) +
                 " leaves no rank to train; start more ranks");
   refuse_if(problems, servers > 0 && !config.strategy.traits().parameter_servers, "roles.server",
-            config.strategy.selected() + " uses no parameter servers; known: " +
-                strategies_where(&StrategyTraits::parameter_servers));
+            config.strategy.selected() +
+                " uses no parameter servers; known: " + strategies_where(&StrategyTraits::parameter_servers));
   refuse_if(problems, config.train.global_batch_size < ranks, "train.global_batch_size",
-            std::to_string(config.train.global_batch_size) + " samples cannot be divided among launch.ranks: " +
-                std::to_string(launch.ranks) + less_servers);
+            std::to_string(config.train.global_batch_size) +
+                " samples cannot be divided among launch.ranks: " + std::to_string(launch.ranks) + less_servers);
   refuse_if(problems, config.strategy.traits().one_rank && ranks > 1, "strategy",
             config.strategy.selected() + " trains on one rank, but launch.ranks is " + std::to_string(launch.ranks) +
                 less_servers);

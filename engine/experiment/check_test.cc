@@ -140,7 +140,7 @@ TEST(Check, SumsAreOfGradientsThatAreReduced) {
   EXPECT_EQ(complaint("train: {gradients: sum}, strategy: sharded"), "");
   EXPECT_EQ(complaint("train: {gradients: sum}, strategy: gossip"),
             "config: train.gradients: sum is for gradients that are reduced in every step, which gossip does not do;"
-            " known: all_reduce, auto, levels, overlapped, sharded, single");
+            " known: all_reduce, auto, levels, overlapped, sharded, single, sync_ps");
   EXPECT_EQ(complaint("train: {gradients: sum}, strategy: {intra: sharded, inter: all_reduce}"), "");
   EXPECT_THAT(complaint("train: {gradients: sum}, strategy: {intra: sharded, inter: local_sgd}"),
               ::testing::HasSubstr("which levels does not do"));

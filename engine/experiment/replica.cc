@@ -35,8 +35,8 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
   return model;
 }
 
-Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh,
-                 const ExperimentContext& context, Watching& watching)
+Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, const ExperimentContext& context,
+                 Watching& watching)
     : config_(config),
       mesh_(mesh),
       model_(make_model(config, task.model())),
@@ -52,12 +52,11 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh,
 std::unique_ptr<Synchronizer> Replica::make_synchronizer(const ExperimentContext& context) {
   const auto& train = config_.train;
   if (config_.determinism != "world_size_invariant") {
-    return phalanx::make_synchronizer(agreement_.strategy,
-                                      {.mesh = mesh_,
-                                       .group = mesh_.replicas(),
-                                       .backwards = train.data_parallel > 1 ? 0 : train.accumulate,
-                                       .servers = context.servers,
-                                       .timeout = Seconds(config_.framework.timeout)});
+    return phalanx::make_synchronizer(agreement_.strategy, {.mesh = mesh_,
+                                                            .group = mesh_.replicas(),
+                                                            .backwards = train.data_parallel > 1 ? 0 : train.accumulate,
+                                                            .servers = context.servers,
+                                                            .timeout = Seconds(config_.framework.timeout)});
   }
   if (train.virtual_shards % mesh_.batch()->size() != 0) {
     throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be divided among " +

@@ -139,14 +139,16 @@ struct SspConfig {
 
 const bool downpour = Synchronizers::global().add<DownpourConfig>(
     "downpour", "asynchronous: ranks add their updates to parameters on servers, and wait for nobody",
-    StrategyTraits{.parameter_servers = true, .inter_level = true}, [](const DownpourConfig& config, const SyncContext& context) {
+    StrategyTraits{.parameter_servers = true, .inter_level = true},
+    [](const DownpourConfig& config, const SyncContext& context) {
       check(config);
       return std::make_unique<Downpour>(config, context, ps::kAsynchronous, config.staleness_power);
     });
 
 const bool ssp = Synchronizers::global().add<SspConfig>(
     "ssp", "as downpour, but no rank gets more than a few steps ahead of the slowest",
-    StrategyTraits{.parameter_servers = true, .inter_level = true}, [](const SspConfig& config, const SyncContext& context) {
+    StrategyTraits{.parameter_servers = true, .inter_level = true},
+    [](const SspConfig& config, const SyncContext& context) {
       return std::make_unique<Downpour>(UpdateSchedule{.every = config.every}, context, config.staleness, 0);
     });
 

@@ -1,14 +1,13 @@
-// Elastic averaging SGD (Zhang, Choromanska and LeCun 2015, Deep learning with Elastic Averaging SGD, algorithm 1): each
-// rank trains its own replica x with its own optimizer, and every `every` steps the replica and the centre c on the
-// parameter servers move towards each other:
+// Elastic averaging SGD (Zhang, Choromanska and LeCun 2015, Deep learning with Elastic Averaging SGD, algorithm 1):
+// each rank trains its own replica x with its own optimizer, and every `every` steps the replica and the centre c on
+// the parameter servers move towards each other:
 //
 //   e = alpha (x - c)    x -= e    c += e    alpha = beta / P
 //
-// Asynchronous, the servers move c when x arrives, one rank after the other: c' = c + alpha (x - c). The rank gets c' and
-// knows e from it, alpha (x - c) = alpha / (1 - alpha) (x - c'). Synchronous, all ranks read the same c before any of
-// them moves it. With `prefetch`, c was read some steps before. With momentum in the optimizer (sgd with nesterov) it is
-// the paper's EAMSGD, algorithm 2.
-// Wire: the parameters' bytes from the servers and back, per rank and exchange.
+// Asynchronous, the servers move c when x arrives, one rank after the other: c' = c + alpha (x - c). The rank gets c'
+// and knows e from it, alpha (x - c) = alpha / (1 - alpha) (x - c'). Synchronous, all ranks read the same c before any
+// of them moves it. With `prefetch`, c was read some steps before. With momentum in the optimizer (sgd with nesterov)
+// it is the paper's EAMSGD, algorithm 2. Wire: the parameters' bytes from the servers and back, per rank and exchange.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sub.h>
@@ -113,7 +112,8 @@ class Easgd final : public ServedSynchronizer {
 
 const bool registered = Synchronizers::global().add<EasgdConfig>(
     "easgd", "ranks train independently, and a centre on servers and each of them pull at each other",
-    StrategyTraits{.parameter_servers = true, .inter_level = true}, [](const EasgdConfig& config, const SyncContext& context) {
+    StrategyTraits{.parameter_servers = true, .inter_level = true},
+    [](const EasgdConfig& config, const SyncContext& context) {
       check(config);
       if (config.synchronous && config.prefetch > 0) {
         throw ConfigError("strategy.prefetch: a synchronous exchange reads the centre as it is now; leave it out");

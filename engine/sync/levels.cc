@@ -109,8 +109,9 @@ class Levels final : public Synchronizer {
                         "; use all_reduce");
     }
     if (!shares_out_ && leaders_ > 0) {
-      throw ConfigError("strategy.leaders: " + config.intra.selected() +
-                        " gives every rank of a host a part of its own; use all_reduce or overlapped as strategy.intra");
+      throw ConfigError(
+          "strategy.leaders: " + config.intra.selected() +
+          " gives every rank of a host a part of its own; use all_reduce or overlapped as strategy.intra");
     }
   }
 

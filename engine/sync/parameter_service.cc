@@ -23,6 +23,7 @@ ParameterService::ParameterService(const SyncContext& context) : group_(context.
     options.servers = ps::gather_servers(server_.get(), options.secret, *group_).reached_from(host_key());
   }
   client_ = std::make_unique<ps::Client>(std::move(options));
+  group_->barrier().wait();  // no server ends before all have found it
 }
 
 void BucketTables::attach(const FlatParameters& parameters) {
@@ -55,10 +56,10 @@ void BucketTables::set(const std::vector<at::Tensor>& values) {
   service_.group().barrier().wait();
 }
 
-std::vector<Work> BucketTables::push(const std::vector<at::Tensor>& tensors,
-                                         const ps::Client::PushOptions& options) {
+std::vector<Work> BucketTables::push(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options) {
   std::vector<Work> works;
-  for (std::size_t i = 0; i < tables_.size(); ++i) works.push_back(service_.client().push(tables_[i], tensors[i], options));
+  for (std::size_t i = 0; i < tables_.size(); ++i)
+    works.push_back(service_.client().push(tables_[i], tensors[i], options));
   return works;
 }
 
@@ -69,9 +70,10 @@ std::vector<Work> BucketTables::pull(const std::vector<at::Tensor>& tensors) {
 }
 
 std::vector<Work> BucketTables::exchange(const std::vector<at::Tensor>& tensors,
-                                             const ps::Client::PushOptions& options) {
+                                         const ps::Client::PushOptions& options) {
   std::vector<Work> works;
-  for (std::size_t i = 0; i < tables_.size(); ++i) works.push_back(service_.client().exchange(tables_[i], tensors[i], options));
+  for (std::size_t i = 0; i < tables_.size(); ++i)
+    works.push_back(service_.client().exchange(tables_[i], tensors[i], options));
   return works;
 }
 
@@ -93,7 +95,8 @@ Figures BucketTables::figures() const {
     }
   }
   const double mean = pulls > 0 ? static_cast<double>(sum) / static_cast<double>(pulls) : 0;
-  return {{"pulls", static_cast<double>(pulls)}, {"staleness_mean", mean}, {"staleness_max", static_cast<double>(most)}};
+  return {
+      {"pulls", static_cast<double>(pulls)}, {"staleness_mean", mean}, {"staleness_max", static_cast<double>(most)}};
 }
 
 }  // namespace phalanx

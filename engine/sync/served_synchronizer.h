@@ -8,8 +8,8 @@
 
 namespace phalanx {
 
-/// A strategy whose ranks train replicas of their own, which meet in the values that parameter servers hold: the centre.
-/// After the last step all replicas are the centre.
+/// A strategy whose ranks train replicas of their own, which meet in the values that parameter servers hold: the
+/// centre. After the last step all replicas are the centre.
 ///
 /// For checkpoints, the ranks meet: what is saved is the centre after all updates of all ranks, and after resuming the
 /// servers have it again before anybody reads.

@@ -6,8 +6,8 @@
 
 namespace phalanx {
 
-/// In which steps a rank talks to parameter servers: in every `every`-th, the first time in step `delay` + `every` (from
-/// 1). What it reads there it may ask for `prefetch` steps before, so that it arrives while the rank computes. A
+/// In which steps a rank talks to parameter servers: in every `every`-th, the first time in step `delay` + `every`
+/// (from 1). What it reads there it may ask for `prefetch` steps before, so that it arrives while the rank computes. A
 /// function of the step alone: all buckets do the same in the same step.
 struct UpdateSchedule {
   std::int64_t every = 4;

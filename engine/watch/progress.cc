@@ -69,9 +69,11 @@ void Progress::result(const Measurement& test) {
   std::size_t count = std::min<std::size_t>(test.readings.size(), 1);
   Beside beside{};
   for (std::size_t sure = count; sure <= std::min(test.readings.size(), kSureReadings); ++sure) {
-    for (const Beside& wanted : {Beside{}, Beside{.split = true}, Beside{.split = true, .step = true},
-                                 Beside{.split = true, .step = true, .epoch = true},
-                                 Beside{.split = true, .step = true, .epoch = true, .time = true}}) {
+    for (const Beside& wanted : {Beside{}, Beside{.split = true}, Beside{.split = true, .more = true},
+                                 Beside{.split = true, .more = true, .step = true},
+                                 Beside{.split = true, .more = true, .step = true, .epoch = true},
+                                 Beside{.split = true, .more = true, .step = true, .epoch = true, .time = true}}) {
+      if (sure > 1 && !wanted.split) continue;  // what they are of comes before a second one
       if (!fits(sure, wanted)) break;
       count = sure;
       beside = wanted;
@@ -93,7 +95,7 @@ StyledText Progress::result_line(const Measurement& test, std::size_t count, Bes
   if (beside.split && !test.version.empty()) shown.add(" (" + test.version + ")", StyledText::kSoft);
   shown.add(readings(test.readings, count));
   const std::size_t more = test.readings.size() - count;
-  if (more > 0) shown.add(format_text("  %zu more", more), StyledText::kSoft);
+  if (more > 0 && beside.more) shown.add(format_text("  %zu more", more), StyledText::kSoft);
   if (beside.rate) shown.add(format_text("  %.0f samples/s", test.samples_per_second), StyledText::kSoft);
   return beside.time ? shown.add("  " + format_seconds(test.seconds), StyledText::kSoft) : shown;
 }

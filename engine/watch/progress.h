@@ -36,7 +36,7 @@ class Progress {
 
   // What a line of a result has beside its readings.
   struct Beside {
-    bool split = false, step = false, epoch = false, time = false, rate = false;
+    bool split = false, more = false, step = false, epoch = false, time = false, rate = false;
   };
 
   StyledText text() const { return StyledText(colors_); }

@@ -66,7 +66,9 @@ Addresses resolve(const std::string& text, int flags) {
   throw Error("cannot " + std::string(doing) + " " + address + ": " + std::strerror(errno));
 }
 
-Descriptor open_socket(int family) { return Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+Descriptor open_socket(int family) {
+  return Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
 
 // Small messages leave at once.
 void no_delay(int socket) {

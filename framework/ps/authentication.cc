@@ -39,7 +39,8 @@ std::string random_text() {
 std::string proof(const std::string& secret, Role role, const std::string& client_nonce,
                   const std::string& server_nonce, const std::string& identity) {
   std::string text;
-  for (const auto& part : {std::string(role == Role::kClient ? "client" : "server"), client_nonce, server_nonce, identity}) {
+  for (const auto& part :
+       {std::string(role == Role::kClient ? "client" : "server"), client_nonce, server_nonce, identity}) {
     text += std::to_string(part.size()) + ":" + part;
   }
   std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};

@@ -45,7 +45,7 @@ class Channel {
   std::size_t written_ = 0;  // of the first of them
   std::size_t queued_bytes_ = 0;
 
-  Message input_;  // so far
+  Message input_;         // so far
   std::size_t read_ = 0;  // of its present part
   enum class Part { kHeader, kText, kPayload } part_ = Part::kHeader;
 };

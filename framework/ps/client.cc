@@ -90,7 +90,8 @@ namespace {
 
 // The same, or nearly so, to all servers.
 template <class Make>
-std::vector<Message> ask_all(const std::vector<std::shared_ptr<Link>>& links, const std::string& what, const Make& make) {
+std::vector<Message> ask_all(const std::vector<std::shared_ptr<Link>>& links, const std::string& what,
+                             const Make& make) {
   std::vector<Link::RequestPtr> requests;
   for (std::size_t i = 0; i < links.size(); ++i) {
     requests.push_back(std::make_shared<Link::Request>());
@@ -110,9 +111,8 @@ std::vector<Message> ask_all(const std::vector<std::shared_ptr<Link>>& links, co
 
 Table Client::create(const TableSpec& spec) {
   const auto replies = ask_all(links_, "creation of table \"" + spec.name + "\"", [&](std::size_t i) {
-    CreateRequest request{.table = spec,
-                          .shard = static_cast<std::int64_t>(i),
-                          .shards = static_cast<std::int64_t>(links_.size())};
+    CreateRequest request{
+        .table = spec, .shard = static_cast<std::int64_t>(i), .shards = static_cast<std::int64_t>(links_.size())};
     return Message{.header = {.verb = Verb::kCreate}, .text = config::dump(request)};
   });
   Table table;
@@ -187,16 +187,14 @@ Work Client::exchange(Table& table, at::Tensor update_and_values, const PushOpti
 }
 
 void Client::free(Table& table) {
-  ask_all(links_, "freeing of table \"" + table.spec_.name + "\"", [&](std::size_t i) {
-    return Message{.header = {.verb = Verb::kFree, .table = table.numbers_[i]}};
-  });
+  ask_all(links_, "freeing of table \"" + table.spec_.name + "\"",
+          [&](std::size_t i) { return Message{.header = {.verb = Verb::kFree, .table = table.numbers_[i]}}; });
 }
 
 std::vector<std::string> Client::status() {
   std::vector<std::string> all;
-  for (auto& reply : ask_all(links_, "question for the status", [](std::size_t) {
-         return Message{.header = {.verb = Verb::kStatus}};
-       })) {
+  for (auto& reply : ask_all(links_, "question for the status",
+                             [](std::size_t) { return Message{.header = {.verb = Verb::kStatus}}; })) {
     all.push_back(std::move(reply.text));
   }
   return all;

@@ -18,8 +18,8 @@ class Link;
 
 struct ClientOptions {
   std::vector<std::vector<std::string>> servers{};  // of each, the addresses to try, best first
-  std::string job = "default";                    // namespace of the tables
-  int number = 0;                                 // of this client, by which tables count clocks
+  std::string job = "default";                      // namespace of the tables
+  int number = 0;                                   // of this client, by which tables count clocks
   std::string secret{};
   Seconds timeout{60};  // of every request, and of connecting
 };
@@ -55,9 +55,9 @@ class Table {
 /// itself travels. Otherwise the values travel through the connection, moved on by whoever waits for a request, and by
 /// a thread of the client's own.
 ///
-/// Errors: a request that a server refuses is an Error of Work::wait() with the server's reason; a server that has ended
-/// or does not answer within the timeout is a CommError (kPeerLost, kTimeout) with its address. Connections are not made
-/// again: the client is of no more use.
+/// Errors: a request that a server refuses is an Error of Work::wait() with the server's reason; a server that has
+/// ended or does not answer within the timeout is a CommError (kPeerLost, kTimeout) with its address. Connections are
+/// not made again: the client is of no more use.
 ///
 /// Thread-safe, but for Table.
 class Client {
@@ -74,7 +74,7 @@ class Client {
   struct PushOptions {
     std::size_t rule = 0;  // of TableSpec::rules
     double scale = 1;
-    bool tick = false;     // the last push of this clock
+    bool tick = false;  // the last push of this clock
   };
 
   /// `update`: [elements] of the table's dtype, dense and on the CPU.

@@ -43,10 +43,8 @@ class DcAsgd final : public UpdateRule {
     at::Tensor step = gradient;
     if (const auto backup = read_.find(info.client); backup != read_.end()) {
       auto moved = values_.sub(backup->second).mul_(config_.lambda);
-      if (squares_.defined()) moved.div_(squares_.mul_(config_.mean_square)
-                                             .add_(square, 1 - config_.mean_square)
-                                             .add(kSmall)
-                                             .sqrt_());
+      if (squares_.defined())
+        moved.div_(squares_.mul_(config_.mean_square).add_(square, 1 - config_.mean_square).add(kSmall).sqrt_());
       step = at::addcmul(gradient, square, moved);
     }
     values_.sub_(step, info.scale);
@@ -62,9 +60,7 @@ class DcAsgd final : public UpdateRule {
   }
 
   // Clients read again before they push, when a server resumes.
-  StateDict state() override {
-    return squares_.defined() ? StateDict{{"mean_square", squares_}} : StateDict{};
-  }
+  StateDict state() override { return squares_.defined() ? StateDict{{"mean_square", squares_}} : StateDict{}; }
 
  private:
   static constexpr double kSmall = 1e-7;
@@ -75,7 +71,8 @@ class DcAsgd final : public UpdateRule {
 };
 
 const bool registered = UpdateRules::global().add<DcAsgdConfig>(
-    "dc_asgd", "gradient descent that compensates for the delay of gradients; needs a scale, which is the learning rate",
+    "dc_asgd",
+    "gradient descent that compensates for the delay of gradients; needs a scale, which is the learning rate",
     [](const DcAsgdConfig& config) { return std::make_unique<DcAsgd>(config); });
 
 }  // namespace

@@ -29,7 +29,8 @@ DenseShard::DenseShard(const TableSpec& spec, int shard, int shards)
 
 void DenseShard::push(const Push& push, const at::Tensor& update) {
   const std::int64_t staleness = std::max<std::int64_t>(0, version_ - push.based_on);
-  rules_[push.rule]->apply(update, {.client = push.client, .staleness = staleness, .clock = push.clock, .scale = push.scale});
+  rules_[push.rule]->apply(update,
+                           {.client = push.client, .staleness = staleness, .clock = push.clock, .scale = push.scale});
   ++version_;
   if (!push.ticks) return;
   clocks_.tick(push.client, push.clock);

@@ -39,8 +39,8 @@ class DenseShard {
   /// Applies an update, and lets go on who may read now.
   void push(const Push& push, const at::Tensor& update);
 
-  /// Calls `read` with the shard's values as soon as the contract of the table lets a client of this clock read: at once,
-  /// or in a later push() or leave(). `behind`: clocks that the slowest client is behind this one, at least 0.
+  /// Calls `read` with the shard's values as soon as the contract of the table lets a client of this clock read: at
+  /// once, or in a later push() or leave(). `behind`: clocks that the slowest client is behind this one, at least 0.
   using Read = std::function<void(std::int64_t behind)>;
   void pull(int client, std::int64_t clock, Read read);
 

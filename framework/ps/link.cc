@@ -26,9 +26,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::microseconds kSpin(50);   // for a reply, before the thread sleeps
-constexpr std::uint64_t kSmall = 4096;           // bytes that travel through the connection in any case
-constexpr std::uint64_t kWorthAThread = 65536;   // bytes that do not go through a socket at once
+constexpr std::chrono::microseconds kSpin(50);  // for a reply, before the thread sleeps
+constexpr std::uint64_t kSmall = 4096;          // bytes that travel through the connection in any case
+constexpr std::uint64_t kWorthAThread = 65536;  // bytes that do not go through a socket at once
 
 Clock::time_point after(Seconds seconds) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(seconds); }
 
@@ -179,8 +179,8 @@ void Link::take(Message reply) {
   const RequestPtr request = found->second;
   in_flight_.erase(found);
   if (reply.header.status == Status::kRefused) {
-    request->error = std::make_exception_ptr(
-        Error(request->what + ": parameter server " + address_ + " refused it: " + reply.text));
+    request->error =
+        std::make_exception_ptr(Error(request->what + ": parameter server " + address_ + " refused it: " + reply.text));
   } else {
     request->done(reply.header);
   }
@@ -198,8 +198,8 @@ void Link::fail_all(const std::exception_ptr& error) {
   broken_ = std::make_exception_ptr(
       CommError(CommError::Kind::kPeerLost, "parameter server " + address_ + " is lost: " + why));
   for (const auto& [id, request] : in_flight_) {
-    request->error = std::make_exception_ptr(CommError(
-        CommError::Kind::kPeerLost, request->what + ": parameter server " + address_ + " is lost: " + why));
+    request->error = std::make_exception_ptr(
+        CommError(CommError::Kind::kPeerLost, request->what + ": parameter server " + address_ + " is lost: " + why));
     request->finished = true;
   }
   in_flight_.clear();
@@ -244,10 +244,9 @@ void Link::wait(const RequestPtr& request) {
       }
       fail_all(std::make_exception_ptr(
           Error("no answer to " + request->what + " within " + format_text("%g", timeout_.count()) + " s")));
-      request->error = std::make_exception_ptr(
-          CommError(CommError::Kind::kTimeout, request->what + ": parameter server " + address_ +
-                                                   " did not answer within " + format_text("%g", timeout_.count()) +
-                                                   " s"));
+      request->error = std::make_exception_ptr(CommError(
+          CommError::Kind::kTimeout, request->what + ": parameter server " + address_ + " did not answer within " +
+                                         format_text("%g", timeout_.count()) + " s"));
       break;
     }
     poll_once(lock, deadline);

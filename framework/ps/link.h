@@ -35,8 +35,8 @@ class Link {
 
   /// A request in flight.
   struct Request {
-    Message message;                    // its payload belongs to it until it is done
-    std::string what;                   // for errors: "push of table weights"
+    Message message;                                                       // its payload belongs to it until it is done
+    std::string what;                                                      // for errors: "push of table weights"
     std::function<void(const Header& reply)> done = [](const Header&) {};  // called under the link's lock
 
     bool finished = false;

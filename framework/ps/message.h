@@ -48,13 +48,13 @@ struct Header {
   std::uint16_t protocol = kProtocol;
   Verb verb{};
   Status status = Status::kRequest;
-  std::uint64_t id = 0;    // of the request; those of a client to a server only grow
+  std::uint64_t id = 0;  // of the request; those of a client to a server only grow
   std::uint32_t table = 0;
   std::uint16_t rule = 0;  // of the table's list
   std::uint8_t dtype = 0;  // c10::ScalarType
   std::uint8_t flags = 0;
-  std::int64_t clock = 0;    // the client's, where the table is not asynchronous
-  std::int64_t version = 0;  // push: that of the values from which the update was computed
+  std::int64_t clock = 0;       // the client's, where the table is not asynchronous
+  std::int64_t version = 0;     // push: that of the values from which the update was computed
   std::int64_t waited_for = 0;  // reply to a pull: how many clocks the slowest client was behind this one
   double scale = 1;             // push: of the update
   std::uint64_t address = 0;

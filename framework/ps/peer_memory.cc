@@ -42,9 +42,9 @@ bool PeerMemory::read(std::uint64_t address, void* to, std::size_t bytes) const 
 }
 
 bool PeerMemory::write(std::uint64_t address, const void* from, std::size_t bytes) const {
-  return copy_all(address, static_cast<char*>(const_cast<void*>(from)), bytes, [this](const iovec& here, const iovec& there) {
-    return ::process_vm_writev(process_, &here, 1, &there, 1, 0);
-  });
+  return copy_all(
+      address, static_cast<char*>(const_cast<void*>(from)), bytes,
+      [this](const iovec& here, const iovec& there) { return ::process_vm_writev(process_, &here, 1, &there, 1, 0); });
 }
 
 }  // namespace phalanx::ps

@@ -8,7 +8,8 @@
 //   add    x + s f u / (1 + t)^p   f: `factor`. p: `staleness_power`; 1 divides the step by the staleness, as Zhang,
 //                                  Gupta, Lian and Liu 2015 (Staleness-aware Async-SGD, equation 5) do.
 //
-//   sum_of_clock   s u where u is the first of a later clock than the one before, else x + s u: a sum that begins anew in
+//   sum_of_clock   s u where u is the first of a later clock than the one before, else x + s u: a sum that begins anew
+//   in
 //                  every clock
 //
 // Integers are added exactly: their scale must be 1.
@@ -67,7 +68,8 @@ class Lerp final : public StatelessRule {
   explicit Lerp(const LerpConfig& config) : weight_(config.weight) {}
 
   void attach(const at::Tensor& values) override {
-    if (!at::isFloatingType(values.scalar_type())) throw ConfigError("rule lerp: there is nothing between two integers");
+    if (!at::isFloatingType(values.scalar_type()))
+      throw ConfigError("rule lerp: there is nothing between two integers");
     StatelessRule::attach(values);
   }
 
@@ -149,10 +151,11 @@ const bool none = register_rule<None>("none", "updates change nothing");
 const bool zero = register_rule<Zero>("zero", "values become zero, whatever the update");
 const bool copy = register_rule<Copy>("copy", "values become the update");
 const bool max = register_rule<Max>("max", "values become the larger of each element and its update");
-const bool sum_of_clock = register_rule<SumOfClock>("sum_of_clock", "updates of a clock are added; the next clock begins at zero");
-const bool lerp = UpdateRules::global().add<LerpConfig>(
-    "lerp", "values move to the update by a part of the way",
-    [](const LerpConfig& config) { return std::make_unique<Lerp>(config); });
+const bool sum_of_clock =
+    register_rule<SumOfClock>("sum_of_clock", "updates of a clock are added; the next clock begins at zero");
+const bool lerp =
+    UpdateRules::global().add<LerpConfig>("lerp", "values move to the update by a part of the way",
+                                          [](const LerpConfig& config) { return std::make_unique<Lerp>(config); });
 const bool add = UpdateRules::global().add<AddConfig>(
     "add", "updates are added", [](const AddConfig& config) { return std::make_unique<Add>(config); });
 

@@ -38,7 +38,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds kSpin(50);  // for the next request, before the thread sleeps
-constexpr std::size_t kMostQueued = 256 << 20;  // bytes of replies that a client has not taken, before it is not read from
+constexpr std::size_t kMostQueued =
+    256 << 20;  // bytes of replies that a client has not taken, before it is not read from
 
 // One client's connection.
 struct Session {
@@ -195,9 +196,9 @@ void Server::Loop::serve(const SessionPtr& session, std::uint32_t events) {
 
 void Server::Loop::end(const SessionPtr& session, const std::string& why) {
   log_info() << "parameter server: the connection of "
-             << (session->client ? "client " + std::to_string(session->client->number) + " of job \"" +
-                                       session->client->job + "\""
-                                 : std::string("an unknown client"))
+             << (session->client
+                     ? "client " + std::to_string(session->client->number) + " of job \"" + session->client->job + "\""
+                     : std::string("an unknown client"))
              << " ended: " << why;
   sessions_.erase(session->channel.socket());
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, session->channel.socket(), nullptr);
@@ -343,7 +344,8 @@ void Server::wait_until_stopped(const std::function<bool()>& stop) const {
 
 bool Server::wait_for_clients(const std::string& job, int clients, Seconds timeout) const {
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout);
-  return loop_->wait_until(job, [clients](const Loop::Presence& presence) { return presence.ever >= clients; }, deadline);
+  return loop_->wait_until(
+      job, [clients](const Loop::Presence& presence) { return presence.ever >= clients; }, deadline);
 }
 
 void Server::wait_until_left(const std::string& job) const {

@@ -13,15 +13,15 @@ namespace phalanx::ps {
 
 struct ServerOptions {
   std::vector<std::string> listen{};  // addresses as of framework/base/sockets.h; port 0 takes a free one
-  std::string secret{};             // that clients have to know
+  std::string secret{};               // that clients have to know
   HostLimits limits{};
 };
 
-/// A parameter server: one thread that holds shards and serves all clients that connect, whoever comes first. Several of
-/// them, in any processes, make up a service: a client divides its tables among those that it is given (Client).
+/// A parameter server: one thread that holds shards and serves all clients that connect, whoever comes first. Several
+/// of them, in any processes, make up a service: a client divides its tables among those that it is given (Client).
 ///
-/// A malformed stream ends its connection, and a request that makes no sense is refused; both are logged, and the server
-/// goes on. A client whose connection ends leaves: nobody waits for it any more.
+/// A malformed stream ends its connection, and a request that makes no sense is refused; both are logged, and the
+/// server goes on. A client whose connection ends leaves: nobody waits for it any more.
 class Server {
  public:
   /// Listens, and starts the thread. Throws Error for an address that cannot be listened at.

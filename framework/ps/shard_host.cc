@@ -87,8 +87,8 @@ ShardHost::Table& ShardHost::table_of(const ClientId& client, std::uint32_t numb
 std::uint32_t ShardHost::create(const ClientId& client, const std::string& text) {
   CreateRequest request;
   config::load_text(request, text, "request");
-  if (request.shard >= request.shards) throw Error("shard " + std::to_string(request.shard) + " of " +
-                                                   std::to_string(request.shards) + " is none");
+  if (request.shard >= request.shards)
+    throw Error("shard " + std::to_string(request.shard) + " of " + std::to_string(request.shards) + " is none");
   const std::pair key(client.job, request.table.name);
   if (const auto number = numbers_.find(key); number != numbers_.end()) {
     const Table& table = tables_.at(number->second);
@@ -96,8 +96,7 @@ std::uint32_t ShardHost::create(const ClientId& client, const std::string& text)
       return number->second;
     }
     TableSpec spec = table.values.spec();
-    throw Error("table \"" + request.table.name + "\" exists, and is another one:\n" +
-                config::dump(spec));
+    throw Error("table \"" + request.table.name + "\" exists, and is another one:\n" + config::dump(spec));
   }
   const int shard = static_cast<int>(request.shard), shards = static_cast<int>(request.shards);
   const auto element = static_cast<std::int64_t>(c10::elementSize(dtype_of(request.table.dtype)));
@@ -107,8 +106,8 @@ std::uint32_t ShardHost::create(const ClientId& client, const std::string& text)
                 std::to_string(element) + " bytes here; " + format_bytes(limits_.memory_bytes - bytes_) + " of " +
                 format_bytes(limits_.memory_bytes) + " are free");
   }
-  tables_.try_emplace(next_number_, Table{client.job, request.shard, request.shards,
-                                          DenseShard(request.table, shard, shards)});
+  tables_.try_emplace(next_number_,
+                      Table{client.job, request.shard, request.shards, DenseShard(request.table, shard, shards)});
   bytes_ += elements * element;
   numbers_.emplace(key, next_number_);
   return next_number_++;
@@ -125,8 +124,8 @@ void ShardHost::push(Table& table, const ClientId& client, const Message& reques
   if (header.id <= last) return;  // it has come before
   DenseShard& shard = table.values;
   if (header.rule >= shard.rules()) {
-    throw Error("table \"" + shard.spec().name + "\" has " + std::to_string(shard.rules()) + " rules, and none of number " +
-                std::to_string(header.rule));
+    throw Error("table \"" + shard.spec().name + "\" has " + std::to_string(shard.rules()) +
+                " rules, and none of number " + std::to_string(header.rule));
   }
   const at::Tensor update = request.payload.defined() ? request.payload : at::empty({0}, shard.values().options());
   if (update.numel() != shard.values().numel() || update.scalar_type() != shard.values().scalar_type()) {
@@ -148,12 +147,13 @@ void ShardHost::pull(Table& table, const ClientId& client, const Header& request
   DenseShard& shard = table.values;
   // A tick of an exchange has brought its client to the next clock.
   const std::int64_t clock = request.clock + (request.verb == Verb::kExchange && request.ticks() ? 1 : 0);
-  shard.pull(client.number, clock, [reply = reply_to(request), &shard, answer = std::move(answer)](std::int64_t behind) {
-    Message message = reply;
-    message.header.version = shard.version();
-    message.header.waited_for = behind;
-    answer(std::move(message), shard.values());
-  });
+  shard.pull(client.number, clock,
+             [reply = reply_to(request), &shard, answer = std::move(answer)](std::int64_t behind) {
+               Message message = reply;
+               message.header.version = shard.version();
+               message.header.waited_for = behind;
+               answer(std::move(message), shard.values());
+             });
 }
 
 void ShardHost::leave(const ClientId& client) {

@@ -31,7 +31,7 @@ struct HostLimits {
 /// What a creation of a table says.
 struct CreateRequest {
   TableSpec table{};
-  std::int64_t shard = 0;   // which of them this server is to hold
+  std::int64_t shard = 0;  // which of them this server is to hold
   std::int64_t shards = 1;
 
   template <class V>

@@ -16,10 +16,16 @@
 namespace phalanx::ps {
 namespace {
 
-ClientId client(int number, const std::string& job = "test") { return {.job = job, .number = number, .incarnation = 1}; }
+ClientId client(int number, const std::string& job = "test") {
+  return {.job = job, .number = number, .incarnation = 1};
+}
 
 TableSpec table(std::int64_t elements, std::int64_t staleness = kAsynchronous, std::int64_t clients = 2) {
-  return {.name = "t", .elements = elements, .dtype = "int64", .rules = {"copy", "add"}, .clients = clients,
+  return {.name = "t",
+          .elements = elements,
+          .dtype = "int64",
+          .rules = {"copy", "add"},
+          .clients = clients,
           .staleness = staleness};
 }
 

@@ -15,8 +15,8 @@ inline constexpr std::int64_t kAsynchronous = -1;
 /// A tensor that servers hold for clients, in one shard for each server: of n elements and S servers, server i has
 /// floor(n / S), and one more if i < n mod S, in order.
 ///
-/// When a client may read depends on `staleness`, the contract between the clients of the table. A client's clock is the
-/// number of its pushes that carried a tick.
+/// When a client may read depends on `staleness`, the contract between the clients of the table. A client's clock is
+/// the number of its pushes that carried a tick.
 ///
 ///   kAsynchronous  always: it gets whatever has been applied by then
 ///   s > 0          bounded staleness: a client at clock c sees at least all updates of clocks before c - s, of every
@@ -28,14 +28,16 @@ struct TableSpec {
   std::int64_t elements = 0;
   std::string dtype = "float32";
   std::vector<std::string> rules{"{name: copy}", "{name: add}"};  // that pushes may choose from, as YAML
-  std::int64_t clients = 1;  // whose clocks count: those numbered from 0; others push and pull, but nobody waits for them
+  std::int64_t clients =
+      1;  // whose clocks count: those numbered from 0; others push and pull, but nobody waits for them
   std::int64_t staleness = kAsynchronous;
 
   template <class V>
   void visit(V& v) {
     v("name", name, "of the table, unique in its namespace");
     v("elements", elements, "of all shards together", config::at_least(0));
-    v("dtype", dtype, "of the elements", config::one_of({"float32", "float64", "float16", "bfloat16", "int32", "int64"}));
+    v("dtype", dtype, "of the elements",
+      config::one_of({"float32", "float64", "float16", "bfloat16", "int32", "int64"}));
     v("rules", rules, "update rules that pushes may choose from");
     v("clients", clients, "that take part", config::at_least(1));
     v("staleness", staleness, "clocks that a client may be ahead of the slowest; -1: any number",

@@ -51,8 +51,8 @@ int run_in_role(const Job& job, RankContext context) {
   const bool one_host = std::ranges::all_of(hosts, [&](const auto& host) { return host == hosts.front(); });
   std::optional<ps::Server> server;
   if (serves) server.emplace(ps::ServerOptions{.listen = ps::listen_addresses(one_host), .secret = secret});
-  const auto list = std::make_shared<const ps::ServerList>(
-      ps::gather_servers(server ? &*server : nullptr, secret, *world));
+  const auto list =
+      std::make_shared<const ps::ServerList>(ps::gather_servers(server ? &*server : nullptr, secret, *world));
   context.world = world->split(serves ? 1 : 0, world->rank());
   if (serves) return serve(*server, training, timeout);
   const ps::Client presence({.servers = list->reached_from(host_key()),

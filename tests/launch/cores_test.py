@@ -115,8 +115,8 @@ class Local(Cores):
             with self.subTest(backend=backend):
                 process = self.crowd(backend)
                 self.assert_status(2, process)
-                self.assertEqual("config: launch.ranks: 33 ranks on 1 core are more than 32 per core; start at most 32, or "
-                                 "set launch.oversubscribe: true\n", process.err)
+                self.assertEqual("--set launch.ranks=33: launch.ranks: 33 ranks on 1 core are more than 32 per core; start "
+                                 "at most 32, or set launch.oversubscribe: true\n", process.err)
                 self.assertFalse(self.run_folder(backend).path.exists())
 
     def test_far_more_ranks_than_cores_by_request(self):

@@ -114,7 +114,7 @@ class Interrupt(ProgramTest):
         self.assert_status(INTERRUPTED, process)
         self.assertLess(time.monotonic() - asked, 10)
         self.assertIn("Stopped before the first step; there is nothing to resume\n", process.out)
-        self.assertEqual("", process.err)
+        self.assertEqual(CTRL_C, process.err)
         self.assert_nothing_left()
 
     def test_ctrl_c_at_any_moment_of_the_start(self):

@@ -244,7 +244,8 @@ class Page(html.parser.HTMLParser):
 
 class Report(ProgramTest):
     def test_needs_nothing_but_itself(self):
-        self.assert_status(0, self.train(*sets(SHORT, {"name": "<b>bold & brave"})))
+        markup = {"parameter_groups": "[{match: '<b>bold & brave|weight'}]"}  # what a config may say and a page must not
+        self.assert_status(0, self.train(*sets(SHORT, markup)))
         text = (self.folder / "run/report.html").read_text()
         page = Page(text)
         self.assertEqual([], page.links)

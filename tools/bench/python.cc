@@ -41,8 +41,7 @@ std::string make_environment(const fs::path& folder, const std::string& flag) {
                       " failed, as printed above; name an interpreter that has PyTorch with --python");
   }
   write_atomically(python, kPython);
-  fs::permissions(python, fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec,
-                  fs::perm_options::add);
+  fs::permissions(python, fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec, fs::perm_options::add);
   write_atomically(folder / "complete", "");
   return python;
 }
