@@ -1,6 +1,7 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,6 +68,26 @@ TEST_P(Averaging, LocalSgdFollowsItsRecurrence) {
       expect_near(all, x, step);
       EXPECT_EQ(strategy.replicas_equal(), averages);
     });
+  });
+}
+
+TEST_P(Averaging, DilocoTakesStepsOfAnOuterOptimizer) {
+  run_ranks("inproc", GetParam(), [this](const CommunicatorPtr& group) {
+    auto x = start();
+    at::Tensor last = x[0].clone(), velocity = at::zeros_like(last);
+    train("{name: diloco, every: 3, outer_lr: 0.7, outer_momentum: 0.9}", group, 12,
+          [&](int step, const at::Tensor& all, Synchronizer& strategy) {
+            step_all(x, step);
+            const bool outer = (step + 1) % 3 == 0;
+            if (outer) {
+              const auto gradient = last - mean_of(x);  // as the paper has it
+              velocity = 0.9 * velocity + gradient;
+              last = last - 0.7 * (gradient + 0.9 * velocity);
+              std::ranges::fill(x, last);
+            }
+            expect_near(all, x, step);
+            EXPECT_EQ(strategy.replicas_equal(), outer);
+          });
   });
 }
 

@@ -4,11 +4,17 @@
 // What the optimizer remembers (momentum) can be averaged with the parameters, forgotten, or left as it is on each rank
 // (Wang et al. 2020, SlowMo, section 2, compares them). After the last step the replicas are equal.
 // With `compression:` an average sends how far each replica has moved since the replicas were last equal.
+//
+// diloco is the same with an outer optimizer (Douillard et al. 2023, DiLoCo: Distributed Low-Communication Training of
+// Language Models, algorithm 1): what the replicas have moved in `every` steps of their own optimizer (the inner one,
+// AdamW in the paper), in the mean, is the gradient of SGD with Nesterov momentum, whose step all of them take.
+//
 // Wire: 2 (P - 1) / P of the parameters' bytes per rank and k steps, and of the state's if that is averaged.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,16 +46,39 @@ struct LocalSgdConfig {
   }
 };
 
+struct DilocoConfig {
+  std::int64_t every = 50;
+  double outer_lr = 0.7;
+  double outer_momentum = 0.9;
+  std::int64_t warmup_steps = 0;
+  Compressors::Choice compression{"none"};
+
+  template <class V>
+  void visit(V& v) {
+    v("every", every, "steps of the inner optimizer between those of the outer one", config::at_least(1));
+    v("outer_lr", outer_lr, "learning rate of the outer optimizer; 1: with outer_momentum 0, the mean of the replicas",
+      config::above(0));
+    v("outer_momentum", outer_momentum, "Nesterov momentum of the outer optimizer",
+      config::Limits{.min = 0, .max = 1});
+    v("warmup_steps", warmup_steps, "initial steps that average gradients instead", config::at_least(0));
+    v("compression", compression, "compression of the parameters' changes");
+  }
+
+  LocalSgdConfig inner() const {
+    return {.every = every, .warmup_steps = warmup_steps, .momentum = "local", .compression = compression};
+  }
+};
+
 // Optimizers by their own measure of sizes (second moments) keep that, and forget where they were heading.
 bool is_momentum(const std::string& kind) { return kind == "momentum" || kind == "exp_avg"; }
 
 class LocalSgd final : public ReplicatedSynchronizer {
  public:
-  LocalSgd(const LocalSgdConfig& config, const SyncContext& context)
+  LocalSgd(const LocalSgdConfig& config, const SyncContext& context, std::optional<ParameterAverage::Outer> outer = {})
       : config_(config),
         group_(context.group),
         warm_up_(context.group, config.warmup_compression, context.weight),
-        average_(context.group, config.compression, context.weight) {}
+        average_(context.group, config.compression, context.weight, outer) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
     slices_ = broadcast_all(parameters, *group_);
@@ -128,6 +157,14 @@ const bool registered = Synchronizers::global().add<LocalSgdConfig>(
     "local_sgd", "ranks train independently and average their parameters every k-th step", traits,
     [](const LocalSgdConfig& config, const SyncContext& context) {
       return std::make_unique<LocalSgd>(config, context);
+    });
+
+const bool diloco_registered = Synchronizers::global().add<DilocoConfig>(
+    "diloco", "as local_sgd, but the mean movement of the replicas is the gradient of an outer optimizer",
+    StrategyTraits{.inter_level = true}, [](const DilocoConfig& config, const SyncContext& context) {
+      return std::make_unique<LocalSgd>(
+          config.inner(), context,
+          ParameterAverage::Outer{.lr = config.outer_lr, .momentum = config.outer_momentum});
     });
 
 }  // namespace

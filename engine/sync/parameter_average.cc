@@ -4,22 +4,26 @@
 #include <ATen/ops/add.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sub.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <utility>
 
 namespace phalanx {
 
-ParameterAverage::ParameterAverage(CommunicatorPtr group, Compressors::Choice compression, double weight)
+ParameterAverage::ParameterAverage(CommunicatorPtr group, Compressors::Choice compression, double weight,
+                                   std::optional<Outer> outer)
     : uncompressed_(group, Compressors::Choice("none"), weight),
-      steps_(std::move(group), std::move(compression), weight) {}
+      steps_(std::move(group), std::move(compression), weight),
+      outer_(outer) {}
 
 void ParameterAverage::attach(const FlatParameters& parameters) {
-  values_.clear(), last_.clear(), moved_.clear();
+  values_.clear(), last_.clear(), moved_.clear(), velocity_.clear();
   for (const auto& bucket : parameters.buckets()) {
     values_.push_back(bucket.values);
-    if (!steps_.compresses()) continue;
+    if (!measures()) continue;
     last_.push_back(bucket.values.clone());
     moved_.push_back(at::empty_like(bucket.values));
+    if (outer_) velocity_.push_back(at::zeros_like(bucket.values));
   }
   if (steps_.compresses()) steps_.attach_tensors(moved_, parameters);
 }
@@ -33,13 +37,23 @@ void ParameterAverage::average() {
   const at::NoGradGuard no_grad;
   std::vector<Work> works;
   for (std::size_t i = 0; i < values_.size(); ++i) {
-    if (steps_.compresses()) at::sub_out(moved_[i], values_[i], last_[i]);
-    works.push_back(steps_.all_reduce_mean(steps_.compresses() ? moved_[i] : values_[i]));
+    if (measures()) at::sub_out(moved_[i], values_[i], last_[i]);
+    works.push_back(steps_.all_reduce_mean(measures() ? moved_[i] : values_[i]));
   }
   for (std::size_t i = 0; i < values_.size(); ++i) {
     works[i].wait();
-    if (steps_.compresses()) values_[i].copy_(last_[i].add_(moved_[i]));
+    if (measures()) step(i);
   }
+}
+
+// From where the replicas were last equal, along their mean movement.
+void ParameterAverage::step(std::size_t bucket) {
+  auto &last = last_[bucket], &moved = moved_[bucket];
+  if (outer_) {
+    velocity_[bucket].mul_(outer_->momentum).add_(moved);
+    moved.add_(velocity_[bucket], outer_->momentum).mul_(outer_->lr);
+  }
+  values_[bucket].copy_(last.add_(moved));
 }
 
 void ParameterAverage::average(const at::Tensor& values) {
@@ -50,6 +64,9 @@ void ParameterAverage::average(const at::Tensor& values) {
 StateDict ParameterAverage::state() const {
   StateDict all = steps_.state();
   for (std::size_t i = 0; i < last_.size(); ++i) all.push_back({"last/" + std::to_string(i), last_[i], true});
+  for (std::size_t i = 0; i < velocity_.size(); ++i) {
+    all.push_back({"velocity/" + std::to_string(i), velocity_[i], true});
+  }
   return all;
 }
 

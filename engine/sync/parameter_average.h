@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "engine/sync/gradient_group.h"
@@ -12,10 +14,19 @@ namespace phalanx {
 /// Makes replicas that have gone apart their mean again. With compression, what travels is how far each has gone since
 /// they were equal, with error feedback, so that small steps survive it; that takes a copy of the parameters.
 /// Bytes on the wire: of an all-reduce of the parameters.
+///
+/// With an outer optimizer, the mean movement d of the replicas is a gradient to it rather than the step itself: with
+/// Nesterov momentum, v = momentum v + d, and all replicas go to last + lr (d + momentum v).
 class ParameterAverage {
  public:
+  struct Outer {
+    double lr = 1;
+    double momentum = 0;
+  };
+
   /// `weight`: of this rank's replica; all weights have the mean 1.
-  ParameterAverage(CommunicatorPtr group, Compressors::Choice compression, double weight);
+  ParameterAverage(CommunicatorPtr group, Compressors::Choice compression, double weight,
+                   std::optional<Outer> outer = {});
 
   /// The replicas are equal now.
   void attach(const FlatParameters& parameters);
@@ -29,17 +40,22 @@ class ParameterAverage {
   /// The same of something else that goes with them, such as what an optimizer remembers; never compressed. Collective.
   void average(const at::Tensor& values);
 
-  /// What compression remembers: of each bucket its values when replicas were equal, and what did not travel yet.
+  /// Of each bucket its values when replicas were equal, what compression has not sent yet, and the outer momentum.
   StateDict state() const;
 
   Traffic traffic() const { return steps_.traffic(); }
   bool compresses() const { return steps_.compresses(); }
 
  private:
+  bool measures() const { return steps_.compresses() || outer_; }  // how far replicas go
+  void step(std::size_t bucket);
+
   GradientGroup uncompressed_, steps_;
+  std::optional<Outer> outer_;
   std::vector<at::Tensor> values_;
-  std::vector<at::Tensor> last_;   // values when replicas were equal; empty without compression
-  std::vector<at::Tensor> moved_;  // since then; as last_
+  std::vector<at::Tensor> last_;      // values when replicas were equal; empty unless it measures()
+  std::vector<at::Tensor> moved_;     // since then; as last_
+  std::vector<at::Tensor> velocity_;  // of the outer optimizer; empty without
 };
 
 }  // namespace phalanx

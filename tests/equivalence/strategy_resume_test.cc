@@ -25,7 +25,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values("auto", "all_reduce", "{all_reduce: {compression: {name: powersgd, start_after: 5}}}",
                       "{all_reduce: {compression: topk}}", "{overlapped: {compression: int8}}",
                       "{sharded: {compression: {name: one_bit, start_after: 12}}}",
-                      "{local_sgd: {every: 4, momentum: average}}", "{local_sgd: {every: 4, compression: int8}}",
+                      "{local_sgd: {every: 4, momentum: average}}", "{local_sgd: {every: 4, compression: int8}}", "{diloco: {every: 4}}",
                       "{local_sgd: {every: 4, warmup_steps: 12, warmup_compression: one_bit, compression: topk}}",
                       "gossip", "{gossip: {compression: int8}}",
                       "{intra: overlapped, inter: {local_sgd: {every: 3}}, ranks_per_group: 2}",
