@@ -58,8 +58,7 @@ struct DilocoConfig {
     v("every", every, "steps of the inner optimizer between those of the outer one", config::at_least(1));
     v("outer_lr", outer_lr, "learning rate of the outer optimizer; 1: with outer_momentum 0, the mean of the replicas",
       config::above(0));
-    v("outer_momentum", outer_momentum, "Nesterov momentum of the outer optimizer",
-      config::Limits{.min = 0, .max = 1});
+    v("outer_momentum", outer_momentum, "Nesterov momentum of the outer optimizer", config::Limits{.min = 0, .max = 1});
     v("warmup_steps", warmup_steps, "initial steps that average gradients instead", config::at_least(0));
     v("compression", compression, "compression of the parameters' changes");
   }
@@ -163,8 +162,7 @@ const bool diloco_registered = Synchronizers::global().add<DilocoConfig>(
     "diloco", "as local_sgd, but the mean movement of the replicas is the gradient of an outer optimizer",
     StrategyTraits{.inter_level = true}, [](const DilocoConfig& config, const SyncContext& context) {
       return std::make_unique<LocalSgd>(
-          config.inner(), context,
-          ParameterAverage::Outer{.lr = config.outer_lr, .momentum = config.outer_momentum});
+          config.inner(), context, ParameterAverage::Outer{.lr = config.outer_lr, .momentum = config.outer_momentum});
     });
 
 }  // namespace
