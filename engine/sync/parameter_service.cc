@@ -4,10 +4,9 @@
 #include <utility>
 
 #include "framework/comm/locality.h"
-#include "framework/comm/texts.h"
-#include "framework/ps/authentication.h"
 
 namespace phalanx {
+
 ParameterService::ParameterService(const SyncContext& context) : group_(context.group) {
   ps::ClientOptions options{
       .job = "strategy of " + group_->name(), .number = group_->rank(), .timeout = context.timeout};
@@ -15,12 +14,10 @@ ParameterService::ParameterService(const SyncContext& context) : group_(context.
     options.secret = context.servers->secret;
     options.servers = context.servers->reached_from(host_key());
   } else {
-    options.secret = broadcast_text(group_->rank() == 0 ? ps::random_text() : "", *group_);
-    const auto hosts = all_gather_text(host_key(), *group_);
-    const bool one_host = std::ranges::all_of(hosts, [&](const auto& host) { return host == hosts.front(); });
-    server_ = std::make_unique<ps::Server>(
-        ps::ServerOptions{.listen = ps::listen_addresses(one_host), .secret = options.secret});
-    options.servers = ps::gather_servers(server_.get(), options.secret, *group_).reached_from(host_key());
+    auto started = ps::start_servers(true, *group_);
+    server_ = std::move(started.own);
+    options.secret = started.all.secret;
+    options.servers = started.all.reached_from(host_key());
   }
   client_ = std::make_unique<ps::Client>(std::move(options));
   group_->barrier().wait();  // no server ends before all have found it

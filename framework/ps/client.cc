@@ -14,8 +14,6 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::size_t kStalenessPlaces = 64;
-
 // Requests to all shards as one.
 class Pending final : public Work::State {
  public:
@@ -52,15 +50,37 @@ const char* name_of(Verb verb) {
       return "push to";
     case Verb::kPull:
       return "pull from";
-    case Verb::kExchange:
-      return "exchange with";
-    case Verb::kCreate:
-      return "creation of";
-    case Verb::kFree:
-      return "freeing of";
     default:
-      return "request to";
+      return "exchange with";
   }
+}
+
+// The same, or nearly so, to all servers.
+template <class Make>
+std::vector<Message> ask_all(const std::vector<std::shared_ptr<Link>>& links, const std::string& what,
+                             const Make& make) {
+  std::vector<Link::RequestPtr> requests;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    requests.push_back(std::make_shared<Link::Request>());
+    requests.back()->message = make(i);
+    requests.back()->what = what;
+    links[i]->send(requests.back());
+  }
+  std::vector<Message> replies;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    links[i]->wait(requests[i]);
+    replies.push_back(std::move(requests[i]->reply));
+  }
+  return replies;
+}
+
+// Without its table.
+Header request_of(Verb verb, const Client::PushOptions& options, std::int64_t clock) {
+  return {.verb = verb,
+          .rule = static_cast<std::uint16_t>(options.rule),
+          .flags = static_cast<std::uint8_t>(options.tick ? kTick : 0),
+          .clock = clock,
+          .scale = options.scale};
 }
 
 }  // namespace
@@ -85,29 +105,6 @@ Client::Client(ClientOptions options) : options_(std::move(options)) {
 }
 
 Client::~Client() = default;
-
-namespace {
-
-// The same, or nearly so, to all servers.
-template <class Make>
-std::vector<Message> ask_all(const std::vector<std::shared_ptr<Link>>& links, const std::string& what,
-                             const Make& make) {
-  std::vector<Link::RequestPtr> requests;
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    requests.push_back(std::make_shared<Link::Request>());
-    requests.back()->message = make(i);
-    requests.back()->what = what;
-    links[i]->send(requests.back());
-  }
-  std::vector<Message> replies;
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    links[i]->wait(requests[i]);
-    replies.push_back(std::move(requests[i]->reply));
-  }
-  return replies;
-}
-
-}  // namespace
 
 Table Client::create(const TableSpec& spec) {
   const auto replies = ask_all(links_, "creation of table \"" + spec.name + "\"", [&](std::size_t i) {
@@ -135,7 +132,9 @@ Work Client::launch(Table& table, at::Tensor tensor, Header request) {
   for (int shard = 0; shard < shards; ++shard) {
     const std::int64_t begin = begin_of_shard(spec, shard, shards), count = elements_of_shard(spec, shard, shards);
     auto part = std::make_shared<Link::Request>();
-    part->message = {.header = request, .text = {}, .payload = elements_of(tensor, begin, count)};
+    part->message = {.header = request};
+    part->tensor = elements_of(tensor, begin, count);
+    part->transfer = dense_transfer(request.verb, part->tensor.nbytes(), tensor.scalar_type());
     part->message.header.table = table.numbers_[shard];
     part->what = std::string(name_of(request.verb)) + " table \"" + spec.name + "\"";
     {
@@ -157,18 +156,6 @@ Work Client::launch(Table& table, at::Tensor tensor, Header request) {
   }
   return Work(std::make_shared<Pending>(std::move(parts)));
 }
-
-namespace {
-
-Header request_of(Verb verb, const Client::PushOptions& options, std::int64_t clock) {
-  return {.verb = verb,
-          .rule = static_cast<std::uint16_t>(options.rule),
-          .flags = static_cast<std::uint8_t>(options.tick ? kTick : 0),
-          .clock = clock,
-          .scale = options.scale};
-}
-
-}  // namespace
 
 Work Client::push(Table& table, at::Tensor update, const PushOptions& options) {
   const Header request = request_of(Verb::kPush, options, table.clock_);
@@ -198,10 +185,6 @@ std::vector<std::string> Client::status() {
     all.push_back(std::move(reply.text));
   }
   return all;
-}
-
-void Client::stop_servers() {
-  ask_all(links_, "request to stop", [](std::size_t) { return Message{.header = {.verb = Verb::kStop}}; });
 }
 
 }  // namespace phalanx::ps

@@ -92,9 +92,6 @@ class Client {
   /// What each server says of itself, as JSON. Blocks.
   std::vector<std::string> status();
 
-  /// Asks the servers to end. Blocks.
-  void stop_servers();
-
  private:
   Work launch(Table& table, at::Tensor tensor, struct Header request);
 

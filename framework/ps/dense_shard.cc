@@ -1,25 +1,17 @@
 #include "framework/ps/dense_shard.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "framework/base/config/config.h"
 
 namespace phalanx::ps {
-namespace {
-
-constexpr std::size_t kStalenessPlaces = 64;
-
-}  // namespace
 
 DenseShard::DenseShard(const TableSpec& spec, int shard, int shards)
-    : spec_(spec),
-      values_(at::zeros({elements_of_shard(spec, shard, shards)}, dtype_of(spec.dtype))),
-      clocks_(spec.clients),
-      staleness_seen_(kStalenessPlaces) {
+    : Shard(spec), values_(at::zeros({elements_of_shard(spec, shard, shards)}, dtype_of(spec.dtype))) {
   for (const auto& text : spec.rules) {
     auto rule = config::load_as<UpdateRules::Choice>("rules", text, "table " + spec.name).make();
     rule->attach(values_);
@@ -27,50 +19,28 @@ DenseShard::DenseShard(const TableSpec& spec, int shard, int shards)
   }
 }
 
-void DenseShard::push(const Push& push, const at::Tensor& update) {
-  const std::int64_t staleness = std::max<std::int64_t>(0, version_ - push.based_on);
+Transfer DenseShard::transfer(const Header& request) const {
+  return dense_transfer(request.verb, values_.nbytes(), values_.scalar_type());
+}
+
+void DenseShard::apply(const Push& push, std::int64_t staleness, const at::Tensor& payload) {
+  if (push.rule >= rules_.size()) {
+    throw Error("table \"" + spec().name + "\" has " + std::to_string(rules_.size()) + " rules, and none of number " +
+                std::to_string(push.rule));
+  }
+  const at::Tensor update = payload.defined() ? payload : at::empty({0}, values_.options());
+  if (update.numel() != values_.numel() || update.scalar_type() != values_.scalar_type()) {
+    throw Error("an update of table \"" + spec().name + "\" has " + std::to_string(values_.numel()) + " elements of " +
+                spec().dtype + " here, not " + std::to_string(update.numel()) + " of " +
+                c10::toString(update.scalar_type()));
+  }
   rules_[push.rule]->apply(update,
                            {.client = push.client, .staleness = staleness, .clock = push.clock, .scale = push.scale});
-  ++version_;
-  if (!push.ticks) return;
-  clocks_.tick(push.client, push.clock);
-  let_all_read_that_may();
 }
 
-bool DenseShard::may_read(std::int64_t clock) const {
-  return spec_.staleness == kAsynchronous || clocks_.slowest() >= clock - spec_.staleness;
-}
-
-void DenseShard::let_read(const Waiting& waiting) {
-  const std::int64_t behind = std::max<std::int64_t>(0, waiting.clock - clocks_.slowest());
-  ++staleness_seen_[std::min<std::size_t>(behind, kStalenessPlaces - 1)];
-  for (const auto& rule : rules_) rule->read_by(waiting.client);
-  waiting.read(behind);
-}
-
-void DenseShard::let_all_read_that_may() {
-  for (auto next = waiting_.begin(); next != waiting_.end();) {
-    const auto waiting = next++;
-    if (!may_read(waiting->clock)) continue;
-    let_read(*waiting);
-    waiting_.erase(waiting);
-  }
-}
-
-void DenseShard::pull(int client, std::int64_t clock, Read read) {
-  clocks_.join(client, clock);
-  Waiting waiting{.client = client, .clock = clock, .read = std::move(read)};
-  if (may_read(clock)) {
-    let_read(waiting);
-  } else {
-    waiting_.push_back(std::move(waiting));
-  }
-}
-
-void DenseShard::leave(int client) {
-  std::erase_if(waiting_, [client](const Waiting& waiting) { return waiting.client == client; });
-  clocks_.leave(client);
-  let_all_read_that_may();
+at::Tensor DenseShard::read(int client, const at::Tensor&) {
+  for (const auto& rule : rules_) rule->read_by(client);
+  return values_;
 }
 
 StateDict DenseShard::state() {

@@ -18,6 +18,7 @@
 #include "framework/base/log.h"
 #include "framework/base/sockets.h"
 #include "framework/base/text.h"
+#include "framework/comm/part_layout.h"
 #include "framework/ps/authentication.h"
 #include "framework/ps/greeting.h"
 
@@ -35,8 +36,11 @@ Clock::time_point after(Seconds seconds) { return Clock::now() + std::chrono::du
 // A server that woke up after we had given up on it would write into this memory: nobody else must ever get it.
 void keep_for_good(Link::RequestPtr request) { new Link::RequestPtr(std::move(request)); }
 
-bool wants_values(Verb verb) { return verb == Verb::kPull || verb == Verb::kExchange; }
-bool has_values(Verb verb) { return verb == Verb::kPush || verb == Verb::kExchange; }
+// A part of a tensor that is dense in memory.
+at::Tensor bytes_of(const at::Tensor& tensor, std::uint64_t begin, std::uint64_t count) {
+  const auto size = static_cast<std::uint64_t>(tensor.element_size());
+  return elements_of(tensor, static_cast<std::int64_t>(begin / size), static_cast<std::int64_t>(count / size));
+}
 
 }  // namespace
 
@@ -70,11 +74,11 @@ void Link::connect(const Options& options) {
     try {
       channel_ = std::make_unique<Channel>(connect_to(address, options.timeout.count()), [this](const Message& begun) {
         const auto found = in_flight_.find(begun.header.id);
-        if (found == in_flight_.end() || !wants_values(found->second->message.header.verb) ||
-            begun.header.payload_bytes != found->second->message.payload.nbytes()) {
+        if (found == in_flight_.end() || begun.header.payload_bytes != found->second->transfer.returned) {
           throw ConnectionError("the server sent values that nobody asked for");
         }
-        return found->second->message.payload;
+        const Transfer& transfer = found->second->transfer;
+        return bytes_of(found->second->tensor, transfer.returned_at, transfer.returned);
       });
       address_ = address;
       return;
@@ -129,16 +133,18 @@ void Link::send(const RequestPtr& request) {
   }
   Message sent{.header = request->message.header, .text = request->message.text};
   sent.header.id = request->message.header.id = next_id_++;
-  const at::Tensor& tensor = request->message.payload;
-  const std::uint64_t bytes = tensor.defined() ? tensor.nbytes() : 0;
-  if (tensor.defined()) sent.header.dtype = static_cast<std::uint8_t>(tensor.scalar_type());
-  if (reaches_memory_ && bytes > kSmall) {
-    sent.header.flags |= kInMemory;
-    sent.header.address = reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr());
-    sent.header.payload_bytes = bytes;
-  } else if (has_values(sent.header.verb)) {
-    sent.header.payload_bytes = bytes;
-    sent.payload = tensor;
+  const at::Tensor& tensor = request->tensor;
+  const Transfer& transfer = request->transfer;
+  const std::uint64_t bytes = std::max(transfer.sent, transfer.returned);
+  if (tensor.defined()) {
+    sent.header.dtype = static_cast<std::uint8_t>(transfer.dtype);
+    sent.header.payload_bytes = transfer.sent;
+    if (reaches_memory_ && bytes > kSmall) {
+      sent.header.flags |= kInMemory;
+      sent.header.address = reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr());
+    } else if (transfer.sent > 0) {
+      sent.payload = bytes_of(tensor, 0, transfer.sent);
+    }
   }
   request->message.header = sent.header;
   in_flight_.emplace(sent.header.id, request);

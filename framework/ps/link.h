@@ -35,8 +35,10 @@ class Link {
 
   /// A request in flight.
   struct Request {
-    Message message;                                                       // its payload belongs to it until it is done
-    std::string what;                                                      // for errors: "push of table weights"
+    Message message{};                                                     // without a payload
+    at::Tensor tensor{};                                                   // belongs to it until it is done
+    Transfer transfer{};                                                   // of the tensor
+    std::string what{};                                                    // for errors: "push of table weights"
     std::function<void(const Header& reply)> done = [](const Header&) {};  // called under the link's lock
 
     bool finished = false;
@@ -45,7 +47,7 @@ class Link {
   };
   using RequestPtr = std::shared_ptr<Request>;
 
-  /// Numbers the request, and sends as much of it as goes at once. The payload of a pull is where its values are to go.
+  /// Numbers the request, and sends as much of it as goes at once.
   void send(const RequestPtr& request);
 
   /// Blocks until it is done; throws its error.

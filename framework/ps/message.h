@@ -23,10 +23,11 @@ enum class Verb : std::uint8_t {
   kPull,       // Reply: the shard's values; version = the shard's
   kExchange,   // a push and then a pull, with no other update between the two
   kFree,       // forgets the table; also for all other clients
-  kStatus,     // Reply: text = ServerStatus as JSON
-  kLeave,      // the client counts no longer where others wait for the slowest
-  kStop,       // the server ends once it has replied
+  kStatus,     // Reply: text = what ShardHost::status() says
 };
+
+inline bool pushes(Verb verb) { return verb == Verb::kPush || verb == Verb::kExchange; }
+inline bool pulls(Verb verb) { return verb == Verb::kPull || verb == Verb::kExchange; }
 
 enum class Status : std::uint8_t {
   kRequest = 0,  // not a reply
@@ -35,7 +36,7 @@ enum class Status : std::uint8_t {
 };
 
 enum Flags : std::uint8_t {
-  kInMemory = 1,  // push: the elements are at `address` in the client's memory; pull: they are to be written there
+  kInMemory = 1,  // the tensor is at `address` in the client's memory: nothing of it is in the message or the reply
   kTick = 2,      // push: the last one of this client's clock `clock`
 };
 
@@ -58,7 +59,7 @@ struct Header {
   std::int64_t waited_for = 0;  // reply to a pull: how many clocks the slowest client was behind this one
   double scale = 1;             // push: of the update
   std::uint64_t address = 0;
-  std::uint64_t payload_bytes = 0;  // also of a payload in memory
+  std::uint64_t payload_bytes = 0;  // also of a payload in memory: request: Transfer::sent; reply: Transfer::returned
   std::uint32_t text_bytes = 0;
   std::uint32_t unused = 0;
 
@@ -73,6 +74,20 @@ struct Message {
   std::string text{};
   at::Tensor payload{};  // undefined where there is none
 };
+
+/// What travels of the tensor that belongs to a request: its first `sent` bytes to the server, and back `returned`
+/// bytes, from `returned_at` on. Client and server work it out alike.
+struct Transfer {
+  std::uint64_t sent = 0;
+  std::uint64_t returned = 0;
+  std::uint64_t returned_at = 0;
+  c10::ScalarType dtype = c10::kByte;
+};
+
+/// Of a shard's values, all of which travel.
+inline Transfer dense_transfer(Verb verb, std::uint64_t bytes, c10::ScalarType dtype) {
+  return {.sent = pushes(verb) ? bytes : 0, .returned = pulls(verb) ? bytes : 0, .dtype = dtype};
+}
 
 /// A stream that does not follow the protocol, or comes to its end. The connection is of no more use.
 class ConnectionError : public Error {

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -53,6 +52,21 @@ struct Session {
   std::function<at::Tensor(const Message& begun)> make_room;
 };
 
+std::int64_t elements_sent(const Transfer& transfer) {
+  return static_cast<std::int64_t>(transfer.sent / c10::elementSize(transfer.dtype));
+}
+
+at::Tensor empty_payload(const Transfer& transfer) {
+  return at::empty({elements_sent(transfer)}, at::dtype(transfer.dtype));
+}
+
+// What is wrong with the payload that a request announces; empty: nothing.
+std::string mismatch(const Header& request, const Transfer& transfer) {
+  if (request.payload_bytes == transfer.sent && request.dtype == static_cast<std::uint8_t>(transfer.dtype)) return {};
+  return "the request has " + std::to_string(request.payload_bytes) + " bytes where " + std::to_string(transfer.sent) +
+         " of " + c10::toString(transfer.dtype) + " are expected";
+}
+
 }  // namespace
 
 class Server::Loop {
@@ -65,7 +79,6 @@ class Server::Loop {
     (void)!::write(wake_.get(), &one, sizeof(one));  // a counter of 0 has room for one more
   }
   const std::vector<std::string>& addresses() const { return addresses_; }
-  bool stop_asked() const { return stop_asked_.load(); }
 
   // Blocks until `holds` is true of a job's clients, or until the deadline.
   struct Presence {
@@ -100,7 +113,6 @@ class Server::Loop {
   Descriptor wake_, epoll_;
   ShardHost host_;
   std::map<int, SessionPtr> sessions_;  // by socket
-  std::atomic<bool> stop_asked_{false};
 
   std::mutex mutex_;  // of what follows
   std::condition_variable presence_changed_;
@@ -254,31 +266,24 @@ void Server::Loop::greet(const SessionPtr& session, const Message& message) {
 // cannot be told from the next request.
 at::Tensor Server::Loop::make_room(const Session& session, const Message& begun) {
   if (!session.client) throw ConnectionError("a client sent values before it said who it is");
-  const at::Tensor& values = host_.values_of(*session.client, begun.header);
-  if (begun.header.payload_bytes != values.nbytes() ||
-      begun.header.dtype != static_cast<std::uint8_t>(values.scalar_type())) {
-    throw ConnectionError("a client sent " + std::to_string(begun.header.payload_bytes) + " bytes where " +
-                          std::to_string(values.nbytes()) + " of " + c10::toString(values.scalar_type()) +
-                          " are expected");
-  }
-  return at::empty(values.sizes(), values.options());
+  const Transfer transfer = host_.transfer(*session.client, begun.header);
+  if (const auto wrong = mismatch(begun.header, transfer); !wrong.empty()) throw ConnectionError(wrong);
+  return empty_payload(transfer);
 }
 
 void Server::Loop::fetch_payload(const Session& session, Message& request) {
   const Header& header = request.header;
   if (!session.memory) throw Error("this server cannot reach the client's memory");
-  const at::Tensor& values = host_.values_of(*session.client, header);
-  if (header.payload_bytes != values.nbytes() || header.dtype != static_cast<std::uint8_t>(values.scalar_type())) {
-    throw Error("the request has " + std::to_string(header.payload_bytes) + " bytes; the shard has " +
-                std::to_string(values.nbytes()) + " of " + c10::toString(values.scalar_type()));
-  }
-  if (header.verb == Verb::kPull) return;
+  const Transfer transfer = host_.transfer(*session.client, header);
+  if (const auto wrong = mismatch(header, transfer); !wrong.empty()) throw Error(wrong);
+  if (transfer.sent == 0) return;
   if (session.memory->is_ours()) {
-    request.payload = at::from_blob(reinterpret_cast<void*>(header.address), values.sizes(), values.options());
+    request.payload =
+        at::from_blob(reinterpret_cast<void*>(header.address), {elements_sent(transfer)}, at::dtype(transfer.dtype));
     return;
   }
-  request.payload = at::empty(values.sizes(), values.options());
-  if (!session.memory->read(header.address, request.payload.mutable_data_ptr(), values.nbytes())) {
+  request.payload = empty_payload(transfer);
+  if (!session.memory->read(header.address, request.payload.mutable_data_ptr(), transfer.sent)) {
     throw ConnectionError("the client's memory cannot be read");
   }
 }
@@ -290,7 +295,8 @@ void Server::Loop::give_values(const SessionPtr& session, const Header& request,
     reply.header.dtype = static_cast<std::uint8_t>(values.scalar_type());
     if (!request.in_memory()) {
       reply.payload = values.clone();  // the shard goes on
-    } else if (!session->memory->write(request.address, values.const_data_ptr(), values.nbytes())) {
+    } else if (!session->memory->write(request.address + host_.transfer(*session->client, request).returned_at,
+                                       values.const_data_ptr(), values.nbytes())) {
       return;  // its end comes with the next event
     } else {
       reply.header.flags = kInMemory;
@@ -317,7 +323,6 @@ void Server::Loop::handle(const SessionPtr& session, Message request) {
       log_info() << "parameter server: a reply was not taken: " << error.what();
     }
   });
-  if (host_.stop_asked()) stop_asked_ = true;
 }
 
 Server::Server(const ServerOptions& options) : loop_(std::make_unique<Loop>(options)) {
@@ -337,10 +342,6 @@ Server::~Server() {
 }
 
 const std::vector<std::string>& Server::addresses() const { return loop_->addresses(); }
-
-void Server::wait_until_stopped(const std::function<bool()>& stop) const {
-  while (!loop_->stop_asked() && !stop()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-}
 
 bool Server::wait_for_clients(const std::string& job, int clients, Seconds timeout) const {
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout);

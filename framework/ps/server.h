@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -32,10 +31,6 @@ class Server {
 
   /// Where it really listens, in the order of ServerOptions::listen.
   const std::vector<std::string>& addresses() const;
-
-  /// Blocks until a client has asked the server to stop (Verb::kStop), or `stop` returns true; polled a few times a
-  /// second.
-  void wait_until_stopped(const std::function<bool()>& stop) const;
 
   /// Blocks until `clients` of a job have connected, since the server was made. False: `timeout` was over before.
   bool wait_for_clients(const std::string& job, int clients, Seconds timeout) const;

@@ -1,13 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "framework/comm/communicator.h"
+#include "framework/ps/server.h"
 
 namespace phalanx::ps {
-
-class Server;
 
 /// The servers of a job, and the secret that its clients share.
 struct ServerList {
@@ -22,11 +22,14 @@ struct ServerList {
   std::vector<std::vector<std::string>> reached_from(const std::string& host) const;
 };
 
-/// Where a server of a job is to listen: at a Unix socket of its own, and on the network unless all its clients are on
-/// this host.
-std::vector<std::string> listen_addresses(bool one_host);
+/// What start_servers() leaves on a rank.
+struct StartedServers {
+  std::unique_ptr<Server> own;  // null: this rank serves nobody
+  ServerList all;
+};
 
-/// The servers of all ranks of a group, in their order; null: this rank has none. Collective.
-ServerList gather_servers(const Server* own, const std::string& secret, Communicator& group);
+/// Starts a server on each rank of a group where `serves` is true, with a new secret: it listens at a Unix socket of
+/// its own, and on the network unless all ranks are on one host. Collective. Throws Error where a server cannot listen.
+StartedServers start_servers(bool serves, Communicator& group);
 
 }  // namespace phalanx::ps

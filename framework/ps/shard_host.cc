@@ -1,7 +1,5 @@
 #include "framework/ps/shard_host.h"
 
-#include <ATen/ops/empty.h>
-
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -18,8 +16,6 @@ Message reply_to(const Header& request, Status status = Status::kDone) {
 }
 
 bool same(TableSpec a, TableSpec b) { return config::dump(a) == config::dump(b); }
-
-bool pushes(Verb verb) { return verb == Verb::kPush || verb == Verb::kExchange; }
 
 }  // namespace
 
@@ -43,32 +39,27 @@ void ShardHost::carry_out(const ClientId& client, const Message& request, const 
     case Verb::kPush: {
       Table& table = table_of(client, header.table);
       push(table, client, request);
-      reply.header.version = table.values.version();
+      reply.header.version = table.values->version();
       break;
     }
     case Verb::kPull:
-      return pull(table_of(client, header.table), client, header, answer);
+      return pull(table_of(client, header.table), client, request, answer);
     case Verb::kExchange: {
       Table& table = table_of(client, header.table);
       push(table, client, request);
-      return pull(table, client, header, answer);
+      return pull(table, client, request, answer);
     }
     case Verb::kFree: {
       const Table& table = table_of(client, header.table);
-      if (table.values.waiting() > 0) throw Error("clients are waiting for table \"" + table.values.spec().name + "\"");
-      bytes_ -= static_cast<std::int64_t>(table.values.values().nbytes());
-      numbers_.erase({client.job, table.values.spec().name});
+      const Shard& shard = *table.values;
+      if (shard.waiting() > 0) throw Error("clients are waiting for table \"" + shard.spec().name + "\"");
+      bytes_ -= shard.bytes();
+      numbers_.erase({client.job, shard.spec().name});
       tables_.erase(header.table);
       break;
     }
     case Verb::kStatus:
       reply.text = status();
-      break;
-    case Verb::kLeave:
-      leave(client);
-      break;
-    case Verb::kStop:
-      stop_asked_ = true;
       break;
     default:
       throw Error("request " + std::to_string(static_cast<int>(header.verb)) + " is unknown");
@@ -92,10 +83,10 @@ std::uint32_t ShardHost::create(const ClientId& client, const std::string& text)
   const std::pair key(client.job, request.table.name);
   if (const auto number = numbers_.find(key); number != numbers_.end()) {
     const Table& table = tables_.at(number->second);
-    if (same(table.values.spec(), request.table) && table.shard == request.shard && table.shards == request.shards) {
+    if (same(table.values->spec(), request.table) && table.shard == request.shard && table.shards == request.shards) {
       return number->second;
     }
-    TableSpec spec = table.values.spec();
+    TableSpec spec = table.values->spec();
     throw Error("table \"" + request.table.name + "\" exists, and is another one:\n" + config::dump(spec));
   }
   const int shard = static_cast<int>(request.shard), shards = static_cast<int>(request.shards);
@@ -107,71 +98,62 @@ std::uint32_t ShardHost::create(const ClientId& client, const std::string& text)
                 format_bytes(limits_.memory_bytes) + " are free");
   }
   tables_.try_emplace(next_number_,
-                      Table{client.job, request.shard, request.shards, DenseShard(request.table, shard, shards)});
+                      Table{client.job, request.shard, request.shards, make_shard(request.table, shard, shards)});
   bytes_ += elements * element;
   numbers_.emplace(key, next_number_);
   return next_number_++;
 }
 
-const at::Tensor& ShardHost::values_of(const ClientId& client, const Header& request) {
-  if (!pushes(request.verb) && request.verb != Verb::kPull) throw Error("only pushes and pulls have a payload");
-  return table_of(client, request.table).values.values();
+Transfer ShardHost::transfer(const ClientId& client, const Header& request) {
+  if (!pushes(request.verb) && !pulls(request.verb)) throw Error("only pushes and pulls have a payload");
+  return table_of(client, request.table).values->transfer(request);
 }
 
 void ShardHost::push(Table& table, const ClientId& client, const Message& request) {
   const Header& header = request.header;
   auto& last = last_applied_[client];
   if (header.id <= last) return;  // it has come before
-  DenseShard& shard = table.values;
-  if (header.rule >= shard.rules()) {
-    throw Error("table \"" + shard.spec().name + "\" has " + std::to_string(shard.rules()) +
-                " rules, and none of number " + std::to_string(header.rule));
-  }
-  const at::Tensor update = request.payload.defined() ? request.payload : at::empty({0}, shard.values().options());
-  if (update.numel() != shard.values().numel() || update.scalar_type() != shard.values().scalar_type()) {
-    throw Error("an update of table \"" + shard.spec().name + "\" has " + std::to_string(shard.values().numel()) +
-                " elements of " + shard.spec().dtype + " here, not " + std::to_string(update.numel()) + " of " +
-                c10::toString(update.scalar_type()));
-  }
+  table.values->push({.client = client.number,
+                      .rule = header.rule,
+                      .based_on = header.version,
+                      .scale = header.scale,
+                      .ticks = header.ticks(),
+                      .clock = header.clock},
+                     request.payload);
   last = header.id;
-  shard.push({.client = client.number,
-              .rule = header.rule,
-              .based_on = header.version,
-              .scale = header.scale,
-              .ticks = header.ticks(),
-              .clock = header.clock},
-             update);
 }
 
-void ShardHost::pull(Table& table, const ClientId& client, const Header& request, Answer answer) {
-  DenseShard& shard = table.values;
+void ShardHost::pull(Table& table, const ClientId& client, const Message& request, Answer answer) {
+  const Header& header = request.header;
+  Shard& shard = *table.values;
   // A tick of an exchange has brought its client to the next clock.
-  const std::int64_t clock = request.clock + (request.verb == Verb::kExchange && request.ticks() ? 1 : 0);
-  shard.pull(client.number, clock,
-             [reply = reply_to(request), &shard, answer = std::move(answer)](std::int64_t behind) {
-               Message message = reply;
-               message.header.version = shard.version();
-               message.header.waited_for = behind;
-               answer(std::move(message), shard.values());
-             });
+  const std::int64_t clock = header.clock + (header.verb == Verb::kExchange && header.ticks() ? 1 : 0);
+  shard.pull(
+      client.number, clock, request.payload,
+      [reply = reply_to(header), &shard, answer = std::move(answer)](std::int64_t behind, const at::Tensor& values) {
+        Message message = reply;
+        message.header.version = shard.version();
+        message.header.waited_for = behind;
+        answer(std::move(message), values);
+      });
 }
 
 void ShardHost::leave(const ClientId& client) {
   last_applied_.erase(client);
   for (auto& [number, table] : tables_) {
-    if (table.job == client.job) table.values.leave(client.number);
+    if (table.job == client.job) table.values->leave(client.number);
   }
 }
 
 std::string ShardHost::status() const {
   auto tables = nlohmann::json::array();
   for (const auto& [number, table] : tables_) {
-    const DenseShard& shard = table.values;
+    const Shard& shard = *table.values;
     tables.push_back({{"job", table.job},
                       {"name", shard.spec().name},
                       {"shard", table.shard},
                       {"shards", table.shards},
-                      {"elements", shard.values().numel()},
+                      {"bytes", shard.bytes()},
                       {"dtype", shard.spec().dtype},
                       {"version", shard.version()},
                       {"waiting", shard.waiting()},

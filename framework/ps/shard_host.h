@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "framework/ps/dense_shard.h"
 #include "framework/ps/message.h"
+#include "framework/ps/shard.h"
 
 namespace phalanx::ps {
 
@@ -52,33 +52,32 @@ class ShardHost {
   explicit ShardHost(HostLimits limits) : limits_(limits) {}
 
   /// Called once for each request, with what it is answered and the values that go with it: undefined, or the shard's
-  /// own, which are only the right ones during the call. For a pull that has to wait, that is in a later handle() or
-  /// leave().
+  /// own, dense in memory, which are only the right ones during the call. For a pull that has to wait, that is in a
+  /// later handle() or leave().
   using Answer = std::function<void(Message reply, const at::Tensor& values)>;
 
   /// Carries out any request but kHello. Never throws because of what the request says: it is refused.
   void handle(const ClientId& client, const Message& request, const Answer& answer);
 
-  /// The values that a request is about. Throws Error where it is about none.
-  const at::Tensor& values_of(const ClientId& client, const Header& request);
+  /// How many bytes of a request's tensor travel. Throws Error where the request is about no tensor.
+  Transfer transfer(const ClientId& client, const Header& request);
 
   /// The client is gone for good: others do not wait for it any more.
   void leave(const ClientId& client);
 
-  bool stop_asked() const { return stop_asked_; }
   std::string status() const;  // JSON
 
  private:
   struct Table {
     std::string job;
     std::int64_t shard, shards;
-    DenseShard values;
+    std::unique_ptr<Shard> values;
   };
 
   Table& table_of(const ClientId& client, std::uint32_t number);
   std::uint32_t create(const ClientId& client, const std::string& text);
   void push(Table& table, const ClientId& client, const Message& request);
-  void pull(Table& table, const ClientId& client, const Header& request, Answer answer);
+  void pull(Table& table, const ClientId& client, const Message& request, Answer answer);
   void carry_out(const ClientId& client, const Message& request, const Answer& answer);
 
   HostLimits limits_;
@@ -87,7 +86,6 @@ class ShardHost {
   std::map<std::pair<std::string, std::string>, std::uint32_t> numbers_;  // by job and name
   std::uint32_t next_number_ = 1;
   std::map<ClientId, std::uint64_t> last_applied_;  // id of the last push
-  bool stop_asked_ = false;
 };
 
 }  // namespace phalanx::ps

@@ -2,6 +2,7 @@
 
 #include <c10/core/ScalarType.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,6 +12,9 @@
 namespace phalanx::ps {
 
 inline constexpr std::int64_t kAsynchronous = -1;
+
+/// In histograms of staleness, whose last place counts everything beyond.
+inline constexpr std::size_t kStalenessPlaces = 64;
 
 /// A tensor that servers hold for clients, in one shard for each server: of n elements and S servers, server i has
 /// floor(n / S), and one more if i < n mod S, in order.

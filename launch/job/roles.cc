@@ -1,18 +1,15 @@
 #include "launch/job/roles.h"
 
-#include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/comm/locality.h"
-#include "framework/comm/texts.h"
-#include "framework/ps/authentication.h"
 #include "framework/ps/client.h"
 #include "framework/ps/server.h"
+#include "framework/ps/server_list.h"
 #include "launch/exit_status.h"
 
 namespace phalanx {
@@ -46,21 +43,15 @@ int run_in_role(const Job& job, RankContext context) {
   }
   const Seconds timeout(job.config.framework.timeout);
   const bool serves = world->rank() >= training;
-  const std::string secret = broadcast_text(world->rank() == 0 ? ps::random_text() : "", *world);
-  const auto hosts = all_gather_text(host_key(), *world);
-  const bool one_host = std::ranges::all_of(hosts, [&](const auto& host) { return host == hosts.front(); });
-  std::optional<ps::Server> server;
-  if (serves) server.emplace(ps::ServerOptions{.listen = ps::listen_addresses(one_host), .secret = secret});
-  const auto list =
-      std::make_shared<const ps::ServerList>(ps::gather_servers(server ? &*server : nullptr, secret, *world));
+  auto started = ps::start_servers(serves, *world);
   context.world = world->split(serves ? 1 : 0, world->rank());
-  if (serves) return serve(*server, training, timeout);
-  const ps::Client presence({.servers = list->reached_from(host_key()),
+  if (serves) return serve(*started.own, training, timeout);
+  const ps::Client presence({.servers = started.all.reached_from(host_key()),
                              .job = kPresence,
                              .number = world->rank(),
-                             .secret = secret,
+                             .secret = started.all.secret,
                              .timeout = timeout});
-  context.servers = list;
+  context.servers = std::make_shared<const ps::ServerList>(std::move(started.all));
   return job.body(context);
 }
 

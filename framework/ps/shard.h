@@ -1,0 +1,91 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "framework/base/state_dict.h"
+#include "framework/ps/clocks.h"
+#include "framework/ps/message.h"
+#include "framework/ps/table.h"
+
+namespace phalanx::ps {
+
+/// One server's part of a table: when clients may read it, whatever it holds. Not thread-safe, and knows nothing of
+/// connections: for one thread, which carries out one request after the other, so that every read is of one version.
+class Shard {
+ public:
+  explicit Shard(const TableSpec& spec) : spec_(spec), clocks_(spec.clients), staleness_seen_(kStalenessPlaces) {}
+  virtual ~Shard() = default;
+
+  const TableSpec& spec() const { return spec_; }
+  std::int64_t version() const { return version_; }  // updates applied
+
+  /// How many bytes of a request's tensor travel. Throws Error where such a request makes no sense.
+  virtual Transfer transfer(const Header& request) const = 0;
+
+  /// Of the values.
+  virtual std::int64_t bytes() const = 0;
+
+  struct Push {
+    int client = 0;
+    std::size_t rule = 0;
+    std::int64_t based_on = 0;  // version that the client had read
+    double scale = 1;
+    bool ticks = false;
+    std::int64_t clock = 0;
+  };
+
+  /// Applies an update, and lets go on who may read now. Throws Error for what does not fit, and has changed nothing
+  /// then. `payload`: what travelled of the request, as transfer() says.
+  void push(const Push& push, const at::Tensor& payload);
+
+  /// Calls `read` with values as soon as the contract of the table lets a client of this clock read: at once, or in a
+  /// later push() or leave(). `values` are only the right ones during the call. `behind`: clocks that the slowest
+  /// client is behind this one, at least 0.
+  using Read = std::function<void(std::int64_t behind, const at::Tensor& values)>;
+  void pull(int client, std::int64_t clock, at::Tensor payload, Read read);
+
+  /// Nobody waits for the client any more, and what it still waits for is forgotten.
+  void leave(int client);
+
+  /// How many reads there were, by `behind`; the last place counts all beyond.
+  const std::vector<std::int64_t>& staleness_seen() const { return staleness_seen_; }
+  std::size_t waiting() const { return waiting_.size(); }
+
+  virtual StateDict state() = 0;
+
+ private:
+  struct Waiting {
+    int client;
+    std::int64_t clock;
+    at::Tensor payload;
+    Read read;
+  };
+
+  /// `staleness`: updates of others since the values from which it was computed were read.
+  virtual void apply(const Push& push, std::int64_t staleness, const at::Tensor& payload) = 0;
+  virtual at::Tensor read(int client, const at::Tensor& payload) = 0;
+
+  bool may_read(std::int64_t clock) const;
+  void let_read(const Waiting& waiting);
+  void let_all_read_that_may();
+
+  TableSpec spec_;
+  Clocks clocks_;
+  std::list<Waiting> waiting_;
+  std::vector<std::int64_t> staleness_seen_;
+  std::int64_t version_ = 0;
+};
+
+/// That of server `shard` of `shards`, before any update. Throws ConfigError for rules that are unknown or do not suit
+/// the table.
+std::unique_ptr<Shard> make_shard(const TableSpec& spec, int shard, int shards);
+
+}  // namespace phalanx::ps
