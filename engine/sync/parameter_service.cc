@@ -1,6 +1,8 @@
 #include "engine/sync/parameter_service.h"
 
 #include <algorithm>
+#include <array>
+#include <string>
 #include <utility>
 
 #include "framework/comm/locality.h"
@@ -82,18 +84,23 @@ void BucketTables::pull_last(const std::vector<at::Tensor>& tensors) {
 }
 
 Figures BucketTables::figures() const {
-  std::int64_t pulls = 0, sum = 0, most = 0;
+  std::array<std::int64_t, ps::kStalenessPlaces> reads{};
   for (const auto& table : tables_) {
-    const auto& seen = table.staleness_seen();
-    for (std::size_t behind = 0; behind < seen.size(); ++behind) {
-      pulls += seen[behind];
-      sum += seen[behind] * static_cast<std::int64_t>(behind);
-      if (seen[behind] > 0) most = std::max<std::int64_t>(most, static_cast<std::int64_t>(behind));
-    }
+    for (std::size_t behind = 0; behind < reads.size(); ++behind) reads[behind] += table.staleness_seen()[behind];
   }
-  const double mean = pulls > 0 ? static_cast<double>(sum) / static_cast<double>(pulls) : 0;
-  return {
-      {"pulls", static_cast<double>(pulls)}, {"staleness_mean", mean}, {"staleness_max", static_cast<double>(most)}};
+  double pulls = 0, sum = 0, most = 0;
+  Figures seen;
+  for (std::size_t behind = 0; behind < reads.size(); ++behind) {
+    if (reads[behind] == 0) continue;
+    const auto count = static_cast<double>(reads[behind]);
+    pulls += count;
+    sum += count * static_cast<double>(behind);
+    most = static_cast<double>(behind);
+    seen.emplace_back("pulls_at_staleness_" + std::to_string(behind), count);
+  }
+  Figures all{{"pulls", pulls}, {"staleness_mean", pulls > 0 ? sum / pulls : 0}, {"staleness_max", most}};
+  all.insert(all.end(), seen.begin(), seen.end());
+  return all;
 }
 
 }  // namespace phalanx

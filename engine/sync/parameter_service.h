@@ -56,7 +56,9 @@ class BucketTables {
   /// Reads all values when every rank's updates have been applied. Collective.
   void pull_last(const std::vector<at::Tensor>& tensors);
 
-  /// "pulls", "staleness_mean", "staleness_max": how many clocks the slowest rank was behind when this one read.
+  /// "pulls", "staleness_mean", "staleness_max": how many clocks the slowest rank was behind when this one read; and
+  /// the histogram of that, "pulls_at_staleness_<clocks>", as far as it is not 0. Its last place, 63, counts all
+  /// beyond.
   Figures figures() const;
 
  private:

@@ -17,8 +17,11 @@ class Roles(ProgramTest):
         self.assert_status(0, process)
         folder = self.run_folder(run)
         self.assertEqual((2, 16, False), tuple(folder.summary[key] for key in ("ranks", "steps", "stopped")))
-        self.assertGreater(folder.summary["strategy"]["pulls"], 0)
-        self.assertLessEqual(folder.summary["strategy"]["staleness_max"], 2, "the bound of the config")
+        counted = folder.summary["strategy"]
+        self.assertGreater(counted["pulls"], 0)
+        self.assertLessEqual(counted["staleness_max"], 2, "the bound of the config")
+        histogram = [counted.get(f"pulls_at_staleness_{behind}", 0) for behind in range(3)]
+        self.assertEqual(counted["pulls"], sum(histogram))
         self.assertEqual("", process.err)
         self.assert_nothing_left()
 

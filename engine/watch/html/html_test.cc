@@ -207,9 +207,17 @@ TEST_F(RunPageTest, TheHeadTellsWhatWasTrainedHowAndTheResult) {
   write(folder_.config(), "model:\n  name: lenet\ndataset: digits\nstrategy:\n  name: auto\n");
   EXPECT_THAT(to_run_page(read_run(folder_)), HasSubstr("<p class=\"subject\">lenet on digits · strategy auto</p>"));
   write(folder_.summary(), R"({"name":"a","ranks":2,"strategy":{"name":"sharded"}})");
+  EXPECT_THAT(to_run_page(read_run(folder_)), Not(HasSubstr("What the strategy counted")));
   const auto page = to_run_page(read_run(folder_));
   EXPECT_THAT(page, HasSubstr("<p class=\"subject\">lenet on digits · strategy sharded · 2 ranks</p>\n"
                               "<p class=\"result\">test loss 0.5, recall 0.5, accuracy 97.50 %</p>"));
+}
+
+TEST_F(RunPageTest, ListsWhatTheStrategyCounted) {
+  write_metrics();
+  write(folder_.summary(), R"({"name":"a","ranks":2,"strategy":{"name":"ssp","pulls":9,"pulls_at_staleness_2":4}})");
+  EXPECT_THAT(to_run_page(read_run(folder_)),
+              AllOf(HasSubstr("What the strategy counted"), HasSubstr("pulls at staleness 2")));
 }
 
 TEST_F(RunPageTest, HasConfigSummaryAndStraggler) {

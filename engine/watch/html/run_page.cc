@@ -79,6 +79,17 @@ std::string step_time(const RunRecord& run) {
          escape_html(time.straggler) + ".</p>\n";
 }
 
+std::string counted(const RunRecord& run) {
+  if (!run.summary || run.summary->counted.empty()) return {};
+  std::vector<std::vector<std::string>> rows{{"of rank 0", "figure"}};
+  for (const auto& [name, value] : run.summary->counted) {
+    std::string words = name;
+    std::ranges::replace(words, '_', ' ');
+    rows.push_back({words, format_text("%.6g", value)});
+  }
+  return to_table(rows);
+}
+
 std::string provenance(const RunRecord& run) {
   if (!run.summary || run.summary->provenance.empty()) return {};
   std::string text;
@@ -114,7 +125,7 @@ std::string to_run_page(const RunRecord& run) {
                 line("about", run.path + " · the run " + state) + to_tiles(tiles) + chosen_by_test(run) +
                 to_section("Curves", curves(run)) + to_section("Which class is taken for which", to_matrices(run)) +
                 to_section("Where the time of a step goes", step_time(run)) +
-                to_section("Provenance", provenance(run)) +
+                to_section("What the strategy counted", counted(run)) + to_section("Provenance", provenance(run)) +
                 (run.config.empty()
                      ? ""
                      : "<details><summary>Config</summary><pre>" + escape_html(run.config) + "</pre></details>\n"));

@@ -39,6 +39,11 @@ RunSummary to_summary(const Json& json) {
                      .steps = json.value("steps", std::int64_t{0}),
                      .ranks = json.value("ranks", 0),
                      .step_time = to_step_time(json)};
+  if (json.contains("strategy")) {
+    for (const auto& [name, value] : json.at("strategy").items()) {
+      if (value.is_number()) summary.counted.emplace_back(name, value.get<double>());
+    }
+  }
   if (!json.contains("provenance")) return summary;
   for (const auto& [name, value] : json.at("provenance").items()) {
     summary.provenance.emplace_back(name, value.get<std::string>());

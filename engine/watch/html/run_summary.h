@@ -20,8 +20,9 @@ struct TimeOfStep {
 /// What pages show of summary.json; what it does not have is 0 or empty.
 struct RunSummary {
   std::string name{};
-  std::string strategy{};   // that the ranks agreed by
-  bool stopped = false;     // before its end
+  std::string strategy{};                                 // that the ranks agreed by
+  std::vector<std::pair<std::string, double>> counted{};  // by the strategy, on rank 0
+  bool stopped = false;                                   // before its end
   std::string chosen_by{};  // the split that decided on when to stop, the learning rate or the best checkpoint
   double samples_per_second = 0, train_seconds = 0;
   std::int64_t steps = 0;
