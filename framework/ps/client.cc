@@ -183,6 +183,10 @@ void Client::free(Table& table) {
   for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->forget_table(table.numbers_[i]);
 }
 
+void Client::clear() {
+  ask_all(links_, "removal of all tables", [](std::size_t) { return Message{.header = {.verb = Verb::kClear}}; });
+}
+
 std::int64_t Client::lost_updates() const {
   std::int64_t lost = 0;
   for (const auto& link : links_) lost += link->lost_updates();

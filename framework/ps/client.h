@@ -91,6 +91,10 @@ class Client {
   /// Forgets the table, for all clients. Blocks.
   void free(Table& table);
 
+  /// Forgets all tables of the job, before others of it connect: what an earlier start of it may have left. Blocks.
+  /// Throws Error where others are connected.
+  void clear();
+
   /// Updates of a shard that had been acknowledged, as far as this client was told of them, and are gone since a server
   /// came back with an older checkpoint.
   std::int64_t lost_updates() const;

@@ -21,6 +21,7 @@
 #include "framework/ps/checkpoints.h"
 #include "framework/ps/client.h"
 #include "framework/ps/server.h"
+#include "framework/ps/server_lost.h"
 
 namespace phalanx::ps {
 namespace {
@@ -300,8 +301,7 @@ TEST(Durability, AServerThatStaysAwayIsAnErrorWhenTheRetryIsOver) {
   try {
     client.push(table, filled(1), {.rule = kAdd}).wait();
     FAIL();
-  } catch (const CommError& error) {
-    EXPECT_EQ(error.kind(), CommError::Kind::kPeerLost);
+  } catch (const ServerLost& error) {
     EXPECT_NE(std::string(error.what()).find("has not come back within 1 s"), std::string::npos) << error.what();
   }
 }

@@ -21,6 +21,7 @@
 #include "framework/comm/part_layout.h"
 #include "framework/ps/authentication.h"
 #include "framework/ps/greeting.h"
+#include "framework/ps/server_lost.h"
 
 namespace phalanx::ps {
 namespace {
@@ -53,6 +54,11 @@ std::string what_of(const std::exception_ptr& error) {
   } catch (const std::exception& cause) {
     return cause.what();
   }
+}
+
+std::exception_ptr lost(const std::string& message, const Link::Options& options) {
+  if (options.retry > Seconds(0)) return std::make_exception_ptr(ServerLost(message));
+  return std::make_exception_ptr(CommError(CommError::Kind::kPeerLost, message));
 }
 
 // A part of a tensor that is dense in memory.
@@ -132,7 +138,7 @@ Link::Greeted Link::connect(TimePoint deadline) {
       failures.emplace_back(error.what());
     }
   }
-  throw CommError(CommError::Kind::kPeerLost, "cannot reach a parameter server: " + join(failures, "; "));
+  std::rethrow_exception(lost("cannot reach a parameter server: " + join(failures, "; "), options_));
 }
 
 // Over a connection that nobody else uses yet.
@@ -367,11 +373,9 @@ void Link::take(Message reply) {
 
 void Link::fail_all(const std::exception_ptr& error) {
   const std::string why = what_of(error);
-  broken_ = std::make_exception_ptr(
-      CommError(CommError::Kind::kPeerLost, "parameter server " + address_ + " is lost: " + why));
+  broken_ = lost("parameter server " + address_ + " is lost: " + why, options_);
   for (const auto& [id, request] : in_flight_) {
-    request->error = std::make_exception_ptr(
-        CommError(CommError::Kind::kPeerLost, request->what + ": parameter server " + address_ + " is lost: " + why));
+    request->error = lost(request->what + ": parameter server " + address_ + " is lost: " + why, options_);
     request->finished = true;
   }
   in_flight_.clear();

@@ -28,6 +28,7 @@ enum class Verb : std::uint8_t {
   kFree,       // forgets the table; also for all other clients
   kStatus,     // Reply: text = what ShardHost::status() says
   kLeave,      // the client ends: nothing of it need be remembered
+  kClear,      // forgets all tables of the job. Refused while others of the job are connected
   kVersion,    // text: name of table `table`. Reply: version = that with which the server started
 };
 

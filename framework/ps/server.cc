@@ -126,6 +126,7 @@ class Server::Loop {
   void welcome(const ClientId& client);
   void handle(const SessionPtr& session, Message request);
   at::Tensor make_room(const Session& session, const Message& begun);
+  void refuse_if_in_use(const Session& session) const;
   void fetch_payload(const Session& session, Message& request);
   void give_values(const SessionPtr& session, const Header& request, Message reply, const at::Tensor& values);
 
@@ -379,6 +380,14 @@ at::Tensor Server::Loop::make_room(const Session& session, const Message& begun)
   return empty_payload(transfer);
 }
 
+void Server::Loop::refuse_if_in_use(const Session& session) const {
+  for (const auto& [socket, other] : sessions_) {
+    if (other.get() == &session || !other->client || other->client->job != session.client->job) continue;
+    throw Error("another client (number " + std::to_string(other->client->number) + ") uses job \"" +
+                session.client->job + "\"; give one of the two another name");
+  }
+}
+
 void Server::Loop::fetch_payload(const Session& session, Message& request) {
   const Header& header = request.header;
   if (!session.memory) throw Error("this server cannot reach the client's memory");
@@ -416,6 +425,7 @@ void Server::Loop::give_values(const SessionPtr& session, const Header& request,
 void Server::Loop::handle(const SessionPtr& session, Message request) {
   const Header header = request.header;
   try {
+    if (header.verb == Verb::kClear) refuse_if_in_use(*session);
     if (header.in_memory()) fetch_payload(*session, request);
   } catch (const ConnectionError&) {
     throw;

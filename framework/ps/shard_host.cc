@@ -52,6 +52,9 @@ void ShardHost::carry_out(const ClientId& client, const Message& request, const 
     case Verb::kFree:
       free(client, header);
       break;
+    case Verb::kClear:
+      clear(client, header);
+      break;
     case Verb::kLeave:
       leave(client);
       break;
@@ -128,6 +131,20 @@ void ShardHost::free(const ClientId& client, const Header& request) {
 Transfer ShardHost::transfer(const ClientId& client, const Header& request) {
   if (!pushes(request.verb) && !pulls(request.verb)) throw Error("only pushes and pulls have a payload");
   return table_of(client, request.table).values->transfer(request);
+}
+
+void ShardHost::clear(const ClientId& client, const Header& request) {
+  if (const auto last = last_applied_.find(client); last != last_applied_.end() && request.id <= last->second) return;
+  for (auto next = tables_.begin(); next != tables_.end();) {
+    const auto one = next++;
+    if (one->second.job != client.job) continue;
+    bytes_ -= one->second.values->bytes();
+    numbers_.erase({client.job, one->second.values->spec().name});
+    tables_.erase(one);
+  }
+  std::erase_if(last_applied_, [&](const auto& one) { return one.first.job == client.job; });
+  last_applied_[client] = request.id;
+  ++changes_;
 }
 
 void ShardHost::push(Table& table, const ClientId& client, const Message& request) {

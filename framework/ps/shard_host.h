@@ -105,6 +105,7 @@ class ShardHost {
   std::uint32_t create(const ClientId& client, const std::string& text);
   Table& add(std::uint32_t number, Table table);
   void free(const ClientId& client, const Header& request);
+  void clear(const ClientId& client, const Header& request);
   void push(Table& table, const ClientId& client, const Message& request);
   void pull(Table& table, const ClientId& client, const Message& request, Answer answer);
   void carry_out(const ClientId& client, const Message& request, const Answer& answer);
