@@ -185,6 +185,7 @@ void Client::free(Table& table) {
 
 void Client::clear() {
   ask_all(links_, "removal of all tables", [](std::size_t) { return Message{.header = {.verb = Verb::kClear}}; });
+  for (const auto& link : links_) link->forget_tables();
 }
 
 std::int64_t Client::lost_updates() const {

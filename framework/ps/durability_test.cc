@@ -328,6 +328,26 @@ TEST(Durability, CheckpointsAreWrittenWhileTheServerServes) {
   EXPECT_EQ(seen, 3);
 }
 
+TEST(Durability, AJobIsClearedOnlyWhileNobodyElseUsesIt) {
+  const Server server({.listen = {"127.0.0.1:0"}, .secret = kSecret});
+  Client client(options_for(server.addresses()[0]));
+  Table table = client.create(kTable);
+  client.push(table, filled(1), {.rule = kAdd}).wait();
+  {
+    Client other(options_for(server.addresses()[0], 1));
+    EXPECT_THROW(other.clear(), Error);
+    EXPECT_THROW(client.clear(), Error);
+  }
+  auto values = filled(0);
+  client.pull(table, values).wait();
+  EXPECT_TRUE(values.equal(filled(1)));
+  client.clear();
+  EXPECT_THROW(client.pull(table, values).wait(), Error);
+  table = client.create(kTable);
+  client.pull(table, values).wait();
+  EXPECT_TRUE(values.equal(filled(0)));
+}
+
 HostState state_of(std::int64_t value) {
   return {.description = "state " + std::to_string(value), .tensors = {{"1/values", filled(value)}}};
 }

@@ -198,6 +198,11 @@ void Link::forget_table(std::uint32_t number) {
   tables_.erase(number);
 }
 
+void Link::forget_tables() {
+  const std::lock_guard lock(mutex_);
+  tables_.clear();
+}
+
 std::int64_t Link::lost_updates() {
   const std::lock_guard lock(mutex_);
   return lost_updates_;

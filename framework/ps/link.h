@@ -66,6 +66,7 @@ class Link {
   /// Table `number` here is called so: its version is asked for when a server comes back that had been started anew.
   void know_table(std::uint32_t number, const std::string& name);
   void forget_table(std::uint32_t number);
+  void forget_tables();
 
   /// How many updates of tables that it knows were acknowledged, by what this client has been told, and are gone since
   /// the server resumed from an older checkpoint.

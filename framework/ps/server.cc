@@ -239,10 +239,15 @@ void Server::Loop::do_what_is_due() {
   next_checkpoint_ = now + duration_of(options_.checkpoint.every);
   const auto changes = host_.changes();
   if (changes == changes_written_ && !writer_->failed()) return;
-  if (writer_->begin(host_)) {
-    changes_written_ = changes;
-  } else {
-    log_warning() << "parameter server: the last checkpoint is still being written, this one is left out";
+  try {
+    if (writer_->begin(host_)) {
+      changes_written_ = changes;
+    } else {
+      log_warning() << "parameter server: the last checkpoint is still being written, this one is left out";
+    }
+  } catch (const std::exception& error) {
+    log_error() << "parameter server: no copy for a checkpoint could be taken, the next one will be tried: "
+                << error.what();
   }
 }
 
@@ -382,7 +387,7 @@ at::Tensor Server::Loop::make_room(const Session& session, const Message& begun)
 
 void Server::Loop::refuse_if_in_use(const Session& session) const {
   for (const auto& [socket, other] : sessions_) {
-    if (other.get() == &session || !other->client || other->client->job != session.client->job) continue;
+    if (other.get() == &session || !other->client || other->left || other->client->job != session.client->job) continue;
     throw Error("another client (number " + std::to_string(other->client->number) + ") uses job \"" +
                 session.client->job + "\"; give one of the two another name");
   }
