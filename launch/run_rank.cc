@@ -8,6 +8,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/reason.h"
+#include "framework/ps/server_lost.h"
 #include "launch/exit_status.h"
 #include "launch/failure.h"
 
@@ -27,6 +28,9 @@ int run_rank(int rank, const std::string& log_folder, const std::string& log, co
   } catch (const ConfigError& error) {
     leave(error.what(), false);
     return kUsage;
+  } catch (const ps::ServerLost& error) {
+    leave(error.what(), false);
+    return kRankDied;
   } catch (const CommError& error) {
     leave(error.what(), error.secondary());
   } catch (const std::exception& error) {

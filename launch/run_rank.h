@@ -8,8 +8,9 @@
 namespace phalanx {
 
 /// Runs `body` as rank `rank` and returns the exit status for its process: the result of `body`, or, if it throws,
-/// kUsage (ConfigError) or kFailed. The exception is left in `log_folder` as this rank's failure (see failure.h), as a
-/// secondary one if it is a CommError caused by another rank's failure. `log` is the rank's log file.
+/// kUsage (ConfigError), kRankDied (ps::ServerLost) or kFailed. The exception is left in `log_folder` as this rank's
+/// failure (see failure.h), as a secondary one if it is a CommError caused by another rank's failure. `log` is the
+/// rank's log file.
 ///
 /// In a rank started by launch_mpi(), this process also dies, from now on, with the daemon that started it.
 int run_rank(int rank, const std::string& log_folder, const std::string& log, const std::function<int()>& body);

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "engine/checkpoint/safetensors.h"
+#include "framework/base/storage/safetensors.h"
 
 namespace phalanx {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/disk.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/random.h"
+#include "framework/base/storage/disk.h"
 
 namespace phalanx {
 namespace {

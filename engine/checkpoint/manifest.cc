@@ -5,8 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "engine/checkpoint/crc32c.h"
 #include "framework/base/error.h"
+#include "framework/base/storage/crc32c.h"
 
 namespace phalanx {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/checkpoint/disk.h"
 #include "engine/meters/readings.h"
+#include "framework/base/storage/disk.h"
 
 namespace phalanx {
 

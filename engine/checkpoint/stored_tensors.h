@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/safetensors.h"
+#include "framework/base/storage/safetensors.h"
 
 namespace phalanx {
 

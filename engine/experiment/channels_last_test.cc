@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "engine/checkpoint/safetensors.h"
 #include "engine/experiment/testing_run.h"
+#include "framework/base/storage/safetensors.h"
 #include "models/model.h"
 
 namespace phalanx {

@@ -86,6 +86,16 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   refuse_if(problems, servers > 0 && !config.strategy.traits().parameter_servers, "roles.server",
             config.strategy.selected() +
                 " uses no parameter servers; known: " + strategies_where(&StrategyTraits::parameter_servers));
+  const bool elsewhere = !config.roles.servers_at.empty();
+  refuse_if(
+      problems, elsewhere && servers > 0, "roles.servers_at",
+      "servers elsewhere leave nothing to do for roles.server: " + std::to_string(servers) + "; use one of the two");
+  refuse_if(problems, elsewhere && !config.strategy.traits().parameter_servers, "roles.servers_at",
+            config.strategy.selected() +
+                " uses no parameter servers; known: " + strategies_where(&StrategyTraits::parameter_servers));
+  refuse_if(problems, elsewhere == config.roles.secret_file.empty(), "roles.secret_file",
+            elsewhere ? "roles.servers_at needs it: the file that the servers were given"
+                      : "is that of roles.servers_at, of which there are none");
   refuse_if(problems, config.train.global_batch_size < ranks, "train.global_batch_size",
             std::to_string(config.train.global_batch_size) +
                 " samples cannot be divided among launch.ranks: " + std::to_string(launch.ranks) + less_servers);

@@ -51,10 +51,14 @@ struct LaunchConfig {
 /// What ranks do other than training.
 struct RolesConfig {
   std::int64_t server = 0;
+  std::vector<std::string> servers_at;
+  std::string secret_file;
 
   template <class V>
   void visit(V& v) {
     v("server", server, "ranks, the last ones, that are parameter servers instead of training", config::at_least(0));
+    v("servers_at", servers_at, "addresses of parameter servers that belong to no job (tools:ps)");
+    v("secret_file", secret_file, "file with the secret of roles.servers_at, which its owner alone may read");
   }
 };
 
@@ -219,9 +223,7 @@ struct ExperimentConfig {
 };
 
 /// Of the ranks that are started, those that train.
-inline std::int64_t training_ranks(const ExperimentConfig& config) {
-  return config.launch.ranks - config.roles.server;
-}
+inline std::int64_t training_ranks(const ExperimentConfig& config) { return config.launch.ranks - config.roles.server; }
 
 /// Throws ConfigError for values that are fine each but not together.
 void check(const ExperimentConfig& config);

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "datasets/subset.h"
-#include "engine/checkpoint/safetensors.h"
 #include "engine/experiment/evaluation.h"
 #include "engine/experiment/experiment.h"
 #include "engine/experiment/predictions.h"
 #include "engine/experiment/replica.h"
 #include "engine/step/plain_step.h"
 #include "framework/base/error.h"
+#include "framework/base/storage/safetensors.h"
 #include "framework/base/text.h"
 
 namespace phalanx {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/safetensors.h"
 #include "engine/experiment/testing_run.h"
+#include "framework/base/storage/safetensors.h"
 
 namespace phalanx {
 namespace {

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/checkpoint/safetensors.h"
+#include "framework/base/storage/safetensors.h"
 
 namespace phalanx {
 namespace {

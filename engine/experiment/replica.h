@@ -3,7 +3,6 @@
 #include <functional>
 #include <memory>
 
-#include "engine/checkpoint/safetensors.h"
 #include "engine/experiment/agreement.h"
 #include "engine/experiment/config.h"
 #include "engine/experiment/experiment.h"
@@ -14,6 +13,7 @@
 #include "engine/sync/synchronizers.h"
 #include "engine/task/task.h"
 #include "engine/watch/watching.h"
+#include "framework/base/storage/safetensors.h"
 #include "framework/comm/mesh.h"
 #include "framework/parallel/flat_parameters.h"
 #include "models/model.h"

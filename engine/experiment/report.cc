@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "engine/checkpoint/provenance.h"
-#include "engine/checkpoint/safetensors.h"
 #include "engine/watch/html/run_page.h"
 #include "engine/watch/metrics_log.h"
 #include "engine/watch/prometheus.h"
@@ -23,6 +22,7 @@
 #include "framework/base/config/config.h"
 #include "framework/base/console.h"
 #include "framework/base/files.h"
+#include "framework/base/storage/safetensors.h"
 #include "framework/base/text.h"
 #include "models/model.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "datasets/dataset.h"
-#include "engine/checkpoint/safetensors.h"
 #include "engine/experiment/testing_run.h"
+#include "framework/base/storage/safetensors.h"
 #include "models/model.h"
 
 namespace phalanx {

@@ -9,11 +9,11 @@
 #include <set>
 #include <string>
 
-#include "engine/checkpoint/safetensors.h"
 #include "engine/experiment/evaluate.h"
 #include "engine/experiment/testing_run.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/storage/safetensors.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {

@@ -9,10 +9,10 @@
 #include <filesystem>
 #include <sstream>
 
-#include "engine/checkpoint/safetensors.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/storage/safetensors.h"
 #include "framework/testing/worlds.h"
 #include "models/model.h"
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <thread>
 
-#include "engine/checkpoint/safetensors.h"
 #include "engine/experiment/testing_run.h"
 #include "framework/base/files.h"
+#include "framework/base/storage/safetensors.h"
 
 namespace phalanx {
 namespace {

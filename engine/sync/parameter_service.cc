@@ -21,7 +21,17 @@ ParameterService::ParameterService(const SyncContext& context) : group_(context.
     options.secret = started.all.secret;
     options.servers = started.all.reached_from(host_key());
   }
+  const bool outlives_the_run = context.servers && !context.servers->run.empty();
+  if (outlives_the_run) {
+    options.job = context.servers->run + ": " + options.job;
+    options.retry = context.servers->retry;
+    if (group_->rank() > 0) group_->barrier().wait();
+  }
   client_ = std::make_unique<ps::Client>(std::move(options));
+  if (outlives_the_run && group_->rank() == 0) {
+    client_->clear();  // of an earlier start of the run, whose values come from its checkpoint
+    group_->barrier().wait();
+  }
   group_->barrier().wait();  // no server ends before all have found it
 }
 
@@ -100,6 +110,9 @@ Figures BucketTables::figures() const {
   }
   Figures all{{"pulls", pulls}, {"staleness_mean", pulls > 0 ? sum / pulls : 0}, {"staleness_max", most}};
   all.insert(all.end(), seen.begin(), seen.end());
+  if (const auto lost = service_.client().lost_updates(); lost > 0) {
+    all.emplace_back("lost_updates", static_cast<double>(lost));
+  }
   return all;
 }
 

@@ -15,7 +15,7 @@
 
 namespace phalanx {
 
-/// The parameter servers of a strategy: those of the job where it has ranks of that role (`roles.server`), else one on
+/// The parameter servers of a strategy: those that it is told of (`roles`), else one on
 /// every rank of the strategy's own group, which serves while the rank trains.
 class ParameterService {
  public:

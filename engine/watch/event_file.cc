@@ -9,9 +9,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "engine/checkpoint/crc32c.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/base/storage/crc32c.h"
 
 namespace phalanx {
 namespace {

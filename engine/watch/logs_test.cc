@@ -18,13 +18,13 @@
 #include <thread>
 #include <vector>
 
-#include "engine/checkpoint/crc32c.h"
 #include "engine/watch/exposition.h"
 #include "engine/watch/prometheus.h"
 #include "engine/watch/tensorboard.h"
 #include "engine/watch/text_endpoint.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/storage/crc32c.h"
 
 namespace phalanx {
 namespace {

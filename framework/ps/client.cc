@@ -100,7 +100,8 @@ Client::Client(ClientOptions options) : options_(std::move(options)) {
                                                           .job = options_.job,
                                                           .number = options_.number,
                                                           .secret = options_.secret,
-                                                          .timeout = options_.timeout}));
+                                                          .timeout = options_.timeout,
+                                                          .retry = options_.retry}));
   }
 }
 
@@ -114,7 +115,10 @@ Table Client::create(const TableSpec& spec) {
   });
   Table table;
   table.spec_ = spec;
-  for (const auto& reply : replies) table.numbers_.push_back(reply.header.table);
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    table.numbers_.push_back(replies[i].header.table);
+    links_[i]->know_table(table.numbers_.back(), spec.name);
+  }
   table.shared_ = std::make_shared<Table::Shared>();
   table.shared_->versions.resize(links_.size());
   return table;
@@ -176,6 +180,18 @@ Work Client::exchange(Table& table, at::Tensor update_and_values, const PushOpti
 void Client::free(Table& table) {
   ask_all(links_, "freeing of table \"" + table.spec_.name + "\"",
           [&](std::size_t i) { return Message{.header = {.verb = Verb::kFree, .table = table.numbers_[i]}}; });
+  for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->forget_table(table.numbers_[i]);
+}
+
+void Client::clear() {
+  ask_all(links_, "removal of all tables", [](std::size_t) { return Message{.header = {.verb = Verb::kClear}}; });
+  for (const auto& link : links_) link->forget_tables();
+}
+
+std::int64_t Client::lost_updates() const {
+  std::int64_t lost = 0;
+  for (const auto& link : links_) lost += link->lost_updates();
+  return lost;
 }
 
 std::vector<std::string> Client::status() {

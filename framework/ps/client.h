@@ -22,6 +22,7 @@ struct ClientOptions {
   int number = 0;                                   // of this client, by which tables count clocks
   std::string secret{};
   Seconds timeout{60};  // of every request, and of connecting
+  Seconds retry{0};     // for which a connection that broke is made again; 0: not at all
 };
 
 /// A table as one client uses it: what create() returned. Not thread-safe.
@@ -56,8 +57,9 @@ class Table {
 /// a thread of the client's own.
 ///
 /// Errors: a request that a server refuses is an Error of Work::wait() with the server's reason; a server that has
-/// ended or does not answer within the timeout is a CommError (kPeerLost, kTimeout) with its address. Connections are
-/// not made again: the client is of no more use.
+/// ended or does not answer within the timeout is a CommError (kPeerLost, kTimeout) with its address. The client is of
+/// no more use then. With ClientOptions::retry, requests to a server that is gone wait for it to come back; what it had
+/// applied is not applied again. It may have resumed from a checkpoint: see lost_updates().
 ///
 /// Thread-safe, but for Table.
 class Client {
@@ -88,6 +90,14 @@ class Client {
 
   /// Forgets the table, for all clients. Blocks.
   void free(Table& table);
+
+  /// Forgets all tables of the job, before others of it connect: what an earlier start of it may have left. Blocks.
+  /// Throws Error where others are connected.
+  void clear();
+
+  /// Updates of a shard that had been acknowledged, as far as this client was told of them, and are gone since a server
+  /// came back with an older checkpoint.
+  std::int64_t lost_updates() const;
 
   /// What each server says of itself, as JSON. Blocks.
   std::vector<std::string> status();

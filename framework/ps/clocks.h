@@ -22,13 +22,23 @@ class Clocks {
     if (counts(client)) clocks_[client] = kLeft;
   }
 
-  /// It counts again, from the clock that it says it has come to.
-  void join(int client, std::int64_t clock) {
-    if (counts(client) && clocks_[client] == kLeft) clocks_[client] = clock;
+  /// It counts again, if it had left, from the clock that it says it has come to; and where the server had forgotten
+  /// the last ones, since it resumed from an older checkpoint, from that one too.
+  /// Whether that lets anybody go on.
+  bool join(int client, std::int64_t clock) {
+    if (!counts(client)) return false;
+    const auto before = clocks_[client];
+    clocks_[client] = before == kLeft ? clock : std::max(before, clock);
+    return clocks_[client] > before;
   }
 
   /// kLeft: all have left.
   std::int64_t slowest() const { return *std::ranges::min_element(clocks_); }
+
+  const std::vector<std::int64_t>& all() const { return clocks_; }
+
+  /// Those of all(), of as many clients.
+  void resume(const std::vector<std::int64_t>& clocks) { clocks_ = clocks; }
 
   static constexpr std::int64_t kLeft = std::numeric_limits<std::int64_t>::max();
 

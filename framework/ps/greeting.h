@@ -8,8 +8,8 @@
 namespace phalanx::ps {
 
 /// What a client says first, in two messages: who it is, and once the server's nonce is there (the text of the first
-/// reply) its proof. The reply to that has the server's own proof as text, and version = 1 where the server reaches the
-/// client's memory.
+/// reply) its proof. The reply to that has the server's own proof as text, version = 1 where the server reaches the
+/// client's memory, and clock = the random number of this start of the server.
 struct Greeting {
   std::string job{};
   std::int64_t client = 0;

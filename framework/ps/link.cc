@@ -21,20 +21,45 @@
 #include "framework/comm/part_layout.h"
 #include "framework/ps/authentication.h"
 #include "framework/ps/greeting.h"
+#include "framework/ps/server_lost.h"
 
 namespace phalanx::ps {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr Seconds kFarewell(1);  // to hear that a server knows that we leave
+constexpr Seconds kAttempt(5);   // to connect again
+constexpr std::chrono::milliseconds kBetweenAttempts(100);
 constexpr std::chrono::microseconds kSpin(50);  // for a reply, before the thread sleeps
 constexpr std::uint64_t kSmall = 4096;          // bytes that travel through the connection in any case
 constexpr std::uint64_t kWorthAThread = 65536;  // bytes that do not go through a socket at once
 
-Clock::time_point after(Seconds seconds) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(seconds); }
+Clock::duration duration_of(Seconds seconds) { return std::chrono::duration_cast<Clock::duration>(seconds); }
+
+Clock::time_point after(Seconds seconds) { return Clock::now() + duration_of(seconds); }
 
 // A server that woke up after we had given up on it would write into this memory: nobody else must ever get it.
 void keep_for_good(Link::RequestPtr request) { new Link::RequestPtr(std::move(request)); }
+
+// A server that came back is not the one that it was.
+class Refusal : public Error {
+ public:
+  using Error::Error;
+};
+
+std::string what_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& cause) {
+    return cause.what();
+  }
+}
+
+std::exception_ptr lost(const std::string& message, const Link::Options& options) {
+  if (options.retry > Seconds(0)) return std::make_exception_ptr(ServerLost(message));
+  return std::make_exception_ptr(CommError(CommError::Kind::kPeerLost, message));
+}
 
 // A part of a tensor that is dense in memory.
 at::Tensor bytes_of(const at::Tensor& tensor, std::uint64_t begin, std::uint64_t count) {
@@ -44,13 +69,18 @@ at::Tensor bytes_of(const at::Tensor& tensor, std::uint64_t begin, std::uint64_t
 
 }  // namespace
 
-Link::Link(const Options& options) : timeout_(options.timeout), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Link::Link(const Options& options)
+    : options_(options), incarnation_(random_text().substr(0, 16)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!wake_.valid()) throw Error(std::string("cannot connect to a parameter server: ") + std::strerror(errno));
-  connect(options);
-  greet(options);
+  go_on_with(connect(after(options.timeout)));
+  if (!reaches_memory_ && address_.starts_with("unix:")) {
+    log_info() << "parameter server " << address_
+               << " cannot reach the memory of this process: values travel through the socket";
+  }
 }
 
 Link::~Link() {
+  leave();
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -63,64 +93,200 @@ Link::~Link() {
   if (thread_.joinable()) thread_.join();
 }
 
+// A server that does not hear of it waits for its grace.
+void Link::leave() {
+  auto request = std::make_shared<Request>();
+  request->message.header.verb = Verb::kLeave;
+  request->what = "leaving";
+  {
+    const std::lock_guard lock(mutex_);
+    if (broken_ || !channel_) return;
+  }
+  send(request);
+  const auto deadline = after(kFarewell);
+  std::unique_lock lock(mutex_);
+  while (!request->finished && channel_ && Clock::now() < deadline) poll_once(lock, deadline);
+}
+
 void Link::wake_poller() {
   const std::uint64_t one = 1;
   (void)!::write(wake_.get(), &one, sizeof(one));  // a counter of 0 has room for one more
 }
 
-void Link::connect(const Options& options) {
+// The first address at which a server proves that it knows the secret. Without the lock.
+Link::Greeted Link::connect(TimePoint deadline) {
   std::vector<std::string> failures;
-  for (const auto& address : options.addresses) {
+  for (const auto& address : options_.addresses) {
     try {
-      channel_ = std::make_unique<Channel>(connect_to(address, options.timeout.count()), [this](const Message& begun) {
+      auto greeting = std::make_shared<std::atomic<bool>>(true);
+      auto make_room = [this, greeting](const Message& begun) {
+        if (*greeting) throw ConnectionError("the server sent values before it said who it is");
         const auto found = in_flight_.find(begun.header.id);
         if (found == in_flight_.end() || begun.header.payload_bytes != found->second->transfer.returned) {
           throw ConnectionError("the server sent values that nobody asked for");
         }
         const Transfer& transfer = found->second->transfer;
         return bytes_of(found->second->tensor, transfer.returned_at, transfer.returned);
-      });
-      address_ = address;
-      return;
+      };
+      const double left = std::chrono::duration<double>(deadline - Clock::now()).count();
+      Greeted greeted{.channel = std::make_unique<Channel>(connect_to(address, std::max(left, 0.0)), make_room),
+                      .address = address};
+      greet(greeted, deadline);
+      *greeting = false;
+      return greeted;
     } catch (const Error& error) {
       failures.emplace_back(error.what());
     }
   }
-  throw CommError(CommError::Kind::kPeerLost, "cannot reach a parameter server: " + join(failures, "; "));
+  std::rethrow_exception(lost("cannot reach a parameter server: " + join(failures, "; "), options_));
 }
 
-// Before anything else is in flight.
-Message Link::converse(Message message) {
-  auto request = std::make_shared<Request>();
-  request->message = std::move(message);
-  request->what = "greeting";
-  send(request);
-  wait(request);
-  return std::move(request->reply);
+// Over a connection that nobody else uses yet.
+Message Link::converse(Channel& channel, Message message, TimePoint deadline) {
+  channel.send(std::move(message));
+  while (true) {
+    channel.flush();
+    if (auto reply = channel.receive()) return *std::move(reply);
+    if (stopping_ || Clock::now() >= deadline) throw ConnectionError("no answer to the greeting in time");
+    pollfd ready{channel.socket(), static_cast<short>(channel.has_output() ? POLLIN | POLLOUT : POLLIN), 0};
+    ::poll(&ready, 1, 10);
+  }
 }
 
-void Link::greet(const Options& options) {
-  Greeting greeting{.job = options.job, .client = options.number};
-  greeting.incarnation = random_text().substr(0, 16);
+void Link::greet(Greeted& greeted, TimePoint deadline) {
+  const std::string& address = greeted.address;
+  Greeting greeting{.job = options_.job, .client = options_.number, .incarnation = incarnation_};
   greeting.nonce = random_text();
   const std::string check = random_text();
-  if (address_.starts_with("unix:")) {
+  if (address.starts_with("unix:")) {
     greeting.memory = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(check.data()));
     greeting.memory_check = check;
   }
-  const auto hello = [](Greeting said) {
-    return Message{.header = {.verb = Verb::kHello}, .text = config::dump(said)};
+  const auto say = [&](Greeting said) {
+    Message hello{.header = {.verb = Verb::kHello}, .text = config::dump(said)};
+    try {
+      return converse(*greeted.channel, std::move(hello), deadline);
+    } catch (const ConnectionError& error) {
+      throw Error("greeting of parameter server " + address + ": " + error.what());
+    }
   };
-  const std::string nonce = converse(hello(greeting)).text;
-  greeting.proof = proof(options.secret, Role::kClient, greeting.nonce, nonce, greeting.identity());
-  const Message reply = converse(hello(greeting));
-  if (!equal_proofs(reply.text, proof(options.secret, Role::kServer, greeting.nonce, nonce, greeting.identity()))) {
-    throw Error("parameter server " + address_ + " does not know the secret");
+  const std::string nonce = say(greeting).text;
+  greeting.proof = proof(options_.secret, Role::kClient, greeting.nonce, nonce, greeting.identity());
+  const Message reply = say(greeting);
+  if (!equal_proofs(reply.text, proof(options_.secret, Role::kServer, greeting.nonce, nonce, greeting.identity()))) {
+    throw Error("parameter server " + address + " does not know the secret");
   }
-  reaches_memory_ = reply.header.version == 1;
-  if (!reaches_memory_ && greeting.memory != 0) {
-    log_info() << "parameter server " << address_
-               << " cannot reach the memory of this process: values travel through the socket";
+  greeted.reaches_memory = reply.header.version == 1;
+  greeted.start = reply.header.clock;
+}
+
+// Under the lock, unless the link is new.
+void Link::go_on_with(Greeted greeted) {
+  channel_ = std::move(greeted.channel);
+  address_ = greeted.address;
+  reaches_memory_ = greeted.reaches_memory;
+  start_ = greeted.start;
+}
+
+void Link::know_table(std::uint32_t number, const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  tables_.try_emplace(number, Known{name});
+}
+
+void Link::forget_table(std::uint32_t number) {
+  const std::lock_guard lock(mutex_);
+  tables_.erase(number);
+}
+
+void Link::forget_tables() {
+  const std::lock_guard lock(mutex_);
+  tables_.clear();
+}
+
+std::int64_t Link::lost_updates() {
+  const std::lock_guard lock(mutex_);
+  return lost_updates_;
+}
+
+void Link::start_thread() {
+  if (thread_.joinable() || stopping_) return;
+  const BlockedSignals blocked;
+  thread_ = std::thread([this] { run(); });
+}
+
+// The connection is of no more use. Under the lock.
+void Link::lose(const std::exception_ptr& error) {
+  if (options_.retry <= Seconds(0) || stopping_) return fail_all(error);
+  log_warning() << "parameter server " << address_ << " is lost (" << what_of(error) << "): connecting again for "
+                << format_text("%g", options_.retry.count()) << " s";
+  channel_.reset();
+  give_up_at_ = std::min(give_up_at_, after(options_.retry));
+  start_thread();
+  moved_.notify_all();
+}
+
+// One attempt, by the link's own thread.
+void Link::reconnect(std::unique_lock<std::mutex>& lock) {
+  auto known = tables_;
+  std::int64_t lost = 0;
+  const auto deadline = std::min(give_up_at_, after(kAttempt));
+  const auto start = start_;
+  lock.unlock();
+  std::optional<Greeted> greeted;
+  std::exception_ptr error, final;
+  try {
+    greeted = connect(deadline);
+    if (greeted->start != start) ask_for_versions(*greeted, known, lost, deadline);
+  } catch (const Refusal&) {
+    final = std::current_exception();
+  } catch (const std::exception&) {
+    greeted.reset();
+    error = std::current_exception();
+  }
+  lock.lock();
+  if (final) return fail_all(final);
+  if (!greeted) {
+    if (Clock::now() >= give_up_at_) {
+      fail_all(std::make_exception_ptr(
+          Error("it has not come back within " + format_text("%g", options_.retry.count()) + " s: " + what_of(error))));
+    } else {
+      moved_.wait_for(lock, kBetweenAttempts, [this] { return stopping_.load(); });
+    }
+    return;
+  }
+  for (const auto& [number, table] : known) {
+    if (const auto found = tables_.find(number); found != tables_.end()) found->second.version = table.version;
+  }
+  lost_updates_ += lost;
+  if (lost > 0) {
+    log_warning() << "parameter server " << greeted->address << " has resumed from a checkpoint: " << lost
+                  << " acknowledged updates are lost";
+  }
+  go_on_with(*std::move(greeted));
+  connected_again_at_ = Clock::now();
+  log_info() << "parameter server " << address_ << " is back: " << in_flight_.size() << " requests are sent again";
+  try {
+    for (const auto& [id, request] : in_flight_) {
+      if (request->update.defined()) bytes_of(request->tensor, 0, request->transfer.sent).copy_(request->update);
+      transmit(request);
+    }
+  } catch (const std::exception&) {
+    lose(std::current_exception());
+  }
+  moved_.notify_all();
+}
+
+// Throws Refusal where the server does not have what it has to.
+void Link::ask_for_versions(Greeted& greeted, std::map<std::uint32_t, Known>& known, std::int64_t& lost,
+                            TimePoint deadline) {
+  for (auto& [number, table] : known) {
+    const Message reply =
+        converse(*greeted.channel, {.header = {.verb = Verb::kVersion, .table = number}, .text = table.name}, deadline);
+    if (reply.header.status == Status::kRefused) {
+      throw Refusal("it was started anew without a checkpoint that holds table \"" + table.name + "\": " + reply.text);
+    }
+    lost += std::max<std::int64_t>(0, table.version - reply.header.version);
+    table.version = reply.header.version;
   }
 }
 
@@ -131,15 +297,39 @@ void Link::send(const RequestPtr& request) {
     request->error = broken_;
     return;
   }
+  const Transfer& transfer = request->transfer;
+  request->message.header.id = next_id_++;
+  if (options_.retry > Seconds(0) && transfer.sent > transfer.returned_at && transfer.returned > 0) {
+    request->update = bytes_of(request->tensor, 0, transfer.sent).clone();
+  }
+  in_flight_.emplace(request->message.header.id, request);
+  if (channel_) {
+    try {
+      transmit(request);
+    } catch (const std::exception&) {
+      lose(std::current_exception());
+    }
+  }
+  const bool streams =
+      !request->message.header.in_memory() && std::max(transfer.sent, transfer.returned) > kWorthAThread;
+  if (streams) {
+    start_thread();
+    moved_.notify_all();
+  }
+  if (polling_ && channel_ && channel_->has_output()) wake_poller();  // it does not know yet that there is more
+}
+
+// Under the lock, over a connection.
+void Link::transmit(const RequestPtr& request) {
   Message sent{.header = request->message.header, .text = request->message.text};
-  sent.header.id = request->message.header.id = next_id_++;
   const at::Tensor& tensor = request->tensor;
   const Transfer& transfer = request->transfer;
-  const std::uint64_t bytes = std::max(transfer.sent, transfer.returned);
+  sent.header.flags &= static_cast<std::uint8_t>(~kInMemory);  // perhaps not as it was sent before
+  sent.header.address = 0;
   if (tensor.defined()) {
     sent.header.dtype = static_cast<std::uint8_t>(transfer.dtype);
     sent.header.payload_bytes = transfer.sent;
-    if (reaches_memory_ && bytes > kSmall) {
+    if (reaches_memory_ && std::max(transfer.sent, transfer.returned) > kSmall) {
       sent.header.flags |= kInMemory;
       sent.header.address = reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr());
     } else if (transfer.sent > 0) {
@@ -147,19 +337,7 @@ void Link::send(const RequestPtr& request) {
     }
   }
   request->message.header = sent.header;
-  in_flight_.emplace(sent.header.id, request);
-  try {
-    channel_->send(std::move(sent));
-  } catch (const std::exception&) {
-    fail_all(std::current_exception());
-  }
-  const bool streams = !request->message.header.in_memory() && bytes > kWorthAThread;
-  if (streams && !thread_.joinable()) {
-    const BlockedSignals blocked;
-    thread_ = std::thread([this] { run(); });
-  }
-  if (streams) moved_.notify_all();
-  if (polling_ && channel_->has_output()) wake_poller();  // it does not know yet that there is something to write
+  channel_->send(std::move(sent));
 }
 
 bool Link::done(const RequestPtr& request) {
@@ -170,12 +348,12 @@ bool Link::done(const RequestPtr& request) {
 
 // What can be done without waiting. Under the lock.
 void Link::move_on() {
-  if (broken_) return;
+  if (broken_ || !channel_) return;
   try {
     channel_->flush();
     while (auto reply = channel_->receive()) take(*std::move(reply));
   } catch (const std::exception&) {
-    fail_all(std::current_exception());
+    lose(std::current_exception());
   }
 }
 
@@ -184,10 +362,14 @@ void Link::take(Message reply) {
   if (found == in_flight_.end()) throw ConnectionError("the server answered a request that nobody made");
   const RequestPtr request = found->second;
   in_flight_.erase(found);
+  give_up_at_ = TimePoint::max();
   if (reply.header.status == Status::kRefused) {
     request->error =
         std::make_exception_ptr(Error(request->what + ": parameter server " + address_ + " refused it: " + reply.text));
   } else {
+    if (const auto table = tables_.find(reply.header.table); table != tables_.end()) {
+      table->second.version = std::max(table->second.version, reply.header.version);
+    }
     request->done(reply.header);
   }
   request->reply = std::move(reply);
@@ -195,17 +377,10 @@ void Link::take(Message reply) {
 }
 
 void Link::fail_all(const std::exception_ptr& error) {
-  std::string why;
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& cause) {
-    why = cause.what();
-  }
-  broken_ = std::make_exception_ptr(
-      CommError(CommError::Kind::kPeerLost, "parameter server " + address_ + " is lost: " + why));
+  const std::string why = what_of(error);
+  broken_ = lost("parameter server " + address_ + " is lost: " + why, options_);
   for (const auto& [id, request] : in_flight_) {
-    request->error = std::make_exception_ptr(
-        CommError(CommError::Kind::kPeerLost, request->what + ": parameter server " + address_ + " is lost: " + why));
+    request->error = lost(request->what + ": parameter server " + address_ + " is lost: " + why, options_);
     request->finished = true;
   }
   in_flight_.clear();
@@ -214,7 +389,7 @@ void Link::fail_all(const std::exception_ptr& error) {
 
 // One thread waits at the socket, the others for that one.
 void Link::poll_once(std::unique_lock<std::mutex>& lock, Clock::time_point deadline) {
-  if (polling_) {
+  if (polling_ || !channel_) {
     moved_.wait_until(lock, deadline);
     return;
   }
@@ -233,9 +408,12 @@ void Link::poll_once(std::unique_lock<std::mutex>& lock, Clock::time_point deadl
 }
 
 void Link::wait(const RequestPtr& request) {
-  const auto deadline = after(timeout_), spin_end = Clock::now() + kSpin;
+  const auto end = after(options_.timeout), spin_end = Clock::now() + kSpin;
   std::unique_lock lock(mutex_);
   while (!request->finished) {
+    // While there is no connection, giving up is the business of the thread that makes it again.
+    const auto deadline = channel_ ? std::max(end, connected_again_at_ + duration_of(options_.timeout))
+                                   : give_up_at_ + duration_of(kAttempt + options_.timeout);
     if (Clock::now() < spin_end && !polling_) {
       move_on();
       if (request->finished) break;
@@ -249,10 +427,10 @@ void Link::wait(const RequestPtr& request) {
         if (other->message.header.in_memory()) keep_for_good(other);
       }
       fail_all(std::make_exception_ptr(
-          Error("no answer to " + request->what + " within " + format_text("%g", timeout_.count()) + " s")));
+          Error("no answer to " + request->what + " within " + format_text("%g", options_.timeout.count()) + " s")));
       request->error = std::make_exception_ptr(CommError(
           CommError::Kind::kTimeout, request->what + ": parameter server " + address_ + " did not answer within " +
-                                         format_text("%g", timeout_.count()) + " s"));
+                                         format_text("%g", options_.timeout.count()) + " s"));
       break;
     }
     poll_once(lock, deadline);
@@ -264,8 +442,10 @@ void Link::wait(const RequestPtr& request) {
 void Link::run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    if (in_flight_.empty()) {
-      moved_.wait(lock, [this] { return stopping_ || !in_flight_.empty(); });
+    if (!channel_ && !broken_) {
+      reconnect(lock);
+    } else if (in_flight_.empty()) {
+      moved_.wait(lock, [this] { return stopping_ || !in_flight_.empty() || (!channel_ && !broken_); });
     } else {
       poll_once(lock, after(Seconds(1)));
     }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -18,6 +20,9 @@
 namespace phalanx::ps {
 
 /// A client's end of the connection to one server: requests in flight, and their replies as they come. Thread-safe.
+///
+/// With Options::retry, a connection that breaks is made again, by a thread of the link, and what was not answered is
+/// sent again. An exchange then keeps a copy of its update, over which the answer is written.
 class Link {
  public:
   struct Options {
@@ -26,6 +31,7 @@ class Link {
     int number = 0;
     std::string secret;
     Seconds timeout{60};
+    Seconds retry{0};  // for which a connection that broke is made again; 0: not at all
   };
 
   explicit Link(const Options& options);
@@ -41,6 +47,7 @@ class Link {
     std::string what{};                                                    // for errors: "push of table weights"
     std::function<void(const Header& reply)> done = [](const Header&) {};  // called under the link's lock
 
+    at::Tensor update{};  // copy of what is sent, where the answer may overwrite it
     bool finished = false;
     std::exception_ptr error{};
     Message reply{};
@@ -56,10 +63,40 @@ class Link {
 
   const std::string& address() const { return address_; }
 
+  /// Table `number` here is called so: its version is asked for when a server comes back that had been started anew.
+  void know_table(std::uint32_t number, const std::string& name);
+  void forget_table(std::uint32_t number);
+  void forget_tables();
+
+  /// How many updates of tables that it knows were acknowledged, by what this client has been told, and are gone since
+  /// the server resumed from an older checkpoint.
+  std::int64_t lost_updates();
+
  private:
-  void connect(const Options& options);
-  void greet(const Options& options);
-  Message converse(Message message);
+  struct Greeted {
+    std::unique_ptr<Channel> channel{};
+    std::string address{};
+    bool reaches_memory = false;  // the server reaches ours
+    std::int64_t start = 0;       // of the server: another number each time
+  };
+  struct Known {
+    std::string name;
+    std::int64_t version = 0;  // as we were told last
+  };
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  Greeted connect(TimePoint deadline);
+  void greet(Greeted& greeted, TimePoint deadline);
+  Message converse(Channel& channel, Message message, TimePoint deadline);
+
+  void leave();
+  void lose(const std::exception_ptr& error);
+  void reconnect(std::unique_lock<std::mutex>& lock);
+  void ask_for_versions(Greeted& greeted, std::map<std::uint32_t, Known>& known, std::int64_t& lost,
+                        TimePoint deadline);
+  void go_on_with(Greeted greeted);
+  void start_thread();
+  void transmit(const RequestPtr& request);
 
   void move_on();
   void take(Message reply);
@@ -68,17 +105,23 @@ class Link {
   void wake_poller();
   void run();
 
+  const Options options_;
+  const std::string incarnation_;
   std::string address_;
-  Seconds timeout_;
   bool reaches_memory_ = false;  // the server reaches ours
+  std::int64_t start_ = 0;       // of the server
 
   std::mutex mutex_;
   std::condition_variable moved_;
-  std::unique_ptr<Channel> channel_;
+  std::unique_ptr<Channel> channel_;         // null: the connection broke, and is being made again
+  TimePoint give_up_at_ = TimePoint::max();  // unless the server answers before
+  TimePoint connected_again_at_{};
+  std::map<std::uint32_t, Known> tables_;
+  std::int64_t lost_updates_ = 0;
   std::map<std::uint64_t, RequestPtr> in_flight_;
   std::uint64_t next_id_ = 1;
   bool polling_ = false;  // a thread waits at the socket, for all
-  bool stopping_ = false;
+  std::atomic<bool> stopping_ = false;
   std::exception_ptr broken_{};
   Descriptor wake_;  // the thread that waits at the socket
   std::thread thread_;

@@ -14,6 +14,9 @@
 /// tensor elements, unless those are fetched from or written to the sender's memory directly (kInMemory). Every request
 /// gets exactly one reply, with the same id; requests of a connection are carried out in the order in which they were
 /// sent, but a pull that has to wait for other clients does not hold up what comes after it.
+///
+/// A client whose connection breaks may connect again as the same incarnation, and sends what was not answered again,
+/// with the same ids and in the same order. What was applied is not applied again, but answered.
 namespace phalanx::ps {
 
 enum class Verb : std::uint8_t {
@@ -24,6 +27,9 @@ enum class Verb : std::uint8_t {
   kExchange,   // a push and then a pull, with no other update between the two
   kFree,       // forgets the table; also for all other clients
   kStatus,     // Reply: text = what ShardHost::status() says
+  kLeave,      // the client ends: nothing of it need be remembered
+  kClear,      // forgets all tables of the job. Refused while others of the job are connected
+  kVersion,    // text: name of table `table`. Reply: version = that with which the server started
 };
 
 inline bool pushes(Verb verb) { return verb == Verb::kPush || verb == Verb::kExchange; }

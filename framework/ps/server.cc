@@ -28,6 +28,7 @@
 #include "framework/base/sockets.h"
 #include "framework/ps/authentication.h"
 #include "framework/ps/channel.h"
+#include "framework/ps/checkpoint_writer.h"
 #include "framework/ps/greeting.h"
 #include "framework/ps/peer_memory.h"
 
@@ -49,8 +50,25 @@ struct Session {
   std::string nonce = random_text();  // of the server
   std::optional<ClientId> client{};   // once it has proved who it is
   std::optional<PeerMemory> memory{};
+  bool left = false;  // it said so
   std::function<at::Tensor(const Message& begun)> make_room;
 };
+
+Clock::duration duration_of(Seconds seconds) { return std::chrono::duration_cast<Clock::duration>(seconds); }
+
+// For epoll_wait: as long as to `due`, or -1 for ever.
+int milliseconds_to(Clock::time_point due) {
+  if (due == Clock::time_point::max()) return -1;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(due - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left + 1, 0, 60'000));
+}
+
+std::uint64_t random_number() {
+  const std::string text = random_text();
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + 16, number, 16);
+  return number;
+}
 
 std::int64_t elements_sent(const Transfer& transfer) {
   return static_cast<std::int64_t>(transfer.sent / c10::elementSize(transfer.dtype));
@@ -79,6 +97,7 @@ class Server::Loop {
     (void)!::write(wake_.get(), &one, sizeof(one));  // a counter of 0 has room for one more
   }
   const std::vector<std::string>& addresses() const { return addresses_; }
+  void write_last_checkpoint();
 
   // Blocks until `holds` is true of a job's clients, or until the deadline.
   struct Presence {
@@ -95,6 +114,8 @@ class Server::Loop {
 
   void watch(int socket, std::uint32_t events, int how);
   int wait_for_events(std::array<epoll_event, 64>& events) const;
+  void resume();
+  void do_what_is_due();
   void accept_all(int listener);
   void serve(const SessionPtr& session, std::uint32_t events);
   void end(const SessionPtr& session, const std::string& why);
@@ -102,8 +123,10 @@ class Server::Loop {
   void answer(const SessionPtr& session, Message reply);
 
   void greet(const SessionPtr& session, const Message& message);
+  void welcome(const ClientId& client);
   void handle(const SessionPtr& session, Message request);
   at::Tensor make_room(const Session& session, const Message& begun);
+  void refuse_if_in_use(const Session& session) const;
   void fetch_payload(const Session& session, Message& request);
   void give_values(const SessionPtr& session, const Header& request, Message reply, const at::Tensor& values);
 
@@ -112,7 +135,13 @@ class Server::Loop {
   std::vector<std::string> addresses_;
   Descriptor wake_, epoll_;
   ShardHost host_;
-  std::map<int, SessionPtr> sessions_;  // by socket
+  std::map<int, SessionPtr> sessions_;          // by socket
+  std::map<ClientId, Clock::time_point> away_;  // whose connection has broken: until when others wait for them
+  std::uint64_t start_ = random_number();       // of this start of the server
+
+  std::unique_ptr<CheckpointWriter> writer_;
+  Clock::time_point next_checkpoint_ = Clock::time_point::max();
+  std::int64_t changes_written_ = 0;
 
   std::mutex mutex_;  // of what follows
   std::condition_variable presence_changed_;
@@ -126,6 +155,7 @@ Server::Loop::Loop(const ServerOptions& options)
       host_(options.limits) {
   if (!wake_.valid() || !epoll_.valid()) throw Error(std::string("cannot start a server: ") + std::strerror(errno));
   watch(wake_.get(), EPOLLIN, EPOLL_CTL_ADD);
+  if (!options.checkpoint.folder.empty()) resume();
   for (const auto& address : options.listen) {
     listeners_.push_back(listen_at(address));
     addresses_.push_back(address_of(listeners_.back().get()));
@@ -143,10 +173,13 @@ void Server::Loop::watch(int socket, std::uint32_t events, int how) {
 // Looks for a while before it sleeps: waking up takes longer than a small request does.
 int Server::Loop::wait_for_events(std::array<epoll_event, 64>& events) const {
   const auto end = Clock::now() + kSpin;
+  auto due = next_checkpoint_;
+  for (const auto& [client, until] : away_) due = std::min(due, until);
   while (true) {
     const bool spin = Clock::now() < end;
-    const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), spin ? 0 : -1);
-    if (count > 0) return count;
+    const int count =
+        ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), spin ? 0 : milliseconds_to(due));
+    if (count > 0 || (count == 0 && !spin)) return count;
     if (count < 0 && errno != EINTR) throw Error(std::string("epoll_wait: ") + std::strerror(errno));
     ::sched_yield();
   }
@@ -167,7 +200,63 @@ void Server::Loop::run() {
         accept_all(socket);
       }
     }
+    do_what_is_due();
   }
+}
+
+void Server::Loop::resume() {
+  Checkpoints checkpoints(options_.checkpoint.folder);
+  std::string refused;
+  const auto state = checkpoints.newest([&refused](const std::string& why) {
+    log_warning() << "parameter server: " << why;
+    refused = why;
+  });
+  if (!state && !refused.empty()) {
+    throw Error("none of the checkpoints in " + options_.checkpoint.folder +
+                " can be used; choose another folder to begin anew. The last of them: " + refused);
+  }
+  if (state) {
+    host_.load(*state);
+    for (const auto& client : host_.known_clients()) away_[client] = Clock::now() + duration_of(options_.grace);
+  }
+  writer_ = std::make_unique<CheckpointWriter>(std::move(checkpoints));
+  changes_written_ = host_.changes();
+  next_checkpoint_ = Clock::now() + duration_of(options_.checkpoint.every);
+}
+
+void Server::Loop::do_what_is_due() {
+  if (away_.empty() && next_checkpoint_ == Clock::time_point::max()) return;
+  const auto now = Clock::now();
+  for (auto next = away_.begin(); next != away_.end();) {
+    const auto one = next++;
+    if (one->second > now) continue;
+    log_info() << "parameter server: client " << one->first.number << " of job \"" << one->first.job
+               << "\" has not come back: nobody waits for it any more";
+    host_.stop_waiting_for(one->first);
+    away_.erase(one);
+  }
+  if (now < next_checkpoint_) return;
+  next_checkpoint_ = now + duration_of(options_.checkpoint.every);
+  const auto changes = host_.changes();
+  if (changes == changes_written_ && !writer_->failed()) return;
+  try {
+    if (writer_->begin(host_)) {
+      changes_written_ = changes;
+    } else {
+      log_warning() << "parameter server: the last checkpoint is still being written, this one is left out";
+    }
+  } catch (const std::exception& error) {
+    log_error() << "parameter server: no copy for a checkpoint could be taken, the next one will be tried: "
+                << error.what();
+  }
+}
+
+// When the thread has ended.
+void Server::Loop::write_last_checkpoint() {
+  if (!writer_) return;
+  writer_->finish();
+  if (host_.changes() != changes_written_ || writer_->failed()) writer_->begin(host_);
+  writer_->finish();
 }
 
 void Server::Loop::accept_all(int listener) {
@@ -215,8 +304,30 @@ void Server::Loop::end(const SessionPtr& session, const std::string& why) {
   sessions_.erase(session->channel.socket());
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, session->channel.socket(), nullptr);
   if (!session->client) return;
-  host_.leave(*session->client);
+  const bool another = std::ranges::any_of(sessions_, [&](const auto& one) {
+    const auto& client = one.second->client;
+    return client && client->job == session->client->job && client->number == session->client->number;
+  });
   count(session->client->job, -1);
+  if (another) return;  // of a newer incarnation
+  host_.forget_reads(*session->client);
+  if (!session->left && options_.grace > Seconds(0)) {
+    away_[*session->client] = Clock::now() + duration_of(options_.grace);
+  } else if (!session->left) {
+    host_.stop_waiting_for(*session->client);
+  }
+}
+
+// One that is still connected, as it seems, has found out before us that its connection is broken. Of older
+// incarnations, nothing can come any more.
+void Server::Loop::welcome(const ClientId& client) {
+  std::vector<SessionPtr> old;
+  for (const auto& [socket, session] : sessions_) {
+    if (session->client == client) old.push_back(session);
+  }
+  for (const auto& session : old) end(session, "it has connected again");
+  std::erase_if(away_,
+                [&](const auto& one) { return one.first.job == client.job && one.first.number == client.number; });
 }
 
 void Server::Loop::count(const std::string& job, int change) {
@@ -250,14 +361,17 @@ void Server::Loop::greet(const SessionPtr& session, const Message& message) {
       throw ConnectionError("client " + std::to_string(greeting.client) + " of job \"" + greeting.job +
                             "\" does not know the secret");
     }
-    session->client = {.job = greeting.job, .number = static_cast<int>(greeting.client)};
+    ClientId client{.job = greeting.job, .number = static_cast<int>(greeting.client)};
     std::from_chars(greeting.incarnation.data(), greeting.incarnation.data() + greeting.incarnation.size(),
-                    session->client->incarnation, 16);
+                    client.incarnation, 16);
+    welcome(client);
+    session->client = client;
     session->memory = PeerMemory::behind(session->channel.socket(), static_cast<std::uint64_t>(greeting.memory),
                                          greeting.memory_check);
     count(greeting.job, 1);
     reply.text = proof_of(Role::kServer);
     reply.header.version = session->memory ? 1 : 0;
+    reply.header.clock = static_cast<std::int64_t>(start_);
   }
   session->channel.send(std::move(reply));
 }
@@ -269,6 +383,14 @@ at::Tensor Server::Loop::make_room(const Session& session, const Message& begun)
   const Transfer transfer = host_.transfer(*session.client, begun.header);
   if (const auto wrong = mismatch(begun.header, transfer); !wrong.empty()) throw ConnectionError(wrong);
   return empty_payload(transfer);
+}
+
+void Server::Loop::refuse_if_in_use(const Session& session) const {
+  for (const auto& [socket, other] : sessions_) {
+    if (other.get() == &session || !other->client || other->left || other->client->job != session.client->job) continue;
+    throw Error("another client (number " + std::to_string(other->client->number) + ") uses job \"" +
+                session.client->job + "\"; give one of the two another name");
+  }
 }
 
 void Server::Loop::fetch_payload(const Session& session, Message& request) {
@@ -308,6 +430,7 @@ void Server::Loop::give_values(const SessionPtr& session, const Header& request,
 void Server::Loop::handle(const SessionPtr& session, Message request) {
   const Header header = request.header;
   try {
+    if (header.verb == Verb::kClear) refuse_if_in_use(*session);
     if (header.in_memory()) fetch_payload(*session, request);
   } catch (const ConnectionError&) {
     throw;
@@ -316,6 +439,7 @@ void Server::Loop::handle(const SessionPtr& session, Message request) {
     answer(session, std::move(refusal));
     return;
   }
+  session->left |= header.verb == Verb::kLeave;
   host_.handle(*session->client, request, [this, session, header](Message reply, const at::Tensor& values) {
     try {
       give_values(session, header, std::move(reply), values);
@@ -339,6 +463,11 @@ Server::Server(const ServerOptions& options) : loop_(std::make_unique<Loop>(opti
 Server::~Server() {
   loop_->stop();
   thread_.join();
+  try {
+    loop_->write_last_checkpoint();
+  } catch (const std::exception& error) {
+    log_error() << "parameter server: the last checkpoint could not be taken: " << error.what();
+  }
 }
 
 const std::vector<std::string>& Server::addresses() const { return loop_->addresses(); }

@@ -10,23 +10,36 @@
 
 namespace phalanx::ps {
 
+struct CheckpointOptions {
+  std::string folder{};  // of this server alone; empty: none
+  Seconds every{60};     // and once more at the end
+};
+
 struct ServerOptions {
   std::vector<std::string> listen{};  // addresses as of framework/base/sockets.h; port 0 takes a free one
   std::string secret{};               // that clients have to know
   HostLimits limits{};
+  Seconds grace{0};  // for which others wait for a client whose connection has broken
+  CheckpointOptions checkpoint{};
 };
 
 /// A parameter server: one thread that holds shards and serves all clients that connect, whoever comes first. Several
 /// of them, in any processes, make up a service: a client divides its tables among those that it is given (Client).
 ///
 /// A malformed stream ends its connection, and a request that makes no sense is refused; both are logged, and the
-/// server goes on. A client whose connection ends leaves: nobody waits for it any more.
+/// server goes on. A client that leaves, or whose connection has ended and not come back within the grace, is not
+/// waited for any more.
+///
+/// With a folder for checkpoints, a server begins with the newest one there that is whole, and writes one in every
+/// interval in which anything has changed, without stopping: requests wait while the shards are copied, not while they
+/// are written. What was acknowledged after the last one is lost when the process is killed; clients are told.
 class Server {
  public:
-  /// Listens, and starts the thread. Throws Error for an address that cannot be listened at.
+  /// Listens, and starts the thread. Throws Error for an address that cannot be listened at, and for a folder that has
+  /// checkpoints of which none can be used.
   explicit Server(const ServerOptions& options);
 
-  /// Ends the thread and closes all connections: what clients wait for then fails.
+  /// Ends the thread, closes all connections, and writes the last checkpoint: what clients wait for then fails.
   ~Server();
 
   /// Where it really listens, in the order of ServerOptions::listen.

@@ -9,7 +9,7 @@
 
 namespace phalanx::ps {
 
-/// The servers of a job, and the secret that its clients share.
+/// The servers that a job uses, and the secret that its clients share.
 struct ServerList {
   struct One {
     std::string host;                    // host_key()
@@ -17,6 +17,8 @@ struct ServerList {
   };
   std::vector<One> servers;
   std::string secret;
+  std::string run{};  // namespace of the run's tables, where the servers are not of this job; empty: they are
+  Seconds retry{0};   // ClientOptions::retry
 
   /// Of each server the addresses that somebody on `host` may try, for ClientOptions::servers.
   std::vector<std::vector<std::string>> reached_from(const std::string& host) const;

@@ -1,8 +1,10 @@
 #include "framework/ps/shard.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "framework/base/error.h"
 #include "framework/ps/dense_shard.h"
 
 namespace phalanx::ps {
@@ -35,7 +37,7 @@ void Shard::let_all_read_that_may() {
 }
 
 void Shard::pull(int client, std::int64_t clock, at::Tensor payload, Read read) {
-  clocks_.join(client, clock);
+  if (clocks_.join(client, clock)) let_all_read_that_may();
   Waiting waiting{.client = client, .clock = clock, .payload = std::move(payload), .read = std::move(read)};
   if (may_read(clock)) {
     let_read(waiting);
@@ -44,10 +46,39 @@ void Shard::pull(int client, std::int64_t clock, at::Tensor payload, Read read) 
   }
 }
 
-void Shard::leave(int client) {
+void Shard::forget_reads(int client) {
   std::erase_if(waiting_, [client](const Waiting& waiting) { return waiting.client == client; });
+}
+
+void Shard::leave(int client) {
+  forget_reads(client);
   clocks_.leave(client);
   let_all_read_that_may();
+}
+
+void Shard::load_state(const NamedTensors& values) {
+  const auto state = this->state();
+  if (state.size() != values.size()) {
+    throw DataError("table \"" + spec_.name + "\" has " + std::to_string(state.size()) + " tensors, not " +
+                    std::to_string(values.size()));
+  }
+  for (const auto& entry : state) {
+    const auto found = std::ranges::find(values, entry.name, &NamedTensors::value_type::first);
+    if (found == values.end() || found->second.sizes() != entry.values.sizes() ||
+        found->second.scalar_type() != entry.values.scalar_type()) {
+      throw DataError("table \"" + spec_.name + "\": tensor " + entry.name + " is missing, or of another size or type");
+    }
+    entry.values.copy_(found->second);
+  }
+}
+
+void Shard::resume(std::int64_t version, const std::vector<std::int64_t>& clocks) {
+  if (version < 0 || static_cast<std::int64_t>(clocks.size()) != spec_.clients) {
+    throw DataError("table \"" + spec_.name + "\" has " + std::to_string(spec_.clients) + " clients, not " +
+                    std::to_string(clocks.size()));
+  }
+  version_ = version;
+  clocks_.resume(clocks);
 }
 
 std::unique_ptr<Shard> make_shard(const TableSpec& spec, int shard, int shards) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "framework/base/named_tensors.h"
 #include "framework/base/state_dict.h"
 #include "framework/ps/clocks.h"
 #include "framework/ps/message.h"
@@ -52,6 +53,9 @@ class Shard {
   using Read = std::function<void(std::int64_t behind, const at::Tensor& values)>;
   void pull(int client, std::int64_t clock, at::Tensor payload, Read read);
 
+  /// What the client still waits for is forgotten.
+  void forget_reads(int client);
+
   /// Nobody waits for the client any more, and what it still waits for is forgotten.
   void leave(int client);
 
@@ -59,7 +63,14 @@ class Shard {
   const std::vector<std::int64_t>& staleness_seen() const { return staleness_seen_; }
   std::size_t waiting() const { return waiting_.size(); }
 
+  /// All that is to be kept, but for the version and the clocks: the tensors themselves.
   virtual StateDict state() = 0;
+
+  /// Becomes what a shard of the same spec was whose state() had these values. Throws DataError for others.
+  virtual void load_state(const NamedTensors& values);
+
+  const std::vector<std::int64_t>& clocks() const { return clocks_.all(); }
+  void resume(std::int64_t version, const std::vector<std::int64_t>& clocks);
 
  private:
   struct Waiting {

@@ -49,13 +49,22 @@ void ShardHost::carry_out(const ClientId& client, const Message& request, const 
       push(table, client, request);
       return pull(table, client, request, answer);
     }
-    case Verb::kFree: {
+    case Verb::kFree:
+      free(client, header);
+      break;
+    case Verb::kClear:
+      clear(client, header);
+      break;
+    case Verb::kLeave:
+      leave(client);
+      break;
+    case Verb::kVersion: {
       const Table& table = table_of(client, header.table);
-      const Shard& shard = *table.values;
-      if (shard.waiting() > 0) throw Error("clients are waiting for table \"" + shard.spec().name + "\"");
-      bytes_ -= shard.bytes();
-      numbers_.erase({client.job, shard.spec().name});
-      tables_.erase(header.table);
+      if (table.values->spec().name != request.text) {
+        throw Error("table number " + std::to_string(header.table) + " is \"" + table.values->spec().name +
+                    "\", not \"" + request.text + "\"");
+      }
+      reply.header.version = table.resumed_at;
       break;
     }
     case Verb::kStatus:
@@ -97,16 +106,45 @@ std::uint32_t ShardHost::create(const ClientId& client, const std::string& text)
                 std::to_string(element) + " bytes here; " + format_bytes(limits_.memory_bytes - bytes_) + " of " +
                 format_bytes(limits_.memory_bytes) + " are free");
   }
-  tables_.try_emplace(next_number_,
-                      Table{client.job, request.shard, request.shards, make_shard(request.table, shard, shards)});
-  bytes_ += elements * element;
-  numbers_.emplace(key, next_number_);
+  add(next_number_, {client.job, request.shard, request.shards, make_shard(request.table, shard, shards)});
+  ++changes_;
   return next_number_++;
+}
+
+ShardHost::Table& ShardHost::add(std::uint32_t number, Table table) {
+  numbers_.emplace(std::pair(table.job, table.values->spec().name), number);
+  bytes_ += table.values->bytes();
+  return tables_.emplace(number, std::move(table)).first->second;
+}
+
+void ShardHost::free(const ClientId& client, const Header& request) {
+  if (const auto last = last_applied_.find(client); last != last_applied_.end() && request.id <= last->second) return;
+  const Shard& shard = *table_of(client, request.table).values;
+  if (shard.waiting() > 0) throw Error("clients are waiting for table \"" + shard.spec().name + "\"");
+  bytes_ -= shard.bytes();
+  numbers_.erase({client.job, shard.spec().name});
+  tables_.erase(request.table);
+  last_applied_[client] = request.id;
+  ++changes_;
 }
 
 Transfer ShardHost::transfer(const ClientId& client, const Header& request) {
   if (!pushes(request.verb) && !pulls(request.verb)) throw Error("only pushes and pulls have a payload");
   return table_of(client, request.table).values->transfer(request);
+}
+
+void ShardHost::clear(const ClientId& client, const Header& request) {
+  if (const auto last = last_applied_.find(client); last != last_applied_.end() && request.id <= last->second) return;
+  for (auto next = tables_.begin(); next != tables_.end();) {
+    const auto one = next++;
+    if (one->second.job != client.job) continue;
+    bytes_ -= one->second.values->bytes();
+    numbers_.erase({client.job, one->second.values->spec().name});
+    tables_.erase(one);
+  }
+  std::erase_if(last_applied_, [&](const auto& one) { return one.first.job == client.job; });
+  last_applied_[client] = request.id;
+  ++changes_;
 }
 
 void ShardHost::push(Table& table, const ClientId& client, const Message& request) {
@@ -121,6 +159,7 @@ void ShardHost::push(Table& table, const ClientId& client, const Message& reques
                       .clock = header.clock},
                      request.payload);
   last = header.id;
+  ++changes_;
 }
 
 void ShardHost::pull(Table& table, const ClientId& client, const Message& request, Answer answer) {
@@ -140,9 +179,79 @@ void ShardHost::pull(Table& table, const ClientId& client, const Message& reques
 
 void ShardHost::leave(const ClientId& client) {
   last_applied_.erase(client);
+  stop_waiting_for(client);
+}
+
+void ShardHost::stop_waiting_for(const ClientId& client) {
   for (auto& [number, table] : tables_) {
     if (table.job == client.job) table.values->leave(client.number);
   }
+  ++changes_;
+}
+
+void ShardHost::forget_reads(const ClientId& client) {
+  for (auto& [number, table] : tables_) {
+    if (table.job == client.job) table.values->forget_reads(client.number);
+  }
+}
+
+HostState ShardHost::state() const {
+  HostState state;
+  auto tables = nlohmann::json::array(), clients = nlohmann::json::array();
+  for (const auto& [number, table] : tables_) {
+    TableSpec spec = table.values->spec();
+    tables.push_back({{"number", number},
+                      {"job", table.job},
+                      {"shard", table.shard},
+                      {"shards", table.shards},
+                      {"spec", config::dump(spec)},
+                      {"version", table.values->version()},
+                      {"clocks", table.values->clocks()}});
+    for (auto& entry : table.values->state()) {
+      state.tensors.emplace_back(std::to_string(number) + "/" + entry.name, std::move(entry.values));
+    }
+  }
+  for (const auto& [client, last] : last_applied_) {
+    clients.push_back(
+        {{"job", client.job}, {"number", client.number}, {"incarnation", client.incarnation}, {"last", last}});
+  }
+  state.description = nlohmann::json{{"next_number", next_number_}, {"tables", tables}, {"clients", clients}}.dump();
+  return state;
+}
+
+void ShardHost::load(const HostState& state) {
+  const auto description = nlohmann::json::parse(state.description);
+  for (const auto& one : description.at("tables")) {
+    const auto number = one.at("number").get<std::uint32_t>();
+    const auto shard = one.at("shard").get<std::int64_t>(), shards = one.at("shards").get<std::int64_t>();
+    TableSpec spec;
+    config::load_text(spec, one.at("spec").get<std::string>(), "table");
+    Table& table = add(number, {one.at("job").get<std::string>(), shard, shards,
+                                make_shard(spec, static_cast<int>(shard), static_cast<int>(shards))});
+    const std::string prefix = std::to_string(number) + "/";
+    NamedTensors values;
+    for (const auto& [name, tensor] : state.tensors) {
+      if (name.starts_with(prefix)) values.emplace_back(name.substr(prefix.size()), tensor);
+    }
+    table.values->load_state(values);
+    table.resumed_at = one.at("version").get<std::int64_t>();
+    table.values->resume(table.resumed_at, one.at("clocks").get<std::vector<std::int64_t>>());
+  }
+  if (bytes_ > limits_.memory_bytes) {
+    throw Error("the tables need " + format_bytes(bytes_) + "; this server may take " +
+                format_bytes(limits_.memory_bytes));
+  }
+  for (const auto& one : description.at("clients")) {
+    const ClientId client{.job = one.at("job"), .number = one.at("number"), .incarnation = one.at("incarnation")};
+    last_applied_[client] = one.at("last").get<std::uint64_t>();
+  }
+  next_number_ = description.at("next_number").get<std::uint32_t>();
+}
+
+std::vector<ClientId> ShardHost::known_clients() const {
+  std::vector<ClientId> clients;
+  for (const auto& [client, last] : last_applied_) clients.push_back(client);
+  return clients;
 }
 
 std::string ShardHost::status() const {

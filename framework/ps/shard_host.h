@@ -9,7 +9,9 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "framework/base/named_tensors.h"
 #include "framework/ps/message.h"
 #include "framework/ps/shard.h"
 
@@ -42,6 +44,12 @@ struct CreateRequest {
   }
 };
 
+/// What a server has to keep to go on as if nothing had happened.
+struct HostState {
+  std::string description{};  // JSON: tables, their versions and clocks, clients and their last requests
+  NamedTensors tensors{};     // NUMBER/NAME, of Shard::state()
+};
+
 /// All shards of one server, and what requests do to them. Knows nothing of connections. Not thread-safe: one thread
 /// carries out one request after the other, so nothing is locked and nobody sees half an update.
 ///
@@ -62,8 +70,26 @@ class ShardHost {
   /// How many bytes of a request's tensor travel. Throws Error where the request is about no tensor.
   Transfer transfer(const ClientId& client, const Header& request);
 
-  /// The client is gone for good: others do not wait for it any more.
+  /// The client is gone for good: others do not wait for it any more, and its last request is forgotten.
   void leave(const ClientId& client);
+
+  /// Others do not wait for the client any more, but it may come back.
+  void stop_waiting_for(const ClientId& client);
+
+  /// The client does not take what it still waits for: it will ask again, or never.
+  void forget_reads(const ClientId& client);
+
+  /// Grows with whatever changes what state() says.
+  std::int64_t changes() const { return changes_; }
+
+  /// The tensors are those of the shards, which change with the next request.
+  HostState state() const;
+
+  /// Becomes what had this state; for a host that holds nothing. Throws Error, and is of no more use, where it cannot.
+  void load(const HostState& state);
+
+  /// Those of which state() says something that may come back.
+  std::vector<ClientId> known_clients() const;
 
   std::string status() const;  // JSON
 
@@ -72,10 +98,14 @@ class ShardHost {
     std::string job;
     std::int64_t shard, shards;
     std::unique_ptr<Shard> values;
+    std::int64_t resumed_at = 0;  // version with which this server started
   };
 
   Table& table_of(const ClientId& client, std::uint32_t number);
   std::uint32_t create(const ClientId& client, const std::string& text);
+  Table& add(std::uint32_t number, Table table);
+  void free(const ClientId& client, const Header& request);
+  void clear(const ClientId& client, const Header& request);
   void push(Table& table, const ClientId& client, const Message& request);
   void pull(Table& table, const ClientId& client, const Message& request, Answer answer);
   void carry_out(const ClientId& client, const Message& request, const Answer& answer);
@@ -85,7 +115,8 @@ class ShardHost {
   std::map<std::uint32_t, Table> tables_;
   std::map<std::pair<std::string, std::string>, std::uint32_t> numbers_;  // by job and name
   std::uint32_t next_number_ = 1;
-  std::map<ClientId, std::uint64_t> last_applied_;  // id of the last push
+  std::map<ClientId, std::uint64_t> last_applied_;  // id of the last request that changed something
+  std::int64_t changes_ = 0;
 };
 
 }  // namespace phalanx::ps

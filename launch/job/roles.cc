@@ -8,6 +8,7 @@
 #include "framework/base/log.h"
 #include "framework/comm/locality.h"
 #include "framework/ps/client.h"
+#include "framework/ps/secret_file.h"
 #include "framework/ps/server.h"
 #include "framework/ps/server_list.h"
 #include "launch/exit_status.h"
@@ -30,9 +31,23 @@ int serve(ps::Server& server, int clients, Seconds timeout) {
   return kDone;
 }
 
+// Those of tools:ps. They may be restarted, and are waited for as long as anything is.
+std::shared_ptr<const ps::ServerList> servers_elsewhere(const ExperimentConfig& config) {
+  ps::ServerList list{.servers = {},
+                      .secret = ps::read_secret(config.roles.secret_file),
+                      .run = config.name,
+                      .retry = Seconds(config.framework.timeout)};
+  for (const auto& address : config.roles.servers_at) list.servers.push_back({host_key(), {address}});
+  return std::make_shared<const ps::ServerList>(std::move(list));
+}
+
 }  // namespace
 
 int run_in_role(const Job& job, RankContext context) {
+  if (!job.config.roles.servers_at.empty()) {
+    context.servers = servers_elsewhere(job.config);
+    return job.body(context);
+  }
   const auto servers = static_cast<int>(job.config.roles.server);
   if (servers == 0) return job.body(context);
   const CommunicatorPtr world = context.world;

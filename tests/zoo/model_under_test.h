@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/safetensors.h"
+#include "framework/base/storage/safetensors.h"
 #include "models/model.h"
 
 namespace phalanx::testing {

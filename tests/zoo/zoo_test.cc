@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint/safetensors.h"
 #include "framework/base/error.h"
+#include "framework/base/storage/safetensors.h"
 #include "framework/testing/file_name.h"
 #include "models/model.h"
 #include "tests/zoo/model_under_test.h"

@@ -1,4 +1,4 @@
-#include "engine/checkpoint/safetensors.h"
+#include "framework/base/storage/safetensors.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

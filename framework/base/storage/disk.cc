@@ -1,4 +1,4 @@
-#include "engine/checkpoint/disk.h"
+#include "framework/base/storage/disk.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,8 +9,8 @@
 #include <system_error>
 #include <vector>
 
-#include "engine/checkpoint/crc32c.h"
 #include "framework/base/error.h"
+#include "framework/base/storage/crc32c.h"
 
 namespace phalanx {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/checkpoint/crc32c.h"
+#include "framework/base/storage/crc32c.h"
 
 #include <array>
 #include <cstring>

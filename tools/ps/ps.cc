@@ -1,0 +1,133 @@
+// A parameter server of its own, for any number of jobs: ps --listen 10.0.0.1:7000 --secret_file FILE
+#include <gflags/gflags.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/base/sockets.h"
+#include "framework/base/text.h"
+#include "framework/ps/client.h"
+#include "framework/ps/secret_file.h"
+#include "framework/ps/server.h"
+#include "launch/exit_status.h"
+#include "launch/program.h"
+#include "tools/flags/parse_flags.h"
+
+DEFINE_string(listen, "", "HOST:PORT or unix:PATH to listen at, or several of them, separated by commas");
+DEFINE_string(secret_file, "", "file with the secret of servers and clients, which its owner alone may read");
+DEFINE_string(checkpoint, "", "folder for checkpoints of this server alone; it begins with the newest one there");
+DEFINE_double(every, 60, "seconds between two checkpoints");
+DEFINE_double(grace, 60, "seconds for which others wait for a client whose connection has broken");
+DEFINE_string(memory, "1TB", "limit for the values of all tables, as 64GB");
+DEFINE_string(status, "", "address of a running server: prints what it holds");
+DEFINE_double(timeout, 10, "seconds for an answer to --status");
+
+namespace phalanx {
+namespace {
+
+std::vector<std::string> addresses(const std::string& list) {
+  std::vector<std::string> all;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const auto end = std::min(list.find(',', begin), list.size());
+    all.push_back(list.substr(begin, end - begin));
+    if (all.back().empty()) throw ConfigError("--listen: an address is empty; use HOST:PORT or unix:PATH");
+    begin = end + 1;
+  }
+  return all;
+}
+
+// The socket of a server that was killed is still there, and nobody listens at it.
+void remove_stale(const std::string& address) {
+  if (!address.starts_with("unix:/")) return;
+  const std::string path = address.substr(std::strlen("unix:"));
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return;
+  try {
+    (void)connect_to(address, 1);
+  } catch (const Error&) {
+    ::unlink(path.c_str());
+  }
+}
+
+ps::ServerOptions options() {
+  if (!(FLAGS_every > 0)) throw ConfigError("--every must be above 0");
+  if (!(FLAGS_grace >= 0)) throw ConfigError("--grace must be at least 0");
+  ps::ServerOptions options{.listen = addresses(FLAGS_listen),
+                            .secret = ps::read_secret(FLAGS_secret_file),
+                            .limits = {.memory_bytes = parse_bytes(FLAGS_memory)},
+                            .grace = Seconds(FLAGS_grace),
+                            .checkpoint = {.folder = FLAGS_checkpoint, .every = Seconds(FLAGS_every)}};
+  return options;
+}
+
+int serve() {
+  // Taken by this thread alone, which has nothing else to do.
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGTERM);
+  ::sigaddset(&signals, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  const auto wanted = options();
+  for (const auto& address : wanted.listen) remove_stale(address);
+  {
+    const ps::Server server(wanted);
+    std::printf("parameter server: ready at %s\n", join(server.addresses(), ",").c_str());
+    std::fflush(stdout);
+    int signal = 0;
+    ::sigwait(&signals, &signal);
+    std::printf("parameter server: ends because of SIG%s\n", ::sigabbrev_np(signal));
+    std::fflush(stdout);
+  }
+  for (const auto& address : wanted.listen) {
+    if (address.starts_with("unix:/")) ::unlink(address.c_str() + std::strlen("unix:"));
+  }
+  return kDone;
+}
+
+int print_status() {
+  ps::Client client({.servers = {{FLAGS_status}},
+                     .job = "status",
+                     .number = -1,
+                     .secret = ps::read_secret(FLAGS_secret_file),
+                     .timeout = Seconds(FLAGS_timeout)});
+  const auto status = nlohmann::json::parse(client.status().at(0));
+  std::printf("%-32s %-32s %-7s %-9s %10s %9s %8s\n", "job", "table", "shard", "dtype", "bytes", "version", "waiting");
+  for (const auto& table : status.at("tables")) {
+    const std::string shard = table.at("shard").dump() + " of " + table.at("shards").dump();
+    std::printf("%-32s %-32s %-7s %-9s %10s %9s %8s\n", table.at("job").get<std::string>().c_str(),
+                table.at("name").get<std::string>().c_str(), shard.c_str(),
+                table.at("dtype").get<std::string>().c_str(),
+                format_bytes(table.at("bytes").get<std::int64_t>()).c_str(), table.at("version").dump().c_str(),
+                table.at("waiting").dump().c_str());
+  }
+  std::printf("%zu tables, %s\n", status.at("tables").size(),
+              format_bytes(status.at("bytes").get<std::int64_t>()).c_str());
+  return kDone;
+}
+
+int run(int argc, char** argv) {
+  refuse(parse_flags({.purpose = "a parameter server that several jobs use, as\n"
+                                 "ps --listen 127.0.0.1:7000 --secret_file FILE, or asks one what it holds",
+                      .files = "tools/ps/"},
+                     argc, argv));
+  if (FLAGS_listen.empty() == FLAGS_status.empty()) {
+    throw ConfigError("ps needs --listen HOST:PORT to serve, or --status ADDRESS to ask a server what it holds");
+  }
+  if (FLAGS_secret_file.empty()) throw ConfigError("ps needs --secret_file FILE, which servers and clients have");
+  return FLAGS_status.empty() ? serve() : print_status();
+}
+
+}  // namespace
+}  // namespace phalanx
+
+int main(int argc, char** argv) {
+  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
+}

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""A parameter server of its own: jobs train through it, it is killed and started again, and it says what it holds."""
+
+import signal
+
+import program
+from program import ENDLESS, ROOT, SHORT, ProgramTest, becomes_true, free_port, sets
+
+PS = str(ROOT / "tools/ps/ps")
+
+
+class Ps(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.secret = self.folder / "secret"
+        self.secret.write_text("nobody knows\n")
+        self.secret.chmod(0o600)
+        self.address = f"127.0.0.1:{free_port()}"
+
+    def ps(self, *arguments):
+        return self.start(f"--secret_file={self.secret}", *arguments, command=[PS])
+
+    def serve(self, *arguments):
+        server = self.ps(f"--listen={self.address}", *arguments)
+        self.assertTrue(becomes_true(lambda: "\n" in server.out or not server.running), server.text())
+        self.assertEqual(f"parameter server: ready at {self.address}\n", server.out, server.text())
+        return server
+
+    def settings(self, *more, **values):
+        return sets({**SHORT, "launch.ranks": 2, "strategy": "{downpour: {}}", "roles.servers_at": f"[\"{self.address}\"]",
+                     "roles.secret_file": self.secret}, *more, **values)
+
+    def status(self):
+        process = self.ps(f"--status={self.address}")
+        self.assert_status(0, process)
+        return process.out
+
+
+class Serving(Ps):
+    def test_two_jobs_and_an_orderly_end(self):
+        server = self.serve(f"--checkpoint={self.folder}/kept")
+        first = self.train(*self.settings(name="first"), run="first")
+        second = self.train(*self.settings(name="second"), run="second")
+        for process, run in ((first, "first"), (second, "second")):
+            self.assert_status(0, process)
+            figures = self.run_folder(run).summary["strategy"]
+            self.assertGreater(figures["pulls"], 0)
+            self.assertNotIn("lost_updates", figures)
+        held = self.status()
+        self.assertIn("first: ", held)
+        self.assertIn("second: ", held)
+        server.kill(signal.SIGTERM)
+        self.assert_status(0, server)
+        self.assertIn("ends because of SIGTERM", server.out)
+        again = self.serve(f"--checkpoint={self.folder}/kept")
+        self.assertEqual(held, self.status(), "what it held is what it holds")
+        again.kill(signal.SIGINT)
+        self.assert_status(0, again)
+
+    def test_a_run_of_the_same_name_begins_anew(self):
+        self.serve()
+        losses = []
+        for run in ("one", "two"):
+            self.assert_status(0, self.train(*self.settings({"launch.ranks": 1}), run=run))
+            losses.append(self.run_folder(run).summary["test"]["loss"])
+        self.assertEqual(*losses)
+
+    def test_refuses_bad_usage(self):
+        self.secret.chmod(0o644)
+        for arguments, message in (((f"--listen={self.address}",), "can be used by others than its owner"),
+                                   ((), "ps needs --listen HOST:PORT"),
+                                   ((f"--listen={self.address},",), "an address is empty"),
+                                   ((f"--listen={self.address}", "--every=0"), "--every must be above 0")):
+            process = self.ps(*arguments)
+            self.assert_status(2, process)
+            self.assertIn(message, process.err)
+        self.secret.chmod(0o600)
+        self.secret.write_text("\n")
+        process = self.ps(f"--listen={self.address}")
+        self.assert_status(2, process)
+        self.assertIn("is empty", process.err)
+
+    def test_a_config_that_does_not_fit_is_refused(self):
+        for changes, message in (({"roles.server": 1}, "roles.servers_at: servers elsewhere"),
+                                 ({"strategy": "all_reduce"}, "roles.servers_at: all_reduce uses no parameter servers"),
+                                 ({"roles.secret_file": '""'}, "roles.secret_file: roles.servers_at needs it")):
+            process = self.train(*self.settings({"launch.ranks": 2, **changes}))
+            self.assert_status(2, process)
+            self.assertIn(message, process.err)
+
+
+class Dying(Ps):
+    # Long enough to be killed in the middle, and to go on.
+    LONG = {"train.max_steps": 1500, "train.epochs": 10000}
+
+    def test_training_goes_on_when_the_server_comes_back(self):
+        kept = (f"--checkpoint={self.folder}/kept", "--every=0.5")
+        server = self.serve(*kept)
+        process = self.train(*self.settings(self.LONG))
+        run = self.run_folder()
+        self.wait_for_training(run, process)
+        self.assertTrue(becomes_true(lambda: any((self.folder / "kept").glob("*.json"))))
+        steps = len(run.metrics)
+        self.assertTrue(becomes_true(lambda: len(run.metrics) > steps + 10), process.text())
+        server.kill()
+        self.assert_status(128 + signal.SIGKILL, server)
+        self.assertTrue(process.running, process.text())
+        self.serve(*kept)
+        self.assert_status(0, process)
+        self.assertEqual(1500, run.summary["steps"])
+        self.assertGreater(run.summary["strategy"]["lost_updates"], 0)
+        self.assertIn("acknowledged updates are lost", run.log(0).read_text())
+
+    def test_a_server_that_stays_away_ends_the_run(self):
+        server = self.serve()
+        process = self.train(*self.settings({key: ENDLESS[key] for key in ("train.max_steps", "train.epochs")},
+                                            {"framework.timeout": 5}))
+        self.wait_for_training(self.run_folder(), process)
+        server.kill()
+        self.assert_status(3, process, 60)
+        self.assertIn(f"parameter server {self.address} is lost: it has not come back within 5 s", process.words)
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    program.main()
