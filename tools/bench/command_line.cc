@@ -21,9 +21,10 @@ DEFINE_string(op, "all_reduce",
 DEFINE_string(backends, "shm,openmpi",
               "backends to measure (shm, mpi, ...; inproc only by itself), and openmpi as in --against; the first is "
               "the baseline");
-DEFINE_string(against, "",
-              "other libraries to measure, called directly: mpi (Open MPI), gloo (the library, over TCP), torch "
-              "(Python's torch.distributed with gloo)");
+DEFINE_string(
+    against, "",
+    "what to measure beside them. Other libraries, called directly: mpi (Open MPI), gloo (the library, over "
+    "TCP), torch (Python's torch.distributed with gloo); and servers: an all-reduce through parameter servers");
 DEFINE_string(algorithms, "native", "algorithms of the backends: native, names of registered ones, or all");
 DEFINE_string(bytes, "1KB,64KB,1MB,16MB",
               "sizes, as in nccl-tests: the table says of which tensor; rounded up to divide evenly among the ranks");
@@ -47,7 +48,7 @@ std::vector<std::string> choose_ops() {
 }
 
 std::vector<std::string> choose_peers() {
-  auto peers = choose_any("against", FLAGS_against, {"mpi", "openmpi", "gloo", "torch"});
+  auto peers = choose_any("against", FLAGS_against, {"mpi", "openmpi", "gloo", "torch", "servers"});
   std::ranges::replace(peers, "mpi", "openmpi");
   return peers;
 }

@@ -58,7 +58,7 @@ TEST(CommandLine, SaysWhatIsWrong) {
   EXPECT_EQ(problem_of({"--op=all_reduc"}).substr(0, 31), "--op: \"all_reduc\" is not one of");
   EXPECT_NE(problem_of({"--op=all_reduc"}).find("did you mean \"all_reduce\"?"), std::string::npos);
   EXPECT_EQ(problem_of({"--memory=pinned"}), "--memory: \"pinned\" is not one of registered, private");
-  EXPECT_NE(problem_of({"--against=nccl"}).find("mpi, openmpi, gloo, torch"), std::string::npos);
+  EXPECT_NE(problem_of({"--against=nccl"}).find("mpi, openmpi, gloo, torch, servers"), std::string::npos);
   EXPECT_EQ(problem_of({"--bytes="}), "--bytes is empty");
   EXPECT_NE(problem_of({"--bytes=1XB"}).find("1XB"), std::string::npos);
   EXPECT_NE(problem_of({"--bind=socket"}).find("none, core"), std::string::npos);

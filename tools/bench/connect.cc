@@ -24,6 +24,10 @@ class Connector {
 
   void add_peer(const std::string& name) {
     if (name == "openmpi") return add(name);
+    if (name == "servers") {
+      connected_.subjects.push_back(make_servers_subject(connected_.all.front()));
+      return;
+    }
     connected_.subjects.push_back(name == "gloo"
                                       ? make_gloo_subject(rank_info_, store(name), kTimeout)
                                       : make_torch_subject(options_.python, rank_info_, store(name), kTimeout));

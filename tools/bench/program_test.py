@@ -45,6 +45,12 @@ class Bench(ProgramTest):
         svg = xml.etree.ElementTree.parse(self.folder / "plot.svg").getroot()
         self.assertTrue(svg.tag.endswith("svg"))
 
+    def test_measures_parameter_servers_beside_an_all_reduce(self):
+        result = self.rows("--op=all_reduce,barrier", "--backends=shm", "--against=servers", "--bytes=1KB,1MB",
+                           "--memory=private")
+        self.assertEqual([1024, 1 << 20], sorted(row["bytes"] for row in result["rows"] if row["backend"] == "servers"))
+        self.assertEqual([("barrier", "servers")], [(one["op"], one["backend"]) for one in result["absent"]])
+
     def test_threads(self):
         result = self.rows("--op=all_reduce,barrier", "--backends=inproc", "--ranks=3", "--bytes=4KB")
         self.assertEqual(["all_reduce", "all_reduce", "barrier"], [row["op"] for row in result["rows"]])

@@ -56,6 +56,10 @@ std::unique_ptr<Subject> make_gloo_subject(const RankInfo& rank_info, StorePtr s
 std::unique_ptr<Subject> make_torch_subject(const std::string& python, const RankInfo& rank_info, StorePtr store,
                                             Seconds timeout);
 
+/// Parameter servers, one on each rank: an all-reduce is a push to all of them and a pull of the sum, as strategy
+/// sync_ps does it. They have no registered memory. `world` brings the ranks together. Collective.
+std::unique_ptr<Subject> make_servers_subject(CommunicatorPtr world);
+
 /// A trial in this process: `meet` brings the ranks together, `measure` does the operation as often as it is told and
 /// returns the microseconds of all. What they use lives as long as they do.
 std::unique_ptr<Trial> make_trial(std::function<void()> meet, std::function<double(std::int64_t)> measure);
