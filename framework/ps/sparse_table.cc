@@ -49,13 +49,18 @@ SparseTable::SparseTable(Client& client, const TableSpec& spec)
   table_ = client.create(spec);
 }
 
-void SparseTable::check(const at::Tensor& keys, const at::Tensor& rows) const {
-  const auto refuse = [this](const std::string& why) {
-    throw std::invalid_argument("sparse table \"" + spec().name + "\": " + why);
-  };
+void SparseTable::refuse(const std::string& why) const {
+  throw std::invalid_argument("sparse table \"" + spec().name + "\": " + why);
+}
+
+void SparseTable::check_keys(const at::Tensor& keys) const {
   if (keys.scalar_type() != at::kLong || !keys.is_cpu() || !keys.is_contiguous()) {
     refuse("keys must be int64, dense and on the CPU");
   }
+}
+
+void SparseTable::check(const at::Tensor& keys, const at::Tensor& rows) const {
+  check_keys(keys);
   auto sizes = keys.sizes().vec();
   sizes.push_back(spec().dim);
   if (rows.sizes() != sizes || rows.scalar_type() != at::kFloat || !rows.is_cpu() || !rows.is_contiguous()) {

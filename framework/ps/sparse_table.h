@@ -3,6 +3,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "framework/ps/client.h"
 #include "framework/ps/sparse_keys.h"
@@ -39,7 +42,11 @@ class SparseTable {
   Work push(const at::Tensor& keys, const at::Tensor& updates, const Client::PushOptions& options);
 
  private:
+  friend class CachedSparseTable;
+
+  void check_keys(const at::Tensor& keys) const;
   void check(const at::Tensor& keys, const at::Tensor& rows) const;
+  [[noreturn]] void refuse(const std::string& why) const;
 
   Client& client_;
   Table table_;
