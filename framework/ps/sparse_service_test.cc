@@ -6,16 +6,19 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/sockets.h"
 #include "framework/ps/authentication.h"
+#include "framework/ps/channel.h"
+#include "framework/ps/greeting.h"
 #include "framework/ps/server.h"
 #include "framework/ps/sparse_table.h"
 
@@ -35,6 +38,8 @@ class Service {
     }
   }
 
+  const std::string& address() const { return servers_[0]->addresses()[0]; }
+
   std::unique_ptr<Client> client(int number = 0) const {
     ClientOptions options{.number = number, .secret = kSecret, .timeout = Seconds(30)};
     for (const auto& server : servers_) options.servers.push_back(server->addresses());
@@ -43,6 +48,36 @@ class Service {
 
  private:
   std::vector<std::unique_ptr<Server>> servers_;
+};
+
+// A client that says what it likes.
+class RawClient {
+ public:
+  explicit RawClient(const std::string& address)
+      : channel_(connect_to(address, 10), [](const Message& begun) {
+          return at::zeros({static_cast<std::int64_t>(begun.header.payload_bytes)}, at::kByte);
+        }) {
+    Greeting greeting{.job = "default", .client = 7, .incarnation = "1", .nonce = random_text()};
+    const std::string nonce = ask({.header = {.verb = Verb::kHello}, .text = config::dump(greeting)}).text;
+    greeting.proof = proof(kSecret, Role::kClient, greeting.nonce, nonce, greeting.identity());
+    ask({.header = {.verb = Verb::kHello}, .text = config::dump(greeting)});
+  }
+
+  // Throws ConnectionError where the server ends the connection.
+  Message ask(Message request) {
+    request.header.id = ++id_;
+    channel_.send(std::move(request));
+    for (int i = 0; i < 10'000; ++i) {
+      channel_.flush();
+      if (auto reply = channel_.receive()) return *std::move(reply);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    throw Error("the server said nothing");
+  }
+
+ private:
+  Channel channel_;
+  std::uint64_t id_ = 0;
 };
 
 TableSpec sparse() {
@@ -171,6 +206,48 @@ TEST_P(SparseOver, SaysWhatIsWrong) {
   EXPECT_EQ(table.pull(keys).abs().sum().item<float>(), 0);
   const auto status = client->status();
   EXPECT_NE(status[0].find("\"rows_evicted\":0"), std::string::npos) << status[0];
+}
+
+TEST_P(SparseOver, MalformedRequestsAreRefusedOrEndTheConnection) {
+  const Service service(1, GetParam());
+  const auto client = service.client();
+  SparseTable table(*client, sparse());
+  const auto keys = at::arange(2, at::kLong);
+  table.push(keys, at::ones({2, kDim}), {.rule = kAdd}).wait();
+  const auto request = [](Verb verb, std::uint32_t rows, std::vector<std::int64_t> words) {
+    const auto bytes = at::tensor(words).view(at::kByte);
+    return Message{.header = {.verb = verb, .table = 1, .payload_bytes = bytes.nbytes(), .rows = rows},
+                   .payload = bytes};
+  };
+  RawClient raw(service.address());
+  EXPECT_EQ(raw.ask(request(Verb::kPull, 2, {0, 1})).header.status, Status::kDone);
+  const auto refused = [&](Message message, const std::string& why) {
+    const Message reply = raw.ask(std::move(message));
+    EXPECT_EQ(reply.header.status, Status::kRefused);
+    EXPECT_NE(reply.text.find(why), std::string::npos) << reply.text;
+  };
+  const std::vector<std::int64_t> row(kDim / 2);
+  refused(request(Verb::kPull, 2, {0, -1}), "no key -1");
+  refused(request(Verb::kPull, 1, {1'000'000'000}), "no key 1000000000");
+  std::vector<std::int64_t> words{-5};
+  words.insert(words.end(), row.begin(), row.end());
+  refused(request(Verb::kPush, 1, words), "no key -5");
+  refused(request(Verb::kExchange, 1, words), "no key -5");
+  // Where what follows cannot be told from the next request.
+  const auto ended = [&](Message message) {
+    RawClient other(service.address());
+    EXPECT_THROW(other.ask(std::move(message)), ConnectionError);
+  };
+  ended(request(Verb::kPull, 3, {0, 1}));
+  ended(request(Verb::kPush, 2, words));
+  ended(request(Verb::kPull, 0xffffffff, {0, 1}));
+  Message huge = request(Verb::kPush, 0xffffffff, {0, 1});
+  huge.header.payload_bytes = std::uint64_t{0xffffffff} * (8 + 4 * kDim);
+  RawClient last(service.address());
+  huge.payload = at::zeros({16}, at::kByte);
+  huge.header.flags = kInMemory;  // so that nothing of it is sent
+  EXPECT_EQ(last.ask(std::move(huge)).header.status, Status::kRefused);
+  EXPECT_TRUE(table.pull(keys).equal(at::ones({2, kDim})));
 }
 
 INSTANTIATE_TEST_SUITE_P(Addresses, SparseOver, ::testing::Values("unix", "tcp"));
