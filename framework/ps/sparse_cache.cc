@@ -4,13 +4,15 @@
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
+#include <exception>
 #include <stdexcept>
 #include <utility>
 
 namespace phalanx::ps {
 namespace {
 
-constexpr std::size_t kMostPushes = 8;  // under way
+constexpr std::size_t kMostPushes = 8;    // under way
+constexpr std::size_t kKeptBegun = 1024;  // that were pushed early, before they are looked for
 
 }  // namespace
 
@@ -222,7 +224,8 @@ void CachedSparseTable::push(const at::Tensor& keys, const at::Tensor& updates, 
     Entry& entry = entries_[slot];
     if (entry.pending_since == kNever) {
       entry.pending_since = clock();
-      pending_.push_back({slot, clock()});
+      entry.begun = ++begun_;
+      pending_.push_back({slot, clock(), begun_});
     }
     float* const values = rows_[slot];
     for (std::size_t column = 0; column < dim_; ++column) values[dim_ + column] += update[column];
@@ -233,8 +236,11 @@ void CachedSparseTable::push(const at::Tensor& keys, const at::Tensor& updates, 
     while (!pending_.empty() && pending_.front().clock <= clock() - options_.staleness) {
       const Begun begun = pending_.front();
       pending_.pop_front();
-      if (entries_[begun.slot].pending_since == begun.clock) take_pending(begun.slot);
+      if (is_pending(begun)) take_pending(begun.slot);
     }
+  }
+  if (pending_.size() > 2 * static_cast<std::size_t>(options_.capacity) + kKeptBegun) {
+    std::erase_if(pending_, [this](const Begun& begun) { return !is_pending(begun); });
   }
   send_taken(options.tick);
 }

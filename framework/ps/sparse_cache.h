@@ -71,6 +71,7 @@ class CachedSparseTable {
     std::int64_t key = 0;
     std::int64_t pulled_at = 0;           // clock
     std::int64_t pending_since = kNever;  // clock
+    std::uint64_t begun = 0;              // number of the pending update
   };
 
   // Rows on their way.
@@ -101,7 +102,13 @@ class CachedSparseTable {
   struct Begun {
     Slot slot;
     std::int64_t clock;
+    std::uint64_t number;
   };
+  bool is_pending(const Begun& begun) const {
+    const Entry& entry = entries_[begun.slot];
+    return entry.pending_since != kNever && entry.begun == begun.number;
+  }
+  std::uint64_t begun_ = 0;
   std::deque<Begun> pending_;  // in the order in which they were begun; some may have been pushed since
   Client::PushOptions pending_options_{};
   std::vector<std::int64_t> taken_keys_;  // of updates to be pushed
