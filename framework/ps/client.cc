@@ -74,16 +74,15 @@ std::vector<Message> ask_all(const std::vector<std::shared_ptr<Link>>& links, co
   return replies;
 }
 
-// Without its table.
-Header request_of(Verb verb, const Client::PushOptions& options, std::int64_t clock) {
+}  // namespace
+
+Header Client::request_of(Verb verb, const PushOptions& options, std::int64_t clock) {
   return {.verb = verb,
           .rule = static_cast<std::uint16_t>(options.rule),
           .flags = static_cast<std::uint8_t>(options.tick ? kTick : 0),
           .clock = clock,
           .scale = options.scale};
 }
-
-}  // namespace
 
 // Requests in flight outlive the table.
 struct Table::Shared {
@@ -124,39 +123,50 @@ Table Client::create(const TableSpec& spec) {
   return table;
 }
 
-Work Client::launch(Table& table, at::Tensor tensor, Header request) {
+Work Client::launch(Table& table, at::Tensor tensor, const Header& request) {
   const TableSpec& spec = table.spec_;
+  if (spec.dim > 0) throw std::invalid_argument("table \"" + spec.name + "\" is sparse: use SparseTable");
   if (tensor.numel() != spec.elements || tensor.scalar_type() != dtype_of(spec.dtype) || !tensor.is_contiguous() ||
       !tensor.is_cpu()) {
     throw std::invalid_argument("table \"" + spec.name + "\" has " + std::to_string(spec.elements) + " elements of " +
                                 spec.dtype + "; the tensor does not");
   }
   const int shards = static_cast<int>(links_.size());
-  std::vector<Pending::Part> parts;
+  std::vector<Part> parts;
   for (int shard = 0; shard < shards; ++shard) {
     const std::int64_t begin = begin_of_shard(spec, shard, shards), count = elements_of_shard(spec, shard, shards);
+    const at::Tensor part = elements_of(tensor, begin, count);
+    const Transfer transfer = dense_transfer(request.verb, part.nbytes(), tensor.scalar_type());
+    parts.push_back({.server = static_cast<std::size_t>(shard), .tensor = part, .transfer = transfer});
+  }
+  return launch(table, std::move(parts), request);
+}
+
+Work Client::launch(Table& table, std::vector<Part> asked, const Header& request) {
+  std::vector<Pending::Part> parts;
+  for (auto& one : asked) {
+    const std::size_t server = one.server;
     auto part = std::make_shared<Link::Request>();
     part->message = {.header = request};
-    part->tensor = elements_of(tensor, begin, count);
-    part->transfer = dense_transfer(request.verb, part->tensor.nbytes(), tensor.scalar_type());
-    part->message.header.table = table.numbers_[shard];
-    part->what = std::string(name_of(request.verb)) + " table \"" + spec.name + "\"";
+    part->message.header.table = table.numbers_[server];
+    part->message.header.rows = one.rows;
+    part->tensor = std::move(one.tensor);
+    part->transfer = one.transfer;
+    part->what = std::string(name_of(request.verb)) + " table \"" + table.spec_.name + "\"";
     {
       const std::lock_guard lock(table.shared_->mutex);
-      part->message.header.version = table.shared_->versions[shard];
-      if (request.verb != Verb::kPull) ++table.shared_->versions[shard];
+      part->message.header.version = table.shared_->versions[server];
+      if (request.verb != Verb::kPull) ++table.shared_->versions[server];
     }
     if (request.verb != Verb::kPush) {
-      part->done = [shared = table.shared_, shard](const Header& reply) {
+      part->done = [shared = table.shared_, server, counts = parts.empty()](const Header& reply) {
         const std::lock_guard lock(shared->mutex);
-        shared->versions[shard] = reply.version;
-        if (shard == 0) {
-          ++shared->staleness_seen[std::clamp<std::int64_t>(reply.waited_for, 0, kStalenessPlaces - 1)];
-        }
+        shared->versions[server] = reply.version;
+        if (counts) ++shared->staleness_seen[std::clamp<std::int64_t>(reply.waited_for, 0, kStalenessPlaces - 1)];
       };
     }
-    links_[shard]->send(part);
-    parts.push_back({links_[shard], std::move(part)});
+    links_[server]->send(part);
+    parts.push_back({links_[server], std::move(part)});
   }
   return Work(std::make_shared<Pending>(std::move(parts)));
 }

@@ -10,6 +10,7 @@
 
 #include "framework/comm/store.h"
 #include "framework/comm/work.h"
+#include "framework/ps/message.h"
 #include "framework/ps/table.h"
 
 namespace phalanx::ps {
@@ -38,6 +39,7 @@ class Table {
 
  private:
   friend class Client;
+  friend class SparseTable;
   struct Shared;
 
   TableSpec spec_{};
@@ -103,7 +105,20 @@ class Client {
   std::vector<std::string> status();
 
  private:
-  Work launch(Table& table, at::Tensor tensor, struct Header request);
+  friend class SparseTable;
+
+  // Without its table.
+  static Header request_of(Verb verb, const PushOptions& options, std::int64_t clock);
+
+  // What one server is asked.
+  struct Part {
+    std::size_t server;
+    at::Tensor tensor;
+    Transfer transfer;
+    std::uint32_t rows = 0;
+  };
+  Work launch(Table& table, at::Tensor tensor, const Header& request);
+  Work launch(Table& table, std::vector<Part> parts, const Header& request);
 
   ClientOptions options_;
   std::vector<std::shared_ptr<Link>> links_;

@@ -38,8 +38,8 @@ void DenseShard::apply(const Push& push, std::int64_t staleness, const at::Tenso
                            {.client = push.client, .staleness = staleness, .clock = push.clock, .scale = push.scale});
 }
 
-at::Tensor DenseShard::read(int client, const at::Tensor&) {
-  for (const auto& rule : rules_) rule->read_by(client);
+at::Tensor DenseShard::read(const Pull& pull) {
+  for (const auto& rule : rules_) rule->read_by(pull.client);
   return values_;
 }
 

@@ -23,7 +23,7 @@ class DenseShard final : public Shard {
 
  private:
   void apply(const Push& push, std::int64_t staleness, const at::Tensor& update) override;
-  at::Tensor read(int client, const at::Tensor&) override;
+  at::Tensor read(const Pull& pull) override;
 
   at::Tensor values_;  // [elements of the shard]
   std::vector<std::unique_ptr<UpdateRule>> rules_;

@@ -22,6 +22,7 @@
 #include "framework/ps/client.h"
 #include "framework/ps/server.h"
 #include "framework/ps/server_lost.h"
+#include "framework/ps/sparse_table.h"
 
 namespace phalanx::ps {
 namespace {
@@ -246,6 +247,30 @@ TEST(Durability, UpdatesAfterTheCheckpointAreCountedAsLost) {
   client.push(table, filled(1), {.rule = kAdd}).wait();
   client.pull(table, values).wait();
   EXPECT_TRUE(values.equal(filled(8)));
+}
+
+TEST(Durability, EmbeddingsAndWhatTheirRuleRemembersComeBack) {
+  const Folder folder;
+  const std::string address = "unix:@phalanx-test-" + random_text().substr(0, 16);
+  const TableSpec spec{.name = "rows", .rules = {"adagrad"}, .dim = 4, .sparse = {.capacity = 1000}};
+  const at::Tensor keys = at::full({3}, 7, at::kLong), ones = at::full({3, 4}, 1.0F);
+  at::Tensor rows = at::zeros({3, 4}), expected = at::zeros({3, 4});
+  const auto push = [&](SparseTable& table) { table.push(keys, ones, {.scale = 0.1}).wait(); };
+  auto server = std::make_unique<Server>(durable(folder.path, address));
+  Client client(options_for(address)), other(options_for(address, 1));
+  SparseTable table(client, spec);
+  TableSpec twin = spec;
+  twin.name = "twin";
+  push(table), push(table);
+  server.reset();
+  server = std::make_unique<Server>(durable(folder.path, address));
+  push(table);
+  table.pull(keys, rows).wait();
+  SparseTable unbroken(other, twin);
+  for (int i = 0; i < 3; ++i) push(unbroken);
+  unbroken.pull(keys, expected).wait();
+  EXPECT_TRUE(rows.equal(expected)) << rows << expected;
+  EXPECT_NE(rows[0][0].item<float>(), 0);
 }
 
 TEST(Durability, ClientsWhoseTicksWereLostDoNotWaitForEachOther) {

@@ -44,6 +44,7 @@ enum class Status : std::uint8_t {
 enum Flags : std::uint8_t {
   kInMemory = 1,  // the tensor is at `address` in the client's memory: nothing of it is in the message or the reply
   kTick = 2,      // push: the last one of this client's clock `clock`
+  kReadOnly = 4,  // pull from a sparse table: rows that do not exist are not created
 };
 
 inline constexpr std::uint32_t kMagic = 0x53504850;  // "PHPS"
@@ -67,10 +68,11 @@ struct Header {
   std::uint64_t address = 0;
   std::uint64_t payload_bytes = 0;  // also of a payload in memory: request: Transfer::sent; reply: Transfer::returned
   std::uint32_t text_bytes = 0;
-  std::uint32_t unused = 0;
+  std::uint32_t rows = 0;  // of a request to a sparse table: how many keys it names
 
   bool in_memory() const { return (flags & kInMemory) != 0; }
   bool ticks() const { return (flags & kTick) != 0; }
+  bool read_only() const { return (flags & kReadOnly) != 0; }
   std::uint64_t streamed_bytes() const { return in_memory() ? 0 : payload_bytes; }
 };
 static_assert(sizeof(Header) == 80);

@@ -127,6 +127,7 @@ class Server::Loop {
   void handle(const SessionPtr& session, Message request);
   at::Tensor make_room(const Session& session, const Message& begun);
   void refuse_if_in_use(const Session& session) const;
+  at::Tensor reused_payload(const Transfer& transfer);
   void fetch_payload(const Session& session, Message& request);
   void give_values(const SessionPtr& session, const Header& request, Message reply, const at::Tensor& values);
 
@@ -135,6 +136,7 @@ class Server::Loop {
   std::vector<std::string> addresses_;
   Descriptor wake_, epoll_;
   ShardHost host_;
+  at::Tensor last_payload_;                     // [bytes]
   std::map<int, SessionPtr> sessions_;          // by socket
   std::map<ClientId, Clock::time_point> away_;  // whose connection has broken: until when others wait for them
   std::uint64_t start_ = random_number();       // of this start of the server
@@ -393,6 +395,18 @@ void Server::Loop::refuse_if_in_use(const Session& session) const {
   }
 }
 
+// Memory that is new to the process costs as much as what is copied into it: the last one is taken again, unless a pull
+// that waits still holds it.
+at::Tensor Server::Loop::reused_payload(const Transfer& transfer) {
+  const auto bytes = static_cast<std::int64_t>(transfer.sent);
+  if (!last_payload_.defined() || last_payload_.use_count() > 1 || last_payload_.numel() < bytes) {
+    last_payload_ = at::empty({bytes}, at::kByte);
+  }
+  return at::from_blob(
+      last_payload_.mutable_data_ptr(), {elements_sent(transfer)}, [kept = last_payload_](void*) {},
+      at::dtype(transfer.dtype));
+}
+
 void Server::Loop::fetch_payload(const Session& session, Message& request) {
   const Header& header = request.header;
   if (!session.memory) throw Error("this server cannot reach the client's memory");
@@ -404,7 +418,7 @@ void Server::Loop::fetch_payload(const Session& session, Message& request) {
         at::from_blob(reinterpret_cast<void*>(header.address), {elements_sent(transfer)}, at::dtype(transfer.dtype));
     return;
   }
-  request.payload = empty_payload(transfer);
+  request.payload = reused_payload(transfer);
   if (!session.memory->read(header.address, request.payload.mutable_data_ptr(), transfer.sent)) {
     throw ConnectionError("the client's memory cannot be read");
   }

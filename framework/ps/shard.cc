@@ -1,11 +1,13 @@
 #include "framework/ps/shard.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include "framework/base/error.h"
 #include "framework/ps/dense_shard.h"
+#include "framework/ps/sparse_shard.h"
 
 namespace phalanx::ps {
 
@@ -22,24 +24,25 @@ bool Shard::may_read(std::int64_t clock) const {
 }
 
 void Shard::let_read(const Waiting& waiting) {
-  const std::int64_t behind = std::max<std::int64_t>(0, waiting.clock - clocks_.slowest());
+  const std::int64_t behind = std::max<std::int64_t>(0, waiting.pull.clock - clocks_.slowest());
   ++staleness_seen_[std::min<std::size_t>(behind, kStalenessPlaces - 1)];
-  waiting.read(behind, read(waiting.client, waiting.payload));
+  waiting.read(behind, read(waiting.pull));
 }
 
 void Shard::let_all_read_that_may() {
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     const auto waiting = next++;
-    if (!may_read(waiting->clock)) continue;
+    if (!may_read(waiting->pull.clock)) continue;
     let_read(*waiting);
     waiting_.erase(waiting);
   }
 }
 
-void Shard::pull(int client, std::int64_t clock, at::Tensor payload, Read read) {
-  if (clocks_.join(client, clock)) let_all_read_that_may();
-  Waiting waiting{.client = client, .clock = clock, .payload = std::move(payload), .read = std::move(read)};
-  if (may_read(clock)) {
+void Shard::pull(const Pull& pull, Read read) {
+  check(pull);
+  if (clocks_.join(pull.client, pull.clock)) let_all_read_that_may();
+  Waiting waiting{.pull = pull, .read = std::move(read)};
+  if (may_read(pull.clock)) {
     let_read(waiting);
   } else {
     waiting_.push_back(std::move(waiting));
@@ -47,7 +50,7 @@ void Shard::pull(int client, std::int64_t clock, at::Tensor payload, Read read) 
 }
 
 void Shard::forget_reads(int client) {
-  std::erase_if(waiting_, [client](const Waiting& waiting) { return waiting.client == client; });
+  std::erase_if(waiting_, [client](const Waiting& waiting) { return waiting.pull.client == client; });
 }
 
 void Shard::leave(int client) {
@@ -82,7 +85,16 @@ void Shard::resume(std::int64_t version, const std::vector<std::int64_t>& clocks
 }
 
 std::unique_ptr<Shard> make_shard(const TableSpec& spec, int shard, int shards) {
+  if (spec.dim > 0) return std::make_unique<SparseShard>(spec, shard, shards);
   return std::make_unique<DenseShard>(spec, shard, shards);
+}
+
+std::int64_t most_bytes_of_shard(const TableSpec& spec, int shard, int shards) {
+  if (spec.dim > 0) return SparseShard::most_bytes(spec, shard, shards);
+  const auto element = static_cast<std::int64_t>(c10::elementSize(dtype_of(spec.dtype)));
+  const std::int64_t elements = elements_of_shard(spec, shard, shards);
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  return elements > kMost / element ? kMost : elements * element;
 }
 
 }  // namespace phalanx::ps

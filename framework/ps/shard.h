@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "framework/base/named_tensors.h"
@@ -41,6 +43,15 @@ class Shard {
     double scale = 1;
     bool ticks = false;
     std::int64_t clock = 0;
+    std::int64_t rows = 0;  // of a sparse table
+  };
+
+  struct Pull {
+    int client = 0;
+    std::int64_t clock = 0;
+    bool read_only = false;  // creates no rows
+    std::int64_t rows = 0;   // of a sparse table
+    at::Tensor payload{};    // what travelled of the request
   };
 
   /// Applies an update, and lets go on who may read now. Throws Error for what does not fit, and has changed nothing
@@ -49,9 +60,9 @@ class Shard {
 
   /// Calls `read` with values as soon as the contract of the table lets a client of this clock read: at once, or in a
   /// later push() or leave(). `values` are only the right ones during the call. `behind`: clocks that the slowest
-  /// client is behind this one, at least 0.
+  /// client is behind this one, at least 0. Throws Error for what does not fit.
   using Read = std::function<void(std::int64_t behind, const at::Tensor& values)>;
-  void pull(int client, std::int64_t clock, at::Tensor payload, Read read);
+  void pull(const Pull& pull, Read read);
 
   /// What the client still waits for is forgotten.
   void forget_reads(int client);
@@ -72,17 +83,21 @@ class Shard {
   const std::vector<std::int64_t>& clocks() const { return clocks_.all(); }
   void resume(std::int64_t version, const std::vector<std::int64_t>& clocks);
 
+  /// Further figures for the status, by name.
+  virtual std::map<std::string, std::int64_t> counts() const { return {}; }
+
  private:
   struct Waiting {
-    int client;
-    std::int64_t clock;
-    at::Tensor payload;
+    Pull pull;
     Read read;
   };
 
   /// `staleness`: updates of others since the values from which it was computed were read.
   virtual void apply(const Push& push, std::int64_t staleness, const at::Tensor& payload) = 0;
-  virtual at::Tensor read(int client, const at::Tensor& payload) = 0;
+
+  /// Throws Error where read() could not be carried out.
+  virtual void check(const Pull& /*pull*/) const {}
+  virtual at::Tensor read(const Pull& pull) = 0;
 
   bool may_read(std::int64_t clock) const;
   void let_read(const Waiting& waiting);
@@ -98,5 +113,9 @@ class Shard {
 /// That of server `shard` of `shards`, before any update. Throws ConfigError for rules that are unknown or do not suit
 /// the table.
 std::unique_ptr<Shard> make_shard(const TableSpec& spec, int shard, int shards);
+
+/// What its values take at most, before anything of it is made; the largest integer where that is no number. Throws as
+/// make_shard().
+std::int64_t most_bytes_of_shard(const TableSpec& spec, int shard, int shards);
 
 }  // namespace phalanx::ps

@@ -99,12 +99,11 @@ std::uint32_t ShardHost::create(const ClientId& client, const std::string& text)
     throw Error("table \"" + request.table.name + "\" exists, and is another one:\n" + config::dump(spec));
   }
   const int shard = static_cast<int>(request.shard), shards = static_cast<int>(request.shards);
-  const auto element = static_cast<std::int64_t>(c10::elementSize(dtype_of(request.table.dtype)));
-  const std::int64_t elements = elements_of_shard(request.table, shard, shards);
-  if (elements > (limits_.memory_bytes - bytes_) / element) {
-    throw Error("table \"" + request.table.name + "\" needs " + std::to_string(elements) + " elements of " +
-                std::to_string(element) + " bytes here; " + format_bytes(limits_.memory_bytes - bytes_) + " of " +
-                format_bytes(limits_.memory_bytes) + " are free");
+  const std::int64_t bytes = most_bytes_of_shard(request.table, shard, shards);
+  if (bytes > limits_.memory_bytes - bytes_) {
+    throw Error("table \"" + request.table.name + "\" needs " + format_bytes(bytes) + " here; " +
+                format_bytes(limits_.memory_bytes - bytes_) + " of " + format_bytes(limits_.memory_bytes) +
+                " are free");
   }
   add(next_number_, {client.job, request.shard, request.shards, make_shard(request.table, shard, shards)});
   ++changes_;
@@ -156,7 +155,8 @@ void ShardHost::push(Table& table, const ClientId& client, const Message& reques
                       .based_on = header.version,
                       .scale = header.scale,
                       .ticks = header.ticks(),
-                      .clock = header.clock},
+                      .clock = header.clock,
+                      .rows = header.rows},
                      request.payload);
   last = header.id;
   ++changes_;
@@ -168,7 +168,11 @@ void ShardHost::pull(Table& table, const ClientId& client, const Message& reques
   // A tick of an exchange has brought its client to the next clock.
   const std::int64_t clock = header.clock + (header.verb == Verb::kExchange && header.ticks() ? 1 : 0);
   shard.pull(
-      client.number, clock, request.payload,
+      {.client = client.number,
+       .clock = clock,
+       .read_only = header.read_only(),
+       .rows = header.rows,
+       .payload = request.payload},
       [reply = reply_to(header), &shard, answer = std::move(answer)](std::int64_t behind, const at::Tensor& values) {
         Message message = reply;
         message.header.version = shard.version();
@@ -258,15 +262,12 @@ std::string ShardHost::status() const {
   auto tables = nlohmann::json::array();
   for (const auto& [number, table] : tables_) {
     const Shard& shard = *table.values;
-    tables.push_back({{"job", table.job},
-                      {"name", shard.spec().name},
-                      {"shard", table.shard},
-                      {"shards", table.shards},
-                      {"bytes", shard.bytes()},
-                      {"dtype", shard.spec().dtype},
-                      {"version", shard.version()},
-                      {"waiting", shard.waiting()},
-                      {"staleness_seen", shard.staleness_seen()}});
+    nlohmann::json one{
+        {"job", table.job},           {"name", shard.spec().name},  {"shard", table.shard},
+        {"shards", table.shards},     {"bytes", shard.bytes()},     {"dtype", shard.spec().dtype},
+        {"version", shard.version()}, {"waiting", shard.waiting()}, {"staleness_seen", shard.staleness_seen()}};
+    for (const auto& [name, count] : shard.counts()) one[name] = count;
+    tables.push_back(std::move(one));
   }
   return nlohmann::json{{"bytes", bytes_}, {"tables", tables}}.dump();
 }

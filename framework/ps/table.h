@@ -16,8 +16,34 @@ inline constexpr std::int64_t kAsynchronous = -1;
 /// In histograms of staleness, whose last place counts everything beyond.
 inline constexpr std::size_t kStalenessPlaces = 64;
 
+/// Of tables whose rows are found by a key: embeddings.
+struct SparseSpec {
+  std::string partition = "hash";
+  std::int64_t keys = 0;
+  std::int64_t capacity = 1 << 20;
+  std::string initial = "zeros";
+  double scale = 0.01;
+  std::int64_t seed = 0;
+
+  template <class V>
+  void visit(V& v) {
+    v("partition", partition, "hash: of keys to servers; range: of `keys` keys, in order, as elements of dense tables",
+      config::one_of({"hash", "range"}));
+    v("keys", keys, "keys are smaller than this; 0: any that is not negative", config::at_least(0));
+    v("capacity", capacity, "rows that all shards together hold; beyond it, those not used lately are forgotten",
+      config::at_least(1));
+    v("initial", initial, "values of a new row", config::one_of({"zeros", "normal", "uniform"}));
+    v("scale", scale, "standard deviation (normal), or largest magnitude (uniform), of new values",
+      config::at_least(0));
+    v("seed", seed, "of new values, which follow from it, the key and the column alone");
+  }
+};
+
 /// A tensor that servers hold for clients, in one shard for each server: of n elements and S servers, server i has
 /// floor(n / S), and one more if i < n mod S, in order.
+///
+/// With `dim` the table is sparse: rows of that many elements, each with a key, of which only those exist that were
+/// used (SparseSpec). Its rules are RowRules (sparse_rule.h).
 ///
 /// When a client may read depends on `staleness`, the contract between the clients of the table. A client's clock is
 /// the number of its pushes that carried a tick.
@@ -35,6 +61,8 @@ struct TableSpec {
   std::int64_t clients =
       1;  // whose clocks count: those numbered from 0; others push and pull, but nobody waits for them
   std::int64_t staleness = kAsynchronous;
+  std::int64_t dim = 0;
+  SparseSpec sparse{};
 
   template <class V>
   void visit(V& v) {
@@ -46,6 +74,8 @@ struct TableSpec {
     v("clients", clients, "that take part", config::at_least(1));
     v("staleness", staleness, "clocks that a client may be ahead of the slowest; -1: any number",
       config::at_least(kAsynchronous));
+    v("dim", dim, "elements of a row of a sparse table; 0: the table is dense", config::at_least(0));
+    v("sparse", sparse, "of a sparse table");
   }
 };
 

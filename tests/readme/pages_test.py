@@ -130,7 +130,8 @@ class Code(unittest.TestCase):
             self.assertIn((EXAMPLES / name).read_text(), self.shown("docs/communication.md", "cpp"))
 
     def test_parameter_servers(self):
-        self.assertIn((EXAMPLES / "servers.cc").read_text(), self.shown("docs/parameter_server.md", "cpp"))
+        for example in ("servers.cc", "embeddings.cc"):
+            self.assertIn((EXAMPLES / example).read_text(), self.shown("docs/parameter_server.md", "cpp"))
 
     def test_their_targets(self):
         for page, name in (("docs/first_model.md", "tiny"), ("docs/first_dataset.md", "rings"),

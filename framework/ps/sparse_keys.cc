@@ -1,0 +1,53 @@
+#include "framework/ps/sparse_keys.h"
+
+#include <limits>
+
+#include "framework/base/error.h"
+#include "framework/base/parts.h"
+#include "framework/base/random.h"
+
+namespace phalanx::ps {
+
+SparseKeys::SparseKeys(const TableSpec& spec, int servers)
+    : keys_(spec.sparse.keys > 0 ? spec.sparse.keys : std::numeric_limits<std::int64_t>::max()),
+      capacity_(spec.sparse.capacity),
+      servers_(servers),
+      by_range_(spec.sparse.partition == "range") {
+  const auto refuse = [&](const std::string& why) { throw ConfigError("sparse table \"" + spec.name + "\": " + why); };
+  if (spec.dim < 1 || spec.dim > kMostDim) refuse("dim must be from 1 to " + std::to_string(kMostDim));
+  if (spec.dtype != "float32") refuse("dtype must be float32, not " + spec.dtype);
+  if (spec.elements != 0) refuse("elements must be 0: how many rows there are is seen in use");
+  if (by_range_ && spec.sparse.keys < 1) refuse("partition: range needs keys, the number of keys");
+  if (capacity_ < servers) {
+    refuse("capacity is " + std::to_string(capacity_) + ", but each of " + std::to_string(servers) +
+           " servers must hold a row");
+  }
+}
+
+int SparseKeys::server_of(std::int64_t key) const {
+  if (servers_ == 1) return 0;
+  if (!by_range_) return static_cast<int>(mix(0, static_cast<std::uint64_t>(key)) % static_cast<unsigned>(servers_));
+  const std::int64_t each = keys_ / servers_, longer = keys_ % servers_;  // as part_begin()
+  const std::int64_t in_longer = longer * (each + 1);
+  return static_cast<int>(key < in_longer ? key / (each + 1) : longer + (key - in_longer) / each);
+}
+
+std::int64_t SparseKeys::capacity_of(int server) const {
+  return part_begin(capacity_, servers_, server + 1) - part_begin(capacity_, servers_, server);
+}
+
+Transfer sparse_transfer(Verb verb, std::uint64_t rows, std::int64_t dim) {
+  const std::uint64_t row = sizeof(float) * static_cast<std::uint64_t>(dim);
+  const std::uint64_t most = kMostBlockBytes / (sizeof(std::int64_t) + row);
+  if (rows > most) {
+    throw Error("a request names " + std::to_string(rows) + " rows of " + std::to_string(dim) + " elements; at most " +
+                std::to_string(most) + " are possible: divide the batch");
+  }
+  const std::uint64_t keys = sizeof(std::int64_t) * rows, values = row * rows;
+  return {.sent = keys + (pushes(verb) ? values : 0),
+          .returned = pulls(verb) ? values : 0,
+          .returned_at = keys,
+          .dtype = c10::kByte};
+}
+
+}  // namespace phalanx::ps

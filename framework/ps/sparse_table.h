@@ -1,0 +1,56 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/ps/client.h"
+#include "framework/ps/sparse_keys.h"
+
+namespace phalanx::ps {
+
+/// A sparse table as one client uses it: rows of TableSpec::dim float32 by their keys. Not thread-safe.
+///
+/// A request goes to those servers only that have one of its keys, at most one message to each; keys that repeat travel
+/// once. Requests are asynchronous as those of Client, which must outlive the table.
+class SparseTable {
+ public:
+  /// Creates the table, or takes the one of this name if it is the same. Blocks.
+  SparseTable(Client& client, const TableSpec& spec);
+
+  const TableSpec& spec() const { return table_.spec(); }
+  std::int64_t clock() const { return table_.clock(); }
+  const std::vector<std::int64_t>& staleness_seen() const { return table_.staleness_seen(); }
+
+  struct PullOptions {
+    bool read_only = false;  // rows that do not exist are read as they would begin, and not created
+  };
+
+  /// `keys`: int64 of any shape; `rows`: float32 [keys..., dim], filled when the Work is complete. The table's contract
+  /// lets it read as of dense tables (TableSpec::staleness).
+  Work pull(const at::Tensor& keys, at::Tensor rows, const PullOptions& options);
+  Work pull(const at::Tensor& keys, at::Tensor rows) { return pull(keys, std::move(rows), {}); }
+
+  /// The same, into a new tensor. Blocks.
+  at::Tensor pull(const at::Tensor& keys);
+
+  /// Updates rows by rule `options.rule`; those of equal keys are summed before, in their order. With a tick, also
+  /// servers that have none of the keys are told of it. `updates` may be changed as soon as this returns.
+  Work push(const at::Tensor& keys, const at::Tensor& updates, const Client::PushOptions& options);
+
+ private:
+  friend class CachedSparseTable;
+
+  void check_keys(const at::Tensor& keys) const;
+  void check(const at::Tensor& keys, const at::Tensor& rows) const;
+  [[noreturn]] void refuse(const std::string& why) const;
+
+  Client& client_;
+  Table table_;
+  SparseKeys layout_;
+};
+
+}  // namespace phalanx::ps
