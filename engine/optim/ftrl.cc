@@ -1,9 +1,10 @@
 // FTRL-Proximal (McMahan et al. 2013, Ad Click Prediction: a View from the Trenches, algorithm 1), alpha = lr:
 //   s = (sqrt(n + g^2) - sqrt(n)) / alpha;  z += g - s * p;  n += g^2
 //   p = |z| <= l1 ? 0 : -(z - sign(z) * l1) / ((beta + sqrt(n)) / alpha + l2)
-// with l2 = weight_decay. Kept instead of z is c, alpha z clamped to alpha l1: with d = beta + sqrt(n) + alpha l2,
-// alpha z is c - d p, so that p changes by (c' - c - alpha g) / d', also at a rate of 0. The paper begins at p = 0 with
-// z = 0; other initial values begin with the z from which they follow.
+// with l2 = weight_decay. Kept instead of z is c, z clamped to l1: with d = beta + sqrt(n) + alpha l2, z is c - d p /
+// alpha, so that p changes by alpha (c' - c - g) / d'. A change of the rate alone thus moves nothing, and what the L1
+// penalty made 0 stays 0 under a schedule. The paper begins at p = 0 with z = 0; other initial values begin with the z
+// from which they follow.
 #include <ATen/core/Tensor.h>
 
 #include <memory>
@@ -39,11 +40,12 @@ class Ftrl final : public ElementwiseOptimizer {
   void update_run(const Run& run, const Rates& rates) const override {
     const auto& sum = run.state[0];
     const auto& clamped = run.state[1];
-    const double l1 = rates.learning_rate * config_.l1;
+    const double rate = rates.learning_rate, l1 = config_.l1;
     if (rates.update == 1) clamped.add_(run.values.sign(), -l1);
     sum.addcmul_(run.gradients, run.gradients);
-    const at::Tensor divisor = sum.sqrt().add_(config_.beta + rates.learning_rate * rates.weight_decay);
-    const at::Tensor moved = clamped.add(run.gradients, rates.learning_rate);
+    if (rate == 0) return;
+    const at::Tensor divisor = sum.sqrt().add_(config_.beta + rate * rates.weight_decay).div_(rate);
+    const at::Tensor moved = clamped.add(run.gradients);
     const at::Tensor linear = moved.addcmul(divisor, run.values, -1);
     clamped.copy_(linear.clamp(-l1, l1));
     run.values.addcdiv_(moved.sub_(clamped), divisor, -1);

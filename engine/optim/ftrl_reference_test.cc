@@ -1,5 +1,7 @@
 // FTRL-Proximal against algorithm 1 of McMahan et al. 2013 as it is printed.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -28,6 +30,23 @@ void expect_follows_ftrl(double beta, double l1, double l2) {
 TEST(FtrlReference, WithoutPenalties) { expect_follows_ftrl(1, 0, 0); }
 
 TEST(FtrlReference, BothPenalties) { expect_follows_ftrl(0.5, 0.3, 0.1); }
+
+TEST(FtrlReference, WhatIsZeroStaysZeroWhenOnlyTheRateChanges) {
+  const auto bucket = small_network();
+  const auto optimizer = make_optimizer("{name: ftrl, lr: 0.05, beta: 0.5, l1: 5}");
+  optimizer->attach({whole(bucket)});
+  train(*optimizer, {whole(bucket)}, 0, 20);
+  const at::Tensor values = bucket.values.clone();
+  std::int64_t zeros = 0;
+  for (const auto& segment : bucket.segments) zeros += parameter_of(values, segment).eq(0).sum().item<std::int64_t>();
+  EXPECT_GT(zeros, 0);
+  for (const double rate : {0.02, 0.0005, 0.0, 0.05}) {
+    optimizer->set_learning_rate(rate);
+    optimizer->update();  // without gradients
+    EXPECT_TRUE(at::equal(bucket.values.eq(0), values.eq(0))) << rate;
+    EXPECT_TRUE(at::allclose(bucket.values, values, 1e-5, 1e-7)) << rate;
+  }
+}
 
 }  // namespace
 }  // namespace phalanx::testing
