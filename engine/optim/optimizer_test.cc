@@ -32,6 +32,7 @@ std::vector<std::string> optimizers() {
                                "name: adamw, amsgrad: true",
                                "name: adagrad, lr_decay: 0.1, initial_sum: 0.1",
                                "name: rmsprop, momentum: 0.9, centered: true",
+                               "name: ftrl, l1: 0.01",
                                "name: lamb, adapt_vectors: true",
                                "name: lars, adapt_vectors: true",
                                "name: adafactor, relative_step: false",

@@ -6,8 +6,12 @@
 //
 // Asynchronous, the servers move c when x arrives, one rank after the other: c' = c + alpha (x - c). The rank gets c'
 // and knows e from it, alpha (x - c) = alpha / (1 - alpha) (x - c'). Synchronous, all ranks read the same c before any
-// of them moves it. With `prefetch`, c was read some steps before. With momentum in the optimizer (sgd with nesterov)
-// it is the paper's EAMSGD, algorithm 2. Wire: the parameters' bytes from the servers and back, per rank and exchange.
+// of them moves it. With `prefetch`, c was read some steps before.
+//
+// With sgd with nesterov it is the paper's EAMSGD, algorithm 2, but for one thing: of the paper's x and velocity v the
+// replica holds x + delta v, where gradients are taken, and the elastic force is that between this point and c, while
+// the paper's is between x and c.
+// Wire: the parameters' bytes from the servers and back, per rank and exchange.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sub.h>

@@ -2,12 +2,14 @@
 // ranks come one after the other.
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "engine/optim/testing_optimizer.h"
 #include "engine/sync/testing_strategy.h"
 #include "engine/sync/update_schedule.h"
 #include "framework/testing/worlds.h"
@@ -22,19 +24,23 @@ using testing::run_ranks;
 
 using Tensors = std::vector<at::Tensor>;
 
+constexpr const char* kPlainSgd = "{name: sgd, lr: 0.1}";  // kRate
+
 // Trains as testing::train(), but in every step rank 0 talks to the servers first, then rank 1, ...
 void train_in_turn(const std::string& strategy, const CommunicatorPtr& group, int steps,
-                   const std::function<void(int step, const at::Tensor& all)>& after) {
+                   const std::function<void(int step, const at::Tensor& all)>& after,
+                   const std::string& optimizer_yaml = kPlainSgd) {
   const at::NoGradGuard no_grad;
   const FlatParameters parameters(Tensors{at::full({kElements}, 3.0 + group->rank())}, *group, 1 << 20);
   const auto& bucket = parameters.buckets().at(0);
   const auto synchronizer = testing::make_strategy(strategy, group);
-  const auto slice = synchronizer->attach(parameters, Cut::kAnywhere).at(0);
+  const auto optimizer = testing::make_optimizer(optimizer_yaml);
+  optimizer->attach(synchronizer->attach(parameters, optimizer->cut()));
+  synchronizer->attach_state(optimizer->state());
   for (int step = 0; step < steps; ++step) {
-    slice.gradients.add_(gradient_at(bucket.values, group->rank(), step));
+    bucket.gradients.add_(gradient_at(bucket.values, group->rank(), step));
     synchronizer->before_update(step);
-    slice.values.sub_(slice.gradients, kRate);
-    slice.gradients.zero_();
+    optimizer->update();
     for (int turn = 0; turn < group->size(); ++turn) {
       if (turn == group->rank()) synchronizer->after_update(step);
       group->barrier().wait();
@@ -97,6 +103,31 @@ TEST_P(Served, EasgdFollowsItsRecurrenceAndMovesTheCentre) {
     at.x[rank] = at.x[rank] - elastic;
     at.centre = at.centre + elastic;
     EXPECT_FALSE(at::equal(at.centre, at::full({kElements}, 3.0f)));
+  });
+}
+
+// EAMSGD (algorithm 2 of the paper) with its x and v. A replica is at x + delta v, where the paper takes the gradient:
+// there the centre pulls at it, too.
+TEST_P(Served, EasgdWithNesterovMomentumIsEamsgdWhoseCentrePullsAtThePointAhead) {
+  const float alpha = 0.9f / static_cast<float>(GetParam()), delta = 0.8f;
+  run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {
+    Tensors x(GetParam(), at::full({kElements}, 3.0f)), v(GetParam(), at::zeros({kElements})), ahead = x;
+    at::Tensor centre = x[0];
+    const auto compare = [&](int step, const at::Tensor& all) {
+      for (std::size_t rank = 0; rank < x.size(); ++rank) {
+        v[rank] = delta * v[rank] - kRate * gradient_at(x[rank] + delta * v[rank], static_cast<double>(rank), step);
+        x[rank] = x[rank] + v[rank];
+        if ((step + 1) % 2 == 0) {
+          const auto elastic = alpha * (x[rank] + delta * v[rank] - centre);
+          x[rank] = x[rank] - elastic;
+          centre = centre + elastic;
+        }
+        ahead[rank] = x[rank] + delta * v[rank];
+      }
+      EXPECT_TRUE(at::allclose(all, at::stack(ahead), 1e-5, 1e-6)) << "step " << step;
+    };
+    train_in_turn("{name: easgd, every: 2, beta: 0.9}", group, 13, compare,
+                  "{name: sgd, lr: 0.1, momentum: 0.8, nesterov: true}");
   });
 }
 
