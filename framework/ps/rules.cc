@@ -8,9 +8,8 @@
 //   add    x + s f u / (1 + t)^p   f: `factor`. p: `staleness_power`; 1 divides the step by the staleness, as Zhang,
 //                                  Gupta, Lian and Liu 2015 (Staleness-aware Async-SGD, equation 5) do.
 //
-//   sum_of_clock   s u where u is the first of a later clock than the one before, else x + s u: a sum that begins anew
-//   in
-//                  every clock
+//   sum_of_clock   s u where u is the first of a later clock than the one before, else x + s u: a sum that begins
+//                  anew in every clock
 //
 // Integers are added exactly: their scale must be 1.
 #include <ATen/ops/add.h>
@@ -125,9 +124,11 @@ class SumOfClock final : public UpdateRule {
 
   void apply(const at::Tensor& update, const UpdateInfo& info) override {
     auto& clock = *clock_.mutable_data_ptr<std::int64_t>();
-    if (info.clock > clock) values_.zero_();
-    clock = std::max(clock, info.clock);
-    if (info.scale == 1) {
+    if (info.clock > clock) {
+      clock = info.clock;
+      values_.copy_(update);
+      if (info.scale != 1) values_.mul_(info.scale);
+    } else if (info.scale == 1) {
       values_.add_(update);
     } else {
       values_.add_(update, info.scale);
