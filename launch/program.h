@@ -17,7 +17,8 @@ namespace phalanx {
 /// and the others a second later, before which most launchers have ended them.
 int run_main(const std::function<int()>& program);
 
-/// When the system started this process, which includes the time to load its libraries. Accurate to 10 ms.
+/// When this program was started, which includes the time to load its libraries. Accurate to 10 ms. `bazel run` becomes
+/// the program that it has built, in the same process: then it is when the libraries had been loaded.
 std::chrono::steady_clock::time_point process_start();
 
 /// Makes malloc keep freed memory in the process. A training step allocates and frees the same large buffers over and

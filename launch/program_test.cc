@@ -77,5 +77,14 @@ TEST(ProcessStart, LiesBeforeTheProgramIsLoadedAndDoesNotMove) {
   EXPECT_GT(difference, std::chrono::milliseconds(-20));
 }
 
+TEST(ProcessStart, DoesNotCountABuildBeforeTheProgram) {
+  ::setenv("BUILD_WORKING_DIRECTORY", ".", 1);
+  const auto start = process_start();
+  ::unsetenv("BUILD_WORKING_DIRECTORY");
+  EXPECT_LT(start - loaded, std::chrono::milliseconds(100));
+  EXPECT_GT(start - loaded, std::chrono::milliseconds(-100));
+  EXPECT_GT(start, process_start());
+}
+
 }  // namespace
 }  // namespace phalanx

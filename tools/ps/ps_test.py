@@ -27,8 +27,8 @@ class Ps(ProgramTest):
         return server
 
     def settings(self, *more, **values):
-        return sets({**SHORT, "launch.ranks": 2, "strategy": "{downpour: {}}", "roles.servers_at": f"[\"{self.address}\"]",
-                     "roles.secret_file": self.secret}, *more, **values)
+        return sets({**SHORT, "launch.ranks": 2, "strategy": "{downpour: {}}",
+                     "roles.servers_at": f"[\"{self.address}\"]", "roles.secret_file": self.secret}, *more, **values)
 
     def status(self):
         process = self.ps(f"--status={self.address}")
