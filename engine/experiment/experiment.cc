@@ -53,7 +53,9 @@ class Experiment {
         steps_(total_steps()),
         engine_(replica_.step().step(), optimizer(), replica_.synchronizer()),
         replica_check_(mesh_, replica_.parameters(), config.replica_check.repair, config.replica_check.every_steps),
-        vote_(mesh_.control(), context.stop_asked, [this, started = context.started] { return time_is_up(started); }),
+        vote_(
+            mesh_.control(), context.stop_asked, [this, started = context.started] { return time_is_up(started); },
+            replica_.agreement().strategy.traits().steps_ahead),
         report_(config, context, {config.train.epochs, steps_, loader_->batches()}, watching_.clock(),
                 replica_.update()),
         checkpointing_(checkpointed_run(context, splits.train->size())),

@@ -139,7 +139,7 @@ struct SspConfig {
 
 const bool downpour = Synchronizers::global().add<DownpourConfig>(
     "downpour", "asynchronous: ranks add their updates to parameters on servers, and wait for nobody",
-    StrategyTraits{.parameter_servers = true, .inter_level = true},
+    StrategyTraits{.parameter_servers = true, .inter_level = true, .steps_ahead = kStepsAhead},
     [](const DownpourConfig& config, const SyncContext& context) {
       check(config);
       return std::make_unique<Downpour>(config, context, ps::kAsynchronous, config.staleness_power);
@@ -147,7 +147,10 @@ const bool downpour = Synchronizers::global().add<DownpourConfig>(
 
 const bool ssp = Synchronizers::global().add<SspConfig>(
     "ssp", "as downpour, but no rank gets more than a few steps ahead of the slowest",
-    StrategyTraits{.parameter_servers = true, .inter_level = true},
+    [](const SspConfig& config) {
+      const std::int64_t ahead = config.every * (config.staleness + 1);
+      return StrategyTraits{.parameter_servers = true, .inter_level = true, .steps_ahead = ahead};
+    },
     [](const SspConfig& config, const SyncContext& context) {
       return std::make_unique<Downpour>(UpdateSchedule{.every = config.every}, context, config.staleness, 0);
     });

@@ -116,7 +116,10 @@ class Easgd final : public ServedSynchronizer {
 
 const bool registered = Synchronizers::global().add<EasgdConfig>(
     "easgd", "ranks train independently, and a centre on servers and each of them pull at each other",
-    StrategyTraits{.parameter_servers = true, .inter_level = true},
+    [](const EasgdConfig& config) {
+      return StrategyTraits{
+          .parameter_servers = true, .inter_level = true, .steps_ahead = config.synchronous ? 1 : kStepsAhead};
+    },
     [](const EasgdConfig& config, const SyncContext& context) {
       check(config);
       if (config.synchronous && config.prefetch > 0) {

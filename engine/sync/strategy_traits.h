@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace phalanx {
+
+/// Of strategies that set no bound themselves (StrategyTraits::steps_ahead).
+inline constexpr std::int64_t kStepsAhead = 64;
 
 /// What others need to know of a strategy before it is made. Each registers its own, beside its name: who has to tell
 /// strategies apart asks for these facts, never for names. They may depend on the strategy's fields.
@@ -49,6 +53,10 @@ struct StrategyTraits {
   /// It does nothing but reduce gradients as they are, so that those of virtual shards may take its place, whose sums
   /// are the same bits on any number of ranks (determinism: world_size_invariant).
   bool virtual_shards = false;
+
+  /// How many steps a rank may be ahead of the slowest before anything but the strategy makes it wait: more than 1
+  /// where the ranks do not meet in every step. So many steps a run goes on after it was asked to stop.
+  std::int64_t steps_ahead = 1;
 };
 
 }  // namespace phalanx

@@ -4,7 +4,10 @@
 #include <ATen/ops/allclose.h>
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/experiment/testing_run.h"
@@ -106,6 +109,35 @@ TEST(StrategyTraits, AreWhatLevelsGoBy) {
     EXPECT_THROW(testing::make_strategy("{intra: timid_under_test, inter: all_reduce}", group), ConfigError);
     EXPECT_THROW(testing::make_strategy("{intra: all_reduce, inter: timid_under_test}", group), ConfigError);
   });
+}
+
+// Rank 1 does not go on after its second step before rank 0 has done ten; where that waits for it, `held_up` says so.
+bool holds_up_others(const std::string& strategy) {
+  std::atomic<std::int64_t> first = 0;
+  std::atomic<bool> held_up = false;
+  const auto add_hooks = [&](Engine& engine, int rank) {
+    engine.on(Event::kUpdate, [&, rank](State& state) {
+      if (rank == 0) first = state.step;
+      const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+      while (rank == 1 && state.step == 2 && first < 10 && !held_up) {
+        held_up = std::chrono::steady_clock::now() > deadline;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+  };
+  const auto run = testing::run_tiny(
+      2, testing::new_folder(),
+      {"strategy=" + strategy, "dataset.train_samples=640", "train.epochs=1", "watch.every_steps=1000"},
+      {.add_hooks = add_hooks});
+  EXPECT_THAT(run.errors, ::testing::Each(""));
+  return held_up;
+}
+
+TEST(StepsAhead, ARankThatIsLateHoldsUpOnlyThoseThatMustWaitForIt) {
+  for (const char* strategy : {"downpour", "{ssp: {staleness: 12}}", "easgd"}) {
+    EXPECT_FALSE(holds_up_others(strategy)) << strategy;
+  }
+  EXPECT_TRUE(holds_up_others("{ssp: {staleness: 2}}"));
 }
 
 }  // namespace

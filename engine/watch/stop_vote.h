@@ -2,6 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <functional>
 
 #include "engine/engine.h"
@@ -11,13 +14,14 @@ namespace phalanx {
 
 /// Stops all ranks after the same step when one of them is asked to stop.
 ///
-/// A vote is launched after every step and read after the next one, by when all ranks have long cast theirs: it costs a
-/// small all-reduce and no waiting.
+/// A vote is launched after every step and read `delay` steps later, by when all ranks have long cast theirs: it costs
+/// a small all-reduce and no waiting, unless a rank is that many steps ahead of the slowest.
 class StopVote {
  public:
-  /// Polled once a step: whether somebody has asked for it, whether the time is up.
+  /// Polled once a step: whether somebody has asked for it, whether the time is up. `delay`: at least 1.
   StopVote(
-      CommunicatorPtr group, std::function<bool()> asked, std::function<bool()> time_up = [] { return false; });
+      CommunicatorPtr group, std::function<bool()> asked, std::function<bool()> time_up = [] { return false; },
+      std::int64_t delay = 1);
 
   void attach(Engine& engine);
 
@@ -32,10 +36,15 @@ class StopVote {
 
   void vote(State& state);
 
+  struct Cast {
+    at::Tensor ballot;  // [1] int64
+    Work sent;
+  };
+
   CommunicatorPtr group_;
   std::function<bool()> asked_, time_up_;
-  at::Tensor ballot_;  // [1] int64
-  Work pending_;
+  std::size_t delay_;
+  std::deque<Cast> pending_;  // the oldest first
   std::int64_t verdict_ = kGoOn;
 };
 

@@ -21,7 +21,7 @@ struct Outcome {
 };
 
 // Trains 20 steps, in which rank r is asked to stop when it has done asked[r] steps.
-Outcome train_ranks(const std::vector<std::int64_t>& asked, std::int64_t max_steps = 20) {
+Outcome train_ranks(const std::vector<std::int64_t>& asked, std::int64_t max_steps = 20, std::int64_t delay = 1) {
   const auto ranks = asked.size();
   Outcome outcome{std::vector<std::int64_t>(ranks), std::vector<char>(ranks)};
   testing::run_ranks("inproc", static_cast<int>(ranks), [&](const CommunicatorPtr& world) {
@@ -29,7 +29,7 @@ Outcome train_ranks(const std::vector<std::int64_t>& asked, std::int64_t max_ste
     testing::FakeEngine fake(max_steps);
     std::int64_t step = 0;
     fake.engine.on(Event::kUpdate, [&](State& state) { step = state.step; });
-    StopVote vote(world, [&] { return step >= asked[rank]; });
+    StopVote vote(world, [&] { return step >= asked[rank]; }, [] { return false; }, delay);
     vote.attach(fake.engine);
     outcome.steps[rank] = fake.train({.epochs = 1}).step;
     outcome.stopped[rank] = vote.stopped();
@@ -46,6 +46,16 @@ TEST_P(StopVotes, AllStopAfterTheSameStepWhicheverRankIsAsked) {
     asked[static_cast<std::size_t>(asked_rank)] = 3 + asked_rank;
     const auto outcome = train_ranks(asked);
     EXPECT_THAT(outcome.steps, Each(4 + asked_rank)) << "one step after the vote, asked: rank " << asked_rank;
+    EXPECT_THAT(outcome.stopped, Each(true));
+  }
+}
+
+TEST_P(StopVotes, AllStopAfterTheSameStepHoweverLateVotesAreRead) {
+  std::vector<std::int64_t> asked(static_cast<std::size_t>(GetParam()), kNever);
+  asked.back() = 3;
+  for (const std::int64_t delay : {2, 7}) {
+    const auto outcome = train_ranks(asked, 20, delay);
+    EXPECT_THAT(outcome.steps, Each(3 + delay));
     EXPECT_THAT(outcome.stopped, Each(true));
   }
 }
