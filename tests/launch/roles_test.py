@@ -71,6 +71,21 @@ class Local(Roles):
         self.assert_framed_once(process, 2, 3, run.log(2))
         self.assert_nothing_left()
 
+    def test_a_killed_rank_that_trains_ends_servers_too(self):
+        process = self.train(*sets(ENDLESS, {key: SERVED[key] for key in ("launch.ranks", "roles.server", "strategy")}))
+        run = self.run_folder()
+        self.wait_for_training(run, process)
+        os.kill(self.rank_process(run, 1), signal.SIGKILL)
+        self.assert_status(3, process)
+        self.assert_framed_once(process, 1, 3, run.log(1))
+        self.assert_nothing_left()
+
+    def test_many_more_ranks_than_cores_that_all_serve(self):
+        self.assert_status(0, self.train(*sets(SHORT, {"launch.ranks": 24, "train.global_batch_size": 48,
+                                                       "train.max_steps": 4, "strategy": "{downpour: {every: 1}}"})))
+        self.assertEqual(24, self.run_folder().summary["ranks"])
+        self.assert_nothing_left()
+
     def test_a_server_ends_with_a_training_that_fails(self):
         """The ranks are threads, so that no launcher can end the server for them."""
         process = self.train(*sets(SERVED, {"expect": "{test: {accuracy: {min: 1.0}}}"}, backend="inproc"))
