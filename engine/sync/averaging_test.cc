@@ -91,6 +91,57 @@ TEST_P(Averaging, DilocoTakesStepsOfAnOuterOptimizer) {
   });
 }
 
+TEST_P(Averaging, FragmentsTakeTheirOuterStepsInTurn) {
+  run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
+    const at::NoGradGuard no_grad;
+    const FlatParameters parameters(testing::make_parameters(0), *group, testing::kBucketBytes);
+    ASSERT_EQ(parameters.buckets().size(), 3u);
+    const auto strategy = make_strategy("{name: diloco, every: 4, fragments: 3, outer_lr: 0.7}", group);
+    strategy->attach(parameters, Cut::kAnywhere);
+    const std::vector<std::int64_t> turns{1, 2, 0};  // steps done, modulo 4
+    std::vector<at::Tensor> last, velocity;
+    for (const auto& bucket : parameters.buckets()) {
+      last.push_back(bucket.values.clone());
+      velocity.push_back(at::zeros_like(bucket.values));
+    }
+    for (int step = 0; step < 9; ++step) {
+      std::vector<at::Tensor> before;
+      strategy->before_update(step);
+      for (const auto& bucket : parameters.buckets()) {
+        bucket.values.sub_(gradient_at(bucket.values, group->rank(), step), kRate);
+        before.push_back(bucket.values.clone());
+      }
+      strategy->after_update(step);
+      EXPECT_FALSE(strategy->replicas_equal());
+      for (std::size_t i = 0; i < 3; ++i) {
+        const at::Tensor values = parameters.buckets()[i].values;
+        if ((step + 1) % 4 != turns[i]) {
+          EXPECT_TRUE(at::equal(values, before[i])) << "bucket " << i << " after step " << step;
+          continue;
+        }
+        const at::Tensor gradient = last[i] - testing::gather(before[i], *group).mean(0);
+        velocity[i] = 0.9 * velocity[i] + gradient;
+        last[i] = last[i] - 0.7 * (gradient + 0.9 * velocity[i]);
+        EXPECT_TRUE(at::allclose(values, last[i], 1e-5, 1e-6)) << "bucket " << i << " after step " << step;
+      }
+    }
+    strategy->finish();
+    EXPECT_TRUE(strategy->replicas_equal());
+    for (const auto& bucket : parameters.buckets()) {
+      const at::Tensor all = testing::gather(bucket.values, *group);
+      for (int rank = 1; rank < group->size(); ++rank) EXPECT_TRUE(at::equal(all[rank], all[0]));
+    }
+  });
+}
+
+TEST(Fragments, MustFitIntoTheStepsAndTheBuckets) {
+  run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
+    const FlatParameters parameters(testing::make_parameters(0), *group, testing::kBucketBytes);
+    EXPECT_THROW(make_strategy("{name: diloco, every: 2, fragments: 3}", group), ConfigError);
+    EXPECT_THROW(make_strategy("{name: diloco, fragments: 4}", group)->attach(parameters, Cut::kAnywhere), ConfigError);
+  });
+}
+
 TEST_P(Averaging, PostLocalSgdIsSynchronousAtFirst) {
   run_ranks("inproc", GetParam(), [this](const CommunicatorPtr& group) {
     auto x = start();

@@ -7,9 +7,13 @@
 //
 // diloco is the same with an outer optimizer (Douillard et al. 2023, DiLoCo: Distributed Low-Communication Training of
 // Language Models, algorithm 1): what the replicas have moved in `every` steps of their own optimizer (the inner one,
-// AdamW in the paper), in the mean, is the gradient of SGD with Nesterov momentum, whose step all of them take.
+// AdamW in the paper), in the mean, is the gradient of SGD with Nesterov momentum, whose step all of them take. With
+// `fragments` F, every F-th bucket is a fragment, and each of them is exchanged at a time of its own within the `every`
+// steps, so that a link has to carry a fragment at a time (Douillard et al. 2025, Streaming DiLoCo with Overlapping
+// Communication, section 2.2, with the strided pattern; compression int8 is its section 2.4 with 8 bits).
 //
-// Wire: 2 (P - 1) / P of the parameters' bytes per rank and k steps, and of the state's if that is averaged.
+// Wire: 2 (P - 1) / P of the parameters' bytes per rank and k steps, and of the state's if that is averaged. At most 1
+// / F of that in one step.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
@@ -23,6 +27,7 @@
 #include "engine/sync/parameter_average.h"
 #include "engine/sync/replicated_synchronizer.h"
 #include "engine/sync/synchronizers.h"
+#include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
@@ -33,6 +38,7 @@ struct LocalSgdConfig {
   std::string momentum = "local";
   Compressors::Choice compression{"none"};
   Compressors::Choice warmup_compression{"none"};
+  std::int64_t fragments = 1;  // of diloco
 
   template <class V>
   void visit(V& v) {
@@ -50,6 +56,7 @@ struct DilocoConfig {
   std::int64_t every = 50;
   double outer_lr = 0.7;
   double outer_momentum = 0.9;
+  std::int64_t fragments = 1;
   std::int64_t warmup_steps = 0;
   Compressors::Choice compression{"none"};
 
@@ -59,12 +66,20 @@ struct DilocoConfig {
     v("outer_lr", outer_lr, "learning rate of the outer optimizer; 1: with outer_momentum 0, the mean of the replicas",
       config::above(0));
     v("outer_momentum", outer_momentum, "Nesterov momentum of the outer optimizer", config::Limits{.min = 0, .max = 1});
+    v("fragments", fragments,
+      "parts of the parameters that take their outer steps in turn, evenly spread over the `every` steps; at most "
+      "`every`, and as many as there are buckets",
+      config::at_least(1));
     v("warmup_steps", warmup_steps, "initial steps that average gradients instead", config::at_least(0));
     v("compression", compression, "compression of the parameters' changes");
   }
 
   LocalSgdConfig inner() const {
-    return {.every = every, .warmup_steps = warmup_steps, .momentum = "local", .compression = compression};
+    return {.every = every,
+            .warmup_steps = warmup_steps,
+            .momentum = "local",
+            .compression = compression,
+            .fragments = fragments};
   }
 };
 
@@ -83,6 +98,11 @@ class LocalSgd final : public ReplicatedSynchronizer {
     slices_ = broadcast_all(parameters, *group_);
     warm_up_.attach(parameters);
     average_.attach(parameters);
+    const auto buckets = static_cast<std::int64_t>(average_.buckets());
+    if (buckets > 0 && config_.fragments > buckets) {  // between hosts, a rank may have none
+      throw ConfigError("strategy.fragments: the " + std::to_string(buckets) + " buckets do not make " +
+                        std::to_string(config_.fragments) + " fragments; lower framework.bucket_bytes");
+    }
     state_.clear();
     return slices_;
   }
@@ -103,13 +123,19 @@ class LocalSgd final : public ReplicatedSynchronizer {
 
   void after_update(std::int64_t step) override {
     apart_.fill_(step >= config_.warmup_steps ? 1 : 0);
-    if (apart() && (step + 1 - config_.warmup_steps) % config_.every == 0) average();
+    if (!apart()) return;
+    const std::int64_t steps = step + 1 - config_.warmup_steps;
+    for (std::int64_t fragment = 0; fragment < config_.fragments; ++fragment) {
+      const std::int64_t turn = (fragment + 1) * config_.every / config_.fragments;  // 1 to `every`
+      if (steps % config_.every == turn % config_.every) average(fragment);
+    }
   }
 
   bool replicas_equal() const override { return !apart(); }
 
   void finish() override {
-    if (apart()) average();
+    for (std::int64_t fragment = 0; apart() && fragment < config_.fragments; ++fragment) average(fragment);
+    apart_.zero_();
   }
 
   StateDict state() override {
@@ -128,15 +154,17 @@ class LocalSgd final : public ReplicatedSynchronizer {
  private:
   bool apart() const { return *apart_.const_data_ptr<std::int64_t>() != 0; }
 
-  void average() {
+  // With the last fragment goes what the optimizer remembers. While some are equal, others are apart.
+  void average(std::int64_t fragment) {
     const at::NoGradGuard no_grad;
-    average_.average();
+    average_.average(static_cast<std::size_t>(fragment), static_cast<std::size_t>(config_.fragments));
+    if (fragment + 1 < config_.fragments) return;
     for (const auto& state : state_) {
       const bool average = config_.momentum == "average" || state.kind == kMovingAverage;
       if (average) average_.average(state.values);
       if (config_.momentum == "reset" && is_momentum(state.kind)) state.values.zero_();
     }
-    apart_.zero_();
+    if (config_.fragments == 1) apart_.zero_();
   }
 
   LocalSgdConfig config_;
@@ -161,6 +189,10 @@ const bool registered = Synchronizers::global().add<LocalSgdConfig>(
 const bool diloco_registered = Synchronizers::global().add<DilocoConfig>(
     "diloco", "as local_sgd, but the mean movement of the replicas is the gradient of an outer optimizer",
     StrategyTraits{.inter_level = true}, [](const DilocoConfig& config, const SyncContext& context) {
+      if (config.fragments > config.every) {
+        throw ConfigError("strategy.fragments: " + std::to_string(config.fragments) + " cannot take turns within " +
+                          std::to_string(config.every) + " steps (strategy.every)");
+      }
       return std::make_unique<LocalSgd>(
           config.inner(), context, ParameterAverage::Outer{.lr = config.outer_lr, .momentum = config.outer_momentum});
     });

@@ -33,16 +33,16 @@ void ParameterAverage::begin_anew() {
   for (std::size_t i = 0; i < last_.size(); ++i) last_[i].copy_(values_[i]);
 }
 
-void ParameterAverage::average() {
+void ParameterAverage::average(std::size_t first, std::size_t stride) {
   const at::NoGradGuard no_grad;
-  std::vector<Work> works;
-  for (std::size_t i = 0; i < values_.size(); ++i) {
+  std::vector<std::pair<std::size_t, Work>> works;
+  for (std::size_t i = first; i < values_.size(); i += stride) {
     if (measures()) at::sub_out(moved_[i], values_[i], last_[i]);
-    works.push_back(steps_.all_reduce_mean(measures() ? moved_[i] : values_[i]));
+    works.emplace_back(i, steps_.all_reduce_mean(measures() ? moved_[i] : values_[i]));
   }
-  for (std::size_t i = 0; i < values_.size(); ++i) {
-    works[i].wait();
-    if (measures()) step(i);
+  for (auto& [bucket, work] : works) {
+    work.wait();
+    if (measures()) step(bucket);
   }
 }
 

@@ -34,8 +34,9 @@ class ParameterAverage {
   /// They are equal once more, after others have changed the values: how far they go is counted from here.
   void begin_anew();
 
-  /// Values of all buckets become the mean over the ranks, bitwise the same on all of them. Collective.
-  void average();
+  /// Values of every `stride`-th bucket from `first` on become the mean over the ranks, bitwise the same on all of
+  /// them. Collective.
+  void average(std::size_t first = 0, std::size_t stride = 1);
 
   /// The same of something else that goes with them, such as what an optimizer remembers; never compressed. Collective.
   void average(const at::Tensor& values);
@@ -45,6 +46,7 @@ class ParameterAverage {
 
   Traffic traffic() const { return steps_.traffic(); }
   bool compresses() const { return steps_.compresses(); }
+  std::size_t buckets() const { return values_.size(); }
 
  private:
   bool measures() const { return steps_.compresses() || outer_; }  // how far replicas go

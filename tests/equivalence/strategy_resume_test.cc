@@ -43,20 +43,28 @@ double reading(const Readings& readings, const std::string& name) {
   return -1;
 }
 
-TEST_P(StrategyResume, GoesOnBitForBit) {
-  run_ranks("inproc", 2, [this](const CommunicatorPtr& world) {
-    const auto strategy = GetParam();
+void expect_same_bits(const std::string& strategy, const std::vector<std::string>& more = {}) {
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     const auto run = file_name(strategy);
-    const auto whole = train(training_config(changes(strategy)), world, run + "_whole");
+    auto stopped = changes(strategy);
+    stopped.insert(stopped.end(), more.begin(), more.end());
+    const auto whole = train(training_config(stopped), world, run + "_whole");
     int steps = 0;
-    train(training_config(changes(strategy)), world, run, [&] { return ++steps == 9; });
+    train(training_config(stopped), world, run, [&] { return ++steps == 9; });
     world->barrier().wait();
-    auto resumed = changes(strategy);
+    auto resumed = stopped;
     resumed.push_back("checkpoint.resume=auto");
     const auto rest = train(training_config(resumed), world, run);
     EXPECT_TRUE(at::equal(rest.weights, whole.weights)) << "rank " << world->rank();
     EXPECT_EQ(rest.test, whole.test);
   });
+}
+
+TEST_P(StrategyResume, GoesOnBitForBit) { expect_same_bits(GetParam()); }
+
+// Which buckets are a fragment follows from their size: in other buckets it is another run.
+TEST(FragmentsResume, GoesOnBitForBit) {
+  expect_same_bits("{diloco: {every: 4, fragments: 2, compression: int8}}", {"framework.bucket_bytes=1KB"});
 }
 
 // Ranks that add to parameters on servers do so in any order, and rounding follows it.
