@@ -123,6 +123,7 @@ class LocalSgd final : public ReplicatedSynchronizer {
 
   void after_update(std::int64_t step) override {
     apart_.fill_(step >= config_.warmup_steps ? 1 : 0);
+    equal_ = -1;
     if (!apart()) return;
     const std::int64_t steps = step + 1 - config_.warmup_steps;
     for (std::int64_t fragment = 0; fragment < config_.fragments; ++fragment) {
@@ -134,7 +135,10 @@ class LocalSgd final : public ReplicatedSynchronizer {
   bool replicas_equal() const override { return !apart(); }
 
   void finish() override {
-    for (std::int64_t fragment = 0; apart() && fragment < config_.fragments; ++fragment) average(fragment);
+    const std::int64_t equal = equal_;
+    for (std::int64_t fragment = 0; apart() && fragment < config_.fragments; ++fragment) {
+      if (fragment != equal) average(fragment);
+    }
     apart_.zero_();
   }
 
@@ -158,6 +162,7 @@ class LocalSgd final : public ReplicatedSynchronizer {
   void average(std::int64_t fragment) {
     const at::NoGradGuard no_grad;
     average_.average(static_cast<std::size_t>(fragment), static_cast<std::size_t>(config_.fragments));
+    equal_ = fragment;
     if (fragment + 1 < config_.fragments) return;
     for (const auto& state : state_) {
       const bool average = config_.momentum == "average" || state.kind == kMovingAverage;
@@ -174,6 +179,7 @@ class LocalSgd final : public ReplicatedSynchronizer {
   std::vector<Slice> slices_;
   std::vector<StateTensor> state_;                // of the optimizer
   at::Tensor apart_ = at::zeros({1}, at::kLong);  // 1: the replicas may differ
+  std::int64_t equal_ = -1;                       // the fragment whose turn the last step was; -1: none
 };
 
 StrategyTraits traits(const LocalSgdConfig& config) {
