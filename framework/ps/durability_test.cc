@@ -23,13 +23,15 @@
 #include "framework/ps/server.h"
 #include "framework/ps/server_lost.h"
 #include "framework/ps/sparse_table.h"
+#include "framework/ps/testing_service.h"
 
 namespace phalanx::ps {
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kSecret = "a secret";
+using testing::kSecret;
+using testing::unix_address;
 const TableSpec kTable{.name = "t", .elements = 5000, .dtype = "int64", .rules = {"copy", "add"}};
 enum Rule : std::size_t { kCopy, kAdd };
 
@@ -190,7 +192,7 @@ ServerOptions durable(const std::string& folder, const std::string& address, Sec
 
 TEST(Durability, NothingIsLostWhenAServerEndsInOrderAndComesBack) {
   const Folder folder;
-  const std::string address = "unix:@phalanx-test-" + random_text().substr(0, 16);
+  const std::string address = unix_address();
   auto server = std::make_unique<Server>(durable(folder.path, address));
   constexpr int kClients = 3, kRounds = 60;
   std::atomic<int> rounds = 0;
@@ -228,7 +230,7 @@ TEST(Durability, NothingIsLostWhenAServerEndsInOrderAndComesBack) {
 // What a process that is killed leaves behind is what its folder held some time before its end.
 TEST(Durability, UpdatesAfterTheCheckpointAreCountedAsLost) {
   const Folder folder, earlier;
-  const std::string address = "unix:@phalanx-test-" + random_text().substr(0, 16);
+  const std::string address = unix_address();
   auto server = std::make_unique<Server>(durable(folder.path, address));
   Client client(options_for(address));
   Table table = client.create(kTable);
@@ -251,7 +253,7 @@ TEST(Durability, UpdatesAfterTheCheckpointAreCountedAsLost) {
 
 TEST(Durability, EmbeddingsAndWhatTheirRuleRemembersComeBack) {
   const Folder folder;
-  const std::string address = "unix:@phalanx-test-" + random_text().substr(0, 16);
+  const std::string address = unix_address();
   const TableSpec spec{.name = "rows", .rules = {"adagrad"}, .dim = 4, .sparse = {.capacity = 1000}};
   const at::Tensor keys = at::full({3}, 7, at::kLong), ones = at::full({3, 4}, 1.0F);
   at::Tensor rows = at::zeros({3, 4}), expected = at::zeros({3, 4});
@@ -275,7 +277,7 @@ TEST(Durability, EmbeddingsAndWhatTheirRuleRemembersComeBack) {
 
 TEST(Durability, ClientsWhoseTicksWereLostDoNotWaitForEachOther) {
   const Folder folder, earlier;
-  const std::string address = "unix:@phalanx-test-" + random_text().substr(0, 16);
+  const std::string address = unix_address();
   auto server = std::make_unique<Server>(durable(folder.path, address));
   TableSpec spec = kTable;
   spec.clients = 2, spec.staleness = 0;
@@ -302,7 +304,7 @@ TEST(Durability, ClientsWhoseTicksWereLostDoNotWaitForEachOther) {
 
 TEST(Durability, AServerThatComesBackWithoutTheTableIsAnErrorThatSaysSo) {
   const Folder folder, empty;
-  const std::string address = "unix:@phalanx-test-" + random_text().substr(0, 16);
+  const std::string address = unix_address();
   auto server = std::make_unique<Server>(durable(folder.path, address));
   Client client(options_for(address));
   Table table = client.create(kTable);
@@ -318,7 +320,7 @@ TEST(Durability, AServerThatComesBackWithoutTheTableIsAnErrorThatSaysSo) {
 }
 
 TEST(Durability, AServerThatStaysAwayIsAnErrorWhenTheRetryIsOver) {
-  const std::string address = "unix:@phalanx-test-" + random_text().substr(0, 16);
+  const std::string address = unix_address();
   auto server = std::make_unique<Server>(ServerOptions{.listen = {address}, .secret = kSecret});
   Client client(options_for(address, 0, Seconds(1)));
   Table table = client.create(kTable);

@@ -14,13 +14,11 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/ps/authentication.h"
-#include "framework/ps/server.h"
+#include "framework/ps/testing_service.h"
 
 namespace phalanx::ps {
 namespace {
 
-const std::string kSecret = "a secret";
 constexpr std::int64_t kDim = 4, kKeys = 60;
 enum Rule : std::size_t { kAdd, kSgd, kAdagrad };
 
@@ -28,16 +26,7 @@ enum Rule : std::size_t { kAdd, kSgd, kAdagrad };
 class SparseCache : public ::testing::TestWithParam<const char*> {
  protected:
   SparseCache() {
-    for (int i = 0; i < 2; ++i) {
-      const std::string address =
-          GetParam() == std::string("unix") ? "unix:@phalanx-test-" + random_text().substr(0, 16) : "127.0.0.1:0";
-      servers_.push_back(std::make_unique<Server>(ServerOptions{.listen = {address}, .secret = kSecret}));
-    }
-    for (int number = 0; number < 2; ++number) {
-      ClientOptions options{.number = number, .secret = kSecret, .timeout = Seconds(30)};
-      for (const auto& server : servers_) options.servers.push_back(server->addresses());
-      clients_.push_back(std::make_unique<Client>(options));
-    }
+    for (int number = 0; number < 2; ++number) clients_.push_back(service_.client(number));
   }
 
   SparseTable table(int client, const std::string& name = "t") {
@@ -60,7 +49,7 @@ class SparseCache : public ::testing::TestWithParam<const char*> {
   std::mt19937 random_{3};
 
  private:
-  std::vector<std::unique_ptr<Server>> servers_;
+  testing::Service service_{2, GetParam()};
   std::vector<std::unique_ptr<Client>> clients_;
 };
 

@@ -21,34 +21,14 @@
 #include "framework/ps/greeting.h"
 #include "framework/ps/server.h"
 #include "framework/ps/sparse_table.h"
+#include "framework/ps/testing_service.h"
 
 namespace phalanx::ps {
 namespace {
 
-const std::string kSecret = "a secret";
+using testing::kSecret;
+using testing::Service;
 constexpr std::int64_t kDim = 16;
-
-// Servers in this process.
-class Service {
- public:
-  Service(int servers, const std::string& address) {
-    for (int i = 0; i < servers; ++i) {
-      const std::string name = address == "unix" ? "unix:@phalanx-test-" + random_text().substr(0, 16) : "127.0.0.1:0";
-      servers_.push_back(std::make_unique<Server>(ServerOptions{.listen = {name}, .secret = kSecret}));
-    }
-  }
-
-  const std::string& address() const { return servers_[0]->addresses()[0]; }
-
-  std::unique_ptr<Client> client(int number = 0) const {
-    ClientOptions options{.number = number, .secret = kSecret, .timeout = Seconds(30)};
-    for (const auto& server : servers_) options.servers.push_back(server->addresses());
-    return std::make_unique<Client>(options);
-  }
-
- private:
-  std::vector<std::unique_ptr<Server>> servers_;
-};
 
 // A client that says what it likes.
 class RawClient {

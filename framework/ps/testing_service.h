@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/ps/authentication.h"
+#include "framework/ps/client.h"
+#include "framework/ps/server.h"
+
+// What the tests of servers and clients share.
+namespace phalanx::ps::testing {
+
+inline const std::string kSecret = "a secret";
+
+/// Of a socket that nobody else has.
+inline std::string unix_address() { return "unix:@phalanx-test-" + random_text().substr(0, 16); }
+
+/// Servers in this process, each at an address of its own: `transport` is unix or tcp.
+class Service {
+ public:
+  Service(int servers, const std::string& transport) {
+    for (int i = 0; i < servers; ++i) {
+      const std::string address = transport == "unix" ? unix_address() : "127.0.0.1:0";
+      servers_.push_back(std::make_unique<Server>(ServerOptions{.listen = {address}, .secret = kSecret}));
+    }
+  }
+
+  /// Of the first server.
+  const std::string& address() const { return servers_[0]->addresses()[0]; }
+
+  std::unique_ptr<Client> client(int number = 0, Seconds timeout = Seconds(30)) const {
+    ClientOptions options{.number = number, .secret = kSecret, .timeout = timeout};
+    for (const auto& server : servers_) options.servers.push_back(server->addresses());
+    return std::make_unique<Client>(options);
+  }
+
+  std::vector<std::unique_ptr<Server>>& servers() { return servers_; }
+
+ private:
+  std::vector<std::unique_ptr<Server>> servers_;
+};
+
+}  // namespace phalanx::ps::testing
