@@ -1,6 +1,6 @@
 #include "engine/watch/stop_vote.h"
 
-#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 
 #include <utility>
 
@@ -11,25 +11,26 @@ StopVote::StopVote(CommunicatorPtr group, std::function<bool()> asked, std::func
     : group_(std::move(group)),
       asked_(std::move(asked)),
       time_up_(std::move(time_up)),
-      delay_(static_cast<std::size_t>(delay)) {}
+      cast_(static_cast<std::size_t>(delay)) {
+  for (auto& one : cast_) one.ballot = at::zeros({1}, at::kLong);
+}
 
 void StopVote::attach(Engine& engine) {
   engine.on(Event::kUpdate, [this](State& state) { vote(state); });
 }
 
 void StopVote::vote(State& state) {
-  if (pending_.size() == delay_) {
-    pending_.front().sent.wait();
-    verdict_ = pending_.front().ballot.item<std::int64_t>();
-    pending_.pop_front();
-  }
+  Cast& oldest = cast_[oldest_];
+  oldest.sent.wait();
+  auto& ballot = *oldest.ballot.data_ptr<std::int64_t>();
+  verdict_ = ballot;
   if (verdict_ != kGoOn) {
     state.stop = true;
     return;
   }
-  const std::int64_t mine = asked_() ? kAsked : time_up_() ? kTimeUp : kGoOn;
-  auto& cast = pending_.emplace_back(Cast{.ballot = at::full({1}, mine, at::kLong), .sent = {}});
-  cast.sent = group_->all_reduce(cast.ballot, Reduction::kMax);
+  ballot = asked_() ? kAsked : time_up_() ? kTimeUp : kGoOn;
+  oldest.sent = group_->all_reduce(oldest.ballot, Reduction::kMax);
+  oldest_ = (oldest_ + 1) % cast_.size();
 }
 
 }  // namespace phalanx

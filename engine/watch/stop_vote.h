@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <vector>
 
 #include "engine/engine.h"
 #include "framework/comm/communicator.h"
@@ -43,8 +43,8 @@ class StopVote {
 
   CommunicatorPtr group_;
   std::function<bool()> asked_, time_up_;
-  std::size_t delay_;
-  std::deque<Cast> pending_;  // the oldest first
+  std::vector<Cast> cast_;  // the last `delay`, in turn
+  std::size_t oldest_ = 0;  // of them
   std::int64_t verdict_ = kGoOn;
 };
 
