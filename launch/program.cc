@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <exception>
 #include <sstream>
@@ -21,9 +20,11 @@
 namespace phalanx {
 namespace {
 
+constexpr const char* kCallersFolder = "BUILD_WORKING_DIRECTORY";  // set by `bazel run`
+
 // `bazel run` starts programs in a folder of its own and passes the folder of its caller.
 void return_to_caller() {
-  const auto caller = environment("BUILD_WORKING_DIRECTORY");
+  const auto caller = environment(kCallersFolder);
   if (caller && ::chdir(caller->c_str()) != 0) throw ConfigError("cannot change to folder " + *caller);
 }
 
@@ -68,7 +69,7 @@ int run_main(const std::function<int()>& program) {
 }
 
 std::chrono::steady_clock::time_point process_start() {
-  if (std::getenv("BUILD_WORKING_DIRECTORY") != nullptr) return loaded;
+  if (environment(kCallersFolder)) return loaded;
   const std::string stat = read_file("/proc/self/stat");
   std::istringstream fields(stat.substr(stat.rfind(')') + 1));  // the name before it may hold anything
   std::string field;

@@ -23,7 +23,7 @@ std::chrono::steady_clock::time_point process_start();
 
 /// Makes malloc keep freed memory in the process. A training step allocates and frees the same large buffers over and
 /// over: keeping them costs nothing, while returning them to the system costs up to a quarter of the time in page
-/// faults. For programs that train, before their first step; affects only glibc's malloc.
+/// faults. For programs that train, before their first step, and servers; affects only glibc's malloc.
 void keep_freed_memory();
 
 /// The values it sets, so that other programs can be started with the same ones through malloc's environment variables:
