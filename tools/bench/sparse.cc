@@ -18,7 +18,6 @@
 #include <functional>
 #include <memory>
 #include <random>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -26,6 +25,9 @@
 #include "framework/ps/authentication.h"
 #include "framework/ps/server.h"
 #include "framework/ps/sparse_table.h"
+#include "launch/exit_status.h"
+#include "launch/program.h"
+#include "tools/bench/flag_words.h"
 #include "tools/flags/parse_flags.h"
 
 DEFINE_string(clients, "1,2", "numbers of clients");
@@ -38,7 +40,7 @@ DEFINE_double(zipf, 1.05, "exponent of the zipf distribution");
 DEFINE_double(seconds, 3, "of each measurement");
 DEFINE_bool(tcp, false, "through TCP instead of a Unix socket");
 
-namespace phalanx {
+namespace phalanx::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -46,21 +48,12 @@ using Clock = std::chrono::steady_clock;
 constexpr int kBatches = 32;  // drawn in advance
 constexpr std::chrono::seconds kWarmUp(3);
 
-std::vector<std::string> items(const std::string& list) {
-  std::vector<std::string> all;
-  std::stringstream stream(list);
-  for (std::string item; std::getline(stream, item, ',');) all.push_back(item);
-  return all;
-}
-
 std::vector<at::Tensor> draw_batches(const std::string& distribution, int seed) {
   std::mt19937_64 random(static_cast<std::uint64_t>(seed));
   std::vector<double> sums;  // of the zipf distribution
   if (distribution == "zipf") {
     double sum = 0;
     for (std::int64_t rank = 1; rank <= FLAGS_rows; ++rank) sums.push_back(sum += std::pow(rank, -FLAGS_zipf));
-  } else if (distribution != "uniform") {
-    throw ConfigError("--keys: \"" + distribution + "\" is neither uniform nor zipf");
   }
   std::vector<at::Tensor> batches;
   for (int i = 0; i < kBatches; ++i) {
@@ -157,10 +150,12 @@ double run_processes(int count, const std::function<void()>& start,
   return sum;
 }
 
-void run() {
+int run(int argc, char** argv) {
+  refuse(
+      parse_flags({"Measures rows of a sparse table that clients pull and push.", "tools/bench/sparse"}, argc, argv));
   std::printf("%-8s %-8s %14s %10s %14s %6s\n", "keys", "clients", "rows/s", "MB/s", "copied rows/s", "part");
-  for (const auto& distribution : items(FLAGS_keys)) {
-    for (const auto& clients : items(FLAGS_clients)) {
+  for (const auto& distribution : choose("keys", FLAGS_keys, {"uniform", "zipf"})) {
+    for (const auto& clients : words_of(FLAGS_clients)) {
       const int count = std::stoi(clients);
       const std::string secret = ps::random_text();
       const std::string address = FLAGS_tcp ? "127.0.0.1:" + std::to_string(20000 + ::getpid() % 20000)
@@ -178,19 +173,12 @@ void run() {
       std::fflush(stdout);
     }
   }
+  return kDone;
 }
 
 }  // namespace
-}  // namespace phalanx
+}  // namespace phalanx::bench
 
 int main(int argc, char** argv) {
-  try {
-    phalanx::refuse(phalanx::parse_flags(
-        {"Measures rows of a sparse table that clients pull and push.", "tools/bench/sparse"}, argc, argv));
-    phalanx::run();
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "sparse: %s\n", error.what());
-    return 1;
-  }
+  return phalanx::run_main([&] { return phalanx::bench::run(argc, argv); });
 }
