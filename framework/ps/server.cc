@@ -63,10 +63,10 @@ int milliseconds_to(Clock::time_point due) {
   return static_cast<int>(std::clamp<std::int64_t>(left + 1, 0, 60'000));
 }
 
-std::uint64_t random_number() {
-  const std::string text = random_text();
+// What the first 16 digits say.
+std::uint64_t number_of(const std::string& hexadecimal) {
   std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + 16, number, 16);
+  std::from_chars(hexadecimal.data(), hexadecimal.data() + std::min<std::size_t>(hexadecimal.size(), 16), number, 16);
   return number;
 }
 
@@ -115,6 +115,7 @@ class Server::Loop {
   void watch(int socket, std::uint32_t events, int how);
   int wait_for_events(std::array<epoll_event, 64>& events) const;
   void resume();
+  bool has_unwritten() const { return host_.changes() != changes_written_ || writer_->failed(); }
   void do_what_is_due();
   void accept_all(int listener);
   void serve(const SessionPtr& session, std::uint32_t events);
@@ -127,7 +128,6 @@ class Server::Loop {
   void handle(const SessionPtr& session, Message request);
   at::Tensor make_room(const Session& session, const Message& begun);
   void refuse_if_in_use(const Session& session) const;
-  at::Tensor reused_payload(const Transfer& transfer);
   void fetch_payload(const Session& session, Message& request);
   void give_values(const SessionPtr& session, const Header& request, Message reply, const at::Tensor& values);
 
@@ -136,10 +136,9 @@ class Server::Loop {
   std::vector<std::string> addresses_;
   Descriptor wake_, epoll_;
   ShardHost host_;
-  at::Tensor last_payload_;                     // [bytes]
-  std::map<int, SessionPtr> sessions_;          // by socket
-  std::map<ClientId, Clock::time_point> away_;  // whose connection has broken: until when others wait for them
-  std::uint64_t start_ = random_number();       // of this start of the server
+  std::map<int, SessionPtr> sessions_;              // by socket
+  std::map<ClientId, Clock::time_point> away_;      // whose connection has broken: until when others wait for them
+  std::uint64_t start_ = number_of(random_text());  // of this start of the server
 
   std::unique_ptr<CheckpointWriter> writer_;
   Clock::time_point next_checkpoint_ = Clock::time_point::max();
@@ -239,11 +238,10 @@ void Server::Loop::do_what_is_due() {
   }
   if (now < next_checkpoint_) return;
   next_checkpoint_ = now + duration_of(options_.checkpoint.every);
-  const auto changes = host_.changes();
-  if (changes == changes_written_ && !writer_->failed()) return;
+  if (!has_unwritten()) return;
   try {
     if (writer_->begin(host_)) {
-      changes_written_ = changes;
+      changes_written_ = host_.changes();
     } else {
       log_warning() << "parameter server: the last checkpoint is still being written, this one is left out";
     }
@@ -257,7 +255,7 @@ void Server::Loop::do_what_is_due() {
 void Server::Loop::write_last_checkpoint() {
   if (!writer_) return;
   writer_->finish();
-  if (host_.changes() != changes_written_ || writer_->failed()) writer_->begin(host_);
+  if (has_unwritten()) writer_->begin(host_);
   writer_->finish();
 }
 
@@ -363,9 +361,9 @@ void Server::Loop::greet(const SessionPtr& session, const Message& message) {
       throw ConnectionError("client " + std::to_string(greeting.client) + " of job \"" + greeting.job +
                             "\" does not know the secret");
     }
-    ClientId client{.job = greeting.job, .number = static_cast<int>(greeting.client)};
-    std::from_chars(greeting.incarnation.data(), greeting.incarnation.data() + greeting.incarnation.size(),
-                    client.incarnation, 16);
+    const ClientId client{.job = greeting.job,
+                          .number = static_cast<int>(greeting.client),
+                          .incarnation = number_of(greeting.incarnation)};
     welcome(client);
     session->client = client;
     session->memory = PeerMemory::behind(session->channel.socket(), static_cast<std::uint64_t>(greeting.memory),
@@ -395,18 +393,6 @@ void Server::Loop::refuse_if_in_use(const Session& session) const {
   }
 }
 
-// Memory that is new to the process costs as much as what is copied into it: the last one is taken again, unless a pull
-// that waits still holds it.
-at::Tensor Server::Loop::reused_payload(const Transfer& transfer) {
-  const auto bytes = static_cast<std::int64_t>(transfer.sent);
-  if (!last_payload_.defined() || last_payload_.use_count() > 1 || last_payload_.numel() < bytes) {
-    last_payload_ = at::empty({bytes}, at::kByte);
-  }
-  return at::from_blob(
-      last_payload_.mutable_data_ptr(), {elements_sent(transfer)}, [kept = last_payload_](void*) {},
-      at::dtype(transfer.dtype));
-}
-
 void Server::Loop::fetch_payload(const Session& session, Message& request) {
   const Header& header = request.header;
   if (!session.memory) throw Error("this server cannot reach the client's memory");
@@ -418,7 +404,7 @@ void Server::Loop::fetch_payload(const Session& session, Message& request) {
         at::from_blob(reinterpret_cast<void*>(header.address), {elements_sent(transfer)}, at::dtype(transfer.dtype));
     return;
   }
-  request.payload = reused_payload(transfer);
+  request.payload = empty_payload(transfer);
   if (!session.memory->read(header.address, request.payload.mutable_data_ptr(), transfer.sent)) {
     throw ConnectionError("the client's memory cannot be read");
   }
@@ -487,7 +473,7 @@ Server::~Server() {
 const std::vector<std::string>& Server::addresses() const { return loop_->addresses(); }
 
 bool Server::wait_for_clients(const std::string& job, int clients, Seconds timeout) const {
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout);
+  const auto deadline = Clock::now() + duration_of(timeout);
   return loop_->wait_until(
       job, [clients](const Loop::Presence& presence) { return presence.ever >= clients; }, deadline);
 }

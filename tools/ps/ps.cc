@@ -75,6 +75,7 @@ int serve() {
   ::sigaddset(&signals, SIGINT);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
+  keep_freed_memory();
   const auto wanted = options();
   for (const auto& address : wanted.listen) remove_stale(address);
   {
