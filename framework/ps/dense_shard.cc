@@ -24,10 +24,6 @@ Transfer DenseShard::transfer(const Header& request) const {
 }
 
 void DenseShard::apply(const Push& push, std::int64_t staleness, const at::Tensor& payload) {
-  if (push.rule >= rules_.size()) {
-    throw Error("table \"" + spec().name + "\" has " + std::to_string(rules_.size()) + " rules, and none of number " +
-                std::to_string(push.rule));
-  }
   const at::Tensor update = payload.defined() ? payload : at::empty({0}, values_.options());
   if (update.numel() != values_.numel() || update.scalar_type() != values_.scalar_type()) {
     throw Error("an update of table \"" + spec().name + "\" has " + std::to_string(values_.numel()) + " elements of " +

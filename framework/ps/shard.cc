@@ -12,6 +12,10 @@
 namespace phalanx::ps {
 
 void Shard::push(const Push& push, const at::Tensor& payload) {
+  if (push.rule >= spec_.rules.size()) {
+    throw Error("table \"" + spec_.name + "\" has " + std::to_string(spec_.rules.size()) +
+                " rules, and none of number " + std::to_string(push.rule));
+  }
   apply(push, std::max<std::int64_t>(0, version_ - push.based_on), payload);
   ++version_;
   if (!push.ticks) return;

@@ -116,13 +116,22 @@ ShardHost::Table& ShardHost::add(std::uint32_t number, Table table) {
   return tables_.emplace(number, std::move(table)).first->second;
 }
 
+void ShardHost::remove(Tables::iterator table) {
+  bytes_ -= table->second.values->bytes();
+  numbers_.erase({table->second.job, table->second.values->spec().name});
+  tables_.erase(table);
+}
+
+bool ShardHost::has_come(const ClientId& client, const Header& request) const {
+  const auto last = last_applied_.find(client);
+  return last != last_applied_.end() && request.id <= last->second;
+}
+
 void ShardHost::free(const ClientId& client, const Header& request) {
-  if (const auto last = last_applied_.find(client); last != last_applied_.end() && request.id <= last->second) return;
+  if (has_come(client, request)) return;
   const Shard& shard = *table_of(client, request.table).values;
   if (shard.waiting() > 0) throw Error("clients are waiting for table \"" + shard.spec().name + "\"");
-  bytes_ -= shard.bytes();
-  numbers_.erase({client.job, shard.spec().name});
-  tables_.erase(request.table);
+  remove(tables_.find(request.table));
   last_applied_[client] = request.id;
   ++changes_;
 }
@@ -133,13 +142,10 @@ Transfer ShardHost::transfer(const ClientId& client, const Header& request) {
 }
 
 void ShardHost::clear(const ClientId& client, const Header& request) {
-  if (const auto last = last_applied_.find(client); last != last_applied_.end() && request.id <= last->second) return;
+  if (has_come(client, request)) return;
   for (auto next = tables_.begin(); next != tables_.end();) {
     const auto one = next++;
-    if (one->second.job != client.job) continue;
-    bytes_ -= one->second.values->bytes();
-    numbers_.erase({client.job, one->second.values->spec().name});
-    tables_.erase(one);
+    if (one->second.job == client.job) remove(one);
   }
   std::erase_if(last_applied_, [&](const auto& one) { return one.first.job == client.job; });
   last_applied_[client] = request.id;
@@ -148,8 +154,7 @@ void ShardHost::clear(const ClientId& client, const Header& request) {
 
 void ShardHost::push(Table& table, const ClientId& client, const Message& request) {
   const Header& header = request.header;
-  auto& last = last_applied_[client];
-  if (header.id <= last) return;  // it has come before
+  if (has_come(client, header)) return;
   table.values->push({.client = client.number,
                       .rule = header.rule,
                       .based_on = header.version,
@@ -158,7 +163,7 @@ void ShardHost::push(Table& table, const ClientId& client, const Message& reques
                       .clock = header.clock,
                       .rows = header.rows},
                      request.payload);
-  last = header.id;
+  last_applied_[client] = header.id;
   ++changes_;
 }
 

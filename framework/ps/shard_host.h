@@ -101,9 +101,13 @@ class ShardHost {
     std::int64_t resumed_at = 0;  // version with which this server started
   };
 
+  using Tables = std::map<std::uint32_t, Table>;
+
   Table& table_of(const ClientId& client, std::uint32_t number);
   std::uint32_t create(const ClientId& client, const std::string& text);
   Table& add(std::uint32_t number, Table table);
+  void remove(Tables::iterator table);
+  bool has_come(const ClientId& client, const Header& request) const;  // before, and was applied
   void free(const ClientId& client, const Header& request);
   void clear(const ClientId& client, const Header& request);
   void push(Table& table, const ClientId& client, const Message& request);
@@ -112,7 +116,7 @@ class ShardHost {
 
   HostLimits limits_;
   std::int64_t bytes_ = 0;  // of all values
-  std::map<std::uint32_t, Table> tables_;
+  Tables tables_;
   std::map<std::pair<std::string, std::string>, std::uint32_t> numbers_;  // by job and name
   std::uint32_t next_number_ = 1;
   std::map<ClientId, std::uint64_t> last_applied_;  // id of the last request that changed something

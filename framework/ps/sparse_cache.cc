@@ -172,9 +172,7 @@ void CachedSparseTable::pull(const at::Tensor& keys, const at::Tensor& rows) {
 }
 
 at::Tensor CachedSparseTable::pull(const at::Tensor& keys) {
-  auto sizes = keys.sizes().vec();
-  sizes.push_back(static_cast<std::int64_t>(dim_));
-  at::Tensor rows = at::empty(sizes, at::kFloat);
+  at::Tensor rows = at::empty(table_.row_sizes(keys), at::kFloat);
   pull(keys, rows);
   return rows;
 }

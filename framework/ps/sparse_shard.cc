@@ -130,10 +130,6 @@ void SparseShard::check_keys(const at::Tensor& payload, std::int64_t rows, std::
 }
 
 void SparseShard::apply(const Push& push, std::int64_t staleness, const at::Tensor& payload) {
-  if (push.rule >= rules_.size()) {
-    throw Error("table \"" + spec().name + "\" has " + std::to_string(rules_.size()) + " rules, and none of number " +
-                std::to_string(push.rule));
-  }
   check_keys(payload, push.rows, sparse_transfer(Verb::kPush, push.rows, spec().dim).sent);
   if (push.rows == 0) return;
   const UpdateInfo info{.client = push.client, .staleness = staleness, .clock = push.clock, .scale = push.scale};

@@ -59,14 +59,32 @@ void SparseTable::check_keys(const at::Tensor& keys) const {
   }
 }
 
-void SparseTable::check(const at::Tensor& keys, const at::Tensor& rows) const {
-  check_keys(keys);
+std::vector<std::int64_t> SparseTable::row_sizes(const at::Tensor& keys) const {
   auto sizes = keys.sizes().vec();
   sizes.push_back(spec().dim);
-  if (rows.sizes() != sizes || rows.scalar_type() != at::kFloat || !rows.is_cpu() || !rows.is_contiguous()) {
+  return sizes;
+}
+
+void SparseTable::check(const at::Tensor& keys, const at::Tensor& rows) const {
+  check_keys(keys);
+  if (rows.sizes() != row_sizes(keys) || rows.scalar_type() != at::kFloat || !rows.is_cpu() || !rows.is_contiguous()) {
     refuse("rows must be float32, dense, on the CPU, and of the shape of the keys with " + std::to_string(spec().dim) +
            " elements each");
   }
+}
+
+// To the servers that have something of the batch; a tick goes to all of them.
+Work SparseTable::launch(const SparseBatch& batch, const Header& request) {
+  std::vector<Client::Part> parts;
+  for (std::size_t server = 0; server < batch.blocks().size(); ++server) {
+    const auto& block = batch.blocks()[server];
+    if (block.rows == 0 && !request.ticks()) continue;
+    parts.push_back({.server = server,
+                     .tensor = block.bytes,
+                     .transfer = sparse_transfer(request.verb, block.rows, spec().dim),
+                     .rows = block.rows});
+  }
+  return client_.launch(table_, std::move(parts), request);
 }
 
 Work SparseTable::pull(const at::Tensor& keys, at::Tensor rows, const PullOptions& options) {
@@ -75,23 +93,12 @@ Work SparseTable::pull(const at::Tensor& keys, at::Tensor rows, const PullOption
   const Header request{.verb = Verb::kPull,
                        .flags = static_cast<std::uint8_t>(options.read_only ? kReadOnly : 0),
                        .clock = table_.clock_};
-  std::vector<Client::Part> parts;
-  for (std::size_t server = 0; server < batch.blocks().size(); ++server) {
-    const auto& block = batch.blocks()[server];
-    if (block.rows == 0) continue;
-    parts.push_back({.server = server,
-                     .tensor = block.bytes,
-                     .transfer = sparse_transfer(request.verb, block.rows, spec().dim),
-                     .rows = block.rows});
-  }
-  Work inner = client_.launch(table_, std::move(parts), request);
+  Work inner = launch(batch, request);
   return Work(std::make_shared<Pulling>(std::move(inner), std::move(batch), std::move(rows)));
 }
 
 at::Tensor SparseTable::pull(const at::Tensor& keys) {
-  auto sizes = keys.sizes().vec();
-  sizes.push_back(spec().dim);
-  at::Tensor rows = at::empty(sizes, at::kFloat);
+  at::Tensor rows = at::empty(row_sizes(keys), at::kFloat);
   pull(keys, rows).wait();
   return rows;
 }
@@ -101,17 +108,8 @@ Work SparseTable::push(const at::Tensor& keys, const at::Tensor& updates, const 
   SparseBatch batch(layout_, spec().dim, keys);
   batch.put(updates.const_data_ptr<float>());
   const Header request = Client::request_of(Verb::kPush, options, table_.clock_);
-  std::vector<Client::Part> parts;
-  for (std::size_t server = 0; server < batch.blocks().size(); ++server) {
-    const auto& block = batch.blocks()[server];
-    if (block.rows == 0 && !options.tick) continue;
-    parts.push_back({.server = server,
-                     .tensor = block.bytes,
-                     .transfer = sparse_transfer(request.verb, block.rows, spec().dim),
-                     .rows = block.rows});
-  }
   if (options.tick) ++table_.clock_;
-  return client_.launch(table_, std::move(parts), request);
+  return launch(batch, request);
 }
 
 }  // namespace phalanx::ps

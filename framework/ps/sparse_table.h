@@ -12,6 +12,8 @@
 
 namespace phalanx::ps {
 
+class SparseBatch;
+
 /// A sparse table as one client uses it: rows of TableSpec::dim float32 by their keys. Not thread-safe.
 ///
 /// A request goes to those servers only that have one of its keys, at most one message to each; keys that repeat travel
@@ -46,6 +48,8 @@ class SparseTable {
 
   void check_keys(const at::Tensor& keys) const;
   void check(const at::Tensor& keys, const at::Tensor& rows) const;
+  std::vector<std::int64_t> row_sizes(const at::Tensor& keys) const;  // [keys..., dim]
+  Work launch(const SparseBatch& batch, const Header& request);
   [[noreturn]] void refuse(const std::string& why) const;
 
   Client& client_;
