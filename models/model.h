@@ -59,6 +59,14 @@ class Model {
   /// be divided so.
   virtual Placements divide(const TensorPlan& plan, const CommunicatorPtr& group) = 0;
 
+  /// The same of layers with experts, which the ranks of `experts` divide. `batch`: the ranks that have a part of the
+  /// global batch, over which experts are kept in balance. Empty where nothing is divided.
+  virtual Placements divide_experts(const CommunicatorPtr& /*experts*/, const CommunicatorPtr& /*batch*/) { return {}; }
+
+  /// What the last forward in training adds to the loss function, such as one that keeps experts in balance; undefined:
+  /// nothing. Of this rank's part of the batch, as the loss.
+  virtual at::Tensor take_auxiliary_loss() { return {}; }
+
   /// From now on all layers of batch norm compute mean and variance over the samples that `statistics` describes.
   /// Returns how many layers these are. Throws ConfigError where one of them cannot.
   virtual std::int64_t synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>& statistics) = 0;

@@ -8,6 +8,7 @@
 
 #include "framework/base/error.h"
 #include "models/batch_norm.h"
+#include "models/expert_parallel.h"
 #include "models/tensor_parallel.h"
 
 namespace phalanx {
@@ -81,6 +82,22 @@ Placements Network::divide(const TensorPlan& plan, const CommunicatorPtr& group)
     placements.merge(divide_layer(*module.value(), module.key(), *entry, group));
   }
   if (!unused.empty()) throw ConfigError("plan: \"" + *unused.begin() + "\" matches no layer of the model");
+  return placements;
+}
+
+Placements Network::divide_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) {
+  Placements placements;
+  for (const auto& module : named_modules()) {
+    auto* const layer = dynamic_cast<ExpertParallel*>(module.value().get());
+    if (layer == nullptr) continue;
+    try {
+      for (auto& [name, placement] : layer->divide_experts(experts, batch)) {
+        placements.emplace(module.key() + "." + name, std::move(placement));
+      }
+    } catch (const ConfigError& error) {
+      throw ConfigError("the layer " + module.key() + " " + error.what());
+    }
+  }
   return placements;
 }
 

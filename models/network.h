@@ -29,6 +29,9 @@ class Network : public torch::nn::Module, public Model {
   /// Layers must implement TensorParallel.
   Placements divide(const TensorPlan& plan, const CommunicatorPtr& group) override;
 
+  /// Layers that implement ExpertParallel are.
+  Placements divide_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) override;
+
   /// Layers must be of models/batch_norm.h.
   std::int64_t synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>& statistics) override;
 };

@@ -2,29 +2,76 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
+#include <sstream>
 #include <string>
 
 #include "engine/meters/across_ranks.h"
+#include "framework/comm/texts.h"
 
 namespace phalanx {
 namespace {
 
 constexpr std::int64_t kColumns = 4;  // rank, parameter, offset, count
 
-std::vector<ParameterRange> ranges_of(const std::vector<Slice>& slices,
-                                      const std::map<std::string, std::int64_t>& numbers) {
+using Numbers = std::map<std::string, std::int64_t>;
+using Held = std::vector<std::vector<ParameterRange>>;  // by rank
+
+// Every rank's parameters, by their stored names, and the part of the model that it has.
+struct Inventory {
+  struct Item {
+    std::string name;
+    std::int64_t size = 0;
+  };
+  std::vector<std::vector<Item>> items;  // by rank
+  std::vector<int> parts;                // by rank
+};
+
+Inventory take_inventory(const RunState& state, Communicator& world) {
+  std::ostringstream own;
+  own << state.part << '\n';
+  for (const auto& segment : whole_parameters(*state.parameters)) {
+    own << segment.count << ' ' << stored_name(state, segment.name) << '\n';
+  }
+  Inventory all;
+  for (const auto& text : all_gather_text(own.str(), world)) {
+    std::istringstream lines(text);
+    auto& items = all.items.emplace_back();
+    lines >> all.parts.emplace_back();
+    for (Inventory::Item item; lines >> item.size && std::getline(lines >> std::ws, item.name);) items.push_back(item);
+  }
+  return all;
+}
+
+std::vector<ParameterRange> ranges_of(const RunState& state, const Numbers& numbers) {
   std::vector<ParameterRange> ranges;
-  for (const auto& slice : slices) {
+  for (const auto& slice : state.slices) {
     for (const auto& segment : slice.segments) {
-      if (segment.count > 0) ranges.push_back({numbers.at(segment.name), segment.offset, segment.count});
+      if (segment.count == 0) continue;
+      ranges.push_back({numbers.at(stored_name(state, segment.name)), segment.offset, segment.count});
     }
   }
   return ranges;
 }
 
-std::vector<std::vector<ParameterRange>> gather_ranges(const std::vector<ParameterRange>& mine, Communicator& world) {
+// Leaves of each parameter the ranges of ranks that have the first part of the model that has it: others may have cut
+// it elsewhere.
+void leave_first_parts(Held& held, const std::vector<int>& parts) {
+  std::map<std::int64_t, int> first;
+  for (std::size_t rank = 0; rank < held.size(); ++rank) {
+    for (const auto& range : held[rank]) {
+      const auto [at, added] = first.emplace(range.parameter, parts[rank]);
+      if (!added) at->second = std::min(at->second, parts[rank]);
+    }
+  }
+  for (std::size_t rank = 0; rank < held.size(); ++rank) {
+    std::erase_if(held[rank], [&](const auto& range) { return first.at(range.parameter) != parts[rank]; });
+  }
+}
+
+Held gather_ranges(const std::vector<ParameterRange>& mine, Communicator& world) {
   at::Tensor rows = at::empty({static_cast<std::int64_t>(mine.size()) * kColumns}, at::kLong);
   auto* next = rows.data_ptr<std::int64_t>();
   for (const auto& range : mine) {
@@ -33,7 +80,7 @@ std::vector<std::vector<ParameterRange>> gather_ranges(const std::vector<Paramet
     }
   }
   const at::Tensor all = gather_ranks(rows, world);
-  std::vector<std::vector<ParameterRange>> held(static_cast<std::size_t>(world.size()));
+  Held held(static_cast<std::size_t>(world.size()));
   const auto* row = all.data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < all.numel(); i += kColumns, row += kColumns) {
     held[static_cast<std::size_t>(row[0])].push_back({row[1], row[2], row[3]});
@@ -55,23 +102,36 @@ std::vector<Segment> whole_parameters(const FlatParameters& parameters) {
   return all;
 }
 
+std::string stored_name(const RunState& state, const std::string& parameter) {
+  const auto found = state.placements.find(parameter);
+  return found == state.placements.end() ? parameter : parameter + to_text(found->second);
+}
+
 WritePlan make_plan(const RunState& state, Communicator& world) {
-  std::map<std::string, std::int64_t> numbers;
+  const Inventory inventory = take_inventory(state, world);
+  Numbers numbers;  // in the order of the buckets, rank by rank
   std::vector<std::int64_t> sizes;
-  std::vector<ParameterRange> whole;
-  for (const auto& segment : whole_parameters(*state.parameters)) {
-    const auto number = static_cast<std::int64_t>(sizes.size());
-    numbers[segment.name] = number;
-    sizes.push_back(segment.count);
-    whole.push_back({number, 0, segment.count});
+  Held whole;
+  for (const auto& items : inventory.items) {
+    auto& ranges = whole.emplace_back();
+    for (const auto& [name, size] : items) {
+      const auto [at, added] = numbers.emplace(name, static_cast<std::int64_t>(sizes.size()));
+      if (added) sizes.push_back(size);
+      ranges.push_back({at->second, 0, size});
+    }
   }
-  Communicator& replicas = state.replicas ? *state.replicas : world;
-  const std::vector<std::vector<ParameterRange>> everywhere(static_cast<std::size_t>(replicas.size()), whole);
-  return {.rank = world.rank(),
-          .ranks = world.size(),
-          .replica = replicas.rank(),
-          .weights = divide(everywhere, sizes),
-          .state = divide(gather_ranges(ranges_of(state.slices, numbers), replicas), sizes)};
+  Held cut = gather_ranges(ranges_of(state, numbers), world);
+  leave_first_parts(whole, inventory.parts);
+  leave_first_parts(cut, inventory.parts);
+  WritePlan plan{.rank = world.rank(),
+                 .ranks = world.size(),
+                 .numbers = {},
+                 .weights = divide(whole, sizes),
+                 .state = divide(cut, sizes)};
+  for (const auto& segment : whole_parameters(*state.parameters)) {
+    plan.numbers[segment.name] = numbers.at(stored_name(state, segment.name));
+  }
+  return plan;
 }
 
 std::string weights_file(int rank, int ranks) { return file_name("weights", rank, ranks); }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "engine/checkpoint/checkpoint_part.h"
@@ -20,21 +22,23 @@ struct RunState {
   std::vector<CheckpointPart> parts{};
 
   // Of ranks that have a part of the model each.
-  Placements placements{};     // of the parameters of which this one has a part
-  CommunicatorPtr replicas{};  // the ranks that have the same parameters; null: all ranks of the world do
-  bool first_part = true;      // whether this rank writes what those of all parts have
+  Placements placements{};  // of the parameters of which this one has a part
+  int part = 0;             // which part of the model this is: ranks with the same one share the update of it
 };
 
 /// Who writes what.
 struct WritePlan {
-  int rank = 0, ranks = 1;  // of the world
-  int replica = 0;          // this rank among those that have the same parameters, which divide them:
-  Division weights;         // whole parameters
-  Division state;           // parts of parameters: what optimizers remember of them
+  int rank = 0, ranks = 1;
+  std::map<std::string, std::int64_t> numbers{};  // of this rank's parameters; the same on all ranks that have them
+  Division weights;                               // what each rank has of a parameter
+  Division state;                                 // parts of that: what optimizers remember of them
 };
 
-/// Agrees on it. Collective. Throws Error where the slices of the ranks that have the same parameters are not all of
-/// these, each once or as often as there are replicas.
+/// What this rank has of a parameter, as checkpoints name it: the parameter, with its placement behind it.
+std::string stored_name(const RunState& state, const std::string& parameter);
+
+/// Agrees on it. What several parts of the model have alike, the ranks of the first of them write. Collective. Throws
+/// Error where the slices of all ranks are not all parameters, each once or as often as there are replicas.
 WritePlan make_plan(const RunState& state, Communicator& world);
 
 /// Numbers of the parameters by name, in the order of the buckets.

@@ -76,9 +76,14 @@ void check_hosts(std::vector<ConfigProblem>& problems, const std::vector<std::st
 
 // A mesh of so many ranks, and as close to the one that was asked for as there is.
 std::string nearest_mesh(const MeshConfig& mesh, std::int64_t ranks) {
-  auto tensor = std::min(mesh.tensor, ranks);
-  while (ranks % tensor != 0) --tensor;
-  return "data: " + std::to_string(ranks / tensor) + ", tensor: " + std::to_string(tensor);
+  std::string text;
+  for (const auto& [name, wanted] : {std::pair("tensor", mesh.tensor), std::pair("expert", mesh.expert)}) {
+    auto size = std::min(wanted, ranks);
+    while (ranks % size != 0) --size;
+    ranks /= size;
+    if (wanted > 1) text += std::string(", ") + name + ": " + std::to_string(size);
+  }
+  return "data: " + std::to_string(ranks) + text;
 }
 
 // How the ranks divide samples and model.
@@ -98,9 +103,10 @@ void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& co
     refuse_if(problems, config.plan[i].layers.empty() || config.plan[i].style.empty(), key.c_str(),
               "needs layers and a style");
   }
-  if (config.mesh.tensor == 1) return;
+  if (config.mesh.tensor == 1 && config.mesh.expert == 1) return;
+  const std::string axis = config.mesh.tensor > 1 ? "tensor" : "expert";
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
-    refuse_if(problems, wrong, key, message + " with mesh.tensor: " + std::to_string(config.mesh.tensor));
+    refuse_if(problems, wrong, key, message + " with mesh." + axis + " above 1");
   };
   refuse(config.strategy.traits().parameter_servers, "strategy",
          config.strategy.selected() + " keeps whole parameters on its servers, which cannot be combined");
@@ -131,7 +137,7 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   refuse_if(problems, elsewhere == config.roles.secret_file.empty(), "roles.secret_file",
             elsewhere ? "roles.servers_at needs it: the file that the servers were given"
                       : "is that of roles.servers_at, of which there are none");
-  const auto shares = ranks / std::max<std::int64_t>(1, config.mesh.tensor);
+  const auto shares = std::max<std::int64_t>(1, ranks / config.mesh.tensor);
   refuse_if(problems, config.train.global_batch_size < shares, "train.global_batch_size",
             std::to_string(config.train.global_batch_size) +
                 " samples cannot be divided among launch.ranks: " + std::to_string(launch.ranks) + less_servers +
@@ -276,10 +282,17 @@ void check_framework(std::vector<ConfigProblem>& problems, const ExperimentConfi
 MeshShape mesh_shape(const MeshConfig& mesh, std::int64_t ranks) {
   MeshShape shape;
   shape[Axis::kTensor] = mesh.tensor;
-  shape[Axis::kData] = mesh.data > 0 ? mesh.data : std::max<std::int64_t>(1, ranks / mesh.tensor);
+  shape[Axis::kExpert] = mesh.expert;
+  shape[Axis::kData] = mesh.data > 0 ? mesh.data : std::max<std::int64_t>(1, ranks / shape.product());
   if (shape.product() == ranks) return shape;
-  throw ConfigError("data: " + std::to_string(shape[Axis::kData]) + " times tensor: " + std::to_string(mesh.tensor) +
-                    " is " + std::to_string(shape.product()) + ", but " + std::to_string(ranks) +
+  if (mesh.tensor == 1 && mesh.expert == 1) {
+    throw ConfigError("data: " + std::to_string(mesh.data) + ", but " + std::to_string(ranks) +
+                      (ranks == 1 ? " rank trains" : " ranks train") + "; 0 uses all");
+  }
+  std::string axes = "data: " + std::to_string(shape[Axis::kData]);
+  if (mesh.tensor > 1) axes += " times tensor: " + std::to_string(mesh.tensor);
+  if (mesh.expert > 1) axes += " times expert: " + std::to_string(mesh.expert);
+  throw ConfigError(axes + " is " + std::to_string(shape.product()) + ", but " + std::to_string(ranks) +
                     (ranks == 1 ? " rank trains" : " ranks train") + "; {" + nearest_mesh(mesh, ranks) + "} fits");
 }
 

@@ -130,8 +130,7 @@ RunState Checkpointing::run_state() {
                  .buffers = run_.model.named_buffers(),
                  .parts = parts_,
                  .placements = run_.placements,
-                 .replicas = run_.mesh.control(kReplicaAxes),
-                 .first_part = run_.mesh.model()->rank() == 0};
+                 .part = run_.mesh.model()->rank()};
   state.parts.push_back(random_part(run_.world->rank()));
   state.parts.push_back(buffers_part(run_.model, run_.world->rank(), run_.world->size()));
   state.parts.push_back(schedule_part(run_.schedule));

@@ -50,7 +50,7 @@ class Experiment {
         evaluation_(config, splits, task, replica_.step().step(), mesh_),
         steps_(total_steps()),
         engine_(replica_.step().step(), optimizer(), replica_.synchronizer()),
-        replica_check_(mesh_, replica_.parameters(), config.replica_check.repair, config.replica_check.every_steps),
+        replica_check_(replica_.groups(), config.replica_check.repair, config.replica_check.every_steps),
         vote_(
             mesh_.control(), context.stop_asked, [this, started = context.started] { return time_is_up(started); },
             replica_.agreement().strategy.traits().steps_ahead),

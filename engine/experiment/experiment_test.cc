@@ -280,7 +280,7 @@ TEST(Experiment, ClippingIsByTheNormOverAllRanks) {
 }
 
 TEST(Experiment, RefusesAMeshThatIsNotTheWorld) {
-  EXPECT_THAT(run(2, {"mesh.data=3"}).errors, Each("mesh.data is 3, but the world has 2 ranks; 0 uses all"));
+  EXPECT_THAT(run(2, {"mesh.data=3"}).errors, Each("mesh: data: 3, but 2 ranks train; 0 uses all"));
   EXPECT_THAT(run(2, {"mesh.data=2"}).errors, Each(""));
 }
 

@@ -18,22 +18,27 @@ std::unique_ptr<Optimizer> remember(std::unique_ptr<Decorator> decorator, Decora
 
 ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer,
                                  Synchronizer& synchronizer, const Mesh& mesh, const Placements& placements,
-                                 Watching& watching)
+                                 const std::set<std::string>& experts, Watching& watching)
     : optimizer_(watching.nan_guard().guard(std::move(optimizer))) {
   const auto& train = config.train;
   if (train.clip_norm > 0 || train.clip_value > 0) {
     const ClipLimits limits{.norm = train.clip_norm, .value = train.clip_value};
+    // One sum of the parameters that all ranks of a replica have, and one of the experts, where ranks divide these.
     const auto sum = timed(
-        [&synchronizer, model = mesh.model()](at::Tensor& sums) {
+        [&synchronizer, model = mesh.model(), along = mesh.along(Axis::kExpert)](at::Tensor& sums) {
           synchronizer.sum_over_slices(sums);
           if (model->size() > 1) model->all_reduce(sums, Reduction::kSum).wait();
+          if (sums.numel() > 1) along->all_reduce(sums.narrow(0, 1, 1), Reduction::kSum).wait();
         },
         watching.clock());
     const double share = 1.0 / mesh.model()->size();
-    const auto share_of = [placements, share](const std::string& name) {
-      return placements.contains(name) ? 1.0 : share;
-    };
-    optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum, share_of), clip_);
+    const Clip::Parts parts{.count = experts.empty() ? 1u : 2u,
+                            .of = [experts](const std::string& name) { return experts.count(name); },
+                            .share =
+                                [placements, experts, share](const std::string& name) {
+                                  return placements.contains(name) && !experts.contains(name) ? 1.0 : share;
+                                }};
+    optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum, parts), clip_);
   }
   if (train.precision == "fp16") {
     // Of all ranks, not of slices: replicas that have gone apart leave out updates together, too.

@@ -15,6 +15,7 @@
 
 #include "engine/experiment/make_section.h"
 #include "engine/experiment/shared_statistics.h"
+#include "engine/sync/grouped.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
 #include "models/channels_last.h"
@@ -50,11 +51,6 @@ void refuse_whole_parameters(const ExperimentConfig& config, const Optimizer& op
                     "adamw");
 }
 
-Placements divide(Model& model, const ExperimentConfig& config, const Mesh& mesh) {
-  const auto& tensor = mesh.along(Axis::kTensor);
-  return tensor->size() == 1 ? Placements() : model.divide(plan_of(config, model), tensor);
-}
-
 }  // namespace
 
 // LibTorch draws initial values from one generator per process, and ranks may be threads.
@@ -72,15 +68,37 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
     : config_(config),
       mesh_(mesh),
       model_(make_model(config, task.model())),
-      placements_(divide(*model_, config, mesh)),
+      placements_(divide_model()),
       agreement_(choose_agreement(config, context.folder, bytes_of(*model_), mesh)),
       turns_(config, task, *model_),
-      parameters_(model_->named_parameters(), *mesh.replicas(), agreement_.bucket_bytes,
-                  [this](const std::string& name) { return turns_.of(name); }),
+      parameters_(dense_first(), *mesh.replicas(), agreement_.bucket_bytes,
+                  [this](const std::string& name) { return 2 * turns_.of(name) + experts_.count(name); }),
+      groups_(replica_groups(mesh, parameters_, [this](const std::string& name) { return experts_.contains(name); })),
       synchronizer_(make_synchronizer(context)),
-      update_(config, turns_.make_optimizer(), *synchronizer_, mesh, placements_, watching),
+      update_(config, turns_.make_optimizer(), *synchronizer_, mesh, placements_, experts_, watching),
       step_(setup_of_step(task, watching)) {
   refuse_whole_parameters(config, update_.optimizer());
+}
+
+Placements Replica::divide_model() {
+  const auto& tensor = mesh_.along(Axis::kTensor);
+  Placements all;
+  if (tensor->size() > 1) all = model_->divide(plan_of(config_, *model_), tensor);
+  Placements experts = model_->divide_experts(mesh_.along(Axis::kExpert), mesh_.batch());
+  if (experts.empty() && config_.mesh.expert > 1) {
+    throw ConfigError("mesh.expert: model " + config_.model.selected() +
+                      " has no experts; use one that has, such as moe_gpt, or leave mesh.expert at 1");
+  }
+  for (const auto& [name, placement] : experts) experts_.insert(name);
+  all.merge(experts);
+  return all;
+}
+
+// Buckets hold the parameters of experts or others, so that those of blocks by turns would be many.
+NamedTensors Replica::dense_first() const {
+  NamedTensors parameters = model_->named_parameters();
+  std::ranges::stable_partition(parameters, [this](const auto& named) { return !experts_.contains(named.first); });
+  return parameters;
 }
 
 std::int64_t Replica::parameter_count() const {
@@ -94,17 +112,21 @@ std::int64_t Replica::parameter_count() const {
 
 NamedTensors Replica::whole_weights(bool wanted) const {
   NamedTensors weights;
-  if (!wanted || mesh_.replicas()->rank() != 0) return weights;
+  constexpr AxisSet kParts{Axis::kPipe, Axis::kTensor, Axis::kExpert};
+  (void)mesh_.group(kParts);  // all ranks make it
+  if (!wanted || mesh_.position(Axis::kData) != 0 || mesh_.position(Axis::kContext) != 0) return weights;
   const at::NoGradGuard no_grad;
   const bool first = mesh_.world()->rank() == 0;
-  const auto& model = mesh_.model();
+  const auto& parts = mesh_.group(kParts);
   for (const auto& [name, parameter] : model_->named_parameters()) {
     const auto found = placements_.find(name);
     at::Tensor whole = parameter;
     if (found != placements_.end()) {
       whole = at::zeros(found->second.shape, parameter.options());
-      found->second.put(whole, parameter);
-      model->reduce(whole, Reduction::kSum, 0).wait();  // of zeros and one rank's values
+      const bool expert = experts_.contains(name);
+      const bool mine = expert ? mesh_.model()->rank() == 0 : mesh_.position(Axis::kExpert) == 0;
+      if (mine) found->second.put(whole, parameter);
+      parts->reduce(whole, Reduction::kSum, 0).wait();  // of zeros, and each element of one rank
     }
     if (first) weights.emplace_back(name, whole);
   }
@@ -116,11 +138,17 @@ NamedTensors Replica::whole_weights(bool wanted) const {
 std::unique_ptr<Synchronizer> Replica::make_synchronizer(const ExperimentContext& context) {
   const auto& train = config_.train;
   if (config_.determinism != "world_size_invariant") {
-    return phalanx::make_synchronizer(agreement_.strategy, {.mesh = mesh_,
-                                                            .group = mesh_.replicas(),
-                                                            .backwards = train.data_parallel > 1 ? 0 : train.accumulate,
-                                                            .servers = context.servers,
-                                                            .timeout = Seconds(config_.framework.timeout)});
+    std::vector<GroupedSynchronizer::Member> members;
+    for (const auto& of : groups_) {
+      members.push_back({of, phalanx::make_synchronizer(agreement_.strategy,
+                                                        {.mesh = mesh_,
+                                                         .group = of.group,
+                                                         .backwards = train.data_parallel > 1 ? 0 : train.accumulate,
+                                                         .servers = context.servers,
+                                                         .timeout = Seconds(config_.framework.timeout)})});
+    }
+    if (members.size() == 1) return std::move(members[0].strategy);
+    return std::make_unique<GroupedSynchronizer>(std::move(members));
   }
   if (train.virtual_shards % mesh_.batch()->size() != 0) {
     throw ConfigError("train.virtual_shards: " + std::to_string(train.virtual_shards) + " cannot be divided among " +

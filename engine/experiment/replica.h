@@ -2,6 +2,9 @@
 
 #include <functional>
 #include <memory>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "engine/experiment/agreement.h"
 #include "engine/experiment/config.h"
@@ -10,6 +13,7 @@
 #include "engine/experiment/training_step.h"
 #include "engine/experiment/training_turns.h"
 #include "engine/sync/invariant.h"
+#include "engine/sync/replica_groups.h"
 #include "engine/sync/synchronizers.h"
 #include "engine/task/task.h"
 #include "engine/watch/watching.h"
@@ -35,6 +39,9 @@ class Replica {
   const std::shared_ptr<Model>& model() const { return model_; }
   const Placements& placements() const { return placements_; }
 
+  /// The parameters by the ranks that have the same ones.
+  const std::vector<ReplicaGroup>& groups() const { return groups_; }
+
   std::int64_t parameter_count() const;  // of the whole model
 
   /// Parameters and buffers of the whole model, on rank 0; elsewhere, and unless `wanted`, none. Collective.
@@ -59,16 +66,20 @@ class Replica {
   void as_evaluated(const std::function<void()>& body);
 
  private:
+  Placements divide_model();
+  NamedTensors dense_first() const;
   std::unique_ptr<Synchronizer> make_synchronizer(const ExperimentContext& context);
   TrainingStep::Setup setup_of_step(Task& task, Watching& watching);
 
   const ExperimentConfig& config_;
   const Mesh& mesh_;
   std::shared_ptr<Model> model_;
-  Placements placements_;  // of its parameters
+  std::set<std::string> experts_;  // parameters of experts that ranks have divided
+  Placements placements_;          // of its parameters
   Agreement agreement_;
   TrainingTurns turns_;
   FlatParameters parameters_;
+  std::vector<ReplicaGroup> groups_;
   Invariant* invariant_ = nullptr;  // what synchronizer_ is with determinism: world_size_invariant
   std::unique_ptr<Synchronizer> synchronizer_;
   ParameterUpdate update_;

@@ -1,7 +1,7 @@
 #include "engine/optim/clip.h"
 
 #include <ATen/ops/dot.h>
-#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,8 +24,8 @@ double sum_of_squares(const at::Tensor& values) {
 
 }  // namespace
 
-Clip::Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum, ShareOf share_of)
-    : OptimizerDecorator(std::move(inner)), limits_(limits), sum_(std::move(sum)), share_of_(std::move(share_of)) {}
+Clip::Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum, Parts parts)
+    : OptimizerDecorator(std::move(inner)), limits_(limits), sum_(std::move(sum)), parts_(std::move(parts)) {}
 
 void Clip::update() {
   if (limits_.norm > 0) {
@@ -44,16 +44,17 @@ void Clip::update() {
 
 // What lies between parameters does not count.
 double Clip::global_norm() {
-  double sum = 0;
+  at::Tensor sums = at::zeros({static_cast<std::int64_t>(parts_.count)}, at::kDouble);
+  auto* const sum = sums.mutable_data_ptr<double>();
   for (const auto& slice : slices()) {
-    if (slice.segments.empty()) sum += sum_of_squares(slice.gradients);
+    if (slice.segments.empty()) sum[0] += sum_of_squares(slice.gradients);
     for (const auto& segment : slice.segments) {
-      sum += share_of_(segment.name) * sum_of_squares(slice.gradients.narrow(0, segment.begin, segment.count));
+      sum[parts_.of(segment.name)] +=
+          parts_.share(segment.name) * sum_of_squares(slice.gradients.narrow(0, segment.begin, segment.count));
     }
   }
-  at::Tensor sums = at::scalar_tensor(sum, at::kDouble).view({1});
   sum_(sums);
-  return std::sqrt(sums.item<double>());
+  return std::sqrt(sums.sum().item<double>());
 }
 
 }  // namespace phalanx

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "engine/optim/decorator.h"
 
@@ -23,12 +25,18 @@ struct ClipLimits {
 /// so.
 class Clip final : public OptimizerDecorator {
  public:
-  /// How much of a parameter's gradient counts here: 1 / n of one that n of the ranks that `sum` adds up have alike.
-  using ShareOf = std::function<double(const std::string& parameter)>;
+  /// Parameters that other ranks have in other ways. `of`: which of `count` sums a parameter's gradient belongs to, all
+  /// of which `sum` gets at once and which are added up after it. `share`: how much of it counts here; 1 / n of one
+  /// that n of the ranks that `sum` adds up have alike.
+  struct Parts {
+    std::size_t count = 1;
+    std::function<std::size_t(const std::string& parameter)> of = [](const std::string&) { return std::size_t{0}; };
+    std::function<double(const std::string& parameter)> share = [](const std::string&) { return 1.0; };
+  };
 
-  Clip(
-      std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum,
-      ShareOf share_of = [](const std::string&) { return 1.0; });
+  Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum)
+      : Clip(std::move(inner), limits, std::move(sum), Parts()) {}
+  Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum, Parts parts);
 
   const ClipLimits& limits() const { return limits_; }
 
@@ -47,7 +55,7 @@ class Clip final : public OptimizerDecorator {
 
   ClipLimits limits_;
   SumOverSlices sum_;
-  ShareOf share_of_;
+  Parts parts_;
   double norm_ = std::numeric_limits<double>::quiet_NaN();
   bool finite_ = true;
 };

@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/full_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <utility>
@@ -17,9 +18,14 @@ Tensors detached(const Tensors& tensors) {
   return all;
 }
 
-// From where the criterion's backward has ended. What the loss did not look at has no gradient.
-void backward(const Tensors& outputs, const Tensors& boundary) {
+// From where the criterion's backward has ended, and from what the model adds to the loss. What the loss did not look
+// at has no gradient.
+void backward(const Tensors& outputs, const Tensors& boundary, const at::Tensor& auxiliary, double scale) {
   Tensors roots, gradients;
+  if (auxiliary.defined()) {
+    roots.push_back(auxiliary);
+    gradients.push_back(at::full_like(auxiliary, scale));
+  }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].requires_grad() || !boundary[i].grad().defined()) continue;
     roots.push_back(outputs[i]);
@@ -48,7 +54,7 @@ Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
   (scaled == 1 ? loss : loss * scaled).backward();
   watch(Stage::kBackwardCriterion, result);
 
-  backward(outputs, boundary);
+  backward(outputs, boundary, model_.take_auxiliary_loss(), scaled);
   watch(Stage::kBackward, result);
   return result;
 }

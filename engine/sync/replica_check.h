@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/sync/replica_groups.h"
 #include "framework/comm/communicator.h"
-#include "framework/comm/mesh.h"
-#include "framework/parallel/flat_parameters.h"
 
 namespace phalanx {
 
@@ -16,7 +15,7 @@ class ReplicaCheck {
  public:
   /// `repair`: give diverged parameters the values that most ranks have, those of rank 0 where none are more, and log
   /// it. `every_steps`: for after_step(); 0: never.
-  ReplicaCheck(const Mesh& mesh, const FlatParameters& parameters, bool repair, std::int64_t every_steps = 0);
+  ReplicaCheck(std::vector<ReplicaGroup> groups, bool repair, std::int64_t every_steps = 0);
 
   /// Checks after every so many steps; where replicas are not to be equal then, after the next step at which they are.
   void after_step(std::int64_t step, bool to_be_equal);
@@ -38,13 +37,13 @@ class ReplicaCheck {
     at::Tensor values;
     std::vector<int> ranks;  // that differ from most
     int source;              // the lowest that does not
+    Communicator* group;     // of these ranks
   };
 
-  std::vector<std::vector<std::int64_t>> all_digests() const;
-  std::vector<Divergence> find() const;
+  static std::vector<std::vector<std::int64_t>> all_digests(const ReplicaGroup& group);
+  static void find(const ReplicaGroup& group, std::vector<Divergence>& found);
 
-  CommunicatorPtr replicas_, control_;  // the same ranks
-  const FlatParameters& parameters_;
+  std::vector<ReplicaGroup> groups_;
   bool repair_;
   std::int64_t every_steps_;
   bool due_ = false;

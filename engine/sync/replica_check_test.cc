@@ -27,7 +27,7 @@ FlatParameters make_parameters(Communicator& group) {
 TEST(ReplicaCheck, NamesTheStepTheParameterAndTheRankThatDiffers) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
-    ReplicaCheck check(Mesh(group), parameters, false);
+    ReplicaCheck check(replica_groups(Mesh(group), parameters), false);
     check.check(1);
     if (group->rank() == 1) parameters.buckets()[1].parameters[0].narrow(0, 3, 1).neg_();
     EXPECT_THAT([&] { check.check(7); },
@@ -43,18 +43,18 @@ TEST(ReplicaCheck, WaitsForReplicasThatAreToBeEqual) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     if (group->rank() == 1) parameters.buckets()[0].values.neg_();
-    ReplicaCheck check(Mesh(group), parameters, false, 4);
+    ReplicaCheck check(replica_groups(Mesh(group), parameters), false, 4);
     check.after_step(3, true);
     check.after_step(4, false);
     check.after_step(5, false);
     EXPECT_THAT([&] { check.after_step(6, true); },
                 ThrowsMessage<Error>(::testing::HasSubstr("after step 6 replicas differ")));
-    ReplicaCheck last(Mesh(group), parameters, false, 4);
+    ReplicaCheck last(replica_groups(Mesh(group), parameters), false, 4);
     last.at_end(3);
     last.after_step(4, false);
     EXPECT_TRUE(last.due());
     EXPECT_THAT([&] { last.at_end(5); }, ThrowsMessage<Error>(::testing::HasSubstr("after step 5 replicas differ")));
-    ReplicaCheck never(Mesh(group), parameters, false);
+    ReplicaCheck never(replica_groups(Mesh(group), parameters), false);
     for (int step = 1; step < 10; ++step) never.after_step(step, true);
   });
 }
@@ -63,11 +63,11 @@ TEST(ReplicaCheck, RepairsWithWhatMostHave) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     const at::Tensor good = parameters.buckets()[0].values.clone();
-    ReplicaCheck check(Mesh(group), parameters, true);
+    ReplicaCheck check(replica_groups(Mesh(group), parameters), true);
     if (group->rank() == 0) parameters.buckets()[0].values.fill_(0);
     check.check(3);
     EXPECT_TRUE(at::equal(parameters.buckets()[0].values, good));
-    EXPECT_NO_THROW(ReplicaCheck(Mesh(group), parameters, false).check(4));
+    EXPECT_NO_THROW(ReplicaCheck(replica_groups(Mesh(group), parameters), false).check(4));
   });
 }
 
@@ -75,7 +75,7 @@ TEST(ReplicaCheck, OfTwoRank0IsRight) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     parameters.buckets()[0].values.fill_(group->rank() + 5);
-    ReplicaCheck(Mesh(group), parameters, true).check(1);
+    ReplicaCheck(replica_groups(Mesh(group), parameters), true).check(1);
     EXPECT_EQ(parameters.buckets()[0].values[0].item<float>(), 5);
   });
 }

@@ -3,6 +3,7 @@
 #include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <c10/util/accumulate.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <numeric>
@@ -131,6 +132,37 @@ class ExchangeParts : public torch::autograd::Function<ExchangeParts> {
   }
 };
 
+struct Traffic final : torch::CustomClassHolder {
+  Traffic(CommunicatorPtr group, Sizes to, Sizes from)
+      : group(std::move(group)), to(std::move(to)), from(std::move(from)) {}
+
+  CommunicatorPtr group;
+  Sizes to, from;  // rows, by rank
+};
+
+class ExchangeRows : public torch::autograd::Function<ExchangeRows> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& rows,
+                            const c10::intrusive_ptr<Traffic>& traffic) {
+    context->saved_data["traffic"] = c10::IValue::make_capsule(traffic);
+    auto shape = rows.sizes().vec();
+    shape[0] = std::accumulate(traffic->from.begin(), traffic->from.end(), std::int64_t{0});
+    const at::Tensor output = at::empty(shape, rows.options());
+    const auto row = c10::multiply_integers(shape.begin() + 1, shape.end());
+    Sizes to = traffic->to, from = traffic->from;
+    for (auto* counts : {&to, &from}) {
+      for (auto& count : *counts) count *= row;
+    }
+    traffic->group->all_to_all(output, rows.contiguous(), from, to).wait();
+    return output;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto there = c10::static_intrusive_pointer_cast<Traffic>(context->saved_data["traffic"].toCapsule());
+    return {apply(gradients[0], c10::make_intrusive<Traffic>(there->group, there->from, there->to)), at::Tensor()};
+  }
+};
+
 std::int64_t wrapped(const at::Tensor& tensor, std::int64_t dim) { return dim < 0 ? dim + tensor.dim() : dim; }
 
 // An equal share of `tensor` along `dim`.
@@ -198,6 +230,11 @@ at::Tensor exchange_parts(const at::Tensor& tensor, std::int64_t split_dim, std:
   join_dim = wrapped(tensor, join_dim);
   share(tensor, split_dim, *group);
   return ExchangeParts::apply(tensor, c10::make_intrusive<Place>(group, split_dim, Sizes{}, join_dim));
+}
+
+at::Tensor exchange_rows(const at::Tensor& rows, Sizes to, Sizes from, const CommunicatorPtr& group) {
+  if (group->size() == 1) return rows;
+  return ExchangeRows::apply(rows, c10::make_intrusive<Traffic>(group, std::move(to), std::move(from)));
 }
 
 }  // namespace phalanx

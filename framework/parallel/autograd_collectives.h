@@ -22,6 +22,7 @@ namespace phalanx {
 ///   exchange_parts     all_to_all: part r of `split_dim`  all_to_all, back
 ///                      to rank r, what comes is joined
 ///                      along `join_dim`
+///   exchange_rows      all_to_all of unequally many rows  all_to_all, back
 ///
 /// The first two are a pair, as are the next two and the two after them. All that is downstream of copy_to_ranks (and
 /// take_part, gather_summed) may differ between the ranks; what gather_parts gives is the same on all of them, and each
@@ -48,5 +49,10 @@ at::Tensor sum_and_scatter(const at::Tensor& tensor, std::int64_t dim, const Com
 /// Equal parts: std::invalid_argument where `split_dim` has none.
 at::Tensor exchange_parts(const at::Tensor& tensor, std::int64_t split_dim, std::int64_t join_dim,
                           const CommunicatorPtr& group);
+
+/// Rows of the first dimension, as many to and from each rank as it says, in rank order: what experts on several ranks
+/// do with tokens. Backward goes back.
+at::Tensor exchange_rows(const at::Tensor& rows, std::vector<std::int64_t> to, std::vector<std::int64_t> from,
+                         const CommunicatorPtr& group);
 
 }  // namespace phalanx

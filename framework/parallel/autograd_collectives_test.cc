@@ -77,6 +77,22 @@ TEST(AutogradCollectives, GradientsAreThoseOfWhatAllRanksComputeTogether) {
   }
 }
 
+// Rank r sends 1, 2, ... rows to the ranks and gets r + 1 of each.
+TEST(AutogradCollectives, RowsMayBeUnequallyMany) {
+  for (const int ranks : {1, 2, 3}) {
+    check_gradients(ranks,
+                    [](const at::Tensor& x, const CommunicatorPtr& world) {
+                      std::vector<std::int64_t> to, from;
+                      for (int rank = 0; rank < world->size(); ++rank) {
+                        to.push_back(rank + 1);
+                        from.push_back(world->rank() + 1);
+                      }
+                      return exchange_rows(x, to, from, world);
+                    },
+                    {ranks * (ranks + 1) / 2, 3});
+  }
+}
+
 std::vector<std::int64_t> uneven(int ranks) {
   std::vector<std::int64_t> sizes;
   for (int rank = 0; rank < ranks; ++rank) sizes.push_back(rank + 1);

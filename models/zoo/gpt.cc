@@ -1,6 +1,8 @@
 // A causal transformer as GPT-2 (Radford et al. 2019, Language Models are Unsupervised Multitask Learners), without
 // dropout: input [n, t] int64 tokens, t <= context -> logits [n, t, classes] of the token after each.
 //
+// moe_gpt is the same with a mixture of experts (models/mixture_of_experts.h) for each feed-forward layer.
+//
 // Parameters have the names and layouts of Hugging Face's GPT2LMHeadModel, of which lm_head.weight is
 // transformer.wte.weight itself and not listed; linear layers are [in, out] there. Initial values as GPT-2's: normal
 // with deviation 0.02, divided by sqrt(2 layers) where a layer adds to the residual stream; biases 0.
@@ -14,14 +16,18 @@
 #include <torch/nn/modules/normalization.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "framework/base/error.h"
 #include "models/checkpointed_blocks.h"
 #include "models/linear.h"
+#include "models/mixture_of_experts.h"
 #include "models/network.h"
 #include "models/refuse_sample.h"
 
@@ -44,7 +50,42 @@ struct GptConfig {
   }
 };
 
+struct MoeGptConfig : GptConfig {
+  std::int64_t experts = 8;
+  std::int64_t top_k = 2;
+  double capacity_factor = 0;
+  double balance = 0.01;
+
+  template <class V>
+  void visit(V& v) {
+    GptConfig::visit(v);
+    v("experts", experts, "feed-forward layers in each block, of which each token uses a few", config::at_least(1));
+    v("top_k", top_k, "how many a token uses", config::at_least(1));
+    v("capacity_factor", capacity_factor,
+      "tokens that an expert takes at most, by their mean number; the rest is dropped. 0: any number",
+      config::at_least(0));
+    v("balance", balance, "coefficient of the loss that keeps experts in balance", config::at_least(0));
+  }
+
+  MixtureOfExperts::Options layer() const;
+};
+
 constexpr double kDeviation = 0.02;
+
+double into_residual(const GptConfig& config) {
+  return kDeviation / std::sqrt(2.0 * static_cast<double>(config.layers));
+}
+
+MixtureOfExperts::Options MoeGptConfig::layer() const {
+  return {.width = width,
+          .hidden = 4 * width,
+          .experts = experts,
+          .top_k = top_k,
+          .capacity_factor = capacity_factor,
+          .balance = balance,
+          .deviation = kDeviation,
+          .deviation_into_sum = into_residual(*this)};
+}
 
 at::Tensor normal(at::IntArrayRef sizes, double deviation) { return at::empty(sizes).normal_(0, deviation); }
 
@@ -93,10 +134,9 @@ class Attention final : public torch::nn::Module {
  public:
   explicit Attention(const GptConfig& config)
       : head_width_(config.width / config.heads), fused_(config.attention == "sdpa") {
-    const double into_residual = kDeviation / std::sqrt(2.0 * static_cast<double>(config.layers));
     c_attn_ = register_module("c_attn", std::make_shared<Projection>(config.width, 3 * config.width, kDeviation,
                                                                      DividedLinear::Grain{3, head_width_}));
-    c_proj_ = register_module("c_proj", std::make_shared<Projection>(config.width, config.width, into_residual,
+    c_proj_ = register_module("c_proj", std::make_shared<Projection>(config.width, config.width, into_residual(config),
                                                                      DividedLinear::Grain{1, head_width_}));
   }
 
@@ -132,9 +172,9 @@ class Attention final : public torch::nn::Module {
 class Feedforward final : public torch::nn::Module {
  public:
   explicit Feedforward(const GptConfig& config) {
-    const double into_residual = kDeviation / std::sqrt(2.0 * static_cast<double>(config.layers));
     c_fc_ = register_module("c_fc", std::make_shared<Projection>(config.width, 4 * config.width, kDeviation));
-    c_proj_ = register_module("c_proj", std::make_shared<Projection>(4 * config.width, config.width, into_residual));
+    c_proj_ =
+        register_module("c_proj", std::make_shared<Projection>(4 * config.width, config.width, into_residual(config)));
   }
 
   at::Tensor forward(const at::Tensor& x) { return c_proj_->forward(at::gelu(c_fc_->forward(x), "tanh")); }
@@ -147,13 +187,15 @@ torch::nn::LayerNorm layer_norm(std::int64_t width) {
   return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}));
 }
 
+// `Mlp` is Feedforward or MixtureOfExperts.
+template <class Mlp>
 class Block final : public torch::nn::Module {
  public:
-  explicit Block(const GptConfig& config) {
+  Block(const GptConfig& config, std::shared_ptr<Mlp> mlp) {
     ln_1_ = register_module("ln_1", layer_norm(config.width));
     attn_ = register_module("attn", std::make_shared<Attention>(config));
     ln_2_ = register_module("ln_2", layer_norm(config.width));
-    mlp_ = register_module("mlp", std::make_shared<Feedforward>(config));
+    mlp_ = register_module("mlp", std::move(mlp));
   }
 
   at::Tensor forward(const at::Tensor& input) {
@@ -161,21 +203,27 @@ class Block final : public torch::nn::Module {
     return x + mlp_->forward(ln_2_(x));
   }
 
+  Mlp& mlp() { return *mlp_; }
+
  private:
   torch::nn::LayerNorm ln_1_{nullptr}, ln_2_{nullptr};
   std::shared_ptr<Attention> attn_;
-  std::shared_ptr<Feedforward> mlp_;
+  std::shared_ptr<Mlp> mlp_;
 };
 
-class Gpt final : public Network {
+template <class Mlp>
+class Gpt : public Network {
  public:
-  Gpt(const GptConfig& config, std::int64_t context, std::int64_t classes) {
+  using MakeMlp = std::function<std::shared_ptr<Mlp>()>;
+
+  Gpt(const GptConfig& config, std::int64_t context, std::int64_t classes, const MakeMlp& make_mlp) {
     const auto transformer = register_module("transformer", std::make_shared<torch::nn::Module>());
     wte_ = transformer->register_module("wte", std::make_shared<Embedding>(classes, config.width));
     wpe_ = transformer->register_module("wpe", std::make_shared<Embedding>(context, config.width));
     const auto layers = transformer->register_module("h", std::make_shared<torch::nn::Module>());
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-      blocks_.push_back(layers->register_module(std::to_string(layer), std::make_shared<Block>(config)));
+      blocks_.push_back(
+          layers->register_module(std::to_string(layer), std::make_shared<Block<Mlp>>(config, make_mlp())));
     }
     ln_f_ = transformer->register_module("ln_f", layer_norm(config.width));
   }
@@ -201,14 +249,48 @@ class Gpt final : public Network {
     return true;
   }
 
+ protected:
+  const std::vector<std::shared_ptr<Block<Mlp>>>& blocks() const { return blocks_; }
+
  private:
   std::shared_ptr<Embedding> wte_, wpe_;
-  std::vector<std::shared_ptr<Block>> blocks_;
+  std::vector<std::shared_ptr<Block<Mlp>>> blocks_;
   std::int64_t segments_ = 0;  // that are checkpointed
   torch::nn::LayerNorm ln_f_{nullptr};
 };
 
-std::shared_ptr<Model> make_gpt(const std::string& name, const GptConfig& config, const ModelSpec& spec) {
+class DenseGpt final : public Gpt<Feedforward> {
+ public:
+  DenseGpt(const GptConfig& config, std::int64_t context, std::int64_t classes)
+      : Gpt(config, context, classes, [&] { return std::make_shared<Feedforward>(config); }) {}
+};
+
+class MoeGpt final : public Gpt<MixtureOfExperts> {
+ public:
+  MoeGpt(const MoeGptConfig& config, std::int64_t context, std::int64_t classes)
+      : Gpt(config, context, classes, [&] { return std::make_shared<MixtureOfExperts>(config.layer()); }) {}
+
+  TensorPlan tensor_plan() const override {
+    TensorPlan plan = Gpt::tensor_plan();
+    std::erase_if(plan, [](const auto& entry) { return entry.first.find(".mlp.") != std::string::npos; });
+    return plan;
+  }
+
+  // Computing a block again would route its tokens again, with the other ranks.
+  bool checkpoint_activations(std::int64_t) override { return false; }
+
+  at::Tensor take_auxiliary_loss() override {
+    at::Tensor sum;
+    for (const auto& block : blocks()) {
+      const at::Tensor loss = block->mlp().take_balance_loss();
+      if (loss.defined()) sum = sum.defined() ? sum + loss : loss;
+    }
+    return sum;
+  }
+};
+
+template <class Made, class Config>
+std::shared_ptr<Model> make_gpt(const std::string& name, const Config& config, const ModelSpec& spec) {
   const auto [input, output] = one_to_one(name, spec);
   if (input.shape.size() != 1 || input.dtype != at::kLong) {
     refuse_sample(name, "a sequence of indices, as in the dataset \"text\"", input);
@@ -222,16 +304,24 @@ std::shared_ptr<Model> make_gpt(const std::string& name, const GptConfig& config
     throw ConfigError("model " + name + ": width " + std::to_string(config.width) + " cannot be divided among " +
                       std::to_string(config.heads) + " heads: use a multiple");
   }
-  return std::make_shared<Gpt>(config, context, classes);
+  if constexpr (std::is_same_v<Config, MoeGptConfig>) {
+    if (config.top_k > config.experts) {
+      throw ConfigError("model " + name + ": top_k: " + std::to_string(config.top_k) +
+                        " is more than experts: " + std::to_string(config.experts));
+    }
+  }
+  return std::make_shared<Made>(config, context, classes);
 }
 
+template <class Made, class Config>
 bool add(const char* name, const char* help) {
-  return Models::global().add<GptConfig>(
-      name, help, [name](const GptConfig& config, const ModelSpec& spec) { return make_gpt(name, config, spec); });
+  return Models::global().add<Config>(
+      name, help, [name](const Config& config, const ModelSpec& spec) { return make_gpt<Made>(name, config, spec); });
 }
 
-const bool registered =
-    add("gpt", "transformer language model in the style of GPT-2") && add("char_lm", "the same, by its older name");
+const bool registered = add<DenseGpt, GptConfig>("gpt", "transformer language model in the style of GPT-2") &&
+                        add<DenseGpt, GptConfig>("char_lm", "the same, by its older name") &&
+                        add<MoeGpt, MoeGptConfig>("moe_gpt", "the same with a mixture of experts in each block");
 
 }  // namespace
 }  // namespace phalanx

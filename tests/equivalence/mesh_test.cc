@@ -38,8 +38,9 @@ std::string text_file() {
 Changes model_of(const std::string& kind) {
   Changes changes{"optimizer={name: adamw, lr: 0.003}", "train.max_steps=20", "train.global_batch_size=12",
                   "schedule=constant"};
-  if (kind == "gpt") {
-    changes.push_back("model={name: gpt, layers: 2, heads: 4, width: 16}");
+  if (kind == "gpt" || kind == "moe") {
+    changes.push_back(kind == "gpt" ? "model={name: gpt, layers: 2, heads: 4, width: 16}"
+                                    : "model={name: moe_gpt, layers: 2, heads: 4, width: 16, experts: 4}");
     changes.push_back("dataset={name: text, file: " + text_file() + ", context: 16}");
   } else {
     changes.push_back("model={name: mlp, hidden: [24, 12]}");
@@ -97,25 +98,40 @@ void expect_as_alone(const std::string& kind, int ranks, const Changes& mesh, co
   });
 }
 
-using Case = std::tuple<std::string, int, int, std::string>;  // model, ranks, tensor, strategy
+using Case = std::tuple<std::string, int, std::string, std::string>;  // model, ranks, mesh, strategy
 
-class Mesh : public ::testing::TestWithParam<Case> {};
+class Mesh : public ::testing::TestWithParam<Case> {
+ protected:
+  void expect_as_alone(const Changes& both) const {
+    const auto& [kind, ranks, mesh, strategy] = GetParam();
+    phalanx::expect_as_alone(kind, ranks, {"mesh={" + mesh + "}", "strategy=" + strategy}, both);
+  }
+};
 
 INSTANTIATE_TEST_SUITE_P(Tensor, Mesh,
-                         ::testing::Values(Case{"gpt", 2, 2, "auto"}, Case{"gpt", 4, 4, "auto"},
-                                           Case{"gpt", 4, 2, "all_reduce"}, Case{"gpt", 4, 2, "overlapped"},
-                                           Case{"gpt", 4, 2, "sharded"}, Case{"mlp", 2, 2, "auto"},
-                                           Case{"mlp", 3, 3, "auto"}, Case{"mlp", 6, 3, "sharded"}));
+                         ::testing::Values(Case{"gpt", 2, "tensor: 2", "auto"}, Case{"gpt", 4, "tensor: 4", "auto"},
+                                           Case{"gpt", 4, "tensor: 2", "all_reduce"},
+                                           Case{"gpt", 4, "tensor: 2", "overlapped"},
+                                           Case{"gpt", 4, "tensor: 2", "sharded"}, Case{"mlp", 2, "tensor: 2", "auto"},
+                                           Case{"mlp", 3, "tensor: 3", "auto"},
+                                           Case{"mlp", 6, "tensor: 3", "sharded"}));
 
-TEST_P(Mesh, TrainsAsOneProcess) {
-  const auto& [kind, ranks, tensor, strategy] = GetParam();
-  expect_as_alone(kind, ranks, {"mesh.tensor=" + std::to_string(tensor), "strategy=" + strategy}, {"seed=2"});
-}
+INSTANTIATE_TEST_SUITE_P(Expert, Mesh,
+                         ::testing::Values(Case{"moe", 2, "data: 2", "auto"}, Case{"moe", 2, "expert: 2", "auto"},
+                                           Case{"moe", 4, "expert: 4", "all_reduce"},
+                                           Case{"moe", 4, "expert: 2", "overlapped"},
+                                           Case{"moe", 4, "expert: 2", "sharded"},
+                                           Case{"moe", 4, "expert: 2", "{sharded: {one_copy: true}}"},
+                                           Case{"moe", 4, "tensor: 2, expert: 2", "all_reduce"},
+                                           Case{"moe", 8, "data: 2, tensor: 2, expert: 2", "sharded"}));
 
-TEST_P(Mesh, TrainsAsOneProcessWithAccumulationClippingAndAverages) {
-  const auto& [kind, ranks, tensor, strategy] = GetParam();
-  expect_as_alone(kind, ranks, {"mesh.tensor=" + std::to_string(tensor), "strategy=" + strategy},
-                  {"train.accumulate=2", "train.clip_norm=0.1", "train.ema_decay=0.9"});
+TEST_P(Mesh, TrainsAsOneProcess) { expect_as_alone({"seed=2"}); }
+
+TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
+  // Experts look at the balance of what is computed at once.
+  const bool experts = std::get<0>(GetParam()) == "moe";
+  expect_as_alone(
+      {experts ? "train.accumulate=1" : "train.accumulate=2", "train.clip_norm=0.1", "train.ema_decay=0.9"});
 }
 
 TEST(MeshOptions, ActivationsMayBeComputedAgain) {
@@ -144,7 +160,7 @@ TEST(MeshCheckpoints, AreOfEveryMesh) {
       {{4, {"mesh.tensor=2", "strategy=sharded"}}, {2, {"mesh.tensor=2"}}, {2, {"strategy=all_reduce"}}},
       {{4, {"mesh.tensor=4"}}, {1, {"strategy=single"}}, {4, {"mesh.tensor=2"}}},
   };
-  for (const char* kind : {"gpt", "mlp"}) {
+  for (const char* kind : {"gpt", "mlp", "moe"}) {
     for (std::size_t number = 0; number < journeys.size(); ++number) {
       const auto run = file_name(std::string(kind) + "_journey" + std::to_string(number));
       std::string folder;
@@ -152,6 +168,9 @@ TEST(MeshCheckpoints, AreOfEveryMesh) {
       for (const auto& stage : journeys[number]) {
         steps += 5;
         auto changes = stage.changes;
+        if (const auto at = changes[0].find("tensor"); at != std::string::npos && kind == std::string("moe")) {
+          changes[0].replace(at, 6, "expert");
+        }
         changes.push_back("train.max_steps=" + std::to_string(steps));
         changes.push_back("checkpoint.every_steps=5");
         changes.push_back(std::string("checkpoint.resume=") + (steps > 5 && !folder.empty() ? "auto" : "none"));
@@ -221,6 +240,9 @@ TEST(MeshErrors, NameWhatDoesNotFit) {
   contains(error_of(2, "gpt", {"mesh.tensor=2", "plan=[{layers: transformer.wte, style: row}]"}),
            "is divided by vocabulary alone");
   contains(error_of(2, "gpt", {"mesh.tensor=2", "optimizer={name: lamb, lr: 0.01}"}), "looks at whole parameters");
+  contains(error_of(2, "gpt", {"mesh.expert=2"}), "model gpt has no experts");
+  contains(error_of(3, "moe", {"mesh.expert=3"}),
+           "h.0.mlp has 4 experts, which cannot be divided among mesh.expert: 3");
   contains(error_of(2, "mlp", {"mesh.tensor=2", "model=lenet", "dataset.side=28"}),
            "model lenet has no plan of its own");
 }

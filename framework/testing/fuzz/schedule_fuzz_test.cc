@@ -63,7 +63,8 @@ TEST(ScheduleFuzz, ProgramsHoldEveryOperation) {
     }
   }
   for (int op = 1; op <= static_cast<int>(Op::kCustom); ++op) {
-    if (static_cast<Op>(op) == Op::kRecv) continue;  // a step with Op::kSend is both
+    if (static_cast<Op>(op) == Op::kRecv) continue;    // a step with Op::kSend is both
+    if (static_cast<Op>(op) == Op::kShrink) continue;  // would be the end of its group: see shared_memory_losses.cc
     EXPECT_GT(counts[static_cast<Op>(op)], 50) << to_string(static_cast<Op>(op));
   }
   EXPECT_GT(mismatches, 50);

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/sync/replica_groups.h"
+#include "engine/sync/synchronizer.h"
+
+namespace phalanx {
+
+/// A strategy for each group of parameters, as one: they take their turns in the order of the groups.
+///
+/// sum_over_slices() takes as many sums as there are groups: of the slices of each.
+class GroupedSynchronizer final : public Synchronizer {
+ public:
+  struct Member {
+    ReplicaGroup of;
+    std::unique_ptr<Synchronizer> strategy;
+  };
+
+  explicit GroupedSynchronizer(std::vector<Member> members) : members_(std::move(members)) {}
+
+  /// `parameters` are those of all groups.
+  std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override;
+  void attach_state(const std::vector<StateTensor>& state) override;
+  void begin_anew() override;
+  void before_update(std::int64_t step) override;
+  void after_update(std::int64_t step) override;
+  bool replicas_equal() const override;
+  void sum_over_slices(at::Tensor& sums) override;
+  void share_values() override;
+  StateDict state() override;
+  void finish() override;
+  Figures figures() const override;  // of the first group
+
+ private:
+  std::vector<Member> members_;
+  std::vector<std::size_t> slices_;  // how many each has
+};
+
+}  // namespace phalanx

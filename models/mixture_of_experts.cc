@@ -1,0 +1,171 @@
+#include "models/mixture_of_experts.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/argsort.h>
+#include <ATen/ops/bincount.h>
+#include <ATen/ops/concat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/topk.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/parallel/autograd_collectives.h"
+
+namespace phalanx {
+namespace {
+
+using Counts64 = std::vector<std::int64_t>;
+
+Counts64 to_vector(const at::Tensor& counts) {
+  const auto* data = counts.const_data_ptr<std::int64_t>();
+  return {data, data + counts.numel()};
+}
+
+at::Tensor normal(at::IntArrayRef sizes, double deviation) { return at::empty(sizes).normal_(0, deviation); }
+
+void keep(const at::Tensor& parameter, const Placement& placement) {
+  at::Tensor(parameter).set_data(placement.take(parameter.detach()));
+}
+
+}  // namespace
+
+// Where the choices of this rank's tokens go; used forward, for the way back, and by autograd.
+struct MixtureOfExperts::Route {
+  at::Tensor order;    // [choices kept] int64: choices (token * k + i) by expert
+  at::Tensor counts;   // [E] int64: how many of them are each expert's
+  at::Tensor weights;  // [tokens, k]
+};
+
+MixtureOfExperts::MixtureOfExperts(const Options& options) : options_(options) {
+  const auto experts = options.experts, width = options.width, hidden = options.hidden;
+  const auto gate = register_module("gate", std::make_shared<torch::nn::Module>());
+  gate_ = gate->register_parameter("weight", normal({experts, width}, options.deviation));
+  const auto all = register_module("experts", std::make_shared<torch::nn::Module>());
+  const auto fc = all->register_module("c_fc", std::make_shared<torch::nn::Module>());
+  fc_weight_ = fc->register_parameter("weight", normal({experts, width, hidden}, options.deviation));
+  fc_bias_ = fc->register_parameter("bias", at::zeros({experts, hidden}));
+  const auto proj = all->register_module("c_proj", std::make_shared<torch::nn::Module>());
+  proj_weight_ = proj->register_parameter("weight", normal({experts, hidden, width}, options.deviation_into_sum));
+  proj_bias_ = proj->register_parameter("bias", at::zeros({experts, width}));
+}
+
+Placements MixtureOfExperts::divide_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) {
+  batch_ = batch;
+  if (experts->size() == 1) return {};
+  if (options_.experts % experts->size() != 0) {
+    throw ConfigError("has " + std::to_string(options_.experts) +
+                      " experts, which cannot be divided among mesh.expert: " + std::to_string(experts->size()));
+  }
+  experts_ = experts;
+  const auto mine = nearly_equal_part(options_.experts, experts->rank(), experts->size());
+  Placements placements;
+  for (const auto& [name, parameter] :
+       {std::pair("experts.c_fc.weight", &fc_weight_), std::pair("experts.c_fc.bias", &fc_bias_),
+        std::pair("experts.c_proj.weight", &proj_weight_), std::pair("experts.c_proj.bias", &proj_bias_)}) {
+    Placement placement{.shape = parameter->sizes().vec(), .dim = 0, .runs = {mine}};
+    keep(*parameter, placement);
+    placements.emplace(name, std::move(placement));
+    // Tokens of all these ranks end here, but gradients are averaged as if each rank had its own tokens alone.
+    parameter->register_hook([share = 1.0 / experts->size()](const at::Tensor& gradient) { return gradient * share; });
+  }
+  return placements;
+}
+
+at::Tensor MixtureOfExperts::take_balance_loss() { return std::exchange(balance_loss_, at::Tensor()); }
+
+at::Tensor MixtureOfExperts::forward(const at::Tensor& x) {
+  const at::Tensor tokens = x.reshape({-1, options_.width});
+  const Route where = route(tokens);
+  const at::Tensor sent = tokens.index_select(0, where.order.div(options_.top_k, "floor"));
+  const at::Tensor made = apply_experts(sent, where.counts);
+  // Each choice back to its place; those that were dropped stay zero.
+  const at::Tensor choices =
+      at::zeros({tokens.size(0) * options_.top_k, options_.width}, made.options()).index_copy(0, where.order, made);
+  const at::Tensor parts = choices.view({tokens.size(0), options_.top_k, options_.width});
+  return (parts * where.weights.unsqueeze(-1)).sum(1).view(x.sizes());
+}
+
+MixtureOfExperts::Route MixtureOfExperts::route(const at::Tensor& tokens) {
+  const at::Tensor probabilities = at::softmax(at::linear(tokens, gate_), -1);
+  const auto [largest, chosen] = at::topk(probabilities, options_.top_k, -1);
+  const at::Tensor experts = chosen.flatten();
+  Route where{.order = at::argsort(experts, /*stable=*/true, 0),
+              .counts = at::bincount(experts, {}, options_.experts),
+              .weights = largest / largest.sum(-1, true)};
+  if (is_training() && options_.balance > 0) keep_balance_loss(probabilities, where.counts);
+  if (options_.capacity_factor == 0) return where;
+  const at::Tensor sorted = experts.index_select(0, where.order), kept = within_capacity(sorted, where.counts);
+  where.order = where.order.masked_select(kept);
+  where.counts = at::bincount(sorted.masked_select(kept), {}, options_.experts);
+  if (is_training()) dropped_ += sorted.numel() - where.order.numel();
+  return where;
+}
+
+// [choices] bool, of choices that are sorted by expert.
+at::Tensor MixtureOfExperts::within_capacity(const at::Tensor& sorted_experts, const at::Tensor& counts) {
+  at::Tensor before = at::zeros_like(counts);
+  std::int64_t all = sorted_experts.numel();
+  if (batch_ && batch_->size() > 1) {
+    const at::Tensor of_ranks = at::empty({batch_->size(), counts.numel()}, at::kLong);
+    batch_->all_gather(of_ranks, counts).wait();
+    before = of_ranks.narrow(0, 0, batch_->rank()).sum(0);
+    all = of_ranks.sum().item<std::int64_t>();
+  }
+  const auto capacity = static_cast<std::int64_t>(
+      std::ceil(options_.capacity_factor * static_cast<double>(all) / static_cast<double>(options_.experts)));
+  const at::Tensor first = counts.cumsum(0) - counts;  // place of each expert's first choice
+  const at::Tensor place = at::arange(sorted_experts.numel(), at::kLong) - first.index_select(0, sorted_experts) +
+                           before.index_select(0, sorted_experts);
+  return place < capacity;
+}
+
+void MixtureOfExperts::keep_balance_loss(const at::Tensor& probabilities, const at::Tensor& counts) {
+  at::Tensor chosen = counts.to(at::kDouble);
+  if (batch_ && batch_->size() > 1) batch_->all_reduce(chosen, Reduction::kSum).wait();
+  const at::Tensor shares = (chosen / chosen.sum()).to(probabilities.scalar_type());
+  balance_loss_ = (probabilities.mean(0) * shares).sum() * (options_.balance * static_cast<double>(options_.experts));
+}
+
+// Rows by expert, so many for each of those that are here.
+at::Tensor MixtureOfExperts::by_experts(const at::Tensor& rows, const Counts64& counts) {
+  const auto fc_weights = fc_weight_.unbind(0), fc_biases = fc_bias_.unbind(0), proj_weights = proj_weight_.unbind(0),
+             proj_biases = proj_bias_.unbind(0);
+  std::vector<at::Tensor> made;
+  const auto parts = rows.split_with_sizes(counts, 0);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const at::Tensor hidden = at::gelu(at::addmm(fc_biases[i], parts[i], fc_weights[i]), "tanh");
+    made.push_back(at::addmm(proj_biases[i], hidden, proj_weights[i]));
+  }
+  return at::concat(made, 0);
+}
+
+at::Tensor MixtureOfExperts::apply_experts(const at::Tensor& rows, const at::Tensor& counts) {
+  if (!experts_) return by_experts(rows, to_vector(counts));
+  const auto ranks = experts_->size();
+  const auto here = options_.experts / ranks;
+  // [rank, expert there] -> [rank, expert here]
+  const at::Tensor coming = at::empty_like(counts);
+  experts_->all_to_all(coming, counts).wait();
+  const Counts64 to = to_vector(counts.view({ranks, here}).sum(1)), from = to_vector(coming.view({ranks, here}).sum(1));
+  const at::Tensor arrived = exchange_rows(rows, to, from, experts_);
+  // They come by rank and then by expert, and are wanted by expert.
+  const at::Tensor expert_of = at::arange(here, at::kLong).repeat({ranks}).repeat_interleave(coming);
+  const at::Tensor order = at::argsort(expert_of, /*stable=*/true, 0), back = at::argsort(order, /*stable=*/true, 0);
+  const at::Tensor made =
+      by_experts(arrived.index_select(0, order), to_vector(coming.view({ranks, here}).sum(0))).index_select(0, back);
+  return exchange_rows(made, from, to, experts_);
+}
+
+}  // namespace phalanx

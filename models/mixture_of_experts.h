@@ -1,0 +1,72 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "models/expert_parallel.h"
+
+namespace phalanx {
+
+/// A feed-forward layer of which each token uses a few experts (Shazeer et al. 2017, arXiv:1701.06538; Lepikhin et al.
+/// 2020, GShard, arXiv:2006.16668; Fedus et al. 2021, Switch Transformers, arXiv:2101.03961):
+///
+///   p = softmax(x gate)                         [tokens, experts]
+///   y = sum over the k largest p_e, divided by their sum, of p_e (gelu(x W1_e + b1_e) W2_e + b2_e)
+///
+/// Balance loss (Switch, equation 4): coefficient * E * sum over e of f_e P_e, where f_e is the share of choices that
+/// fall to expert e over the global batch, and P_e the mean of p_e.
+///
+/// With a capacity factor c, an expert takes at most ceil(c k T / E) of the T tokens of the global batch, the first
+/// ones in the order of ranks and tokens; of the others its part of y is left out. Without, no token is dropped.
+///
+/// On several ranks, tokens travel to the rank that has their expert and back: with n bytes of tokens per rank and E
+/// ranks 2 k n (E - 1) / E bytes forward, the same backward, and 8 bytes for each expert and rank before that.
+///
+/// Parameters: gate.weight [E, width]; experts.{c_fc,c_proj}.{weight,bias} [E, in, out] and [E, out].
+class MixtureOfExperts final : public torch::nn::Module, public ExpertParallel {
+ public:
+  struct Options {
+    std::int64_t width = 0;
+    std::int64_t hidden = 0;
+    std::int64_t experts = 8;
+    std::int64_t top_k = 2;
+    double capacity_factor = 0;  // 0: no limit
+    double balance = 0.01;
+    double deviation = 0.02;           // of initial values
+    double deviation_into_sum = 0.02;  // of those of c_proj
+  };
+
+  explicit MixtureOfExperts(const Options& options);
+
+  /// [..., width] -> [..., width]
+  at::Tensor forward(const at::Tensor& x);
+
+  Placements divide_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) override;
+
+  /// The balance loss of the last forward in training, with its gradient; undefined where there is none. The mean of it
+  /// over ranks, weighted as their losses are, is that of the global batch.
+  at::Tensor take_balance_loss();
+
+  /// Choices that went beyond an expert's capacity, of all of this rank's so far in training.
+  std::int64_t dropped() const { return dropped_; }
+
+ private:
+  struct Route;
+
+  Route route(const at::Tensor& tokens);
+  at::Tensor within_capacity(const at::Tensor& sorted_experts, const at::Tensor& counts);
+  at::Tensor by_experts(const at::Tensor& rows, const std::vector<std::int64_t>& counts);
+  at::Tensor apply_experts(const at::Tensor& rows, const at::Tensor& counts);
+  void keep_balance_loss(const at::Tensor& probabilities, const at::Tensor& counts);
+
+  Options options_;
+  CommunicatorPtr experts_, batch_;  // null: this rank has all experts, and the batch is its own
+  at::Tensor gate_, fc_weight_, fc_bias_, proj_weight_, proj_bias_;
+  at::Tensor balance_loss_;
+  std::int64_t dropped_ = 0;
+};
+
+}  // namespace phalanx
