@@ -45,7 +45,7 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
       parameters_(model_->named_parameters(), *mesh.replicas(), agreement_.bucket_bytes,
                   [this](const std::string& name) { return turns_.of(name); }),
       synchronizer_(make_synchronizer(context)),
-      update_(config, turns_.make_optimizer(), *synchronizer_, mesh, watching),
+      update_(config, make_optimizer(), *synchronizer_, mesh, watching),
       step_(setup_of_step(task, watching)) {}
 
 // Gradients of replicas in threads come together after the last backward.
@@ -65,6 +65,13 @@ std::unique_ptr<Synchronizer> Replica::make_synchronizer(const ExperimentContext
   auto invariant = std::make_unique<Invariant>(mesh_.replicas(), static_cast<int>(train.virtual_shards));
   invariant_ = invariant.get();
   return invariant;
+}
+
+std::unique_ptr<Optimizer> Replica::make_optimizer() const {
+  auto elsewhere = synchronizer_->make_optimizer();
+  if (!elsewhere) return turns_.make_optimizer();
+  if (!turns_.any()) return elsewhere;
+  throw ConfigError("strategy: servers that update the parameters take no turns; let the ranks update them");
 }
 
 TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {

@@ -52,6 +52,7 @@ class Replica {
 
  private:
   std::unique_ptr<Synchronizer> make_synchronizer(const ExperimentContext& context);
+  std::unique_ptr<Optimizer> make_optimizer() const;
   TrainingStep::Setup setup_of_step(Task& task, Watching& watching);
 
   const ExperimentConfig& config_;
