@@ -177,6 +177,11 @@ void check_strategy(std::vector<ConfigProblem>& problems, const ExperimentConfig
   refuse_if(problems, train.gradients == "sum" && !traits.reduces_gradients, "train.gradients",
             "sum is for gradients that are reduced in every step, which " + strategy +
                 " does not do; known: " + strategies_where(&StrategyTraits::reduces_gradients));
+  const auto text = [](const auto& optimizer) { return config::dump_as("optimizer", optimizer); };
+  refuse_if(problems, traits.servers_update && text(config.optimizer) != text(ExperimentConfig{}.optimizer),
+            "optimizer", "leave it out: with this strategy servers update the parameters, as section strategy says");
+  refuse_if(problems, traits.servers_update && !config.parameter_groups.empty(), "parameter_groups",
+            "servers that update the parameters do not know their names; leave it out, or let the ranks update them");
   refuse_if(problems, train.precision == "fp16" && traits.remembers_gradients, "train.precision",
             "fp16 cannot be combined with compressed gradients, whose residual would keep an overflow forever; use "
             "bf16, or no"

@@ -148,6 +148,17 @@ TEST(Check, SumsAreOfGradientsThatAreReduced) {
               ::testing::HasSubstr("train.gradients: must be mean"));
 }
 
+TEST(Check, WhereServersUpdateTheParametersTheRanksHaveNoOptimizer) {
+  const std::string servers = "strategy: {ssp: {server_optimizer: adam}}";
+  EXPECT_EQ(complaint(servers), "");
+  EXPECT_EQ(complaint("strategy: ssp, optimizer: adam"), "");
+  EXPECT_THAT(complaint(servers + ", optimizer: adam"), ::testing::HasSubstr("optimizer: leave it out"));
+  EXPECT_THAT(complaint("strategy: dc_asgd, optimizer: {name: sgd, momentum: 0.9}"),
+              ::testing::HasSubstr("optimizer: leave it out"));
+  EXPECT_THAT(complaint(servers + ", parameter_groups: [{match: bias}]"),
+              ::testing::HasSubstr("parameter_groups: servers that"));
+}
+
 TEST(Check, Fp16RefusesCompressionThatWouldRememberAnOverflow) {
   const std::string refused =
       "config: train.precision: fp16 cannot be combined with compressed gradients, whose residual would keep an "

@@ -75,7 +75,7 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
                   [this](const std::string& name) { return 2 * turns_.of(name) + experts_.count(name); }),
       groups_(replica_groups(mesh, parameters_, [this](const std::string& name) { return experts_.contains(name); })),
       synchronizer_(make_synchronizer(context)),
-      update_(config, turns_.make_optimizer(), *synchronizer_, mesh, placements_, experts_, watching),
+      update_(config, make_optimizer(), *synchronizer_, mesh, placements_, experts_, watching),
       step_(setup_of_step(task, watching)) {
   refuse_whole_parameters(config, update_.optimizer());
 }
@@ -157,6 +157,13 @@ std::unique_ptr<Synchronizer> Replica::make_synchronizer(const ExperimentContext
   auto invariant = std::make_unique<Invariant>(mesh_.replicas(), static_cast<int>(train.virtual_shards));
   invariant_ = invariant.get();
   return invariant;
+}
+
+std::unique_ptr<Optimizer> Replica::make_optimizer() const {
+  auto elsewhere = synchronizer_->make_optimizer();
+  if (!elsewhere) return turns_.make_optimizer();
+  if (!turns_.any()) return elsewhere;
+  throw ConfigError("strategy: servers that update the parameters take no turns; let the ranks update them");
 }
 
 TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {

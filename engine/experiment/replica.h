@@ -69,6 +69,7 @@ class Replica {
   Placements divide_model();
   NamedTensors dense_first() const;
   std::unique_ptr<Synchronizer> make_synchronizer(const ExperimentContext& context);
+  std::unique_ptr<Optimizer> make_optimizer() const;
   TrainingStep::Setup setup_of_step(Task& task, Watching& watching);
 
   const ExperimentConfig& config_;

@@ -22,7 +22,8 @@ using testing::make_strategy;
 using testing::run_ranks;
 using testing::train;
 
-constexpr const char* kLossy[] = {"int8", "one_bit", "{name: topk, fraction: 0.05}", "{name: powersgd, rank: 1}"};
+constexpr const char* kLossy[] = {"int8", "int4", "one_bit", "{name: topk, fraction: 0.05}",
+                                  "{name: powersgd, rank: 1}"};
 
 class Averaging : public ::testing::TestWithParam<int> {
  protected:
@@ -135,10 +136,69 @@ TEST_P(Averaging, FragmentsTakeTheirOuterStepsInTurn) {
   });
 }
 
+// Douillard et al. 2025, algorithm 2: what was sent after step t is merged after step t + tau.
+TEST_P(Averaging, OverlappedOuterStepsAreMergedWhenTheyAreLate) {
+  for (const double mix : {0.0, 0.25}) {
+    run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {
+      auto x = start();
+      at::Tensor last = x[0].clone(), velocity = at::zeros_like(last), sent;
+      train("{name: diloco, every: 4, overlap: 2, outer_lr: 0.7, mix: " + std::to_string(mix) + "}", group, 15,
+            [&](int step, const at::Tensor& all, Synchronizer& strategy) {
+              step_all(x, step);
+              if ((step + 1) % 4 == 0) sent = last - mean_of(x);
+              const bool merges = step > 4 && (step - 1) % 4 == 0;
+              if (merges) {
+                velocity = 0.9 * velocity + sent;
+                last = last - 0.7 * (sent + 0.9 * velocity);
+                for (auto& one : x) one = mix * one + (1 - mix) * last;
+              }
+              expect_near(all, x, step);
+              EXPECT_EQ(strategy.replicas_equal(), merges && mix == 0) << "step " << step;
+            });
+    });
+  }
+}
+
+// The table of docs/strategies.md: a step sends one fragment, as an all-reduce does, 4 bits and a share of a scale for
+// each value, and other steps send nothing.
+TEST_P(Averaging, AStepSendsOneFragmentInFourBits) {
+  run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
+    const at::NoGradGuard no_grad;
+    const FlatParameters parameters(testing::make_parameters(0), *group, testing::kBucketBytes);
+    const auto strategy =
+        make_strategy("{name: diloco, every: 6, fragments: 3, compression: {name: int4, block: 8}}", group);
+    strategy->attach(parameters, Cut::kAnywhere);
+    const auto sent = [&] {
+      at::Tensor all = at::zeros({1}, at::kDouble);
+      for (const auto& [name, value] : strategy->figures()) {
+        if (name == "sent_bytes") all.fill_(value);
+      }
+      group->all_reduce(all, Reduction::kSum).wait();
+      return all.item<double>();
+    };
+    double before = 0;
+    for (int step = 0; step < 12; ++step) {
+      strategy->before_update(step);
+      strategy->after_update(step);
+      const double now = sent();
+      double expected = 0;
+      if ((step + 1) % 2 == 0) {
+        const auto elements = parameters.buckets()[(step + 1) / 2 % 3 == 0 ? 2 : (step + 1) / 2 % 3 - 1].values.numel();
+        const auto code = (elements + 1) / 2 + 4 * ((elements + 7) / 8);
+        expected = 2.0 * (group->size() - 1) * static_cast<double>(code);
+      }
+      EXPECT_EQ(now - before, expected) << "step " << step;
+      before = now;
+    }
+    strategy->finish();
+  });
+}
+
 TEST(Fragments, MustFitIntoTheStepsAndTheBuckets) {
   run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
     const FlatParameters parameters(testing::make_parameters(0), *group, testing::kBucketBytes);
     EXPECT_THROW(make_strategy("{name: diloco, every: 2, fragments: 3}", group), ConfigError);
+    EXPECT_THROW(make_strategy("{name: diloco, every: 4, overlap: 4}", group), ConfigError);
     EXPECT_THROW(make_strategy("{name: diloco, fragments: 4}", group)->attach(parameters, Cut::kAnywhere), ConfigError);
   });
 }

@@ -9,6 +9,9 @@
 //
 // With `prefetch`, c is asked for some steps before it is taken over: then x moves on by what it has done since it was
 // asked, as c does not know that yet.
+// With `server_optimizer` the ranks have no optimizer: what travels to the servers is the mean of a rank's gradients
+// since it last read c, and the servers' optimizer takes a step with it (Dean et al. have Adagrad there); see
+// pushed_gradients.h.
 // Wire: the parameters' bytes to the servers and back, per rank and exchange.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/add.h>
@@ -20,9 +23,12 @@
 #include <string>
 #include <vector>
 
+#include "engine/sync/pushed_gradients.h"
 #include "engine/sync/served_synchronizer.h"
+#include "engine/sync/server_optimizer.h"
 #include "engine/sync/synchronizers.h"
 #include "engine/sync/update_schedule.h"
+#include "framework/base/error.h"
 #include "framework/base/text.h"
 
 namespace phalanx {
@@ -115,44 +121,80 @@ class Downpour final : public ServedSynchronizer {
   std::vector<Work> reads_, writes_;
 };
 
+constexpr const char* kStalenessPower =
+    "p: an update that is t others late is divided by (1 + t)^p; with a server_optimizer, its learning rate is";
+constexpr const char* kServerOptimizer = "optimizer of the servers, to which ranks send gradients instead of updates";
+
 struct DownpourConfig : UpdateSchedule {
   double staleness_power = 0;
+  ServerOptimizer server_optimizer;
 
   template <class V>
   void visit(V& v) {
     UpdateSchedule::visit(v);
-    v("staleness_power", staleness_power, "p: an update that is t others late is divided by (1 + t)^p",
-      config::at_least(0));
+    v("staleness_power", staleness_power, kStalenessPower, config::at_least(0));
+    v("server_optimizer", server_optimizer, kServerOptimizer);
   }
 };
 
 struct SspConfig {
   std::int64_t staleness = 3;
   std::int64_t every = 1;
+  double staleness_power = 0;
+  ServerOptimizer server_optimizer;
 
   template <class V>
   void visit(V& v) {
     v("staleness", staleness, "exchanges that a rank may be ahead of the slowest", config::at_least(0));
     v("every", every, "steps between exchanges with the servers", config::at_least(1));
+    v("staleness_power", staleness_power, kStalenessPower, config::at_least(0));
+    v("server_optimizer", server_optimizer, kServerOptimizer);
   }
 };
 
+template <class Config>
+std::unique_ptr<Synchronizer> push_gradients(const Config& config, std::int64_t staleness, const SyncContext& context) {
+  return std::make_unique<PushedGradients>(
+      PushedGradients::Options{.rule = config.server_optimizer.rule(config.staleness_power, 1),
+                               .learning_rate = config.server_optimizer.learning_rate(),
+                               .every = config.every,
+                               .staleness = staleness},
+      context);
+}
+
+void check_downpour(const DownpourConfig& config) {
+  check(config);
+  if (!config.server_optimizer.any() || (config.delay == 0 && config.prefetch == 0)) return;
+  throw ConfigError(std::string("strategy.") + (config.delay > 0 ? "delay" : "prefetch") +
+                    ": with a server_optimizer a rank has no updates of its own between exchanges; leave it out");
+}
+
 const bool downpour = Synchronizers::global().add<DownpourConfig>(
     "downpour", "asynchronous: ranks add their updates to parameters on servers, and wait for nobody",
-    StrategyTraits{.parameter_servers = true, .inter_level = true, .steps_ahead = kStepsAhead},
-    [](const DownpourConfig& config, const SyncContext& context) {
-      check(config);
+    [](const DownpourConfig& config) {
+      return StrategyTraits{.parameter_servers = true,
+                            .servers_update = config.server_optimizer.any(),
+                            .inter_level = true,
+                            .steps_ahead = kStepsAhead};
+    },
+    [](const DownpourConfig& config, const SyncContext& context) -> std::unique_ptr<Synchronizer> {
+      check_downpour(config);
+      if (config.server_optimizer.any()) return push_gradients(config, ps::kAsynchronous, context);
       return std::make_unique<Downpour>(config, context, ps::kAsynchronous, config.staleness_power);
     });
 
 const bool ssp = Synchronizers::global().add<SspConfig>(
     "ssp", "as downpour, but no rank gets more than a few steps ahead of the slowest",
     [](const SspConfig& config) {
-      const std::int64_t ahead = config.every * (config.staleness + 1);
-      return StrategyTraits{.parameter_servers = true, .inter_level = true, .steps_ahead = ahead};
+      return StrategyTraits{.parameter_servers = true,
+                            .servers_update = config.server_optimizer.any(),
+                            .inter_level = true,
+                            .steps_ahead = config.every * (config.staleness + 1)};
     },
-    [](const SspConfig& config, const SyncContext& context) {
-      return std::make_unique<Downpour>(UpdateSchedule{.every = config.every}, context, config.staleness, 0);
+    [](const SspConfig& config, const SyncContext& context) -> std::unique_ptr<Synchronizer> {
+      if (config.server_optimizer.any()) return push_gradients(config, config.staleness, context);
+      return std::make_unique<Downpour>(UpdateSchedule{.every = config.every}, context, config.staleness,
+                                        config.staleness_power);
     });
 
 }  // namespace

@@ -36,11 +36,11 @@ FlatParameters make_parameters(Communicator& group, at::ScalarType dtype = at::k
 
 class Compression : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Names, Compression,
-                         ::testing::Values("none", "fp16", "bf16", "int8", "topk", "powersgd", "one_bit"));
+                         ::testing::Values("none", "fp16", "bf16", "int8", "int4", "topk", "powersgd", "one_bit"));
 
 TEST(CompressionOption, HasEveryCompression) {
   EXPECT_THAT(Compressors::global().names(),
-              ::testing::ElementsAre("bf16", "fp16", "int8", "none", "one_bit", "powersgd", "topk"));
+              ::testing::ElementsAre("bf16", "fp16", "int4", "int8", "none", "one_bit", "powersgd", "topk"));
 }
 
 TEST_P(Compression, AllReduceGivesAllRanksTheSameBits) {
@@ -69,7 +69,7 @@ TEST(CompressionOption, FieldsOfTheCompressionAreInTheConfig) {
   EXPECT_THAT(
       [] { load_strategy("{name: all_reduce, compression: powersdg}"); },
       ThrowsMessage<ConfigError>(HasSubstr("strategy.compression: unknown name \"powersdg\"; known: bf16, fp16, "
-                                           "int8, none, one_bit, powersgd, topk (did you mean \"powersgd\"?)")));
+                                           "int4, int8, none, one_bit, powersgd, topk (did you mean \"powersgd\"?)")));
   EXPECT_THAT([] { load_strategy("{name: all_reduce, compression: {name: powersgd, rank: 0}}"); },
               ThrowsMessage<ConfigError>(HasSubstr("strategy.compression.rank: must be between 1 and 1024, got 0")));
 }

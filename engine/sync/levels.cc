@@ -67,6 +67,7 @@ StrategyTraits traits(const LevelsConfig& config) {
           .shared_memory_key = intra.shared_memory_key.empty() ? "intra" : "intra." + intra.shared_memory_key,
           .concurrent_updates = intra.concurrent_updates || inter.concurrent_updates,
           .parameter_servers = intra.parameter_servers || inter.parameter_servers,
+          .servers_update = intra.servers_update || inter.servers_update,
           .shards_update = true};
 }
 
@@ -114,6 +115,8 @@ class Levels final : public Synchronizer {
           " gives every rank of a host a part of its own; use all_reduce or overlapped as strategy.intra");
     }
   }
+
+  std::unique_ptr<Optimizer> make_optimizer() override { return inter_->make_optimizer(); }
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override {
     const auto buckets = broadcast_all(parameters, *group_);

@@ -10,11 +10,15 @@
 // AdamW in the paper), in the mean, is the gradient of SGD with Nesterov momentum, whose step all of them take. With
 // `fragments` F, every F-th bucket is a fragment, and each of them is exchanged at a time of its own within the `every`
 // steps, so that a link has to carry a fragment at a time (Douillard et al. 2025, Streaming DiLoCo with Overlapping
-// Communication, section 2.2, with the strided pattern; compression int8 is its section 2.4 with 8 bits).
+// Communication, arXiv:2501.18512, section 2.2, with the strided pattern; compression int4 is its section 2.4 with even
+// steps). With `overlap` tau, its section 2.3: what is launched after step t is merged after step t + tau, and
+// meanwhile the ranks compute. Of its values then, a rank keeps the share alpha (`mix`): x = alpha x + (1 - alpha) y,
+// where y are those to which the outer step leads.
 //
 // Wire: 2 (P - 1) / P of the parameters' bytes per rank and k steps, and of the state's if that is averaged. At most 1
 // / F of that in one step.
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
 #include <memory>
@@ -38,7 +42,9 @@ struct LocalSgdConfig {
   std::string momentum = "local";
   Compressors::Choice compression{"none"};
   Compressors::Choice warmup_compression{"none"};
-  std::int64_t fragments = 1;  // of diloco
+  std::int64_t fragments = 1;  // these are of diloco
+  std::int64_t overlap = 0;
+  double mix = 0;
 
   template <class V>
   void visit(V& v) {
@@ -57,6 +63,8 @@ struct DilocoConfig {
   double outer_lr = 0.7;
   double outer_momentum = 0.9;
   std::int64_t fragments = 1;
+  std::int64_t overlap = 0;
+  double mix = 0.5;
   std::int64_t warmup_steps = 0;
   Compressors::Choice compression{"none"};
 
@@ -70,6 +78,11 @@ struct DilocoConfig {
       "parts of the parameters that take their outer steps in turn, evenly spread over the `every` steps; at most "
       "`every`, and as many as there are buckets",
       config::at_least(1));
+    v("overlap", overlap,
+      "steps that ranks compute while an exchange is under way, before its result is merged; less than `every`",
+      config::at_least(0));
+    v("mix", mix, "with overlap: share of its own values that a rank keeps when a result is merged",
+      config::between(0, 1));
     v("warmup_steps", warmup_steps, "initial steps that average gradients instead", config::at_least(0));
     v("compression", compression, "compression of the parameters' changes");
   }
@@ -79,7 +92,9 @@ struct DilocoConfig {
             .warmup_steps = warmup_steps,
             .momentum = "local",
             .compression = compression,
-            .fragments = fragments};
+            .fragments = fragments,
+            .overlap = overlap,
+            .mix = mix};
   }
 };
 
@@ -92,7 +107,8 @@ class LocalSgd final : public ReplicatedSynchronizer {
       : config_(config),
         group_(context.group),
         warm_up_(context.group, config.warmup_compression, context.weight),
-        average_(context.group, config.compression, context.weight, outer) {}
+        average_(context.group, config.compression, context.weight, outer),
+        under_way_(at::zeros({config.fragments}, at::kLong)) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
     slices_ = broadcast_all(parameters, *group_);
@@ -109,7 +125,11 @@ class LocalSgd final : public ReplicatedSynchronizer {
 
   void attach_state(const std::vector<StateTensor>& state) override { state_ = state; }
 
-  void begin_anew() override { average_.begin_anew(); }
+  void begin_anew() override {
+    average_.begin_anew();
+    under_way_.zero_();
+    equal() = -1;
+  }
 
   void before_update(std::int64_t step) override {
     if (step >= config_.warmup_steps) {
@@ -123,21 +143,28 @@ class LocalSgd final : public ReplicatedSynchronizer {
 
   void after_update(std::int64_t step) override {
     apart_.fill_(step >= config_.warmup_steps ? 1 : 0);
-    equal_ = -1;
+    equal() = -1;
     if (!apart()) return;
     const std::int64_t steps = step + 1 - config_.warmup_steps;
     for (std::int64_t fragment = 0; fragment < config_.fragments; ++fragment) {
       const std::int64_t turn = (fragment + 1) * config_.every / config_.fragments;  // 1 to `every`
-      if (steps % config_.every == turn % config_.every) average(fragment);
+      if (under_way(fragment) != 0 && (steps - config_.overlap) % config_.every == turn % config_.every)
+        merge(fragment);
+      if (steps % config_.every != turn % config_.every) continue;
+      launch(fragment);
+      if (config_.overlap == 0) merge(fragment);
     }
   }
 
   bool replicas_equal() const override { return !apart(); }
 
   void finish() override {
-    const std::int64_t equal = equal_;
+    const std::int64_t already_equal = equal();
     for (std::int64_t fragment = 0; apart() && fragment < config_.fragments; ++fragment) {
-      if (fragment != equal) average(fragment);
+      if (fragment == already_equal) continue;
+      if (under_way(fragment) != 0) merge(fragment);
+      launch(fragment);
+      merge(fragment, 0);
     }
     apart_.zero_();
   }
@@ -146,6 +173,8 @@ class LocalSgd final : public ReplicatedSynchronizer {
     StateDict all = average_.state();
     append(all, "warmup/", warm_up_.state());
     all.push_back({"apart", apart_, true});
+    all.push_back({"equal", equal_, true});
+    all.push_back({"under_way", under_way_, true});
     return all;
   }
 
@@ -158,18 +187,30 @@ class LocalSgd final : public ReplicatedSynchronizer {
  private:
   bool apart() const { return *apart_.const_data_ptr<std::int64_t>() != 0; }
 
-  // With the last fragment goes what the optimizer remembers. While some are equal, others are apart.
-  void average(std::int64_t fragment) {
+  std::int64_t& equal() { return *equal_.mutable_data_ptr<std::int64_t>(); }
+  std::int64_t& under_way(std::int64_t fragment) { return under_way_.mutable_data_ptr<std::int64_t>()[fragment]; }
+
+  void launch(std::int64_t fragment) {
+    average_.launch(static_cast<std::size_t>(fragment), static_cast<std::size_t>(config_.fragments));
+    under_way(fragment) = 1;
+  }
+
+  void merge(std::int64_t fragment) { merge(fragment, config_.overlap > 0 ? config_.mix : 0); }
+
+  // With the last fragment goes what the optimizer remembers. While some are equal, others are apart; and all are,
+  // where a rank keeps something of its own or an average is late.
+  void merge(std::int64_t fragment, double own) {
     const at::NoGradGuard no_grad;
-    average_.average(static_cast<std::size_t>(fragment), static_cast<std::size_t>(config_.fragments));
-    equal_ = fragment;
+    average_.merge(static_cast<std::size_t>(fragment), static_cast<std::size_t>(config_.fragments), own);
+    under_way(fragment) = 0;
+    if (own == 0) equal() = fragment;
     if (fragment + 1 < config_.fragments) return;
     for (const auto& state : state_) {
       const bool average = config_.momentum == "average" || state.kind == kMovingAverage;
       if (average) average_.average(state.values);
       if (config_.momentum == "reset" && is_momentum(state.kind)) state.values.zero_();
     }
-    if (config_.fragments == 1) apart_.zero_();
+    if (config_.fragments == 1 && own == 0) apart_.zero_();
   }
 
   LocalSgdConfig config_;
@@ -177,9 +218,10 @@ class LocalSgd final : public ReplicatedSynchronizer {
   GradientGroup warm_up_;
   ParameterAverage average_;
   std::vector<Slice> slices_;
-  std::vector<StateTensor> state_;                // of the optimizer
-  at::Tensor apart_ = at::zeros({1}, at::kLong);  // 1: the replicas may differ
-  std::int64_t equal_ = -1;                       // the fragment whose turn the last step was; -1: none
+  std::vector<StateTensor> state_;                   // of the optimizer
+  at::Tensor apart_ = at::zeros({1}, at::kLong);     // 1: the replicas may differ
+  at::Tensor equal_ = at::full({1}, -1, at::kLong);  // the fragment that the last step has made equal; -1: none
+  at::Tensor under_way_;                             // [fragments] 1: launched and not merged yet
 };
 
 StrategyTraits traits(const LocalSgdConfig& config) {
@@ -199,8 +241,15 @@ const bool diloco_registered = Synchronizers::global().add<DilocoConfig>(
         throw ConfigError("strategy.fragments: " + std::to_string(config.fragments) + " cannot take turns within " +
                           std::to_string(config.every) + " steps (strategy.every)");
       }
+      if (config.overlap >= config.every) {
+        throw ConfigError("strategy.overlap: an exchange that is " + std::to_string(config.overlap) +
+                          " steps under way is not there before the next one; use less than strategy.every: " +
+                          std::to_string(config.every));
+      }
       return std::make_unique<LocalSgd>(
-          config.inner(), context, ParameterAverage::Outer{.lr = config.outer_lr, .momentum = config.outer_momentum});
+          config.inner(), context,
+          ParameterAverage::Outer{
+              .lr = config.outer_lr, .momentum = config.outer_momentum, .late = config.overlap > 0});
     });
 
 }  // namespace

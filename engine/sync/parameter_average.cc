@@ -2,7 +2,6 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/add.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/sub.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -22,38 +21,57 @@ void ParameterAverage::attach(const FlatParameters& parameters) {
     values_.push_back(bucket.values);
     if (!measures()) continue;
     last_.push_back(bucket.values.clone());
-    moved_.push_back(at::empty_like(bucket.values));
+    moved_.push_back(at::zeros_like(bucket.values));
     if (outer_) velocity_.push_back(at::zeros_like(bucket.values));
   }
   if (steps_.compresses()) steps_.attach_tensors(moved_, parameters);
 }
 
+void ParameterAverage::wait_for_all() {
+  for (auto& [bucket, work] : works_) work.wait();
+  works_.clear();
+}
+
 void ParameterAverage::begin_anew() {
   const at::NoGradGuard no_grad;
+  wait_for_all();
   for (std::size_t i = 0; i < last_.size(); ++i) last_[i].copy_(values_[i]);
 }
 
 void ParameterAverage::average(std::size_t first, std::size_t stride) {
+  launch(first, stride);
+  merge(first, stride);
+}
+
+void ParameterAverage::launch(std::size_t first, std::size_t stride) {
   const at::NoGradGuard no_grad;
-  std::vector<std::pair<std::size_t, Work>> works;
   for (std::size_t i = first; i < values_.size(); i += stride) {
     if (measures()) at::sub_out(moved_[i], values_[i], last_[i]);
-    works.emplace_back(i, steps_.all_reduce_mean(measures() ? moved_[i] : values_[i]));
+    works_.emplace(i, steps_.all_reduce_mean(measures() ? moved_[i] : values_[i]));
   }
-  for (auto& [bucket, work] : works) {
-    work.wait();
-    if (measures()) step(bucket);
+}
+
+void ParameterAverage::merge(std::size_t first, std::size_t stride, double own) {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = first; i < values_.size(); i += stride) {
+    if (auto work = works_.extract(i)) work.mapped().wait();
+    if (measures()) step(i, own);
   }
 }
 
 // From where the replicas were last equal, along their mean movement.
-void ParameterAverage::step(std::size_t bucket) {
+void ParameterAverage::step(std::size_t bucket, double own) {
   auto &last = last_[bucket], &moved = moved_[bucket];
   if (outer_) {
     velocity_[bucket].mul_(outer_->momentum).add_(moved);
     moved.add_(velocity_[bucket], outer_->momentum).mul_(outer_->lr);
   }
-  values_[bucket].copy_(last.add_(moved));
+  last.add_(moved);
+  if (own == 0) {
+    values_[bucket].copy_(last);
+  } else {
+    values_[bucket].lerp_(last, 1 - own);
+  }
 }
 
 void ParameterAverage::average(const at::Tensor& values) {
@@ -61,11 +79,15 @@ void ParameterAverage::average(const at::Tensor& values) {
   uncompressed_.all_reduce_mean(values).wait();
 }
 
-StateDict ParameterAverage::state() const {
+StateDict ParameterAverage::state() {
+  wait_for_all();
   StateDict all = steps_.state();
   for (std::size_t i = 0; i < last_.size(); ++i) all.push_back({"last/" + std::to_string(i), last_[i], true});
   for (std::size_t i = 0; i < velocity_.size(); ++i) {
     all.push_back({"velocity/" + std::to_string(i), velocity_[i], true});
+  }
+  for (std::size_t i = 0; outer_ && outer_->late && i < moved_.size(); ++i) {
+    all.push_back({"moved/" + std::to_string(i), moved_[i], true});
   }
   return all;
 }

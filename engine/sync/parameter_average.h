@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -16,12 +17,14 @@ namespace phalanx {
 /// Bytes on the wire: of an all-reduce of the parameters.
 ///
 /// With an outer optimizer, the mean movement d of the replicas is a gradient to it rather than the step itself: with
-/// Nesterov momentum, v = momentum v + d, and all replicas go to last + lr (d + momentum v).
+/// Nesterov momentum, v = momentum v + d, and all replicas go to last + lr (d + momentum v), or, where that is late, a
+/// part of the way there.
 class ParameterAverage {
  public:
   struct Outer {
     double lr = 1;
     double momentum = 0;
+    bool late = false;  // launch() and merge() are called steps apart
   };
 
   /// `weight`: of this rank's replica; all weights have the mean 1.
@@ -38,11 +41,18 @@ class ParameterAverage {
   /// them. Collective.
   void average(std::size_t first = 0, std::size_t stride = 1);
 
+  /// The two halves of average(): launches, and waits and steps. With `own` the replicas become own x + (1 - own) y
+  /// where x are their values at the time of merge() and y those that average() would have given them, from which their
+  /// next movement is measured. Collective.
+  void launch(std::size_t first, std::size_t stride);
+  void merge(std::size_t first, std::size_t stride, double own = 0);
+
   /// The same of something else that goes with them, such as what an optimizer remembers; never compressed. Collective.
   void average(const at::Tensor& values);
 
-  /// Of each bucket its values when replicas were equal, what compression has not sent yet, and the outer momentum.
-  StateDict state() const;
+  /// Of each bucket its values when replicas were equal, what compression has not sent yet, the outer momentum, and
+  /// mean movements that are late. Waits for what is under way.
+  StateDict state();
 
   Traffic traffic() const { return steps_.traffic(); }
   bool compresses() const { return steps_.compresses(); }
@@ -50,14 +60,16 @@ class ParameterAverage {
 
  private:
   bool measures() const { return steps_.compresses() || outer_; }  // how far replicas go
-  void step(std::size_t bucket);
+  void step(std::size_t bucket, double own);
+  void wait_for_all();
 
   GradientGroup uncompressed_, steps_;
   std::optional<Outer> outer_;
   std::vector<at::Tensor> values_;
-  std::vector<at::Tensor> last_;      // values when replicas were equal; empty unless it measures()
-  std::vector<at::Tensor> moved_;     // since then; as last_
-  std::vector<at::Tensor> velocity_;  // of the outer optimizer; empty without
+  std::vector<at::Tensor> last_;       // values when replicas were equal; empty unless it measures()
+  std::vector<at::Tensor> moved_;      // since then; as last_
+  std::map<std::size_t, Work> works_;  // under way, by bucket
+  std::vector<at::Tensor> velocity_;   // of the outer optimizer; empty without
 };
 
 }  // namespace phalanx

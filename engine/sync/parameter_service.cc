@@ -1,13 +1,33 @@
 #include "engine/sync/parameter_service.h"
 
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
 
+#include "framework/base/config/config.h"
 #include "framework/comm/locality.h"
+#include "framework/ps/update_rule.h"
 
 namespace phalanx {
+namespace {
+
+// What a shard of two elements keeps beside its values.
+StateDict remembered_by(const std::vector<std::string>& rules, at::ScalarType dtype) {
+  StateDict all;
+  const at::Tensor values = at::zeros({2}, dtype);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const auto rule = config::load_as<ps::UpdateRules::Choice>("rules", rules[i], "strategy").make();
+    rule->attach(values);
+    append(all, "rule" + std::to_string(i) + "/", rule->state());
+  }
+  return all;
+}
+
+}  // namespace
 
 ParameterService::ParameterService(const SyncContext& context) : group_(context.group) {
   ps::ClientOptions options{
@@ -40,6 +60,7 @@ void BucketTables::attach(const FlatParameters& parameters) {
   std::vector<at::Tensor> values;
   auto rules = contract_.rules;
   rules.emplace_back("copy");
+  remembered_.clear();
   ++attached_;
   for (const auto& bucket : parameters.buckets()) {
     const std::string number = std::to_string(attached_) + "/" + std::to_string(tables_.size());
@@ -51,16 +72,21 @@ void BucketTables::attach(const FlatParameters& parameters) {
                                                 .staleness = contract_.staleness}));
     values.push_back(bucket.values);
   }
+  if (!values.empty()) remembered_ = remembered_by(contract_.rules, values[0].scalar_type());
   set(values);
 }
 
-void BucketTables::set(const std::vector<at::Tensor>& values) {
+void BucketTables::set(const std::vector<at::Tensor>& values, const StateDict& state) {
   if (service_.group().rank() == 0) {
     std::vector<Work> works;
     for (std::size_t i = 0; i < tables_.size(); ++i) {
       works.push_back(service_.client().push(tables_[i], values[i], {.rule = contract_.rules.size()}));
     }
     wait_all(works);
+    for_each_state(state, [this](ps::Table& table, std::size_t number, const at::Tensor& own, const at::Tensor& one) {
+      own.copy_(one.numel() == own.numel() ? one : one.expand_as(own));
+      service_.client().write_state(table, number, own).wait();
+    });
   }
   service_.group().barrier().wait();
 }
@@ -86,10 +112,43 @@ std::vector<Work> BucketTables::exchange(const std::vector<at::Tensor>& tensors,
   return works;
 }
 
-void BucketTables::pull_last(const std::vector<at::Tensor>& tensors) {
+// On all servers a number is the same, once every rank's updates have been applied.
+void BucketTables::read_state(const StateDict& state) {
+  for_each_state(state, [this](ps::Table& table, std::size_t number, const at::Tensor& own, const at::Tensor& one) {
+    service_.client().read_state(table, number, own).wait();
+    one.copy_(one.numel() == own.numel() ? own : own.narrow(0, 0, 1));
+  });
+}
+
+StateDict BucketTables::state_of_rules() const {
+  StateDict all;
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    for (const auto& one : remembered_) {
+      const std::int64_t elements = one.values.numel() == 1 ? 1 : tables_[i].spec().elements;
+      all.push_back({std::to_string(i) + "/" + one.name, at::zeros({elements}, one.values.options()), true});
+    }
+  }
+  return all;
+}
+
+// `launch` gets a tensor as it is divided among the servers, and the entry of `state`.
+template <class Launch>
+void BucketTables::for_each_state(const StateDict& state, const Launch& launch) {
+  const auto servers = static_cast<std::int64_t>(service_.client().servers());
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const std::size_t number = i % remembered_.size();
+    const at::Tensor& one = state[i].values;
+    const bool of_shards = remembered_[number].values.numel() == 1;
+    const at::Tensor own = of_shards ? at::zeros({servers}, one.options()) : at::empty_like(one);
+    launch(tables_[i / remembered_.size()], number + 1, own, one);
+  }
+}
+
+void BucketTables::pull_last(const std::vector<at::Tensor>& tensors, const StateDict& state) {
   service_.group().barrier().wait();
   auto works = pull(tensors);
   wait_all(works);
+  read_state(state);
   service_.group().barrier().wait();  // nobody goes on to push while others read
 }
 

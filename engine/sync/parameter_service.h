@@ -45,16 +45,23 @@ class BucketTables {
   /// Makes the tables, with the values of the buckets, which are the same on all ranks. Collective.
   void attach(const FlatParameters& parameters);
 
-  /// The values on the servers become these, [n] for each bucket, of rank 0. Collective.
-  void set(const std::vector<at::Tensor>& values);
+  /// The values on the servers become these, [n] for each bucket, of rank 0, and what the rules remember becomes
+  /// `state`, made by state_of_rules(), unless that is empty. Collective.
+  void set(const std::vector<at::Tensor>& values, const StateDict& state = {});
 
   /// Launches the same request for every bucket; `tensors`: one for each.
   std::vector<Work> push(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options);
   std::vector<Work> pull(const std::vector<at::Tensor>& tensors);
   std::vector<Work> exchange(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options);
 
-  /// Reads all values when every rank's updates have been applied. Collective.
-  void pull_last(const std::vector<at::Tensor>& tensors);
+  /// Reads all values when every rank's updates have been applied, and what the rules remember into `state`, made by
+  /// state_of_rules(). Collective.
+  void pull_last(const std::vector<at::Tensor>& tensors, const StateDict& state = {});
+
+  /// Room for what the rules of all tables remember, after attach(): "<bucket>/<name>", [n] or, of what a shard has one
+  /// number of, [1].
+  StateDict state_of_rules() const;
+  void read_state(const StateDict& state);
 
   /// "pulls", "staleness_mean", "staleness_max": how many clocks the slowest rank was behind when this one read; and
   /// the histogram of that, "pulls_at_staleness_<clocks>", as far as it is not 0. Its last place, 63, counts all
@@ -62,8 +69,12 @@ class BucketTables {
   Figures figures() const;
 
  private:
+  template <class Launch>
+  void for_each_state(const StateDict& state, const Launch& launch);
+
   ParameterService& service_;
   Contract contract_;
+  StateDict remembered_;  // by the rules of a table, of two elements: [2], or [1] of what a shard has one number of
   std::vector<ps::Table> tables_;
   std::int64_t attached_ = 0;  // times
 };

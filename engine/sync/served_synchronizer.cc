@@ -11,13 +11,14 @@ namespace phalanx {
 std::vector<Slice> ServedSynchronizer::attach(const FlatParameters& parameters, Cut) {
   const at::NoGradGuard no_grad;
   auto slices = broadcast_all(parameters, *group_);
-  values_.clear(), centre_.clear();
+  values_.clear(), centre_.clear(), rules_.clear();
   for (const auto& bucket : parameters.buckets()) {
     values_.push_back(bucket.values);
     centre_.push_back(bucket.values.clone());
   }
   tables_.attach(parameters);
   begin(values_);
+  servers_were_set();
   return slices;
 }
 
@@ -26,27 +27,36 @@ void ServedSynchronizer::begin_anew() {
   settle();
   for (std::size_t i = 0; i < values_.size(); ++i) centre_[i].copy_(values_[i]);
   begin(values_);
+  make_room_for_rules();
+  if (!anew_) tables_.read_state(rules_);
   anew_ = true;
 }
 
 void ServedSynchronizer::before_update(std::int64_t) {
   if (!anew_) return;
   anew_ = false;
-  tables_.set(centre_);
+  tables_.set(centre_, rules_);
+  servers_were_set();
+}
+
+void ServedSynchronizer::make_room_for_rules() {
+  if (rules_.empty()) rules_ = tables_.state_of_rules();
 }
 
 StateDict ServedSynchronizer::state() {
   settle();
-  if (!anew_) tables_.pull_last(centre_);
+  make_room_for_rules();
+  if (!anew_) tables_.pull_last(centre_, rules_);
   StateDict all;
   for (std::size_t i = 0; i < centre_.size(); ++i) all.push_back({"centre/" + std::to_string(i), centre_[i], true});
+  append(all, "servers/", rules_);
   append(all, "", own_state());
   return all;
 }
 
 void ServedSynchronizer::finish() {
   const at::NoGradGuard no_grad;
-  settle();
+  send_rest();
   tables_.pull_last(values_);
   for (const auto& state : state_) {
     if (state.kind == kMovingAverage) group_->all_reduce(state.values, Reduction::kMean).wait();

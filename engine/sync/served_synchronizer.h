@@ -19,7 +19,7 @@ class ServedSynchronizer : public ReplicatedSynchronizer {
   void attach_state(const std::vector<StateTensor>& state) final { state_ = state; }
   void begin_anew() final;
   void before_update(std::int64_t step) final;
-  bool replicas_equal() const final { return group_->size() == 1; }
+  bool replicas_equal() const override { return group_->size() == 1; }
   StateDict state() final;
   void finish() final;
   Figures figures() const final { return tables_.figures(); }
@@ -34,8 +34,14 @@ class ServedSynchronizer : public ReplicatedSynchronizer {
   /// What the strategy remembers beside the centre, each as many tensors at any time.
   virtual StateDict own_state() = 0;
 
-  /// Everything that this rank has still to send is applied, and nothing is in flight.
+  /// Nothing is in flight, and a checkpoint that has own_state() leaves out nothing that this rank has still to send.
   virtual void settle() = 0;
+
+  /// After the last step: everything that this rank has still to send is applied.
+  virtual void send_rest() { settle(); }
+
+  /// The servers have just got the centre, from which all ranks go on. Collective.
+  virtual void servers_were_set() {}
 
   CommunicatorPtr group_;
   ParameterService service_;
@@ -43,7 +49,10 @@ class ServedSynchronizer : public ReplicatedSynchronizer {
   std::vector<at::Tensor> values_;  // of this rank's replica, by bucket
 
  private:
+  void make_room_for_rules();
+
   std::vector<at::Tensor> centre_;  // for checkpoints
+  StateDict rules_;                 // the same of what the servers' rules remember, once it is needed
   std::vector<StateTensor> state_;  // of the optimizer
   bool anew_ = false;               // the servers have to get the centre before anybody reads
 };

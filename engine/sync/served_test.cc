@@ -1,7 +1,15 @@
 // Strategies that meet on parameter servers, each against its recurrence in a few lines, under a schedule in which the
 // ranks come one after the other.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cos.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/sin.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +20,7 @@
 #include "engine/optim/testing_optimizer.h"
 #include "engine/sync/testing_strategy.h"
 #include "engine/sync/update_schedule.h"
+#include "framework/ps/update_rule.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
@@ -23,22 +32,37 @@ using testing::kRate;
 using testing::run_ranks;
 
 using Tensors = std::vector<at::Tensor>;
+using Gradient = std::function<at::Tensor(const at::Tensor& x, double rank, std::int64_t step)>;
+
+// That of a network with a hidden layer of 8, whose 48 weights these are, on samples of its own for each rank and step.
+at::Tensor gradient_of_net(const at::Tensor& x, double rank, std::int64_t step) {
+  const at::AutoGradMode with_gradients(true);
+  const at::Tensor weights = (x.detach() - 3).requires_grad_();  // training begins at 3
+  const at::Tensor samples = at::sin(at::arange(20) * (rank + 1) + static_cast<double>(step)).view({5, 4});
+  const at::Tensor offsets = at::cos(at::arange(kElements)) * 0.5;  // so that units of the layer differ
+  const at::Tensor all = weights + offsets;
+  const at::Tensor hidden = at::tanh(at::matmul(samples, all.narrow(0, 0, 32).view({4, 8})) + all.narrow(0, 32, 8));
+  const at::Tensor missed = at::matmul(hidden, all.narrow(0, 40, 8)) - samples.sum(1);
+  (missed * missed).mean().backward();
+  return weights.grad();
+}
 
 constexpr const char* kPlainSgd = "{name: sgd, lr: 0.1}";  // kRate
 
 // Trains as testing::train(), but in every step rank 0 talks to the servers first, then rank 1, ...
 void train_in_turn(const std::string& strategy, const CommunicatorPtr& group, int steps,
                    const std::function<void(int step, const at::Tensor& all)>& after,
-                   const std::string& optimizer_yaml = kPlainSgd) {
+                   const std::string& optimizer_yaml = kPlainSgd, const Gradient& gradient = gradient_at) {
   const at::NoGradGuard no_grad;
   const FlatParameters parameters(Tensors{at::full({kElements}, 3.0 + group->rank())}, *group, 1 << 20);
   const auto& bucket = parameters.buckets().at(0);
   const auto synchronizer = testing::make_strategy(strategy, group);
-  const auto optimizer = testing::make_optimizer(optimizer_yaml);
+  auto optimizer = synchronizer->make_optimizer();
+  if (!optimizer) optimizer = testing::make_optimizer(optimizer_yaml);
   optimizer->attach(synchronizer->attach(parameters, optimizer->cut()));
   synchronizer->attach_state(optimizer->state());
   for (int step = 0; step < steps; ++step) {
-    bucket.gradients.add_(gradient_at(bucket.values, group->rank(), step));
+    bucket.gradients.add_(gradient(bucket.values, group->rank(), step));
     synchronizer->before_update(step);
     optimizer->update();
     for (int turn = 0; turn < group->size(); ++turn) {
@@ -148,6 +172,87 @@ TEST_P(Served, SynchronousEasgdMovesFromOneCentre) {
                      }
                      EXPECT_TRUE(at::allclose(all, at::stack(reference.x), 1e-5, 1e-6)) << "step " << step;
                    });
+  });
+}
+
+// Ranks push the means of their gradients since they read the centre, one rank after the other; `step` is the servers'.
+using ServerStep = std::function<void(std::size_t rank, const at::Tensor& gradient, at::Tensor& centre)>;
+void compare_with_servers(const std::string& strategy, int ranks, int every, const ServerStep& step,
+                          const Gradient& gradient = gradient_at) {
+  run_ranks("inproc", ranks, [&](const CommunicatorPtr& group) {
+    Tensors x(ranks, at::full({kElements}, 3.0f)), sums(ranks, at::zeros({kElements}));
+    at::Tensor centre = x[0].clone();
+    const ServerStep own = step;  // each rank has a reference, and so a state, of its own
+    train_in_turn(
+        strategy, group, 12,
+        [&](int number, const at::Tensor& all) {
+          for (std::size_t rank = 0; rank < x.size(); ++rank) {
+            sums[rank] = sums[rank] + gradient(x[rank], static_cast<double>(rank), number);
+          }
+          for (std::size_t rank = 0; (number + 1) % every == 0 && rank < x.size(); ++rank) {
+            own(rank, sums[rank] / every, centre);
+            sums[rank] = at::zeros({kElements});
+            x[rank] = centre.clone();
+          }
+          EXPECT_TRUE(at::allclose(all, at::stack(x), 1e-5, 1e-6)) << strategy << ", step " << number;
+        },
+        kPlainSgd, gradient);
+  });
+}
+
+TEST_P(Served, OptimizersOfServersTakeAStepWithEveryGradientThatComes) {
+  for (const std::string strategy : {"downpour, every: 3", "ssp, every: 2, staleness: 1"}) {
+    const int every = strategy.starts_with("ssp") ? 2 : 3;
+    compare_with_servers(
+        "{name: " + strategy + ", server_optimizer: {name: adagrad, lr: 0.5, eps: 0.1}}", GetParam(), every,
+        [sum = at::zeros({kElements})](std::size_t, const at::Tensor& gradient, at::Tensor& c) mutable {
+          sum = sum + gradient * gradient;
+          c = c - 0.5 * gradient / (sum.sqrt() + 0.1);
+        });
+  }
+}
+
+// Each rank's gradient is as many updates late as there are other ranks, but for the first ones.
+TEST_P(Served, AStalenessPowerLowersTheRateOfServers) {
+  const int ranks = GetParam();
+  compare_with_servers("{name: downpour, every: 1, staleness_power: 1, server_optimizer: {name: sgd, lr: 0.1}}", ranks,
+                       1, [ranks, pushed = 0](std::size_t rank, const at::Tensor& gradient, at::Tensor& c) mutable {
+                         const auto late = pushed++ < ranks ? static_cast<int>(rank) : ranks - 1;
+                         c = c - 0.1 / (1 + late) * gradient;
+                       });
+}
+
+// Algorithm 2 of the paper, on a quadratic and on a small network.
+void expect_dc_asgd(int ranks, const Gradient& gradient) {
+  for (const double mean_square : {0.0, 0.9}) {
+    const std::string strategy =
+        "{name: dc_asgd, lr: 0.2, lambda: 0.5, mean_square: " + std::to_string(mean_square) + "}";
+    compare_with_servers(
+        strategy, ranks, 1,
+        [=, backup = Tensors(ranks, at::full({kElements}, 3.0f)), v = at::zeros({kElements})](
+            std::size_t rank, const at::Tensor& g, at::Tensor& w) mutable {
+          v = mean_square * v + (1 - mean_square) * g * g;
+          const auto lambda = mean_square > 0 ? 0.5 / (v + 1e-7).sqrt() : at::full({kElements}, 0.5f);
+          w = w - 0.2 * (g + lambda * g * g * (w - backup[rank]));
+          backup[rank] = w;
+        },
+        gradient);
+  }
+}
+
+TEST_P(Served, DcAsgdFollowsItsRecurrenceOnAQuadratic) { expect_dc_asgd(GetParam(), gradient_at); }
+TEST_P(Served, DcAsgdFollowsItsRecurrenceOnANetwork) { expect_dc_asgd(GetParam(), gradient_of_net); }
+
+TEST(ServerOptimizers, ThatLookAtWholeParametersAreRefused) {
+  for (const std::string name : {"lars", "lamb", "muon", "adafactor"}) {
+    EXPECT_THROW(testing::load_strategy("{name: downpour, server_optimizer: " + name + "}"), ConfigError) << name;
+    const auto rule =
+        config::load_as<ps::UpdateRules::Choice>("rules", "{name: optimizer, optimizer: " + name + "}", "");
+    EXPECT_THROW(rule.make(), ConfigError) << name;
+  }
+  run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
+    EXPECT_THROW(testing::make_strategy("{name: downpour, delay: 3, server_optimizer: adam}", group), ConfigError);
+    EXPECT_THROW(testing::make_strategy("{name: downpour, prefetch: 1, server_optimizer: adam}", group), ConfigError);
   });
 }
 

@@ -36,6 +36,9 @@ struct StrategyTraits {
   /// It keeps parameters, or sums of gradients, on parameter servers.
   bool parameter_servers = false;
 
+  /// Servers update the parameters there: the config's `optimizer` has nothing to do (Synchronizer::make_optimizer()).
+  bool servers_update = false;
+
   /// It sends buckets during backward, as each is complete: small ones leave less to send afterwards.
   bool overlaps_backward = false;
 

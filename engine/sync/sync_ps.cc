@@ -2,8 +2,10 @@
 // sum and divide it by their number. The result is that of all_reduce, but for the order of additions, which is that of
 // arrival. Each step's sum begins anew (rule sum_of_clock). Two tables take turns: a rank that is done with one step
 // adds to the next sum, while others still read this one.
-// Wire: the gradients' bytes to the servers and back, per rank and step; a server of P ranks receives and sends P times
-// its share.
+// With `server_optimizer` the servers keep the parameters instead, and an optimizer of theirs takes a step with the
+// mean of all ranks' gradients, once in each step; the ranks read the parameters (pushed_gradients.h). Wire: the
+// gradients' bytes to the servers and back, per rank and step; a server of P ranks receives and sends P times its
+// share.
 #include <ATen/core/grad_mode.h>
 
 #include <array>
@@ -12,9 +14,10 @@
 
 #include "engine/sync/initial_values.h"
 #include "engine/sync/parameter_service.h"
+#include "engine/sync/pushed_gradients.h"
 #include "engine/sync/replicated_synchronizer.h"
+#include "engine/sync/server_optimizer.h"
 #include "engine/sync/synchronizers.h"
-#include "framework/base/config/no_fields.h"
 
 namespace phalanx {
 namespace {
@@ -58,10 +61,36 @@ class SyncPs final : public GradientSynchronizer {
   std::vector<at::Tensor> gradients_;
 };
 
-const bool registered = Synchronizers::global().add<NoFields>(
-    "sync_ps", "synchronous: parameter servers average the gradients",
-    StrategyTraits{.reduces_gradients = true, .parameter_servers = true, .intra_level = true, .inter_level = true},
-    [](const NoFields&, const SyncContext& context) { return std::make_unique<SyncPs>(context); });
+struct SyncPsConfig {
+  ServerOptimizer server_optimizer;
+
+  template <class V>
+  void visit(V& v) {
+    v("server_optimizer", server_optimizer, "optimizer of the servers, which then keep the parameters");
+  }
+};
+
+// Gradients that servers have applied are nothing that others could reduce any more.
+StrategyTraits traits(const SyncPsConfig& config) {
+  const bool servers_update = config.server_optimizer.any();
+  return {.reduces_gradients = !servers_update,
+          .parameter_servers = true,
+          .servers_update = servers_update,
+          .intra_level = !servers_update,
+          .inter_level = true};
+}
+
+const bool registered = Synchronizers::global().add<SyncPsConfig>(
+    "sync_ps", "synchronous: parameter servers average the gradients", traits,
+    [](const SyncPsConfig& config, const SyncContext& context) -> std::unique_ptr<Synchronizer> {
+      if (!config.server_optimizer.any()) return std::make_unique<SyncPs>(context);
+      return std::make_unique<PushedGradients>(
+          PushedGradients::Options{.rule = config.server_optimizer.rule(0, context.group->size()),
+                                   .learning_rate = config.server_optimizer.learning_rate(),
+                                   .staleness = 0,
+                                   .synchronous = true},
+          context);
+    });
 
 }  // namespace
 }  // namespace phalanx

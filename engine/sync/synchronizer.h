@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,10 @@ using Figures = std::vector<std::pair<std::string, double>>;
 class Synchronizer {
  public:
   virtual ~Synchronizer() = default;
+
+  /// What takes the gradients of this rank's slices, where the strategy has them applied elsewhere: instead of the
+  /// optimizer that the config names, with a learning rate of its own. Null: that optimizer updates the slices.
+  virtual std::unique_ptr<Optimizer> make_optimizer() { return nullptr; }
 
   /// Makes replicas equal and says what this rank updates from now on. Collective.
   virtual std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) = 0;

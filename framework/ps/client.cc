@@ -50,6 +50,10 @@ const char* name_of(Verb verb) {
       return "push to";
     case Verb::kPull:
       return "pull from";
+    case Verb::kReadState:
+      return "reading of the state of";
+    case Verb::kWriteState:
+      return "writing of the state of";
     default:
       return "exchange with";
   }
@@ -131,13 +135,18 @@ Work Client::launch(Table& table, at::Tensor tensor, const Header& request) {
     throw std::invalid_argument("table \"" + spec.name + "\" has " + std::to_string(spec.elements) + " elements of " +
                                 spec.dtype + "; the tensor does not");
   }
+  return launch_divided(table, spec, tensor, request);
+}
+
+Work Client::launch_divided(Table& table, const TableSpec& spec, const at::Tensor& tensor, const Header& request) {
   const int shards = static_cast<int>(links_.size());
   std::vector<Part> parts;
   for (int shard = 0; shard < shards; ++shard) {
     const std::int64_t begin = begin_of_shard(spec, shard, shards), count = elements_of_shard(spec, shard, shards);
     const at::Tensor part = elements_of(tensor, begin, count);
     const Transfer transfer = dense_transfer(request.verb, part.nbytes(), tensor.scalar_type());
-    parts.push_back({.server = static_cast<std::size_t>(shard), .tensor = part, .transfer = transfer});
+    parts.push_back(
+        {.server = static_cast<std::size_t>(shard), .tensor = part, .transfer = transfer, .rows = request.rows});
   }
   return launch(table, std::move(parts), request);
 }
@@ -156,9 +165,9 @@ Work Client::launch(Table& table, std::vector<Part> asked, const Header& request
     {
       const std::lock_guard lock(table.shared_->mutex);
       part->message.header.version = table.shared_->versions[server];
-      if (request.verb != Verb::kPull) ++table.shared_->versions[server];
+      if (request.verb == Verb::kPush || request.verb == Verb::kExchange) ++table.shared_->versions[server];
     }
-    if (request.verb != Verb::kPush) {
+    if (request.verb == Verb::kPull || request.verb == Verb::kExchange) {
       part->done = [shared = table.shared_, server, counts = parts.empty()](const Header& reply) {
         const std::lock_guard lock(shared->mutex);
         shared->versions[server] = reply.version;
@@ -185,6 +194,23 @@ Work Client::exchange(Table& table, at::Tensor update_and_values, const PushOpti
   const Header request = request_of(Verb::kExchange, options, table.clock_);
   if (options.tick) ++table.clock_;
   return launch(table, std::move(update_and_values), request);
+}
+
+Work Client::read_state(Table& table, std::size_t number, at::Tensor values) {
+  return launch_state(table, number, values, Verb::kReadState);
+}
+
+Work Client::write_state(Table& table, std::size_t number, at::Tensor values) {
+  return launch_state(table, number, values, Verb::kWriteState);
+}
+
+Work Client::launch_state(Table& table, std::size_t number, const at::Tensor& values, Verb verb) {
+  if (!values.is_contiguous() || !values.is_cpu() || values.dim() != 1) {
+    throw std::invalid_argument("the state of table \"" + table.spec_.name + "\" is read and written as one dense row");
+  }
+  TableSpec divided_as = table.spec_;
+  divided_as.elements = values.numel();
+  return launch_divided(table, divided_as, values, {.verb = verb, .rows = static_cast<std::uint32_t>(number)});
 }
 
 void Client::free(Table& table) {

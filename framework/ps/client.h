@@ -90,6 +90,13 @@ class Client {
   /// A push and then a pull into the same tensor, with no other update between the two on any shard. One round trip.
   Work exchange(Table& table, at::Tensor update_and_values, const PushOptions& options);
 
+  /// Reads and writes what the servers keep of a dense table beside its values, tensor `number` of Shard::state(), from
+  /// 1: rule after rule in their order, what each remembers. `values` are divided among the servers like a table of so
+  /// many elements: as many as the table has for what a rule remembers of each, as many as there are servers for a
+  /// number of each shard. Waits for no clock, and is no update.
+  Work read_state(Table& table, std::size_t number, at::Tensor values);
+  Work write_state(Table& table, std::size_t number, at::Tensor values);
+
   /// Forgets the table, for all clients. Blocks.
   void free(Table& table);
 
@@ -118,6 +125,8 @@ class Client {
     std::uint32_t rows = 0;
   };
   Work launch(Table& table, at::Tensor tensor, const Header& request);
+  Work launch_divided(Table& table, const TableSpec& divided_as, const at::Tensor& tensor, const Header& request);
+  Work launch_state(Table& table, std::size_t number, const at::Tensor& values, Verb verb);
   Work launch(Table& table, std::vector<Part> parts, const Header& request);
 
   ClientOptions options_;

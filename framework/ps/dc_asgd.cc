@@ -40,11 +40,11 @@ class DcAsgd final : public UpdateRule {
 
   void apply(const at::Tensor& gradient, const UpdateInfo& info) override {
     const auto square = gradient.mul(gradient);
+    if (squares_.defined()) squares_.mul_(config_.mean_square).add_(square, 1 - config_.mean_square);
     at::Tensor step = gradient;
     if (const auto backup = read_.find(info.client); backup != read_.end()) {
       auto moved = values_.sub(backup->second).mul_(config_.lambda);
-      if (squares_.defined())
-        moved.div_(squares_.mul_(config_.mean_square).add_(square, 1 - config_.mean_square).add(kSmall).sqrt_());
+      if (squares_.defined()) moved.div_(squares_.add(kSmall).sqrt_());
       step = at::addcmul(gradient, square, moved);
     }
     values_.sub_(step, info.scale);

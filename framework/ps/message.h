@@ -20,20 +20,23 @@
 namespace phalanx::ps {
 
 enum class Verb : std::uint8_t {
-  kHello = 1,  // text: Greeting. Must come first. Reply: version = 1 where the server reaches the client's memory
-  kCreate,     // text: TableSpec as YAML. Reply: table = its number
-  kPush,       // payload: an update of the shard by rule `rule`. Reply: version = the shard's after it
-  kPull,       // Reply: the shard's values; version = the shard's
-  kExchange,   // a push and then a pull, with no other update between the two
-  kFree,       // forgets the table; also for all other clients
-  kStatus,     // Reply: text = what ShardHost::status() says
-  kLeave,      // the client ends: nothing of it need be remembered
-  kClear,      // forgets all tables of the job. Refused while others of the job are connected
-  kVersion,    // text: name of table `table`. Reply: version = that with which the server started
+  kHello = 1,   // text: Greeting. Must come first. Reply: version = 1 where the server reaches the client's memory
+  kCreate,      // text: TableSpec as YAML. Reply: table = its number
+  kPush,        // payload: an update of the shard by rule `rule`. Reply: version = the shard's after it
+  kPull,        // Reply: the shard's values; version = the shard's
+  kExchange,    // a push and then a pull, with no other update between the two
+  kFree,        // forgets the table; also for all other clients
+  kStatus,      // Reply: text = what ShardHost::status() says
+  kLeave,       // the client ends: nothing of it need be remembered
+  kClear,       // forgets all tables of the job. Refused while others of the job are connected
+  kVersion,     // text: name of table `table`. Reply: version = that with which the server started
+  kReadState,   // of a dense table. Reply: tensor `rows` of Shard::state(), which waits for no clock
+  kWriteState,  // payload: what that tensor becomes
 };
 
-inline bool pushes(Verb verb) { return verb == Verb::kPush || verb == Verb::kExchange; }
-inline bool pulls(Verb verb) { return verb == Verb::kPull || verb == Verb::kExchange; }
+/// Whether a tensor travels to the server, and whether one travels back.
+inline bool pushes(Verb verb) { return verb == Verb::kPush || verb == Verb::kExchange || verb == Verb::kWriteState; }
+inline bool pulls(Verb verb) { return verb == Verb::kPull || verb == Verb::kExchange || verb == Verb::kReadState; }
 
 enum class Status : std::uint8_t {
   kRequest = 0,  // not a reply
@@ -68,7 +71,7 @@ struct Header {
   std::uint64_t address = 0;
   std::uint64_t payload_bytes = 0;  // also of a payload in memory: request: Transfer::sent; reply: Transfer::returned
   std::uint32_t text_bytes = 0;
-  std::uint32_t rows = 0;  // of a request to a sparse table: how many keys it names
+  std::uint32_t rows = 0;  // of a request to a sparse table: how many keys it names; kReadState, kWriteState: see there
 
   bool in_memory() const { return (flags & kInMemory) != 0; }
   bool ticks() const { return (flags & kTick) != 0; }

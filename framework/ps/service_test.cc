@@ -1,5 +1,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -225,6 +226,30 @@ TEST(Service, SurvivesMalformedRequests) {
   auto values = at::full({10}, 1, at::kFloat);
   client->exchange(table, values, {.rule = kAdd}).wait();
   EXPECT_TRUE(values.equal(at::full({10}, 1, at::kFloat)));
+}
+
+// What a rule remembers of each element is divided like the values; a number of each shard has one place for each
+// server.
+TEST(StateOfRules, IsReadAndWrittenThroughTheClient) {
+  for (const int servers : {1, 2}) {
+    const testing::Service service(servers, "unix");
+    const auto client = service.client();
+    Table table = client->create(
+        {.name = "t", .elements = 5000, .rules = {"{name: dc_asgd, lambda: 1, mean_square: 0.5}", "sum_of_clock"}});
+    client->push(table, at::full({5000}, 2.0), {.scale = 0.1}).wait();
+    at::Tensor squares = at::zeros({5000}), clocks = at::zeros({servers}, at::kLong);
+    client->read_state(table, 1, squares).wait();
+    EXPECT_TRUE(at::equal(squares, at::full({5000}, 2.0)));
+    client->read_state(table, 2, clocks).wait();
+    EXPECT_TRUE(at::equal(clocks, at::full({servers}, -1, at::kLong)));
+    const at::Tensor others = at::arange(5000, at::kFloat);
+    client->write_state(table, 1, others).wait();
+    client->read_state(table, 1, squares).wait();
+    EXPECT_TRUE(at::equal(squares, others));
+    EXPECT_THROW(client->read_state(table, 3, squares).wait(), Error) << "there are not so many";
+    EXPECT_THROW(client->write_state(table, 2, others).wait(), Error) << "of another size";
+    client->read_state(table, 1, squares).wait();  // the connection is as good as before
+  }
 }
 
 }  // namespace

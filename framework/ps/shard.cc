@@ -63,6 +63,13 @@ void Shard::leave(int client) {
   let_all_read_that_may();
 }
 
+at::Tensor Shard::state_tensor(std::size_t number) {
+  const auto all = state();
+  if (number < all.size()) return all[number].values;
+  throw Error("table \"" + spec_.name + "\" keeps " + std::to_string(all.size()) + " tensors, and none of number " +
+              std::to_string(number));
+}
+
 void Shard::load_state(const NamedTensors& values) {
   const auto state = this->state();
   if (state.size() != values.size()) {

@@ -77,6 +77,9 @@ class Shard {
   /// All that is to be kept, but for the version and the clocks: the tensors themselves.
   virtual StateDict state() = 0;
 
+  /// One of state(), by its place in it. Throws Error where there are not so many.
+  at::Tensor state_tensor(std::size_t number);
+
   /// Becomes what a shard of the same spec was whose state() had these values. Throws DataError for others.
   virtual void load_state(const NamedTensors& values);
 

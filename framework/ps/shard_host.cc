@@ -49,6 +49,11 @@ void ShardHost::carry_out(const ClientId& client, const Message& request, const 
       push(table, client, request);
       return pull(table, client, request, answer);
     }
+    case Verb::kReadState:
+      return answer(std::move(reply), state_of(client, header));
+    case Verb::kWriteState:
+      write_state(client, request);
+      break;
     case Verb::kFree:
       free(client, header);
       break;
@@ -138,7 +143,32 @@ void ShardHost::free(const ClientId& client, const Header& request) {
 
 Transfer ShardHost::transfer(const ClientId& client, const Header& request) {
   if (!pushes(request.verb) && !pulls(request.verb)) throw Error("only pushes and pulls have a payload");
-  return table_of(client, request.table).values->transfer(request);
+  if (request.verb != Verb::kReadState && request.verb != Verb::kWriteState) {
+    return table_of(client, request.table).values->transfer(request);
+  }
+  const at::Tensor one = state_of(client, request);
+  return dense_transfer(request.verb, one.nbytes(), one.scalar_type());
+}
+
+at::Tensor ShardHost::state_of(const ClientId& client, const Header& request) {
+  Shard& shard = *table_of(client, request.table).values;
+  if (shard.spec().dim > 0) throw Error("table \"" + shard.spec().name + "\" is sparse: only servers keep its state");
+  return shard.state_tensor(request.rows);
+}
+
+void ShardHost::write_state(const ClientId& client, const Message& request) {
+  if (has_come(client, request.header)) return;
+  const at::Tensor one = state_of(client, request.header);
+  const at::Tensor& payload = request.payload;
+  const std::int64_t elements = payload.defined() ? payload.numel() : 0;
+  if (elements != one.numel() || (elements > 0 && payload.scalar_type() != one.scalar_type())) {
+    throw Error("tensor " + std::to_string(request.header.rows) + " of a table's state has " +
+                std::to_string(one.numel()) + " elements of " + c10::toString(one.scalar_type()) + " here, not " +
+                std::to_string(elements));
+  }
+  if (elements > 0) one.copy_(payload.view(one.sizes()));
+  last_applied_[client] = request.header.id;
+  ++changes_;
 }
 
 void ShardHost::clear(const ClientId& client, const Header& request) {

@@ -110,6 +110,8 @@ class ShardHost {
   bool has_come(const ClientId& client, const Header& request) const;  // before, and was applied
   void free(const ClientId& client, const Header& request);
   void clear(const ClientId& client, const Header& request);
+  at::Tensor state_of(const ClientId& client, const Header& request);
+  void write_state(const ClientId& client, const Message& request);
   void push(Table& table, const ClientId& client, const Message& request);
   void pull(Table& table, const ClientId& client, const Message& request, Answer answer);
   void carry_out(const ClientId& client, const Message& request, const Answer& answer);

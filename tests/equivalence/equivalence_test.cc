@@ -88,6 +88,27 @@ TEST_P(Equivalence, RanksFollowOneProcess) {
   });
 }
 
+// Servers that take one step with the mean of all ranks' gradients are an optimizer of one process, in parts.
+class EquivalenceOfServers : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Optimizers, EquivalenceOfServers,
+                         ::testing::Values("{name: sgd, lr: 0.01, momentum: 0.9, weight_decay: 0.001}",
+                                           "{name: adam, lr: 0.001, eps: 0.001}",
+                                           "{name: adagrad, lr: 0.01, eps: 0.001}",
+                                           "{name: rmsprop, lr: 0.001, eps: 0.001}"));
+
+TEST_P(EquivalenceOfServers, RanksFollowOneProcessWithThatOptimizer) {
+  run_ranks(kBackend, 3, [&](const CommunicatorPtr& world) {
+    const auto run = file_name(std::string(kBackend) + "_servers_" + GetParam());
+    const std::vector<std::string> common{"model=smooth_under_test", "train.max_steps=60"};
+    auto one = common, many = common;
+    one.insert(one.end(), {"strategy=single", "optimizer=" + GetParam()});
+    many.push_back("strategy={sync_ps: {server_optimizer: " + GetParam() + "}}");
+    const Trained trained = train(testing::training_config(many), world, run);
+    const Trained expected = train_on_first(testing::training_config(one), world, run + "_alone", trained);
+    EXPECT_LT(relative_difference(trained.weights, expected.weights), 1e-5);
+  });
+}
+
 // Buckets of the default size are few in common memory, and small where they travel during backward.
 TEST(DefaultBuckets, AreSmallBetweenRanksWithoutCommonMemory) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {

@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(
                       "{all_reduce: {compression: topk}}", "{overlapped: {compression: int8}}",
                       "{sharded: {compression: {name: one_bit, start_after: 12}}}",
                       "{local_sgd: {every: 4, momentum: average}}", "{local_sgd: {every: 4, compression: int8}}",
-                      "{diloco: {every: 4}}",
+                      "{diloco: {every: 4}}", "{diloco: {every: 4, overlap: 3, compression: int4}}",
                       "{local_sgd: {every: 4, warmup_steps: 12, warmup_compression: one_bit, compression: topk}}",
                       "gossip", "{gossip: {compression: int8}}",
                       "{intra: overlapped, inter: {local_sgd: {every: 3}}, ranks_per_group: 2}",
@@ -43,8 +43,8 @@ double reading(const Readings& readings, const std::string& name) {
   return -1;
 }
 
-void expect_same_bits(const std::string& strategy, const std::vector<std::string>& more = {}) {
-  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+void expect_same_bits(const std::string& strategy, const std::vector<std::string>& more = {}, int ranks = 2) {
+  run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
     const auto run = file_name(strategy);
     auto stopped = changes(strategy);
     stopped.insert(stopped.end(), more.begin(), more.end());
@@ -67,9 +67,42 @@ TEST(FragmentsResume, GoesOnBitForBit) {
   expect_same_bits("{diloco: {every: 4, fragments: 2, compression: int8}}", {"framework.bucket_bytes=1KB"});
 }
 
+TEST(FragmentsResume, GoesOnWithWhatWasUnderWay) {
+  for (const std::string mix : {"0", "0.5"}) {
+    expect_same_bits("{diloco: {every: 4, fragments: 2, overlap: 2, mix: " + mix + "}}",
+                     {"framework.bucket_bytes=1KB"});
+  }
+}
+
+// In the last step one fragment has its turn. It has had it when the run is over.
+TEST(FragmentsResume, DoesNothingMoreWhenAllIsDone) {
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    auto done = changes("{diloco: {every: 4, fragments: 2}}");
+    done.insert(done.end(), {"checkpoint.every_epochs=1", "framework.bucket_bytes=1KB"});
+    const auto first = train(training_config(done), world, "fragments_done");
+    world->barrier().wait();
+    done.emplace_back("checkpoint.resume=auto");
+    const auto again = train(training_config(done), world, "fragments_done");
+    EXPECT_TRUE(at::equal(again.weights, first.weights)) << "rank " << world->rank();
+    EXPECT_EQ(again.test, first.test);
+  });
+}
+
+// Alone, a rank decides on the order in which gradients arrive. What the servers' rules remember goes on, and what the
+// rank has not sent yet.
+TEST(ServedResume, OneRankGoesOnBitForBit) {
+  for (const std::string strategy : {"{downpour: {every: 4, server_optimizer: {name: adam, lr: 0.003}}}",
+                                     "{ssp: {server_optimizer: {name: ftrl, lr: 0.1}}}",
+                                     "{sync_ps: {server_optimizer: {name: sgd, lr: 0.01, momentum: 0.9}}}",
+                                     "{dc_asgd: {lr: 0.05, lambda: 2, mean_square: 0.95}}"}) {
+    expect_same_bits(strategy, {}, 1);
+  }
+}
+
 // Ranks that add to parameters on servers do so in any order, and rounding follows it.
 TEST(ServedResume, GoesOnFromWhatTheServersHeld) {
-  for (const std::string strategy : {"{ssp: {staleness: 0}}", "{easgd: {every: 4, synchronous: true}}", "sync_ps"}) {
+  for (const std::string strategy : {"{ssp: {staleness: 0}}", "{easgd: {every: 4, synchronous: true}}", "sync_ps",
+                                     "{sync_ps: {server_optimizer: {name: adam, lr: 0.003, eps: 0.001}}}"}) {
     run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
       const auto run = file_name(strategy);
       const auto whole = train(training_config(changes(strategy)), world, run + "_whole");

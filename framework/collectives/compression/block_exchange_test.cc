@@ -1,4 +1,4 @@
-// int8 and one_bit against their recurrence, on ranks that are rows of numbers here.
+// int8, int4 and one_bit against their recurrence, on ranks that are rows of numbers here.
 #include "framework/collectives/compression/block_exchange.h"
 
 #include <ATen/TensorOperators.h>
@@ -23,17 +23,19 @@ using Row = std::vector<float>;
 
 constexpr std::int64_t kBlock = 16;
 const std::string kInt8 = "{name: int8, block: 16}";
+const std::string kInt4 = "{name: int4, block: 16}";
 const std::string kOneBit = "{name: one_bit, block: 16}";
 
 // What a block's code decodes to.
 using Decoded = Row (*)(const Row& block);
 
-Row int8_decoded(const Row& block) {
+template <int kSteps>
+Row steps_decoded(const Row& block) {
   float largest = 0;
   for (const float x : block) largest = std::max(largest, std::abs(x));
-  const float scale = largest / 127;
+  const float scale = largest / kSteps;
   Row decoded;
-  for (const float x : block) decoded.push_back(largest > 0 ? std::nearbyint(x * (127 / largest)) * scale : 0);
+  for (const float x : block) decoded.push_back(largest > 0 ? std::nearbyint(x * (kSteps / largest)) * scale : 0);
   return decoded;
 }
 
@@ -119,7 +121,9 @@ INSTANTIATE_TEST_SUITE_P(RanksAndSizes, BlockExchangeTest,
 TEST_P(BlockExchangeTest, OneBitFollowsItsRecurrence) { expect_recurrence(kOneBit, one_bit_decoded, 1e-6F); }
 
 // A step more or less where a number is in the middle of two, by rounding, is fed back: so the sums agree.
-TEST_P(BlockExchangeTest, Int8FollowsItsRecurrence) { expect_recurrence(kInt8, int8_decoded, 1e-6F); }
+TEST_P(BlockExchangeTest, Int8FollowsItsRecurrence) { expect_recurrence(kInt8, steps_decoded<127>, 1e-6F); }
+
+TEST_P(BlockExchangeTest, Int4FollowsItsRecurrence) { expect_recurrence(kInt4, steps_decoded<7>, 1e-6F); }
 
 TEST_P(BlockExchangeTest, Int8IsOffByHalfAScaleEachWay) {
   testing::run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {

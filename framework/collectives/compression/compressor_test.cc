@@ -50,6 +50,7 @@ const std::map<std::string, Formula>& formulas() {
       {"fp16", [](auto n, int p) { return of_all_reduce(2 * n, p); }},
       {"bf16", [](auto n, int p) { return of_all_reduce(2 * n, p); }},
       {"{name: int8, block: 64}", [](auto n, int p) { return 2 * (p - 1) * (n + 4 * ceil_of(n, 64)); }},
+      {"{name: int4, block: 64}", [](auto n, int p) { return 2 * (p - 1) * (ceil_of(n, 2) + 4 * ceil_of(n, 64)); }},
       {"{name: one_bit, block: 64}", [](auto n, int p) { return 2 * (p - 1) * (ceil_of(n, 8) + 4 * ceil_of(n, 64)); }},
       {"{name: topk, fraction: 0.05}", [](auto n, int p) { return p * (p - 1) * 8 * ceil_of(n, 20); }},
       {"{name: powersgd, rank: 2}", of_powersgd},
@@ -120,7 +121,8 @@ TEST_P(EveryCompressor, CountsTheBytesOfItsFormula) {
 // not: gradients that come again are off in the same way again.
 class ErrorFeedback : public EveryCompressor {};
 INSTANTIATE_TEST_SUITE_P(Ranks, ErrorFeedback,
-                         ::testing::Combine(::testing::Values("{name: int8, block: 64}", "{name: one_bit, block: 64}",
+                         ::testing::Combine(::testing::Values("{name: int8, block: 64}", "{name: int4, block: 64}",
+                                                              "{name: one_bit, block: 64}",
                                                               "{name: topk, fraction: 0.05}",
                                                               "{name: powersgd, rank: 2}"),
                                             ::testing::Range(2, 6)),

@@ -3,24 +3,17 @@
 #include "framework/collectives/compression/int8_code.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+
+#include "framework/collectives/compression/magnitude.h"
 
 namespace phalanx {
 namespace {
 
 constexpr float kSteps = 127;
 constexpr float kRounder = 0x1.8p23F;  // floats of this size are 1 apart: adding it rounds to the nearest integer
-
-// As integers, magnitudes are ordered as they are as floats, and what is not finite is above all: one loop, which
-// compilers vectorise, finds both the largest magnitude and whether all are finite.
-float largest_magnitude(std::span<const float> values) {
-  std::int32_t largest = 0;
-  for (const float value : values) largest = std::max(largest, std::bit_cast<std::int32_t>(value) & 0x7fffffff);
-  return std::bit_cast<float>(largest);
-}
 
 class Int8Code final : public BlockCode {
  public:

@@ -1,0 +1,92 @@
+// An engine's optimizer as the update rule of a table: what is pushed are gradients, whose scale is the learning rate,
+// and what the optimizer remembers lies beside the values, on every server for its own part. Of staleness-aware rates
+// (Zhang, Gupta, Lian and Liu 2015, arXiv:1511.05950, equation 5, where p is 1) a gradient that is t updates late is
+// applied at rate / (1 + t)^p. With `clients` P > 1, the mean of every P gradients is one step: where each client waits
+// for all of its clock, a step for each clock.
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/optim/optimizer.h"
+#include "framework/base/error.h"
+#include "framework/ps/update_rule.h"
+
+namespace phalanx {
+namespace {
+
+struct OptimizerRuleConfig {
+  Optimizers::Choice optimizer{"sgd"};
+  double staleness_power = 0;
+  std::int64_t clients = 1;
+
+  template <class V>
+  void visit(V& v) {
+    v("optimizer", optimizer, "optimizer that treats every element by itself; its learning rate comes with each push");
+    v("staleness_power", staleness_power, "p: gradients of values t updates old are applied at rate / (1 + t)^p",
+      config::at_least(0));
+    v("clients", clients, "gradients whose mean is a step", config::at_least(1));
+  }
+};
+
+class OptimizerRule final : public ps::UpdateRule {
+ public:
+  explicit OptimizerRule(const OptimizerRuleConfig& config) : config_(config), optimizer_(config.optimizer.make({})) {
+    if (optimizer_->cut() == Cut::kAnywhere) return;
+    throw ConfigError("rule optimizer: " + config.optimizer.selected() +
+                      " looks at whole parameters, of which a server has parts; use one that treats every element by "
+                      "itself, such as adam");
+  }
+
+  void attach(const at::Tensor& values) override {
+    if (values.scalar_type() != at::kFloat && values.scalar_type() != at::kDouble) {
+      throw ConfigError(std::string("rule optimizer: parameters are float32 or float64, not ") +
+                        c10::toString(values.scalar_type()));
+    }
+    gradients_ = at::zeros_like(values);
+    optimizer_->attach({Slice{.values = values, .gradients = gradients_}});
+  }
+
+  void apply(const at::Tensor& gradients, const ps::UpdateInfo& info) override {
+    gradients_.add_(gradients);  // zeroed by every step
+    auto& gathered = number(gathered_);
+    if (++gathered < config_.clients) return;
+    gathered = 0;
+    if (config_.clients > 1) gradients_.div_(config_.clients);
+    const double age = 1 + static_cast<double>(info.staleness);
+    optimizer_->set_learning_rate(info.scale * std::pow(age, -config_.staleness_power));
+    optimizer_->set_updates(number(updates_));
+    optimizer_->update();
+    number(updates_) = optimizer_->updates();
+  }
+
+  void read_by(int) override {}
+
+  StateDict state() override {
+    StateDict all{{"updates", updates_}};
+    for (auto& one : optimizer_->state()) all.push_back({one.kind, one.values});
+    if (config_.clients > 1) {
+      all.push_back({"gathered", gathered_});
+      all.push_back({"sum", gradients_});
+    }
+    return all;
+  }
+
+ private:
+  static std::int64_t& number(const at::Tensor& tensor) { return *tensor.mutable_data_ptr<std::int64_t>(); }
+
+  OptimizerRuleConfig config_;
+  std::unique_ptr<Optimizer> optimizer_;
+  at::Tensor gradients_;  // of the step to come, so far
+  at::Tensor gathered_ = at::zeros({1}, at::kLong), updates_ = at::zeros({1}, at::kLong);
+};
+
+const bool registered = ps::UpdateRules::global().add<OptimizerRuleConfig>(
+    "optimizer", "an optimizer to which updates are gradients; needs a scale, which is the learning rate",
+    [](const OptimizerRuleConfig& config) { return std::make_unique<OptimizerRule>(config); });
+
+}  // namespace
+}  // namespace phalanx

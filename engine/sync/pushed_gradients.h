@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/sync/served_synchronizer.h"
+#include "engine/sync/sync_context.h"
+
+namespace phalanx {
+
+/// A strategy whose ranks push gradients to parameter servers, which update the parameters by a rule that makes steps
+/// of them; the scale of a push is the learning rate of the moment. A rank trains on the values that it has read last,
+/// and what it pushes is the mean of its gradients since. Wire: the parameters' bytes to the servers and back, per rank
+/// and exchange.
+class PushedGradients final : public ServedSynchronizer {
+ public:
+  struct Options {
+    std::string rule;                            // of the servers, as YAML
+    double learning_rate = 0;                    // before the schedule
+    std::int64_t every = 1;                      // steps between exchanges
+    std::int64_t staleness = ps::kAsynchronous;  // of the tables
+    bool synchronous = false;                    // the rule makes one step of the gradients of all ranks
+  };
+
+  PushedGradients(const Options& options, const SyncContext& context);
+
+  std::unique_ptr<Optimizer> make_optimizer() override;
+  void after_update(std::int64_t step) override;
+  bool replicas_equal() const override { return options_.synchronous || ServedSynchronizer::replicas_equal(); }
+
+ private:
+  class Taker;
+
+  void begin(const std::vector<at::Tensor>& values) override;
+  StateDict own_state() override;
+  void settle() override {}
+  void send_rest() override;
+  void servers_were_set() override;
+
+  void take(const std::vector<Slice>& slices, double learning_rate);
+  ps::Client::PushOptions mean_since_last();
+
+  Options options_;
+  double weight_;                 // of this rank's gradients
+  std::vector<at::Tensor> sums_;  // of gradients since the last exchange
+  at::Tensor progress_;           // [2] double: how many of them there are, and the learning rate of the last
+};
+
+}  // namespace phalanx
