@@ -18,7 +18,8 @@
 namespace phalanx {
 namespace {
 
-constexpr int kBacklog = 128;
+// A peer's host that says nothing for this long is asked, this often, before its connection counts as broken.
+constexpr int kIdleSeconds = 30, kProbeSeconds = 10, kProbes = 3;
 constexpr std::string_view kUnix = "unix:";
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
@@ -66,21 +67,33 @@ Addresses resolve(const std::string& text, int flags) {
   throw Error("cannot " + std::string(doing) + " " + address + ": " + std::strerror(errno));
 }
 
+[[noreturn]] void fail_to_connect(const std::string& address, bool refused) {
+  const std::string message = "cannot connect to " + address + ": ";
+  if (refused) throw ConnectionRefused(message + std::strerror(ECONNREFUSED));
+  throw CannotConnect(message + std::strerror(errno));
+}
+
 Descriptor open_socket(int family) {
   return Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-// Small messages leave at once.
-void no_delay(int socket) {
-  const int yes = 1;
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));  // fails for Unix sockets, which have no delay
+// Small messages leave at once, and a host that is gone is noticed. All of it fails for Unix sockets, which need none.
+void set_up_tcp(int socket) {
+  const auto set = [socket](int level, int option, int value) {
+    ::setsockopt(socket, level, option, &value, sizeof(value));
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kIdleSeconds);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kProbeSeconds);
+  set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
 }
 
 Descriptor listen_on(int family, const sockaddr* where, socklen_t bytes, const std::string& text) {
   Descriptor socket = open_socket(family);
   const int yes = 1;
   if (!socket.valid() || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
-      ::bind(socket.get(), where, bytes) != 0 || ::listen(socket.get(), kBacklog) != 0) {
+      ::bind(socket.get(), where, bytes) != 0 || ::listen(socket.get(), SOMAXCONN) != 0) {
     fail(text, "listen at");
   }
   return socket;
@@ -118,22 +131,26 @@ Descriptor connect_to(const std::string& address, double timeout_seconds) {
     const auto unix = unix_address(address);
     auto socket =
         try_to_connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&unix.address), unix.bytes, timeout_seconds);
-    if (!socket.valid()) fail(address, "connect to");
+    if (!socket.valid()) fail_to_connect(address, errno == ECONNREFUSED);
     return socket;
   }
   const auto found = resolve(address, 0);
+  bool refused = true;
   for (const auto* entry = found.get(); entry != nullptr; entry = entry->ai_next) {
     auto socket = try_to_connect(entry->ai_family, entry->ai_addr, entry->ai_addrlen, timeout_seconds);
-    if (!socket.valid()) continue;
-    no_delay(socket.get());
+    if (!socket.valid()) {
+      refused &= errno == ECONNREFUSED;
+      continue;
+    }
+    set_up_tcp(socket.get());
     return socket;
   }
-  fail(address, "connect to");
+  fail_to_connect(address, refused);
 }
 
 Descriptor accept_from(int listener) {
   Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (socket.valid()) no_delay(socket.get());
+  if (socket.valid()) set_up_tcp(socket.get());
   return socket;
 }
 

@@ -98,13 +98,22 @@ struct Table::Shared {
 const std::vector<std::int64_t>& Table::staleness_seen() const { return shared_->staleness_seen; }
 
 Client::Client(ClientOptions options) : options_(std::move(options)) {
-  for (const auto& addresses : options_.servers) {
-    links_.push_back(std::make_shared<Link>(Link::Options{.addresses = addresses,
+  const auto& servers = options_.servers;
+  if (options_.replicas < 1 || options_.replicas > static_cast<int>(servers.size())) {
+    throw ConfigError("replicas: " + std::to_string(options_.replicas) + " of each part of the tables need as many "
+                      "parameter servers; there are " + std::to_string(servers.size()));
+  }
+  if (options_.replicas > 1) options_.retry = std::max(options_.retry, options_.timeout);
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    std::vector<std::vector<std::string>> members;
+    for (int k = 0; k < options_.replicas; ++k) members.push_back(servers[(i + k) % servers.size()]);
+    links_.push_back(std::make_shared<Link>(Link::Options{.members = std::move(members),
                                                           .job = options_.job,
                                                           .number = options_.number,
                                                           .secret = options_.secret,
                                                           .timeout = options_.timeout,
-                                                          .retry = options_.retry}));
+                                                          .retry = options_.retry,
+                                                          .failover = options_.failover}));
   }
 }
 

@@ -24,6 +24,8 @@ struct ClientOptions {
   std::string secret{};
   Seconds timeout{60};  // of every request, and of connecting
   Seconds retry{0};     // for which a connection that broke is made again; 0: not at all
+  int replicas = 1;     // servers that hold each part of the tables; above 1, see Client
+  Seconds failover{5};  // above 1: after which another one takes the place of a server that cannot be reached
 };
 
 /// A table as one client uses it: what create() returned. Not thread-safe.
@@ -62,6 +64,12 @@ class Table {
 /// ended or does not answer within the timeout is a CommError (kPeerLost, kTimeout) with its address. The client is of
 /// no more use then. With ClientOptions::retry, requests to a server that is gone wait for it to come back; what it had
 /// applied is not applied again. It may have resumed from a checkpoint: see lost_updates().
+///
+/// With ClientOptions::replicas = k, part i of the tables is on servers i to i + k - 1, modulo their number, which apply
+/// the same requests in the same order (replica.h). A request is answered when all of them that live have applied it.
+/// When one is lost, another goes on with its part: no acknowledged update is lost, none is applied twice, and bounds of
+/// staleness hold. A server that is started again in its place is given the values. All clients of a job have the same
+/// servers in the same order, with the same addresses, which servers too reach each other by; retry is at least timeout.
 ///
 /// Thread-safe, but for Table.
 class Client {

@@ -26,18 +26,12 @@
 namespace phalanx::ps {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr Seconds kFarewell(1);  // to hear that a server knows that we leave
 constexpr Seconds kAttempt(5);   // to connect again
 constexpr std::chrono::milliseconds kBetweenAttempts(100);
 constexpr std::chrono::microseconds kSpin(50);  // for a reply, before the thread sleeps
 constexpr std::uint64_t kSmall = 4096;          // bytes that travel through the connection in any case
 constexpr std::uint64_t kWorthAThread = 65536;  // bytes that do not go through a socket at once
-
-Clock::duration duration_of(Seconds seconds) { return std::chrono::duration_cast<Clock::duration>(seconds); }
-
-Clock::time_point after(Seconds seconds) { return Clock::now() + duration_of(seconds); }
 
 // A server that woke up after we had given up on it would write into this memory: nobody else must ever get it.
 void keep_for_good(Link::RequestPtr request) { new Link::RequestPtr(std::move(request)); }
@@ -72,7 +66,7 @@ at::Tensor bytes_of(const at::Tensor& tensor, std::uint64_t begin, std::uint64_t
 Link::Link(const Options& options)
     : options_(options), incarnation_(random_text().substr(0, 16)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!wake_.valid()) throw Error(std::string("cannot connect to a parameter server: ") + std::strerror(errno));
-  go_on_with(connect(after(options.timeout)));
+  go_on_with(connect_first());
   if (!reaches_memory_ && address_.starts_with("unix:")) {
     log_info() << "parameter server " << address_
                << " cannot reach the memory of this process: values travel through the socket";
@@ -113,71 +107,81 @@ void Link::wake_poller() {
   (void)!::write(wake_.get(), &one, sizeof(one));  // a counter of 0 has room for one more
 }
 
-// The first address at which a server proves that it knows the secret. Without the lock.
-Link::Greeted Link::connect(TimePoint deadline) {
-  std::vector<std::string> failures;
-  for (const auto& address : options_.addresses) {
-    try {
-      auto greeting = std::make_shared<std::atomic<bool>>(true);
-      auto make_room = [this, greeting](const Message& begun) {
-        if (*greeting) throw ConnectionError("the server sent values before it said who it is");
-        const auto found = in_flight_.find(begun.header.id);
-        if (found == in_flight_.end() || begun.header.payload_bytes != found->second->transfer.returned) {
-          throw ConnectionError("the server sent values that nobody asked for");
-        }
-        const Transfer& transfer = found->second->transfer;
-        return bytes_of(found->second->tensor, transfer.returned_at, transfer.returned);
-      };
-      const double left = std::chrono::duration<double>(deadline - Clock::now()).count();
-      Greeted greeted{.channel = std::make_unique<Channel>(connect_to(address, std::max(left, 0.0)), make_room),
-                      .address = address};
-      greet(greeted, deadline);
-      *greeting = false;
-      return greeted;
-    } catch (const Error& error) {
-      failures.emplace_back(error.what());
+// Its answer is used under the lock, once the channel is ours.
+Channel::MakeRoom Link::room_for_replies() {
+  return [this](const Message& begun) {
+    const auto found = in_flight_.find(begun.header.id);
+    if (found == in_flight_.end() || begun.header.payload_bytes != found->second->transfer.returned) {
+      throw ConnectionError("the server sent values that nobody asked for");
     }
-  }
-  std::rethrow_exception(lost("cannot reach a parameter server: " + join(failures, "; "), options_));
-}
-
-// Over a connection that nobody else uses yet.
-Message Link::converse(Channel& channel, Message message, TimePoint deadline) {
-  channel.send(std::move(message));
-  while (true) {
-    channel.flush();
-    if (auto reply = channel.receive()) return *std::move(reply);
-    if (stopping_ || Clock::now() >= deadline) throw ConnectionError("no answer to the greeting in time");
-    pollfd ready{channel.socket(), static_cast<short>(channel.has_output() ? POLLIN | POLLOUT : POLLIN), 0};
-    ::poll(&ready, 1, 10);
-  }
-}
-
-void Link::greet(Greeted& greeted, TimePoint deadline) {
-  const std::string& address = greeted.address;
-  Greeting greeting{.job = options_.job, .client = options_.number, .incarnation = incarnation_};
-  greeting.nonce = random_text();
-  const std::string check = random_text();
-  if (address.starts_with("unix:")) {
-    greeting.memory = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(check.data()));
-    greeting.memory_check = check;
-  }
-  const auto say = [&](Greeting said) {
-    Message hello{.header = {.verb = Verb::kHello}, .text = config::dump(said)};
-    try {
-      return converse(*greeted.channel, std::move(hello), deadline);
-    } catch (const ConnectionError& error) {
-      throw Error("greeting of parameter server " + address + ": " + error.what());
-    }
+    const Transfer& transfer = found->second->transfer;
+    return bytes_of(found->second->tensor, transfer.returned_at, transfer.returned);
   };
-  const std::string nonce = say(greeting).text;
-  greeting.proof = proof(options_.secret, Role::kClient, greeting.nonce, nonce, greeting.identity());
-  const Message reply = say(greeting);
-  if (!equal_proofs(reply.text, proof(options_.secret, Role::kServer, greeting.nonce, nonce, greeting.identity()))) {
-    throw Error("parameter server " + address + " does not know the secret");
+}
+
+// The first address at which a server proves that it knows the secret, and leads. Without the lock.
+Link::Search Link::search(bool take_over, TimePoint deadline) {
+  Search search;
+  Greeting greeting{.job = options_.job, .client = options_.number, .incarnation = incarnation_};
+  if (options_.replicated()) {
+    for (const auto& addresses : options_.members) greeting.chain.push_back(join(addresses, ","));
+    greeting.take_over = take_over;
+    greeting.failover = options_.failover.count();
   }
-  greeted.reaches_memory = reply.header.version == 1;
-  greeted.start = reply.header.clock;
+  for (std::size_t i = 0; i < options_.members.size(); ++i) {
+    const std::size_t member = (leader_ + i) % options_.members.size();
+    greeting.member = static_cast<std::int64_t>(member);
+    bool has_ended = true;
+    for (const auto& address : options_.members[member]) {
+      try {
+        search.found = greet_server(address, greeting, options_.secret, room_for_replies(), deadline, stopping_);
+        leader_ = member;
+        return search;
+      } catch (const ConnectionRefused& error) {
+        search.failures.emplace_back(error.what());
+      } catch (const CannotConnect& error) {
+        has_ended = false;
+        search.failures.emplace_back(error.what());
+      } catch (const Error& error) {
+        has_ended = search.nobody_there = false;
+        search.failures.emplace_back(error.what());
+      }
+    }
+    if (i == 0) search.leader_has_ended = has_ended;
+  }
+  return search;
+}
+
+// One attempt. Without the lock.
+Greeted Link::connect(TimePoint deadline) {
+  Search found = search(false, deadline);
+  const bool may_fail_over = options_.replicated() && !found.found;
+  if (may_fail_over && (found.leader_has_ended || Clock::now() >= lost_at_ + duration_of(options_.failover))) {
+    found = search(true, deadline);
+  }
+  if (found.found) return *std::move(found.found);
+  const std::string message = "cannot reach a parameter server: " + join(found.failures, "; ");
+  if (found.nobody_there || options_.replicated()) throw CannotConnect(message);
+  throw Error(message);
+}
+
+// Servers of their own may be started after their clients.
+Greeted Link::connect_first() {
+  const auto deadline = after(options_.timeout);
+  bool told = false;
+  while (true) {
+    try {
+      return connect(options_.replicated() ? std::min(deadline, after(kAttempt)) : deadline);
+    } catch (const CannotConnect& error) {
+      if (options_.retry <= Seconds(0) || Clock::now() >= deadline) std::rethrow_exception(lost(error.what(), options_));
+      if (!std::exchange(told, true)) {
+        log_warning() << error.what() << "; trying for " << format_text("%g", options_.timeout.count()) << " s";
+      }
+    } catch (const Error& error) {
+      std::rethrow_exception(lost(error.what(), options_));
+    }
+    std::this_thread::sleep_for(kBetweenAttempts);
+  }
 }
 
 // Under the lock, unless the link is new.
@@ -220,6 +224,7 @@ void Link::lose(const std::exception_ptr& error) {
   log_warning() << "parameter server " << address_ << " is lost (" << what_of(error) << "): connecting again for "
                 << format_text("%g", options_.retry.count()) << " s";
   channel_.reset();
+  lost_at_ = Clock::now();
   give_up_at_ = std::min(give_up_at_, after(options_.retry));
   start_thread();
   moved_.notify_all();
@@ -281,7 +286,7 @@ void Link::ask_for_versions(Greeted& greeted, std::map<std::uint32_t, Known>& kn
                             TimePoint deadline) {
   for (auto& [number, table] : known) {
     const Message reply =
-        converse(*greeted.channel, {.header = {.verb = Verb::kVersion, .table = number}, .text = table.name}, deadline);
+        converse(*greeted.channel, {.header = {.verb = Verb::kVersion, .table = number}, .text = table.name}, deadline, stopping_);
     if (reply.header.status == Status::kRefused) {
       throw Refusal("it was started anew without a checkpoint that holds table \"" + table.name + "\": " + reply.text);
     }
@@ -329,7 +334,9 @@ void Link::transmit(const RequestPtr& request) {
   if (tensor.defined()) {
     sent.header.dtype = static_cast<std::uint8_t>(transfer.dtype);
     sent.header.payload_bytes = transfer.sent;
-    if (reaches_memory_ && std::max(transfer.sent, transfer.returned) > kSmall) {
+    // A leader that only seemed lost must not write where nobody expects it any more.
+    const bool may_write = !options_.replicated() || transfer.returned == 0;
+    if (reaches_memory_ && may_write && std::max(transfer.sent, transfer.returned) > kSmall) {
       sent.header.flags |= kInMemory;
       sent.header.address = reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr());
     } else if (transfer.sent > 0) {

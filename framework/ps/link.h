@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -9,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +16,8 @@
 #include "framework/base/descriptor.h"
 #include "framework/comm/store.h"
 #include "framework/ps/channel.h"
+#include "framework/ps/deadline.h"
+#include "framework/ps/handshake.h"
 
 namespace phalanx::ps {
 
@@ -23,15 +25,21 @@ namespace phalanx::ps {
 ///
 /// With Options::retry, a connection that breaks is made again, by a thread of the link, and what was not answered is
 /// sent again. An exchange then keeps a copy of its update, over which the answer is written.
+///
+/// Where several servers hold the same part (replica.h), the link is to that which leads them. Once the leader has ended,
+/// or could not be reached for Options::failover, another one is asked to lead.
 class Link {
  public:
   struct Options {
-    std::vector<std::string> addresses;  // to try, best first
+    std::vector<std::vector<std::string>> members;  // servers that hold the part; of each, addresses to try, best first
     std::string job;
     int number = 0;
     std::string secret;
     Seconds timeout{60};
-    Seconds retry{0};  // for which a connection that broke is made again; 0: not at all
+    Seconds retry{0};     // for which a connection that broke is made again; 0: not at all
+    Seconds failover{0};  // after which another member is asked to lead
+
+    bool replicated() const { return members.size() > 1; }
   };
 
   explicit Link(const Options& options);
@@ -73,21 +81,23 @@ class Link {
   std::int64_t lost_updates();
 
  private:
-  struct Greeted {
-    std::unique_ptr<Channel> channel{};
-    std::string address{};
-    bool reaches_memory = false;  // the server reaches ours
-    std::int64_t start = 0;       // of the server: another number each time
-  };
   struct Known {
     std::string name;
     std::int64_t version = 0;  // as we were told last
   };
-  using TimePoint = std::chrono::steady_clock::time_point;
+  using TimePoint = Clock::time_point;
 
+  // What one look at all members has found.
+  struct Search {
+    std::optional<Greeted> found{};
+    std::vector<std::string> failures{};
+    bool leader_has_ended = false;
+    bool nobody_there = true;  // no member could be talked to
+  };
+  Search search(bool take_over, TimePoint deadline);
   Greeted connect(TimePoint deadline);
-  void greet(Greeted& greeted, TimePoint deadline);
-  Message converse(Channel& channel, Message message, TimePoint deadline);
+  Greeted connect_first();
+  Channel::MakeRoom room_for_replies();
 
   void leave();
   void lose(const std::exception_ptr& error);
@@ -101,7 +111,7 @@ class Link {
   void move_on();
   void take(Message reply);
   void fail_all(const std::exception_ptr& error);
-  void poll_once(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point deadline);
+  void poll_once(std::unique_lock<std::mutex>& lock, TimePoint deadline);
   void wake_poller();
   void run();
 
@@ -120,6 +130,8 @@ class Link {
   std::int64_t lost_updates_ = 0;
   std::map<std::uint64_t, RequestPtr> in_flight_;
   std::uint64_t next_id_ = 1;
+  std::size_t leader_ = 0;  // of the members, as far as known; of the thread that connects
+  TimePoint lost_at_ = Clock::now();
   bool polling_ = false;  // a thread waits at the socket, for all
   std::atomic<bool> stopping_ = false;
   std::exception_ptr broken_{};

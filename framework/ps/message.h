@@ -32,6 +32,11 @@ enum class Verb : std::uint8_t {
   kVersion,     // text: name of table `table`. Reply: version = that with which the server started
   kReadState,   // of a dense table. Reply: tensor `rows` of Shard::state(), which waits for no clock
   kWriteState,  // payload: what that tensor becomes
+
+  // Between servers that hold the same part (replica_message.h); a client's are refused.
+  kReplica = 64,  // a ReplicaMessage
+  kForgetReads,   // in one: the client's connection has ended
+  kStopWaiting,   // in one: others do not wait for the client any more
 };
 
 /// Whether a tensor travels to the server, and whether one travels back.

@@ -13,11 +13,10 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
 #include <exception>
 #include <map>
-#include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -26,35 +25,24 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/sockets.h"
+#include "framework/base/text.h"
 #include "framework/ps/authentication.h"
-#include "framework/ps/channel.h"
-#include "framework/ps/checkpoint_writer.h"
+#include "framework/ps/chain.h"
+#include "framework/ps/deadline.h"
 #include "framework/ps/greeting.h"
-#include "framework/ps/peer_memory.h"
+#include "framework/ps/presence.h"
+#include "framework/ps/replica_message.h"
+#include "framework/ps/scheduled_checkpoints.h"
+#include "framework/ps/session.h"
 
 namespace phalanx::ps {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::chrono::microseconds kSpin(50);  // for the next request, before the thread sleeps
+constexpr Seconds kReturn(5);  // in which a client of a chain connects, beside the time that it waits for the leader
+constexpr std::size_t kMostMembers = 16;  // of a chain
 constexpr std::size_t kMostQueued =
     256 << 20;  // bytes of replies that a client has not taken, before it is not read from
-
-// One client's connection.
-struct Session {
-  explicit Session(Descriptor socket)
-      : channel(std::move(socket), [this](const Message& begun) { return make_room(begun); }) {}
-
-  Channel channel;
-  std::string nonce = random_text();  // of the server
-  std::optional<ClientId> client{};   // once it has proved who it is
-  std::optional<PeerMemory> memory{};
-  bool left = false;  // it said so
-  std::function<at::Tensor(const Message& begun)> make_room;
-};
-
-Clock::duration duration_of(Seconds seconds) { return std::chrono::duration_cast<Clock::duration>(seconds); }
 
 // For epoll_wait: as long as to `due`, or -1 for ever.
 int milliseconds_to(Clock::time_point due) {
@@ -85,6 +73,12 @@ std::string mismatch(const Header& request, const Transfer& transfer) {
          " of " + c10::toString(transfer.dtype) + " are expected";
 }
 
+std::string describe(const Session& session) {
+  if (session.leader) return "member " + std::to_string(*session.leader) + " of a chain";
+  if (!session.client) return "an unknown client";
+  return "client " + std::to_string(session.client->number) + " of job \"" + session.client->job + "\"";
+}
+
 }  // namespace
 
 class Server::Loop {
@@ -99,64 +93,64 @@ class Server::Loop {
   const std::vector<std::string>& addresses() const { return addresses_; }
   void write_last_checkpoint();
 
-  // Blocks until `holds` is true of a job's clients, or until the deadline.
-  struct Presence {
-    int ever = 0, now = 0;
-  };
-  template <class Predicate>
-  bool wait_until(const std::string& job, const Predicate& holds, Clock::time_point deadline) {
-    std::unique_lock lock(mutex_);
-    return presence_changed_.wait_until(lock, deadline, [&] { return holds(presence_[job]); });
-  }
+  Presence& presence() { return presence_; }
 
  private:
   using SessionPtr = std::shared_ptr<Session>;
 
   void watch(int socket, std::uint32_t events, int how);
   int wait_for_events(std::array<epoll_event, 64>& events) const;
-  void resume();
-  bool has_unwritten() const { return host_.changes() != changes_written_ || writer_->failed(); }
   void do_what_is_due();
+  void tend_chains();
   void accept_all(int listener);
   void serve(const SessionPtr& session, std::uint32_t events);
   void end(const SessionPtr& session, const std::string& why);
-  void count(const std::string& job, int change);
+  Seconds grace_of(const Chain* chain) const;
   void answer(const SessionPtr& session, Message reply);
 
   void greet(const SessionPtr& session, const Message& message);
-  void welcome(const ClientId& client);
+  void take_in(const SessionPtr& session, const Greeting& greeting);
+  void join_chain(Session& session, const Greeting& greeting);
+  std::shared_ptr<Chain> chain_of(const Greeting& greeting);
+  void welcome(const Session& session);
   void handle(const SessionPtr& session, Message request);
-  at::Tensor make_room(const Session& session, const Message& begun);
+  ShardHost& host_of(const Session& session) { return session.chain ? session.chain->replica().host() : host_; }
+  static Message status_of(Chain& chain, const Header& request);
+  void happens(Verb event, const std::shared_ptr<Chain>& chain, const ClientId& client);
+  void send_to_leader(const Chain* chain, int member, Message reply);
+  at::Tensor make_room(Session& session, const Message& begun);
   void refuse_if_in_use(const Session& session) const;
-  void fetch_payload(const Session& session, Message& request);
+  void fetch_payload(Session& session, Message& request);
   void give_values(const SessionPtr& session, const Header& request, Message reply, const at::Tensor& values);
 
   ServerOptions options_;
   std::vector<Descriptor> listeners_;
   std::vector<std::string> addresses_;
-  Descriptor wake_, epoll_;
+  Descriptor wake_, news_, epoll_;  // news_: of what a chain's threads have done
   ShardHost host_;
   std::map<int, SessionPtr> sessions_;              // by socket
-  std::map<ClientId, Clock::time_point> away_;      // whose connection has broken: until when others wait for them
+  std::map<std::string, std::shared_ptr<Chain>> chains_;  // by their members
+  std::map<const Chain*, bool> led_;                      // as it was when chains were tended last
+  using Away = std::pair<std::shared_ptr<Chain>, ClientId>;
+  std::map<Away, Clock::time_point> away_;          // whose connection has broken: until when others wait for them
   std::uint64_t start_ = number_of(random_text());  // of this start of the server
-
-  std::unique_ptr<CheckpointWriter> writer_;
-  Clock::time_point next_checkpoint_ = Clock::time_point::max();
-  std::int64_t changes_written_ = 0;
-
-  std::mutex mutex_;  // of what follows
-  std::condition_variable presence_changed_;
-  std::map<std::string, Presence> presence_;  // by job
+  std::unique_ptr<ScheduledCheckpoints> checkpoints_;
+  Presence presence_;
 };
 
 Server::Loop::Loop(const ServerOptions& options)
     : options_(options),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       host_(options.limits) {
-  if (!wake_.valid() || !epoll_.valid()) throw Error(std::string("cannot start a server: ") + std::strerror(errno));
+  if (!wake_.valid() || !news_.valid() || !epoll_.valid()) throw Error(std::string("cannot start a server: ") + std::strerror(errno));
   watch(wake_.get(), EPOLLIN, EPOLL_CTL_ADD);
-  if (!options.checkpoint.folder.empty()) resume();
+  watch(news_.get(), EPOLLIN, EPOLL_CTL_ADD);
+  if (!options.checkpoint.folder.empty()) {
+    checkpoints_ = std::make_unique<ScheduledCheckpoints>(options.checkpoint, host_);
+    for (const auto& client : host_.known_clients()) away_[{nullptr, client}] = after(options.grace);
+  }
   for (const auto& address : options.listen) {
     listeners_.push_back(listen_at(address));
     addresses_.push_back(address_of(listeners_.back().get()));
@@ -174,7 +168,7 @@ void Server::Loop::watch(int socket, std::uint32_t events, int how) {
 // Looks for a while before it sleeps: waking up takes longer than a small request does.
 int Server::Loop::wait_for_events(std::array<epoll_event, 64>& events) const {
   const auto end = Clock::now() + kSpin;
-  auto due = next_checkpoint_;
+  auto due = checkpoints_ ? checkpoints_->next() : Clock::time_point::max();
   for (const auto& [client, until] : away_) due = std::min(due, until);
   while (true) {
     const bool spin = Clock::now() < end;
@@ -194,69 +188,76 @@ void Server::Loop::run() {
     for (int i = 0; i < count; ++i) {
       const int socket = events[i].data.fd;
       if (socket == wake_.get()) return;
-      if (const auto found = sessions_.find(socket); found != sessions_.end()) {
+      if (socket == news_.get()) {
+        std::uint64_t count = 0;
+        (void)!::read(news_.get(), &count, sizeof(count));
+      } else if (const auto found = sessions_.find(socket); found != sessions_.end()) {
         const SessionPtr session = found->second;  // lives to the end of this, even where that is the connection's
         serve(session, events[i].events);
-      } else {
+      } else if (std::ranges::none_of(chains_, [&](const auto& one) { return one.second->serve(socket); }) &&
+                 std::ranges::any_of(listeners_, [&](const auto& one) { return one.get() == socket; })) {
         accept_all(socket);
       }
     }
     do_what_is_due();
+    tend_chains();
   }
-}
-
-void Server::Loop::resume() {
-  Checkpoints checkpoints(options_.checkpoint.folder);
-  std::string refused;
-  const auto state = checkpoints.newest([&refused](const std::string& why) {
-    log_warning() << "parameter server: " << why;
-    refused = why;
-  });
-  if (!state && !refused.empty()) {
-    throw Error("none of the checkpoints in " + options_.checkpoint.folder +
-                " can be used; choose another folder to begin anew. The last of them: " + refused);
-  }
-  if (state) {
-    host_.load(*state);
-    for (const auto& client : host_.known_clients()) away_[client] = Clock::now() + duration_of(options_.grace);
-  }
-  writer_ = std::make_unique<CheckpointWriter>(std::move(checkpoints));
-  changes_written_ = host_.changes();
-  next_checkpoint_ = Clock::now() + duration_of(options_.checkpoint.every);
 }
 
 void Server::Loop::do_what_is_due() {
-  if (away_.empty() && next_checkpoint_ == Clock::time_point::max()) return;
+  if (checkpoints_) checkpoints_->tend();
+  if (away_.empty()) return;
   const auto now = Clock::now();
   for (auto next = away_.begin(); next != away_.end();) {
     const auto one = next++;
     if (one->second > now) continue;
-    log_info() << "parameter server: client " << one->first.number << " of job \"" << one->first.job
+    const auto [chain, client] = one->first;
+    log_info() << "parameter server: client " << client.number << " of job \"" << client.job
                << "\" has not come back: nobody waits for it any more";
-    host_.stop_waiting_for(one->first);
+    happens(Verb::kStopWaiting, chain, client);
     away_.erase(one);
   }
-  if (now < next_checkpoint_) return;
-  next_checkpoint_ = now + duration_of(options_.checkpoint.every);
-  if (!has_unwritten()) return;
-  try {
-    if (writer_->begin(host_)) {
-      changes_written_ = host_.changes();
-    } else {
-      log_warning() << "parameter server: the last checkpoint is still being written, this one is left out";
+}
+
+// Something that happens to the shards without a request.
+void Server::Loop::happens(Verb event, const std::shared_ptr<Chain>& chain, const ClientId& client) {
+  if (chain) {
+    if (chain->leads()) chain->replica().submit(client, {.header = {.verb = event}}, [](const Message&, const auto&) {});
+  } else if (event == Verb::kForgetReads) {
+    host_.forget_reads(client);
+  } else {
+    host_.stop_waiting_for(client);
+  }
+}
+
+// Clients of a chain that this server does not lead any more have to find its leader. Of a chain that it has come to
+// lead, the clients have to find this server: others wait for them as for those whose connection has broken.
+void Server::Loop::tend_chains() {
+  for (const auto& [key, chain] : chains_) {
+    chain->tend();
+    bool& led = led_[chain.get()];
+    if (led == chain->leads()) continue;
+    led = chain->leads();
+    log_warning() << "parameter server: " << (led ? "leads" : "no longer leads") << " the chain " << key;
+    std::vector<SessionPtr> clients;
+    for (const auto& [socket, session] : sessions_) {
+      if (session->chain == chain && session->client) clients.push_back(session);
     }
-  } catch (const std::exception& error) {
-    log_error() << "parameter server: no copy for a checkpoint could be taken, the next one will be tried: "
-                << error.what();
+    if (led) {
+      for (const auto& client : chain->replica().host().known_clients()) {
+        const auto is_here = [&](const SessionPtr& session) { return session->client == client; };
+        if (std::ranges::none_of(clients, is_here)) away_[{chain, client}] = after(grace_of(chain.get()));
+      }
+    } else {
+      for (const auto& session : clients) end(session, "this server does not lead the chain any more");
+      std::erase_if(away_, [&](const auto& one) { return one.first.first == chain; });
+    }
   }
 }
 
 // When the thread has ended.
 void Server::Loop::write_last_checkpoint() {
-  if (!writer_) return;
-  writer_->finish();
-  if (has_unwritten()) writer_->begin(host_);
-  writer_->finish();
+  if (checkpoints_) checkpoints_->finish();
 }
 
 void Server::Loop::accept_all(int listener) {
@@ -279,7 +280,9 @@ void Server::Loop::serve(const SessionPtr& session, std::uint32_t events) {
     if ((events & EPOLLOUT) != 0) session->channel.flush();
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
       while (auto message = session->channel.receive()) {
-        if (session->client) {
+        if (session->leader) {
+          session->chain->receive(*session->leader, *std::move(message));
+        } else if (session->client) {
           handle(session, *std::move(message));
         } else {
           greet(session, *message);
@@ -296,46 +299,45 @@ void Server::Loop::serve(const SessionPtr& session, std::uint32_t events) {
 }
 
 void Server::Loop::end(const SessionPtr& session, const std::string& why) {
-  log_info() << "parameter server: the connection of "
-             << (session->client
-                     ? "client " + std::to_string(session->client->number) + " of job \"" + session->client->job + "\""
-                     : std::string("an unknown client"))
-             << " ended: " << why;
-  sessions_.erase(session->channel.socket());
+  if (sessions_.erase(session->channel.socket()) == 0) return;
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, session->channel.socket(), nullptr);
+  log_info() << "parameter server: the connection of " << describe(*session) << " ended: " << why;
   if (!session->client) return;
   const bool another = std::ranges::any_of(sessions_, [&](const auto& one) {
     const auto& client = one.second->client;
-    return client && client->job == session->client->job && client->number == session->client->number;
+    return client && one.second->chain == session->chain && client->job == session->client->job &&
+           client->number == session->client->number;
   });
-  count(session->client->job, -1);
+  presence_.add(session->client->job, -1);
   if (another) return;  // of a newer incarnation
-  host_.forget_reads(*session->client);
-  if (!session->left && options_.grace > Seconds(0)) {
-    away_[*session->client] = Clock::now() + duration_of(options_.grace);
+  happens(Verb::kForgetReads, session->chain, *session->client);
+  const Seconds grace = grace_of(session->chain.get());
+  if (!session->left && grace > Seconds(0)) {
+    away_[{session->chain, *session->client}] = after(grace);
   } else if (!session->left) {
-    host_.stop_waiting_for(*session->client);
+    happens(Verb::kStopWaiting, session->chain, *session->client);
   }
+}
+
+// A client of a chain may have to find out first who leads it.
+Seconds Server::Loop::grace_of(const Chain* chain) const {
+  return chain == nullptr ? options_.grace : std::max(options_.grace, 2 * chain->options().failover + kReturn);
 }
 
 // One that is still connected, as it seems, has found out before us that its connection is broken. Of older
 // incarnations, nothing can come any more.
-void Server::Loop::welcome(const ClientId& client) {
+void Server::Loop::welcome(const Session& newcomer) {
   std::vector<SessionPtr> old;
   for (const auto& [socket, session] : sessions_) {
-    if (session->client == client) old.push_back(session);
+    if (session.get() == &newcomer || session->chain != newcomer.chain || session->leader != newcomer.leader) continue;
+    if (session->client == newcomer.client && (session->client || session->leader)) old.push_back(session);
   }
   for (const auto& session : old) end(session, "it has connected again");
-  std::erase_if(away_,
-                [&](const auto& one) { return one.first.job == client.job && one.first.number == client.number; });
-}
-
-void Server::Loop::count(const std::string& job, int change) {
-  const std::lock_guard lock(mutex_);
-  auto& presence = presence_[job];
-  presence.now += change;
-  presence.ever += std::max(change, 0);
-  presence_changed_.notify_all();
+  std::erase_if(away_, [&](const auto& one) {
+    const auto& [chain, client] = one.first;
+    return newcomer.client && chain == newcomer.chain && client.job == newcomer.client->job &&
+           client.number == newcomer.client->number;
+  });
 }
 
 // To a client other than the one that is being served, too, whose pull had to wait.
@@ -361,47 +363,117 @@ void Server::Loop::greet(const SessionPtr& session, const Message& message) {
       throw ConnectionError("client " + std::to_string(greeting.client) + " of job \"" + greeting.job +
                             "\" does not know the secret");
     }
-    const ClientId client{.job = greeting.job,
-                          .number = static_cast<int>(greeting.client),
-                          .incarnation = number_of(greeting.incarnation)};
-    welcome(client);
-    session->client = client;
-    session->memory = PeerMemory::behind(session->channel.socket(), static_cast<std::uint64_t>(greeting.memory),
-                                         greeting.memory_check);
-    count(greeting.job, 1);
+    try {
+      take_in(session, greeting);
+    } catch (const Error& error) {
+      reply.header.status = Status::kRefused;
+      reply.text = error.what();
+      session->channel.send(std::move(reply));
+      return;
+    }
     reply.text = proof_of(Role::kServer);
     reply.header.version = session->memory ? 1 : 0;
-    reply.header.clock = static_cast<std::int64_t>(start_);
+    reply.header.clock = static_cast<std::int64_t>(session->chain ? session->chain->replica().start() : start_);
   }
   session->channel.send(std::move(reply));
 }
 
+// Throws Error where the greeting wants what this server does not do.
+void Server::Loop::take_in(const SessionPtr& session, const Greeting& greeting) {
+  if (!greeting.chain.empty()) join_chain(*session, greeting);
+  if (!session->leader) {
+    session->client = ClientId{.job = greeting.job,
+                               .number = static_cast<int>(greeting.client),
+                               .incarnation = number_of(greeting.incarnation)};
+    session->memory = PeerMemory::behind(session->channel.socket(), static_cast<std::uint64_t>(greeting.memory),
+                                         greeting.memory_check);
+    presence_.add(greeting.job, 1);
+  }
+  welcome(*session);
+}
+
+void Server::Loop::join_chain(Session& session, const Greeting& greeting) {
+  const auto members = static_cast<std::int64_t>(greeting.chain.size());
+  if (greeting.member >= members || members > static_cast<std::int64_t>(kMostMembers)) {
+    throw Error("there is no member " + std::to_string(greeting.member) + " of a chain of " + std::to_string(members));
+  }
+  if (checkpoints_) {
+    throw Error("a server with checkpoints holds no parts that have replicas; start it without --checkpoint");
+  }
+  auto chain = chain_of(greeting);
+  if (greeting.replica) {
+    if (greeting.client < 0 || greeting.client >= members || greeting.client == greeting.member) {
+      throw Error("member " + std::to_string(greeting.client) + " of a chain is none that may lead");
+    }
+    session.leader = static_cast<int>(greeting.client);
+  } else if (!chain->leads() && !chain->replica().begin() && !(greeting.take_over && chain->replica().take_over())) {
+    throw Error(chain->replica().role() == Replica::Role::kBlank ? "it has no copy of what is asked for"
+                                                                 : "another server leads");
+  }
+  session.chain = std::move(chain);
+}
+
+std::shared_ptr<Chain> Server::Loop::chain_of(const Greeting& greeting) {
+  const std::string key = join(greeting.chain, " | ");
+  auto& chain = chains_[key];
+  if (chain) {
+    if (chain->options().member != greeting.member) throw Error("it is not the member that the greeting says");
+    return chain;
+  }
+  auto self = std::make_shared<Chain*>(nullptr);
+  chain = std::make_shared<Chain>(
+      Chain::Options{.members = greeting.chain,
+                     .member = static_cast<int>(greeting.member),
+                     .secret = options_.secret,
+                     .limits = options_.limits,
+                     .start = number_of(random_text()),
+                     .failover = Seconds(greeting.failover),
+                     .wake =
+                         [this] {
+                           const std::uint64_t one = 1;
+                           (void)!::write(news_.get(), &one, sizeof(one));
+                         },
+                     .watch = [this](int socket, bool added,
+                                     bool writes) { watch(socket, EPOLLIN | (writes ? EPOLLOUT : 0U), added ? EPOLL_CTL_ADD : EPOLL_CTL_MOD); },
+                     .to_leader = [this, self](int member, Message reply) { send_to_leader(*self, member, std::move(reply)); }});
+  *self = chain.get();
+  return chain;
+}
+
+void Server::Loop::send_to_leader(const Chain* chain, int member, Message reply) {
+  for (const auto& [socket, session] : sessions_) {
+    if (session->chain.get() == chain && session->leader == member) return answer(session, std::move(reply));
+  }
+}
+
 // Memory is only taken for what fits the table; the connection is of no more use where it does not, since what follows
 // cannot be told from the next request.
-at::Tensor Server::Loop::make_room(const Session& session, const Message& begun) {
+at::Tensor Server::Loop::make_room(Session& session, const Message& begun) {
+  if (session.leader) return room_for_replica(begun);
   if (!session.client) throw ConnectionError("a client sent values before it said who it is");
-  const Transfer transfer = host_.transfer(*session.client, begun.header);
+  const Transfer transfer = host_of(session).transfer(*session.client, begun.header);
   if (const auto wrong = mismatch(begun.header, transfer); !wrong.empty()) throw ConnectionError(wrong);
   return empty_payload(transfer);
 }
 
 void Server::Loop::refuse_if_in_use(const Session& session) const {
   for (const auto& [socket, other] : sessions_) {
-    if (other.get() == &session || !other->client || other->left || other->client->job != session.client->job) continue;
+    if (other.get() == &session || other->chain != session.chain || !other->client || other->left || other->client->job != session.client->job) continue;
     throw Error("another client (number " + std::to_string(other->client->number) + ") uses job \"" +
                 session.client->job + "\"; give one of the two another name");
   }
 }
 
-void Server::Loop::fetch_payload(const Session& session, Message& request) {
+void Server::Loop::fetch_payload(Session& session, Message& request) {
   const Header& header = request.header;
   if (!session.memory) throw Error("this server cannot reach the client's memory");
-  const Transfer transfer = host_.transfer(*session.client, header);
+  const Transfer transfer = host_of(session).transfer(*session.client, header);
   if (const auto wrong = mismatch(header, transfer); !wrong.empty()) throw Error(wrong);
   if (transfer.sent == 0) return;
   if (session.memory->is_ours()) {
     request.payload =
         at::from_blob(reinterpret_cast<void*>(header.address), {elements_sent(transfer)}, at::dtype(transfer.dtype));
+    if (session.chain) request.payload = request.payload.clone();  // forwarded later, when the answer may be over it
     return;
   }
   request.payload = empty_payload(transfer);
@@ -417,19 +489,38 @@ void Server::Loop::give_values(const SessionPtr& session, const Header& request,
     reply.header.dtype = static_cast<std::uint8_t>(values.scalar_type());
     if (!request.in_memory()) {
       reply.payload = values.clone();  // the shard goes on
-    } else if (!session->memory->write(request.address + host_.transfer(*session->client, request).returned_at,
+    } else if (!session->memory->write(request.address + host_of(*session).transfer(*session->client, request).returned_at,
                                        values.const_data_ptr(), values.nbytes())) {
       return;  // its end comes with the next event
     } else {
       reply.header.flags = kInMemory;
     }
   }
-  answer(session, std::move(reply));
+  if (!session->chain) return answer(session, std::move(reply));
+  session->chain->replica().when_applied([this, session, reply = std::move(reply)]() mutable {
+    try {
+      answer(session, std::move(reply));
+    } catch (const ConnectionError& error) {
+      log_info() << "parameter server: a reply was not taken: " << error.what();
+    }
+  });
+}
+
+// That of the part, and how it is replicated.
+Message Server::Loop::status_of(Chain& chain, const Header& request) {
+  const Replica& replica = chain.replica();
+  auto status = nlohmann::json::parse(replica.host().status());
+  status["member"] = replica.member();
+  status["epoch"] = replica.epoch();
+  status["copies"] = replica.copies();
+  status["replies_held"] = replica.held();
+  return {.header = {.verb = request.verb, .status = Status::kDone, .id = request.id}, .text = status.dump()};
 }
 
 void Server::Loop::handle(const SessionPtr& session, Message request) {
   const Header header = request.header;
   try {
+    if (header.verb >= Verb::kReplica) throw Error("only servers of a chain say this to each other");
     if (header.verb == Verb::kClear) refuse_if_in_use(*session);
     if (header.in_memory()) fetch_payload(*session, request);
   } catch (const ConnectionError&) {
@@ -440,13 +531,20 @@ void Server::Loop::handle(const SessionPtr& session, Message request) {
     return;
   }
   session->left |= header.verb == Verb::kLeave;
-  host_.handle(*session->client, request, [this, session, header](Message reply, const at::Tensor& values) {
+  const auto give = [this, session, header](Message reply, const at::Tensor& values) {
     try {
       give_values(session, header, std::move(reply), values);
     } catch (const ConnectionError& error) {
       log_info() << "parameter server: a reply was not taken: " << error.what();
     }
-  });
+  };
+  if (session->chain && header.verb == Verb::kStatus) return give(status_of(*session->chain, header), {});
+  const bool asks = header.verb == Verb::kStatus || header.verb == Verb::kVersion;
+  if (!session->chain || asks) {
+    host_of(*session).handle(*session->client, request, give);
+  } else if (session->chain->leads()) {
+    session->chain->replica().submit(*session->client, request, give);
+  }
 }
 
 Server::Server(const ServerOptions& options) : loop_(std::make_unique<Loop>(options)) {
@@ -473,14 +571,13 @@ Server::~Server() {
 const std::vector<std::string>& Server::addresses() const { return loop_->addresses(); }
 
 bool Server::wait_for_clients(const std::string& job, int clients, Seconds timeout) const {
-  const auto deadline = Clock::now() + duration_of(timeout);
-  return loop_->wait_until(
-      job, [clients](const Loop::Presence& presence) { return presence.ever >= clients; }, deadline);
+  return loop_->presence().wait_until(
+      job, [clients](const Presence::Count& count) { return count.ever >= clients; }, after(timeout));
 }
 
 void Server::wait_until_left(const std::string& job) const {
   const auto never = Clock::time_point::max();
-  loop_->wait_until(job, [](const Loop::Presence& presence) { return presence.now == 0; }, never);
+  loop_->presence().wait_until(job, [](const Presence::Count& count) { return count.now == 0; }, never);
 }
 
 }  // namespace phalanx::ps

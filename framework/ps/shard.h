@@ -66,6 +66,7 @@ class Shard {
 
   /// What the client still waits for is forgotten.
   void forget_reads(int client);
+  void forget_all_reads() { waiting_.clear(); }
 
   /// Nobody waits for the client any more, and what it still waits for is forgotten.
   void leave(int client);

@@ -234,6 +234,10 @@ void ShardHost::forget_reads(const ClientId& client) {
   }
 }
 
+void ShardHost::forget_all_reads() {
+  for (auto& [number, table] : tables_) table.values->forget_all_reads();
+}
+
 HostState ShardHost::state() const {
   HostState state;
   auto tables = nlohmann::json::array(), clients = nlohmann::json::array();

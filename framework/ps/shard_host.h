@@ -79,6 +79,9 @@ class ShardHost {
   /// The client does not take what it still waits for: it will ask again, or never.
   void forget_reads(const ClientId& client);
 
+  /// Nor does any other: all will ask again.
+  void forget_all_reads();
+
   /// Grows with whatever changes what state() says.
   std::int64_t changes() const { return changes_; }
 

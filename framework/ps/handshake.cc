@@ -1,0 +1,61 @@
+#include "framework/ps/handshake.h"
+
+#include <poll.h>
+
+#include <utility>
+
+#include "framework/base/config/config.h"
+#include "framework/base/sockets.h"
+#include "framework/ps/authentication.h"
+
+namespace phalanx::ps {
+
+Message converse(Channel& channel, Message message, Clock::time_point deadline, const std::atomic<bool>& stopping) {
+  channel.send(std::move(message));
+  while (true) {
+    channel.flush();
+    if (auto reply = channel.receive()) return *std::move(reply);
+    if (stopping || Clock::now() >= deadline) throw ConnectionError("no answer to the greeting in time");
+    pollfd ready{channel.socket(), static_cast<short>(channel.has_output() ? POLLIN | POLLOUT : POLLIN), 0};
+    ::poll(&ready, 1, 10);
+  }
+}
+
+Greeted greet_server(const std::string& address, Greeting greeting, const std::string& secret,
+                     Channel::MakeRoom make_room, Clock::time_point deadline, const std::atomic<bool>& stopping) {
+  const auto known = std::make_shared<bool>(false);
+  auto guarded = [known, make_room = std::move(make_room)](const Message& begun) {
+    if (!*known) throw ConnectionError("the server sent values before it said who it is");
+    return make_room(begun);
+  };
+  Greeted greeted{
+      .channel = std::make_unique<Channel>(connect_to(address, seconds_to(deadline).count()), std::move(guarded)),
+      .address = address};
+  greeting.nonce = random_text();
+  const std::string check = random_text();
+  if (address.starts_with("unix:") && !greeting.replica) {
+    greeting.memory = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(check.data()));
+    greeting.memory_check = check;
+  }
+  const auto say = [&](Greeting said) {
+    Message hello{.header = {.verb = Verb::kHello}, .text = config::dump(said)};
+    try {
+      return converse(*greeted.channel, std::move(hello), deadline, stopping);
+    } catch (const ConnectionError& error) {
+      throw Error("greeting of parameter server " + address + ": " + error.what());
+    }
+  };
+  const std::string nonce = say(greeting).text;
+  greeting.proof = proof(secret, Role::kClient, greeting.nonce, nonce, greeting.identity());
+  const Message reply = say(greeting);
+  if (reply.header.status == Status::kRefused) throw NotLeading("parameter server " + address + ": " + reply.text);
+  if (!equal_proofs(reply.text, proof(secret, Role::kServer, greeting.nonce, nonce, greeting.identity()))) {
+    throw Error("parameter server " + address + " does not know the secret");
+  }
+  *known = true;
+  greeted.reaches_memory = reply.header.version == 1;
+  greeted.start = reply.header.clock;
+  return greeted;
+}
+
+}  // namespace phalanx::ps
