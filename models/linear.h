@@ -4,15 +4,22 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/pimpl.h>
 
-#include "models/apply_linear.h"
+#include "models/tensor_parallel.h"
 
 namespace phalanx {
 
-/// torch::nn::Linear, computed by apply_linear(). Its clone() is a torch::nn::Linear.
-class LinearImpl : public torch::nn::LinearImpl {
+/// torch::nn::Linear, computed by apply_linear(), whole or divided. Its clone() is a torch::nn::Linear.
+class LinearImpl : public torch::nn::LinearImpl, public TensorParallel {
  public:
   using torch::nn::LinearImpl::LinearImpl;
-  at::Tensor forward(const at::Tensor& input) { return apply_linear(input, weight, bias); }
+  at::Tensor forward(const at::Tensor& input) { return product_.forward(input, weight, bias); }
+
+  Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
+    return product_.divide(style, group, weight, bias);
+  }
+
+ private:
+  DividedLinear product_{WeightLayout::kOutIn};
 };
 TORCH_MODULE(Linear);
 

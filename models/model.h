@@ -3,17 +3,26 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "framework/base/batch.h"
 #include "framework/base/named_tensors.h"
 #include "framework/base/registry.h"
 #include "framework/base/sample_spec.h"
+#include "framework/comm/communicator.h"
+#include "framework/parallel/placement.h"
 
 namespace phalanx {
 
 struct BatchStatistics;  // framework/parallel/sync_batch_norm.h
+
+/// How the ranks of a tensor group divide a model: names of layers, where * is any part of a name, and the style of
+/// each (models/tensor_parallel.h): {"transformer.h.*.attn.c_attn", "column"}. Layers that no pattern matches stay
+/// whole.
+using TensorPlan = std::map<std::string, std::string>;
 
 /// What training needs of a network: a function of a batch of inputs, with tensors that are learned (parameters) and
 /// tensors that are not (buffers: running statistics). One thread at a time.
@@ -40,6 +49,15 @@ class Model {
   /// run only what goes in, and computes the rest again in backward (framework/parallel/checkpointed.h). False: the
   /// model cannot.
   virtual bool checkpoint_activations(std::int64_t /*segments*/) { return false; }
+
+  /// The plan that suits the model; empty: it has none.
+  virtual TensorPlan tensor_plan() const { return {}; }
+
+  /// Keeps this rank's part of the layers that `plan` names, and computes together with the other ranks of `group` from
+  /// now on. The parameters that are divided; all others stay whole on each rank. Before the model is used, once, alike
+  /// on all ranks. Throws ConfigError for a pattern that matches no layer, a layer that two match, and one that cannot
+  /// be divided so.
+  virtual Placements divide(const TensorPlan& plan, const CommunicatorPtr& group) = 0;
 
   /// From now on all layers of batch norm compute mean and variance over the samples that `statistics` describes.
   /// Returns how many layers these are. Throws ConfigError where one of them cannot.

@@ -1,10 +1,14 @@
 #include "models/network.h"
 
+#include <fnmatch.h>
+
+#include <set>
 #include <stdexcept>
 #include <string>
 
 #include "framework/base/error.h"
 #include "models/batch_norm.h"
+#include "models/tensor_parallel.h"
 
 namespace phalanx {
 namespace {
@@ -18,6 +22,37 @@ NamedTensors list_of(const torch::OrderedDict<std::string, at::Tensor>& tensors)
 bool is_of_torch(const torch::nn::Module& module) {
   return module.as<torch::nn::BatchNorm1dImpl>() != nullptr || module.as<torch::nn::BatchNorm2dImpl>() != nullptr ||
          module.as<torch::nn::BatchNorm3dImpl>() != nullptr;
+}
+
+// The one pattern of the plan that matches; null: none does.
+const TensorPlan::value_type* match(const TensorPlan& plan, const std::string& layer) {
+  const TensorPlan::value_type* found = nullptr;
+  for (const auto& entry : plan) {
+    if (::fnmatch(entry.first.c_str(), layer.c_str(), 0) != 0) continue;
+    if (found != nullptr) {
+      throw ConfigError("plan: \"" + found->first + "\" and \"" + entry.first + "\" both match the layer " + layer);
+    }
+    found = &entry;
+  }
+  return found;
+}
+
+Placements divide_layer(torch::nn::Module& module, const std::string& layer, const TensorPlan::value_type& entry,
+                        const CommunicatorPtr& group) {
+  const auto refuse = [&](const std::string& why) {
+    throw ConfigError("plan: \"" + entry.first + "\": the layer " + layer + " " + why);
+  };
+  auto* const divisible = dynamic_cast<TensorParallel*>(&module);
+  if (divisible == nullptr) refuse("cannot be divided");
+  Placements named;
+  try {
+    for (auto& [name, placement] : divisible->divide(parse_style(entry.second), group)) {
+      named.emplace(layer + "." + name, std::move(placement));
+    }
+  } catch (const ConfigError& error) {
+    refuse(error.what());
+  }
+  return named;
 }
 
 }  // namespace
@@ -34,6 +69,20 @@ Tensors Network::outputs(const Tensors& inputs) {
 NamedTensors Network::named_parameters() const { return list_of(torch::nn::Module::named_parameters()); }
 
 NamedTensors Network::named_buffers() const { return list_of(torch::nn::Module::named_buffers()); }
+
+Placements Network::divide(const TensorPlan& plan, const CommunicatorPtr& group) {
+  std::set<std::string> unused;
+  for (const auto& [pattern, style] : plan) unused.insert(pattern);
+  Placements placements;
+  for (const auto& module : named_modules()) {
+    const auto* const entry = match(plan, module.key());
+    if (entry == nullptr) continue;
+    unused.erase(entry->first);
+    placements.merge(divide_layer(*module.value(), module.key(), *entry, group));
+  }
+  if (!unused.empty()) throw ConfigError("plan: \"" + *unused.begin() + "\" matches no layer of the model");
+  return placements;
+}
 
 std::int64_t Network::synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>& statistics) {
   std::int64_t layers = 0;

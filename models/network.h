@@ -26,6 +26,9 @@ class Network : public torch::nn::Module, public Model {
   using Model::buffers;
   using Model::parameters;
 
+  /// Layers must implement TensorParallel.
+  Placements divide(const TensorPlan& plan, const CommunicatorPtr& group) override;
+
   /// Layers must be of models/batch_norm.h.
   std::int64_t synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>& statistics) override;
 };

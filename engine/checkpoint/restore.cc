@@ -26,6 +26,12 @@ std::string text(const Shape& shape) {
   return text.str();
 }
 
+// Null: this rank has the parameter whole.
+const Placement* placement_of(const RunState& state, const std::string& parameter) {
+  const auto found = state.placements.find(parameter);
+  return found == state.placements.end() ? nullptr : &found->second;
+}
+
 void check_model(const Checkpoint& checkpoint, const StoredTensors& stored, const RunState& state) {
   const auto refuse = [&](const std::string& why) {
     throw DataError(checkpoint.path + " belongs to another model: " + why);
@@ -39,7 +45,10 @@ void check_model(const Checkpoint& checkpoint, const StoredTensors& stored, cons
       refuse(name + " has shape " + text(there) + " there and " + text(shape) + " here");
     }
   };
-  for (const auto& segment : whole_parameters(*state.parameters)) check(segment.name, segment.shape);
+  for (const auto& segment : whole_parameters(*state.parameters)) {
+    const Placement* const placement = placement_of(state, segment.name);
+    check(segment.name, placement != nullptr ? placement->shape : segment.shape);
+  }
   for (const auto& [name, buffer] : state.buffers) check(name, buffer.sizes().vec());
   for (const auto& name : stored.names()) {
     if (!known.contains(name)) refuse("it has " + name + ", which this model does not have");
@@ -75,7 +84,10 @@ void check_optimizer(const Checkpoint& checkpoint, const StoredTensors& stored, 
 struct StateRun {
   std::string name;
   std::int64_t offset;
+  const Placement* placement;
   at::Tensor values;
+
+  StoredTensors::Range range() const { return {offset, values.numel(), placement}; }
 };
 
 std::vector<StateRun> runs_of(const RunState& state) {
@@ -83,11 +95,12 @@ std::vector<StateRun> runs_of(const RunState& state) {
   for (const auto& remembered : state.optimizer->state()) {
     const std::string prefix = remembered.kind + "/";
     if (!remembered.parameter.empty()) {
-      runs.push_back({prefix + remembered.parameter, 0, remembered.values});
+      runs.push_back({prefix + remembered.parameter, 0, nullptr, remembered.values});
       continue;
     }
     for (const auto& segment : state.slices.at(remembered.slice).segments) {
-      runs.push_back({prefix + segment.name, segment.offset, view_of(remembered.values, segment)});
+      runs.push_back({prefix + segment.name, segment.offset, placement_of(state, segment.name),
+                      view_of(remembered.values, segment)});
     }
   }
   return runs;
@@ -96,13 +109,13 @@ std::vector<StateRun> runs_of(const RunState& state) {
 void restore_weights(const StoredTensors& stored, const RunState& state) {
   for (const auto& bucket : state.parameters->buckets()) {
     for (const auto& segment : bucket.segments) {
-      stored.read(segment.name, 0, view_of(bucket.values, segment));
+      stored.read(segment.name, {0, segment.count, placement_of(state, segment.name)}, view_of(bucket.values, segment));
     }
   }
 }
 
 void restore_optimizer(const StoredTensors& stored, const std::vector<StateRun>& runs) {
-  for (const auto& [name, offset, values] : runs) stored.read(name, offset, values);
+  for (const auto& run : runs) stored.read(run.name, run.range(), run.values);
 }
 
 }  // namespace
@@ -113,9 +126,10 @@ void check_fits(const Checkpoint& checkpoint, const RunState& state) {
   check_optimizer(checkpoint, StoredTensors(rest, "optimizer/"), state);
 }
 
-void restore(const Checkpoint& checkpoint, RunState& state, int replica_rank) {
+void restore(const Checkpoint& checkpoint, RunState& state, std::optional<int> same_rank) {
   const auto weights = open_files(checkpoint, weights_file), rest = open_files(checkpoint, state_file);
-  const std::vector<SafetensorsFile> mine{rest.at(static_cast<std::size_t>(replica_rank))};
+  // Of those that differ, the first replica: the first rank that has a parameter, or a part of it.
+  const auto mine = same_rank ? std::vector{rest.at(static_cast<std::size_t>(*same_rank))} : rest;
   const StoredTensors whole(weights, ""), replica(mine, "replica/weights/");
   const auto runs = runs_of(state);
   if (replica.names().empty()) {
@@ -125,11 +139,11 @@ void restore(const Checkpoint& checkpoint, RunState& state, int replica_rank) {
     restore_weights(replica, state);
     // What one rank had to update may be less than this one has, or another part. Together they had all.
     const StoredTensors own_state(mine, "replica/optimizer/"), all_state(rest, "optimizer/");
-    const bool has_all = std::ranges::all_of(
-        runs, [&](const StateRun& run) { return own_state.has(run.name, run.offset, run.values.numel()); });
+    const bool has_all =
+        std::ranges::all_of(runs, [&](const StateRun& run) { return own_state.has(run.name, run.range()); });
     restore_optimizer(has_all ? own_state : all_state, runs);
   }
-  for (const auto& [name, buffer] : state.buffers) whole.read(name, 0, buffer);
+  for (const auto& [name, buffer] : state.buffers) whole.read(name, {.count = buffer.numel()}, buffer);
   state.optimizer->set_updates(checkpoint.manifest.updates);
   for (const auto& part : state.parts) {
     const auto of = [&](int saved_rank) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "engine/checkpoint/folder.h"
 #include "engine/checkpoint/run_state.h"
 
@@ -10,8 +12,8 @@ namespace phalanx {
 void check_fits(const Checkpoint& checkpoint, const RunState& state);
 
 /// Puts all of this rank's state back, on any number of ranks and however they share the update. Where replicas had
-/// differed, this rank gets back that of rank `replica_rank`, which is its own where as many ranks go on in the same
-/// way; else all get the same. Throws DataError.
-void restore(const Checkpoint& checkpoint, RunState& state, int replica_rank);
+/// differed, this rank gets back that of rank `same_rank`, which is its own where as many ranks go on in the same way;
+/// where there is none, all get the first. Throws DataError.
+void restore(const Checkpoint& checkpoint, RunState& state, std::optional<int> same_rank);
 
 }  // namespace phalanx

@@ -65,11 +65,13 @@ WritePlan make_plan(const RunState& state, Communicator& world) {
     sizes.push_back(segment.count);
     whole.push_back({number, 0, segment.count});
   }
-  const std::vector<std::vector<ParameterRange>> everywhere(static_cast<std::size_t>(world.size()), whole);
+  Communicator& replicas = state.replicas ? *state.replicas : world;
+  const std::vector<std::vector<ParameterRange>> everywhere(static_cast<std::size_t>(replicas.size()), whole);
   return {.rank = world.rank(),
           .ranks = world.size(),
+          .replica = replicas.rank(),
           .weights = divide(everywhere, sizes),
-          .state = divide(gather_ranges(ranges_of(state.slices, numbers), world), sizes)};
+          .state = divide(gather_ranges(ranges_of(state.slices, numbers), replicas), sizes)};
 }
 
 std::string weights_file(int rank, int ranks) { return file_name("weights", rank, ranks); }

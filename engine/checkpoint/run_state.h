@@ -7,6 +7,7 @@
 #include "engine/optim/optimizer.h"
 #include "framework/comm/communicator.h"
 #include "framework/parallel/flat_parameters.h"
+#include "framework/parallel/placement.h"
 
 namespace phalanx {
 
@@ -17,17 +18,23 @@ struct RunState {
   Optimizer* optimizer = nullptr;  // after attach()
   NamedTensors buffers{};          // saved and restored with the weights
   std::vector<CheckpointPart> parts{};
+
+  // Of ranks that have a part of the model each.
+  Placements placements{};     // of the parameters of which this one has a part
+  CommunicatorPtr replicas{};  // the ranks that have the same parameters; null: all ranks of the world do
+  bool first_part = true;      // whether this rank writes what those of all parts have
 };
 
 /// Who writes what.
 struct WritePlan {
-  int rank = 0, ranks = 1;
-  Division weights;  // whole parameters
-  Division state;    // parts of parameters: what optimizers remember of them
+  int rank = 0, ranks = 1;  // of the world
+  int replica = 0;          // this rank among those that have the same parameters, which divide them:
+  Division weights;         // whole parameters
+  Division state;           // parts of parameters: what optimizers remember of them
 };
 
-/// Agrees on it. Collective. Throws Error where the slices of all ranks are not all parameters, each once or as often
-/// as there are replicas.
+/// Agrees on it. Collective. Throws Error where the slices of the ranks that have the same parameters are not all of
+/// these, each once or as often as there are replicas.
 WritePlan make_plan(const RunState& state, Communicator& world);
 
 /// Numbers of the parameters by name, in the order of the buckets.

@@ -13,6 +13,9 @@ namespace phalanx {
 ///            optimizer/KIND/PARAMETER[A:B]   the same of its elements from A to B
 ///            part/PART/TENSOR                the rank's own
 ///            replica/...                     parameters and optimizer of this rank, where replicas differ
+///
+/// Of a parameter of which this rank has a part, PARAMETER is its name with the part behind it (to_text(Placement)),
+/// also in the file of weights.
 struct Snapshot {
   std::string weights, state;
 };

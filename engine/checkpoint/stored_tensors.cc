@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "framework/base/error.h"
 
@@ -26,6 +27,10 @@ std::int64_t take_offset(std::string& name) {
   return offset;
 }
 
+bool is_of(const std::optional<Placement>& stored, const Placement* wanted) {
+  return wanted == nullptr ? !stored.has_value() : stored == *wanted;
+}
+
 }  // namespace
 
 StoredTensors::StoredTensors(const std::vector<SafetensorsFile>& files, const std::string& prefix) {
@@ -35,7 +40,14 @@ StoredTensors::StoredTensors(const std::vector<SafetensorsFile>& files, const st
       std::string name = entry.name.substr(prefix.size());
       const auto offset = take_offset(name);
       const auto begin = std::max<std::int64_t>(0, offset);
-      tensors_[name].push_back({&file, &entry, begin, begin + elements(entry), offset < 0});
+      Run run{&file, &entry, begin, begin + elements(entry), offset >= 0, std::nullopt};
+      Placement placement;
+      if (take_placement(name, placement)) run.placement = std::move(placement);
+      Runs& runs = tensors_[name];
+      const bool again = std::ranges::any_of(runs, [&](const Run& other) {
+        return other.begin == run.begin && other.end == run.end && other.placement == run.placement;
+      });
+      if (!again) runs.push_back(std::move(run));
     }
   }
 }
@@ -46,39 +58,93 @@ std::vector<std::string> StoredTensors::names() const {
   return names;
 }
 
-bool StoredTensors::shape(const std::string& name, std::vector<std::int64_t>& shape) const {
-  const auto& run = tensors_.at(name).front();
-  shape = run.whole ? run.entry->shape : std::vector<std::int64_t>{};
-  return run.whole;
+const StoredTensors::Runs& StoredTensors::runs_of(const std::string& name) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) throw DataError("the checkpoint has no " + name);
+  return found->second;
 }
 
-bool StoredTensors::has(const std::string& name, std::int64_t offset, std::int64_t count) const {
+bool StoredTensors::shape(const std::string& name, std::vector<std::int64_t>& shape) const {
+  const auto& run = tensors_.at(name).front();
+  const bool known = run.placement || !run.in_parts;
+  shape = run.placement ? run.placement->shape : known ? run.entry->shape : std::vector<std::int64_t>{};
+  return known;
+}
+
+bool StoredTensors::has(const std::string& name, const Range& range) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) return false;
   std::int64_t there = 0;
   for (const auto& run : found->second) {
-    there += std::max<std::int64_t>(0, std::min(offset + count, run.end) - std::max(offset, run.begin));
+    if (!is_of(run.placement, range.placement)) continue;
+    const auto from = std::max(range.offset, run.begin), to = std::min(range.offset + range.count, run.end);
+    there += std::max<std::int64_t>(0, to - from);
   }
-  return there == count;
+  return there == range.count;
 }
 
-void StoredTensors::read(const std::string& name, std::int64_t offset, const at::Tensor& into) const {
-  const at::NoGradGuard no_grad;
-  const at::Tensor rows = into.is_contiguous() ? into.view(-1) : at::empty({into.numel()}, into.scalar_type());
-  const auto end = offset + into.numel();
+// Fills rows [n] with elements [offset, offset + n) of what is stored with this placement, and returns how many of them
+// there are.
+std::int64_t StoredTensors::fill(const Runs& runs, const Placement* placement, std::int64_t offset,
+                                 const at::Tensor& rows) {
   std::int64_t filled = 0;
-  const auto found = tensors_.find(name);
-  if (found == tensors_.end()) throw DataError("the checkpoint has no " + name);
-  for (const auto& run : found->second) {
-    const auto from = std::max(offset, run.begin), to = std::min(end, run.end);
-    if (from >= to) continue;
+  for (const auto& run : runs) {
+    const auto from = std::max(offset, run.begin), to = std::min(offset + rows.numel(), run.end);
+    if (from >= to || !is_of(run.placement, placement)) continue;
     const at::Tensor stored = run.file->read(*run.entry).flatten();
     rows.narrow(0, from - offset, to - from).copy_(stored.narrow(0, from - run.begin, to - from));
     filled += to - from;
   }
-  if (filled != into.numel()) {
-    throw DataError("the checkpoint has " + std::to_string(filled) + " of the elements " + std::to_string(offset) +
-                    " to " + std::to_string(end) + " of " + name);
+  return filled;
+}
+
+// The whole tensor, of all its placements; or of what is stored without one, as a tensor of one dimension.
+const at::Tensor& StoredTensors::put_together(const std::string& name) const {
+  if (whole_name_ == name && whole_.defined()) return whole_;
+  const Runs& runs = runs_of(name);
+  const auto options = at::TensorOptions().dtype(runs.front().file->read(*runs.front().entry).scalar_type());
+  std::int64_t there = 0, size = 0;
+  if (!runs.front().placement) {
+    for (const auto& run : runs) size = std::max(size, run.end);
+    whole_ = at::empty({size}, options);
+    there = fill(runs, nullptr, 0, whole_);
+  } else {
+    whole_ = at::empty(runs.front().placement->shape, options);
+    size = whole_.numel();
+    std::vector<const Placement*> done;
+    for (const auto& run : runs) {
+      const auto same = [&](const Placement* other) { return run.placement == *other; };
+      if (!run.placement || run.placement->shape != whole_.sizes() || std::ranges::any_of(done, same)) continue;
+      done.push_back(&*run.placement);
+      const at::Tensor part = at::empty(run.placement->part_shape(), options);
+      there += fill(runs, done.back(), 0, part.view(-1));
+      run.placement->put(whole_, part);
+    }
+  }
+  if (there != size) {
+    whole_.reset();
+    throw DataError("the checkpoint has " + std::to_string(there) + " of the " + std::to_string(size) +
+                    " elements of " + name);
+  }
+  whole_name_ = name;
+  return whole_;
+}
+
+void StoredTensors::read(const std::string& name, const Range& range, const at::Tensor& into) const {
+  const at::NoGradGuard no_grad;
+  const Runs& runs = runs_of(name);
+  const at::Tensor rows = into.is_contiguous() ? into.view(-1) : at::empty({into.numel()}, into.scalar_type());
+  const auto filled = fill(runs, range.placement, range.offset, rows);
+  if (filled != range.count) {
+    if (range.placement == nullptr && !runs.front().placement) {
+      throw DataError("the checkpoint has " + std::to_string(filled) + " of the elements " +
+                      std::to_string(range.offset) + " to " + std::to_string(range.offset + range.count) + " of " +
+                      name);
+    }
+    const at::Tensor& whole = put_together(name);
+    const at::Tensor wanted =
+        range.placement != nullptr ? range.placement->take(whole.view(range.placement->shape)) : whole;
+    rows.copy_(wanted.flatten().narrow(0, range.offset, range.count));
   }
   if (!into.is_contiguous()) into.copy_(rows.view(into.sizes()));
 }
@@ -86,7 +152,8 @@ void StoredTensors::read(const std::string& name, std::int64_t offset, const at:
 NamedTensors StoredTensors::read_whole() const {
   NamedTensors all;
   for (const auto& [name, runs] : tensors_) {
-    if (runs.front().whole) all.emplace_back(name, runs.front().file->read(*runs.front().entry));
+    if (!runs.front().in_parts && !runs.front().placement)
+      all.emplace_back(name, runs.front().file->read(*runs.front().entry));
   }
   return all;
 }

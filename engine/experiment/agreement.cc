@@ -21,11 +21,11 @@ namespace {
 constexpr std::string_view kField = "\nbucket_bytes: ";
 
 // The size of the buckets in a description; 0: it is not of this strategy.
-std::int64_t described_bytes(const std::string& text, Agreement agreement, const std::string& determinism) {
+std::int64_t described_bytes(const std::string& text, Agreement agreement, const ExperimentConfig& config) {
   const auto at = text.rfind(kField);
   if (at == std::string::npos) return 0;
   std::from_chars(text.data() + at + kField.size(), text.data() + text.size(), agreement.bucket_bytes);
-  return text == describe(agreement, determinism) ? agreement.bucket_bytes : 0;
+  return text == describe(agreement, config) ? agreement.bucket_bytes : 0;
 }
 
 // Which checkpoint it will be, and whether it is whole, is found out later; all of one run have the same buckets.
@@ -42,7 +42,7 @@ std::int64_t bytes_so_far(const ExperimentConfig& config, const Agreement& agree
   try {
     const auto checkpoint = likely_checkpoint(config.checkpoint.resume, folder);
     if (!checkpoint || checkpoint->manifest.ranks != ranks) return 0;
-    const auto bytes = described_bytes(checkpoint->manifest.strategy, agreement, config.determinism);
+    const auto bytes = described_bytes(checkpoint->manifest.strategy, agreement, config);
     if (bytes > 0) log_info() << "buckets of " << format_bytes(bytes) << ", as in " << checkpoint->path;
     return bytes;
   } catch (const Error&) {
@@ -91,9 +91,12 @@ Agreement choose_agreement(const ExperimentConfig& config, const RunFolder& fold
   return agreement;
 }
 
-std::string describe(const Agreement& agreement, const std::string& determinism) {
-  return config::dump_as("strategy", agreement.strategy) + "determinism: " + determinism + std::string(kField) +
-         std::to_string(agreement.bucket_bytes) + "\n";
+std::string describe(const Agreement& agreement, const ExperimentConfig& config) {
+  std::string mesh;
+  if (config.mesh.tensor > 1) mesh = "\nmesh.tensor: " + std::to_string(config.mesh.tensor);
+  for (const auto& entry : config.plan) mesh += "\nplan: " + entry.layers + " " + entry.style;
+  return config::dump_as("strategy", agreement.strategy) + "determinism: " + config.determinism + mesh +
+         std::string(kField) + std::to_string(agreement.bucket_bytes) + "\n";
 }
 
 }  // namespace phalanx

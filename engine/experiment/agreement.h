@@ -26,6 +26,6 @@ Agreement choose_agreement(const ExperimentConfig& config, const RunFolder& fold
                            const Mesh& mesh);
 
 /// For a checkpoint: a run goes on alike only where it is the same.
-std::string describe(const Agreement& agreement, const std::string& determinism);
+std::string describe(const Agreement& agreement, const ExperimentConfig& config);
 
 }  // namespace phalanx

@@ -74,6 +74,41 @@ void check_hosts(std::vector<ConfigProblem>& problems, const std::vector<std::st
   }
 }
 
+// A mesh of so many ranks, and as close to the one that was asked for as there is.
+std::string nearest_mesh(const MeshConfig& mesh, std::int64_t ranks) {
+  auto tensor = std::min(mesh.tensor, ranks);
+  while (ranks % tensor != 0) --tensor;
+  return "data: " + std::to_string(ranks / tensor) + ", tensor: " + std::to_string(tensor);
+}
+
+// How the ranks divide samples and model.
+void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto ranks = training_ranks(config);
+  if (ranks < 1) return;
+  try {
+    (void)mesh_shape(config.mesh, ranks);
+  } catch (const ConfigError& error) {
+    refuse_if(problems, true, "mesh", error.what());
+    return;
+  }
+  refuse_if(problems, config.mesh.tensor == 1 && !config.plan.empty(), "plan",
+            "divides layers among the ranks of mesh.tensor, which is 1");
+  for (std::size_t i = 0; i < config.plan.size(); ++i) {
+    const std::string key = "plan[" + std::to_string(i) + "]";
+    refuse_if(problems, config.plan[i].layers.empty() || config.plan[i].style.empty(), key.c_str(),
+              "needs layers and a style");
+  }
+  if (config.mesh.tensor == 1) return;
+  const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
+    refuse_if(problems, wrong, key, message + " with mesh.tensor: " + std::to_string(config.mesh.tensor));
+  };
+  refuse(config.strategy.traits().parameter_servers, "strategy",
+         config.strategy.selected() + " keeps whole parameters on its servers, which cannot be combined");
+  refuse(config.determinism != "run", "determinism", "world_size_invariant cannot be combined");
+  refuse(config.train.data_parallel > 1, "train.data_parallel",
+         "has threads whose replicas would share one communicator, so it must be 1");
+}
+
 // What the ranks have to do, and how they are started.
 void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& launch = config.launch;
@@ -96,10 +131,12 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   refuse_if(problems, elsewhere == config.roles.secret_file.empty(), "roles.secret_file",
             elsewhere ? "roles.servers_at needs it: the file that the servers were given"
                       : "is that of roles.servers_at, of which there are none");
-  refuse_if(problems, config.train.global_batch_size < ranks, "train.global_batch_size",
+  const auto shares = ranks / std::max<std::int64_t>(1, config.mesh.tensor);
+  refuse_if(problems, config.train.global_batch_size < shares, "train.global_batch_size",
             std::to_string(config.train.global_batch_size) +
-                " samples cannot be divided among launch.ranks: " + std::to_string(launch.ranks) + less_servers);
-  refuse_if(problems, config.strategy.traits().one_rank && ranks > 1, "strategy",
+                " samples cannot be divided among launch.ranks: " + std::to_string(launch.ranks) + less_servers +
+                (config.mesh.tensor > 1 ? ", by mesh.tensor: " + std::to_string(config.mesh.tensor) : ""));
+  refuse_if(problems, config.strategy.traits().one_rank && shares > 1, "strategy",
             config.strategy.selected() + " trains on one rank, but launch.ranks is " + std::to_string(launch.ranks) +
                 less_servers);
   refuse_if(problems, launch.with == "local" && !launch.hosts.empty(), "launch.with",
@@ -236,6 +273,16 @@ void check_framework(std::vector<ConfigProblem>& problems, const ExperimentConfi
 
 }  // namespace
 
+MeshShape mesh_shape(const MeshConfig& mesh, std::int64_t ranks) {
+  MeshShape shape;
+  shape[Axis::kTensor] = mesh.tensor;
+  shape[Axis::kData] = mesh.data > 0 ? mesh.data : std::max<std::int64_t>(1, ranks / mesh.tensor);
+  if (shape.product() == ranks) return shape;
+  throw ConfigError("data: " + std::to_string(shape[Axis::kData]) + " times tensor: " + std::to_string(mesh.tensor) +
+                    " is " + std::to_string(shape.product()) + ", but " + std::to_string(ranks) +
+                    (ranks == 1 ? " rank trains" : " ranks train") + "; {" + nearest_mesh(mesh, ranks) + "} fits");
+}
+
 void check(const ExperimentConfig& config) {
   std::vector<ConfigProblem> problems;
   refuse_if(problems, config.model.selected().empty(), "model", "is missing: name a model (--help_config lists them)");
@@ -243,6 +290,7 @@ void check(const ExperimentConfig& config) {
   refuse_if(problems, config.device == "cuda", "device",
             "cuda: this program is built without CUDA; use device: auto or cpu");
   check_ranks(problems, config);
+  check_mesh(problems, config);
   check_shared_memory(problems, config);
   check_strategy(problems, config);
   check_training(problems, config);

@@ -128,7 +128,10 @@ RunState Checkpointing::run_state() {
                  .slices = run_.engine.slices(),
                  .optimizer = &run_.optimizer,
                  .buffers = run_.model.named_buffers(),
-                 .parts = parts_};
+                 .parts = parts_,
+                 .placements = run_.placements,
+                 .replicas = run_.mesh.control(kReplicaAxes),
+                 .first_part = run_.mesh.model()->rank() == 0};
   state.parts.push_back(random_part(run_.world->rank()));
   state.parts.push_back(buffers_part(run_.model, run_.world->rank(), run_.world->size()));
   state.parts.push_back(schedule_part(run_.schedule));
@@ -175,7 +178,7 @@ void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
   const auto& manifest = checkpoint.manifest;
   // Of other ranks, or another strategy, replicas that had gone apart are none that this run could go on with.
   goes_on_alike_ = manifest.ranks == run_.world->size() && manifest.strategy == run_.agreement;
-  restore(checkpoint, state_, goes_on_alike_ ? run_.world->rank() : 0);
+  restore(checkpoint, state_, goes_on_alike_ ? std::optional(run_.world->rank()) : std::nullopt);
   were_apart_ &= goes_on_alike_;
   state.step = manifest.position.step;
   state.epoch = manifest.position.epoch;

@@ -36,8 +36,10 @@ class Checkpointing {
     const ExperimentConfig& config;
     const RunFolder& folder;
     CommunicatorPtr world;
+    const Mesh& mesh;
     Engine& engine;
     const FlatParameters& parameters;
+    const Placements& placements;
     Model& model;
     Optimizer& optimizer;
     Schedule& schedule;

@@ -18,6 +18,7 @@
 #include "engine/watch/config.h"
 #include "framework/collectives/selection/rule.h"
 #include "framework/comm/backend.h"
+#include "framework/comm/mesh.h"
 #include "models/model.h"
 
 namespace phalanx {
@@ -101,10 +102,24 @@ struct LoaderConfig {
 
 struct MeshConfig {
   std::int64_t data = 0;
+  std::int64_t tensor = 1;
 
   template <class V>
   void visit(V& v) {
-    v("data", data, "ranks on the data-parallel axis; 0: all", config::at_least(0));
+    v("data", data, "ranks that have samples of their own each; 0: all that the other axes leave", config::at_least(0));
+    v("tensor", tensor, "ranks that divide the layers of each replica among them", config::at_least(1));
+  }
+};
+
+/// How some layers are divided along the tensor axis.
+struct PlanConfig {
+  std::string layers;
+  std::string style;
+
+  template <class V>
+  void visit(V& v) {
+    v("layers", layers, "names of layers, where * is any part of a name");
+    v("style", style, "how they are divided", config::one_of({"column", "column_gathered", "row", "vocabulary"}));
   }
 };
 
@@ -183,6 +198,7 @@ struct ExperimentConfig {
   std::string determinism = "run";
   ReplicaCheckConfig replica_check;
   MeshConfig mesh;
+  std::vector<PlanConfig> plan;
   TrainConfig train;
   EvaluateConfig evaluate;
   CheckpointConfig checkpoint;
@@ -214,6 +230,7 @@ struct ExperimentConfig {
       config::one_of({"run", "world_size_invariant"}));
     v("replica_check", replica_check, "check that replicas are still equal");
     v("mesh", mesh, "arrangement of ranks on parallel axes");
+    v("plan", plan, "layers that are divided along mesh.tensor; empty: those of the model's own plan");
     v("train", train, "length of the training, and how steps are computed");
     v("evaluate", evaluate, "when and what to test");
     v("checkpoint", checkpoint, "checkpointing and resuming");
@@ -224,6 +241,9 @@ struct ExperimentConfig {
 
 /// Of the ranks that are started, those that train.
 inline std::int64_t training_ranks(const ExperimentConfig& config) { return config.launch.ranks - config.roles.server; }
+
+/// The mesh of `ranks` that train. Throws ConfigError where it does not fit them.
+MeshShape mesh_shape(const MeshConfig& mesh, std::int64_t ranks);
 
 /// Throws ConfigError for values that are fine each but not together.
 void check(const ExperimentConfig& config);

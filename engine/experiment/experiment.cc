@@ -23,13 +23,11 @@ namespace phalanx {
 namespace {
 
 Mesh make_mesh(const ExperimentConfig& config, const CommunicatorPtr& world) {
-  MeshShape shape;
-  shape[Axis::kData] = config.mesh.data == 0 ? world->size() : config.mesh.data;
-  if (shape.product() != world->size()) {
-    throw ConfigError("mesh.data is " + std::to_string(config.mesh.data) + ", but the world has " +
-                      std::to_string(world->size()) + " ranks; 0 uses all");
+  try {
+    return Mesh(world, mesh_shape(config.mesh, world->size()));
+  } catch (const ConfigError& error) {
+    throw ConfigError(std::string("mesh: ") + error.what());
   }
-  return Mesh(world, shape);
 }
 
 bool due(std::int64_t every, std::int64_t count) { return every > 0 && count % every == 0; }
@@ -73,7 +71,7 @@ class Experiment {
     trained_ = true;
     replica_check_.at_end(end.step);
     ExperimentResult result = evaluate_at_end(end);
-    replica_.as_evaluated([&] { report_.finish(result); });
+    replica_.as_evaluated([&] { report_.finish(result, replica_.whole_weights(config_.checkpoint.final_weights)); });
     // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.
     mesh_.control()->barrier().wait();
     checkpointing_.check();
@@ -89,7 +87,7 @@ class Experiment {
                         .test_samples = splits.test ? splits.test->size() : 0,
                         .strategy = replica_.agreement().strategy.selected(),
                         .selected = config_.strategy.selected() == "auto"};
-    for (const auto& parameter : replica_.model()->parameters()) start.parameters += parameter.numel();
+    start.parameters = replica_.parameter_count();
     return start;
   }
 
@@ -97,8 +95,10 @@ class Experiment {
     return {.config = config_,
             .folder = context.folder,
             .world = mesh_.control(),
+            .mesh = mesh_,
             .engine = engine_,
             .parameters = replica_.parameters(),
+            .placements = replica_.placements(),
             .model = *replica_.model(),
             .optimizer = optimizer(),
             .schedule = *schedule_,
@@ -110,7 +110,7 @@ class Experiment {
             .shared_buffers = [this] { return replica_.shared_buffers(); },
             .samples = samples,
             .steps = steps_,
-            .agreement = describe(replica_.agreement(), config_.determinism)};
+            .agreement = describe(replica_.agreement(), config_)};
   }
 
   std::int64_t total_steps() const {

@@ -17,7 +17,8 @@ std::unique_ptr<Optimizer> remember(std::unique_ptr<Decorator> decorator, Decora
 }  // namespace
 
 ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer,
-                                 Synchronizer& synchronizer, const Mesh& mesh, Watching& watching)
+                                 Synchronizer& synchronizer, const Mesh& mesh, const Placements& placements,
+                                 Watching& watching)
     : optimizer_(watching.nan_guard().guard(std::move(optimizer))) {
   const auto& train = config.train;
   if (train.clip_norm > 0 || train.clip_value > 0) {
@@ -28,7 +29,11 @@ ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr
           if (model->size() > 1) model->all_reduce(sums, Reduction::kSum).wait();
         },
         watching.clock());
-    optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum), clip_);
+    const double share = 1.0 / mesh.model()->size();
+    const auto share_of = [placements, share](const std::string& name) {
+      return placements.contains(name) ? 1.0 : share;
+    };
+    optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum, share_of), clip_);
   }
   if (train.precision == "fp16") {
     // Of all ranks, not of slices: replicas that have gone apart leave out updates together, too.

@@ -13,6 +13,7 @@
 #include "engine/sync/synchronizer.h"
 #include "engine/watch/watching.h"
 #include "framework/comm/mesh.h"
+#include "framework/parallel/placement.h"
 
 namespace phalanx {
 
@@ -21,9 +22,10 @@ namespace phalanx {
 class ParameterUpdate {
  public:
   /// Synchronizer and watching must outlive it. The norm of the gradients is that of the whole model, whatever ranks
-  /// have it; on gradients that are not finite all ranks of the mesh agree.
+  /// have it: of parameters that have no placement all ranks of the model have the same. On gradients that are not
+  /// finite all ranks of the mesh agree.
   ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer, Synchronizer& synchronizer,
-                  const Mesh& mesh, Watching& watching);
+                  const Mesh& mesh, const Placements& placements, Watching& watching);
 
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }

@@ -1,8 +1,13 @@
 #include "engine/experiment/replica.h"
 
 #include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+#include <c10/util/accumulate.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -23,6 +28,33 @@ std::int64_t bytes_of(const Model& model) {
   return bytes;
 }
 
+TensorPlan plan_of(const ExperimentConfig& config, const Model& model) {
+  TensorPlan plan;
+  for (const auto& entry : config.plan) {
+    if (!plan.emplace(entry.layers, entry.style).second) {
+      throw ConfigError("plan: has \"" + entry.layers + "\" twice");
+    }
+  }
+  if (plan.empty()) plan = model.tensor_plan();
+  if (!plan.empty()) return plan;
+  throw ConfigError(
+      "mesh.tensor: model " + config.model.selected() +
+      " has no plan of its own by which its layers could be divided; set plan, or leave mesh.tensor at 1");
+}
+
+// Optimizers that look at whole parameters would look at parts.
+void refuse_whole_parameters(const ExperimentConfig& config, const Optimizer& optimizer) {
+  if (config.mesh.tensor == 1 || optimizer.cut() == Cut::kAnywhere) return;
+  throw ConfigError("mesh.tensor: optimizer " + config.optimizer.selected() +
+                    " looks at whole parameters, of which ranks have parts; use one that looks at elements, such as "
+                    "adamw");
+}
+
+Placements divide(Model& model, const ExperimentConfig& config, const Mesh& mesh) {
+  const auto& tensor = mesh.along(Axis::kTensor);
+  return tensor->size() == 1 ? Placements() : model.divide(plan_of(config, model), tensor);
+}
+
 }  // namespace
 
 // LibTorch draws initial values from one generator per process, and ranks may be threads.
@@ -40,13 +72,45 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
     : config_(config),
       mesh_(mesh),
       model_(make_model(config, task.model())),
+      placements_(divide(*model_, config, mesh)),
       agreement_(choose_agreement(config, context.folder, bytes_of(*model_), mesh)),
       turns_(config, task, *model_),
       parameters_(model_->named_parameters(), *mesh.replicas(), agreement_.bucket_bytes,
                   [this](const std::string& name) { return turns_.of(name); }),
       synchronizer_(make_synchronizer(context)),
-      update_(config, turns_.make_optimizer(), *synchronizer_, mesh, watching),
-      step_(setup_of_step(task, watching)) {}
+      update_(config, turns_.make_optimizer(), *synchronizer_, mesh, placements_, watching),
+      step_(setup_of_step(task, watching)) {
+  refuse_whole_parameters(config, update_.optimizer());
+}
+
+std::int64_t Replica::parameter_count() const {
+  std::int64_t count = 0;
+  for (const auto& [name, parameter] : model_->named_parameters()) {
+    const auto found = placements_.find(name);
+    count += found == placements_.end() ? parameter.numel() : c10::multiply_integers(found->second.shape);
+  }
+  return count;
+}
+
+NamedTensors Replica::whole_weights(bool wanted) const {
+  NamedTensors weights;
+  if (!wanted || mesh_.replicas()->rank() != 0) return weights;
+  const at::NoGradGuard no_grad;
+  const bool first = mesh_.world()->rank() == 0;
+  const auto& model = mesh_.model();
+  for (const auto& [name, parameter] : model_->named_parameters()) {
+    const auto found = placements_.find(name);
+    at::Tensor whole = parameter;
+    if (found != placements_.end()) {
+      whole = at::zeros(found->second.shape, parameter.options());
+      found->second.put(whole, parameter);
+      model->reduce(whole, Reduction::kSum, 0).wait();  // of zeros and one rank's values
+    }
+    if (first) weights.emplace_back(name, whole);
+  }
+  if (first) std::ranges::move(model_->named_buffers(), std::back_inserter(weights));
+  return weights;
+}
 
 // Gradients of replicas in threads come together after the last backward.
 std::unique_ptr<Synchronizer> Replica::make_synchronizer(const ExperimentContext& context) {

@@ -31,7 +31,15 @@ class Replica {
   Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, const ExperimentContext& context,
           Watching& watching);
 
+  /// This rank's part of the model, where mesh.tensor divides it.
   const std::shared_ptr<Model>& model() const { return model_; }
+  const Placements& placements() const { return placements_; }
+
+  std::int64_t parameter_count() const;  // of the whole model
+
+  /// Parameters and buffers of the whole model, on rank 0; elsewhere, and unless `wanted`, none. Collective.
+  NamedTensors whole_weights(bool wanted) const;
+
   const FlatParameters& parameters() const { return parameters_; }
   Synchronizer& synchronizer() { return *synchronizer_; }
   const Synchronizer& synchronizer() const { return *synchronizer_; }
@@ -57,6 +65,7 @@ class Replica {
   const ExperimentConfig& config_;
   const Mesh& mesh_;
   std::shared_ptr<Model> model_;
+  Placements placements_;  // of its parameters
   Agreement agreement_;
   TrainingTurns turns_;
   FlatParameters parameters_;

@@ -247,14 +247,10 @@ void Report::end_evaluation(const State& state, const Evaluated& evaluated, cons
   if (progress_ && evaluated.shown) progress_->result(evaluation);
 }
 
-void Report::finish(const ExperimentResult& result) {
+void Report::finish(const ExperimentResult& result, const NamedTensors& weights) {
   if (!speaks_) return;
   progress_.reset();
-  if (config_.checkpoint.final_weights) {
-    NamedTensors weights = result.model->named_parameters();
-    std::ranges::move(result.model->named_buffers(), std::back_inserter(weights));
-    save_safetensors(context_.folder.weights(), weights);
-  }
+  if (config_.checkpoint.final_weights) save_safetensors(context_.folder.weights(), weights);
   write_atomically(context_.folder.summary(), summary(result));
   if (config_.watch.report) write_run_page(context_.folder);
   Console& console = standard_output();

@@ -13,6 +13,7 @@
 #include "engine/watch/progress.h"
 #include "engine/watch/step_clock.h"
 #include "engine/watch/tensorboard.h"
+#include "framework/base/named_tensors.h"
 #include "framework/comm/mesh.h"
 
 namespace phalanx {
@@ -52,8 +53,8 @@ class Report {
   /// times and counts are of the whole run.
   std::vector<CheckpointPart> parts();
 
-  /// Writes what remains.
-  void finish(const ExperimentResult& result);
+  /// Writes what remains; on rank 0 `weights` are those of the whole model.
+  void finish(const ExperimentResult& result, const NamedTensors& weights);
 
  private:
   using Clock = std::chrono::steady_clock;

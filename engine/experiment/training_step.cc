@@ -42,7 +42,7 @@ void checkpoint_activations(Model& model, const TrainConfig& config) {
   if (config.checkpoint_activations == 0 || model.checkpoint_activations(config.checkpoint_activations)) return;
   throw ConfigError(
       "train.checkpoint_activations: the model has no blocks to recompute;"
-      " char_lm and resnet18 do");
+      " gpt and resnet18 do");
 }
 
 bool shares_its_process(Communicator& world) {

@@ -24,8 +24,8 @@ double sum_of_squares(const at::Tensor& values) {
 
 }  // namespace
 
-Clip::Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum)
-    : OptimizerDecorator(std::move(inner)), limits_(limits), sum_(std::move(sum)) {}
+Clip::Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum, ShareOf share_of)
+    : OptimizerDecorator(std::move(inner)), limits_(limits), sum_(std::move(sum)), share_of_(std::move(share_of)) {}
 
 void Clip::update() {
   if (limits_.norm > 0) {
@@ -48,7 +48,7 @@ double Clip::global_norm() {
   for (const auto& slice : slices()) {
     if (slice.segments.empty()) sum += sum_of_squares(slice.gradients);
     for (const auto& segment : slice.segments) {
-      sum += sum_of_squares(slice.gradients.narrow(0, segment.begin, segment.count));
+      sum += share_of_(segment.name) * sum_of_squares(slice.gradients.narrow(0, segment.begin, segment.count));
     }
   }
   at::Tensor sums = at::scalar_tensor(sum, at::kDouble).view({1});

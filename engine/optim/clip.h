@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <memory>
+#include <string>
 
 #include "engine/optim/decorator.h"
 
@@ -21,7 +23,12 @@ struct ClipLimits {
 /// so.
 class Clip final : public OptimizerDecorator {
  public:
-  Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum);
+  /// How much of a parameter's gradient counts here: 1 / n of one that n of the ranks that `sum` adds up have alike.
+  using ShareOf = std::function<double(const std::string& parameter)>;
+
+  Clip(
+      std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum,
+      ShareOf share_of = [](const std::string&) { return 1.0; });
 
   const ClipLimits& limits() const { return limits_; }
 
@@ -40,6 +47,7 @@ class Clip final : public OptimizerDecorator {
 
   ClipLimits limits_;
   SumOverSlices sum_;
+  ShareOf share_of_;
   double norm_ = std::numeric_limits<double>::quiet_NaN();
   bool finite_ = true;
 };

@@ -19,14 +19,14 @@ const bool registered = Synchronizers::global().add<NoFields>(
 
 }  // namespace
 
-Placement placement_of(Communicator& group) {
+RankPlacement placement_of(Communicator& group) {
   const auto nodes = all_gather_text(numa_key(), group);
   return {.ranks = group.size(),
           .shares_memory = group.shares_memory(),
           .one_numa_node = nodes[0] != kUnbound && std::ranges::count(nodes, nodes[0]) == group.size()};
 }
 
-Synchronizers::Choice suitable_strategy(const Placement& placement) {
+Synchronizers::Choice suitable_strategy(const RankPlacement& placement) {
   if (placement.ranks == 1) return Synchronizers::Choice("single");
   if (!placement.shares_memory) return Synchronizers::Choice("overlapped");
   if (!placement.one_numa_node) return Synchronizers::Choice("all_reduce");

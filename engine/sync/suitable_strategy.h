@@ -6,14 +6,14 @@
 namespace phalanx {
 
 /// Where the ranks of a group are, as far as it matters for how they agree.
-struct Placement {
+struct RankPlacement {
   int ranks = 1;
   bool shares_memory = true;
   bool one_numa_node = true;  // none of them may run outside of it
 };
 
 /// Collective; the same on all ranks.
-Placement placement_of(Communicator& group);
+RankPlacement placement_of(Communicator& group);
 
 /// What `strategy: auto` stands for: of the exact strategies the one that suits where the ranks are. Nothing is
 /// measured, so that runs on ranks that lie alike agree alike, to the bit.
@@ -22,6 +22,6 @@ Placement placement_of(Communicator& group);
 ///   memory in common, in one NUMA node      sharded, with one copy of the parameters
 ///   memory in common, in several            all_reduce: each rank has all parameters near to it
 ///   no memory in common                     overlapped
-Synchronizers::Choice suitable_strategy(const Placement& placement);
+Synchronizers::Choice suitable_strategy(const RankPlacement& placement);
 
 }  // namespace phalanx

@@ -14,7 +14,7 @@ namespace {
 
 std::string text_of(const Synchronizers::Choice& strategy) { return config::dump_as("strategy", strategy); }
 
-std::string chosen(const Placement& placement) { return text_of(suitable_strategy(placement)); }
+std::string chosen(const RankPlacement& placement) { return text_of(suitable_strategy(placement)); }
 
 std::string named(const std::string& yaml) { return text_of(testing::load_strategy(yaml)); }
 

@@ -32,6 +32,8 @@ std::string_view to_string(Op op) {
       return "barrier";
     case Op::kSplit:
       return "split";
+    case Op::kShrink:
+      return "shrink";
     case Op::kAllocate:
       return "allocate";
     case Op::kAllocateShared:

@@ -24,6 +24,7 @@ enum class Op : std::uint8_t {
   kRecv,
   kBarrier,
   kSplit,
+  kShrink,
   kAllocate,
   kAllocateShared,
   kCustom,  // Communicator::run

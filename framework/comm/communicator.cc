@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "framework/base/error.h"
 #include "framework/comm/arguments.h"
 
 namespace phalanx {
@@ -56,6 +57,12 @@ at::Tensor Communicator::allocate(at::IntArrayRef sizes, at::TensorOptions optio
 
 at::Tensor Communicator::allocate_shared(at::IntArrayRef sizes, at::TensorOptions options) {
   return do_allocate(checked_allocation(*this, Op::kAllocateShared, sizes, options));
+}
+
+void refuse_shrink(const std::string& backend) {
+  throw ConfigError("backend " + backend +
+                    " cannot form a group of the ranks that are left (shrink): inproc and shm can; elsewhere start the "
+                    "job again from its last checkpoint");
 }
 
 }  // namespace phalanx

@@ -116,6 +116,17 @@ class Communicator {
   /// nullptr.
   virtual CommunicatorPtr split(int color, int key) = 0;
 
+  /// The group of those ranks that are still there, in their order here. Blocking, and collective among them: a rank
+  /// that has got an error which says that others are gone calls this, and whoever waits for it on this communicator
+  /// gets kPeerLost and can do the same. The communicator itself is of no use after that; groups that were split from
+  /// it are split from the new one again.
+  ///
+  /// Ranks that have ended or have destroyed their communicator are not waited for, those that are there and do not
+  /// come are for the group's timeout: after that the others go on without them, and they get kPeerLost if they should
+  /// come. All ranks that get a group get the same one, also if others end meanwhile. Throws ConfigError where a
+  /// backend cannot: inproc and shm can.
+  virtual CommunicatorPtr shrink() = 0;
+
   /// Zeroed memory that this communicator moves fastest (for shm: mapped by every rank), and that begins with a cache
   /// line of 64 bytes. Collective, blocking, with the same arguments on all ranks. The memory lives as long as any
   /// tensor that views it, also after the communicator.
@@ -136,5 +147,8 @@ class Communicator {
   /// What this rank has launched lately, on all communicators of its world.
   virtual const FlightRecorder& recorder() const = 0;
 };
+
+/// For backends that cannot shrink(): says so, and what to do instead.
+[[noreturn]] void refuse_shrink(const std::string& backend);
 
 }  // namespace phalanx

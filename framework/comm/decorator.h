@@ -27,6 +27,7 @@ class Decorator : public Communicator {
     auto child = inner_->split(color, key);
     return child ? wrap(std::move(child)) : nullptr;
   }
+  CommunicatorPtr shrink() override { return wrap(inner_->shrink()); }
   bool shares_memory() const override { return inner_->shares_memory(); }
   at::Tensor do_allocate(const Allocation& allocation) override { return inner_->do_allocate(allocation); }
   const FlightRecorder& recorder() const override { return inner_->recorder(); }

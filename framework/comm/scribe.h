@@ -34,6 +34,7 @@ class Scribe final : public Communicator {
   CommunicatorPtr split(int color, int key) override {
     return color < 0 ? nullptr : std::make_shared<Scribe>(key, size_, device_);
   }
+  CommunicatorPtr shrink() override { return std::make_shared<Scribe>(rank_, size_, device_); }
   bool shares_memory() const override { return true; }
   at::Tensor do_allocate(const Allocation& allocation) override {
     launched_ = Operation{.call = allocation.call};

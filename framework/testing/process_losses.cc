@@ -1,9 +1,12 @@
 // Ranks that are processes and end without a word.
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/fault.h"
@@ -60,6 +63,43 @@ TEST(ProcessLosses, AProcessThatTakesAMessageAndEndsIsNoticed) {
     EXPECT_EQ(error.kind(), Kind::kPeerLost);
     EXPECT_TRUE(contains(error, "rank 1 ended")) << error.what();
   });
+}
+
+// Ranks 1 and 3 end at any moment, also while the others agree. Each sum is of a group whose ranks all have it.
+TEST(ProcessLosses, SurvivorsAgreeWheneverOthersEnd) {
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    run_ranks(kBackend, 5, [&](const CommunicatorPtr& world) {
+      const int rank = world->rank();
+      world->barrier().wait();
+      std::thread ender;
+      if (rank % 2 == 1) {
+        ender = std::thread([&] {
+          std::this_thread::sleep_for(std::chrono::microseconds(200 * (attempt + 1) * rank));
+          die();
+        });
+      }
+      auto group = world;
+      for (int step = 0; step < 1000 && group->size() > 3; ++step) {
+        try {
+          group->barrier().wait();
+        } catch (const CommError&) {
+          group = group->shrink();
+        }
+      }
+      if (ender.joinable()) ender.join();
+      const at::Tensor sum = at::full({1}, rank, at::kFloat);
+      while (true) {
+        try {
+          group->all_reduce(sum.fill_(rank), Reduction::kSum).wait();
+          break;
+        } catch (const CommError&) {
+          group = group->shrink();
+        }
+      }
+      EXPECT_EQ(sum.item<float>(), 0 + 2 + 4);
+      EXPECT_EQ(group->size(), 3);
+    });
+  }
 }
 
 }  // namespace

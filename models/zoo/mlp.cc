@@ -41,14 +41,23 @@ class Mlp final : public Network {
     return shape_.size() == 2 ? x : x.view(shape_);
   }
 
+  // By turns, so that only every other layer ends with an exchange.
+  TensorPlan tensor_plan() const override {
+    TensorPlan plan;
+    for (std::size_t i = 0; i < layers_.size(); ++i) plan[name_of(i)] = i % 2 == 0 ? "column" : "row";
+    if (layers_.size() % 2 == 1) plan[name_of(layers_.size() - 1)] = "column_gathered";
+    return plan;
+  }
+
  private:
+  static std::string name_of(std::size_t layer) { return "fc" + std::to_string(layer + 1); }
+
   static std::int64_t elements_of(const TensorSpec& tensor) {
     return std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1}, std::multiplies<>());
   }
 
   void add_layer(std::int64_t inputs, std::int64_t outputs) {
-    const auto name = "fc" + std::to_string(layers_.size() + 1);
-    layers_.push_back(register_module(name, Linear(inputs, outputs)));
+    layers_.push_back(register_module(name_of(layers_.size()), Linear(inputs, outputs)));
   }
 
   std::vector<std::int64_t> shape_;  // of the output, -1 for the rows

@@ -30,6 +30,7 @@ class GlooCommunicator final : public Communicator, public std::enable_shared_fr
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
+  CommunicatorPtr shrink() override { refuse_shrink("gloo"); }
   bool shares_memory() const override { return size() == 1; }
 
   /// Plain memory, and without meeting the other ranks: TCP moves all memory alike.

@@ -18,6 +18,7 @@ class HybridCommunicator final : public HierarchicalCommunicator {
   explicit HybridCommunicator(Level hosts);
 
   CommunicatorPtr split(int color, int key) override;
+  CommunicatorPtr shrink() override { refuse_shrink("hybrid"); }
 };
 
 }  // namespace phalanx::hybrid

@@ -33,6 +33,7 @@ class MpiCommunicator final : public Communicator, public std::enable_shared_fro
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
+  CommunicatorPtr shrink() override { refuse_shrink("mpi"); }
   bool shares_memory() const override { return size() == 1; }
 
   /// Plain memory, and without meeting the other ranks: MPI moves all memory alike, while memory of MPI_Alloc_mem would

@@ -9,6 +9,7 @@
 #include "framework/backends/shared_memory/all_messages.h"
 #include "framework/backends/shared_memory/cores_of_ranks.h"
 #include "framework/backends/shared_memory/keep_for_good.h"
+#include "framework/backends/shared_memory/survivors.h"
 #include "framework/base/error.h"
 
 namespace phalanx::shared_memory {
@@ -141,13 +142,28 @@ CommunicatorPtr SharedMemoryCommunicator::split_now(int color, int key) {
   group_->fabric().release();
   if (!takes_part) return nullptr;
 
-  const int new_rank = static_cast<int>(std::ranges::find(members, rank()) - members.begin());
-  Group::Options options{.name = name() + "/" + std::to_string(color),
-                         .rank = new_rank,
-                         .size = static_cast<int>(members.size()),
-                         .timeout = group_->options().timeout,
-                         .ranks_here = group_->options().ranks_here,
-                         .cores_here = group_->options().cores_here};
+  return make_subgroup(name() + "/" + std::to_string(color), members, std::move(control));
+}
+
+CommunicatorPtr SharedMemoryCommunicator::shrink() {
+  CommunicatorPtr child;
+  rank_->queue
+      .launch(*records_, {.op = Op::kShrink},
+              [&] {
+                auto [members, control] = agree_on_survivors(*group_, [this] { rank_->messages->poll(); });
+                child = make_subgroup(name() + "/survivors", members, std::move(control));
+              })
+      .wait();
+  return child;
+}
+
+// `members`: ranks here, in the order of the new group.
+CommunicatorPtr SharedMemoryCommunicator::make_subgroup(const std::string& name, const std::vector<int>& members,
+                                                        std::shared_ptr<void> control) {
+  Group::Options options = group_->options();
+  options.name = name;
+  options.rank = static_cast<int>(std::ranges::find(members, rank()) - members.begin());
+  options.size = static_cast<int>(members.size());
   return make_communicator(std::move(options), std::move(control), group_->fabric().subset(members), rank_);
 }
 

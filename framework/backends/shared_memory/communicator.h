@@ -43,6 +43,7 @@ class SharedMemoryCommunicator final : public Communicator,
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
+  CommunicatorPtr shrink() override;
   bool shares_memory() const override { return true; }
   at::Tensor do_allocate(const Allocation& allocation) override;
   const FlightRecorder& recorder() const override { return rank_->queue.recorder(); }
@@ -59,6 +60,8 @@ class SharedMemoryCommunicator final : public Communicator,
   template <class Run>
   void run_in_order(const Call& call, const Run& run);
   CommunicatorPtr split_now(int color, int key);
+  CommunicatorPtr make_subgroup(const std::string& name, const std::vector<int>& members,
+                                std::shared_ptr<void> control);
   std::shared_ptr<void> allocate_now(const Allocation& allocation);
 
   std::unique_ptr<Group> group_;

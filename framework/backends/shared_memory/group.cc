@@ -38,7 +38,10 @@ Group::Group(Options options, std::shared_ptr<void> control, std::unique_ptr<Fab
       payloads_(kPayloadBytes * static_cast<std::size_t>(options_.size)),
       waiter_(options_.ranks_here > 0 ? options_.ranks_here : options_.size, options_.cores_here) {}
 
-Group::~Group() { leave(); }
+Group::~Group() {
+  leave();
+  self().gone.store(1, std::memory_order_release);
+}
 
 void Group::leave() {
   schedule_point();

@@ -46,6 +46,7 @@ class Group {
   const std::string& name() const { return options_.name; }
   const Options& options() const { return options_; }
   Fabric& fabric() { return *fabric_; }
+  const ControlBlock& block() const { return block_; }
 
   /// Whether an error has broken the group. Any thread.
   bool broken() const { return broken_.load(std::memory_order_acquire); }

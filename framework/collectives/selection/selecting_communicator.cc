@@ -59,6 +59,13 @@ CommunicatorPtr SelectingCommunicator::split(int color, int key) {
   return std::make_shared<SelectingCommunicator>(std::move(child), table_, std::move(alternatives));
 }
 
+CommunicatorPtr SelectingCommunicator::shrink() {
+  auto survivors = inner()->shrink();
+  std::vector<Alternative> alternatives;
+  for (const auto& [backend, group] : alternatives_) alternatives.push_back({backend, group->shrink()});
+  return std::make_shared<SelectingCommunicator>(std::move(survivors), table_, std::move(alternatives));
+}
+
 CommunicatorPtr SelectingCommunicator::wrap(CommunicatorPtr child) {
   return std::make_shared<SelectingCommunicator>(std::move(child), table_);
 }

@@ -35,6 +35,7 @@ class SelectingCommunicator final : public Decorator {
 
   Work launch(Operation operation) override;
   CommunicatorPtr split(int color, int key) override;
+  CommunicatorPtr shrink() override;
 
  protected:
   CommunicatorPtr wrap(CommunicatorPtr child) override;

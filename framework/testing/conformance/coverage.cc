@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "framework/base/error.h"
 #include "framework/testing/conformance/suite.h"
 
 namespace phalanx::testing {
@@ -63,6 +64,8 @@ bool works(Op op, Communicator& world) {
       return true;
     case Op::kSplit:
       return world.split(0, 0)->size() == size;
+    case Op::kShrink:
+      return world.split(0, 0)->shrink()->size() == size;
     case Op::kAllocate:
       return holds(world.allocate({5}, at::kLong), 0);
     case Op::kAllocateShared: {
@@ -78,11 +81,17 @@ bool works(Op op, Communicator& world) {
   return false;
 }
 
+bool can_shrink() { return kBackend == std::string("inproc") || kBackend == std::string("shm"); }
+
 TEST_P(Coverage, EveryOperationWorksAndIsRecorded) {
   run([](const CommunicatorPtr& world) {
     for (int i = 0; i <= static_cast<int>(Op::kCustom); ++i) {
       const auto op = static_cast<Op>(i);
       if (op == Op::kAllocateShared && !world->shares_memory()) continue;  // memory.cc: it says so
+      if (op == Op::kShrink && !can_shrink()) {
+        EXPECT_THROW((void)world->shrink(), ConfigError);
+        continue;
+      }
       EXPECT_TRUE(works(op, *world)) << to_string(op);
       const auto records = world->recorder().records();
       EXPECT_TRUE(op == Op::kNone || std::ranges::any_of(records,

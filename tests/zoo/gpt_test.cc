@@ -1,4 +1,4 @@
-// What is known of char_lm. The golden file and the figures are those of GPT2LMHeadModel of Hugging Face's transformers
+// What is known of gpt. The golden file and the figures are those of GPT2LMHeadModel of Hugging Face's transformers
 // 4.46 with PyTorch 2.13, with n_layer=2, n_head=2, n_embd=8, vocab_size=11, n_positions=6 and without dropout.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -25,19 +25,19 @@ using ::testing::ThrowsMessage;
 
 const SampleSpec kTiny = language_samples(6, 11);
 const SampleSpec kText = language_samples(64, 65);
-constexpr const char* kTinyModel = "{name: char_lm, layers: 2, heads: 2, width: 8}";
-constexpr const char* kTinyExplicit = "{name: char_lm, layers: 2, heads: 2, width: 8, attention: explicit}";
+constexpr const char* kTinyModel = "{name: gpt, layers: 2, heads: 2, width: 8}";
+constexpr const char* kTinyExplicit = "{name: gpt, layers: 2, heads: 2, width: 8, attention: explicit}";
 
 at::Tensor some_text() { return at::tensor({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8}, at::kLong).view({2, 6}); }
 
-TEST(CharLm, HasTheNamesAndShapesOfGpt2) {
+TEST(Gpt, HasTheNamesAndShapesOfGpt2) {
   const auto model = make_model(kTinyModel, kTiny);
-  EXPECT_EQ(testing::layout_of(*model), read_file("tests/zoo/char_lm.golden")) << "all but the head, which is wte";
+  EXPECT_EQ(testing::layout_of(*model), read_file("tests/zoo/gpt.golden")) << "all but the head, which is wte";
   const std::int64_t layer = 2 * 2 * 128 + (128 + 1) * 3 * 128 + (128 + 1) * 128 + (128 + 1) * 512 + (512 + 1) * 128;
-  EXPECT_EQ(testing::parameters_of(*make_model("char_lm", kText)), (65 + 64) * 128 + 4 * layer + 2 * 128);
+  EXPECT_EQ(testing::parameters_of(*make_model("gpt", kText)), (65 + 64) * 128 + 4 * layer + 2 * 128);
 }
 
-TEST(CharLm, ComputesAsGpt2) {
+TEST(Gpt, ComputesAsGpt2) {
   for (const auto* section : {kTinyModel, kTinyExplicit}) {
     const auto model = make_model(section, kTiny);
     testing::fill(*model);
@@ -57,15 +57,14 @@ TEST(CharLm, ComputesAsGpt2) {
   }
 }
 
-TEST(CharLm, BothAttentionsAreOne) {
+TEST(Gpt, BothAttentionsAreOne) {
   const at::NoGradGuard no_grad;
-  const auto fused = make_model("char_lm", kText, 3),
-             plain = make_model("{name: char_lm, attention: explicit}", kText, 3);
+  const auto fused = make_model("gpt", kText, 3), plain = make_model("{name: gpt, attention: explicit}", kText, 3);
   const auto text = at::randint(65, {4, 64}, at::kLong);
   EXPECT_TRUE(at::allclose(fused->forward(text), plain->forward(text), 1e-5, 1e-5));
 }
 
-TEST(CharLm, NoPositionSeesWhatComesLater) {
+TEST(Gpt, NoPositionSeesWhatComesLater) {
   const at::NoGradGuard no_grad;
   for (const auto* section : {kTinyModel, kTinyExplicit}) {
     const auto model = make_model(section, kTiny);
@@ -81,17 +80,17 @@ TEST(CharLm, NoPositionSeesWhatComesLater) {
   }
 }
 
-TEST(CharLm, TakesTextsThatAreShorter) {
+TEST(Gpt, TakesTextsThatAreShorter) {
   const at::NoGradGuard no_grad;
   const auto model = make_model(kTinyModel, kTiny);
   EXPECT_TRUE(
       at::allclose(model->forward(some_text().narrow(1, 0, 4)), model->forward(some_text()).narrow(1, 0, 4), 0, 1e-6));
   EXPECT_THAT([&] { model->forward(some_text().view({1, 12})); },
-              ThrowsMessage<c10::Error>(HasSubstr("positions for 6 characters, but got 12")));
+              ThrowsMessage<c10::Error>(HasSubstr("positions for 6 tokens, but got 12")));
 }
 
-TEST(CharLm, StartsWithTheValuesOfGpt2) {
-  const auto model = make_model("{name: char_lm, layers: 8}", kText);
+TEST(Gpt, StartsWithTheValuesOfGpt2) {
+  const auto model = make_model("{name: gpt, layers: 8}", kText);
   for (const auto& [name, tensor] : testing::state_of(*model)) {
     if (tensor.dim() == 2) {
       const double expected = name.ends_with("c_proj.weight") ? 0.02 / std::sqrt(2 * 8) : 0.02;
@@ -103,14 +102,13 @@ TEST(CharLm, StartsWithTheValuesOfGpt2) {
   }
 }
 
-TEST(CharLm, RefusesWhatIsNoText) {
+TEST(Gpt, RefusesWhatIsNoText) {
   const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
   EXPECT_THAT(
-      [] { make_model("char_lm", classification_samples({1, 28, 28}, 10)); },
-      refused("model char_lm needs a sequence of indices, as in the dataset \"text\", but a sample is [1, 28, 28]"));
-  EXPECT_THAT([] { make_model("char_lm", classification_samples({64}, 10)); }, refused("needs a sequence of indices"));
-  EXPECT_THAT([] { make_model("{name: char_lm, heads: 3}", kText); },
-              refused("width 128 cannot be divided among 3 heads"));
+      [] { make_model("gpt", classification_samples({1, 28, 28}, 10)); },
+      refused("model gpt needs a sequence of indices, as in the dataset \"text\", but a sample is [1, 28, 28]"));
+  EXPECT_THAT([] { make_model("gpt", classification_samples({64}, 10)); }, refused("needs a sequence of indices"));
+  EXPECT_THAT([] { make_model("{name: gpt, heads: 3}", kText); }, refused("width 128 cannot be divided among 3 heads"));
 }
 
 }  // namespace

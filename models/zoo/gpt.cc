@@ -1,11 +1,10 @@
 // A causal transformer as GPT-2 (Radford et al. 2019, Language Models are Unsupervised Multitask Learners), without
-// dropout: input [n, t] int64 characters, t <= context -> logits [n, t, classes] of the character after each.
+// dropout: input [n, t] int64 tokens, t <= context -> logits [n, t, classes] of the token after each.
 //
 // Parameters have the names and layouts of Hugging Face's GPT2LMHeadModel, of which lm_head.weight is
 // transformer.wte.weight itself and not listed; linear layers are [in, out] there. Initial values as GPT-2's: normal
 // with deviation 0.02, divided by sqrt(2 layers) where a layer adds to the residual stream; biases 0.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/matmul.h>
@@ -29,7 +28,7 @@
 namespace phalanx {
 namespace {
 
-struct CharLmConfig {
+struct GptConfig {
   std::int64_t layers = 4;
   std::int64_t heads = 4;
   std::int64_t width = 128;
@@ -50,43 +49,64 @@ constexpr double kDeviation = 0.02;
 at::Tensor normal(at::IntArrayRef sizes, double deviation) { return at::empty(sizes).normal_(0, deviation); }
 
 // A linear layer whose weight is [in, out]: Hugging Face's Conv1D.
-class Projection final : public torch::nn::Module {
+class Projection final : public torch::nn::Module, public TensorParallel {
  public:
-  Projection(std::int64_t in, std::int64_t out, double deviation) {
+  Projection(std::int64_t in, std::int64_t out, double deviation, DividedLinear::Grain grain = {})
+      : product_(WeightLayout::kInOut, grain) {
     weight_ = register_parameter("weight", normal({in, out}, deviation));
     bias_ = register_parameter("bias", at::zeros({out}));
   }
 
   // [n, t, in] -> [n, t, out]
-  at::Tensor forward(const at::Tensor& x) { return apply_linear(x, weight_, bias_, WeightLayout::kInOut); }
+  at::Tensor forward(const at::Tensor& x) { return product_.forward(x, weight_, bias_); }
+
+  Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
+    return product_.divide(style, group, weight_, bias_);
+  }
 
  private:
+  DividedLinear product_;
   at::Tensor weight_, bias_;
 };
 
-class Embedding final : public torch::nn::Module {
+class Embedding final : public torch::nn::Module, public TensorParallel {
  public:
   Embedding(std::int64_t count, std::int64_t width) {
     weight = register_parameter("weight", normal({count, width}, kDeviation));
   }
 
+  at::Tensor forward(const at::Tensor& indices) { return table_.look_up(indices, weight); }
+  at::Tensor logits(const at::Tensor& x) { return table_.logits(x, weight); }
+
+  Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
+    return table_.divide(style, group, weight);
+  }
+
   at::Tensor weight;  // [count, width]
+
+ private:
+  DividedEmbedding table_;
 };
 
-// Each position looks at itself and those before it.
+// Each position looks at itself and those before it. Of the heads, those that are here.
 class Attention final : public torch::nn::Module {
  public:
-  explicit Attention(const CharLmConfig& config) : heads_(config.heads), fused_(config.attention == "sdpa") {
+  explicit Attention(const GptConfig& config)
+      : head_width_(config.width / config.heads), fused_(config.attention == "sdpa") {
     const double into_residual = kDeviation / std::sqrt(2.0 * static_cast<double>(config.layers));
-    c_attn_ = register_module("c_attn", std::make_shared<Projection>(config.width, 3 * config.width, kDeviation));
-    c_proj_ = register_module("c_proj", std::make_shared<Projection>(config.width, config.width, into_residual));
+    c_attn_ = register_module("c_attn", std::make_shared<Projection>(config.width, 3 * config.width, kDeviation,
+                                                                     DividedLinear::Grain{3, head_width_}));
+    c_proj_ = register_module("c_proj", std::make_shared<Projection>(config.width, config.width, into_residual,
+                                                                     DividedLinear::Grain{1, head_width_}));
   }
 
   at::Tensor forward(const at::Tensor& x) {
-    const auto rows = x.size(0), length = x.size(1), width = x.size(2);
-    const auto parts = c_attn_->forward(x).split(width, 2);
-    const auto by_head = [&](const at::Tensor& part) {  // [n, heads, t, width / heads]
-      return part.view({rows, length, heads_, width / heads_}).transpose(1, 2);
+    const auto rows = x.size(0), length = x.size(1);
+    const at::Tensor projected = c_attn_->forward(x);
+    const auto width = projected.size(2) / 3;
+    const auto parts = projected.split(width, 2);
+    const auto by_head = [&](const at::Tensor& part) {  // [n, heads, t, head_width]
+      return part.view({rows, length, -1, head_width_}).transpose(1, 2);
     };
     const at::Tensor query = by_head(parts[0]), key = by_head(parts[1]), value = by_head(parts[2]);
     const at::Tensor seen = fused_ ? at::scaled_dot_product_attention(query, key, value, {}, 0.0, /*is_causal=*/true)
@@ -104,14 +124,14 @@ class Attention final : public torch::nn::Module {
     return at::matmul(scores.softmax(-1), value);
   }
 
-  std::int64_t heads_;
+  std::int64_t head_width_;
   bool fused_;
   std::shared_ptr<Projection> c_attn_, c_proj_;
 };
 
 class Feedforward final : public torch::nn::Module {
  public:
-  explicit Feedforward(const CharLmConfig& config) {
+  explicit Feedforward(const GptConfig& config) {
     const double into_residual = kDeviation / std::sqrt(2.0 * static_cast<double>(config.layers));
     c_fc_ = register_module("c_fc", std::make_shared<Projection>(config.width, 4 * config.width, kDeviation));
     c_proj_ = register_module("c_proj", std::make_shared<Projection>(4 * config.width, config.width, into_residual));
@@ -129,7 +149,7 @@ torch::nn::LayerNorm layer_norm(std::int64_t width) {
 
 class Block final : public torch::nn::Module {
  public:
-  explicit Block(const CharLmConfig& config) {
+  explicit Block(const GptConfig& config) {
     ln_1_ = register_module("ln_1", layer_norm(config.width));
     attn_ = register_module("attn", std::make_shared<Attention>(config));
     ln_2_ = register_module("ln_2", layer_norm(config.width));
@@ -147,9 +167,9 @@ class Block final : public torch::nn::Module {
   std::shared_ptr<Feedforward> mlp_;
 };
 
-class CharLm final : public Network {
+class Gpt final : public Network {
  public:
-  CharLm(const CharLmConfig& config, std::int64_t context, std::int64_t classes) {
+  Gpt(const GptConfig& config, std::int64_t context, std::int64_t classes) {
     const auto transformer = register_module("transformer", std::make_shared<torch::nn::Module>());
     wte_ = transformer->register_module("wte", std::make_shared<Embedding>(classes, config.width));
     wpe_ = transformer->register_module("wpe", std::make_shared<Embedding>(context, config.width));
@@ -162,10 +182,18 @@ class CharLm final : public Network {
 
   at::Tensor forward(at::Tensor input) override {
     const auto length = input.size(1), context = wpe_->weight.size(0);
-    TORCH_CHECK(length <= context, "char_lm has positions for ", context, " characters, but got ", length);
-    at::Tensor x = at::embedding(wte_->weight, input) + wpe_->weight.narrow(0, 0, length);
+    TORCH_CHECK(length <= context, "gpt has positions for ", context, " tokens, but got ", length);
+    at::Tensor x = wte_->forward(input) + wpe_->weight.narrow(0, 0, length);
     x = forward_in_segments(blocks_, is_training() ? segments_ : 0, x);
-    return apply_linear(ln_f_(x), wte_->weight, /*bias=*/{});
+    return wte_->logits(ln_f_(x));
+  }
+
+  TensorPlan tensor_plan() const override {
+    return {{"transformer.wte", "vocabulary"},
+            {"transformer.h.*.attn.c_attn", "column"},
+            {"transformer.h.*.attn.c_proj", "row"},
+            {"transformer.h.*.mlp.c_fc", "column"},
+            {"transformer.h.*.mlp.c_proj", "row"}};
   }
 
   bool checkpoint_activations(std::int64_t segments) override {
@@ -180,25 +208,30 @@ class CharLm final : public Network {
   torch::nn::LayerNorm ln_f_{nullptr};
 };
 
-std::shared_ptr<Model> make_char_lm(const CharLmConfig& config, const ModelSpec& spec) {
-  const auto [input, output] = one_to_one("char_lm", spec);
+std::shared_ptr<Model> make_gpt(const std::string& name, const GptConfig& config, const ModelSpec& spec) {
+  const auto [input, output] = one_to_one(name, spec);
   if (input.shape.size() != 1 || input.dtype != at::kLong) {
-    refuse_sample("char_lm", "a sequence of indices, as in the dataset \"text\"", input);
+    refuse_sample(name, "a sequence of indices, as in the dataset \"text\"", input);
   }
   const auto context = input.shape[0], classes = input.classes;
   if (output.shape != std::vector{context, classes}) {
-    throw ConfigError("model char_lm gives a score for each of " + std::to_string(classes) + " characters at each of " +
-                      std::to_string(context) + " positions; the task wants something else");
+    throw ConfigError("model " + name + " gives a score for each of " + std::to_string(classes) +
+                      " tokens at each of " + std::to_string(context) + " positions; the task wants something else");
   }
   if (config.width % config.heads != 0) {
-    throw ConfigError("model char_lm: width " + std::to_string(config.width) + " cannot be divided among " +
+    throw ConfigError("model " + name + ": width " + std::to_string(config.width) + " cannot be divided among " +
                       std::to_string(config.heads) + " heads: use a multiple");
   }
-  return std::make_shared<CharLm>(config, context, classes);
+  return std::make_shared<Gpt>(config, context, classes);
+}
+
+bool add(const char* name, const char* help) {
+  return Models::global().add<GptConfig>(
+      name, help, [name](const GptConfig& config, const ModelSpec& spec) { return make_gpt(name, config, spec); });
 }
 
 const bool registered =
-    Models::global().add<CharLmConfig>("char_lm", "character-level transformer in the style of GPT-2", make_char_lm);
+    add("gpt", "transformer language model in the style of GPT-2") && add("char_lm", "the same, by its older name");
 
 }  // namespace
 }  // namespace phalanx

@@ -1,0 +1,126 @@
+#include "models/tensor_parallel.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/embedding.h>
+
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "framework/parallel/autograd_collectives.h"
+
+namespace phalanx {
+namespace {
+
+constexpr std::pair<const char*, TensorStyle> kStyles[] = {{"column", TensorStyle::kColumn},
+                                                           {"column_gathered", TensorStyle::kColumnGathered},
+                                                           {"row", TensorStyle::kRow},
+                                                           {"vocabulary", TensorStyle::kVocabulary}};
+
+std::string divisors_of(std::int64_t number) {
+  std::vector<std::string> divisors;
+  for (std::int64_t i = 1; i <= number; ++i) {
+    if (number % i == 0) divisors.push_back(std::to_string(i));
+  }
+  return join(divisors, ", ");
+}
+
+std::vector<std::int64_t> sizes_of_parts(std::int64_t size, int ranks) {
+  std::vector<std::int64_t> sizes;
+  for (int rank = 0; rank < ranks; ++rank) sizes.push_back(nearly_equal_part(size, rank, ranks).count);
+  return sizes;
+}
+
+void refuse_if_less_than_ranks(std::int64_t size, const char* what, int ranks) {
+  if (size >= ranks) return;
+  throw ConfigError("has " + std::to_string(size) + " " + what + ", too few for mesh.tensor: " + std::to_string(ranks));
+}
+
+// Keeps a part of a parameter, which stays the same leaf.
+void keep(const at::Tensor& parameter, const Placement& placement) {
+  at::Tensor(parameter).set_data(placement.take(parameter.detach()));
+}
+
+// `grain` along a dimension of `size`, rank by rank.
+std::vector<Placement::Run> runs_of(std::int64_t size, DividedLinear::Grain grain, const Communicator& group) {
+  const auto pack = size / grain.packs, units = pack / grain.unit;
+  if (units % group.size() != 0) {
+    throw ConfigError("has " + std::to_string(units) + (grain.unit > 1 ? " heads" : " features") +
+                      ", which cannot be divided among mesh.tensor: " + std::to_string(group.size()) + "; use one of " +
+                      divisors_of(units));
+  }
+  const auto count = units / group.size() * grain.unit;
+  std::vector<Placement::Run> runs;
+  for (std::int64_t i = 0; i < grain.packs; ++i) runs.push_back({i * pack + group.rank() * count, count});
+  return runs;
+}
+
+}  // namespace
+
+TensorStyle parse_style(const std::string& style) {
+  std::vector<std::string> known;
+  for (const auto& [name, value] : kStyles) {
+    if (style == name) return value;
+    known.emplace_back(name);
+  }
+  throw ConfigError("\"" + style + "\" is no style; known: " + join(known, ", "));
+}
+
+Placements DividedLinear::divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
+                                 const at::Tensor& bias) {
+  if (style == TensorStyle::kVocabulary) throw ConfigError("is a linear layer, so vocabulary is not for it");
+  style_ = style;
+  group_ = group;
+  const bool row = style == TensorStyle::kRow;
+  const std::int64_t out = layout_ == WeightLayout::kOutIn ? 0 : 1, dim = row ? 1 - out : out, size = weight.size(dim);
+  std::vector<Placement::Run> runs;
+  if (style == TensorStyle::kColumnGathered) {
+    refuse_if_less_than_ranks(size, "features", group->size());
+    runs.push_back(nearly_equal_part(size, group->rank(), group->size()));
+    sizes_ = sizes_of_parts(size, group->size());
+  } else {
+    runs = runs_of(size, grain_, *group);
+  }
+  Placements placements{{"weight", {.shape = weight.sizes().vec(), .dim = dim, .runs = runs}}};
+  keep(weight, placements.at("weight"));
+  if (!row && bias.defined()) {
+    placements["bias"] = {.shape = bias.sizes().vec(), .dim = 0, .runs = runs};
+    keep(bias, placements.at("bias"));
+  }
+  return placements;
+}
+
+at::Tensor DividedLinear::forward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const {
+  if (!group_) return apply_linear(input, weight, bias, layout_);
+  if (style_ == TensorStyle::kRow) {
+    const at::Tensor sum = sum_over_ranks(apply_linear(input, weight, {}, layout_), group_);
+    return bias.defined() ? sum + bias : sum;
+  }
+  const at::Tensor output = apply_linear(copy_to_ranks(input, group_), weight, bias, layout_);
+  return style_ == TensorStyle::kColumn ? output : gather_parts(output, -1, group_, sizes_);
+}
+
+Placements DividedEmbedding::divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight) {
+  if (style != TensorStyle::kVocabulary) throw ConfigError("is an embedding, which is divided by vocabulary alone");
+  refuse_if_less_than_ranks(weight.size(0), "rows", group->size());
+  group_ = group;
+  rows_ = nearly_equal_part(weight.size(0), group->rank(), group->size());
+  sizes_ = sizes_of_parts(weight.size(0), group->size());
+  Placements placements{{"weight", {.shape = weight.sizes().vec(), .dim = 0, .runs = {rows_}}}};
+  keep(weight, placements.at("weight"));
+  return placements;
+}
+
+at::Tensor DividedEmbedding::look_up(const at::Tensor& indices, const at::Tensor& weight) const {
+  if (!group_) return at::embedding(weight, indices);
+  const at::Tensor others = (indices < rows_.begin).logical_or(indices >= rows_.begin + rows_.count);
+  const at::Tensor own = (indices - rows_.begin).masked_fill(others, 0);
+  return sum_over_ranks(at::embedding(weight, own).masked_fill(others.unsqueeze(-1), 0), group_);
+}
+
+at::Tensor DividedEmbedding::logits(const at::Tensor& x, const at::Tensor& weight) const {
+  if (!group_) return apply_linear(x, weight, /*bias=*/{});
+  return gather_parts(apply_linear(copy_to_ranks(x, group_), weight, /*bias=*/{}), -1, group_, sizes_);
+}
+
+}  // namespace phalanx

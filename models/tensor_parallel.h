@@ -1,0 +1,87 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+#include "framework/comm/communicator.h"
+#include "framework/parallel/placement.h"
+#include "models/apply_linear.h"
+
+namespace phalanx {
+
+/// How the ranks of a tensor group divide a layer (Shoeybi et al. 2019, arXiv:1909.08053, section 3). P is their
+/// number; x the layer's input and y its output, [..., features].
+///
+///   column           each has some of the outputs. x is whole, y divided. Backward: all_reduce of x's gradient
+///   column_gathered  the same, and each gets all of y by an all_gather
+///   row              each has some of the inputs. x is divided, y whole: all_reduce of the partial sums. The bias,
+///   which
+///                    all have, is added once
+///   vocabulary       each has some rows of an embedding; all_reduce of y. Logits of the same weight are gathered
+///
+/// A column layer and the row layer after it, with only elementwise functions or attention by heads between, need one
+/// all_reduce forward and one backward.
+enum class TensorStyle { kColumn, kColumnGathered, kRow, kVocabulary };
+
+/// Throws ConfigError for a word that is none of those above.
+TensorStyle parse_style(const std::string& style);
+
+/// A layer that can be divided.
+class TensorParallel {
+ public:
+  virtual ~TensorParallel() = default;
+
+  /// Keeps this rank's part of each parameter, and says which it is, by names relative to the layer. Of a layer that is
+  /// whole; once. Throws ConfigError for a style that is not for this layer, or more ranks than can have a part of it.
+  virtual Placements divide(TensorStyle style, const CommunicatorPtr& group) = 0;
+};
+
+/// The linear part of a layer, whole or divided: what layers that implement TensorParallel are made of.
+class DividedLinear {
+ public:
+  /// What belongs together and is never divided: the outputs (row: inputs) are `packs` runs of equal length, one behind
+  /// the other, each of units that are `unit` long. Of a projection to queries, keys and values by heads: {3, elements
+  /// of a head}.
+  struct Grain {
+    std::int64_t packs = 1;
+    std::int64_t unit = 1;
+  };
+
+  explicit DividedLinear(WeightLayout layout) : layout_(layout) {}
+  DividedLinear(WeightLayout layout, Grain grain) : layout_(layout), grain_(grain) {}
+
+  /// weight and bias (may be undefined) become this rank's parts. "weight" and "bias" name them.
+  Placements divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight, const at::Tensor& bias);
+
+  /// apply_linear(), with what its style asks for before and after it.
+  at::Tensor forward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const;
+
+ private:
+  WeightLayout layout_;
+  Grain grain_;
+  TensorStyle style_ = TensorStyle::kColumn;
+  CommunicatorPtr group_;            // null: the layer is whole
+  std::vector<std::int64_t> sizes_;  // of all ranks' parts of the output
+};
+
+/// A table of embeddings, whole or divided by its rows.
+class DividedEmbedding {
+ public:
+  /// weight [count, width] becomes this rank's rows.
+  Placements divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight);
+
+  /// indices int64 [...] -> [..., width]
+  at::Tensor look_up(const at::Tensor& indices, const at::Tensor& weight) const;
+
+  /// The products with all rows: x [..., width] -> [..., count]
+  at::Tensor logits(const at::Tensor& x, const at::Tensor& weight) const;
+
+ private:
+  CommunicatorPtr group_;  // null: the table is whole
+  Placement::Run rows_;
+  std::vector<std::int64_t> sizes_;
+};
+
+}  // namespace phalanx

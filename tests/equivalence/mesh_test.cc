@@ -1,0 +1,229 @@
+// Every mesh against training in one process: the same losses and the same weights, also with what the update of a
+// divided model has to take care of, and from each other's checkpoints. Linked with one backend at a time.
+#include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/base/storage/safetensors.h"
+#include "framework/testing/backend_under_test.h"
+#include "framework/testing/file_name.h"
+#include "framework/testing/worlds.h"
+#include "tests/equivalence/training.h"
+
+namespace phalanx {
+namespace {
+
+using testing::file_name;
+using testing::kBackend;
+using testing::run_ranks;
+using testing::train;
+using testing::Trained;
+using Changes = std::vector<std::string>;
+
+// 10 letters whose order has a pattern, so that there is something to learn.
+std::string text_file() {
+  const std::string path = ::testing::TempDir() + "/letters.txt";
+  std::ofstream file(path);
+  for (int i = 0; i < 3000; ++i) file << static_cast<char>('a' + (i * i / 7 + i / 3) % 10);
+  return path;
+}
+
+// 20 steps of a small model of each kind. Adam, so that every element's gradient counts alike.
+Changes model_of(const std::string& kind) {
+  Changes changes{"optimizer={name: adamw, lr: 0.003}", "train.max_steps=20", "train.global_batch_size=12",
+                  "schedule=constant"};
+  if (kind == "gpt") {
+    changes.push_back("model={name: gpt, layers: 2, heads: 4, width: 16}");
+    changes.push_back("dataset={name: text, file: " + text_file() + ", context: 16}");
+  } else {
+    changes.push_back("model={name: mlp, hidden: [24, 12]}");
+    changes.push_back("dataset={name: digits, train_samples: 300, test_samples: 40, side: 16}");
+  }
+  return changes;
+}
+
+ExperimentConfig config_of(const std::string& kind, const Changes& more) {
+  auto changes = model_of(kind);
+  changes.insert(changes.end(), more.begin(), more.end());
+  return testing::training_config(changes);
+}
+
+double relative_difference(const std::string& folder, const std::string& expected) {
+  double difference = 0, norm = 0;
+  const auto got = load_safetensors(folder + "/weights.safetensors"),
+             want = load_safetensors(expected + "/weights.safetensors");
+  EXPECT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    EXPECT_EQ(got[i].first, want[i].first);
+    EXPECT_EQ(got[i].second.sizes(), want[i].second.sizes()) << want[i].first;
+    difference += (got[i].second - want[i].second).square().sum().item<double>();
+    norm += want[i].second.square().sum().item<double>();
+  }
+  return std::sqrt(difference / norm);
+}
+
+void expect_same_readings(const Readings& got, const Readings& expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i].second, expected[i].second, 1e-4) << got[i].first;
+}
+
+// On rank 0 alone, while the others wait.
+Trained train_alone(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run) {
+  const auto alone = world->split(world->rank(), 0);
+  Trained trained;
+  if (world->rank() == 0) trained = train(config, alone, run);
+  world->barrier().wait();
+  return trained;
+}
+
+void expect_as_alone(const std::string& kind, int ranks, const Changes& mesh, const Changes& both) {
+  run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) {
+    auto many = both;
+    many.insert(many.end(), mesh.begin(), mesh.end());
+    const auto run = file_name(kind + std::to_string(ranks) + mesh[0] + many.back() + both[0]);
+    const Trained divided = train(config_of(kind, many), world, run);
+    auto one = both;
+    one.push_back("strategy=single");
+    const Trained alone = train_alone(config_of(kind, one), world, run + "_alone");
+    if (world->rank() != 0) return;
+    EXPECT_LT(relative_difference(divided.folder, alone.folder), 1e-5);
+    expect_same_readings(divided.test, alone.test);
+  });
+}
+
+using Case = std::tuple<std::string, int, int, std::string>;  // model, ranks, tensor, strategy
+
+class Mesh : public ::testing::TestWithParam<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(Tensor, Mesh,
+                         ::testing::Values(Case{"gpt", 2, 2, "auto"}, Case{"gpt", 4, 4, "auto"},
+                                           Case{"gpt", 4, 2, "all_reduce"}, Case{"gpt", 4, 2, "overlapped"},
+                                           Case{"gpt", 4, 2, "sharded"}, Case{"mlp", 2, 2, "auto"},
+                                           Case{"mlp", 3, 3, "auto"}, Case{"mlp", 6, 3, "sharded"}));
+
+TEST_P(Mesh, TrainsAsOneProcess) {
+  const auto& [kind, ranks, tensor, strategy] = GetParam();
+  expect_as_alone(kind, ranks, {"mesh.tensor=" + std::to_string(tensor), "strategy=" + strategy}, {"seed=2"});
+}
+
+TEST_P(Mesh, TrainsAsOneProcessWithAccumulationClippingAndAverages) {
+  const auto& [kind, ranks, tensor, strategy] = GetParam();
+  expect_as_alone(kind, ranks, {"mesh.tensor=" + std::to_string(tensor), "strategy=" + strategy},
+                  {"train.accumulate=2", "train.clip_norm=0.1", "train.ema_decay=0.9"});
+}
+
+TEST(MeshOptions, ActivationsMayBeComputedAgain) {
+  expect_as_alone("gpt", 2, {"mesh.tensor=2", "strategy=auto"}, {"train.checkpoint_activations=2"});
+}
+
+TEST(MeshOptions, APlanOfTheUsersOwn) {
+  expect_as_alone("mlp", 2, {"mesh.tensor=2", "plan=[{layers: fc2, style: column_gathered}]", "strategy=auto"},
+                  {"seed=2"});
+  expect_as_alone("gpt", 2,
+                  {"mesh.tensor=2",
+                   "plan=[{layers: \"transformer.h.*.mlp.c_fc\", style: column}, {layers: "
+                   "\"transformer.h.*.mlp.c_proj\", style: row}]",
+                   "strategy=auto"},
+                  {"seed=2"});
+}
+
+// A run that changes its mesh on the way, twice, is one that never did.
+TEST(MeshCheckpoints, AreOfEveryMesh) {
+  struct Stage {
+    int ranks;
+    Changes changes;
+  };
+  const std::vector<std::vector<Stage>> journeys{
+      {{1, {"strategy=single"}}, {4, {"mesh.tensor=2", "strategy=sharded"}}, {4, {"mesh.tensor=4"}}},
+      {{4, {"mesh.tensor=2", "strategy=sharded"}}, {2, {"mesh.tensor=2"}}, {2, {"strategy=all_reduce"}}},
+      {{4, {"mesh.tensor=4"}}, {1, {"strategy=single"}}, {4, {"mesh.tensor=2"}}},
+  };
+  for (const char* kind : {"gpt", "mlp"}) {
+    for (std::size_t number = 0; number < journeys.size(); ++number) {
+      const auto run = file_name(std::string(kind) + "_journey" + std::to_string(number));
+      std::string folder;
+      int steps = 0;
+      for (const auto& stage : journeys[number]) {
+        steps += 5;
+        auto changes = stage.changes;
+        changes.push_back("train.max_steps=" + std::to_string(steps));
+        changes.push_back("checkpoint.every_steps=5");
+        changes.push_back(std::string("checkpoint.resume=") + (steps > 5 && !folder.empty() ? "auto" : "none"));
+        run_ranks(kBackend, stage.ranks, [&](const CommunicatorPtr& world) {
+          const auto trained = train(config_of(kind, changes), world, run);
+          if (world->rank() == 0) folder = trained.folder;
+        });
+        if (folder.empty()) folder = ::testing::TempDir() + "/" + run;  // ranks were processes
+      }
+      run_ranks(kBackend, 1, [&](const CommunicatorPtr& world) {
+        const auto alone = train(config_of(kind, {"strategy=single", "train.max_steps=" + std::to_string(steps),
+                                                  "checkpoint.every_steps=5"}),
+                                 world, run + "_alone");
+        EXPECT_LT(relative_difference(folder, alone.folder), 1e-5) << kind << " " << number;
+      });
+    }
+  }
+}
+
+// What differs between replicas, in each part of the model.
+TEST(MeshCheckpoints, RestoreReplicasThatHadGoneApart) {
+  const Changes local{"mesh.tensor=2", "strategy={local_sgd: {every: 4}}", "checkpoint.every_steps=6"};
+  run_ranks(kBackend, 4, [&](const CommunicatorPtr& world) {
+    auto half = local, rest = local, whole = local;
+    half.push_back("train.max_steps=6");
+    rest.push_back("train.max_steps=12");
+    rest.push_back("checkpoint.resume=auto");
+    whole.push_back("train.max_steps=12");
+    train(config_of("gpt", half), world, "gpt_apart");
+    const auto resumed = train(config_of("gpt", rest), world, "gpt_apart");
+    const auto expected = train(config_of("gpt", whole), world, "gpt_apart_whole");
+    EXPECT_EQ(testing::relative_difference(resumed.weights, expected.weights), 0) << "to the bit";
+  });
+}
+
+// ---- what does not fit
+
+std::string error_of(int ranks, const std::string& kind, const Changes& changes) {
+  std::string text;
+  run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
+    try {
+      train(config_of(kind, changes), world, file_name(kind + changes.back()));
+      if (world->rank() == 0) text = "nothing was refused";
+    } catch (const ConfigError& error) {
+      if (world->rank() == 0) text = error.what();
+    }
+  });
+  return text;
+}
+
+TEST(MeshErrors, NameWhatDoesNotFit) {
+  if (kBackend != std::string("inproc")) GTEST_SKIP() << "the same on all backends";
+  const auto contains = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  contains(error_of(3, "gpt", {"mesh.tensor=2"}),
+           "data: 1 times tensor: 2 is 2, but 3 ranks train; {data: 3, tensor: 1} fits");
+  contains(error_of(3, "gpt", {"mesh.tensor=3"}),
+           "c_attn has 4 heads, which cannot be divided among mesh.tensor: 3; use one of 1, 2, 4");
+  contains(error_of(2, "gpt", {"mesh.tensor=2", "plan=[{layers: h.0.attn.c_attn, style: column}]"}),
+           "plan: \"h.0.attn.c_attn\" matches no layer of the model");
+  contains(
+      error_of(2, "gpt",
+               {"mesh.tensor=2", "plan=[{layers: \"*.c_fc\", style: column}, {layers: \"*.0.mlp.c_fc\", style: row}]"}),
+      "both match the layer transformer.h.0.mlp.c_fc");
+  contains(error_of(2, "gpt", {"mesh.tensor=2", "plan=[{layers: transformer.ln_f, style: row}]"}), "cannot be divided");
+  contains(error_of(2, "gpt", {"mesh.tensor=2", "plan=[{layers: transformer.wte, style: row}]"}),
+           "is divided by vocabulary alone");
+  contains(error_of(2, "gpt", {"mesh.tensor=2", "optimizer={name: lamb, lr: 0.01}"}), "looks at whole parameters");
+  contains(error_of(2, "mlp", {"mesh.tensor=2", "model=lenet", "dataset.side=28"}),
+           "model lenet has no plan of its own");
+}
+
+}  // namespace
+}  // namespace phalanx
