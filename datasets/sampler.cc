@@ -27,6 +27,11 @@ DistributedSampler::DistributedSampler(const Options& options) : options_(option
           "rank must be in [0, " + std::to_string(options.size) + "), got " + std::to_string(options.rank));
   require(options_.parts > 0 && options_.parts % options.size == 0,
           "parts must be a multiple of size, got " + std::to_string(options.parts));
+  if (options.shares == nullptr) return;
+  require(std::ssize(*options.shares) == options.size,
+          "shares must be " + std::to_string(options.size) + ", got " + std::to_string(options.shares->size()));
+  require(std::ranges::min(*options.shares) > 0, "shares must be > 0");
+  require(options_.parts == options.size, "parts with shares must be size, got " + std::to_string(options_.parts));
 }
 
 std::int64_t DistributedSampler::batches() const {
@@ -41,12 +46,21 @@ DistributedSampler::Share DistributedSampler::share(std::int64_t epoch, std::int
   order_for(epoch);
   const std::int64_t start = cursor * options_.global_batch;
   const std::int64_t rows = std::min(options_.global_batch, options_.samples - start);
-  const std::int64_t per_rank = options_.parts / options_.size;
-  const std::int64_t first = part_begin(rows, options_.parts, options_.rank * per_rank);
-  const std::int64_t valid = part_begin(rows, options_.parts, (options_.rank + 1) * per_rank) - first;
+  const std::int64_t first = begin_of(options_.rank, rows);
+  const std::int64_t valid = begin_of(options_.rank + 1, rows) - first;
   const std::int64_t begin = start + first;
   if (valid == 0) return {.indices = {order_.data() + start, 1}, .valid = 0, .global_rows = rows};
   return {.indices = {order_.data() + begin, static_cast<std::size_t>(valid)}, .valid = valid, .global_rows = rows};
+}
+
+std::int64_t DistributedSampler::begin_of(int rank, std::int64_t rows) const {
+  if (options_.shares == nullptr) {
+    return part_begin(rows, options_.parts, static_cast<std::int64_t>(rank) * (options_.parts / options_.size));
+  }
+  const auto& shares = *options_.shares;
+  const auto before = std::accumulate(shares.begin(), shares.begin() + rank, std::int64_t{0});
+  const auto sum = std::accumulate(shares.begin() + rank, shares.end(), before);
+  return rows / sum * before + rows % sum * before / sum;  // rows * before / sum, which could overflow
 }
 
 void DistributedSampler::order_for(std::int64_t epoch) {

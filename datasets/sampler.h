@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace phalanx {
 /// contiguous parts of it, of which the first ones are one longer where P does not divide. So the global batches do not
 /// depend on how many ranks there are, and every rank takes as many steps.
 ///
+/// With `shares` s the parts are in proportion to these: that of rank r begins at floor(n (s_0 + ... + s_{r-1}) / S)
+/// of the n samples, where S is the sum of all.
+///
 /// Not thread-safe. Holds one order: 8 bytes a sample.
 class DistributedSampler {
  public:
@@ -24,6 +28,9 @@ class DistributedSampler {
     int rank = 0;         // 0 <= rank < size
     int size = 1;
     int parts = 0;  // of a global batch, of which every rank takes as many, one behind the other; 0: size
+
+    // Of each rank, > 0; null: nearly equal parts, as above. May change between epochs, on all ranks alike.
+    std::shared_ptr<const std::vector<std::int64_t>> shares{};
   };
 
   /// A rank's part of one global batch.
@@ -43,6 +50,7 @@ class DistributedSampler {
 
  private:
   void order_for(std::int64_t epoch);
+  std::int64_t begin_of(int rank, std::int64_t rows) const;  // its part of a global batch of `rows`
 
   Options options_;
   std::int64_t ordered_epoch_ = -1;  // the epoch that order_ is of

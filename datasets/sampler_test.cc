@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 
@@ -72,6 +73,54 @@ TEST(DistributedSampler, ARankTakesWholePartsWhereThereAreMorePartsThanRanks) {
     for (int rank = 0; rank < size; ++rank) EXPECT_EQ(ends[rank], border[(rank + 1) * 6 / size - 1]) << size;
   }
   EXPECT_THROW(DistributedSampler({.samples = 9, .global_batch = 9, .size = 4, .parts = 6}), std::invalid_argument);
+}
+
+Options with_shares(Options options, const Indices& shares) {
+  options.size = static_cast<int>(shares.size());
+  options.shares = std::make_shared<const Indices>(shares);
+  return options;
+}
+
+TEST(DistributedSampler, SharesDivideTheSameGlobalBatches) {
+  const Options options{.samples = 103, .global_batch = 16, .seed = 5};
+  const auto alone = epoch_order(options, 2);
+  for (const Indices& shares : {Indices{2, 1}, {1, 1}, {1, 15}, {3, 1, 7, 5}, {1, 1'000'000, 1}}) {
+    EXPECT_EQ(epoch_order(with_shares(options, shares), 2), alone) << shares.size() << " ranks";
+  }
+}
+
+TEST(DistributedSampler, PartsAreInProportionToShares) {
+  const Indices shares{5, 1, 2};
+  Options options = with_shares({.samples = 22, .global_batch = 16}, shares);
+  for (options.rank = 0; options.rank < options.size; ++options.rank) {
+    DistributedSampler sampler(options);
+    const auto whole = sampler.share(0, 0);
+    EXPECT_EQ(whole.valid, 2 * shares[options.rank]);
+    EXPECT_EQ(whole.global_rows, 16);
+    EXPECT_NEAR(static_cast<double>(sampler.share(0, 1).valid), 6 * shares[options.rank] / 8.0, 1) << "of six samples";
+  }
+}
+
+TEST(DistributedSampler, SharesMayChangeBetweenEpochs) {
+  const auto shares = std::make_shared<Indices>(Indices{1, 1});
+  Options options{.samples = 8, .global_batch = 8, .size = 2, .shares = shares};
+  DistributedSampler sampler(options);
+  EXPECT_EQ(sampler.share(0, 0).valid, 4);
+  *shares = {3, 1};
+  EXPECT_EQ(sampler.share(1, 0).valid, 6);
+}
+
+TEST(DistributedSampler, RefusesSharesThatDoNotFit) {
+  const Options good{.samples = 10, .global_batch = 6};
+  EXPECT_NO_THROW(DistributedSampler{with_shares(good, {2, 1})});
+  EXPECT_THROW(DistributedSampler{with_shares(good, {2, 0})}, std::invalid_argument);
+  EXPECT_THROW(DistributedSampler{with_shares(good, {2, -1})}, std::invalid_argument);
+  Options options = with_shares(good, {2, 1});
+  options.size = 3;
+  EXPECT_THROW(DistributedSampler{options}, std::invalid_argument);
+  options.size = 2;
+  options.parts = 4;
+  EXPECT_THROW(DistributedSampler{options}, std::invalid_argument);
 }
 
 TEST(DistributedSampler, TheLastBatchIsSmaller) {

@@ -205,6 +205,19 @@ void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig
             "needs tests during training: set evaluate.every_epochs or evaluate.every_steps");
 }
 
+// Whether shares fit the ranks is found out when the ranks are there.
+void check_shares(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto& shares = config.loader.shares;
+  if (shares == "equal") return;
+  refuse_if(problems, shares.find_first_not_of("0123456789:") != std::string::npos && shares != "measured",
+            "loader.shares", "is equal, measured or a share for each rank, such as 2:1; got " + shares);
+  refuse_if(problems, config.determinism == "world_size_invariant", "loader.shares",
+            "must be equal, since virtual shards are, with determinism: world_size_invariant");
+  refuse_if(problems, shares == "measured" && config.train.sync_batch_norm, "loader.shares",
+            "measured cannot be combined with train.sync_batch_norm, whose ranks wait for each other in forward and "
+            "backward, so that all look equally slow; give each rank a share, such as 2:1");
+}
+
 // What would make bits depend on the ranks, or share the one reduction that does not.
 void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   if (config.determinism != "world_size_invariant") return;
@@ -312,6 +325,7 @@ void check(const ExperimentConfig& config) {
   check_shared_memory(problems, config);
   check_strategy(problems, config);
   check_training(problems, config);
+  check_shares(problems, config);
   check_determinism(problems, config);
   check_profile(problems, config);
   check_components(problems, config);

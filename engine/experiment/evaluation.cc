@@ -7,7 +7,8 @@
 namespace phalanx {
 
 std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& split, std::int64_t global_batch,
-                                          const ExperimentConfig& config, bool shuffle, const Communicator& group) {
+                                          const ExperimentConfig& config, bool shuffle, const Communicator& group,
+                                          std::shared_ptr<const std::vector<std::int64_t>> shares) {
   const bool invariant = config.determinism == "world_size_invariant";
   auto loader = make_loader(split, {.samples = split->size(),
                                     .global_batch = global_batch,
@@ -15,7 +16,8 @@ std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& 
                                     .shuffle = shuffle,
                                     .rank = group.rank(),
                                     .size = group.size(),
-                                    .parts = invariant ? static_cast<int>(config.train.virtual_shards) : 0});
+                                    .parts = invariant ? static_cast<int>(config.train.virtual_shards) : 0,
+                                    .shares = std::move(shares)});
   return config.loader.prefetch == 0 ? std::move(loader) : make_prefetching(std::move(loader), config.loader.prefetch);
 }
 

@@ -16,9 +16,10 @@
 
 namespace phalanx {
 
-/// A loader of a split, as the config says. `group`: the ranks that share its batches.
+/// A loader of a split, as the config says. `group`: the ranks that share its batches; `shares`: see SampleShares.
 std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& split, std::int64_t global_batch,
-                                          const ExperimentConfig& config, bool shuffle, const Communicator& group);
+                                          const ExperimentConfig& config, bool shuffle, const Communicator& group,
+                                          std::shared_ptr<const std::vector<std::int64_t>> shares = nullptr);
 
 /// Measures a model on the splits that it is not trained on, every sample once.
 class Evaluation {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "datasets/subset.h"
 #include "engine/checkpoint/numbers_part.h"
@@ -13,6 +14,7 @@
 #include "engine/experiment/evaluation.h"
 #include "engine/experiment/replica.h"
 #include "engine/experiment/report.h"
+#include "engine/experiment/sample_shares.h"
 #include "engine/sync/replica_check.h"
 #include "engine/watch/stop_vote.h"
 #include "engine/watch/watching.h"
@@ -45,8 +47,9 @@ class Experiment {
         rate_(optimizer().learning_rate()),
         schedule_(config.schedule.make()),
         early_stop_(config.train.early_stop),
+        shares_(config, mesh_, watching_.clock()),
         loader_(make_split_loader(splits.train, config.train.global_batch_size, config, config.loader.shuffle,
-                                  *mesh_.samples())),
+                                  *mesh_.samples(), shares_.shares())),
         evaluation_(config, splits, task, replica_.step().step(), mesh_),
         steps_(total_steps()),
         engine_(replica_.step().step(), optimizer(), replica_.synchronizer()),
@@ -160,6 +163,7 @@ class Experiment {
         evaluate_while_training(state);
       }
     });
+    shares_.attach(engine_);
     add_parts();
     checkpointing_.attach();
     engine_.on(Event::kStart, [this](State& state) {
@@ -172,6 +176,7 @@ class Experiment {
   }
 
   void add_parts() {
+    if (shares_.measured()) checkpointing_.add(shares_.part());
     for (auto& part : report_.parts()) checkpointing_.add(std::move(part));
     for (auto& part : replica_.update().parts()) checkpointing_.add(std::move(part));
     checkpointing_.add(numbers_part(
@@ -247,6 +252,7 @@ class Experiment {
             .early_stop = early_stop_.reason(),
             .failed_checkpoints = checkpointing_.failed(),
             .bucket_bytes = replica_.agreement().bucket_bytes,
+            .shares = shares_.shares() == nullptr ? std::vector<std::int64_t>{} : *shares_.shares(),
             .train = report_.last_training(),
             .chosen_by = chosen ? evaluation_.watched() : "",
             .strategy = replica_.agreement().strategy.selected(),
@@ -263,6 +269,7 @@ class Experiment {
   double rate_;  // that the schedule's factors are of
   std::unique_ptr<Schedule> schedule_;
   EarlyStop early_stop_;
+  SampleShares shares_;
   std::unique_ptr<Loader> loader_;
   Evaluation evaluation_;
   std::int64_t steps_;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "datasets/dataset.h"
 #include "engine/engine.h"
@@ -38,6 +39,7 @@ struct ExperimentResult {
   std::string early_stop{};             // why it ended before the last step by itself; empty: it did not
   std::int64_t failed_checkpoints = 0;  // that were given up
   std::int64_t bucket_bytes = 0;        // of the parameters
+  std::vector<std::int64_t> shares{};   // of a batch, of each rank, at the end; empty: nearly equal ones
   Readings train{};                     // the last ones of training; the same on all ranks, as those below
   Readings validation{};                // of the final model; empty where there is no such split
   Readings test{};                      // of the final model

@@ -276,6 +276,9 @@ std::string Report::summary(const ExperimentResult& result) const {
   for (const auto& [name, value] : result.test) test[name] = value;
   nlohmann::ordered_json strategy = {{"name", result.strategy}};
   for (const auto& [name, value] : result.figures) strategy[name] = value;
+  nlohmann::ordered_json loader = {{"shares", config_.loader.shares}};
+  if (!result.shares.empty()) loader["last_shares"] = result.shares;
+  if (config_.loader.shares == "measured") loader["reproducible"] = false;
   nlohmann::ordered_json update = nlohmann::ordered_json::object();
   for (const auto& [name, value] : result.update) update[name] = value;
   nlohmann::ordered_json made = nlohmann::ordered_json::object();
@@ -291,6 +294,7 @@ std::string Report::summary(const ExperimentResult& result) const {
                                 {"seconds_to_first_step", seconds_to_first_step_},
                                 {"samples_per_second", training > 0 ? static_cast<double>(samples_) / training : 0},
                                 {"bucket_bytes", result.bucket_bytes},
+                                {"loader", loader},
                                 {"strategy", strategy},
                                 {"update", update},
                                 {"train", train},

@@ -289,6 +289,33 @@ class Pictures(ProgramTest):
             self.assertTrue(any(words in one for one in text), (words, text))
         self.assertTrue(any("█" in one for one in text), text)
 
+    def test_that_of_all_strategies(self):
+        """Of runs that are there: their config, and three readings each."""
+        script = (ROOT / "tools/draw_strategies").read_text()
+        configs = sorted(set(re.findall(r'"(mnist_\w+)"', script)))
+        self.assertEqual(13, len(configs))
+        for number, config in enumerate(configs):
+            run = self.folder / "runs" / config
+            run.mkdir(parents=True)
+            (run / "config.yaml").write_text("train:\n  global_batch_size: 64\n")
+            (run / "summary.json").write_text("{}")
+            (run / "metrics.jsonl").write_text("".join(
+                json.dumps({"step": 10 * i, "split": split, "loss": 2 / i, "seconds": i * (number + 1)}) + "\n"
+                for i in (1, 2, 3) for split in ("train", "test")))
+        process = self.start(f"--runs={self.folder / 'runs'}", f"--out={self.folder / 'picture.svg'}", f"--train={TRAIN}",
+                             command=[ROOT / "tools/draw_strategies"])
+        self.assert_status(0, process)
+        picture = xml.etree.ElementTree.parse(self.folder / "picture.svg").getroot()
+        space = "{http://www.w3.org/2000/svg}"
+        curves = [curve.get("points").split() for curve in picture.iter(f"{space}polyline")]
+        self.assertEqual({3}, set(map(len, curves)))
+        self.assertEqual(2 * 3 * 13, len(curves), "on two axes in three rows, in gray where it is another row's")
+        text = [element.text for element in picture.iter(f"{space}text")]
+        self.assertIn("all_reduce", text)
+        # all_reduce has the mean of 2, 1 and 2 / 3 at the end; its folder is the first of them.
+        self.assertIn("1.222 after 3 s", text)
+        self.assertIn("1,800", text)  # of 1920 samples
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/checkpoint/checkpoint_part.h"
+#include "engine/engine.h"
+#include "engine/experiment/config.h"
+#include "engine/watch/step_clock.h"
+#include "framework/comm/mesh.h"
+
+namespace phalanx {
+
+/// How many samples of a global batch each rank takes, as loader.shares says.
+///
+/// With `measured`, ranks begin with equal shares. At the end of every epoch they tell each other how many samples a
+/// second their own work (data, forward, backward) got through, 16 bytes a rank; the share of the next epoch is in
+/// proportion to the mean of that and what a rank had before. All ranks compute the shares from the same numbers.
+class SampleShares {
+ public:
+  /// `clock` must outlive it. Throws ConfigError where the shares do not fit the ranks or the batch.
+  SampleShares(const ExperimentConfig& config, const Mesh& mesh, const StepClock& clock);
+
+  /// Of the ranks that share a batch, for DistributedSampler; null: nearly equal ones.
+  std::shared_ptr<const std::vector<std::int64_t>> shares() const { return shares_; }
+
+  bool measured() const { return measured_; }
+
+  void attach(Engine& engine);  // with `measured`; before the hooks that write checkpoints
+  CheckpointPart part();        // the shares, and what they were computed from; with `measured`
+
+ private:
+  void start_epoch();
+  void end_epoch();
+
+  bool measured_ = false;
+  std::int64_t global_batch_;
+  std::shared_ptr<std::vector<std::int64_t>> shares_;
+  std::vector<double> rates_;  // samples per second, of each of the ranks that share a batch; 0: not known yet
+  CommunicatorPtr all_;        // ranks, of which some may have the same samples
+  int place_;                  // of this one among those that share a batch
+  const StepClock& clock_;
+  PhaseTimes before_;         // the epoch began
+  std::int64_t samples_ = 0;  // of this rank, since then
+};
+
+/// So many samples of `batch` for each rank that they are in proportion to `rates`, at least one each. Equal rates have
+/// shares that differ by one at most; a rate of 0 counts as the mean of the others.
+std::vector<std::int64_t> proportional_shares(std::int64_t batch, std::vector<double> rates);
+
+}  // namespace phalanx
