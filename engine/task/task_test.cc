@@ -29,6 +29,7 @@ std::unique_ptr<Task> make(const std::string& name, const SampleSpec& sample, co
 SampleSpec sample_for(const std::string& task) {
   const TensorSpec image{.name = "image", .shape = {3, 4, 5}};
   if (task == "regression") return {{image}, {{.name = "y", .shape = {2}}}, task};
+  if (task == "binary_classification") return {{image}, {{.name = "click"}}, task};
   if (task == "ranking") return {{image}, {{.name = "relevance", .shape = {7}}}, task};
   if (task == "reconstruction") return {{image}, {}, task};
   if (task == "segmentation") {
@@ -87,6 +88,7 @@ TEST_P(EveryTask, ItsDefaultLossAndMetersTakeWhatItAsksOfModels) {
 TEST(Task, AutoIsWhatTheSamplesName) {
   EXPECT_EQ(make("auto", language_samples(4, 6))->goal().metric, "loss");
   EXPECT_EQ(make("auto", classification_samples({2}, 6))->goal().metric, "accuracy");
+  EXPECT_EQ(make("auto", sample_for("binary_classification"))->goal().metric, "auc");
   EXPECT_THAT([] { make("auto", {{{.name = "x"}}, {}, ""}); },
               ThrowsMessage<ConfigError>(HasSubstr("the dataset names no task")));
 }

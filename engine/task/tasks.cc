@@ -64,6 +64,12 @@ TensorSpec numbers(const std::string& task, const SampleSpec& sample) {
   return {.name = "prediction", .shape = target.shape};
 }
 
+TensorSpec logit(const std::string& task, const SampleSpec& sample) {
+  const auto& target = target_of(task, sample);
+  if (!target.shape.empty() || !c10::isFloatingType(target.dtype)) refuse(task, "one number, 0 or 1, as target");
+  return {.name = "logit"};
+}
+
 TensorSpec scores_of_items(const std::string& task, const SampleSpec& sample) {
   const auto& target = target_of(task, sample);
   if (target.shape.size() != 1 || !c10::isFloatingType(target.dtype)) refuse(task, "relevances [items] as targets");
@@ -130,6 +136,7 @@ bool add(const std::string& help, const Kind& kind) {
 }
 
 const Goal kMostAccurate{.metric = "accuracy", .highest = true};
+const Goal kHighestAuc{.metric = "auc", .highest = true};
 const Goal kLeastLoss{.metric = "loss", .highest = false};
 
 const bool classification = add("tell which of several classes a sample is of", {.name = "classification",
@@ -137,6 +144,13 @@ const bool classification = add("tell which of several classes a sample is of", 
                                                                                  .meters = {"loss", "accuracy"},
                                                                                  .goal = kMostAccurate,
                                                                                  .output = scores_last});
+
+const bool binary_classification =
+    add("tell how likely something is: whether there will be a click", {.name = "binary_classification",
+                                                                        .loss = "binary_cross_entropy",
+                                                                        .meters = {"loss", "auc"},
+                                                                        .goal = kHighestAuc,
+                                                                        .output = logit});
 
 const bool language_modelling =
     add("guess each token from those before it", {.name = "language_modelling",

@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randint.h>
@@ -35,30 +36,48 @@ const SampleSpec kSample = classification_samples({1, 28, 28}, 10);
 
 const SampleSpec kText = language_samples(12, 10);
 
-// What a model can be fed with: pictures, else text.
+const SampleSpec kClicks{
+    .inputs = {{.name = "dense", .shape = {3}}, {.name = "ids", .shape = {4}, .dtype = at::kLong, .classes = 10}},
+    .targets = {{.name = "click"}},
+    .task = "binary_classification"};
+
+// What a model can be fed with: pictures, text or clicks.
 SampleSpec sample_for(const std::string& name) {
-  try {
-    Models::Choice(name).make(testing::model_spec(kSample));
-    return kSample;
-  } catch (const ConfigError&) {
-    return kText;
+  for (const auto& sample : {kSample, kText}) {
+    try {
+      Models::Choice(name).make(testing::model_spec(sample));
+      return sample;
+    } catch (const ConfigError&) {
+    }
   }
+  return kClicks;
 }
 
-at::Tensor some_input(const SampleSpec& sample, std::int64_t rows) {
+Tensors some_inputs(const SampleSpec& sample, std::int64_t rows) {
   at::manual_seed(7);
-  const auto& tensor = sample.inputs[0];
-  auto sizes = tensor.shape;
-  sizes.insert(sizes.begin(), rows);
-  return tensor.dtype == at::kLong ? at::randint(tensor.classes, sizes, at::kLong) : at::randn(sizes);
+  Tensors inputs;
+  for (const auto& tensor : sample.inputs) {
+    auto sizes = tensor.shape;
+    sizes.insert(sizes.begin(), rows);
+    inputs.push_back(tensor.dtype == at::kLong ? at::randint(tensor.classes, sizes, at::kLong) : at::randn(sizes));
+  }
+  return inputs;
+}
+
+at::Tensor targets_of(const Tensors& inputs) {
+  if (inputs.size() == 2) return inputs[1].select(1, 0).remainder(2).to(at::kFloat);
+  return inputs[0].scalar_type() == at::kLong ? (inputs[0] + 1) % 10 : at::arange(8, at::kLong);
 }
 
 class Zoo : public ::testing::TestWithParam<std::string> {
  protected:
   // The loss before a step of gradient descent.
-  static double train_step(Model& model, const at::Tensor& input, const at::Tensor& target) {
+  static double train_step(Model& model, const Tensors& inputs, const at::Tensor& target) {
     model.train();
-    const at::Tensor loss = at::cross_entropy_loss(model.forward(input).flatten(0, -2), target.flatten());
+    const at::Tensor given = model.outputs(inputs).at(0);
+    const at::Tensor loss = target.scalar_type() == at::kLong
+                                ? at::cross_entropy_loss(given.flatten(0, -2), target.flatten())
+                                : at::binary_cross_entropy_with_logits(given, target);
     for (auto& parameter : model.parameters()) parameter.mutable_grad().reset();
     loss.backward();
     const at::NoGradGuard no_grad;
@@ -66,10 +85,10 @@ class Zoo : public ::testing::TestWithParam<std::string> {
     return loss.item<double>();
   }
 
-  static at::Tensor output(Model& model, const at::Tensor& input) {
+  static at::Tensor output(Model& model, const Tensors& inputs) {
     const at::NoGradGuard no_grad;
     model.eval();
-    return model.forward(input);
+    return model.outputs(inputs).at(0);
   }
 
   static void copy_state(Model& model, const NamedTensors& state) {
@@ -86,8 +105,8 @@ class Zoo : public ::testing::TestWithParam<std::string> {
   std::shared_ptr<Model> make(std::uint64_t seed = 1) const { return make_model(GetParam(), sample_, seed); }
 
   const SampleSpec sample_ = sample_for(GetParam());
-  const at::Tensor input_ = some_input(sample_, 8);
-  const at::Tensor target_ = input_.scalar_type() == at::kLong ? (input_ + 1) % 10 : at::arange(8, at::kLong);
+  const Tensors inputs_ = some_inputs(sample_, 8);
+  const at::Tensor target_ = targets_of(inputs_);
 };
 
 INSTANTIATE_TEST_SUITE_P(EveryModel, Zoo, ::testing::ValuesIn(Models::global().names()),
@@ -98,22 +117,22 @@ TEST_P(Zoo, GivesLogitsForAnyNumberOfSamples) {
   for (const std::int64_t rows : {1, 3}) {
     auto expected = testing::model_spec(sample_).outputs[0].shape;
     expected.insert(expected.begin(), rows);
-    EXPECT_EQ(output(*model, some_input(sample_, rows)).sizes(), expected);
+    EXPECT_EQ(output(*model, some_inputs(sample_, rows)).sizes(), expected);
   }
 }
 
 TEST_P(Zoo, TwoStepsOfTrainingMakeTheLossSmaller) {
   const auto model = make();
-  const double first = train_step(*model, input_, target_);
-  const double second = train_step(*model, input_, target_);
-  const double third = train_step(*model, input_, target_);
+  const double first = train_step(*model, inputs_, target_);
+  const double second = train_step(*model, inputs_, target_);
+  const double third = train_step(*model, inputs_, target_);
   EXPECT_LT(second, first);
   EXPECT_LT(third, second);
 }
 
 TEST_P(Zoo, EveryParameterTakesPartInTraining) {
   const auto model = make();
-  train_step(*model, input_, target_);
+  train_step(*model, inputs_, target_);
   for (const auto& [name, parameter] : model->named_parameters()) {
     ASSERT_TRUE(parameter.grad().defined()) << name;
     EXPECT_TRUE(parameter.grad().isfinite().all().item<bool>()) << name;
@@ -124,13 +143,13 @@ TEST_P(Zoo, EveryParameterTakesPartInTraining) {
 TEST_P(Zoo, IsTheSameAfterSavingAndLoading) {
   const std::string path = ::testing::TempDir() + "/weights.safetensors";
   const auto trained = make();
-  train_step(*trained, input_, target_);
-  train_step(*trained, input_, target_);
+  train_step(*trained, inputs_, target_);
+  train_step(*trained, inputs_, target_);
   save_safetensors(path, state_of(*trained));
   const auto fresh = make(2);
-  EXPECT_FALSE(at::equal(output(*fresh, input_), output(*trained, input_))) << "another seed, not trained";
+  EXPECT_FALSE(at::equal(output(*fresh, inputs_), output(*trained, inputs_))) << "another seed, not trained";
   copy_state(*fresh, load_safetensors(path));
-  EXPECT_TRUE(at::equal(output(*fresh, input_), output(*trained, input_)));
+  EXPECT_TRUE(at::equal(output(*fresh, inputs_), output(*trained, inputs_)));
 }
 
 TEST_P(Zoo, NamesItsParametersAndBuffersUniquely) {
@@ -180,6 +199,29 @@ TEST(LeNet, RefusesWhatIsTooSmallOrNoImage) {
 
 std::shared_ptr<Model> make_mlp(const std::string& hidden) {
   return make_model("{name: mlp, hidden: " + hidden + "}", kSample);
+}
+
+// 4 features of 10 ids in rows of 16, 5 vectors and so 10 products.
+TEST(Dlrm, HasTheLayersOfThePaper) {
+  const auto model = make_model("{name: dlrm, bottom: [8], top: [6]}", kClicks);
+  EXPECT_THAT(names_of(*model),
+              ElementsAre("bottom.fc1.weight", "bottom.fc1.bias", "bottom.fc2.weight", "bottom.fc2.bias",
+                          "top.fc1.weight", "top.fc1.bias", "top.fc2.weight", "top.fc2.bias", "embedding.weight"));
+  EXPECT_EQ(parameters_of(*model), 3 * 8 + 8 + 8 * 16 + 16 + (16 + 10) * 6 + 6 + 6 + 1 + 40 * 16);
+}
+
+TEST(Dlrm, MoreKeysThanRowsShareThem) {
+  const auto model = make_model("{name: dlrm, bottom: [], top: [], embeddings: {name: local, rows: 7}}", kClicks);
+  EXPECT_EQ(parameters_of(*model), 3 * 16 + 16 + (16 + 10) + 1 + 7 * 16);
+  EXPECT_EQ(model->outputs(some_inputs(kClicks, 5)).at(0).sizes(), (at::IntArrayRef{5}));
+}
+
+TEST(Recommenders, RefuseOtherSamples) {
+  const auto refused = ThrowsMessage<ConfigError>(HasSubstr("as in the dataset \"clicks\""));
+  EXPECT_THAT([] { make_model("dlrm", kSample); }, refused);
+  EXPECT_THAT([] { make_model("two_tower", kText); }, refused);
+  EXPECT_THAT([] { make_model("{name: two_tower, user_features: 4}", kClicks); },
+              ThrowsMessage<ConfigError>(HasSubstr("leaves none to the item")));
 }
 
 TEST(Mlp, HasAWeightAndABiasPerLayer) {

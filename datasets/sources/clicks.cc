@@ -1,0 +1,150 @@
+// Generated clicks, as recommendation models see them: numbers and categorical ids of a key space far larger than the
+// samples -> whether there was a click.
+//
+//   dense  [n, dense] float32, standard normal
+//   ids    [n, features] int64 in [0, keys). How popular the ids of a feature are follows a Zipf distribution: the k-th
+//          most popular one has a probability near k^-zipf, and which one that is looks random
+//   click  [n] float32, 0 or 1
+//
+// A click is drawn with the probability sigmoid(l), of a hidden model: l is the sum of a weight for each id, an inner
+// product of latent factors of the first two ids (a user's and an item's), and a linear function of the dense numbers.
+// Factors and weights are normal numbers drawn of (seed, feature, id), and sample i is drawn of (seed, split, i), so
+// nothing is stored.
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numbers>
+#include <span>
+#include <string>
+
+#include "datasets/batch_memory.h"
+#include "datasets/dataset.h"
+#include "datasets/random_stream.h"
+#include "framework/base/config/visitor.h"
+#include "framework/base/random.h"
+
+namespace phalanx {
+namespace {
+
+struct ClicksConfig {
+  std::int64_t train_samples = 100'000;
+  std::int64_t test_samples = 20'000;
+  std::int64_t features = 8;
+  std::int64_t keys = 100'000'000;
+  std::int64_t dense = 4;
+  double zipf = 1.2;
+  std::int64_t seed = 1;
+  std::string root;
+
+  template <class V>
+  void visit(V& v) {
+    v("train_samples", train_samples, "samples for training", config::at_least(1));
+    v("test_samples", test_samples, "samples for testing, none of them a training sample", config::at_least(1));
+    v("features", features, "categorical features; the first two are a user and an item", config::between(2, 1024));
+    v("keys", keys, "ids that each of these can have", config::between(2, std::int64_t{1} << 40));
+    v("dense", dense, "numbers of a sample", config::between(1, 1024));
+    v("zipf", zipf, "exponent of the popularity of ids", {.min = 1, .max = 4, .exclusive = true});
+    v("seed", seed, "random seed of the hidden model and the samples");
+    v("root", root, "unused, since there are no files");
+  }
+};
+
+enum Stream : std::uint64_t { kTrain, kTest, kIds, kWeights, kFactors, kDense };
+
+constexpr int kFactorWidth = 4;
+// Of each part of the logit its standard deviation.
+constexpr double kByIds = 1.5, kByPair = 1, kByDense = 0.5;
+
+double uniform(RandomStream& stream) { return std::ldexp(double((stream.next() >> 11) + 1), -53); }  // (0, 1]
+
+// Box and Muller 1958.
+double normal(RandomStream& stream) {
+  const double radius = std::sqrt(-2 * std::log(uniform(stream)));
+  return radius * std::cos(2 * std::numbers::pi * uniform(stream));
+}
+
+class Clicks final : public Dataset {
+ public:
+  Clicks(const ClicksConfig& config, std::int64_t samples, Stream split)
+      : config_(config),
+        samples_(samples),
+        seed_(static_cast<std::uint64_t>(config.seed)),
+        split_seed_(mix(seed_, split)),
+        spec_{.inputs = {{.name = "dense", .shape = {config.dense}},
+                         {.name = "ids", .shape = {config.features}, .dtype = at::kLong, .classes = config.keys}},
+              .targets = {{.name = "click"}},
+              .task = "binary_classification"} {}
+
+  std::int64_t size() const override { return samples_; }
+  const SampleSpec& spec() const override { return spec_; }
+
+  void gather(std::span<const std::int64_t> indices, std::uint64_t, Batch& batch) const override {
+    const auto rows = static_cast<std::int64_t>(indices.size());
+    auto* dense = ensure(batch.inputs, 0, std::array{rows, config_.dense}, at::kFloat).data_ptr<float>();
+    auto* ids = ensure(batch.inputs, 1, std::array{rows, config_.features}, at::kLong).data_ptr<std::int64_t>();
+    auto* click = ensure(batch.targets, 0, std::array{rows}, at::kFloat).data_ptr<float>();
+    for (const auto index : indices) {
+      TORCH_CHECK_INDEX(index >= 0 && index < samples_, "sample ", index, " of ", samples_);
+      RandomStream stream(mix(split_seed_, static_cast<std::uint64_t>(index)));
+      for (std::int64_t i = 0; i < config_.dense; ++i) dense[i] = static_cast<float>(normal(stream));
+      for (std::int64_t i = 0; i < config_.features; ++i) ids[i] = draw_id(i, stream);
+      const double probability = 1 / (1 + std::exp(-logit(dense, ids)));
+      *click++ = uniform(stream) <= probability ? 1 : 0;
+      dense += config_.dense;
+      ids += config_.features;
+    }
+  }
+
+ private:
+  // The distribution function of a Pareto variable cut off at `keys`, inverted; popular ids then trade places with
+  // others by a shift and a multiplication with a prime, which is one to one modulo any number that is no multiple.
+  std::int64_t draw_id(std::int64_t feature, RandomStream& stream) const {
+    const double slope = 1 - config_.zipf, end = static_cast<double>(config_.keys) + 1;
+    const double at = std::pow(1 + uniform(stream) * (std::pow(end, slope) - 1), 1 / slope);
+    const auto keys = static_cast<std::uint64_t>(config_.keys);
+    const auto rank = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(at), 1, keys) - 1;
+    const auto shift = mix(mix(seed_, kIds), static_cast<std::uint64_t>(feature)) % keys;
+    constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;
+    return static_cast<std::int64_t>((static_cast<unsigned __int128>(rank + shift) * kPrime) % keys);
+  }
+
+  RandomStream hidden(Stream what, std::int64_t feature, std::int64_t id) const {
+    return RandomStream(
+        mix(mix(mix(seed_, what), static_cast<std::uint64_t>(feature)), static_cast<std::uint64_t>(id)));
+  }
+
+  double logit(const float* dense, const std::int64_t* ids) const {
+    double by_ids = 0, by_pair = 0, by_dense = 0;
+    for (std::int64_t i = 0; i < config_.features; ++i) {
+      RandomStream weight = hidden(kWeights, i, ids[i]);
+      by_ids += normal(weight);
+    }
+    RandomStream user = hidden(kFactors, 0, ids[0]), item = hidden(kFactors, 1, ids[1]);
+    for (int i = 0; i < kFactorWidth; ++i) by_pair += normal(user) * normal(item);
+    RandomStream slopes = hidden(kDense, 0, 0);
+    for (std::int64_t i = 0; i < config_.dense; ++i) by_dense += normal(slopes) * dense[i];
+    return kByIds * by_ids / std::sqrt(static_cast<double>(config_.features)) +
+           kByPair * by_pair / std::sqrt(static_cast<double>(kFactorWidth)) +
+           kByDense * by_dense / std::sqrt(static_cast<double>(config_.dense));
+  }
+
+  ClicksConfig config_;
+  std::int64_t samples_;
+  std::uint64_t seed_, split_seed_;
+  SampleSpec spec_;
+};
+
+Splits draw_splits(const ClicksConfig& config) {
+  return {.train = std::make_shared<Clicks>(config, config.train_samples, kTrain),
+          .test = std::make_shared<Clicks>(config, config.test_samples, kTest)};
+}
+
+const bool registered =
+    Datasets::global().add<ClicksConfig>("clicks", "generated clicks on ids of a large key space", draw_splits);
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "framework/base/registry.h"
+#include "framework/base/sample_spec.h"
+
+namespace phalanx {
+
+/// What a model wants of its embeddings.
+struct EmbeddingSpec {
+  std::int64_t features = 0;  // categorical features of a sample
+  std::int64_t keys = 0;      // ids of each of them: [0, keys)
+  std::int64_t dim = 0;       // elements of a row
+};
+
+/// Rows of numbers for the ids of categorical features, as part of a network.
+class Embedding : public torch::nn::Module {
+ public:
+  /// ids [n, features] int64 -> [n, features, dim] float32, differentiable.
+  virtual at::Tensor forward(const at::Tensor& ids) = 0;
+};
+
+/// Places of embeddings by name.
+using Embeddings = Registry<std::shared_ptr<Embedding>(const EmbeddingSpec&)>;
+
+/// The keys of a sample's ids among those of all features: id i of feature f is f * keys + i. [n, features].
+at::Tensor keys_of(const at::Tensor& ids, const EmbeddingSpec& spec);
+
+/// What recommendation models are fed with: dense [n, numbers] float32 and ids [n, features] int64 -> a logit [n].
+struct RecommenderInputs {
+  std::int64_t numbers = 0, features = 0, keys = 0;
+};
+
+/// Throws ConfigError for what is something else.
+RecommenderInputs recommender_inputs(const std::string& model, const ModelSpec& spec);
+
+}  // namespace phalanx
