@@ -243,6 +243,34 @@ void expect_dc_asgd(int ranks, const Gradient& gradient) {
 TEST_P(Served, DcAsgdFollowsItsRecurrenceOnAQuadratic) { expect_dc_asgd(GetParam(), gradient_at); }
 TEST_P(Served, DcAsgdFollowsItsRecurrenceOnANetwork) { expect_dc_asgd(GetParam(), gradient_of_net); }
 
+// As from a server's checkpoint, in the middle of a clock.
+TEST(ServerOptimizers, GoOnFromTheStateOfTheirRule) {
+  const auto gradient = [](int update) { return at::sin(at::arange(kElements) * (update + 1.0)); };
+  for (const std::string optimizer : {"{name: sgd, momentum: 0.9}", "adam", "adagrad", "rmsprop", "ftrl"}) {
+    const auto make = [&](const at::Tensor& values) {
+      auto rule = config::load_as<ps::UpdateRules::Choice>(
+                      "rules", "{name: optimizer, clients: 2, optimizer: " + optimizer + "}", "test")
+                      .make();
+      rule->attach(values);
+      return rule;
+    };
+    const at::Tensor values = at::full({kElements}, 1.0f);
+    const auto rule = make(values);
+    for (int update = 0; update < 5; ++update) rule->apply(gradient(update), {.scale = 0.1});
+    const at::Tensor copy = values.clone();
+    const auto other = make(copy);
+    const auto state = rule->state(), same = other->state();
+    ASSERT_EQ(state.size(), same.size());
+    for (std::size_t i = 0; i < state.size(); ++i) same[i].values.copy_(state[i].values);
+    for (int update = 5; update < 9; ++update) {
+      rule->apply(gradient(update), {.scale = 0.1});
+      other->apply(gradient(update), {.scale = 0.1});
+    }
+    EXPECT_TRUE(at::equal(copy, values)) << optimizer;
+    EXPECT_FALSE(at::equal(values, at::full({kElements}, 1.0f))) << optimizer;
+  }
+}
+
 TEST(ServerOptimizers, ThatLookAtWholeParametersAreRefused) {
   for (const std::string name : {"lars", "lamb", "muon", "adafactor"}) {
     EXPECT_THROW(testing::load_strategy("{name: downpour, server_optimizer: " + name + "}"), ConfigError) << name;
