@@ -30,6 +30,7 @@ enum class Verb : std::uint8_t {
   kLeave,      // the client ends: nothing of it need be remembered
   kClear,      // forgets all tables of the job. Refused while others of the job are connected
   kVersion,    // text: name of table `table`. Reply: version = that with which the server started
+  kPing,       // is answered at once, whatever else waits
 
   // Between servers that hold the same part (replica_message.h); a client's are refused.
   kReplica = 64,  // a ReplicaMessage
