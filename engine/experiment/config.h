@@ -62,7 +62,7 @@ struct RolesConfig {
     v("servers_at", servers_at, "addresses of parameter servers that belong to no job (tools:ps)");
     v("secret_file", secret_file, "file with the secret of roles.servers_at, which its owner alone may read");
     v("replicas", replicas, "servers of roles.servers_at that hold each part; above 1, all but one of them may be lost",
-      config::between(1, 16));
+      config::between(1, 2));
     v("failover", failover, "seconds after which another replica leads in place of a server that cannot be reached",
       config::above(0));
   }

@@ -101,6 +101,7 @@ Client::Client(ClientOptions options) : options_(std::move(options)) {
                       "parameter servers; there are " +
                       std::to_string(servers.size()));
   }
+  if (options_.replicas > 2) throw ConfigError("replicas: more than 2 of each part are not supported");
   if (options_.replicas > 1) options_.retry = std::max(options_.retry, options_.timeout);
   for (std::size_t i = 0; i < servers.size(); ++i) {
     std::vector<std::vector<std::string>> members;

@@ -203,19 +203,6 @@ TEST_F(Failover, ALeaderThatIsSilentIsReplaced) {
   EXPECT_GT(nlohmann::json::parse(asks->status()[0]).at("epoch").get<int>(), 0) << "nobody took over";
 }
 
-TEST_F(Failover, OfThreeCopiesTwoMayBeLost) {
-  start(3, 3);
-  run([&](Client& client, int, std::atomic<int>& rounds) { add(client, rounds, 100); },
-      [&](const auto& wait_for_rounds) {
-        wait_for_rounds(40);
-        servers_[0]->end(SIGKILL);
-        wait_for_rounds(100);
-        servers_[1]->end(SIGKILL);
-      });
-  EXPECT_EQ(acknowledged_, 400);
-  expect_sum();
-}
-
 TEST_F(Failover, EmbeddingsAreNeitherLostNorDoubled) {
   const TableSpec spec{.name = "rows", .rules = {"add"}, .dim = 4, .sparse = {.capacity = 1000}};
   start(2, 2);

@@ -57,6 +57,9 @@ struct ReplicaMessage {
 /// what is replicated, and clients send unanswered requests again with the same numbers. Waiting reads of ssp and
 /// sync_ps are asked again by their clients; clocks are replicated.
 ///
+/// Only chains of two are in use: with three, where two take over at once, the argument above does not hold in every
+/// order of events.
+///
 /// No quorum and no outside judge is needed, at a price: a member that can neither be reached nor is known to have
 /// ended (its host is silent) stays in the view, and its leader gives out nothing until it is back. See
 /// stop_counting_on().

@@ -322,11 +322,5 @@ TEST(SomeOrdersOfAChain, ThereAreNotTwoHistoriesWhereALeaderOnlySeemsLost) {
                   Fault::kLeaderIsSuspected, 5000);
 }
 
-TEST(SomeOrdersOfAChain, MembersThatTakeOverAtOnceAgreeInTheEnd) {
-  const std::vector<Script> scripts{{push(1), kRead, push(10), kRead}, {push(100), kRead, push(1000), kRead}};
-  for_some_orders(scripts, kAsynchronous, 3, Fault::kLeaderEnds, 5000);
-  for_some_orders(scripts, kAsynchronous, 3, Fault::kLeaderIsSuspected, 5000);
-}
-
 }  // namespace
 }  // namespace phalanx::ps

@@ -40,7 +40,7 @@ namespace {
 
 constexpr std::chrono::microseconds kSpin(50);  // for the next request, before the thread sleeps
 constexpr Seconds kReturn(5);  // in which a client of a chain connects, beside the time that it waits for the leader
-constexpr std::size_t kMostMembers = 16;  // of a chain
+constexpr std::size_t kMostMembers = 2;  // of a chain
 constexpr std::size_t kMostQueued =
     256 << 20;  // bytes of replies that a client has not taken, before it is not read from
 
