@@ -137,6 +137,13 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   refuse_if(problems, elsewhere == config.roles.secret_file.empty(), "roles.secret_file",
             elsewhere ? "roles.servers_at needs it: the file that the servers were given"
                       : "is that of roles.servers_at, of which there are none");
+  const auto replicas = config.roles.replicas;
+  const auto there = static_cast<std::int64_t>(config.roles.servers_at.size());
+  refuse_if(problems, replicas > 1 && !elsewhere, "roles.replicas",
+            "replicas are for roles.servers_at: a server of the job that dies ends the job; start tools:ps");
+  refuse_if(
+      problems, replicas > 1 && elsewhere && replicas > there, "roles.replicas",
+      std::to_string(replicas) + " of each part need as many servers; roles.servers_at has " + std::to_string(there));
   const auto shares = std::max<std::int64_t>(1, ranks / config.mesh.tensor);
   refuse_if(problems, config.train.global_batch_size < shares, "train.global_batch_size",
             std::to_string(config.train.global_batch_size) +

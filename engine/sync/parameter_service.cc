@@ -45,6 +45,8 @@ ParameterService::ParameterService(const SyncContext& context) : group_(context.
   if (outlives_the_run) {
     options.job = context.servers->run + ": " + options.job;
     options.retry = context.servers->retry;
+    options.replicas = context.servers->replicas;
+    options.failover = context.servers->failover;
     if (group_->rank() > 0) group_->barrier().wait();
   }
   client_ = std::make_unique<ps::Client>(std::move(options));

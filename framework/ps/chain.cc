@@ -123,8 +123,12 @@ bool Chain::serve(int socket) {
     if (!peer.channel || peer.channel->socket() != socket) continue;
     try {
       peer.channel->flush();
-      while (auto message = peer.channel->receive()) {
-        replica_.receive(member, decoded(*std::move(message)));
+      while (auto received = peer.channel->receive()) {
+        const ReplicaMessage message = decoded(*std::move(received));
+        if (message.kind == ReplicaMessage::Kind::kRefused) {
+          log_warning() << "parameter server: " << options_.members[member] << " is no copy: " << message.why;
+        }
+        replica_.receive(member, message);
         if (!leads()) break;
       }
     } catch (const ConnectionError& error) {

@@ -24,11 +24,11 @@ class Chain {
     int member = 0;                    // which of them this server is
     std::string secret;
     HostLimits limits;
-    std::uint64_t start = 0;                                 // of the values, where they begin here
-    Seconds failover{0};  // of its clients
-    std::function<void()> wake;                              // makes the server's thread call tend(); from any thread
+    std::uint64_t start = 0;     // of the values, where they begin here
+    Seconds failover{0};         // of its clients
+    std::function<void()> wake;  // makes the server's thread call tend(); from any thread
     std::function<void(int socket, bool added, bool writes)> watch;  // writes: whether there is something to write
-    std::function<void(int member, Message reply)> to_leader;  // over the connection that this member has made
+    std::function<void(int member, Message reply)> to_leader;        // over the connection that this member has made
   };
 
   explicit Chain(Options options);

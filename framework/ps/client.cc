@@ -100,9 +100,12 @@ const std::vector<std::int64_t>& Table::staleness_seen() const { return shared_-
 Client::Client(ClientOptions options) : options_(std::move(options)) {
   const auto& servers = options_.servers;
   if (options_.replicas < 1 || options_.replicas > static_cast<int>(servers.size())) {
-    throw ConfigError("replicas: " + std::to_string(options_.replicas) + " of each part of the tables need as many "
-                      "parameter servers; there are " + std::to_string(servers.size()));
+    throw ConfigError("replicas: " + std::to_string(options_.replicas) +
+                      " of each part of the tables need as many "
+                      "parameter servers; there are " +
+                      std::to_string(servers.size()));
   }
+  if (options_.replicas > 2) throw ConfigError("replicas: more than 2 of each part are not supported");
   if (options_.replicas > 1) options_.retry = std::max(options_.retry, options_.timeout);
   for (std::size_t i = 0; i < servers.size(); ++i) {
     std::vector<std::vector<std::string>> members;

@@ -65,11 +65,12 @@ class Table {
 /// no more use then. With ClientOptions::retry, requests to a server that is gone wait for it to come back; what it had
 /// applied is not applied again. It may have resumed from a checkpoint: see lost_updates().
 ///
-/// With ClientOptions::replicas = k, part i of the tables is on servers i to i + k - 1, modulo their number, which apply
-/// the same requests in the same order (replica.h). A request is answered when all of them that live have applied it.
-/// When one is lost, another goes on with its part: no acknowledged update is lost, none is applied twice, and bounds of
-/// staleness hold. A server that is started again in its place is given the values. All clients of a job have the same
-/// servers in the same order, with the same addresses, which servers too reach each other by; retry is at least timeout.
+/// With ClientOptions::replicas = k, part i of the tables is on servers i to i + k - 1, modulo their number, which
+/// apply the same requests in the same order (replica.h). A request is answered when all of them that live have applied
+/// it. When one is lost, another goes on with its part: no acknowledged update is lost, none is applied twice, and
+/// bounds of staleness hold. A server that is started again in its place is given the values. All clients of a job have
+/// the same servers in the same order, with the same addresses, which servers too reach each other by; retry is at
+/// least timeout.
 ///
 /// Thread-safe, but for Table.
 class Client {

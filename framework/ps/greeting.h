@@ -42,8 +42,7 @@ struct Greeting {
     v("member", member, "which of them the server is", config::at_least(0));
     v("take_over", take_over, "whether it is to lead, since the one that did is lost");
     v("replica", replica, "whether another server of the chain says this");
-    v("failover", failover, "seconds after which clients ask another server of the chain to lead",
-      config::at_least(0));
+    v("failover", failover, "seconds after which clients ask another server of the chain to lead", config::at_least(0));
   }
 
   /// What the proof is about.

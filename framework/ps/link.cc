@@ -28,6 +28,7 @@ namespace {
 
 constexpr Seconds kFarewell(1);  // to hear that a server knows that we leave
 constexpr Seconds kAttempt(5);   // to connect again
+constexpr Seconds kLeast(1);     // to hear whether a server leads
 constexpr std::chrono::milliseconds kBetweenAttempts(100);
 constexpr std::chrono::microseconds kSpin(50);  // for a reply, before the thread sleeps
 constexpr std::uint64_t kSmall = 4096;          // bytes that travel through the connection in any case
@@ -129,12 +130,14 @@ Link::Search Link::search(bool take_over, TimePoint deadline) {
     greeting.failover = options_.failover.count();
   }
   for (std::size_t i = 0; i < options_.members.size(); ++i) {
-    const std::size_t member = (leader_ + i) % options_.members.size();
+    const std::size_t member = (leader_ + i + (take_over ? 1 : 0)) % options_.members.size();
     greeting.member = static_cast<std::int64_t>(member);
     bool has_ended = true;
     for (const auto& address : options_.members[member]) {
       try {
-        search.found = greet_server(address, greeting, options_.secret, room_for_replies(), deadline, stopping_);
+        const auto end =
+            options_.replicated() ? std::min(deadline, after(std::max(options_.failover, kLeast))) : deadline;
+        search.found = greet_server(address, greeting, options_.secret, room_for_replies(), end, stopping_);
         leader_ = member;
         return search;
       } catch (const ConnectionRefused& error) {
@@ -147,7 +150,7 @@ Link::Search Link::search(bool take_over, TimePoint deadline) {
         search.failures.emplace_back(error.what());
       }
     }
-    if (i == 0) search.leader_has_ended = has_ended;
+    if (member == leader_) search.leader_has_ended = has_ended;
   }
   return search;
 }
@@ -171,9 +174,10 @@ Greeted Link::connect_first() {
   bool told = false;
   while (true) {
     try {
-      return connect(options_.replicated() ? std::min(deadline, after(kAttempt)) : deadline);
+      return connect(deadline);
     } catch (const CannotConnect& error) {
-      if (options_.retry <= Seconds(0) || Clock::now() >= deadline) std::rethrow_exception(lost(error.what(), options_));
+      if (options_.retry <= Seconds(0) || Clock::now() >= deadline)
+        std::rethrow_exception(lost(error.what(), options_));
       if (!std::exchange(told, true)) {
         log_warning() << error.what() << "; trying for " << format_text("%g", options_.timeout.count()) << " s";
       }
@@ -190,6 +194,8 @@ void Link::go_on_with(Greeted greeted) {
   address_ = greeted.address;
   reaches_memory_ = greeted.reaches_memory;
   start_ = greeted.start;
+  heard_at_ = Clock::now();
+  ping_ = nullptr;
 }
 
 void Link::know_table(std::uint32_t number, const std::string& name) {
@@ -230,11 +236,36 @@ void Link::lose(const std::exception_ptr& error) {
   moved_.notify_all();
 }
 
+// A server whose host is silent breaks no connection, and one that waits for others answers late: it is asked. Under
+// the lock.
+void Link::look_whether_it_lives() {
+  const auto now = Clock::now();
+  const auto failover = duration_of(options_.failover);
+  if (!channel_ || now - heard_at_ < failover / 2) return;
+  if (ping_ && ping_->finished) ping_ = nullptr;
+  if (ping_ && now - pinged_at_ >= failover) {
+    lose(std::make_exception_ptr(
+        Error("it has not answered for " + format_text("%g", Seconds(now - heard_at_).count()) + " s")));
+  } else if (!ping_) {
+    ping_ = std::make_shared<Request>();
+    ping_->message.header.verb = Verb::kPing;
+    ping_->message.header.id = next_id_++;
+    ping_->what = "question whether it lives";
+    pinged_at_ = now;
+    in_flight_.emplace(ping_->message.header.id, ping_);
+    try {
+      transmit(ping_);
+    } catch (const std::exception&) {
+      lose(std::current_exception());
+    }
+  }
+}
+
 // One attempt, by the link's own thread.
 void Link::reconnect(std::unique_lock<std::mutex>& lock) {
   auto known = tables_;
   std::int64_t lost = 0;
-  const auto deadline = std::min(give_up_at_, after(kAttempt));
+  const auto deadline = options_.replicated() ? give_up_at_ : std::min(give_up_at_, after(kAttempt));
   const auto start = start_;
   lock.unlock();
   std::optional<Greeted> greeted;
@@ -286,7 +317,8 @@ void Link::ask_for_versions(Greeted& greeted, std::map<std::uint32_t, Known>& kn
                             TimePoint deadline) {
   for (auto& [number, table] : known) {
     const Message reply =
-        converse(*greeted.channel, {.header = {.verb = Verb::kVersion, .table = number}, .text = table.name}, deadline, stopping_);
+        converse(*greeted.channel, {.header = {.verb = Verb::kVersion, .table = number}, .text = table.name}, deadline,
+                 stopping_);
     if (reply.header.status == Status::kRefused) {
       throw Refusal("it was started anew without a checkpoint that holds table \"" + table.name + "\": " + reply.text);
     }
@@ -369,6 +401,7 @@ void Link::take(Message reply) {
   if (found == in_flight_.end()) throw ConnectionError("the server answered a request that nobody made");
   const RequestPtr request = found->second;
   in_flight_.erase(found);
+  heard_at_ = Clock::now();
   give_up_at_ = TimePoint::max();
   if (reply.header.status == Status::kRefused) {
     request->error =
@@ -440,7 +473,12 @@ void Link::wait(const RequestPtr& request) {
                                          format_text("%g", options_.timeout.count()) + " s"));
       break;
     }
-    poll_once(lock, deadline);
+    if (options_.replicated()) {
+      look_whether_it_lives();
+      poll_once(lock, std::min(deadline, after(options_.failover / 4)));
+    } else {
+      poll_once(lock, deadline);
+    }
   }
   if (const auto error = std::exchange(request->error, nullptr)) std::rethrow_exception(error);
 }

@@ -26,8 +26,8 @@ namespace phalanx::ps {
 /// With Options::retry, a connection that breaks is made again, by a thread of the link, and what was not answered is
 /// sent again. An exchange then keeps a copy of its update, over which the answer is written.
 ///
-/// Where several servers hold the same part (replica.h), the link is to that which leads them. Once the leader has ended,
-/// or could not be reached for Options::failover, another one is asked to lead.
+/// Where several servers hold the same part (replica.h), the link is to that which leads them. Once the leader has
+/// ended, or could not be reached for Options::failover, another one is asked to lead.
 class Link {
  public:
   struct Options {
@@ -101,6 +101,7 @@ class Link {
 
   void leave();
   void lose(const std::exception_ptr& error);
+  void look_whether_it_lives();
   void reconnect(std::unique_lock<std::mutex>& lock);
   void ask_for_versions(Greeted& greeted, std::map<std::uint32_t, Known>& known, std::int64_t& lost,
                         TimePoint deadline);
@@ -132,6 +133,9 @@ class Link {
   std::uint64_t next_id_ = 1;
   std::size_t leader_ = 0;  // of the members, as far as known; of the thread that connects
   TimePoint lost_at_ = Clock::now();
+  TimePoint heard_at_ = Clock::now();  // from the server
+  RequestPtr ping_{};                  // that asks whether it lives; null: none is under way
+  TimePoint pinged_at_{};
   bool polling_ = false;  // a thread waits at the socket, for all
   std::atomic<bool> stopping_ = false;
   std::exception_ptr broken_{};

@@ -32,6 +32,7 @@ enum class Verb : std::uint8_t {
   kVersion,     // text: name of table `table`. Reply: version = that with which the server started
   kReadState,   // of a dense table. Reply: tensor `rows` of Shard::state(), which waits for no clock
   kWriteState,  // payload: what that tensor becomes
+  kPing,        // is answered at once, whatever else waits
 
   // Between servers that hold the same part (replica_message.h); a client's are refused.
   kReplica = 64,  // a ReplicaMessage

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <exception>
 
-#include "framework/base/log.h"
-
 namespace phalanx::ps {
 
 Replica::Replica(int member, int members, HostLimits limits, std::uint64_t start, Send send)
@@ -136,7 +134,6 @@ void Replica::receive(int from, const ReplicaMessage& message) {
       return give_out();
     case ReplicaMessage::Kind::kRefused:
       if (role_ != Role::kLeader) return;
-      log_warning() << "parameter server: member " << from << " of a chain is no copy: " << message.why;
       if (message.epoch > epoch_) return become_blank(message.epoch);
       return stop_counting_on(from);
   }
@@ -145,9 +142,10 @@ void Replica::receive(int from, const ReplicaMessage& message) {
 
 void Replica::install(int from, const ReplicaMessage& message) {
   if (message.epoch < epoch_) return refuse(from, "it has seen a later leader");
-  if (message.epoch == epoch_ && message.start != start_) {
+  if (role_ == Role::kFollower && message.epoch == epoch_ && message.start != start_) {
     // The first member, which was started anew, knows nothing, and began again: the epoch is that of its first life.
-    ReplicaMessage reply{.kind = ReplicaMessage::Kind::kRefused, .epoch = epoch_ + 1, .why = "its leader has forgotten"};
+    ReplicaMessage reply{
+        .kind = ReplicaMessage::Kind::kRefused, .epoch = epoch_ + 1, .why = "its leader has forgotten"};
     return send_(from, std::move(reply));
   }
   become_blank(message.epoch);

@@ -34,13 +34,13 @@ struct ReplicaMessage {
 /// One of the servers that hold the same part of the tables, so that it outlives them all but one: replication by a
 /// leader that applies every request and forwards it, in this order, to the others (followers), as in primary-backup
 /// replication and chain replication with two members (van Renesse & Schneider 2004, Chain Replication for Supporting
-/// High Throughput and Availability, OSDI). Bytes on the wire for each request: what it sent of its values and 200 or so,
-/// to each follower. Knows nothing of connections, and is not thread-safe.
+/// High Throughput and Availability, OSDI). Bytes on the wire for each request: what it sent of its values and 200 or
+/// so, to each follower. Knows nothing of connections, and is not thread-safe.
 ///
 /// Requests: all but questions are forwarded, reads too, since a read may change what a rule or the eviction of rows
-/// remembers. Every member carries out the same requests in the same order with the same code, so their values are equal
-/// bit for bit. The leader gives out no reply before every member in its view has applied all that it had applied when
-/// it computed the reply.
+/// remembers. Every member carries out the same requests in the same order with the same code, so their values are
+/// equal bit for bit. The leader gives out no reply before every member in its view has applied all that it had applied
+/// when it computed the reply.
 ///
 /// Epochs: whoever begins to lead does so in an epoch that nobody else ever leads in (of M members, member m in those
 /// that are m modulo M), higher than all that it has seen. A member that has seen an epoch obeys no leader of an older
@@ -51,14 +51,18 @@ struct ReplicaMessage {
 /// Why no acknowledged update is lost, and none that was read: a reply was given out when all of the leader's view had
 /// applied what it tells of. Whoever takes over is a copy, hence was in the view of every leader that it followed, or
 /// has been given a state by one that came later. So it holds all that such a reply tells of. Why there are not two
-/// histories: the old leader, if it lives after all, gives out no reply without the member that took over, which refuses
-/// it. Two members that take over from the same leader are in each other's views: the one with the lower epoch gives
-/// out nothing, and gives way. Why nothing is applied twice: ShardHost's last request of each client is part of what is
-/// replicated, and clients send unanswered requests again with the same numbers. Waiting reads of ssp and sync_ps are
-/// asked again by their clients; clocks are replicated.
+/// histories: the old leader, if it lives after all, gives out no reply without the member that took over, which
+/// refuses it. Two members that take over from the same leader are in each other's views: the one with the lower epoch
+/// gives out nothing, and gives way. Why nothing is applied twice: ShardHost's last request of each client is part of
+/// what is replicated, and clients send unanswered requests again with the same numbers. Waiting reads of ssp and
+/// sync_ps are asked again by their clients; clocks are replicated.
 ///
-/// No quorum and no outside judge is needed, at a price: a member that can neither be reached nor is known to have ended
-/// (its host is silent) stays in the view, and its leader gives out nothing until it is back. See stop_counting_on().
+/// Only chains of two are in use: with three, where two take over at once, the argument above does not hold in every
+/// order of events.
+///
+/// No quorum and no outside judge is needed, at a price: a member that can neither be reached nor is known to have
+/// ended (its host is silent) stays in the view, and its leader gives out nothing until it is back. See
+/// stop_counting_on().
 class Replica {
  public:
   enum class Role {

@@ -4,7 +4,8 @@
 #include "framework/ps/replica.h"
 
 /// A ReplicaMessage on the wire: a message of verb kReplica. Its text has what the header has no place for; its payload
-/// is that of the request, or all bytes of the state. Between programs of the same kind: integers as they lie in memory.
+/// is that of the request, or all bytes of the state. Between programs of the same kind: integers as they lie in
+/// memory.
 namespace phalanx::ps {
 
 Message encoded(const ReplicaMessage& message);

@@ -209,8 +209,8 @@ class World {
     const Operation operation = client.script[client.next++];
     client.waits = false;
     if (value) {
-      EXPECT_TRUE(contains(*value, client.known)) << *value << " lacks what was acknowledged or read before, "
-                                                  << client.known;
+      EXPECT_TRUE(contains(*value, client.known))
+          << *value << " lacks what was acknowledged or read before, " << client.known;
       check_bound(i, *value);
       known_ = joined(known_, *value);
     } else {
@@ -254,12 +254,22 @@ class World {
 };
 
 TableSpec table(std::int64_t staleness) {
-  return {.name = "t",
-          .elements = 2,
-          .dtype = "int64",
-          .rules = {"copy", "add"},
-          .clients = 2,
-          .staleness = staleness};
+  return {.name = "t", .elements = 2, .dtype = "int64", .rules = {"copy", "add"}, .clients = 2, .staleness = staleness};
+}
+
+// One order: which of the steps that are possible comes next is `choose`'s business. False: something was wrong.
+bool run(World& world, const std::function<std::size_t(std::size_t depth, std::size_t steps)>& choose) {
+  std::string chosen;
+  std::size_t depth = 0;
+  for (auto steps = world.steps(); !steps.empty() && !::testing::Test::HasFailure(); steps = world.steps(), ++depth) {
+    const std::size_t choice = choose(depth, steps.size());
+    chosen += " " + std::to_string(choice);
+    steps[choice]();
+    if (depth > 500) ADD_FAILURE() << "it does not come to an end";
+  }
+  if (!::testing::Test::HasFailure()) world.check_end();
+  if (::testing::Test::HasFailure()) ADD_FAILURE() << "by the choices" << chosen;
+  return !::testing::Test::HasFailure();
 }
 
 // The number of orders.
@@ -268,26 +278,28 @@ int for_all_orders(const std::vector<Script>& scripts, std::int64_t staleness, i
   int orders = 0;
   do {
     World world(scripts, table(staleness), members, fault);
-    std::size_t depth = 0;
-    for (auto steps = world.steps(); !steps.empty(); steps = world.steps(), ++depth) {
-      if (depth == choices.size()) choices.push_back(0), most.push_back(0);
-      most[depth] = steps.size();
-      steps[choices[depth]]();
-      if (depth > 500) ADD_FAILURE() << "it does not come to an end";
-      if (::testing::Test::HasFailure()) break;
-    }
+    const bool right = run(world, [&](std::size_t depth, std::size_t steps) {
+      if (depth == choices.size()) choices.push_back(0), most.push_back(steps);
+      return choices[depth];
+    });
     ++orders;
-    if (!::testing::Test::HasFailure()) world.check_end();
-    if (::testing::Test::HasFailure()) {
-      std::string text;
-      for (std::size_t i = 0; i < depth && i < choices.size(); ++i) text += " " + std::to_string(choices[i]);
-      ADD_FAILURE() << "in order " << orders << ", by the choices" << text;
-      return orders;
-    }
-    choices.resize(depth), most.resize(depth);
+    if (!right) return orders;
     while (!choices.empty() && ++choices.back() == most.back()) choices.pop_back(), most.pop_back();
   } while (!choices.empty());
   return orders;
+}
+
+// Where there are too many to try all: the same ones each time.
+void for_some_orders(const std::vector<Script>& scripts, std::int64_t staleness, int members, Fault fault, int orders) {
+  std::uint64_t random = 1;
+  for (int i = 0; i < orders; ++i) {
+    World world(scripts, table(staleness), members, fault);
+    const bool right = run(world, [&](std::size_t, std::size_t steps) {
+      random = random * 6364136223846793005 + 1442695040888963407;
+      return static_cast<std::size_t>((random >> 33) % steps);
+    });
+    if (!right) return;
+  }
 }
 
 const Operation kRead{.reads = true, .value = 0};
@@ -305,12 +317,9 @@ TEST(EveryOrderOfAChain, BulkSynchronousReadsKeepTheirBoundAcrossAFailover) {
   EXPECT_GT(for_all_orders({{push(1), kRead}, {push(100), kRead}}, 0, 2, Fault::kLeaderEnds), 1000);
 }
 
-TEST(EveryOrderOfAChain, ThereAreNotTwoHistoriesWhereALeaderOnlySeemsLost) {
-  EXPECT_GT(for_all_orders({{push(1), kRead}, {push(10)}}, kAsynchronous, 2, Fault::kLeaderIsSuspected), 1000);
-}
-
-TEST(EveryOrderOfAChain, TwoMembersThatTakeOverAtOnceAgreeInTheEnd) {
-  EXPECT_GT(for_all_orders({{push(1)}, {push(10)}}, kAsynchronous, 3, Fault::kLeaderEnds), 1000);
+TEST(SomeOrdersOfAChain, ThereAreNotTwoHistoriesWhereALeaderOnlySeemsLost) {
+  for_some_orders({{push(1), kRead, push(10), kRead}, {push(100), kRead, push(1000), kRead}}, kAsynchronous, 2,
+                  Fault::kLeaderIsSuspected, 5000);
 }
 
 }  // namespace

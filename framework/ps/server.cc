@@ -40,7 +40,7 @@ namespace {
 
 constexpr std::chrono::microseconds kSpin(50);  // for the next request, before the thread sleeps
 constexpr Seconds kReturn(5);  // in which a client of a chain connects, beside the time that it waits for the leader
-constexpr std::size_t kMostMembers = 16;  // of a chain
+constexpr std::size_t kMostMembers = 2;  // of a chain
 constexpr std::size_t kMostQueued =
     256 << 20;  // bytes of replies that a client has not taken, before it is not read from
 
@@ -116,6 +116,7 @@ class Server::Loop {
   void handle(const SessionPtr& session, Message request);
   ShardHost& host_of(const Session& session) { return session.chain ? session.chain->replica().host() : host_; }
   static Message status_of(Chain& chain, const Header& request);
+  Message status_of_all(const Header& request) const;
   void happens(Verb event, const std::shared_ptr<Chain>& chain, const ClientId& client);
   void send_to_leader(const Chain* chain, int member, Message reply);
   at::Tensor make_room(Session& session, const Message& begun);
@@ -128,7 +129,7 @@ class Server::Loop {
   std::vector<std::string> addresses_;
   Descriptor wake_, news_, epoll_;  // news_: of what a chain's threads have done
   ShardHost host_;
-  std::map<int, SessionPtr> sessions_;              // by socket
+  std::map<int, SessionPtr> sessions_;                    // by socket
   std::map<std::string, std::shared_ptr<Chain>> chains_;  // by their members
   std::map<const Chain*, bool> led_;                      // as it was when chains were tended last
   using Away = std::pair<std::shared_ptr<Chain>, ClientId>;
@@ -144,7 +145,8 @@ Server::Loop::Loop(const ServerOptions& options)
       news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       host_(options.limits) {
-  if (!wake_.valid() || !news_.valid() || !epoll_.valid()) throw Error(std::string("cannot start a server: ") + std::strerror(errno));
+  if (!wake_.valid() || !news_.valid() || !epoll_.valid())
+    throw Error(std::string("cannot start a server: ") + std::strerror(errno));
   watch(wake_.get(), EPOLLIN, EPOLL_CTL_ADD);
   watch(news_.get(), EPOLLIN, EPOLL_CTL_ADD);
   if (!options.checkpoint.folder.empty()) {
@@ -222,7 +224,8 @@ void Server::Loop::do_what_is_due() {
 // Something that happens to the shards without a request.
 void Server::Loop::happens(Verb event, const std::shared_ptr<Chain>& chain, const ClientId& client) {
   if (chain) {
-    if (chain->leads()) chain->replica().submit(client, {.header = {.verb = event}}, [](const Message&, const auto&) {});
+    if (chain->leads())
+      chain->replica().submit(client, {.header = {.verb = event}}, [](const Message&, const auto&) {});
   } else if (event == Verb::kForgetReads) {
     host_.forget_reads(client);
   } else {
@@ -421,21 +424,23 @@ std::shared_ptr<Chain> Server::Loop::chain_of(const Greeting& greeting) {
     return chain;
   }
   auto self = std::make_shared<Chain*>(nullptr);
-  chain = std::make_shared<Chain>(
-      Chain::Options{.members = greeting.chain,
-                     .member = static_cast<int>(greeting.member),
-                     .secret = options_.secret,
-                     .limits = options_.limits,
-                     .start = number_of(random_text()),
-                     .failover = Seconds(greeting.failover),
-                     .wake =
-                         [this] {
-                           const std::uint64_t one = 1;
-                           (void)!::write(news_.get(), &one, sizeof(one));
-                         },
-                     .watch = [this](int socket, bool added,
-                                     bool writes) { watch(socket, EPOLLIN | (writes ? EPOLLOUT : 0U), added ? EPOLL_CTL_ADD : EPOLL_CTL_MOD); },
-                     .to_leader = [this, self](int member, Message reply) { send_to_leader(*self, member, std::move(reply)); }});
+  chain = std::make_shared<Chain>(Chain::Options{
+      .members = greeting.chain,
+      .member = static_cast<int>(greeting.member),
+      .secret = options_.secret,
+      .limits = options_.limits,
+      .start = number_of(random_text()),
+      .failover = Seconds(greeting.failover),
+      .wake =
+          [this] {
+            const std::uint64_t one = 1;
+            (void)!::write(news_.get(), &one, sizeof(one));
+          },
+      .watch =
+          [this](int socket, bool added, bool writes) {
+            watch(socket, EPOLLIN | (writes ? EPOLLOUT : 0U), added ? EPOLL_CTL_ADD : EPOLL_CTL_MOD);
+          },
+      .to_leader = [this, self](int member, Message reply) { send_to_leader(*self, member, std::move(reply)); }});
   *self = chain.get();
   return chain;
 }
@@ -458,7 +463,9 @@ at::Tensor Server::Loop::make_room(Session& session, const Message& begun) {
 
 void Server::Loop::refuse_if_in_use(const Session& session) const {
   for (const auto& [socket, other] : sessions_) {
-    if (other.get() == &session || other->chain != session.chain || !other->client || other->left || other->client->job != session.client->job) continue;
+    if (other.get() == &session || other->chain != session.chain || !other->client || other->left ||
+        other->client->job != session.client->job)
+      continue;
     throw Error("another client (number " + std::to_string(other->client->number) + ") uses job \"" +
                 session.client->job + "\"; give one of the two another name");
   }
@@ -489,8 +496,9 @@ void Server::Loop::give_values(const SessionPtr& session, const Header& request,
     reply.header.dtype = static_cast<std::uint8_t>(values.scalar_type());
     if (!request.in_memory()) {
       reply.payload = values.clone();  // the shard goes on
-    } else if (!session->memory->write(request.address + host_of(*session).transfer(*session->client, request).returned_at,
-                                       values.const_data_ptr(), values.nbytes())) {
+    } else if (!session->memory->write(
+                   request.address + host_of(*session).transfer(*session->client, request).returned_at,
+                   values.const_data_ptr(), values.nbytes())) {
       return;  // its end comes with the next event
     } else {
       reply.header.flags = kInMemory;
@@ -504,6 +512,22 @@ void Server::Loop::give_values(const SessionPtr& session, const Header& request,
       log_info() << "parameter server: a reply was not taken: " << error.what();
     }
   });
+}
+
+// Of this server: all that it holds, alone and as a member of chains.
+Message Server::Loop::status_of_all(const Header& request) const {
+  auto status = nlohmann::json::parse(host_.status());
+  for (const auto& [key, chain] : chains_) {
+    const Replica& replica = chain->replica();
+    if (replica.role() == Replica::Role::kBlank) continue;
+    const auto part = nlohmann::json::parse(replica.host().status());
+    status["bytes"] = status.at("bytes").get<std::int64_t>() + part.at("bytes").get<std::int64_t>();
+    for (auto table : part.at("tables")) {
+      table["role"] = chain->leads() ? "leader" : "copy";
+      status["tables"].push_back(std::move(table));
+    }
+  }
+  return {.header = {.verb = request.verb, .status = Status::kDone, .id = request.id}, .text = status.dump()};
 }
 
 // That of the part, and how it is replicated.
@@ -530,6 +554,9 @@ void Server::Loop::handle(const SessionPtr& session, Message request) {
     answer(session, std::move(refusal));
     return;
   }
+  if (header.verb == Verb::kPing) {
+    return answer(session, {.header = {.verb = header.verb, .status = Status::kDone, .id = header.id}});
+  }
   session->left |= header.verb == Verb::kLeave;
   const auto give = [this, session, header](Message reply, const at::Tensor& values) {
     try {
@@ -538,9 +565,10 @@ void Server::Loop::handle(const SessionPtr& session, Message request) {
       log_info() << "parameter server: a reply was not taken: " << error.what();
     }
   };
-  if (session->chain && header.verb == Verb::kStatus) return give(status_of(*session->chain, header), {});
-  const bool asks = header.verb == Verb::kStatus || header.verb == Verb::kVersion;
-  if (!session->chain || asks) {
+  if (header.verb == Verb::kStatus) {
+    return give(session->chain ? status_of(*session->chain, header) : status_of_all(header), {});
+  }
+  if (!session->chain || header.verb == Verb::kVersion) {
     host_of(*session).handle(*session->client, request, give);
   } else if (session->chain->leads()) {
     session->chain->replica().submit(*session->client, request, give);

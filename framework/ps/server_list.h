@@ -17,8 +17,10 @@ struct ServerList {
   };
   std::vector<One> servers;
   std::string secret;
-  std::string run{};  // namespace of the run's tables, where the servers are not of this job; empty: they are
-  Seconds retry{0};   // ClientOptions::retry
+  std::string run{};    // namespace of the run's tables, where the servers are not of this job; empty: they are
+  Seconds retry{0};     // ClientOptions::retry
+  int replicas = 1;     // ClientOptions::replicas
+  Seconds failover{5};  // ClientOptions::failover
 
   /// Of each server the addresses that somebody on `host` may try, for ClientOptions::servers.
   std::vector<std::vector<std::string>> reached_from(const std::string& host) const;

@@ -22,10 +22,10 @@ struct Session {
       : channel(std::move(socket), [this](const Message& begun) { return make_room(begun); }) {}
 
   Channel channel;
-  std::string nonce = random_text();    // of the server
-  std::optional<ClientId> client{};     // once it has proved who it is
-  std::shared_ptr<Chain> chain{};       // whose part of the tables it is about; null: what this server holds alone
-  std::optional<int> leader{};          // not a client but this member of the chain, which leads it
+  std::string nonce = random_text();  // of the server
+  std::optional<ClientId> client{};   // once it has proved who it is
+  std::shared_ptr<Chain> chain{};     // whose part of the tables it is about; null: what this server holds alone
+  std::optional<int> leader{};        // not a client but this member of the chain, which leads it
   std::optional<PeerMemory> memory{};
   bool left = false;  // it said so
   std::function<at::Tensor(const Message& begun)> make_room;

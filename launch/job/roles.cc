@@ -36,7 +36,9 @@ std::shared_ptr<const ps::ServerList> servers_elsewhere(const ExperimentConfig& 
   ps::ServerList list{.servers = {},
                       .secret = ps::read_secret(config.roles.secret_file),
                       .run = config.name,
-                      .retry = Seconds(config.framework.timeout)};
+                      .retry = Seconds(config.framework.timeout),
+                      .replicas = static_cast<int>(config.roles.replicas),
+                      .failover = Seconds(config.roles.failover)};
   for (const auto& address : config.roles.servers_at) list.servers.push_back({host_key(), {address}});
   return std::make_shared<const ps::ServerList>(std::move(list));
 }

@@ -100,10 +100,11 @@ int print_status() {
                      .secret = ps::read_secret(FLAGS_secret_file),
                      .timeout = Seconds(FLAGS_timeout)});
   const auto status = nlohmann::json::parse(client.status().at(0));
-  std::printf("%-32s %-32s %-7s %-9s %10s %9s %8s\n", "job", "table", "shard", "dtype", "bytes", "version", "waiting");
+  std::printf("%-32s %-32s %-15s %-9s %10s %9s %8s\n", "job", "table", "shard", "dtype", "bytes", "version", "waiting");
   for (const auto& table : status.at("tables")) {
-    const std::string shard = table.at("shard").dump() + " of " + table.at("shards").dump();
-    std::printf("%-32s %-32s %-7s %-9s %10s %9s %8s\n", table.at("job").get<std::string>().c_str(),
+    const std::string shard = table.at("shard").dump() + " of " + table.at("shards").dump() +
+                              (table.contains("role") ? ", " + table.at("role").get<std::string>() : "");
+    std::printf("%-32s %-32s %-15s %-9s %10s %9s %8s\n", table.at("job").get<std::string>().c_str(),
                 table.at("name").get<std::string>().c_str(), shard.c_str(),
                 table.at("dtype").get<std::string>().c_str(),
                 format_bytes(table.at("bytes").get<std::int64_t>()).c_str(), table.at("version").dump().c_str(),

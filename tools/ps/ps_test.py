@@ -20,10 +20,11 @@ class Ps(ProgramTest):
     def ps(self, *arguments):
         return self.start(f"--secret_file={self.secret}", *arguments, command=[PS])
 
-    def serve(self, *arguments):
-        server = self.ps(f"--listen={self.address}", *arguments)
+    def serve(self, *arguments, address=None):
+        address = address or self.address
+        server = self.ps(f"--listen={address}", *arguments)
         self.assertTrue(becomes_true(lambda: "\n" in server.out or not server.running), server.text())
-        self.assertEqual(f"parameter server: ready at {self.address}\n", server.out, server.text())
+        self.assertEqual(f"parameter server: ready at {address}\n", server.out, server.text())
         return server
 
     def settings(self, *more, **values):
@@ -83,6 +84,7 @@ class Serving(Ps):
     def test_a_config_that_does_not_fit_is_refused(self):
         for changes, message in (({"roles.server": 1}, "roles.servers_at: servers elsewhere"),
                                  ({"strategy": "all_reduce"}, "roles.servers_at: all_reduce uses no parameter servers"),
+                                 ({"roles.replicas": 2}, "roles.replicas: 2 of each part need as many servers"),
                                  ({"roles.secret_file": '""'}, "roles.secret_file: roles.servers_at needs it")):
             process = self.train(*self.settings({"launch.ranks": 2, **changes}))
             self.assert_status(2, process)
@@ -110,6 +112,22 @@ class Dying(Ps):
         self.assertEqual(1500, run.summary["steps"])
         self.assertGreater(run.summary["strategy"]["lost_updates"], 0)
         self.assertIn("acknowledged updates are lost", run.log(0).read_text())
+
+    def test_training_goes_on_with_the_replica_of_a_server_that_stays_away(self):
+        addresses = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+        servers = [self.serve(address=address) for address in addresses]
+        process = self.train(*self.settings(
+            self.LONG, {"roles.servers_at": "[" + ", ".join(f'"{one}"' for one in addresses) + "]", "roles.replicas": 2}))
+        run = self.run_folder()
+        self.wait_for_training(run, process)
+        servers[0].kill()
+        self.assert_status(0, process)
+        self.assertEqual(1500, run.summary["steps"])
+        self.assertNotIn("lost_updates", run.summary["strategy"])
+        self.address = addresses[1]
+        held = self.status()
+        for part in ("0 of 2, leader", "1 of 2, leader"):
+            self.assertIn(part, held)
 
     def test_a_server_that_stays_away_ends_the_run(self):
         server = self.serve()
