@@ -15,6 +15,7 @@
 #include "engine/experiment/replica.h"
 #include "engine/experiment/report.h"
 #include "engine/experiment/sample_shares.h"
+#include "engine/experiment/served_embeddings.h"
 #include "engine/sync/replica_check.h"
 #include "engine/watch/stop_vote.h"
 #include "engine/watch/watching.h"
@@ -44,6 +45,7 @@ class Experiment {
         mesh_(make_mesh(config, context.world)),
         watching_(config.watch, mesh_.control(), context.folder),
         replica_(config, task, mesh_, context, watching_),
+        embeddings_(config, *replica_.model(), mesh_, context),
         rate_(optimizer().learning_rate()),
         schedule_(config.schedule.make()),
         early_stop_(config.train.early_stop),
@@ -146,6 +148,7 @@ class Experiment {
     watching_.attach_first(engine_);
     engine_.on(Event::kSample, [this](State& state) { prepare(state.batch); });
     engine_.on(Event::kBackward, [this](State& state) { set_learning_rate(state.step); });
+    embeddings_.attach(engine_, [this](std::int64_t step) { return schedule_->factor(step, steps_); });
     engine_.on(Event::kUpdate, [this](State& state) {
       replica_check_.after_step(state.step, replica_.synchronizer().replicas_equal());
     });
@@ -215,6 +218,7 @@ class Experiment {
 
   Readings measure(const std::string& split, const State& state, bool shown = true) {
     report_.start_evaluation();
+    embeddings_.settle();
     Readings readings;
     replica_.as_evaluated([&] { readings = evaluation_.run(split, state); });
     report_.end_evaluation(state, {split, evaluation_.samples(split), tested_version(), shown}, readings);
@@ -244,6 +248,8 @@ class Experiment {
 
   ExperimentResult result_after(std::int64_t steps) const {
     const auto& config = config_;
+    Figures figures = replica_.synchronizer().figures();
+    for (auto& figure : embeddings_.figures()) figures.push_back(std::move(figure));
     const bool chosen =
         !config.train.early_stop.metric.empty() || config.checkpoint.keep_best > 0 || !schedule_->watches().empty();
     return {.steps = steps,
@@ -256,7 +262,7 @@ class Experiment {
             .train = report_.last_training(),
             .chosen_by = chosen ? evaluation_.watched() : "",
             .strategy = replica_.agreement().strategy.selected(),
-            .figures = replica_.synchronizer().figures(),
+            .figures = std::move(figures),
             .update = replica_.update().readings(),
             .model = replica_.model()};
   }
@@ -266,6 +272,7 @@ class Experiment {
   Mesh mesh_;
   Watching watching_;
   Replica replica_;
+  ServedEmbeddings embeddings_;
   double rate_;  // that the schedule's factors are of
   std::unique_ptr<Schedule> schedule_;
   EarlyStop early_stop_;

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "framework/ps/client.h"
+#include "framework/ps/sparse_cache.h"
+
+namespace phalanx {
+
+class Model;
+
+/// Of a model, the rows that parameter servers hold instead of it. They are no parameters: no bucket, optimizer or
+/// strategy of the dense part knows of them.
+///
+/// A training step's forward pulls the rows of its keys, each once, as a leaf of the graph; backward leaves its
+/// gradient there, and push() sends it. In evaluation mode rows are read, and neither created nor changed.
+class ServedRows {
+ public:
+  virtual ~ServedRows() = default;
+
+  /// Before the first forward. `client` must live until disconnect(); `clients`: those numbered from 0 that push in
+  /// every step.
+  virtual void connect(ps::Client& client, std::int64_t clients) = 0;
+  virtual void disconnect() = 0;
+
+  /// Sends the gradients, times `share`, of all forwards in training mode since the last push, as this client's part of
+  /// one step. `factor`: of the schedule, times the rows' own learning rate.
+  virtual void push(double share, double factor) = 0;
+
+  /// Waits until the servers have applied all that was pushed.
+  virtual void flush() = 0;
+
+  virtual const ps::CachedSparseTable::Counts& counts() const = 0;
+  virtual const std::vector<std::int64_t>& staleness_seen() const = 0;
+};
+
+/// Null where the model has none.
+ServedRows* served_rows_of(Model& model);
+
+}  // namespace phalanx
