@@ -22,6 +22,7 @@
 
 #include "framework/base/error.h"
 #include "framework/parallel/autograd_collectives.h"
+#include "models/keep_part.h"
 
 namespace phalanx {
 namespace {
@@ -34,10 +35,6 @@ Counts64 to_vector(const at::Tensor& counts) {
 }
 
 at::Tensor normal(at::IntArrayRef sizes, double deviation) { return at::empty(sizes).normal_(0, deviation); }
-
-void keep(const at::Tensor& parameter, const Placement& placement) {
-  at::Tensor(parameter).set_data(placement.take(parameter.detach()));
-}
 
 }  // namespace
 
@@ -75,7 +72,7 @@ Placements MixtureOfExperts::divide_experts(const CommunicatorPtr& experts, cons
        {std::pair("experts.c_fc.weight", &fc_weight_), std::pair("experts.c_fc.bias", &fc_bias_),
         std::pair("experts.c_proj.weight", &proj_weight_), std::pair("experts.c_proj.bias", &proj_bias_)}) {
     Placement placement{.shape = parameter->sizes().vec(), .dim = 0, .runs = {mine}};
-    keep(*parameter, placement);
+    keep_part(*parameter, placement);
     placements.emplace(name, std::move(placement));
     // Tokens of all these ranks end here, but gradients are averaged as if each rank had its own tokens alone.
     parameter->register_hook([share = 1.0 / experts->size()](const at::Tensor& gradient) { return gradient * share; });

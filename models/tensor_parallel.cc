@@ -8,6 +8,7 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/parallel/autograd_collectives.h"
+#include "models/keep_part.h"
 
 namespace phalanx {
 namespace {
@@ -34,11 +35,6 @@ std::vector<std::int64_t> sizes_of_parts(std::int64_t size, int ranks) {
 void refuse_if_less_than_ranks(std::int64_t size, const char* what, int ranks) {
   if (size >= ranks) return;
   throw ConfigError("has " + std::to_string(size) + " " + what + ", too few for mesh.tensor: " + std::to_string(ranks));
-}
-
-// Keeps a part of a parameter, which stays the same leaf.
-void keep(const at::Tensor& parameter, const Placement& placement) {
-  at::Tensor(parameter).set_data(placement.take(parameter.detach()));
 }
 
 // `grain` along a dimension of `size`, rank by rank.
@@ -82,10 +78,10 @@ Placements DividedLinear::divide(TensorStyle style, const CommunicatorPtr& group
     runs = runs_of(size, grain_, *group);
   }
   Placements placements{{"weight", {.shape = weight.sizes().vec(), .dim = dim, .runs = runs}}};
-  keep(weight, placements.at("weight"));
+  keep_part(weight, placements.at("weight"));
   if (!row && bias.defined()) {
     placements["bias"] = {.shape = bias.sizes().vec(), .dim = 0, .runs = runs};
-    keep(bias, placements.at("bias"));
+    keep_part(bias, placements.at("bias"));
   }
   return placements;
 }
@@ -107,7 +103,7 @@ Placements DividedEmbedding::divide(TensorStyle style, const CommunicatorPtr& gr
   rows_ = nearly_equal_part(weight.size(0), group->rank(), group->size());
   sizes_ = sizes_of_parts(weight.size(0), group->size());
   Placements placements{{"weight", {.shape = weight.sizes().vec(), .dim = 0, .runs = {rows_}}}};
-  keep(weight, placements.at("weight"));
+  keep_part(weight, placements.at("weight"));
   return placements;
 }
 

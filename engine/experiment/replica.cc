@@ -113,11 +113,10 @@ std::int64_t Replica::parameter_count() const {
 NamedTensors Replica::whole_weights(bool wanted) const {
   NamedTensors weights;
   constexpr AxisSet kParts{Axis::kPipe, Axis::kTensor, Axis::kExpert};
-  (void)mesh_.group(kParts);  // all ranks make it
+  const auto& parts = mesh_.group(kParts);  // all ranks make it
   if (!wanted || mesh_.position(Axis::kData) != 0 || mesh_.position(Axis::kContext) != 0) return weights;
   const at::NoGradGuard no_grad;
   const bool first = mesh_.world()->rank() == 0;
-  const auto& parts = mesh_.group(kParts);
   for (const auto& [name, parameter] : model_->named_parameters()) {
     const auto found = placements_.find(name);
     at::Tensor whole = parameter;

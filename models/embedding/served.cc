@@ -7,7 +7,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_unique.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -111,7 +111,7 @@ class ServedEmbedding final : public Embedding, public ServedRows {
       updates.push_back(rows.grad().defined() ? rows.grad() * share : at::zeros_like(rows));
     }
     used_.clear();
-    cache_->push(at::cat(keys), at::cat(updates), {.rule = 0, .scale = config_.lr * factor, .tick = true});
+    cache_->push(at::concat(keys), at::concat(updates), {.rule = 0, .scale = config_.lr * factor, .tick = true});
   }
 
   void flush() override { cache_->flush(); }

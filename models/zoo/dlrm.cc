@@ -8,7 +8,7 @@
 //
 // Parameters bottom.fc<i>, top.fc<i>, and those of the embeddings.
 #include <ATen/ops/bmm.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/tril_indices.h>
 
 #include <memory>
@@ -56,9 +56,9 @@ class Dlrm final : public Network {
 
   Tensors outputs(const Tensors& inputs) override {
     const at::Tensor x = bottom_->forward(inputs.at(0));
-    const at::Tensor vectors = at::cat({x.unsqueeze(1), embedding_->forward(inputs.at(1)).to(x.scalar_type())}, 1);
+    const at::Tensor vectors = at::concat({x.unsqueeze(1), embedding_->forward(inputs.at(1)).to(x.scalar_type())}, 1);
     const at::Tensor products = at::bmm(vectors, vectors.transpose(1, 2)).flatten(1).index_select(1, pairs_);
-    return {top_->forward(at::cat({x, products}, 1)).squeeze(1)};
+    return {top_->forward(at::concat({x, products}, 1)).squeeze(1)};
   }
 
  private:

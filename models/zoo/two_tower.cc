@@ -7,7 +7,7 @@
 //
 // The first `user_features` ids are the user's. Parameters bias, user.fc<i>, item.fc<i>, and those of the embeddings.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/zeros.h>
 
 #include <memory>
@@ -53,7 +53,7 @@ class TwoTower final : public Network {
     const at::Tensor rows = embedding_->forward(inputs.at(1));
     const at::Tensor of_user = rows.narrow(1, 0, of_user_).flatten(1);
     const at::Tensor of_item = rows.narrow(1, of_user_, rows.size(1) - of_user_).flatten(1);
-    const at::Tensor user = user_->forward(at::cat({inputs.at(0), of_user}, 1));
+    const at::Tensor user = user_->forward(at::concat({inputs.at(0), of_user}, 1));
     return {(user * item_->forward(of_item)).sum(1) + bias_};
   }
 

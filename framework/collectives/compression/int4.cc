@@ -1,26 +1,22 @@
 // 4-bit quantisation by blocks, for what is exchanged so seldom that it may be coarse: Streaming DiLoCo (Douillard et
 // al. 2025, arXiv:2501.18512, section 2.4) sends outer gradients with 4 bits. The paper has powers of two (E3M0) there;
-// here are even steps with a scale for each block, as int8_code.h has them, reduced and fed back in the same way.
+// here are even steps with a scale for each block, as int8_code.h has them (even_steps.h), reduced and fed back in the
+// same way.
 //
 // A block of B elements is a float32 scale s = max |x| / 7, and round(x / s), -7 to 7, for each element, two in a byte,
 // the first in the lower half: off by at most s / 2. Code of n elements in whole blocks: n / 2 + 4 n / B bytes; that of
 // a last, shorter block of m is ceil(m / 2) + 4. Wire: (P - 1) / P 2 C bytes per rank and step for a code of C bytes,
 // as BlockExchange shares it out.
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <memory>
 #include <span>
 
 #include "framework/collectives/compression/block_exchange.h"
-#include "framework/collectives/compression/magnitude.h"
+#include "framework/collectives/compression/even_steps.h"
 
 namespace phalanx {
 namespace {
 
 constexpr float kSteps = 7;
-constexpr float kRounder = 0x1.8p23F;  // floats of this size are 1 apart: adding it rounds to the nearest integer
 
 class Int4Code final : public BlockCode {
  public:
@@ -32,43 +28,28 @@ class Int4Code final : public BlockCode {
   }
 
   void encode_block(std::span<float> values, std::uint8_t* code) const override {
-    const float largest = largest_magnitude(values);
-    const bool finite = std::isfinite(largest);
-    const float scale = finite ? largest / kSteps : std::numeric_limits<float>::quiet_NaN();
-    std::memcpy(code, &scale, sizeof scale);
-    if (!finite) std::ranges::fill(values, 0.0F);
-    // Of a block of zeros, or of numbers too small for a scale, all stays behind.
-    const float inverse = kSteps / largest;
-    const Quantiser quantiser{finite ? scale : 0, std::isfinite(inverse) ? inverse : 0};
-    std::uint8_t* pairs = code + sizeof scale;
+    const EvenSteps steps = write_scale(values, kSteps, code);
+    std::uint8_t* pairs = code + sizeof(float);
     for (std::size_t i = 0; i < values.size(); i += 2) {
-      const std::uint8_t low = quantiser.take(values[i]);
-      const std::uint8_t high = i + 1 < values.size() ? quantiser.take(values[i + 1]) : 0;
+      const std::uint8_t low = four_bits(steps.take(values[i]));
+      const std::uint8_t high = i + 1 < values.size() ? four_bits(steps.take(values[i + 1])) : 0;
       pairs[i / 2] = static_cast<std::uint8_t>(low | (high << 4));
     }
   }
 
   void add_block(const std::uint8_t* code, float factor, std::span<float> values) const override {
-    float scale = 0;
-    std::memcpy(&scale, code, sizeof scale);
-    const std::uint8_t* pairs = code + sizeof scale;
-    const float step = scale * factor;
+    const std::uint8_t* pairs = code + sizeof(float);
+    const float step = read_scale(code) * factor;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const int bits = i % 2 == 0 ? pairs[i / 2] & 0xf : pairs[i / 2] >> 4;
       values[i] += static_cast<float>((bits ^ 8) - 8) * step;
     }
   }
 
-  struct Quantiser {
-    float scale, inverse;
-
-    // The four bits, in two's complement; what they do not hold stays in `value`.
-    std::uint8_t take(float& value) const {
-      const float rounded = value * inverse + kRounder - kRounder;
-      value -= rounded * scale;
-      return static_cast<std::uint8_t>(static_cast<std::int32_t>(rounded) & 0xf);
-    }
-  };
+  // In two's complement.
+  static std::uint8_t four_bits(float integer) {
+    return static_cast<std::uint8_t>(static_cast<std::int32_t>(integer) & 0xf);
+  }
 };
 
 struct Int4Config {

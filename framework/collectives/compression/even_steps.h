@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <span>
+
+#include "framework/collectives/compression/magnitude.h"
+
+namespace phalanx {
+
+/// Integers from -n to n times a float32 scale, s = max |x| / n: how a block of numbers is written in a few bits each,
+/// off by at most s / 2.
+struct EvenSteps {
+  float scale, inverse;
+
+  /// The integer, as a float; what it does not hold stays in `value`.
+  float take(float& value) const {
+    constexpr float kRounder = 0x1.8p23F;  // floats of this size are 1 apart: adding it rounds to the nearest integer
+    const float rounded = value * inverse + kRounder - kRounder;
+    value -= rounded * scale;
+    return rounded;
+  }
+};
+
+/// Writes the scale of a block to the begin of its code. Of a block of zeros, or of numbers too small for a scale, all
+/// stays behind; one with a number that is not finite has NaN for a scale, and its values become 0.
+inline EvenSteps write_scale(std::span<float> values, float n, std::uint8_t* code) {
+  const float largest = largest_magnitude(values);
+  const bool finite = std::isfinite(largest);
+  const float scale = finite ? largest / n : std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(code, &scale, sizeof scale);
+  if (!finite) std::ranges::fill(values, 0.0F);
+  const float inverse = n / largest;
+  return {finite ? scale : 0, std::isfinite(inverse) ? inverse : 0};
+}
+
+inline float read_scale(const std::uint8_t* code) {
+  float scale = 0;
+  std::memcpy(&scale, code, sizeof scale);
+  return scale;
+}
+
+}  // namespace phalanx

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "framework/parallel/placement.h"
+
+namespace phalanx {
+
+/// A parameter becomes its part, and stays the same leaf.
+inline void keep_part(const at::Tensor& parameter, const Placement& placement) {
+  at::Tensor(parameter).set_data(placement.take(parameter.detach()));
+}
+
+}  // namespace phalanx
