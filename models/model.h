@@ -2,9 +2,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "framework/base/sample_spec.h"
 #include "framework/comm/communicator.h"
 #include "framework/parallel/placement.h"
+#include "models/block.h"
 
 namespace phalanx {
 
@@ -45,9 +48,27 @@ class Model {
   std::vector<at::Tensor> parameters() const { return tensors_of(named_parameters()); }
   std::vector<at::Tensor> buffers() const { return tensors_of(named_buffers()); }
 
-  /// From now on, in training: cuts the model's blocks into `segments` runs, at most one for each block, keeps of each
-  /// run only what goes in, and computes the rest again in backward (framework/parallel/checkpointed.h). False: the
-  /// model cannot.
+  /// The model as a chain of blocks: forward(input) is the last one's of the one's before it, and so on. Empty: it is
+  /// no chain, as a model of several inputs. Always the same ones.
+  virtual const std::vector<Block>& blocks() const {
+    static const std::vector<Block> none;
+    return none;
+  }
+
+  /// From now on forward() calls `runner` for each block, in place of Block::forward. Of a model with blocks; several
+  /// threads may not be inside of forward() then.
+  virtual void run_blocks_by(BlockRunner /*runner*/) { throw std::logic_error("the model has no blocks"); }
+
+  /// Keeps the parameters of these blocks, ascending, and lets go of the memory of all others: named_parameters() and
+  /// named_buffers() are of these alone from now on, and nobody may call the other blocks, or forward(). Once, and
+  /// after the model was divided.
+  virtual void keep_blocks(const std::vector<std::size_t>& /*blocks*/) {
+    throw std::logic_error("the model has no blocks");
+  }
+
+  /// From now on, in training: cuts the blocks between the first and the last into `segments` runs, at most one for
+  /// each block, keeps of each run only what goes in, and computes the rest again in backward
+  /// (framework/parallel/checkpointed.h). False: the model cannot.
   virtual bool checkpoint_activations(std::int64_t /*segments*/) { return false; }
 
   /// The plan that suits the model; empty: it has none.

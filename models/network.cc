@@ -1,12 +1,18 @@
 #include "models/network.h"
 
+#include <ATen/ops/empty.h>
 #include <fnmatch.h>
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "framework/base/error.h"
+#include "framework/parallel/checkpointed.h"
 #include "models/batch_norm.h"
 #include "models/expert_parallel.h"
 #include "models/tensor_parallel.h"
@@ -14,10 +20,27 @@
 namespace phalanx {
 namespace {
 
-NamedTensors list_of(const torch::OrderedDict<std::string, at::Tensor>& tensors) {
+using Dictionary = torch::OrderedDict<std::string, at::Tensor>;
+
+NamedTensors list_of(const Dictionary& tensors, const std::set<std::string, std::less<>>& dropped) {
   NamedTensors list;
-  for (const auto& tensor : tensors) list.emplace_back(tensor.key(), tensor.value());
+  for (const auto& tensor : tensors) {
+    if (!dropped.contains(tensor.key())) list.emplace_back(tensor.key(), tensor.value());
+  }
   return list;
+}
+
+// Of the tensors, those of the module of this name.
+std::vector<std::string> names_in(const Dictionary& tensors, const std::string& module) {
+  std::vector<std::string> names;
+  for (const auto& tensor : tensors) {
+    if (tensor.key().starts_with(module + ".")) names.push_back(tensor.key());
+  }
+  return names;
+}
+
+void append(std::vector<std::string>& to, std::vector<std::string> names) {
+  std::ranges::move(names, std::back_inserter(to));
 }
 
 bool is_of_torch(const torch::nn::Module& module) {
@@ -58,8 +81,58 @@ Placements divide_layer(torch::nn::Module& module, const std::string& layer, con
 
 }  // namespace
 
-at::Tensor Network::forward(at::Tensor) {
-  throw std::logic_error("a Network overrides forward() or outputs(), and " + name() + " overrides neither");
+void Network::add_block(std::string name, std::initializer_list<std::string> modules,
+                        std::function<at::Tensor(const at::Tensor& input)> forward) {
+  Block block{.name = std::move(name), .forward = std::move(forward), .parameters = {}, .buffers = {}};
+  for (const auto& module : modules) {
+    append(block.parameters, names_in(torch::nn::Module::named_parameters(), module));
+    append(block.buffers, names_in(torch::nn::Module::named_buffers(), module));
+  }
+  blocks_.push_back(std::move(block));
+}
+
+at::Tensor Network::run(std::size_t begin, std::size_t end, at::Tensor x) const {
+  for (auto i = begin; i < end; ++i) x = runner_ ? runner_(blocks_[i], x) : blocks_[i].forward(x);
+  return x;
+}
+
+at::Tensor Network::forward(at::Tensor input) {
+  if (blocks_.empty()) {
+    throw std::logic_error("a Network has blocks or overrides forward() or outputs(), and " + name() + " does none");
+  }
+  const auto segments = is_training() ? static_cast<std::size_t>(segments_) : 0;
+  if (segments == 0) return run(0, blocks_.size(), input);
+  const auto between = blocks_.size() - 2, runs = std::min(segments, between);
+  at::Tensor x = run(0, 1, input);
+  for (std::size_t i = 0; i < runs; ++i) {
+    const auto segment = [this, begin = 1 + between * i / runs, end = 1 + between * (i + 1) / runs](
+                             const at::Tensor& start) { return run(begin, end, start); };
+    x = checkpointed(segment, x);
+  }
+  return run(blocks_.size() - 1, blocks_.size(), x);
+}
+
+bool Network::checkpoint_activations(std::int64_t segments) {
+  if (blocks_.size() < 3) return false;
+  segments_ = segments;
+  return true;
+}
+
+void Network::keep_blocks(const std::vector<std::size_t>& blocks) {
+  std::set<std::string, std::less<>> kept;
+  for (const auto index : blocks) {
+    kept.insert(blocks_.at(index).parameters.begin(), blocks_.at(index).parameters.end());
+    kept.insert(blocks_.at(index).buffers.begin(), blocks_.at(index).buffers.end());
+  }
+  const auto drop = [&](const NamedTensors& tensors) {
+    for (auto [name, tensor] : tensors) {
+      if (kept.contains(name)) continue;
+      tensor.set_data(at::empty({0}, tensor.options()));
+      dropped_.insert(name);
+    }
+  };
+  drop(named_parameters());
+  drop(named_buffers());
 }
 
 Tensors Network::outputs(const Tensors& inputs) {
@@ -67,9 +140,9 @@ Tensors Network::outputs(const Tensors& inputs) {
   return {forward(inputs[0])};
 }
 
-NamedTensors Network::named_parameters() const { return list_of(torch::nn::Module::named_parameters()); }
+NamedTensors Network::named_parameters() const { return list_of(torch::nn::Module::named_parameters(), dropped_); }
 
-NamedTensors Network::named_buffers() const { return list_of(torch::nn::Module::named_buffers()); }
+NamedTensors Network::named_buffers() const { return list_of(torch::nn::Module::named_buffers(), dropped_); }
 
 Placements Network::divide(const TensorPlan& plan, const CommunicatorPtr& group) {
   std::set<std::string> unused;

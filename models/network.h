@@ -2,19 +2,26 @@
 
 #include <torch/nn/module.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "models/model.h"
 
 namespace phalanx {
 
-/// The base class of models made of torch::nn modules: they register these in their constructor, and override forward()
-/// where they make one tensor of one, outputs() otherwise. Names and order of parameters and buffers are those of
-/// torch::nn::Module.
+/// The base class of models made of torch::nn modules: they register these in their constructor. A model that is a
+/// chain of blocks adds them there too; others override forward() where they make one tensor of one, outputs()
+/// otherwise. Names and order of parameters and buffers are those of torch::nn::Module.
 class Network : public torch::nn::Module, public Model {
  public:
-  virtual at::Tensor forward(at::Tensor input);  // [n, ...] -> [n, ...]
+  virtual at::Tensor forward(at::Tensor input);  // [n, ...] -> [n, ...]; of a chain, that of its blocks
 
   Tensors outputs(const Tensors& inputs) override;
 
@@ -26,6 +33,13 @@ class Network : public torch::nn::Module, public Model {
   using Model::buffers;
   using Model::parameters;
 
+  const std::vector<Block>& blocks() const override { return blocks_; }
+  void run_blocks_by(BlockRunner runner) override { runner_ = std::move(runner); }
+  void keep_blocks(const std::vector<std::size_t>& blocks) override;
+
+  /// Of a model with three blocks or more.
+  bool checkpoint_activations(std::int64_t segments) override;
+
   /// Layers must implement TensorParallel.
   Placements divide(const TensorPlan& plan, const CommunicatorPtr& group) override;
 
@@ -34,6 +48,19 @@ class Network : public torch::nn::Module, public Model {
 
   /// Layers must be of models/batch_norm.h.
   std::int64_t synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>& statistics) override;
+
+ protected:
+  /// The next block: `modules` are the names of the modules that it uses.
+  void add_block(std::string name, std::initializer_list<std::string> modules,
+                 std::function<at::Tensor(const at::Tensor& input)> forward);
+
+ private:
+  at::Tensor run(std::size_t begin, std::size_t end, at::Tensor x) const;
+
+  std::vector<Block> blocks_;
+  BlockRunner runner_;
+  std::int64_t segments_ = 0;                   // that are checkpointed
+  std::set<std::string, std::less<>> dropped_;  // parameters and buffers of blocks that are not kept
 };
 
 }  // namespace phalanx

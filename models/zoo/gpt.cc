@@ -25,7 +25,6 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "models/checkpointed_blocks.h"
 #include "models/linear.h"
 #include "models/mixture_of_experts.h"
 #include "models/network.h"
@@ -189,9 +188,9 @@ torch::nn::LayerNorm layer_norm(std::int64_t width) {
 
 // `Mlp` is Feedforward or MixtureOfExperts.
 template <class Mlp>
-class Block final : public torch::nn::Module {
+class Layer final : public torch::nn::Module {
  public:
-  Block(const GptConfig& config, std::shared_ptr<Mlp> mlp) {
+  Layer(const GptConfig& config, std::shared_ptr<Mlp> mlp) {
     ln_1_ = register_module("ln_1", layer_norm(config.width));
     attn_ = register_module("attn", std::make_shared<Attention>(config));
     ln_2_ = register_module("ln_2", layer_norm(config.width));
@@ -222,18 +221,11 @@ class Gpt : public Network {
     wpe_ = transformer->register_module("wpe", std::make_shared<Embedding>(context, config.width));
     const auto layers = transformer->register_module("h", std::make_shared<torch::nn::Module>());
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-      blocks_.push_back(
-          layers->register_module(std::to_string(layer), std::make_shared<Block<Mlp>>(config, make_mlp())));
+      layers_.push_back(
+          layers->register_module(std::to_string(layer), std::make_shared<Layer<Mlp>>(config, make_mlp())));
     }
     ln_f_ = transformer->register_module("ln_f", layer_norm(config.width));
-  }
-
-  at::Tensor forward(at::Tensor input) override {
-    const auto length = input.size(1), context = wpe_->weight.size(0);
-    TORCH_CHECK(length <= context, "gpt has positions for ", context, " tokens, but got ", length);
-    at::Tensor x = wte_->forward(input) + wpe_->weight.narrow(0, 0, length);
-    x = forward_in_segments(blocks_, is_training() ? segments_ : 0, x);
-    return wte_->logits(ln_f_(x));
+    add_blocks();
   }
 
   TensorPlan tensor_plan() const override {
@@ -244,18 +236,26 @@ class Gpt : public Network {
             {"transformer.h.*.mlp.c_proj", "row"}};
   }
 
-  bool checkpoint_activations(std::int64_t segments) override {
-    segments_ = segments;
-    return true;
-  }
-
  protected:
-  const std::vector<std::shared_ptr<Block<Mlp>>>& blocks() const { return blocks_; }
+  const std::vector<std::shared_ptr<Layer<Mlp>>>& layers() const { return layers_; }
 
  private:
+  void add_blocks() {
+    add_block("embedding", {"transformer.wte", "transformer.wpe"}, [this](const at::Tensor& tokens) {
+      const auto length = tokens.size(1), context = wpe_->weight.size(0);
+      TORCH_CHECK(length <= context, "gpt has positions for ", context, " tokens, but got ", length);
+      return wte_->forward(tokens) + wpe_->weight.narrow(0, 0, length);
+    });
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const auto name = "transformer.h." + std::to_string(i);
+      add_block(name, {name}, [layer = layers_[i].get()](const at::Tensor& x) { return layer->forward(x); });
+    }
+    add_block("head", {"transformer.ln_f", "transformer.wte"},
+              [this](const at::Tensor& x) { return wte_->logits(ln_f_(x)); });
+  }
+
   std::shared_ptr<Embedding> wte_, wpe_;
-  std::vector<std::shared_ptr<Block<Mlp>>> blocks_;
-  std::int64_t segments_ = 0;  // that are checkpointed
+  std::vector<std::shared_ptr<Layer<Mlp>>> layers_;
   torch::nn::LayerNorm ln_f_{nullptr};
 };
 
@@ -281,8 +281,8 @@ class MoeGpt final : public Gpt<MixtureOfExperts> {
 
   at::Tensor take_auxiliary_loss() override {
     at::Tensor sum;
-    for (const auto& block : blocks()) {
-      const at::Tensor loss = block->mlp().take_balance_loss();
+    for (const auto& layer : layers()) {
+      const at::Tensor loss = layer->mlp().take_balance_loss();
       if (loss.defined()) sum = sum.defined() ? sum + loss : loss;
     }
     return sum;

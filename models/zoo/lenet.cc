@@ -22,15 +22,15 @@ class LeNet final : public Network {
     fc1_ = register_module("fc1", Linear(16 * after_pools(height) * after_pools(width), 120));
     fc2_ = register_module("fc2", Linear(120, 84));
     fc3_ = register_module("fc3", Linear(84, classes));
-  }
-
-  at::Tensor forward(at::Tensor input) override {
-    at::Tensor x = at::max_pool2d(at::relu(conv1_(input)), 2);
-    x = at::max_pool2d(at::relu(conv2_(x)), 2).flatten(1);
-    return fc3_(at::relu(fc2_(at::relu(fc1_(x)))));
+    add_block("conv1", {"conv1"}, [this](const at::Tensor& x) { return pooled(conv1_(x)); });
+    add_block("conv2", {"conv2"}, [this](const at::Tensor& x) { return pooled(conv2_(x)).flatten(1); });
+    add_block("fc1", {"fc1"}, [this](const at::Tensor& x) { return at::relu(fc1_(x)); });
+    add_block("fc2", {"fc2"}, [this](const at::Tensor& x) { return at::relu(fc2_(x)); });
+    add_block("fc3", {"fc3"}, [this](const at::Tensor& x) { return fc3_(x); });
   }
 
  private:
+  static at::Tensor pooled(const at::Tensor& x) { return at::max_pool2d(at::relu(x), 2); }
   static std::int64_t after_pools(std::int64_t length) { return (length / 2 - 4) / 2; }
 
   torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};

@@ -32,13 +32,9 @@ class Mlp final : public Network {
     }
     add_layer(width, elements_of(output));
     shape_.insert(shape_.begin(), -1);
-  }
-
-  at::Tensor forward(at::Tensor input) override {
-    at::Tensor x = input.flatten(1);
-    for (std::size_t i = 0; i + 1 < layers_.size(); ++i) x = at::relu(layers_[i](x));
-    x = layers_.back()(x);
-    return shape_.size() == 2 ? x : x.view(shape_);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      add_block(name_of(i), {name_of(i)}, [this, i](const at::Tensor& x) { return apply(i, x); });
+    }
   }
 
   // By turns, so that only every other layer ends with an exchange.
@@ -54,6 +50,12 @@ class Mlp final : public Network {
 
   static std::int64_t elements_of(const TensorSpec& tensor) {
     return std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1}, std::multiplies<>());
+  }
+
+  at::Tensor apply(std::size_t layer, const at::Tensor& input) {
+    const at::Tensor x = layers_[layer](layer == 0 ? input.flatten(1) : input);
+    if (layer + 1 < layers_.size()) return at::relu(x);
+    return shape_.size() == 2 ? x : x.view(shape_);
   }
 
   void add_layer(std::int64_t inputs, std::int64_t outputs) {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "models/batch_norm.h"
-#include "models/checkpointed_blocks.h"
 #include "models/linear.h"
 #include "models/network.h"
 #include "models/refuse_sample.h"
@@ -50,9 +49,9 @@ class Downsample final : public torch::nn::Module {
 };
 
 // Two convolutions, and what came in added to what they make of it.
-class Block final : public torch::nn::Module {
+class Residual final : public torch::nn::Module {
  public:
-  Block(std::int64_t in, std::int64_t out, std::int64_t stride) {
+  Residual(std::int64_t in, std::int64_t out, std::int64_t stride) {
     conv1_ = register_module("conv1", convolution(in, out, 3, stride));
     bn1_ = register_module("bn1", BatchNorm2d(out));
     conv2_ = register_module("conv2", convolution(out, out, 3, 1));
@@ -78,32 +77,31 @@ class ResNet18 final : public Network {
       : imagenet_(config.stem == "imagenet") {
     conv1_ = register_module("conv1", imagenet_ ? convolution(channels, 64, 7, 2) : convolution(channels, 64, 3, 1));
     bn1_ = register_module("bn1", BatchNorm2d(64));
+    add_block("stem", {"conv1", "bn1"}, [this](const at::Tensor& image) {
+      const at::Tensor x = bn1_(conv1_(image)).relu_();
+      return imagenet_ ? at::max_pool2d(x, 3, 2, 1) : x;
+    });
     add_layer(1, 64, 64);
     add_layer(2, 64, 128);
     add_layer(3, 128, 256);
     add_layer(4, 256, 512);
     fc_ = register_module("fc", Linear(512, classes));
+    add_block("head", {"fc"}, [this](const at::Tensor& x) { return fc_(x.mean({2, 3})); });
     initialize();
-  }
-
-  at::Tensor forward(at::Tensor input) override {
-    at::Tensor x = bn1_(conv1_(input)).relu_();
-    if (imagenet_) x = at::max_pool2d(x, 3, 2, 1);
-    x = forward_in_segments(blocks_, is_training() ? segments_ : 0, x);
-    return fc_(x.mean({2, 3}));
-  }
-
-  bool checkpoint_activations(std::int64_t segments) override {
-    segments_ = segments;
-    return true;
   }
 
  private:
   // Two blocks, of which the first halves height and width in all layers but the first.
   void add_layer(int number, std::int64_t in, std::int64_t out) {
-    const auto layer = register_module("layer" + std::to_string(number), std::make_shared<torch::nn::Module>());
-    blocks_.push_back(layer->register_module("0", std::make_shared<Block>(in, out, in == out ? 1 : 2)));
-    blocks_.push_back(layer->register_module("1", std::make_shared<Block>(out, out, 1)));
+    const auto name = "layer" + std::to_string(number);
+    const auto layer = register_module(name, std::make_shared<torch::nn::Module>());
+    add_residual(name, "0", layer->register_module("0", std::make_shared<Residual>(in, out, in == out ? 1 : 2)));
+    add_residual(name, "1", layer->register_module("1", std::make_shared<Residual>(out, out, 1)));
+  }
+
+  void add_residual(const std::string& layer, const std::string& number, const std::shared_ptr<Residual>& residual) {
+    const auto name = layer + "." + number;
+    add_block(name, {name}, [block = residual.get()](const at::Tensor& x) { return block->forward(x); });
   }
 
   // After all modules have drawn values of their own, in the order in which they are registered: so a seed gives the
@@ -117,10 +115,8 @@ class ResNet18 final : public Network {
   }
 
   bool imagenet_;
-  std::int64_t segments_ = 0;  // that are checkpointed
   torch::nn::Conv2d conv1_{nullptr};
   BatchNorm2d bn1_{nullptr};
-  std::vector<std::shared_ptr<Block>> blocks_;
   Linear fc_{nullptr};
 };
 

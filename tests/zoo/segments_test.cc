@@ -3,9 +3,12 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros_like.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,6 +72,60 @@ TEST_P(Segments, GiveTheSameBits) {
       }
     }
   }
+}
+
+// Names of the parameters that the blocks use, each once.
+std::set<std::string> used_by_blocks(const Model& model) {
+  std::set<std::string> names;
+  for (const auto& block : model.blocks()) names.insert(block.parameters.begin(), block.parameters.end());
+  return names;
+}
+
+class Chain : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Models, Chain, ::testing::Values("char_lm", "resnet18", "lenet", "mlp"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(Chain, IsTheModel) {
+  const auto sample = sample_of(GetParam());
+  const auto model = make_model(sample.section, sample.spec);
+  const auto whole = model->forward(sample.batch);
+  at::Tensor x = sample.batch;
+  for (const auto& block : model->blocks()) x = block.forward(x);
+  EXPECT_TRUE(at::equal(x, whole));
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : model->named_parameters()) names.insert(name);
+  EXPECT_EQ(used_by_blocks(*model), names);
+}
+
+TEST_P(Chain, RunsEachBlockByItsRunner) {
+  const auto sample = sample_of(GetParam());
+  const auto model = make_model(sample.section, sample.spec);
+  const auto whole = model->forward(sample.batch);
+  std::vector<std::string> ran, all;
+  model->run_blocks_by([&](const Block& block, const at::Tensor& input) {
+    ran.push_back(block.name);
+    return block.forward(input);
+  });
+  EXPECT_TRUE(at::equal(model->forward(sample.batch), whole));
+  for (const auto& block : model->blocks()) all.push_back(block.name);
+  EXPECT_EQ(ran, all);
+}
+
+TEST_P(Chain, KeepsTheBlocksThatItIsTold) {
+  const auto sample = sample_of(GetParam());
+  const auto model = make_model(sample.section, sample.spec), kept = make_model(sample.section, sample.spec);
+  const auto& blocks = kept->blocks();
+  const auto last = blocks.size() - 1;
+  kept->keep_blocks({last});
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : kept->named_parameters()) {
+    EXPECT_GT(tensor.numel(), 0) << name;
+    names.push_back(name);
+  }
+  EXPECT_THAT(names, ::testing::UnorderedElementsAreArray(blocks[last].parameters));
+  at::Tensor x = sample.batch;
+  for (std::size_t i = 0; i < last; ++i) x = model->blocks()[i].forward(x);
+  EXPECT_TRUE(at::equal(blocks[last].forward(x), model->blocks()[last].forward(x)));
 }
 
 TEST(NoSegments, AModelWithoutBlocksSaysSo) {
