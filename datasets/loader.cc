@@ -30,6 +30,7 @@ class GatheringLoader final : public Loader {
     dataset_->gather(share.indices, mix(mix(seed_, static_cast<std::uint64_t>(epoch_)), kChangesOfSamples), batch);
     batch.valid = share.valid;
     batch.global_rows = share.global_rows;
+    batch.first_row = share.first_row;
     ++cursor_;  // last, so that a read that failed can be tried again
     return true;
   }

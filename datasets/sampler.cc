@@ -49,8 +49,11 @@ DistributedSampler::Share DistributedSampler::share(std::int64_t epoch, std::int
   const std::int64_t first = begin_of(options_.rank, rows);
   const std::int64_t valid = begin_of(options_.rank + 1, rows) - first;
   const std::int64_t begin = start + first;
-  if (valid == 0) return {.indices = {order_.data() + start, 1}, .valid = 0, .global_rows = rows};
-  return {.indices = {order_.data() + begin, static_cast<std::size_t>(valid)}, .valid = valid, .global_rows = rows};
+  if (valid == 0) return {.indices = {order_.data() + start, 1}, .valid = 0, .global_rows = rows, .first_row = first};
+  return {.indices = {order_.data() + begin, static_cast<std::size_t>(valid)},
+          .valid = valid,
+          .global_rows = rows,
+          .first_row = first};
 }
 
 std::int64_t DistributedSampler::begin_of(int rank, std::int64_t rows) const {

@@ -38,6 +38,7 @@ class DistributedSampler {
     std::span<const std::int64_t> indices;  // never empty: a rank without samples gets one padding index
     std::int64_t valid = 0;                 // the first `valid` indices are samples
     std::int64_t global_rows = 0;           // samples in the global batch
+    std::int64_t first_row = 0;             // number of the first one in it
   };
 
   explicit DistributedSampler(const Options& options);  // throws std::invalid_argument

@@ -49,15 +49,17 @@ TEST(DistributedSampler, AnEpochHasEverySampleOnce) {
 }
 
 TEST(DistributedSampler, SharesAreNearlyEqualAndTheFirstOnesLonger) {
-  Indices sizes;
+  Indices sizes, begins;
   for (int rank = 0; rank < 4; ++rank) {
     DistributedSampler sampler({.samples = 10, .global_batch = 10, .rank = rank, .size = 4});
     const auto share = sampler.share(0, 0);
     sizes.push_back(share.valid);
     EXPECT_EQ(share.indices.size(), share.valid);
     EXPECT_EQ(share.global_rows, 10);
+    begins.push_back(share.first_row);
   }
   EXPECT_EQ(sizes, (Indices{3, 3, 2, 2}));
+  EXPECT_EQ(begins, (Indices{0, 3, 6, 8}));
 }
 
 TEST(DistributedSampler, ARankTakesWholePartsWhereThereAreMorePartsThanRanks) {

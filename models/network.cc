@@ -12,8 +12,10 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/random.h"
 #include "framework/parallel/checkpointed.h"
 #include "models/batch_norm.h"
+#include "models/dropout.h"
 #include "models/expert_parallel.h"
 #include "models/tensor_parallel.h"
 
@@ -37,6 +39,12 @@ std::vector<std::string> names_in(const Dictionary& tensors, const std::string& 
     if (tensor.key().starts_with(module + ".")) names.push_back(tensor.key());
   }
   return names;
+}
+
+std::uint64_t number_of(const std::string& name) {
+  std::uint64_t number = 0;
+  for (const char letter : name) number = mix(number, static_cast<unsigned char>(letter));
+  return number;
 }
 
 void append(std::vector<std::string>& to, std::vector<std::string> names) {
@@ -80,6 +88,17 @@ Placements divide_layer(torch::nn::Module& module, const std::string& layer, con
 }
 
 }  // namespace
+
+// Before the first step: all modules are there, and have their names.
+void Network::train(bool on) {
+  torch::nn::Module::train(on);
+  if (!on || numbered_) return;
+  numbered_ = true;
+  for (const auto& module : named_modules()) {
+    auto* const dropout = module.value()->as<DropoutImpl>();
+    if (dropout != nullptr) dropout->set_layer(number_of(module.key()));
+  }
+}
 
 void Network::add_block(std::string name, std::initializer_list<std::string> modules,
                         std::function<at::Tensor(const at::Tensor& input)> forward) {

@@ -25,7 +25,7 @@ class Network : public torch::nn::Module, public Model {
 
   Tensors outputs(const Tensors& inputs) override;
 
-  void train(bool on = true) override { torch::nn::Module::train(on); }
+  void train(bool on = true) override;
   using Model::eval;
 
   NamedTensors named_parameters() const override;
@@ -59,6 +59,7 @@ class Network : public torch::nn::Module, public Model {
 
   std::vector<Block> blocks_;
   BlockRunner runner_;
+  bool numbered_ = false;                       // dropouts know which layers they are
   std::int64_t segments_ = 0;                   // that are checkpointed
   std::set<std::string, std::less<>> dropped_;  // parameters and buffers of blocks that are not kept
 };

@@ -63,15 +63,22 @@ std::unique_ptr<Step> TrainingStep::plain(const Setup& setup, Model& model) cons
   const auto ranks = static_cast<double>(setup.mesh.replicas()->size());  // whose gradients' mean is taken
   const auto sharing = setup.invariant == nullptr ? ranks : static_cast<double>(setup.config.virtual_shards);
   return std::make_unique<PlainStep>(model, setup.task, setup.config.gradients == "sum" ? sharing * ranks : sharing,
-                                     arithmetic);
+                                     arithmetic, step_seed_);
 }
 
 TrainingStep::TrainingStep(const Setup& setup)
     : seed_(setup.seed),
       rank_(setup.mesh.batch()->rank()),
       threads_(setup.config.data_parallel > 1 || shares_its_process(*setup.mesh.control())) {
-  const auto& config = setup.config;
   steps_.push_back(plain(setup, setup.model));
+  nest(setup);
+  auto random = std::make_unique<RandomStep>(step(), step_seed_, seed_);
+  random_ = random.get();
+  steps_.push_back(std::move(random));
+}
+
+void TrainingStep::nest(const Setup& setup) {
+  const auto& config = setup.config;
   if (config.sync_batch_norm) {
     auto statistics = std::make_shared<BatchStatistics>(BatchStatistics{.group = setup.mesh.batch()});
     if (setup.model.synchronize_batch_norm(statistics) == 0) {
@@ -126,6 +133,7 @@ void TrainingStep::divide(const Setup& setup) {
 // All ranks have drawn the same initial values from one seed; only the first goes on with what follows them. In a run
 // that goes on each has its generator back.
 void TrainingStep::start(std::int64_t step) {
+  random_->set_step(step);
   if (shards_ != nullptr) return shards_->set_step(step);
   if (turns_ != nullptr) turns_->set_step(step);
   if (step == 0 && rank_ > 0 && !threads_) at::manual_seed(mix(seed_, static_cast<std::uint64_t>(rank_)));

@@ -8,6 +8,7 @@
 #include "engine/experiment/train_config.h"
 #include "engine/experiment/training_turns.h"
 #include "engine/precision/arithmetic.h"
+#include "engine/step/random_step.h"
 #include "engine/step/turn_step.h"
 #include "engine/step/virtual_shards.h"
 #include "engine/sync/invariant.h"
@@ -51,21 +52,24 @@ class TrainingStep {
 
   Step& step() { return *steps_.back(); }
 
-  /// Before the first step, which is that of this number; after a checkpoint was restored. Random numbers that the
-  /// model draws in steps (dropout) begin here, each rank's with others.
+  /// Before the first step, which is that of this number; after a checkpoint was restored. Random numbers begin here:
+  /// those that belong to the rows of the global batch, and those of LibTorch's generator, each rank's with others.
   void start(std::int64_t step);
 
  private:
   std::unique_ptr<Step> plain(const Setup& setup, Model& model) const;
+  void nest(const Setup& setup);  // the steps around the plain one
   void share_out(const Setup& setup);
   void divide(const Setup& setup);
 
   std::vector<std::unique_ptr<Step>> steps_;  // each around the one before
   std::uint64_t seed_;
+  StepSeed step_seed_ = std::make_shared<std::uint64_t>(0);
   int rank_;
   bool threads_;                     // train beside each other in this process
   VirtualShards* shards_ = nullptr;  // one of them, if any; so is this
   TurnStep* turns_ = nullptr;
+  RandomStep* random_ = nullptr;  // the outermost
 };
 
 }  // namespace phalanx

@@ -9,8 +9,9 @@
 namespace phalanx {
 
 /// A step of one of several threads that train in one process, which have LibTorch's generator of random numbers in
-/// common: what each of them draws, as dropout does, depends on who comes first, and so would the result. The first
-/// run() looks whether the generator has moved on, and throws ConfigError where it has.
+/// common: what each of them draws from it depends on who comes first, and so would the result. (Dropout of
+/// models/dropout.h does not draw from it.) The first run() looks whether the generator has moved on, and throws
+/// ConfigError where it has.
 class NoRandomStep final : public Step {
  public:
   explicit NoRandomStep(Step& inner) : inner_(inner) {}  // which must outlive it
@@ -22,9 +23,10 @@ class NoRandomStep final : public Step {
     Result result = inner_.run(batch, watch);
     if (at::equal(random_state(), before)) return result;
     throw ConfigError(
-        "model: draws random numbers during training, as dropout does, but ranks or replicas that are threads of one"
-        " process share one generator, so results would differ from run to run; use ranks that are"
-        " processes (backend: shm) instead of backend inproc or train.data_parallel");
+        "model: draws random numbers from LibTorch's generator during training, but ranks or replicas that are threads "
+        "of"
+        " one process share it, so results would differ from run to run; use ranks that are processes (backend: shm)"
+        " instead of backend inproc or train.data_parallel, and for dropout models/dropout.h");
   }
   Result evaluate(const Batch& batch, const Watch& watch) override { return inner_.evaluate(batch, watch); }
 

@@ -5,9 +5,11 @@
 #include <ATen/ops/full_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <optional>
 #include <utility>
 
 #include "framework/parallel/autocast.h"
+#include "framework/parallel/random_rows.h"
 
 namespace phalanx {
 namespace {
@@ -72,6 +74,9 @@ Step::Result PlainStep::evaluate(const Batch& batch, const Watch& watch) {
 // Losses see float32: a softmax of many classes is beyond what fp16 holds.
 Tensors PlainStep::forward(const Batch& batch) {
   Tensors inputs = batch.inputs;
+  std::optional<RandomKey> key;
+  if (seed_) key = RandomKey{.step = *seed_, .first_row = batch.first_row};
+  const RandomRows rows(key);
   const Autocast autocast(inputs.at(0).device().type(), arithmetic_.dtype);
   for (auto& input : inputs) {
     if (input.dim() == 4) input = input.contiguous(arithmetic_.images);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/precision/arithmetic.h"
+#include "engine/step/random_step.h"
 #include "engine/task/task.h"
 #include "framework/parallel/step.h"
 #include "models/model.h"
@@ -11,9 +12,10 @@ namespace phalanx {
 class PlainStep final : public Step {
  public:
   /// Gradients are `factor` times this rank's part of those of the global batch's mean loss: the number of ranks, of
-  /// which a strategy takes the mean, makes them add up to these. The model and the task must outlive the step.
-  PlainStep(Model& model, const Task& task, double factor, Arithmetic arithmetic = {})
-      : model_(model), task_(task), factor_(factor), arithmetic_(std::move(arithmetic)) {}
+  /// which a strategy takes the mean, makes them add up to these. `seed`: of random numbers by row; null: models draw
+  /// from LibTorch's generator. The model and the task must outlive the step.
+  PlainStep(Model& model, const Task& task, double factor, Arithmetic arithmetic = {}, StepSeed seed = nullptr)
+      : model_(model), task_(task), factor_(factor), arithmetic_(std::move(arithmetic)), seed_(std::move(seed)) {}
 
   Result run(const Batch& batch, const Watch& watch) override;
   Result evaluate(const Batch& batch, const Watch& watch) override;
@@ -26,6 +28,7 @@ class PlainStep final : public Step {
   const Task& task_;
   double factor_;
   Arithmetic arithmetic_;
+  StepSeed seed_;
 };
 
 }  // namespace phalanx

@@ -14,6 +14,7 @@ Batch rows_of(const Batch& batch, std::int64_t begin, std::int64_t end) {
   for (auto& input : part.inputs) input = input.narrow(0, begin, end - begin);
   for (auto& target : part.targets) target = target.narrow(0, begin, end - begin);
   if (part.row_weights.defined()) part.row_weights = part.row_weights.narrow(0, begin, end - begin);
+  part.first_row += begin;
   part.valid = std::clamp<std::int64_t>(batch.valid - begin, 0, end - begin);
   return part;
 }

@@ -24,6 +24,7 @@ struct Batch {
   Tensors targets{};             // each [n, ...], in the order of SampleSpec::targets
   std::int64_t valid = 0;        // the first `valid` rows are samples, the rest is padding; 0 <= valid <= n
   std::int64_t global_rows = 0;  // samples in the global batch, over all ranks; >= valid
+  std::int64_t first_row = 0;    // number of the first row in the global batch
 
   /// How much each row counts in the loss: [n] double, on the CPU. Undefined: all rows alike, each as 1.
   at::Tensor row_weights{};

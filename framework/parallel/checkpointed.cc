@@ -4,9 +4,11 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <optional>
 #include <utility>
 
 #include "framework/parallel/autocast.h"
+#include "framework/parallel/random_rows.h"
 #include "framework/parallel/random_state.h"
 
 namespace phalanx {
@@ -36,10 +38,11 @@ struct Again final {
 
 struct Kept final : torch::CustomClassHolder {
   Kept(Function what, c10::ScalarType with, at::Tensor state)
-      : function(std::move(what)), autocast(with), random(std::move(state)) {}
+      : function(std::move(what)), autocast(with), random(std::move(state)), rows(RandomRows::current()) {}
   Function function;
   c10::ScalarType autocast;
   at::Tensor random;
+  std::optional<RandomKey> rows;
 };
 
 class Checkpointed final : public torch::autograd::Function<Checkpointed> {
@@ -66,6 +69,7 @@ class Checkpointed final : public torch::autograd::Function<Checkpointed> {
     const at::AutoGradMode grad(true);
     const Autocast autocast(input.device().type(), kept.autocast);
     const Again mark(kept.random);
+    const RandomRows rows(kept.rows);
     return kept.function(input);
   }
 };

@@ -1,5 +1,5 @@
-// A causal transformer as GPT-2 (Radford et al. 2019, Language Models are Unsupervised Multitask Learners), without
-// dropout: input [n, t] int64 tokens, t <= context -> logits [n, t, classes] of the token after each.
+// A causal transformer as GPT-2 (Radford et al. 2019, Language Models are Unsupervised Multitask Learners): input [n,
+// t] int64 tokens, t <= context -> logits [n, t, classes] of the token after each.
 //
 // moe_gpt is the same with a mixture of experts (models/mixture_of_experts.h) for each feed-forward layer.
 //
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "models/dropout.h"
 #include "models/linear.h"
 #include "models/mixture_of_experts.h"
 #include "models/network.h"
@@ -38,6 +39,7 @@ struct GptConfig {
   std::int64_t heads = 4;
   std::int64_t width = 128;
   std::string attention = "sdpa";
+  double dropout = 0;
 
   template <class V>
   void visit(V& v) {
@@ -46,6 +48,8 @@ struct GptConfig {
     v("width", width, "embedding size", config::at_least(1));
     v("attention", attention, "sdpa: LibTorch's fused kernel; explicit: matrix products and softmax",
       config::one_of({"sdpa", "explicit"}));
+    v("dropout", dropout, "share left out of the embeddings and of what each layer adds; none of attention's weights",
+      config::between(0, 0.99));
   }
 };
 
@@ -195,11 +199,13 @@ class Layer final : public torch::nn::Module {
     attn_ = register_module("attn", std::make_shared<Attention>(config));
     ln_2_ = register_module("ln_2", layer_norm(config.width));
     mlp_ = register_module("mlp", std::move(mlp));
+    attn_dropout_ = register_module("attn_dropout", Dropout(config.dropout));
+    mlp_dropout_ = register_module("mlp_dropout", Dropout(config.dropout));
   }
 
   at::Tensor forward(const at::Tensor& input) {
-    const at::Tensor x = input + attn_->forward(ln_1_(input));
-    return x + mlp_->forward(ln_2_(x));
+    const at::Tensor x = input + attn_dropout_(attn_->forward(ln_1_(input)));
+    return x + mlp_dropout_(mlp_->forward(ln_2_(x)));
   }
 
   Mlp& mlp() { return *mlp_; }
@@ -208,6 +214,7 @@ class Layer final : public torch::nn::Module {
   torch::nn::LayerNorm ln_1_{nullptr}, ln_2_{nullptr};
   std::shared_ptr<Attention> attn_;
   std::shared_ptr<Mlp> mlp_;
+  Dropout attn_dropout_{nullptr}, mlp_dropout_{nullptr};
 };
 
 template <class Mlp>
@@ -219,6 +226,7 @@ class Gpt : public Network {
     const auto transformer = register_module("transformer", std::make_shared<torch::nn::Module>());
     wte_ = transformer->register_module("wte", std::make_shared<Embedding>(classes, config.width));
     wpe_ = transformer->register_module("wpe", std::make_shared<Embedding>(context, config.width));
+    dropout_ = transformer->register_module("drop", Dropout(config.dropout));
     const auto layers = transformer->register_module("h", std::make_shared<torch::nn::Module>());
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
       layers_.push_back(
@@ -244,7 +252,7 @@ class Gpt : public Network {
     add_block("embedding", {"transformer.wte", "transformer.wpe"}, [this](const at::Tensor& tokens) {
       const auto length = tokens.size(1), context = wpe_->weight.size(0);
       TORCH_CHECK(length <= context, "gpt has positions for ", context, " tokens, but got ", length);
-      return wte_->forward(tokens) + wpe_->weight.narrow(0, 0, length);
+      return dropout_(wte_->forward(tokens) + wpe_->weight.narrow(0, 0, length));
     });
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const auto name = "transformer.h." + std::to_string(i);
@@ -255,6 +263,7 @@ class Gpt : public Network {
   }
 
   std::shared_ptr<Embedding> wte_, wpe_;
+  Dropout dropout_{nullptr};
   std::vector<std::shared_ptr<Layer<Mlp>>> layers_;
   torch::nn::LayerNorm ln_f_{nullptr};
 };

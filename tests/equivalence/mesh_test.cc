@@ -1,6 +1,7 @@
 // Every mesh against training in one process: the same losses and the same weights, also with what the update of a
 // divided model has to take care of, and from each other's checkpoints. Linked with one backend at a time.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -136,6 +137,23 @@ TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
 
 TEST(MeshOptions, ActivationsMayBeComputedAgain) {
   expect_as_alone("gpt", 2, {"mesh.tensor=2", "strategy=auto"}, {"train.checkpoint_activations=2"});
+}
+
+// Whatever rank, part of a batch or thread has a row, and however often it is computed.
+TEST(MeshOptions, DropoutBelongsToTheRowsOfTheGlobalBatch) {
+  const std::string dropout = "model.dropout=0.3";
+  expect_as_alone("gpt", 3, {"strategy=all_reduce"}, {dropout, "train.checkpoint_activations=2"});
+  expect_as_alone("gpt", 2, {"strategy=all_reduce", "train.data_parallel=2"}, {dropout, "seed=3"});
+  expect_as_alone("gpt", 4, {"mesh.tensor=2", "strategy=sharded"}, {dropout, "train.accumulate=2"});
+}
+
+TEST(MeshOptions, DropoutChangesWhatIsLearned) {
+  run_ranks(kBackend, 1, [](const CommunicatorPtr& world) {
+    const auto weights = [&](const std::string& dropout) {
+      return train(config_of("gpt", {dropout, "strategy=single"}), world, file_name(dropout)).weights;
+    };
+    EXPECT_FALSE(at::equal(weights("model.dropout=0.3"), weights("model.dropout=0")));
+  });
 }
 
 TEST(MeshOptions, APlanOfTheUsersOwn) {
