@@ -18,7 +18,7 @@
 #include "engine/sync/grouped.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
-#include "models/channels_last.h"
+#include "models/weights_layout.h"
 
 namespace phalanx {
 namespace {
@@ -59,6 +59,7 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
   std::lock_guard lock(generator);
   at::manual_seed(mix(static_cast<std::uint64_t>(config.seed), 0));
   auto model = make_section("model", config.model, spec);
+  if (config.train.precision == "fp64") weights_to_double(*model);
   if (config.train.memory_format == "channels_last") weights_to_channels_last(*model);
   return model;
 }

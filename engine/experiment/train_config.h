@@ -47,8 +47,8 @@ struct TrainConfig {
       "parts of a batch that are computed independently with determinism: world_size_invariant; a multiple of the "
       "number of ranks",
       config::between(1, 65536));
-    v("precision", precision, "precision of matrix products and convolutions; parameters are always fp32",
-      config::one_of({"fp32", "bf16", "fp16"}));
+    v("precision", precision, "precision of matrix products and convolutions; with fp64 also of parameters, else fp32",
+      config::one_of({"fp32", "bf16", "fp16", "fp64"}));
     v("loss_scale", loss_scale, "dynamic loss scaling, for fp16");
     v("memory_format", memory_format, "memory layout of images and activations",
       config::one_of({"contiguous", "channels_last"}));

@@ -26,6 +26,7 @@ namespace {
 
 c10::ScalarType dtype_of(const std::string& precision) {
   if (precision == "bf16") return c10::ScalarType::BFloat16;
+  if (precision == "fp64") return c10::ScalarType::Double;
   return precision == "fp16" ? c10::ScalarType::Half : c10::ScalarType::Float;
 }
 

@@ -13,7 +13,7 @@ class Loss {
  public:
   virtual ~Loss() = default;
 
-  /// [n, ...], [n, ...] -> [], float32: the mean over all targets that are not ignored (kIgnored); there is at least
+  /// [n, ...], [n, ...] -> [], of the predictions' dtype: the mean over all targets that are not ignored (kIgnored); there is at least
   /// one. Throws c10::Error where the shapes do not go together.
   virtual at::Tensor mean(const at::Tensor& output, const at::Tensor& target) const = 0;
 };

@@ -7,9 +7,10 @@
 
 namespace phalanx {
 
-/// How a step computes. Parameters, gradients, what the optimizer remembers and the loss are float32 in any case.
+/// How a step computes. Parameters, gradients, what the optimizer remembers and the loss are float64 with kDouble, else
+/// float32.
 struct Arithmetic {
-  /// What matrix products and convolutions compute with: kFloat, kBFloat16 or kHalf.
+  /// What matrix products and convolutions compute with: kFloat, kBFloat16 or kHalf; kDouble: what everything does.
   c10::ScalarType dtype = c10::ScalarType::Float;
 
   /// How images, [n, c, h, w], lie in memory; layers keep it up.

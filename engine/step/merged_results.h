@@ -23,6 +23,7 @@ class MergedResults {
   std::vector<Tensors> outputs_;  // by output, then by part
   std::vector<double> loss_sums_;
   double weight_ = 0;
+  at::ScalarType dtype_ = at::kFloat;  // of the loss
 };
 
 /// For steps inside of a step.

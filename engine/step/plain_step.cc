@@ -5,6 +5,7 @@
 #include <ATen/ops/full_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -19,6 +20,8 @@ Tensors detached(const Tensors& tensors) {
   for (const auto& tensor : tensors) all.push_back(tensor.detach());
   return all;
 }
+
+at::Tensor in_double(const at::Tensor& tensor) { return tensor.is_floating_point() ? tensor.to(at::kDouble) : tensor; }
 
 // From where the criterion's backward has ended, and from what the model adds to the loss. What the loss did not look
 // at has no gradient.
@@ -71,25 +74,27 @@ Step::Result PlainStep::evaluate(const Batch& batch, const Watch& watch) {
   return result;
 }
 
-// Losses see float32: a softmax of many classes is beyond what fp16 holds.
+// Losses see at least float32: a softmax of many classes is beyond what fp16 holds.
 Tensors PlainStep::forward(const Batch& batch) {
   Tensors inputs = batch.inputs;
   std::optional<RandomKey> key;
   if (seed_) key = RandomKey{.step = *seed_, .first_row = batch.first_row};
   const RandomRows rows(key);
-  const Autocast autocast(inputs.at(0).device().type(), arithmetic_.dtype);
+  const Autocast autocast(inputs.at(0).device().type(), doubles() ? at::kFloat : arithmetic_.dtype);
   for (auto& input : inputs) {
+    if (doubles()) input = in_double(input);
     if (input.dim() == 4) input = input.contiguous(arithmetic_.images);
   }
   Tensors outputs = model_.outputs(inputs);
   for (auto& output : outputs) {
-    if (arithmetic_.dtype != at::kFloat && output.is_floating_point()) output = output.to(at::kFloat);
+    if (!doubles() && arithmetic_.dtype != at::kFloat && output.is_floating_point()) output = output.to(at::kFloat);
   }
   return task_.predictions(std::move(outputs));
 }
 
 // Padding lies at the end. A batch in which nothing counts has loss 0, with gradients of 0 rather than none.
-at::Tensor PlainStep::mean_loss(const Tensors& predictions, const Batch& batch, double weight) const {
+at::Tensor PlainStep::mean_loss(const Tensors& predictions, Batch batch, double weight) const {
+  if (doubles()) std::ranges::transform(batch.targets, batch.targets.begin(), in_double);
   if (weight == 0) {
     at::Tensor nothing = predictions.at(0).sum() * 0;
     for (std::size_t i = 1; i < predictions.size(); ++i) nothing = nothing + predictions[i].sum() * 0;

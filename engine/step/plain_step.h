@@ -22,7 +22,8 @@ class PlainStep final : public Step {
 
  private:
   Tensors forward(const Batch& batch);
-  at::Tensor mean_loss(const Tensors& predictions, const Batch& batch, double weight) const;
+  at::Tensor mean_loss(const Tensors& predictions, Batch batch, double weight) const;
+  bool doubles() const { return arithmetic_.dtype == c10::ScalarType::Double; }
 
   Model& model_;
   const Task& task_;

@@ -38,7 +38,7 @@ class Task {
   virtual Tensors predictions(Tensors outputs) const { return outputs; }
 
   /// The loss function to minimise, as the mean over what counts in `batch`: sum of losses / Batch::weight(). Of
-  /// predictions of valid rows alone, of which at least one counts. -> [] float32, differentiable.
+  /// predictions of valid rows alone, of which at least one counts. -> [] of their dtype, differentiable.
   virtual at::Tensor mean_loss(const Tensors& predictions, const Batch& batch) const = 0;
 
   /// Completes a batch as the dataset gave it, on the CPU: targets that follow from the inputs, and row_weights where

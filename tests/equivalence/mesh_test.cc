@@ -84,7 +84,8 @@ Trained train_alone(const ExperimentConfig& config, const CommunicatorPtr& world
   return trained;
 }
 
-void expect_as_alone(const std::string& kind, int ranks, const Changes& mesh, const Changes& both) {
+void expect_as_alone(const std::string& kind, int ranks, const Changes& mesh, const Changes& both,
+                     double tolerance = 1e-5) {
   run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) {
     auto many = both;
     many.insert(many.end(), mesh.begin(), mesh.end());
@@ -94,7 +95,7 @@ void expect_as_alone(const std::string& kind, int ranks, const Changes& mesh, co
     one.push_back("strategy=single");
     const Trained alone = train_alone(config_of(kind, one), world, run + "_alone");
     if (world->rank() != 0) return;
-    EXPECT_LT(relative_difference(divided.folder, alone.folder), 1e-5);
+    EXPECT_LT(relative_difference(divided.folder, alone.folder), tolerance);
     expect_same_readings(divided.test, alone.test);
   });
 }
@@ -137,6 +138,13 @@ TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
 
 TEST(MeshOptions, ActivationsMayBeComputedAgain) {
   expect_as_alone("gpt", 2, {"mesh.tensor=2", "strategy=auto"}, {"train.checkpoint_activations=2"});
+}
+
+TEST(MeshOptions, InDoublePrecisionMeshesDifferByItsRounding) {
+  const Changes both{"train.precision=fp64", "train.clip_norm=0.1"};
+  expect_as_alone("gpt", 4, {"mesh.tensor=2", "strategy=sharded"}, both, 1e-10);
+  expect_as_alone("mlp", 3, {"mesh.tensor=3", "strategy=auto"}, both, 1e-10);
+  expect_as_alone("moe", 2, {"mesh.expert=2", "strategy=auto"}, both, 1e-10);
 }
 
 // Whatever rank, part of a batch or thread has a row, and however often it is computed.
