@@ -17,9 +17,9 @@ namespace {
 
 class PrefetchingLoader final : public Loader {
  public:
-  PrefetchingLoader(std::unique_ptr<Loader> loader, std::int64_t ahead)
+  PrefetchingLoader(std::unique_ptr<Loader> loader, std::int64_t ahead, int threads)
       : loader_(std::move(loader)), ahead_(static_cast<std::size_t>(ahead)), batches_(loader_->batches()) {
-    thread_ = std::thread([this, threads = at::get_num_threads()] {
+    thread_ = std::thread([this, threads = threads > 0 ? threads : at::get_num_threads()] {
       at::set_num_threads(threads);  // of OpenMP every thread has a number of its own
       run();
     });
@@ -129,9 +129,9 @@ class PrefetchingLoader final : public Loader {
 
 }  // namespace
 
-std::unique_ptr<Loader> make_prefetching(std::unique_ptr<Loader> loader, std::int64_t ahead) {
+std::unique_ptr<Loader> make_prefetching(std::unique_ptr<Loader> loader, std::int64_t ahead, int threads) {
   if (ahead <= 0) throw std::invalid_argument("make_prefetching: `ahead` must be above 0");
-  return std::make_unique<PrefetchingLoader>(std::move(loader), ahead);
+  return std::make_unique<PrefetchingLoader>(std::move(loader), ahead, threads);
 }
 
 }  // namespace phalanx

@@ -1,5 +1,6 @@
 #include "datasets/prefetching_loader.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
@@ -65,6 +66,27 @@ TEST_P(Prefetching, GivesTheSameBatchesInTheSameOrder) {
     EXPECT_THAT(rest_of(*loader),
                 ElementsAre(epoch * 100, epoch * 100 + 1, epoch * 100 + 2, epoch * 100 + 3, epoch * 100 + 4));
   }
+}
+
+// A batch holds how many threads its dataset may read with.
+class ThreadsLoader final : public Loader {
+ public:
+  std::int64_t batches() const override { return 1; }
+  void start_epoch(std::int64_t, std::int64_t) override {}
+  bool next(Batch& batch) override {
+    batch.inputs = {at::full({1}, at::get_num_threads())};
+    return true;
+  }
+};
+
+TEST(PrefetchingThreads, AreAsManyAsAskedForOrAsTheCallerHas) {
+  const auto threads = [](int asked) {
+    Batch batch;
+    make_prefetching(std::make_unique<ThreadsLoader>(), 1, asked)->next(batch);
+    return batch.inputs[0].item<int>();
+  };
+  EXPECT_EQ(threads(3), 3);
+  EXPECT_EQ(threads(0), at::get_num_threads());
 }
 
 TEST_P(Prefetching, StartsAnywhereAlsoInTheMiddleOfAnEpoch) {

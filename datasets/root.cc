@@ -1,5 +1,9 @@
 #include "datasets/root.h"
 
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cstddef>
 #include <system_error>
 
 #include "framework/base/environment.h"
@@ -51,6 +55,33 @@ std::vector<fs::path> find_files(const DatasetFiles& files, const fs::path& root
   throw DataError("dataset \"" + files.dataset + "\": files are missing from " + root.string() +
                   (fs::is_directory(root, unreadable) ? "" : " (no such folder)") + ":" + missing + "\n" +
                   files.how_to_get);
+}
+
+std::vector<fs::path> files_like(const std::vector<std::string>& patterns, const fs::path& root,
+                                 const std::string& key) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(root, error), end; !error && entry != end; entry.increment(error)) {
+    names.push_back(entry->path().filename());
+  }
+  if (error) throw DataError(root.string() + ": " + error.message());
+  std::ranges::sort(names);
+  std::vector<fs::path> found;
+  for (const auto& pattern : patterns) {
+    const auto before = found.size();
+    bool any = false;
+    for (const auto& name : names) {
+      if (::fnmatch(pattern.c_str(), name.c_str(), 0) != 0) continue;
+      any = true;
+      const auto path = root / name;
+      if (std::find(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(before), path) ==
+          found.begin() + static_cast<std::ptrdiff_t>(before)) {
+        found.push_back(path);
+      }
+    }
+    if (!any) throw DataError(key + ": no file in " + root.string() + " is like \"" + pattern + "\"");
+  }
+  return found;
 }
 
 }  // namespace phalanx

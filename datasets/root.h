@@ -23,4 +23,9 @@ struct DatasetFiles {
 /// they were looked for, and how to get them.
 std::vector<std::filesystem::path> find_files(const DatasetFiles& files, const std::filesystem::path& root);
 
+/// The files in `root` whose names match one of `patterns`, where * is any part of a name, in the order of the patterns
+/// and then of their names, each once. Throws DataError for a pattern that none matches; `key` of the config has it.
+std::vector<std::filesystem::path> files_like(const std::vector<std::string>& patterns,
+                                              const std::filesystem::path& root, const std::string& key);
+
 }  // namespace phalanx

@@ -36,7 +36,13 @@ def third_party_repositories():
     system_library(name = "gflags", headers = ["gflags"], debian = "libgflags-dev")
     system_library(name = "glog", headers = ["glog"], debian = "libgoogle-glog-dev")
     system_library(name = "gloo", headers = ["gloo"], libraries = [], debian = "libgloo-dev")
+    system_library(
+        name = "jpeg",
+        headers = ["jpeglib.h", "jmorecfg.h", "jerror.h"],
+        debian = "libjpeg62-turbo-dev",
+    )
     system_library(name = "nlohmann_json", headers = ["nlohmann"], libraries = [], debian = "nlohmann-json3-dev")
     system_library(name = "openssl", headers = ["openssl"], libraries = ["crypto"], debian = "libssl-dev")
+    system_library(name = "png", headers = ["png.h", "pngconf.h", "pnglibconf.h"], debian = "libpng-dev")
     system_library(name = "yaml_cpp", headers = ["yaml-cpp"], libraries = ["yaml-cpp"], debian = "libyaml-cpp-dev")
     system_library(name = "zlib", headers = ["zlib.h", "zconf.h"], libraries = ["z"], debian = "zlib1g-dev")

@@ -205,6 +205,8 @@ void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig
             "cannot be combined with train.data_parallel: threads share one random number generator");
   refuse_if(problems, train.sync_batch_norm && train.data_parallel > 1, "train.data_parallel",
             "has replicas with separate batch norm statistics; leave out train.sync_batch_norm, or use ranks instead");
+  refuse_if(problems, config.loader.threads > 0 && config.loader.prefetch == 0, "loader.threads",
+            "read ahead, which loader.prefetch: 0 does not; set loader.prefetch to the number of batches");
   const double backoff = train.loss_scale.backoff;
   refuse_if(problems, backoff == 0 || backoff == 1, "train.loss_scale.backoff", "must be above 0 and below 1");
   const bool tested = config.evaluate.every_epochs > 0 || config.evaluate.every_steps > 0;

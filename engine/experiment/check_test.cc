@@ -29,6 +29,13 @@ TEST(Check, AnAverageThatKeepsAllIsRefused) {
       " shared parameters");
 }
 
+TEST(Check, ThreadsThatReadNeedBatchesToReadAhead) {
+  EXPECT_EQ(complaint("loader: {threads: 2, prefetch: 1}"), "");
+  EXPECT_EQ(complaint("loader: {threads: 2}"),
+            "config: loader.threads: read ahead, which loader.prefetch: 0 does not; set loader.prefetch to the number"
+            " of batches");
+}
+
 TEST(Check, ALossScaleMustBeAbleToFall) {
   EXPECT_EQ(complaint("train: {loss_scale: {backoff: 0.25}}"), "");
   EXPECT_EQ(complaint("train: {loss_scale: {backoff: 1}}"),

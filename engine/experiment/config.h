@@ -97,6 +97,7 @@ struct FrameworkConfig {
 struct LoaderConfig {
   bool shuffle = true;
   std::int64_t prefetch = 0;
+  std::int64_t threads = 0;
   std::string shares = "equal";
 
   template <class V>
@@ -104,6 +105,8 @@ struct LoaderConfig {
     v("shuffle", shuffle, "shuffle the training samples in every epoch");
     v("prefetch", prefetch, "batches to gather ahead in a background thread; 0: gather each when it is needed",
       config::between(0, 1000));
+    v("threads", threads, "threads that read the samples of a batch ahead, with prefetch; 0: as many as the rank has",
+      config::between(0, 1024));
     v("shares", shares,
       "how the ranks divide a batch; equal, a share for each rank, such as 2:1, or measured: by how fast they are");
   }

@@ -18,7 +18,9 @@ std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& 
                                     .size = group.size(),
                                     .parts = invariant ? static_cast<int>(config.train.virtual_shards) : 0,
                                     .shares = std::move(shares)});
-  return config.loader.prefetch == 0 ? std::move(loader) : make_prefetching(std::move(loader), config.loader.prefetch);
+  const auto prefetch = config.loader.prefetch;
+  return prefetch == 0 ? std::move(loader)
+                       : make_prefetching(std::move(loader), prefetch, static_cast<int>(config.loader.threads));
 }
 
 Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, const Task& task, Step& step,

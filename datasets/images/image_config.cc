@@ -1,0 +1,49 @@
+#include "datasets/images/image_config.h"
+
+#include <string>
+#include <utility>
+
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+TransformConfig transform(const std::string& section) {
+  return {config::load_as<Transforms::Choice>("transform", section, "the default transforms")};
+}
+
+std::string of_size(const std::string& name, std::int64_t size) {
+  return "{name: " + name + ", size: " + std::to_string(size) + "}";
+}
+
+// As images of ImageNet are mostly prepared: 224 pixels in the middle of 256.
+std::vector<TransformConfig> default_transforms(std::int64_t side, bool training) {
+  if (training) return {transform(of_size("random_resized_crop", side)), transform("flip")};
+  return {transform(of_size("resize", side * 8 / 7)), transform(of_size("center_crop", side))};
+}
+
+}  // namespace
+
+std::shared_ptr<const Dataset> ImageConfig::samples(std::shared_ptr<const ImageSource> source, std::int64_t classes,
+                                                    bool training) const {
+  if (mean.size() != deviation.size()) {
+    throw ConfigError("dataset: mean has " + std::to_string(mean.size()) + " numbers and deviation " +
+                      std::to_string(deviation.size()) + "; they need as many");
+  }
+  const auto chain = [&](const std::vector<TransformConfig>& configured, bool of_training) {
+    return TransformChain(configured.empty() ? default_transforms(side, of_training) : configured);
+  };
+  TransformedImages::Options options{.spec = classification_samples({color ? 3 : 1, side, side}, classes),
+                                     .statistics = {},
+                                     .transforms = training ? chain(transforms, true) : chain(test_transforms, false),
+                                     .plain = chain(test_transforms, false),
+                                     .skip = skip_corrupt};
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    options.statistics.push_back({.mean = static_cast<float>(mean[i]), .deviation = static_cast<float>(deviation[i])});
+  }
+  if (!color && mean.size() == 3) options.statistics = {{.mean = 0.449F, .deviation = 0.226F}};
+  return std::make_shared<TransformedImages>(std::move(source), std::move(options));
+}
+
+}  // namespace phalanx

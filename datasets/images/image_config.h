@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "datasets/images/decode.h"
+#include "datasets/images/image_source.h"
+#include "datasets/images/transformed_images.h"
+#include "datasets/transforms/transform.h"
+#include "framework/base/config/visitor.h"
+
+namespace phalanx {
+
+/// Fields that all datasets of encoded images have.
+struct ImageConfig {
+  std::int64_t side = 224;
+  bool color = true;
+  std::vector<double> mean{0.485, 0.456, 0.406};  // of ImageNet, as is the deviation
+  std::vector<double> deviation{0.229, 0.224, 0.225};
+  std::vector<TransformConfig> transforms;
+  std::vector<TransformConfig> test_transforms;
+  std::int64_t decode_side = 0;
+  std::int64_t skip_corrupt = 0;
+
+  template <class V>
+  void visit(V& v) {
+    v("side", side, "height and width of a sample", config::between(1, 1 << 16));
+    v("color", color, "red, green and blue; false: one channel of luminance");
+    v("mean", mean, "mean of each channel, or of all (0 to 1), which is subtracted", config::between(0, 1));
+    v("deviation", deviation, "standard deviation of each channel, or of all, which divides", config::above(0));
+    v("transforms", transforms, "changes of training images; empty: random_resized_crop and flip");
+    v("test_transforms", test_transforms, "changes of all other images; empty: resize and center_crop");
+    v("decode_side", decode_side,
+      "decode a JPEG at 1/2, 1/4 or 1/8 of its size where no side gets smaller than this; faster. 0: at its size",
+      config::at_least(0));
+    v("skip_corrupt", skip_corrupt, "images that cannot be read and are left out before the run fails",
+      config::at_least(0));
+  }
+
+  DecodeOptions decoding() const { return {.color = color, .smallest_side = decode_side}; }
+
+  /// The samples of one split. Throws ConfigError where fields do not go together.
+  std::shared_ptr<const Dataset> samples(std::shared_ptr<const ImageSource> source, std::int64_t classes,
+                                         bool training) const;
+};
+
+}  // namespace phalanx

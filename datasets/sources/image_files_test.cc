@@ -1,0 +1,170 @@
+// Datasets of encoded images: image_folder and image_shards.
+#include "datasets/testing/image_files.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "datasets/dataset.h"
+#include "datasets/testing/idx_files.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::AllOf;
+using testing::fresh_folder;
+using ::testing::HasSubstr;
+using testing::jpeg_bytes;
+using testing::png_bytes;
+using testing::smooth_image;
+using ::testing::ThrowsMessage;
+
+namespace fs = std::filesystem;
+
+Splits load(const std::string& section) {
+  return config::load_as<Datasets::Choice>("dataset", section, "test.yaml").make();
+}
+
+Batch gather(const Dataset& split, const std::vector<std::int64_t>& indices) {
+  Batch batch;
+  split.gather(indices, 1, batch);
+  return batch;
+}
+
+std::vector<std::int64_t> labels(const Dataset& split) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t i = 0; i < split.size(); ++i) all.push_back(gather(split, {i}).targets[0].item<std::int64_t>());
+  return all;
+}
+
+void write(const fs::path& path, const std::string& bytes) {
+  fs::create_directories(path.parent_path());
+  write_atomically(path, bytes);
+}
+
+class ImageFolder : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* split : {"train", "test", "val"}) {
+      write(root_ / split / "cat" / "1.jpg", jpeg_bytes(smooth_image(3, 40, 30)));
+      write(root_ / split / "cat" / "2.JPEG", jpeg_bytes(smooth_image(1, 30, 50, 1)));
+      write(root_ / split / "ant" / "a.png", png_bytes(smooth_image(3, 16, 16, 2)));
+      write(root_ / split / "ant" / "notes.txt", "not an image");
+    }
+  }
+  std::string section(const std::string& more = "") const {
+    return "{name: image_folder, root: " + root_.string() + ", side: 16" + more + "}";
+  }
+  fs::path root_ = fresh_folder("image_folder");
+};
+
+TEST_F(ImageFolder, HasAClassForEachFolderOfTrain) {
+  const Splits splits = load(section());
+  ASSERT_NE(splits.validation, nullptr);
+  for (const auto& split : {splits.train, splits.validation, splits.test}) {
+    EXPECT_EQ(labels(*split), (std::vector<std::int64_t>{0, 1, 1}));
+    EXPECT_EQ(split->spec().targets[0].classes, 2);
+    EXPECT_EQ(gather(*split, {2, 0}).inputs[0].sizes(), (at::IntArrayRef{2, 3, 16, 16}));
+  }
+}
+
+TEST_F(ImageFolder, ReadsTheFilesThemselves) {
+  const Splits splits =
+      load(section(", mean: [0], deviation: [1], test_transforms: [{transform: {name: center_crop, size: 16}}]"));
+  const at::Tensor pixels = (gather(*splits.test, {0}).inputs[0][0] * 255).round().to(at::kByte);
+  EXPECT_TRUE(at::equal(pixels, smooth_image(3, 16, 16, 2)));
+}
+
+TEST_F(ImageFolder, MayBeWithoutColor) {
+  EXPECT_EQ(gather(*load(section(", color: false")).train, {0, 1}).inputs[0].sizes(), (at::IntArrayRef{2, 1, 16, 16}));
+}
+
+TEST_F(ImageFolder, TestsOnValWhereThereIsNoTest) {
+  fs::remove_all(root_ / "test");
+  const Splits splits = load(section());
+  EXPECT_EQ(splits.validation, nullptr);
+  EXPECT_EQ(splits.test->size(), 3);
+}
+
+TEST_F(ImageFolder, SaysWhatIsMissing) {
+  const auto refused = [&](const std::string& why) {
+    EXPECT_THAT([&] { load(section()); }, ThrowsMessage<DataError>(AllOf(HasSubstr(root_.string()), HasSubstr(why))));
+  };
+  fs::create_directories(root_ / "test" / "dog");
+  refused("test/dog: no class of the training images, which have 2 folders");
+  fs::remove_all(root_ / "test");
+  fs::create_directories(root_ / "test");
+  refused("test: has no images");
+  fs::remove_all(root_ / "test");
+  fs::remove_all(root_ / "val");
+  refused("but test is missing");
+  fs::remove_all(root_ / "train");
+  refused("but train is missing");
+}
+
+TEST_F(ImageFolder, NamesTheFileThatIsDamaged) {
+  const auto bytes = jpeg_bytes(smooth_image(3, 40, 30));
+  write(root_ / "train" / "cat" / "1.jpg", bytes.substr(0, bytes.size() / 2));
+  EXPECT_THAT([&] { gather(*load(section()).train, {1}); },
+              ThrowsMessage<DataError>(AllOf(HasSubstr("train/cat/1.jpg: byte"), HasSubstr("a damaged JPEG"))));
+  const Splits splits = load(section(", skip_corrupt: 1"));
+  EXPECT_EQ(gather(*splits.train, {1}).targets[0].item<int>(), 1) << "2.JPEG in its place";
+}
+
+using Files = std::vector<std::pair<std::string, std::string>>;
+
+class ImageShards : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    write(root_ / "train-0.tar", testing::tar_bytes({{"a/1.jpg", jpeg_bytes(smooth_image(3, 30, 20))},
+                                                     {"a/1.cls", "2\n"},
+                                                     {"a/2.cls", "0"},
+                                                     {"a/2.png", png_bytes(smooth_image(3, 16, 16, 1))}}));
+    write(root_ / "train-1.tar", shard(1));
+    write(root_ / "test-0.tar", shard(0));
+  }
+  static std::string shard(int label) {
+    return testing::tar_bytes(
+        Files{{"7.png", png_bytes(smooth_image(3, 16, 16, 3))}, {"7.cls", std::to_string(label)}, {"7.json", "{}"}});
+  }
+  std::string section(const std::string& more = "") const {
+    return "{name: image_shards, root: " + root_.string() + ", side: 16, classes: 3" + more + "}";
+  }
+  fs::path root_ = fresh_folder("image_shards");
+};
+
+TEST_F(ImageShards, HaveTheSamplesOfAllArchives) {
+  const Splits splits =
+      load(section(", mean: [0], deviation: [1], test_transforms: [{transform: {name: center_crop, "
+                   "size: 16}}]"));
+  EXPECT_EQ(labels(*splits.train), (std::vector<std::int64_t>{2, 0, 1}));
+  EXPECT_EQ(labels(*splits.test), (std::vector<std::int64_t>{0}));
+  const at::Tensor pixels = (gather(*splits.test, {0}).inputs[0][0] * 255).round().to(at::kByte);
+  EXPECT_TRUE(at::equal(pixels, smooth_image(3, 16, 16, 3)));
+  EXPECT_EQ(load(section(", train: [train-1.tar], validation: [train-0.tar]")).validation->size(), 2);
+}
+
+TEST_F(ImageShards, RefuseWhatIsNoSample) {
+  const auto refused = [&](const std::string& why, const std::string& more = "") {
+    EXPECT_THAT([&] { load(section(more)); }, ThrowsMessage<DataError>(HasSubstr(why)));
+  };
+  refused("dataset.validation: no file in " + root_.string() + " is like \"val*\"", ", validation: [\"val*\"]");
+  write(root_ / "train-1.tar", shard(3));
+  refused("7.cls is \"3\", not the number of one of dataset.classes: 3 classes");
+  write(root_ / "train-1.tar", testing::tar_bytes({{"7.cls", "1"}}));
+  refused("sample \"7\" has no image");
+  write(root_ / "train-1.tar", testing::tar_bytes({{"7.png", "x"}}));
+  refused("sample \"7\" has no class (.cls)");
+}
+
+}  // namespace
+}  // namespace phalanx

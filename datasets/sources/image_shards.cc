@@ -1,0 +1,159 @@
+// Images in tar archives, named as WebDataset does: the files of a sample have its name and one suffix each, as 17.jpg
+// (or .jpeg or .png) and 17.cls, which holds the number of its class in decimal digits. Archives are not compressed; an
+// index of their headers is made when they are opened, and content is read where it lies when it is gathered.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "datasets/dataset.h"
+#include "datasets/images/decode.h"
+#include "datasets/images/image_config.h"
+#include "datasets/images/tar_index.h"
+#include "datasets/malformed.h"
+#include "datasets/root.h"
+#include "framework/base/descriptor.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ImageShardsConfig : ImageConfig {
+  std::string root;
+  std::vector<std::string> train{"train-*.tar"};
+  std::vector<std::string> validation;
+  std::vector<std::string> test{"test-*.tar"};
+  std::int64_t classes = 1000;
+
+  template <class V>
+  void visit(V& v) {
+    v("root", root, "folder of the archives; empty: ${PHALANX_DATA}/image_shards, else data/image_shards");
+    v("train", train, "archives to train on, * being any part of a name");
+    v("validation", validation, "archives to validate on; empty: none");
+    v("test", test, "archives to test on");
+    v("classes", classes, "how many classes there are", config::at_least(1));
+    ImageConfig::visit(v);
+  }
+};
+
+struct Sample {
+  std::size_t archive = 0;
+  std::int64_t offset = 0, size = 0, label = -1;
+  std::string name;
+};
+
+std::string read_at(const fs::path& file, int descriptor, std::int64_t offset, std::int64_t size) {
+  std::string bytes(static_cast<std::size_t>(size), '\0');
+  for (std::int64_t done = 0; done < size;) {
+    const auto count = ::pread(descriptor, bytes.data() + done, static_cast<std::size_t>(size - done), offset + done);
+    if (count <= 0)
+      throw_malformed(file, offset + done, count == 0 ? "the file ends early" : std::generic_category().message(errno));
+    done += count;
+  }
+  return bytes;
+}
+
+class ShardsSource final : public ImageSource {
+ public:
+  ShardsSource(std::vector<fs::path> archives, std::int64_t classes, DecodeOptions decoding)
+      : archives_(std::move(archives)), decoding_(decoding) {
+    for (std::size_t i = 0; i < archives_.size(); ++i) {
+      descriptors_.emplace_back(::open(archives_[i].c_str(), O_RDONLY | O_CLOEXEC));
+      if (descriptors_.back().get() < 0)
+        throw DataError(archives_[i].string() + ": " + std::generic_category().message(errno));
+      add(i, classes);
+    }
+  }
+
+  std::int64_t size() const override { return std::ssize(samples_); }
+  std::int64_t label(std::int64_t index) const override { return samples_[static_cast<std::size_t>(index)].label; }
+  at::Tensor image(std::int64_t index) const override {
+    const auto& sample = samples_[static_cast<std::size_t>(index)];
+    return decode_image(
+        read_at(archives_[sample.archive], descriptors_[sample.archive].get(), sample.offset, sample.size), decoding_,
+        name(index));
+  }
+  std::string name(std::int64_t index) const override {
+    const auto& sample = samples_[static_cast<std::size_t>(index)];
+    return archives_[sample.archive].string() + ": " + sample.name;
+  }
+
+ private:
+  void add(std::size_t archive, std::int64_t classes) {
+    const auto& path = archives_[archive];
+    Sample sample;
+    const auto finish = [&](std::int64_t offset) {
+      if (sample.name.empty()) return;
+      if (sample.size == 0 || sample.label < 0) {
+        throw_malformed(path, offset,
+                        "sample \"" + sample.name + "\" has no " +
+                            (sample.size == 0 ? "image (.jpg, .jpeg or .png)" : "class (.cls)"));
+      }
+      samples_.push_back(sample);
+    };
+    for (const auto& entry : index_tar(path)) {
+      const auto folder = entry.name.rfind('/');
+      const auto dot = entry.name.find('.', folder == std::string::npos ? 0 : folder + 1);
+      if (dot == std::string::npos) continue;
+      const auto name = entry.name.substr(0, dot), suffix = entry.name.substr(dot + 1);
+      if (name != sample.name) {
+        finish(entry.offset);
+        sample = {.archive = archive, .name = name};
+      }
+      if (suffix == "jpg" || suffix == "jpeg" || suffix == "png") {
+        sample.offset = entry.offset;
+        sample.size = entry.size;
+      } else if (suffix == "cls") {
+        sample.label = read_class(path, archive, entry, classes);
+      }
+    }
+    finish(0);
+  }
+
+  std::int64_t read_class(const fs::path& path, std::size_t archive, const TarEntry& entry, std::int64_t classes) {
+    constexpr std::int64_t kLongest = 32;
+    const auto text =
+        read_at(path, descriptors_[archive].get(), entry.offset, std::min<std::int64_t>(entry.size, kLongest));
+    std::int64_t label = -1;
+    std::from_chars(text.data(), text.data() + text.size(), label);
+    if (label >= 0 && label < classes) return label;
+    throw_malformed(path, entry.offset,
+                    entry.name + " is \"" + text.substr(0, text.find('\n')) +
+                        "\", not the number of one of dataset.classes: " + std::to_string(classes) + " classes");
+  }
+
+  std::vector<fs::path> archives_;
+  DecodeOptions decoding_;
+  std::vector<Descriptor> descriptors_;
+  std::vector<Sample> samples_;
+};
+
+Splits load_image_shards(const ImageShardsConfig& config) {
+  const fs::path root = dataset_root(config.root, "image_shards");
+  const auto split = [&](const char* key, const std::vector<std::string>& patterns, bool training) {
+    auto source = std::make_shared<ShardsSource>(files_like(patterns, root, std::string("dataset.") + key),
+                                                 config.classes, config.decoding());
+    return config.samples(std::move(source), config.classes, training);
+  };
+  Splits splits{
+      .train = split("train", config.train, true), .validation = nullptr, .test = split("test", config.test, false)};
+  if (!config.validation.empty()) splits.validation = split("validation", config.validation, false);
+  return splits;
+}
+
+const bool registered = Datasets::global().add<ImageShardsConfig>(
+    "image_shards", "JPEG and PNG images in tar archives (WebDataset)", load_image_shards);
+
+}  // namespace
+}  // namespace phalanx

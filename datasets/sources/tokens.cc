@@ -1,0 +1,164 @@
+// Tokens that a tokenizer has numbered, in files of nothing but unsigned little-endian integers of 16 or 32 bits, as
+// nanoGPT's: input [n, context] int64 -> target [n, context] int64, the same tokens one further on. Files are mapped
+// into memory, so that ranks of a host share them and only what is read is loaded.
+#include <c10/util/Exception.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "datasets/batch_memory.h"
+#include "datasets/dataset.h"
+#include "datasets/malformed.h"
+#include "datasets/root.h"
+#include "framework/base/config/visitor.h"
+#include "framework/base/descriptor.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TokensConfig {
+  std::string root;
+  std::string train = "train.bin";
+  std::string validation;
+  std::string test = "val.bin";
+  std::string type = "uint16";
+  std::int64_t vocabulary = 50257;
+  std::int64_t context = 1024;
+  std::int64_t stride = 0;
+
+  template <class V>
+  void visit(V& v) {
+    v("root", root, "folder of the files; empty: ${PHALANX_DATA}/tokens, else data/tokens");
+    v("train", train, "file to train on");
+    v("validation", validation, "file to validate on; empty: none");
+    v("test", test, "file to test on");
+    v("type", type, "type of a token in the files", config::one_of({"uint16", "uint32"}));
+    v("vocabulary", vocabulary, "tokens lie in [0, vocabulary)", config::between(2, 1L << 32));
+    v("context", context, "tokens per sample", config::between(1, 1 << 20));
+    v("stride", stride, "distance between training samples, in tokens; 0: context, so that they do not overlap",
+      config::at_least(0));
+  }
+};
+
+// A whole file, read-only.
+class MappedFile {
+ public:
+  explicit MappedFile(const fs::path& path) {
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat status {};
+    const auto fail = [&] { throw DataError(path.string() + ": " + std::generic_category().message(errno)); };
+    if (!file.valid() || ::fstat(file.get(), &status) != 0) fail();
+    size_ = static_cast<std::size_t>(status.st_size);
+    if (size_ == 0) throw_malformed(path, 0, "the file is empty");
+    data_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.get(), 0);
+    if (data_ == MAP_FAILED) fail();
+  }
+  ~MappedFile() { ::munmap(data_, size_); }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  template <class T>
+  const T* values() const {
+    return static_cast<const T*>(data_);
+  }
+  std::size_t bytes() const { return size_; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+template <class T>
+class Tokens final : public Dataset {
+ public:
+  // Sample i has the `context` tokens from i * stride.
+  Tokens(fs::path path, std::int64_t vocabulary, std::int64_t context, std::int64_t stride)
+      : path_(std::move(path)),
+        file_(path_),
+        spec_(language_samples(context, vocabulary)),
+        context_(context),
+        stride_(stride),
+        tokens_(static_cast<std::int64_t>(file_.bytes() / sizeof(T))) {
+    if (file_.bytes() % sizeof(T) != 0) {
+      throw_malformed(
+          path_, static_cast<std::int64_t>(file_.bytes()),
+          "the file ends within a token of " + std::to_string(sizeof(T)) + " bytes; is dataset.type another one?");
+    }
+    if (tokens_ > context) return;
+    throw DataError(path_.string() + ": has " + std::to_string(tokens_) + " tokens, but a sample needs " +
+                    std::to_string(context + 1) + " (dataset.context and one more)");
+  }
+
+  std::int64_t size() const override { return (tokens_ - 1 - context_) / stride_ + 1; }
+  const SampleSpec& spec() const override { return spec_; }
+  bool samples_overlap() const override { return stride_ < context_; }
+
+  void gather(std::span<const std::int64_t> indices, std::uint64_t, Batch& batch) const override {
+    const auto rows = std::ssize(indices);
+    auto* input = ensure(batch.inputs, 0, std::array{rows, context_}, at::kLong).data_ptr<std::int64_t>();
+    auto* target = ensure(batch.targets, 0, std::array{rows, context_}, at::kLong).data_ptr<std::int64_t>();
+    for (const auto index : indices) {
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      const T* const first = file_.values<T>() + index * stride_;
+      check(first);
+      input = std::copy_n(first, context_, input);
+      target = std::copy_n(first + 1, context_, target);
+    }
+  }
+
+ private:
+  // When they are read: to look at all of a file first would read all of it.
+  void check(const T* first) const {
+    const auto classes = spec_.inputs[0].classes;
+    const T* const largest = std::max_element(first, first + context_ + 1);
+    if (static_cast<std::int64_t>(*largest) < classes) return;
+    throw_malformed(path_, (largest - file_.values<T>()) * static_cast<std::int64_t>(sizeof(T)),
+                    "token " + std::to_string(*largest) + ", but dataset.vocabulary is " + std::to_string(classes));
+  }
+
+  fs::path path_;
+  MappedFile file_;
+  SampleSpec spec_;
+  std::int64_t context_, stride_, tokens_;
+};
+
+Splits load_tokens(const TokensConfig& config) {
+  const fs::path root = dataset_root(config.root, "tokens");
+  const auto split = [&](const std::string& name, std::int64_t stride) -> std::shared_ptr<const Dataset> {
+    const auto file = find_files({.dataset = "tokens",
+                                  .names = {name},
+                                  .how_to_get = "Files of token numbers, such as nanoGPT's prepare.py writes; "
+                                                "to use others, set dataset.root and dataset.train"},
+                                 root)
+                          .front();
+    if (config.type == "uint16") {
+      return std::make_shared<Tokens<std::uint16_t>>(file, config.vocabulary, config.context, stride);
+    }
+    return std::make_shared<Tokens<std::uint32_t>>(file, config.vocabulary, config.context, stride);
+  };
+  Splits splits{.train = split(config.train, config.stride == 0 ? config.context : config.stride),
+                .validation = nullptr,
+                .test = split(config.test, config.context)};
+  if (!config.validation.empty()) splits.validation = split(config.validation, config.context);
+  return splits;
+}
+
+const bool registered =
+    Datasets::global().add<TokensConfig>("tokens", "files of numbered tokens, mapped into memory", load_tokens);
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "datasets/random_stream.h"
+
+namespace phalanx {
+
+/// Uniform in [low, high), of 53 bits.
+inline double draw(RandomStream& random, double low, double high) {
+  return low + (high - low) * (static_cast<double>(random.next() >> 11) * 0x1p-53);
+}
+
+}  // namespace phalanx
