@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "datasets/images/encode.h"
 #include "datasets/testing/image_files.h"
 #include "framework/base/error.h"
 
@@ -16,7 +17,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::jpeg_bytes;
-using testing::png_bytes;
 using testing::smooth_image;
 using ::testing::ThrowsMessage;
 
@@ -26,14 +26,14 @@ double largest_difference(const at::Tensor& one, const at::Tensor& other) {
 
 TEST(DecodeImage, PngsAreExact) {
   const at::Tensor color = smooth_image(3, 17, 23), grey = smooth_image(1, 17, 23);
-  EXPECT_TRUE(at::equal(decode_image(png_bytes(color), {}, "a.png"), color));
-  EXPECT_TRUE(at::equal(decode_image(png_bytes(grey), {.color = false}, "a.png"), grey));
-  EXPECT_TRUE(at::equal(decode_image(png_bytes(grey), {}, "a.png"), grey.expand({3, 17, 23})));
+  EXPECT_TRUE(at::equal(decode_image(encode_png(color), {}, "a.png"), color));
+  EXPECT_TRUE(at::equal(decode_image(encode_png(grey), {.color = false}, "a.png"), grey));
+  EXPECT_TRUE(at::equal(decode_image(encode_png(grey), {}, "a.png"), grey.expand({3, 17, 23})));
 }
 
 TEST(DecodeImage, WhatIsTransparentLiesOnBlack) {
   const at::Tensor color = smooth_image(3, 8, 8), none = at::full({1, 8, 8}, 0, at::kByte);
-  const at::Tensor image = decode_image(png_bytes(at::concat({color, none})), {}, "a.png");
+  const at::Tensor image = decode_image(encode_png(at::concat({color, none})), {}, "a.png");
   EXPECT_EQ(image.max().item<int>(), 0);
 }
 
@@ -59,7 +59,7 @@ TEST(DecodeImage, JpegsMayBeDecodedAtAPartOfTheirSize) {
 TEST(DecodeImage, RefusesWhatIsDamaged) {
   for (const bool png : {false, true}) {
     const at::Tensor image = smooth_image(3, 64, 64);
-    const std::string bytes = png ? png_bytes(image) : jpeg_bytes(image);
+    const std::string bytes = png ? encode_png(image) : jpeg_bytes(image);
     for (const auto length : {bytes.size() / 2, std::size_t{20}, std::size_t{5}}) {
       EXPECT_THAT([&] { decode_image(bytes.substr(0, length), {}, "cat.img"); },
                   ThrowsMessage<DataError>(AllOf(HasSubstr("cat.img: "), HasSubstr("a damaged"))))

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/images/encode.h"
 #include "datasets/testing/idx_files.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
@@ -24,7 +25,6 @@ using ::testing::AllOf;
 using testing::fresh_folder;
 using ::testing::HasSubstr;
 using testing::jpeg_bytes;
-using testing::png_bytes;
 using testing::smooth_image;
 using ::testing::ThrowsMessage;
 
@@ -57,7 +57,7 @@ class ImageFolder : public ::testing::Test {
     for (const char* split : {"train", "test", "val"}) {
       write(root_ / split / "cat" / "1.jpg", jpeg_bytes(smooth_image(3, 40, 30)));
       write(root_ / split / "cat" / "2.JPEG", jpeg_bytes(smooth_image(1, 30, 50, 1)));
-      write(root_ / split / "ant" / "a.png", png_bytes(smooth_image(3, 16, 16, 2)));
+      write(root_ / split / "ant" / "a.png", encode_png(smooth_image(3, 16, 16, 2)));
       write(root_ / split / "ant" / "notes.txt", "not an image");
     }
   }
@@ -128,13 +128,13 @@ class ImageShards : public ::testing::Test {
     write(root_ / "train-0.tar", testing::tar_bytes({{"a/1.jpg", jpeg_bytes(smooth_image(3, 30, 20))},
                                                      {"a/1.cls", "2\n"},
                                                      {"a/2.cls", "0"},
-                                                     {"a/2.png", png_bytes(smooth_image(3, 16, 16, 1))}}));
+                                                     {"a/2.png", encode_png(smooth_image(3, 16, 16, 1))}}));
     write(root_ / "train-1.tar", shard(1));
     write(root_ / "test-0.tar", shard(0));
   }
   static std::string shard(int label) {
     return testing::tar_bytes(
-        Files{{"7.png", png_bytes(smooth_image(3, 16, 16, 3))}, {"7.cls", std::to_string(label)}, {"7.json", "{}"}});
+        Files{{"7.png", encode_png(smooth_image(3, 16, 16, 3))}, {"7.cls", std::to_string(label)}, {"7.json", "{}"}});
   }
   std::string section(const std::string& more = "") const {
     return "{name: image_shards, root: " + root_.string() + ", side: 16, classes: 3" + more + "}";

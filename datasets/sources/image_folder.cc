@@ -1,8 +1,6 @@
 // A folder of JPEG and PNG files, laid out as ImageNet mostly is: ROOT/train/CLASS/FILE, and the same under test and
 // val. Classes are the folders of train, numbered in the order of their names; files of a class come in the order of
 // theirs. Files are read and decoded when they are gathered.
-#include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -15,6 +13,7 @@
 #include "datasets/images/decode.h"
 #include "datasets/images/image_config.h"
 #include "datasets/root.h"
+#include "datasets/sources/image_files.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 
@@ -33,45 +32,9 @@ struct ImageFolderConfig : ImageConfig {
   }
 };
 
-bool is_image(const fs::path& file) {
-  std::string suffix = file.extension().string();
-  std::ranges::transform(suffix, suffix.begin(), [](unsigned char letter) { return std::tolower(letter); });
-  return suffix == ".jpg" || suffix == ".jpeg" || suffix == ".png";
-}
-
-// Names of what is in a folder, sorted.
-template <class Predicate>
-std::vector<std::string> names_in(const fs::path& folder, Predicate wanted) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (wanted(*entry)) names.push_back(entry->path().filename());
-  }
-  if (error) throw DataError(folder.string() + ": " + error.message());
-  std::ranges::sort(names);
-  return names;
-}
-
 class FolderSource final : public ImageSource {
  public:
-  FolderSource(fs::path folder, const std::vector<std::string>& classes, DecodeOptions decoding)
-      : folder_(std::move(folder)), classes_(classes), decoding_(decoding) {
-    for (const auto& name : names_in(folder_, [](const auto& entry) { return entry.is_directory(); })) {
-      const auto found = std::ranges::lower_bound(classes_, name);
-      if (found == classes_.end() || *found != name) {
-        throw DataError((folder_ / name).string() + ": no class of the training images, which have " +
-                        std::to_string(classes_.size()) + " folders; rename it, or move it away");
-      }
-      const auto label = found - classes_.begin();
-      for (auto& file : names_in(folder_ / name, [](const auto& entry) { return is_image(entry.path()); })) {
-        files_.push_back({label, std::move(file)});
-      }
-    }
-    if (files_.empty()) {
-      throw DataError(folder_.string() + ": has no images; they are expected as " + folder_.string() +
-                      "/CLASS/FILE.jpg (or .jpeg or .png)");
-    }
-  }
+  FolderSource(std::vector<ImageFile> files, DecodeOptions decoding) : files_(std::move(files)), decoding_(decoding) {}
 
   std::int64_t size() const override { return std::ssize(files_); }
   std::int64_t label(std::int64_t index) const override { return files_[static_cast<std::size_t>(index)].label; }
@@ -79,21 +42,11 @@ class FolderSource final : public ImageSource {
     const auto file = name(index);
     return decode_image(read_file(file), decoding_, file);
   }
-  std::string name(std::int64_t index) const override {
-    const auto& [label, file] = files_[static_cast<std::size_t>(index)];
-    return folder_ / classes_[static_cast<std::size_t>(label)] / file;
-  }
+  std::string name(std::int64_t index) const override { return files_[static_cast<std::size_t>(index)].path; }
 
  private:
-  struct File {
-    std::int64_t label;
-    std::string name;
-  };
-
-  fs::path folder_;
-  std::vector<std::string> classes_;
+  std::vector<ImageFile> files_;
   DecodeOptions decoding_;
-  std::vector<File> files_;
 };
 
 Splits load_image_folder(const ImageFolderConfig& config) {
@@ -109,10 +62,10 @@ Splits load_image_folder(const ImageFolderConfig& config) {
                     "PNG files in them for each class, but " +
                     (train ? "test" : "train") + " is missing. Set dataset.root to where they are");
   }
-  const auto classes = names_in(*train, [](const auto& entry) { return entry.is_directory(); });
+  const auto classes = image_classes(*train);
   const auto split = [&](const fs::path& path, bool training) {
-    return config.samples(std::make_shared<FolderSource>(path, classes, config.decoding()), std::ssize(classes),
-                          training);
+    auto source = std::make_shared<FolderSource>(image_files(path, classes), config.decoding());
+    return config.samples(std::move(source), std::ssize(classes), training);
   };
   Splits splits{.train = split(*train, true), .validation = nullptr, .test = split(test ? *test : *val, false)};
   if (test && val) splits.validation = split(*val, false);

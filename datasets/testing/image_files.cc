@@ -4,42 +4,18 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/stack.h>
 #include <jpeglib.h>
-#include <png.h>
 
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
-#include <stdexcept>
+
+#include "datasets/images/tar_entry.h"
 
 namespace phalanx::testing {
 namespace {
 
 at::Tensor interleaved(const at::Tensor& image) { return image.permute({1, 2, 0}).contiguous(); }
-
-std::string padded(std::string bytes) {
-  bytes.resize((bytes.size() + 511) / 512 * 512, '\0');
-  return bytes;
-}
-
-std::string tar_header(const std::string& name, std::size_t size, char type) {
-  std::string header(512, '\0');
-  header.replace(0, std::min<std::size_t>(name.size(), 100), name.substr(0, 100));
-  header.replace(100, 7, "0000644");
-  std::array<char, 13> digits{};
-  std::snprintf(digits.data(), digits.size(), "%011zo", size);
-  header.replace(124, 11, digits.data());
-  header.replace(148, 8, "        ");
-  header[156] = type;
-  header.replace(257, 6, std::string("ustar\0", 6));
-  header.replace(263, 2, "00");
-  const auto sum = std::accumulate(header.begin(), header.end(), 0U,
-                                   [](unsigned total, char byte) { return total + static_cast<unsigned char>(byte); });
-  std::snprintf(digits.data(), digits.size(), "%06o", sum);
-  header.replace(148, 6, digits.data());
-  header[154] = '\0';
-  return header;
-}
 
 std::string pax_record(const std::string& text) {
   std::size_t length = text.size() + 2;  // a space and a line's end
@@ -48,24 +24,6 @@ std::string pax_record(const std::string& text) {
 }
 
 }  // namespace
-
-std::string png_bytes(const at::Tensor& image) {
-  constexpr std::array<png_uint_32, 5> kFormats{0, PNG_FORMAT_GRAY, 0, PNG_FORMAT_RGB, PNG_FORMAT_RGBA};
-  const at::Tensor pixels = interleaved(image);
-  png_image png{};
-  png.version = PNG_IMAGE_VERSION;
-  png.height = static_cast<png_uint_32>(image.size(1));
-  png.width = static_cast<png_uint_32>(image.size(2));
-  png.format = kFormats.at(static_cast<std::size_t>(image.size(0)));
-  png_alloc_size_t size = 0;
-  png_image_write_to_memory(&png, nullptr, &size, 0, pixels.const_data_ptr(), 0, nullptr);
-  std::string bytes(size, '\0');
-  if (png_image_write_to_memory(&png, bytes.data(), &size, 0, pixels.const_data_ptr(), 0, nullptr) == 0) {
-    throw std::runtime_error(png.message);
-  }
-  bytes.resize(size);
-  return bytes;
-}
 
 std::string jpeg_bytes(const at::Tensor& image, int quality) {
   const at::Tensor pixels = interleaved(image);
@@ -99,12 +57,21 @@ std::string tar_bytes(const std::vector<std::pair<std::string, std::string>>& fi
   std::string archive;
   for (const auto& [name, content] : files) {
     if (name.size() > 100) {
-      const auto extended = pax ? pax_record("path=" + name) : name + '\0';
-      archive += tar_header("long", extended.size(), pax ? 'x' : 'L') + padded(extended);
+      std::string extended = tar_entry("long", pax ? pax_record("path=" + name) : name + '\0');
+      // Another kind of entry, and a checksum that knows of it.
+      extended[156] = pax ? 'x' : 'L';
+      extended.replace(148, 8, "        ");
+      const auto sum = std::accumulate(extended.begin(), extended.begin() + 512, 0U, [](unsigned total, char byte) {
+        return total + static_cast<unsigned char>(byte);
+      });
+      std::array<char, 8> digits{};
+      std::snprintf(digits.data(), digits.size(), "%06o", sum);
+      extended.replace(148, 7, std::string(digits.data()) + '\0');
+      archive += extended;
     }
-    archive += tar_header(name, content.size(), '0') + padded(content);
+    archive += tar_entry(name.substr(0, 100), content);
   }
-  return archive + std::string(1024, '\0');
+  return archive + tar_end();
 }
 
 at::Tensor smooth_image(std::int64_t channels, std::int64_t height, std::int64_t width, double phase) {

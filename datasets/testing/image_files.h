@@ -8,8 +8,7 @@
 
 namespace phalanx::testing {
 
-// `image`: uint8 [channels, height, width] of 1 or 3 channels; of a PNG also 4, the last one opacity.
-std::string png_bytes(const at::Tensor& image);
+/// `image`: uint8 [channels, height, width] of 1 or 3 channels.
 std::string jpeg_bytes(const at::Tensor& image, int quality = 95);
 
 /// A tar archive (ustar) of files by name; names of more than 100 letters as GNU's tar writes them, or as POSIX's pax

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+namespace phalanx {
+
+/// A PNG of `image`, uint8 [channels, height, width] with 1, 3 or 4 channels, the fourth of which is opacity.
+std::string encode_png(const at::Tensor& image);
+
+}  // namespace phalanx

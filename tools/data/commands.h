@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "datasets/dataset.h"
+
+// The commands of tools:data, each of which prints what it has done or found. All throw the errors of what they read
+// and write.
+
+namespace phalanx {
+
+/// Sizes, classes, mean and standard deviation of some samples of each split, drawn by `seed`, as a model sees them.
+void print_statistics(const Splits& splits, std::int64_t samples, std::int64_t seed);
+
+/// Writes a page with some samples of the training split, drawn by `seed`: what a model sees, with its labels. Of
+/// images alone.
+void write_contact_sheet(const Splits& splits, std::int64_t samples, std::int64_t seed, const std::string& file);
+
+/// Writes the files below FROM/{train,val,test}/CLASS as tar archives TO/SPLIT-00000.tar and on, with `per_shard`
+/// images each, in an order that is drawn by `seed`, and the names of the classes to TO/classes.txt.
+void write_shards(const std::string& from, const std::string& to, std::int64_t per_shard, std::int64_t seed);
+
+/// Writes the tokens of a text to TO/train.bin, and those of its last part to TO/val.bin: 16 bits each, or 32 where the
+/// tokenizer has more than 65,536.
+void write_tokens(const std::string& text, const std::string& tokenizer, const std::string& to, double train_share);
+
+}  // namespace phalanx

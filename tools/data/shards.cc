@@ -1,0 +1,57 @@
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "datasets/images/tar_entry.h"
+#include "datasets/sources/image_files.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "tools/data/commands.h"
+#include "tools/data/sample_some.h"
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string numbered(std::int64_t number, std::size_t digits) {
+  const std::string text = std::to_string(number);
+  return std::string(digits - std::min(digits, text.size()), '0') + text;
+}
+
+void write_split(const std::string& split, const std::vector<ImageFile>& files, const fs::path& to,
+                 std::int64_t per_shard, std::int64_t seed) {
+  std::vector<std::int64_t> order(files.size());
+  std::iota(order.begin(), order.end(), 0);
+  shuffle(order, RandomStream(static_cast<std::uint64_t>(seed)));
+  std::int64_t shard = 0;
+  for (std::int64_t begin = 0; begin < std::ssize(files); begin += per_shard, ++shard) {
+    std::string archive;
+    for (auto i = begin; i < std::min(begin + per_shard, std::ssize(files)); ++i) {
+      const auto& [path, label] = files[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])];
+      const auto name = numbered(i, 8);
+      archive += tar_entry(name + (path.extension() == ".png" ? ".png" : ".jpg"), read_file(path));
+      archive += tar_entry(name + ".cls", std::to_string(label));
+    }
+    write_atomically(to / (split + "-" + numbered(shard, 5) + ".tar"), archive + tar_end());
+  }
+  std::printf("%s: %zu images in %lld archives\n", split.c_str(), files.size(), static_cast<long long>(shard));
+}
+
+}  // namespace
+
+void write_shards(const std::string& from, const std::string& to, std::int64_t per_shard, std::int64_t seed) {
+  const auto classes = image_classes(fs::path(from) / "train");
+  std::string names;
+  for (const auto& name : classes) names += name + "\n";
+  fs::create_directories(to);
+  write_atomically(fs::path(to) / "classes.txt", names);
+  for (const char* split : {"train", "val", "test"}) {
+    const auto folder = fs::path(from) / split;
+    if (fs::is_directory(folder)) write_split(split, image_files(folder, classes), to, per_shard, seed);
+  }
+}
+
+}  // namespace phalanx
