@@ -17,6 +17,7 @@ Real are the tools and mpirun. Stand-ins, found in the clone or first on PATH, t
     .../fuzz/replay                the real replay
     //tools:bench                  the real bench, with one short round of small tensors
     //tools:bench_train            the real bench_train, with one short round
+    //tools:data                   the real data
     //tools:doctor                 the real doctor
     //tools:ps                     the real ps
     //tools:tune                   the real tune, with one short round
@@ -60,6 +61,7 @@ BENCH_TRAIN = 'exec %(root)s/tools/bench_train/bench_train "$@" --rounds=1 --sec
 DOCTOR = 'exec %(root)s/tools/doctor/doctor "$@"'
 PS = 'exec %(root)s/tools/ps/ps "$@"'
 TUNE = 'exec %(root)s/tools/tune/tune "$@" --rounds=1 --budget_ms=0.2'
+DATA = 'exec %(root)s/tools/data/data "$@"'
 EVAL = 'exec %(root)s/tools/eval/eval "$@"'
 REPORT = 'exec %(root)s/tools/report/report "$@"'
 REPLAY = 'exec %(root)s/framework/testing/fuzz/replay "$@"'
@@ -125,7 +127,7 @@ class Clone(ProgramTest):
                    "bazel-bin/tools/train": TRAIN, "bazel-bin/framework/testing/fuzz/replay": REPLAY,
                    "targets/tools/bench": BENCH, "targets/tools/bench_train": BENCH_TRAIN,
                    "targets/tools/doctor": DOCTOR, "targets/tools/tune": TUNE, "targets/tools/report": REPORT,
-                   "targets/tools/eval": EVAL, "targets/tools/ps": PS}
+                   "targets/tools/data": DATA, "targets/tools/eval": EVAL, "targets/tools/ps": PS}
         if not shutil.which("torchrun"):
             scripts["bin/torchrun"] = TORCHRUN
         for name, text in scripts.items():
