@@ -63,6 +63,11 @@ class Model {
   /// global batch, over which experts are kept in balance. Empty where nothing is divided.
   virtual Placements divide_experts(const CommunicatorPtr& /*experts*/, const CommunicatorPtr& /*batch*/) { return {}; }
 
+  /// From now on inputs and outputs are of this rank's positions of each sequence alone, as take_positions() gives them
+  /// (framework/parallel/sequence_part.h), and the ranks of `group` compute together. Before the model is used, once,
+  /// alike on all ranks. False: the model cannot. Throws ConfigError where an option of the model is in the way.
+  virtual bool divide_sequence(const CommunicatorPtr& /*group*/) { return false; }
+
   /// What the last forward in training adds to the loss function, such as one that keeps experts in balance; undefined:
   /// nothing. Of this rank's part of the batch, as the loss.
   virtual at::Tensor take_auxiliary_loss() { return {}; }

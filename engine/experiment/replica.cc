@@ -91,7 +91,19 @@ Placements Replica::divide_model() {
   }
   for (const auto& [name, placement] : experts) experts_.insert(name);
   all.merge(experts);
+  divide_sequence();
   return all;
+}
+
+void Replica::divide_sequence() {
+  if (config_.mesh.context == 1) return;
+  try {
+    if (model_->divide_sequence(mesh_.along(Axis::kContext))) return;
+  } catch (const ConfigError& error) {
+    throw ConfigError("mesh.context: model " + config_.model.selected() + ": " + error.what());
+  }
+  throw ConfigError("mesh.context: model " + config_.model.selected() +
+                    " cannot compute a part of a sequence; use one that can, such as gpt, or leave mesh.context at 1");
 }
 
 // Buckets hold the parameters of experts or others, so that those of blocks by turns would be many.

@@ -25,6 +25,8 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/parallel/ring_attention.h"
+#include "framework/parallel/sequence_part.h"
 #include "models/checkpointed_blocks.h"
 #include "models/linear.h"
 #include "models/mixture_of_experts.h"
@@ -140,6 +142,16 @@ class Attention final : public torch::nn::Module {
                                                                      DividedLinear::Grain{1, head_width_}));
   }
 
+  // Of a part of the positions, with the other ranks of `group`.
+  void divide_sequence(const CommunicatorPtr& group) {
+    if (!fused_) {
+      throw ConfigError(
+          "attention: explicit has all scores of a sequence at once, of which ranks of mesh.context have "
+          "parts; use attention: sdpa");
+    }
+    context_ = group;
+  }
+
   at::Tensor forward(const at::Tensor& x) {
     const auto rows = x.size(0), length = x.size(1);
     const at::Tensor projected = c_attn_->forward(x);
@@ -149,13 +161,13 @@ class Attention final : public torch::nn::Module {
       return part.view({rows, length, -1, head_width_}).transpose(1, 2);
     };
     const at::Tensor query = by_head(parts[0]), key = by_head(parts[1]), value = by_head(parts[2]);
-    const at::Tensor seen = fused_ ? at::scaled_dot_product_attention(query, key, value, {}, 0.0, /*is_causal=*/true)
-                                   : attend(query, key, value);
-    return c_proj_->forward(seen.transpose(1, 2).reshape({rows, length, width}));
+    return c_proj_->forward(attend(query, key, value).transpose(1, 2).reshape({rows, length, width}));
   }
 
  private:
-  static at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+  at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) const {
+    if (context_) return ring_attention(query, key, value, context_);
+    if (fused_) return at::scaled_dot_product_attention(query, key, value, {}, 0.0, /*is_causal=*/true);
     const auto length = query.size(2);
     const auto later = at::ones({length, length}, query.options().dtype(at::kBool)).triu(1);
     const double scale = 1 / std::sqrt(static_cast<double>(query.size(3)));
@@ -166,6 +178,7 @@ class Attention final : public torch::nn::Module {
 
   std::int64_t head_width_;
   bool fused_;
+  CommunicatorPtr context_;  // null: all positions are here
   std::shared_ptr<Projection> c_attn_, c_proj_;
 };
 
@@ -203,6 +216,7 @@ class Block final : public torch::nn::Module {
     return x + mlp_->forward(ln_2_(x));
   }
 
+  Attention& attention() { return *attn_; }
   Mlp& mlp() { return *mlp_; }
 
  private:
@@ -229,9 +243,7 @@ class Gpt : public Network {
   }
 
   at::Tensor forward(at::Tensor input) override {
-    const auto length = input.size(1), context = wpe_->weight.size(0);
-    TORCH_CHECK(length <= context, "gpt has positions for ", context, " tokens, but got ", length);
-    at::Tensor x = wte_->forward(input) + wpe_->weight.narrow(0, 0, length);
+    at::Tensor x = wte_->forward(input) + positions(input.size(1));
     x = forward_in_segments(blocks_, is_training() ? segments_ : 0, x);
     return wte_->logits(ln_f_(x));
   }
@@ -249,13 +261,28 @@ class Gpt : public Network {
     return true;
   }
 
+  bool divide_sequence(const CommunicatorPtr& group) override {
+    for (const auto& block : blocks_) block->attention().divide_sequence(group);
+    context_ = group;
+    return true;
+  }
+
  protected:
   const std::vector<std::shared_ptr<Block<Mlp>>>& blocks() const { return blocks_; }
 
  private:
+  // The embeddings of the `length` positions that are here.
+  at::Tensor positions(std::int64_t length) const {
+    const auto all = length * (context_ ? context_->size() : 1), context = wpe_->weight.size(0);
+    TORCH_CHECK(all <= context, "gpt has positions for ", context, " tokens, but got ", all);
+    const at::Tensor rows = wpe_->weight.narrow(0, 0, all);
+    return context_ ? take_positions(rows, 0, *context_) : rows;
+  }
+
   std::shared_ptr<Embedding> wte_, wpe_;
   std::vector<std::shared_ptr<Block<Mlp>>> blocks_;
   std::int64_t segments_ = 0;  // that are checkpointed
+  CommunicatorPtr context_;    // null: all positions are here
   torch::nn::LayerNorm ln_f_{nullptr};
 };
 
@@ -268,7 +295,8 @@ class DenseGpt final : public Gpt<Feedforward> {
 class MoeGpt final : public Gpt<MixtureOfExperts> {
  public:
   MoeGpt(const MoeGptConfig& config, std::int64_t context, std::int64_t classes)
-      : Gpt(config, context, classes, [&] { return std::make_shared<MixtureOfExperts>(config.layer()); }) {}
+      : Gpt(config, context, classes, [&] { return std::make_shared<MixtureOfExperts>(config.layer()); }),
+        drops_(config.capacity_factor > 0) {}
 
   TensorPlan tensor_plan() const override {
     TensorPlan plan = Gpt::tensor_plan();
@@ -279,6 +307,14 @@ class MoeGpt final : public Gpt<MixtureOfExperts> {
   // Computing a block again would route its tokens again, with the other ranks.
   bool checkpoint_activations(std::int64_t) override { return false; }
 
+  bool divide_sequence(const CommunicatorPtr& group) override {
+    if (drops_) {
+      throw ConfigError(
+          "capacity_factor drops the last tokens of a batch, whose order mesh.context changes; set it to 0");
+    }
+    return Gpt::divide_sequence(group);
+  }
+
   at::Tensor take_auxiliary_loss() override {
     at::Tensor sum;
     for (const auto& block : blocks()) {
@@ -287,6 +323,9 @@ class MoeGpt final : public Gpt<MixtureOfExperts> {
     }
     return sum;
   }
+
+ private:
+  bool drops_;  // tokens that exceed an expert's capacity
 };
 
 template <class Made, class Config>

@@ -125,6 +125,13 @@ INSTANTIATE_TEST_SUITE_P(Expert, Mesh,
                                            Case{"moe", 4, "tensor: 2, expert: 2", "all_reduce"},
                                            Case{"moe", 8, "data: 2, tensor: 2, expert: 2", "sharded"}));
 
+INSTANTIATE_TEST_SUITE_P(Context, Mesh,
+                         ::testing::Values(Case{"gpt", 2, "context: 2", "auto"},
+                                           Case{"gpt", 4, "context: 4", "all_reduce"},
+                                           Case{"gpt", 4, "data: 2, context: 2", "overlapped"},
+                                           Case{"gpt", 4, "tensor: 2, context: 2", "sharded"},
+                                           Case{"moe", 4, "expert: 2, context: 2", "all_reduce"}));
+
 TEST_P(Mesh, TrainsAsOneProcess) { expect_as_alone({"seed=2"}); }
 
 TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
@@ -135,7 +142,9 @@ TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
 }
 
 TEST(MeshOptions, ActivationsMayBeComputedAgain) {
-  expect_as_alone("gpt", 2, {"mesh.tensor=2", "strategy=auto"}, {"train.checkpoint_activations=2"});
+  for (const char* axis : {"mesh.tensor=2", "mesh.context=2"}) {
+    expect_as_alone("gpt", 2, {axis, "strategy=auto"}, {"train.checkpoint_activations=2"});
+  }
 }
 
 TEST(MeshOptions, APlanOfTheUsersOwn) {
@@ -155,12 +164,16 @@ TEST(MeshCheckpoints, AreOfEveryMesh) {
     int ranks;
     Changes changes;
   };
-  const std::vector<std::vector<Stage>> journeys{
+  const std::vector<std::vector<Stage>> every_kind{
       {{1, {"strategy=single"}}, {4, {"mesh.tensor=2", "strategy=sharded"}}, {4, {"mesh.tensor=4"}}},
       {{4, {"mesh.tensor=2", "strategy=sharded"}}, {2, {"mesh.tensor=2"}}, {2, {"strategy=all_reduce"}}},
       {{4, {"mesh.tensor=4"}}, {1, {"strategy=single"}}, {4, {"mesh.tensor=2"}}},
   };
+  const std::vector<Stage> over_sequences{
+      {4, {"mesh={tensor: 2, context: 2}", "strategy=sharded"}}, {2, {"mesh.context=2"}}, {1, {"strategy=single"}}};
   for (const char* kind : {"gpt", "mlp", "moe"}) {
+    auto journeys = every_kind;
+    if (kind == std::string("gpt")) journeys.push_back(over_sequences);
     for (std::size_t number = 0; number < journeys.size(); ++number) {
       const auto run = file_name(std::string(kind) + "_journey" + std::to_string(number));
       std::string folder;
@@ -237,6 +250,14 @@ TEST(MeshErrors, NameWhatDoesNotFit) {
   expect_refused(2, "gpt", {"mesh.expert=2"}, "model gpt has no experts");
   expect_refused(3, "moe", {"mesh.expert=3"}, "h.0.mlp has 4 experts, which cannot be divided among mesh.expert: 3");
   expect_refused(2, "mlp", {"mesh.tensor=2", "model=lenet", "dataset.side=28"}, "model lenet has no plan of its own");
+  expect_refused(3, "gpt", {"mesh.context=2"},
+                 "data: 1 times context: 2 is 2, but 3 ranks train; {data: 3, context: 1} fits");
+  expect_refused(3, "gpt", {"mesh.context=3"},
+                 "samples have 16 positions, which 3 ranks cannot divide into two equal chunks each (6 in all); use "
+                 "samples of 18 positions, or mesh.context: 2");
+  expect_refused(2, "mlp", {"mesh.context=2"}, "whose every position has an input and a class number");
+  expect_refused(2, "gpt", {"mesh.context=2", "model.attention=explicit"}, "use attention: sdpa");
+  expect_refused(2, "moe", {"mesh.context=2", "model.capacity_factor=2"}, "capacity_factor drops the last tokens");
 }
 
 }  // namespace
