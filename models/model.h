@@ -13,6 +13,7 @@
 #include "framework/base/registry.h"
 #include "framework/base/sample_spec.h"
 #include "framework/comm/communicator.h"
+#include "framework/parallel/class_parts.h"
 #include "framework/parallel/placement.h"
 
 namespace phalanx {
@@ -67,6 +68,10 @@ class Model {
   /// (framework/parallel/sequence_part.h), and the ranks of `group` compute together. Before the model is used, once,
   /// alike on all ranks. False: the model cannot. Throws ConfigError where an option of the model is in the way.
   virtual bool divide_sequence(const CommunicatorPtr& /*group*/) { return false; }
+
+  /// From now on, where ranks divide the scores of classes that the one output has, it has those of this rank's classes
+  /// alone: as the result says. Null: it goes on to have all.
+  virtual ClassPartsPtr leave_scores_divided() { return nullptr; }
 
   /// What the last forward in training adds to the loss function, such as one that keeps experts in balance; undefined:
   /// nothing. Of this rank's part of the batch, as the loss.

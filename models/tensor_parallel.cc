@@ -116,7 +116,14 @@ at::Tensor DividedEmbedding::look_up(const at::Tensor& indices, const at::Tensor
 
 at::Tensor DividedEmbedding::logits(const at::Tensor& x, const at::Tensor& weight) const {
   if (!group_) return apply_linear(x, weight, /*bias=*/{});
-  return gather_parts(apply_linear(copy_to_ranks(x, group_), weight, /*bias=*/{}), -1, group_, sizes_);
+  const at::Tensor own = apply_linear(copy_to_ranks(x, group_), weight, /*bias=*/{});
+  return gathers_ ? gather_parts(own, -1, group_, sizes_) : own;
+}
+
+ClassPartsPtr DividedEmbedding::leave_logits_divided() {
+  if (!group_) return nullptr;
+  gathers_ = false;
+  return std::make_shared<ClassParts>(ClassParts{.group = group_, .sizes = sizes_});
 }
 
 }  // namespace phalanx

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "framework/comm/communicator.h"
+#include "framework/parallel/class_parts.h"
 #include "framework/parallel/placement.h"
 #include "models/apply_linear.h"
 
@@ -19,7 +20,8 @@ namespace phalanx {
 ///   row              each has some of the inputs. x is divided, y whole: all_reduce of the partial sums. The bias,
 ///   which
 ///                    all have, is added once
-///   vocabulary       each has some rows of an embedding; all_reduce of y. Logits of the same weight are gathered
+///   vocabulary       each has some rows of an embedding; all_reduce of y. Logits of the same weight are gathered,
+///                    unless they are left divided
 ///
 /// A column layer and the row layer after it, with only elementwise functions or attention by heads between, need one
 /// all_reduce forward and one backward.
@@ -78,10 +80,14 @@ class DividedEmbedding {
   /// The products with all rows: x [..., width] -> [..., count]
   at::Tensor logits(const at::Tensor& x, const at::Tensor& weight) const;
 
+  /// From now on logits() gives those of this rank's rows alone; null: it has all rows.
+  ClassPartsPtr leave_logits_divided();
+
  private:
   CommunicatorPtr group_;  // null: the table is whole
   Placement::Run rows_;
   std::vector<std::int64_t> sizes_;
+  bool gathers_ = true;  // logits
 };
 
 }  // namespace phalanx

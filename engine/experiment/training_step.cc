@@ -63,7 +63,7 @@ std::unique_ptr<Step> TrainingStep::plain(const Setup& setup, Model& model) cons
   const auto ranks = static_cast<double>(setup.mesh.replicas()->size());  // whose gradients' mean is taken
   const auto sharing = setup.invariant == nullptr ? ranks : static_cast<double>(setup.config.virtual_shards);
   return std::make_unique<PlainStep>(model, setup.task, setup.config.gradients == "sum" ? sharing * ranks : sharing,
-                                     arithmetic);
+                                     arithmetic, model.leave_scores_divided());
 }
 
 TrainingStep::TrainingStep(const Setup& setup)

@@ -12,6 +12,7 @@ namespace phalanx {
 // A loss is a float and a weight an integer below 2^29: their product is exact.
 void MergedResults::add(const Step::Result& result) {
   outputs_.resize(result.outputs.size());
+  class_parts_ = result.class_parts;
   for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].push_back(result.outputs[i]);
   loss_sums_.push_back(result.loss.item<double>() * result.weight);
   weight_ += result.weight;
@@ -24,6 +25,7 @@ Step::Result MergedResults::whole() const {
   return {.outputs = std::move(outputs),
           .loss = at::scalar_tensor(weight_ > 0 ? sum / weight_ : 0, at::kFloat),
           .weight = weight_,
+          .class_parts = class_parts_,
           .loss_sums = at::tensor(loss_sums_, at::kDouble)};
 }
 

@@ -11,9 +11,15 @@ namespace phalanx {
 class PlainStep final : public Step {
  public:
   /// Gradients are `factor` times this rank's part of those of the global batch's mean loss: the number of ranks, of
-  /// which a strategy takes the mean, makes them add up to these. The model and the task must outlive the step.
-  PlainStep(Model& model, const Task& task, double factor, Arithmetic arithmetic = {})
-      : model_(model), task_(task), factor_(factor), arithmetic_(std::move(arithmetic)) {}
+  /// which a strategy takes the mean, makes them add up to these. `class_parts`: as the model gives its first output
+  /// (Model::leave_scores_divided()). The model and the task must outlive the step.
+  PlainStep(Model& model, const Task& task, double factor, Arithmetic arithmetic = {},
+            ClassPartsPtr class_parts = nullptr)
+      : model_(model),
+        task_(task),
+        factor_(factor),
+        arithmetic_(std::move(arithmetic)),
+        class_parts_(std::move(class_parts)) {}
 
   Result run(const Batch& batch, const Watch& watch) override;
   Result evaluate(const Batch& batch, const Watch& watch) override;
@@ -21,11 +27,13 @@ class PlainStep final : public Step {
  private:
   Tensors forward(const Batch& batch);
   at::Tensor mean_loss(const Tensors& predictions, const Batch& batch, double weight) const;
+  at::Tensor mean_loss_of_valid(Tensors predictions, const Batch& batch) const;
 
   Model& model_;
   const Task& task_;
   double factor_;
   Arithmetic arithmetic_;
+  ClassPartsPtr class_parts_;  // null: outputs are whole
 };
 
 }  // namespace phalanx

@@ -120,6 +120,7 @@ class Embedding final : public torch::nn::Module, public TensorParallel {
 
   at::Tensor forward(const at::Tensor& indices) { return table_.look_up(indices, weight); }
   at::Tensor logits(const at::Tensor& x) { return table_.logits(x, weight); }
+  ClassPartsPtr leave_logits_divided() { return table_.leave_logits_divided(); }
 
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
     return table_.divide(style, group, weight);
@@ -260,6 +261,8 @@ class Gpt : public Network {
     segments_ = segments;
     return true;
   }
+
+  ClassPartsPtr leave_scores_divided() override { return wte_->leave_logits_divided(); }
 
   bool divide_sequence(const CommunicatorPtr& group) override {
     for (const auto& block : blocks_) block->attention().divide_sequence(group);

@@ -147,6 +147,15 @@ TEST(MeshOptions, ActivationsMayBeComputedAgain) {
   }
 }
 
+// Of 10 classes ranks have 3 or 2; some meters look at all of them, some at one.
+TEST(MeshOptions, LossesAndMetersOfDividedScoresAreThoseOfAll) {
+  const std::string meters =
+      "meters=[{meter: loss}, {meter: accuracy}, {meter: {name: class_error, k: 3}}, {meter: confusion}]";
+  const Changes both{"loss={name: cross_entropy, label_smoothing: 0.1}", "evaluate." + meters, "watch." + meters};
+  expect_as_alone("gpt", 4, {"mesh.tensor=4", "strategy=auto"}, both);
+  expect_as_alone("gpt", 4, {"mesh={tensor: 2, context: 2}", "strategy=auto"}, both);
+}
+
 TEST(MeshOptions, APlanOfTheUsersOwn) {
   expect_as_alone("mlp", 2, {"mesh.tensor=2", "plan=[{layers: fc2, style: column_gathered}]", "strategy=auto"},
                   {"seed=2"});
