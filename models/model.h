@@ -64,6 +64,11 @@ class Model {
   /// global batch, over which experts are kept in balance. Empty where nothing is divided.
   virtual Placements divide_experts(const CommunicatorPtr& /*experts*/, const CommunicatorPtr& /*batch*/) { return {}; }
 
+  /// Of a model that was divided by its own plan: from now on each rank of `group`, the tensor group, has an equal part
+  /// of the positions of what lies between divided layers (models/tensor_parallel.h). Inputs and outputs stay as they
+  /// are. False: the model cannot.
+  virtual bool share_positions(const CommunicatorPtr& /*group*/) { return false; }
+
   /// From now on inputs and outputs are of this rank's positions of each sequence alone, as take_positions() gives them
   /// (framework/parallel/sequence_part.h), and the ranks of `group` compute together. Before the model is used, once,
   /// alike on all ranks. False: the model cannot. Throws ConfigError where an option of the model is in the way.

@@ -30,6 +30,11 @@ enum class TensorStyle { kColumn, kColumnGathered, kRow, kVocabulary };
 /// Throws ConfigError for a word that is none of those above.
 TensorStyle parse_style(const std::string& style);
 
+/// Where layers share positions, what lies outside of these pairs is divided as well (Korthikanti et al. 2022, Reducing
+/// Activation Recomputation in Large Transformer Models, arXiv:2205.05198, section 4.2.2): x of column and y of row and
+/// vocabulary are of an equal part of the positions, [..., positions, features]. The all_reduce of y becomes a
+/// reduce_scatter, and an all_gather of x comes before column, each with the other for backward: the same bytes.
+
 /// A layer that can be divided.
 class TensorParallel {
  public:
@@ -57,6 +62,9 @@ class DividedLinear {
   /// weight and bias (may be undefined) become this rank's parts. "weight" and "bias" name them.
   Placements divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight, const at::Tensor& bias);
 
+  /// From now on, of a layer divided by column or row, what is whole otherwise is of this rank's positions.
+  void share_positions() { positions_ = true; }
+
   /// apply_linear(), with what its style asks for before and after it.
   at::Tensor forward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const;
 
@@ -66,6 +74,7 @@ class DividedLinear {
   TensorStyle style_ = TensorStyle::kColumn;
   CommunicatorPtr group_;            // null: the layer is whole
   std::vector<std::int64_t> sizes_;  // of all ranks' parts of the output
+  bool positions_ = false;           // are shared
 };
 
 /// A table of embeddings, whole or divided by its rows.
@@ -73,6 +82,9 @@ class DividedEmbedding {
  public:
   /// weight [count, width] becomes this rank's rows.
   Placements divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight);
+
+  /// From now on look_up() gives this rank's positions, of all indices, and logits() takes them. Of a divided table.
+  void share_positions() { positions_ = true; }
 
   /// indices int64 [...] -> [..., width]
   at::Tensor look_up(const at::Tensor& indices, const at::Tensor& weight) const;
@@ -87,7 +99,8 @@ class DividedEmbedding {
   CommunicatorPtr group_;  // null: the table is whole
   Placement::Run rows_;
   std::vector<std::int64_t> sizes_;
-  bool gathers_ = true;  // logits
+  bool gathers_ = true;     // logits
+  bool positions_ = false;  // are shared
 };
 
 }  // namespace phalanx

@@ -99,6 +99,10 @@ void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& co
   }
   refuse_if(problems, config.mesh.tensor == 1 && !config.plan.empty(), "plan",
             "divides layers among the ranks of mesh.tensor, which is 1");
+  refuse_if(problems, config.mesh.sequence_parallel && config.mesh.tensor == 1, "mesh.sequence_parallel",
+            "divides positions among the ranks of mesh.tensor, which is 1");
+  refuse_if(problems, config.mesh.sequence_parallel && !config.plan.empty(), "plan",
+            "mesh.sequence_parallel goes with the model's own plan alone; leave out one of the two");
   for (std::size_t i = 0; i < config.plan.size(); ++i) {
     const std::string key = "plan[" + std::to_string(i) + "]";
     refuse_if(problems, config.plan[i].layers.empty() || config.plan[i].style.empty(), key.c_str(),

@@ -114,6 +114,7 @@ struct MeshConfig {
   std::int64_t tensor = 1;
   std::int64_t expert = 1;
   std::int64_t context = 1;
+  bool sequence_parallel = false;
 
   template <class V>
   void visit(V& v) {
@@ -122,6 +123,8 @@ struct MeshConfig {
     v("expert", expert, "ranks that have samples of their own and divide the experts", config::at_least(1));
     v("context", context, "ranks that have the same samples and divide the positions of their sequences",
       config::at_least(1));
+    v("sequence_parallel", sequence_parallel,
+      "the ranks of `tensor` divide the positions of what lies between the layers that they divide");
   }
 };
 

@@ -66,7 +66,8 @@ class Replica {
   void as_evaluated(const std::function<void()>& body);
 
  private:
-  Placements divide_model();
+  Placements divide_model(const ModelSpec& spec);
+  void share_positions(const ModelSpec& spec);
   void divide_sequence();
   NamedTensors dense_first() const;
   std::unique_ptr<Synchronizer> make_synchronizer(const ExperimentContext& context);

@@ -59,5 +59,14 @@ TEST(SequenceShare, NeedsAStrategyThatKeepsReplicasEqual) {
   EXPECT_THAT(complaint(context + "train: {data_parallel: 2}"), HasSubstr("with mesh.context above 1"));
 }
 
+TEST(SequenceParallel, NeedsATensorAxisAndTheModelsOwnPlan) {
+  const std::string ranks = "launch: {ranks: 2}, ", plan = ", plan: [{layers: fc1, style: column}]";
+  EXPECT_EQ(complaint(ranks + "mesh: {tensor: 2, sequence_parallel: true}"), "");
+  EXPECT_EQ(complaint(ranks + "mesh: {sequence_parallel: true}"),
+            "config: mesh.sequence_parallel: divides positions among the ranks of mesh.tensor, which is 1");
+  EXPECT_EQ(complaint(ranks + "mesh: {tensor: 2, sequence_parallel: true}" + plan),
+            "config: plan: mesh.sequence_parallel goes with the model's own plan alone; leave out one of the two");
+}
+
 }  // namespace
 }  // namespace phalanx

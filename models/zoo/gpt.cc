@@ -9,9 +9,11 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <torch/nn/modules/normalization.h>
 
@@ -25,6 +27,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/parallel/autograd_collectives.h"
 #include "framework/parallel/ring_attention.h"
 #include "framework/parallel/sequence_part.h"
 #include "models/checkpointed_blocks.h"
@@ -106,6 +109,7 @@ class Projection final : public torch::nn::Module, public TensorParallel {
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
     return product_.divide(style, group, weight_, bias_);
   }
+  void share_positions() { product_.share_positions(); }
 
  private:
   DividedLinear product_;
@@ -125,12 +129,31 @@ class Embedding final : public torch::nn::Module, public TensorParallel {
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
     return table_.divide(style, group, weight);
   }
+  void share_positions() { table_.share_positions(); }
 
   at::Tensor weight;  // [count, width]
 
  private:
   DividedEmbedding table_;
 };
+
+// Layer norm, of which ranks may have some of the positions each: gradients of its parameters are those of all of them.
+class NormImpl final : public torch::nn::LayerNormImpl {
+ public:
+  explicit NormImpl(std::int64_t width) : LayerNormImpl(torch::nn::LayerNormOptions({width})) {}
+
+  at::Tensor forward(const at::Tensor& x) {
+    if (!group_) return LayerNormImpl::forward(x);
+    const at::Tensor both = copy_to_ranks(at::stack({weight, bias}), group_);  // one all_reduce for the two
+    return at::layer_norm(x, options.normalized_shape(), both[0], both[1], options.eps());
+  }
+
+  void share_positions(const CommunicatorPtr& group) { group_ = group; }
+
+ private:
+  CommunicatorPtr group_;  // null: all positions are here
+};
+TORCH_MODULE(Norm);
 
 // Each position looks at itself and those before it. Of the heads, those that are here.
 class Attention final : public torch::nn::Module {
@@ -153,9 +176,14 @@ class Attention final : public torch::nn::Module {
     context_ = group;
   }
 
+  void share_positions() {
+    c_attn_->share_positions();
+    c_proj_->share_positions();
+  }
+
   at::Tensor forward(const at::Tensor& x) {
-    const auto rows = x.size(0), length = x.size(1);
     const at::Tensor projected = c_attn_->forward(x);
+    const auto rows = projected.size(0), length = projected.size(1);
     const auto width = projected.size(2) / 3;
     const auto parts = projected.split(width, 2);
     const auto by_head = [&](const at::Tensor& part) {  // [n, heads, t, head_width]
@@ -193,22 +221,23 @@ class Feedforward final : public torch::nn::Module {
 
   at::Tensor forward(const at::Tensor& x) { return c_proj_->forward(at::gelu(c_fc_->forward(x), "tanh")); }
 
+  void share_positions() {
+    c_fc_->share_positions();
+    c_proj_->share_positions();
+  }
+
  private:
   std::shared_ptr<Projection> c_fc_, c_proj_;
 };
-
-torch::nn::LayerNorm layer_norm(std::int64_t width) {
-  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}));
-}
 
 // `Mlp` is Feedforward or MixtureOfExperts.
 template <class Mlp>
 class Block final : public torch::nn::Module {
  public:
   Block(const GptConfig& config, std::shared_ptr<Mlp> mlp) {
-    ln_1_ = register_module("ln_1", layer_norm(config.width));
+    ln_1_ = register_module("ln_1", Norm(config.width));
     attn_ = register_module("attn", std::make_shared<Attention>(config));
-    ln_2_ = register_module("ln_2", layer_norm(config.width));
+    ln_2_ = register_module("ln_2", Norm(config.width));
     mlp_ = register_module("mlp", std::move(mlp));
   }
 
@@ -217,11 +246,18 @@ class Block final : public torch::nn::Module {
     return x + mlp_->forward(ln_2_(x));
   }
 
+  void share_positions(const CommunicatorPtr& group) {
+    ln_1_->share_positions(group);
+    attn_->share_positions();
+    ln_2_->share_positions(group);
+    mlp_->share_positions();
+  }
+
   Attention& attention() { return *attn_; }
   Mlp& mlp() { return *mlp_; }
 
  private:
-  torch::nn::LayerNorm ln_1_{nullptr}, ln_2_{nullptr};
+  Norm ln_1_{nullptr}, ln_2_{nullptr};
   std::shared_ptr<Attention> attn_;
   std::shared_ptr<Mlp> mlp_;
 };
@@ -240,7 +276,7 @@ class Gpt : public Network {
       blocks_.push_back(
           layers->register_module(std::to_string(layer), std::make_shared<Block<Mlp>>(config, make_mlp())));
     }
-    ln_f_ = transformer->register_module("ln_f", layer_norm(config.width));
+    ln_f_ = transformer->register_module("ln_f", Norm(config.width));
   }
 
   at::Tensor forward(at::Tensor input) override {
@@ -262,6 +298,17 @@ class Gpt : public Network {
     return true;
   }
 
+  bool share_positions(const CommunicatorPtr& group) override {
+    if constexpr (std::is_same_v<Mlp, Feedforward>) {
+      wte_->share_positions();
+      for (const auto& block : blocks_) block->share_positions(group);
+      ln_f_->share_positions(group);
+      tensor_ = group;
+      return true;
+    }
+    return false;  // experts take whole tokens of each rank
+  }
+
   ClassPartsPtr leave_scores_divided() override { return wte_->leave_logits_divided(); }
 
   bool divide_sequence(const CommunicatorPtr& group) override {
@@ -274,19 +321,21 @@ class Gpt : public Network {
   const std::vector<std::shared_ptr<Block<Mlp>>>& blocks() const { return blocks_; }
 
  private:
-  // The embeddings of the `length` positions that are here.
+  // The embeddings of the `length` positions that are here; where ranks share them, of this rank's.
   at::Tensor positions(std::int64_t length) const {
     const auto all = length * (context_ ? context_->size() : 1), context = wpe_->weight.size(0);
     TORCH_CHECK(all <= context, "gpt has positions for ", context, " tokens, but got ", all);
-    const at::Tensor rows = wpe_->weight.narrow(0, 0, all);
-    return context_ ? take_positions(rows, 0, *context_) : rows;
+    at::Tensor rows = wpe_->weight.narrow(0, 0, all);
+    if (context_) rows = take_positions(rows, 0, *context_);
+    return tensor_ ? take_part(rows, 0, tensor_) : rows;
   }
 
   std::shared_ptr<Embedding> wte_, wpe_;
   std::vector<std::shared_ptr<Block<Mlp>>> blocks_;
   std::int64_t segments_ = 0;  // that are checkpointed
   CommunicatorPtr context_;    // null: all positions are here
-  torch::nn::LayerNorm ln_f_{nullptr};
+  CommunicatorPtr tensor_;     // that share positions; null: none do
+  Norm ln_f_{nullptr};
 };
 
 class DenseGpt final : public Gpt<Feedforward> {

@@ -132,6 +132,13 @@ INSTANTIATE_TEST_SUITE_P(Context, Mesh,
                                            Case{"gpt", 4, "tensor: 2, context: 2", "sharded"},
                                            Case{"moe", 4, "expert: 2, context: 2", "all_reduce"}));
 
+INSTANTIATE_TEST_SUITE_P(SequenceParallel, Mesh,
+                         ::testing::Values(Case{"gpt", 2, "tensor: 2, sequence_parallel: true", "auto"},
+                                           Case{"gpt", 4, "tensor: 4, sequence_parallel: true", "all_reduce"},
+                                           Case{"gpt", 4, "data: 2, tensor: 2, sequence_parallel: true", "overlapped"},
+                                           Case{"gpt", 4, "tensor: 2, context: 2, sequence_parallel: true",
+                                                "sharded"}));
+
 TEST_P(Mesh, TrainsAsOneProcess) { expect_as_alone({"seed=2"}); }
 
 TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
@@ -142,7 +149,7 @@ TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
 }
 
 TEST(MeshOptions, ActivationsMayBeComputedAgain) {
-  for (const char* axis : {"mesh.tensor=2", "mesh.context=2"}) {
+  for (const char* axis : {"mesh.tensor=2", "mesh.context=2", "mesh={tensor: 2, sequence_parallel: true}"}) {
     expect_as_alone("gpt", 2, {axis, "strategy=auto"}, {"train.checkpoint_activations=2"});
   }
 }
@@ -264,6 +271,11 @@ TEST(MeshErrors, NameWhatDoesNotFit) {
   expect_refused(3, "gpt", {"mesh.context=3"},
                  "samples have 16 positions, which 3 ranks cannot divide into two equal chunks each (6 in all); use "
                  "samples of 18 positions, or mesh.context: 2");
+  expect_refused(2, "gpt", {"mesh={tensor: 2, sequence_parallel: true}", "dataset.context=17"},
+                 "samples have 17 positions, which mesh.tensor: 2 ranks cannot divide equally; use samples of 18");
+  for (const char* kind : {"mlp", "moe"}) {
+    expect_refused(2, kind, {"mesh={tensor: 2, sequence_parallel: true}"}, "has no positions that ranks could divide");
+  }
   expect_refused(2, "mlp", {"mesh.context=2"}, "whose every position has an input and a class number");
   expect_refused(2, "gpt", {"mesh.context=2", "model.attention=explicit"}, "use attention: sdpa");
   expect_refused(2, "moe", {"mesh.context=2", "model.capacity_factor=2"}, "capacity_factor drops the last tokens");
