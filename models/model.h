@@ -15,6 +15,7 @@
 #include "framework/base/registry.h"
 #include "framework/base/sample_spec.h"
 #include "framework/comm/communicator.h"
+#include "framework/parallel/class_parts.h"
 #include "framework/parallel/placement.h"
 #include "models/block.h"
 
@@ -83,6 +84,20 @@ class Model {
   /// The same of layers with experts, which the ranks of `experts` divide. `batch`: the ranks that have a part of the
   /// global batch, over which experts are kept in balance. Empty where nothing is divided.
   virtual Placements divide_experts(const CommunicatorPtr& /*experts*/, const CommunicatorPtr& /*batch*/) { return {}; }
+
+  /// Of a model that was divided by its own plan: from now on each rank of `group`, the tensor group, has an equal part
+  /// of the positions of what lies between divided layers (models/tensor_parallel.h). Inputs and outputs stay as they
+  /// are. False: the model cannot.
+  virtual bool share_positions(const CommunicatorPtr& /*group*/) { return false; }
+
+  /// From now on inputs and outputs are of this rank's positions of each sequence alone, as take_positions() gives them
+  /// (framework/parallel/sequence_part.h), and the ranks of `group` compute together. Before the model is used, once,
+  /// alike on all ranks. False: the model cannot. Throws ConfigError where an option of the model is in the way.
+  virtual bool divide_sequence(const CommunicatorPtr& /*group*/) { return false; }
+
+  /// From now on, where ranks divide the scores of classes that the one output has, it has those of this rank's classes
+  /// alone: as the result says. Null: it goes on to have all.
+  virtual ClassPartsPtr leave_scores_divided() { return nullptr; }
 
   /// What the last forward in training adds to the loss function, such as one that keeps experts in balance; undefined:
   /// nothing. Of this rank's part of the batch, as the loss.

@@ -18,6 +18,8 @@ constexpr std::pair<const char*, TensorStyle> kStyles[] = {{"column", TensorStyl
                                                            {"row", TensorStyle::kRow},
                                                            {"vocabulary", TensorStyle::kVocabulary}};
 
+constexpr std::int64_t kPositions = -2;  // dimension of [..., positions, features]
+
 std::string divisors_of(std::int64_t number) {
   std::vector<std::string> divisors;
   for (std::int64_t i = 1; i <= number; ++i) {
@@ -89,10 +91,13 @@ Placements DividedLinear::divide(TensorStyle style, const CommunicatorPtr& group
 at::Tensor DividedLinear::forward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const {
   if (!group_) return apply_linear(input, weight, bias, layout_);
   if (style_ == TensorStyle::kRow) {
-    const at::Tensor sum = sum_over_ranks(apply_linear(input, weight, {}, layout_), group_);
-    return bias.defined() ? sum + bias : sum;
+    const at::Tensor partial = apply_linear(input, weight, {}, layout_);
+    const at::Tensor sum = positions_ ? sum_and_scatter(partial, kPositions, group_) : sum_over_ranks(partial, group_);
+    if (!bias.defined()) return sum;
+    return sum + (positions_ ? copy_to_ranks(bias, group_) : bias);  // of each position
   }
-  const at::Tensor output = apply_linear(copy_to_ranks(input, group_), weight, bias, layout_);
+  const at::Tensor whole = positions_ ? gather_summed(input, kPositions, group_) : copy_to_ranks(input, group_);
+  const at::Tensor output = apply_linear(whole, weight, bias, layout_);
   return style_ == TensorStyle::kColumn ? output : gather_parts(output, -1, group_, sizes_);
 }
 
@@ -111,12 +116,21 @@ at::Tensor DividedEmbedding::look_up(const at::Tensor& indices, const at::Tensor
   if (!group_) return at::embedding(weight, indices);
   const at::Tensor others = (indices < rows_.begin).logical_or(indices >= rows_.begin + rows_.count);
   const at::Tensor own = (indices - rows_.begin).masked_fill(others, 0);
-  return sum_over_ranks(at::embedding(weight, own).masked_fill(others.unsqueeze(-1), 0), group_);
+  const at::Tensor partial = at::embedding(weight, own).masked_fill(others.unsqueeze(-1), 0);
+  return positions_ ? sum_and_scatter(partial, kPositions, group_) : sum_over_ranks(partial, group_);
 }
 
 at::Tensor DividedEmbedding::logits(const at::Tensor& x, const at::Tensor& weight) const {
   if (!group_) return apply_linear(x, weight, /*bias=*/{});
-  return gather_parts(apply_linear(copy_to_ranks(x, group_), weight, /*bias=*/{}), -1, group_, sizes_);
+  const at::Tensor whole = positions_ ? gather_summed(x, kPositions, group_) : copy_to_ranks(x, group_);
+  const at::Tensor own = apply_linear(whole, weight, /*bias=*/{});
+  return gathers_ ? gather_parts(own, -1, group_, sizes_) : own;
+}
+
+ClassPartsPtr DividedEmbedding::leave_logits_divided() {
+  if (!group_) return nullptr;
+  gathers_ = false;
+  return std::make_shared<ClassParts>(ClassParts{.group = group_, .sizes = sizes_});
 }
 
 }  // namespace phalanx

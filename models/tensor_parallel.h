@@ -6,6 +6,7 @@
 #include <string>
 
 #include "framework/comm/communicator.h"
+#include "framework/parallel/class_parts.h"
 #include "framework/parallel/placement.h"
 #include "models/apply_linear.h"
 
@@ -19,7 +20,8 @@ namespace phalanx {
 ///   row              each has some of the inputs. x is divided, y whole: all_reduce of the partial sums. The bias,
 ///   which
 ///                    all have, is added once
-///   vocabulary       each has some rows of an embedding; all_reduce of y. Logits of the same weight are gathered
+///   vocabulary       each has some rows of an embedding; all_reduce of y. Logits of the same weight are gathered,
+///                    unless they are left divided
 ///
 /// A column layer and the row layer after it, with only elementwise functions or attention by heads between, need one
 /// all_reduce forward and one backward.
@@ -27,6 +29,11 @@ enum class TensorStyle { kColumn, kColumnGathered, kRow, kVocabulary };
 
 /// Throws ConfigError for a word that is none of those above.
 TensorStyle parse_style(const std::string& style);
+
+/// Where layers share positions, what lies outside of these pairs is divided as well (Korthikanti et al. 2022, Reducing
+/// Activation Recomputation in Large Transformer Models, arXiv:2205.05198, section 4.2.2): x of column and y of row and
+/// vocabulary are of an equal part of the positions, [..., positions, features]. The all_reduce of y becomes a
+/// reduce_scatter, and an all_gather of x comes before column, each with the other for backward: the same bytes.
 
 /// A layer that can be divided.
 class TensorParallel {
@@ -55,6 +62,9 @@ class DividedLinear {
   /// weight and bias (may be undefined) become this rank's parts. "weight" and "bias" name them.
   Placements divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight, const at::Tensor& bias);
 
+  /// From now on, of a layer divided by column or row, what is whole otherwise is of this rank's positions.
+  void share_positions() { positions_ = true; }
+
   /// apply_linear(), with what its style asks for before and after it.
   at::Tensor forward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const;
 
@@ -64,6 +74,7 @@ class DividedLinear {
   TensorStyle style_ = TensorStyle::kColumn;
   CommunicatorPtr group_;            // null: the layer is whole
   std::vector<std::int64_t> sizes_;  // of all ranks' parts of the output
+  bool positions_ = false;           // are shared
 };
 
 /// A table of embeddings, whole or divided by its rows.
@@ -72,16 +83,24 @@ class DividedEmbedding {
   /// weight [count, width] becomes this rank's rows.
   Placements divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight);
 
+  /// From now on look_up() gives this rank's positions, of all indices, and logits() takes them. Of a divided table.
+  void share_positions() { positions_ = true; }
+
   /// indices int64 [...] -> [..., width]
   at::Tensor look_up(const at::Tensor& indices, const at::Tensor& weight) const;
 
   /// The products with all rows: x [..., width] -> [..., count]
   at::Tensor logits(const at::Tensor& x, const at::Tensor& weight) const;
 
+  /// From now on logits() gives those of this rank's rows alone; null: it has all rows.
+  ClassPartsPtr leave_logits_divided();
+
  private:
   CommunicatorPtr group_;  // null: the table is whole
   Placement::Run rows_;
   std::vector<std::int64_t> sizes_;
+  bool gathers_ = true;     // logits
+  bool positions_ = false;  // are shared
 };
 
 }  // namespace phalanx

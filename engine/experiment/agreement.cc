@@ -95,6 +95,8 @@ std::string describe(const Agreement& agreement, const ExperimentConfig& config)
   std::string mesh;
   if (config.mesh.tensor > 1) mesh = "\nmesh.tensor: " + std::to_string(config.mesh.tensor);
   if (config.mesh.expert > 1) mesh += "\nmesh.expert: " + std::to_string(config.mesh.expert);
+  if (config.mesh.context > 1) mesh += "\nmesh.context: " + std::to_string(config.mesh.context);
+  if (config.mesh.sequence_parallel) mesh += "\nmesh.sequence_parallel: true";
   for (const auto& entry : config.plan) mesh += "\nplan: " + entry.layers + " " + entry.style;
   return config::dump_as("strategy", agreement.strategy) + "determinism: " + config.determinism + mesh +
          std::string(kField) + std::to_string(agreement.bucket_bytes) + "\n";

@@ -77,7 +77,8 @@ void check_hosts(std::vector<ConfigProblem>& problems, const std::vector<std::st
 // A mesh of so many ranks, and as close to the one that was asked for as there is.
 std::string nearest_mesh(const MeshConfig& mesh, std::int64_t ranks) {
   std::string text;
-  for (const auto& [name, wanted] : {std::pair("tensor", mesh.tensor), std::pair("expert", mesh.expert)}) {
+  for (const auto& [name, wanted] :
+       {std::pair("tensor", mesh.tensor), std::pair("expert", mesh.expert), std::pair("context", mesh.context)}) {
     auto size = std::min(wanted, ranks);
     while (ranks % size != 0) --size;
     ranks /= size;
@@ -98,13 +99,18 @@ void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& co
   }
   refuse_if(problems, config.mesh.tensor == 1 && !config.plan.empty(), "plan",
             "divides layers among the ranks of mesh.tensor, which is 1");
+  refuse_if(problems, config.mesh.sequence_parallel && config.mesh.tensor == 1, "mesh.sequence_parallel",
+            "divides positions among the ranks of mesh.tensor, which is 1");
+  refuse_if(problems, config.mesh.sequence_parallel && !config.plan.empty(), "plan",
+            "mesh.sequence_parallel goes with the model's own plan alone; leave out one of the two");
   for (std::size_t i = 0; i < config.plan.size(); ++i) {
     const std::string key = "plan[" + std::to_string(i) + "]";
     refuse_if(problems, config.plan[i].layers.empty() || config.plan[i].style.empty(), key.c_str(),
               "needs layers and a style");
   }
-  if (config.mesh.tensor == 1 && config.mesh.expert == 1) return;
-  const std::string axis = config.mesh.tensor > 1 ? "tensor" : "expert";
+  const auto& mesh = config.mesh;
+  if (mesh.tensor == 1 && mesh.expert == 1 && mesh.context == 1) return;
+  const std::string axis = mesh.tensor > 1 ? "tensor" : mesh.expert > 1 ? "expert" : "context";
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
     refuse_if(problems, wrong, key, message + " with mesh." + axis + " above 1");
   };
@@ -113,6 +119,11 @@ void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& co
   refuse(config.determinism != "run", "determinism", "world_size_invariant cannot be combined");
   refuse(config.train.data_parallel > 1, "train.data_parallel",
          "has threads whose replicas would share one communicator, so it must be 1");
+  refuse_if(problems, mesh.context > 1 && !config.strategy.traits().reduces_gradients, "strategy",
+            config.strategy.selected() +
+                " lets parameters differ between the ranks of mesh.context, which compute the same sequences; use one"
+                " that reduces gradients in every step: " +
+                strategies_where(&StrategyTraits::reduces_gradients));
 }
 
 // What the ranks have to do, and how they are started.
@@ -144,12 +155,14 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   refuse_if(
       problems, replicas > 1 && elsewhere && replicas > there, "roles.replicas",
       std::to_string(replicas) + " of each part need as many servers; roles.servers_at has " + std::to_string(there));
-  const auto shares = std::max<std::int64_t>(1, ranks / config.mesh.tensor);
+  const auto alike = config.mesh.tensor * config.mesh.context;  // ranks that have the same samples
+  const auto shares = std::max<std::int64_t>(1, ranks / alike);
   refuse_if(problems, config.train.global_batch_size < shares, "train.global_batch_size",
             std::to_string(config.train.global_batch_size) +
                 " samples cannot be divided among launch.ranks: " + std::to_string(launch.ranks) + less_servers +
-                (config.mesh.tensor > 1 ? ", by mesh.tensor: " + std::to_string(config.mesh.tensor) : ""));
-  refuse_if(problems, config.strategy.traits().one_rank && shares > 1, "strategy",
+                (config.mesh.tensor > 1 ? ", by mesh.tensor: " + std::to_string(config.mesh.tensor) : "") +
+                (config.mesh.context > 1 ? ", by mesh.context: " + std::to_string(config.mesh.context) : ""));
+  refuse_if(problems, config.strategy.traits().one_rank && ranks > config.mesh.tensor, "strategy",
             config.strategy.selected() + " trains on one rank, but launch.ranks is " + std::to_string(launch.ranks) +
                 less_servers);
   refuse_if(problems, launch.with == "local" && !launch.hosts.empty(), "launch.with",
@@ -310,15 +323,17 @@ MeshShape mesh_shape(const MeshConfig& mesh, std::int64_t ranks) {
   MeshShape shape;
   shape[Axis::kTensor] = mesh.tensor;
   shape[Axis::kExpert] = mesh.expert;
+  shape[Axis::kContext] = mesh.context;
   shape[Axis::kData] = mesh.data > 0 ? mesh.data : std::max<std::int64_t>(1, ranks / shape.product());
   if (shape.product() == ranks) return shape;
-  if (mesh.tensor == 1 && mesh.expert == 1) {
+  if (mesh.tensor == 1 && mesh.expert == 1 && mesh.context == 1) {
     throw ConfigError("data: " + std::to_string(mesh.data) + ", but " + std::to_string(ranks) +
                       (ranks == 1 ? " rank trains" : " ranks train") + "; 0 uses all");
   }
   std::string axes = "data: " + std::to_string(shape[Axis::kData]);
   if (mesh.tensor > 1) axes += " times tensor: " + std::to_string(mesh.tensor);
   if (mesh.expert > 1) axes += " times expert: " + std::to_string(mesh.expert);
+  if (mesh.context > 1) axes += " times context: " + std::to_string(mesh.context);
   throw ConfigError(axes + " is " + std::to_string(shape.product()) + ", but " + std::to_string(ranks) +
                     (ranks == 1 ? " rank trains" : " ranks train") + "; {" + nearest_mesh(mesh, ranks) + "} fits");
 }

@@ -116,12 +116,18 @@ struct MeshConfig {
   std::int64_t data = 0;
   std::int64_t tensor = 1;
   std::int64_t expert = 1;
+  std::int64_t context = 1;
+  bool sequence_parallel = false;
 
   template <class V>
   void visit(V& v) {
     v("data", data, "ranks that have samples of their own each; 0: all that the other axes leave", config::at_least(0));
     v("tensor", tensor, "ranks that divide the layers of each replica among them", config::at_least(1));
     v("expert", expert, "ranks that have samples of their own and divide the experts", config::at_least(1));
+    v("context", context, "ranks that have the same samples and divide the positions of their sequences",
+      config::at_least(1));
+    v("sequence_parallel", sequence_parallel,
+      "the ranks of `tensor` divide the positions of what lies between the layers that they divide");
   }
 };
 

@@ -68,7 +68,7 @@ std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config,
   load_weights(*model, context.weights);
   PlainStep step(*model, *task, 1, arithmetic_of(complete.train, task->model()));
   const Mesh mesh(context.world);
-  Evaluation evaluation(complete, splits, *task, step, mesh);
+  Evaluation evaluation(complete, splits, [&](Batch& batch) { task->prepare(batch); }, step, mesh);
   std::optional<Predictions> predictions;
   if (!context.predictions.empty()) {
     predictions.emplace(task->model(), task->targets(sample));

@@ -23,8 +23,8 @@ std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& 
                        : make_prefetching(std::move(loader), prefetch, static_cast<int>(config.loader.threads));
 }
 
-Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, const Task& task, Step& step,
-                       const Mesh& mesh)
+Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, const std::function<void(Batch&)>& prepare,
+                       Step& step, const Mesh& mesh)
     : evaluator_(step), mesh_(mesh), meters_(config.evaluate.meters) {
   const auto add = [&](const char* name, const std::shared_ptr<const Dataset>& split) {
     if (!split) return;
@@ -33,7 +33,7 @@ Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, con
   };
   add("validation", splits.validation);
   add("test", splits.test);
-  evaluator_.on(Event::kSample, [&task](State& state) { task.prepare(state.batch); });
+  evaluator_.on(Event::kSample, [prepare](State& state) { prepare(state.batch); });
   evaluator_.on(Event::kForwardCriterion, [this](State& state) { meters_.add(state.batch, state.result); });
 }
 

@@ -10,7 +10,7 @@
 #include "engine/evaluator.h"
 #include "engine/experiment/config.h"
 #include "engine/meters/meter_set.h"
-#include "engine/task/task.h"
+#include "framework/base/batch.h"
 #include "framework/comm/communicator.h"
 #include "framework/comm/mesh.h"
 
@@ -24,8 +24,9 @@ std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& 
 /// Measures a model on the splits that it is not trained on, every sample once.
 class Evaluation {
  public:
-  /// config.evaluate says how; the task prepares batches. All must outlive it.
-  Evaluation(const ExperimentConfig& config, const Splits& splits, const Task& task, Step& step, const Mesh& mesh);
+  /// config.evaluate says how; `prepare` completes a batch as the dataset gave it. Step and mesh must outlive it.
+  Evaluation(const ExperimentConfig& config, const Splits& splits, const std::function<void(Batch&)>& prepare,
+             Step& step, const Mesh& mesh);
 
   /// What versions of the model are compared by while it is trained: "validation" where there is such a split,
   /// otherwise "test".

@@ -15,6 +15,7 @@
 #include "engine/experiment/replica.h"
 #include "engine/experiment/report.h"
 #include "engine/experiment/sample_shares.h"
+#include "engine/experiment/sequence_share.h"
 #include "engine/experiment/served_embeddings.h"
 #include "engine/sync/replica_check.h"
 #include "engine/watch/stop_vote.h"
@@ -43,6 +44,7 @@ class Experiment {
       : config_(config),
         task_(task),
         mesh_(make_mesh(config, context.world)),
+        sequence_(task, splits.train->spec(), mesh_.along(Axis::kContext)),
         watching_(config.watch, mesh_.control(), context.folder),
         replica_(config, task, mesh_, context, watching_),
         embeddings_(config, *replica_.model(), mesh_, context),
@@ -52,7 +54,8 @@ class Experiment {
         shares_(config, mesh_, watching_.clock()),
         loader_(make_split_loader(splits.train, config.train.global_batch_size, config, config.loader.shuffle,
                                   *mesh_.samples(), shares_.shares())),
-        evaluation_(config, splits, task, replica_.step().step(), mesh_),
+        evaluation_(
+            config, splits, [this](Batch& batch) { prepare_share(batch); }, replica_.step().step(), mesh_),
         steps_(total_steps()),
         engine_(replica_.step().step(), optimizer(), replica_.synchronizer()),
         replica_check_(replica_.groups(), config.replica_check.repair, config.replica_check.every_steps),
@@ -190,9 +193,14 @@ class Experiment {
         [this] { return early_stop_.state(); }, [this](const std::vector<double>& state) { early_stop_.load(state); }));
   }
 
+  void prepare_share(Batch& batch) const {
+    task_.prepare(batch);
+    sequence_.cut(batch);
+  }
+
   // The mean loss of the global batch is over what counts on all ranks.
   void prepare(Batch& batch) const {
-    task_.prepare(batch);
+    prepare_share(batch);
     if (!batch.row_weights.defined()) return;
     const at::Tensor weight = at::full({1}, batch.weight(), at::kDouble);
     mesh_.control(kBatchAxes)->all_reduce(weight, Reduction::kSum).wait();
@@ -270,6 +278,7 @@ class Experiment {
   const ExperimentConfig& config_;
   const Task& task_;
   Mesh mesh_;
+  SequenceShare sequence_;
   Watching watching_;
   Replica replica_;
   ServedEmbeddings embeddings_;

@@ -69,7 +69,7 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
     : config_(config),
       mesh_(mesh),
       model_(make_model(config, task.model())),
-      placements_(divide_model()),
+      placements_(divide_model(task.model())),
       agreement_(choose_agreement(config, context.folder, bytes_of(*model_), mesh)),
       turns_(config, task, *model_),
       parameters_(dense_first(), *mesh.replicas(), agreement_.bucket_bytes,
@@ -81,10 +81,11 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
   refuse_whole_parameters(config, update_.optimizer());
 }
 
-Placements Replica::divide_model() {
+Placements Replica::divide_model(const ModelSpec& spec) {
   const auto& tensor = mesh_.along(Axis::kTensor);
   Placements all;
   if (tensor->size() > 1) all = model_->divide(plan_of(config_, *model_), tensor);
+  if (config_.mesh.sequence_parallel) share_positions(spec);
   Placements experts = model_->divide_experts(mesh_.along(Axis::kExpert), mesh_.batch());
   if (experts.empty() && config_.mesh.expert > 1) {
     throw ConfigError("mesh.expert: model " + config_.model.selected() +
@@ -92,7 +93,35 @@ Placements Replica::divide_model() {
   }
   for (const auto& [name, placement] : experts) experts_.insert(name);
   all.merge(experts);
+  divide_sequence();
   return all;
+}
+
+void Replica::share_positions(const ModelSpec& spec) {
+  if (!model_->share_positions(mesh_.along(Axis::kTensor))) {
+    throw ConfigError("mesh.sequence_parallel: model " + config_.model.selected() +
+                      " has no positions that ranks could divide between its layers; use one that has, such as gpt, or "
+                      "leave it out");
+  }
+  const auto& mesh = config_.mesh;
+  const auto length = spec.inputs.front().shape.front(), parts = mesh.tensor * mesh.context;
+  if (length % parts == 0) return;
+  throw ConfigError("mesh.sequence_parallel: samples have " + std::to_string(length) +
+                    " positions, which mesh.tensor: " + std::to_string(mesh.tensor) +
+                    (mesh.context > 1 ? " times mesh.context: " + std::to_string(mesh.context) : "") +
+                    " ranks cannot divide equally; use samples of " + std::to_string((length / parts + 1) * parts) +
+                    " positions, or leave it out");
+}
+
+void Replica::divide_sequence() {
+  if (config_.mesh.context == 1) return;
+  try {
+    if (model_->divide_sequence(mesh_.along(Axis::kContext))) return;
+  } catch (const ConfigError& error) {
+    throw ConfigError("mesh.context: model " + config_.model.selected() + ": " + error.what());
+  }
+  throw ConfigError("mesh.context: model " + config_.model.selected() +
+                    " cannot compute a part of a sequence; use one that can, such as gpt, or leave mesh.context at 1");
 }
 
 // Buckets hold the parameters of experts or others, so that those of blocks by turns would be many.

@@ -35,7 +35,7 @@ class Replica {
   Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, const ExperimentContext& context,
           Watching& watching);
 
-  /// This rank's part of the model, where mesh.tensor divides it.
+  /// This rank's part of the model, where the mesh divides it.
   const std::shared_ptr<Model>& model() const { return model_; }
   const Placements& placements() const { return placements_; }
 
@@ -66,7 +66,9 @@ class Replica {
   void as_evaluated(const std::function<void()>& body);
 
  private:
-  Placements divide_model();
+  Placements divide_model(const ModelSpec& spec);
+  void share_positions(const ModelSpec& spec);
+  void divide_sequence();
   NamedTensors dense_first() const;
   std::unique_ptr<Synchronizer> make_synchronizer(const ExperimentContext& context);
   std::unique_ptr<Optimizer> make_optimizer() const;

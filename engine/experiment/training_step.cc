@@ -64,7 +64,7 @@ std::unique_ptr<Step> TrainingStep::plain(const Setup& setup, Model& model) cons
   const auto ranks = static_cast<double>(setup.mesh.replicas()->size());  // whose gradients' mean is taken
   const auto sharing = setup.invariant == nullptr ? ranks : static_cast<double>(setup.config.virtual_shards);
   return std::make_unique<PlainStep>(model, setup.task, setup.config.gradients == "sum" ? sharing * ranks : sharing,
-                                     arithmetic, step_seed_);
+                                     arithmetic, model.leave_scores_divided(), step_seed_);
 }
 
 TrainingStep::TrainingStep(const Setup& setup)

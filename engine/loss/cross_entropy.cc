@@ -30,6 +30,10 @@ class CrossEntropy final : public Loss {
                                   config_.label_smoothing);
   }
 
+  at::Tensor mean_of_parts(const at::Tensor& part, const ClassParts& parts, const at::Tensor& target) const override {
+    return cross_entropy_of_parts(part, parts, target, kIgnored, config_.label_smoothing);
+  }
+
  private:
   CrossEntropyConfig config_;
 };

@@ -10,8 +10,8 @@ namespace phalanx {
 namespace {
 
 void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
-  const auto [scores, target] = classes_of(batch, result);
-  mean.add(scores.argmax(-1).eq(target).sum().item<double>(), target.numel());
+  const auto [guess, target] = guesses_of(batch, result);
+  mean.add(guess.eq(target).sum().item<double>(), target.numel());
 }
 
 const bool registered =

@@ -98,7 +98,7 @@ class Average final : public Meter {
       const auto classes = classes_of(batch, result);
       return of_output_ ? classes.scores : classes.target;
     }
-    return (of_output_ ? result.outputs.at(0) : batch.targets.at(0)).narrow(0, 0, batch.valid);
+    return (of_output_ ? result.whole_output() : batch.targets.at(0)).narrow(0, 0, batch.valid);
   }
 
   bool of_output_;

@@ -23,10 +23,7 @@ bool has_class_numbers(const at::Tensor& output, const at::Tensor& target) {
                              "; choose others in evaluate.meters and watch.meters"));
 }
 
-}  // namespace
-
-Classes classes_of(const Batch& batch, const Step::Result& result) {
-  const at::Tensor &output = result.outputs.at(0), &target = batch.targets.at(0);
+Classes counted_rows(const Batch& batch, const at::Tensor& output, const at::Tensor& target) {
   if (!has_class_numbers(output, target)) {
     refuse("scores [n, ..., classes] and class indices [n, ...] int64", output, target);
   }
@@ -36,8 +33,19 @@ Classes classes_of(const Batch& batch, const Step::Result& result) {
   return {all.scores.index_select(0, counted), all.target.index_select(0, counted)};
 }
 
+}  // namespace
+
+Classes classes_of(const Batch& batch, const Step::Result& result) {
+  return counted_rows(batch, result.whole_output(), batch.targets.at(0));
+}
+
+Guesses guesses_of(const Batch& batch, const Step::Result& result) {
+  const auto [scores, target] = counted_rows(batch, result.outputs.at(0), batch.targets.at(0));
+  return {result.class_parts == nullptr ? scores.argmax(-1) : best_class(scores, *result.class_parts), target};
+}
+
 Labels labels_of(const Batch& batch, const Step::Result& result) {
-  const at::Tensor &output = result.outputs.at(0), &target = batch.targets.at(0);
+  const at::Tensor output = result.whole_output(), target = batch.targets.at(0);
   const bool one_score = output.dim() == 1 || (output.dim() == 2 && output.size(1) == 1);
   const bool alike = one_score ? target.numel() == output.numel() : target.sizes() == output.sizes();
   if (!alike && !has_class_numbers(output, target)) {
@@ -46,7 +54,7 @@ Labels labels_of(const Batch& batch, const Step::Result& result) {
   const auto columns = one_score ? 1 : output.size(-1);
   at::Tensor labels = target.narrow(0, 0, batch.valid), given = output.narrow(0, 0, batch.valid);
   if (!alike) {
-    const auto classes = classes_of(batch, result);
+    const auto classes = counted_rows(batch, output, target);
     labels = at::one_hot(classes.target, columns);
     given = classes.scores;
   }

@@ -8,6 +8,7 @@
 namespace phalanx {
 
 // What meters of classification see of a batch: its valid rows, with positions of a sequence as rows of their own.
+// Where ranks divide the scores of classes, all of them call these functions, in the same order.
 
 /// One class per row, out of as many as there are scores.
 struct Classes {
@@ -18,6 +19,14 @@ struct Classes {
 /// Of output [n, ..., K] and target [n, ...] int64, without targets that are ignored. Views where possible. Throws
 /// ConfigError for other shapes.
 Classes classes_of(const Batch& batch, const Step::Result& result);
+
+/// The same with the one class of highest score, of equal ones the lowest. Where ranks divide the scores, none of them
+/// gets all.
+struct Guesses {
+  at::Tensor guess;   // [m] int64
+  at::Tensor target;  // [m] int64
+};
+Guesses guesses_of(const Batch& batch, const Step::Result& result);
 
 /// How relevant each of K classes or items is to a row.
 struct Labels {

@@ -12,6 +12,7 @@ namespace phalanx {
 // A loss is a float and a weight an integer below 2^29: their product is exact; with train.precision: fp64 it is rounded.
 void MergedResults::add(const Step::Result& result) {
   outputs_.resize(result.outputs.size());
+  class_parts_ = result.class_parts;
   for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].push_back(result.outputs[i]);
   dtype_ = result.loss.scalar_type();
   loss_sums_.push_back(result.loss.item<double>() * result.weight);
@@ -25,6 +26,7 @@ Step::Result MergedResults::whole() const {
   return {.outputs = std::move(outputs),
           .loss = at::scalar_tensor(weight_ > 0 ? sum / weight_ : 0, dtype_),
           .weight = weight_,
+          .class_parts = class_parts_,
           .loss_sums = at::tensor(loss_sums_, at::kDouble)};
 }
 

@@ -44,7 +44,7 @@ void backward(const Tensors& outputs, const Tensors& boundary, const at::Tensor&
 Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
   model_.train();
   const Tensors outputs = forward(batch);
-  Result result{.outputs = detached(outputs), .weight = batch.weight()};
+  Result result{.outputs = detached(outputs), .weight = batch.weight(), .class_parts = class_parts_};
   watch(Stage::kForward, result);
 
   // The criterion's backward ends at the outputs, so that it can be watched before the model's begins.
@@ -67,7 +67,7 @@ Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
 Step::Result PlainStep::evaluate(const Batch& batch, const Watch& watch) {
   const at::NoGradGuard no_grad;
   model_.eval();
-  Result result{.outputs = forward(batch), .weight = batch.weight()};
+  Result result{.outputs = forward(batch), .weight = batch.weight(), .class_parts = class_parts_};
   watch(Stage::kForward, result);
   result.loss = mean_loss(result.outputs, batch, result.weight);
   watch(Stage::kForwardCriterion, result);
@@ -100,10 +100,15 @@ at::Tensor PlainStep::mean_loss(const Tensors& predictions, Batch batch, double 
     for (std::size_t i = 1; i < predictions.size(); ++i) nothing = nothing + predictions[i].sum() * 0;
     return nothing;
   }
-  if (batch.valid == batch.rows()) return task_.mean_loss(predictions, batch);
+  if (batch.valid == batch.rows()) return mean_loss_of_valid(predictions, batch);
   Tensors valid;
   for (const auto& prediction : predictions) valid.push_back(prediction.narrow(0, 0, batch.valid));
-  return task_.mean_loss(valid, rows_of(batch, 0, batch.valid));
+  return mean_loss_of_valid(std::move(valid), rows_of(batch, 0, batch.valid));
+}
+
+at::Tensor PlainStep::mean_loss_of_valid(Tensors predictions, const Batch& batch) const {
+  if (class_parts_ == nullptr) return task_.mean_loss(predictions, batch);
+  return task_.mean_loss_of_parts(std::move(predictions), *class_parts_, batch);
 }
 
 }  // namespace phalanx

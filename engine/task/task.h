@@ -11,6 +11,7 @@
 #include "framework/base/batch.h"
 #include "framework/base/registry.h"
 #include "framework/base/sample_spec.h"
+#include "framework/parallel/class_parts.h"
 
 namespace phalanx {
 
@@ -40,6 +41,13 @@ class Task {
   /// The loss function to minimise, as the mean over what counts in `batch`: sum of losses / Batch::weight(). Of
   /// predictions of valid rows alone, of which at least one counts. -> [] of their dtype, differentiable.
   virtual at::Tensor mean_loss(const Tensors& predictions, const Batch& batch) const = 0;
+
+  /// The same where ranks divide the scores that the first of the predictions has: of all of them, on each of these
+  /// ranks. Gathers them unless a task can do without. Collective.
+  virtual at::Tensor mean_loss_of_parts(Tensors predictions, const ClassParts& parts, const Batch& batch) const {
+    predictions.at(0) = gather_scores(predictions.at(0), parts);
+    return mean_loss(predictions, batch);
+  }
 
   /// Completes a batch as the dataset gave it, on the CPU: targets that follow from the inputs, and row_weights where
   /// samples do not count alike, such as the number of targets that are not ignored. Not global_weight.

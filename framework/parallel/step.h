@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "framework/base/batch.h"
+#include "framework/parallel/class_parts.h"
 
 namespace phalanx {
 
@@ -19,6 +20,14 @@ class Step {
     at::Tensor
         loss{};  // [], detached: mean over what counts in the batch, 0 where nothing does; after kForwardCriterion
     double weight = 0;  // how much counts: Batch::weight()
+
+    // outputs[0] has the scores of this rank's classes alone, in the last dimension; null: of all classes.
+    ClassPartsPtr class_parts{};
+
+    // All of outputs[0]. Where ranks divide it, it is gathered: all of them call this, in the same order.
+    at::Tensor whole_output() const {
+      return class_parts == nullptr ? outputs.at(0) : gather_scores(outputs.at(0), *class_parts);
+    }
 
     // Of a batch that was taken in parts: [parts] double, each part's loss times its weight, without rounding.
     at::Tensor loss_sums{};

@@ -9,9 +9,11 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <torch/nn/modules/normalization.h>
 
@@ -25,6 +27,9 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/parallel/autograd_collectives.h"
+#include "framework/parallel/ring_attention.h"
+#include "framework/parallel/sequence_part.h"
 #include "models/dropout.h"
 #include "models/linear.h"
 #include "models/mixture_of_experts.h"
@@ -107,6 +112,7 @@ class Projection final : public torch::nn::Module, public TensorParallel {
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
     return product_.divide(style, group, weight_, bias_);
   }
+  void share_positions() { product_.share_positions(); }
 
  private:
   DividedLinear product_;
@@ -121,16 +127,36 @@ class Embedding final : public torch::nn::Module, public TensorParallel {
 
   at::Tensor forward(const at::Tensor& indices) { return table_.look_up(indices, weight); }
   at::Tensor logits(const at::Tensor& x) { return table_.logits(x, weight); }
+  ClassPartsPtr leave_logits_divided() { return table_.leave_logits_divided(); }
 
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
     return table_.divide(style, group, weight);
   }
+  void share_positions() { table_.share_positions(); }
 
   at::Tensor weight;  // [count, width]
 
  private:
   DividedEmbedding table_;
 };
+
+// Layer norm, of which ranks may have some of the positions each: gradients of its parameters are those of all of them.
+class NormImpl final : public torch::nn::LayerNormImpl {
+ public:
+  explicit NormImpl(std::int64_t width) : LayerNormImpl(torch::nn::LayerNormOptions({width})) {}
+
+  at::Tensor forward(const at::Tensor& x) {
+    if (!group_) return LayerNormImpl::forward(x);
+    const at::Tensor both = copy_to_ranks(at::stack({weight, bias}), group_);  // one all_reduce for the two
+    return at::layer_norm(x, options.normalized_shape(), both[0], both[1], options.eps());
+  }
+
+  void share_positions(const CommunicatorPtr& group) { group_ = group; }
+
+ private:
+  CommunicatorPtr group_;  // null: all positions are here
+};
+TORCH_MODULE(Norm);
 
 // Each position looks at itself and those before it. Of the heads, those that are here.
 class Attention final : public torch::nn::Module {
@@ -143,22 +169,37 @@ class Attention final : public torch::nn::Module {
                                                                      DividedLinear::Grain{1, head_width_}));
   }
 
+  // Of a part of the positions, with the other ranks of `group`.
+  void divide_sequence(const CommunicatorPtr& group) {
+    if (!fused_) {
+      throw ConfigError(
+          "attention: explicit has all scores of a sequence at once, of which ranks of mesh.context have "
+          "parts; use attention: sdpa");
+    }
+    context_ = group;
+  }
+
+  void share_positions() {
+    c_attn_->share_positions();
+    c_proj_->share_positions();
+  }
+
   at::Tensor forward(const at::Tensor& x) {
-    const auto rows = x.size(0), length = x.size(1);
     const at::Tensor projected = c_attn_->forward(x);
+    const auto rows = projected.size(0), length = projected.size(1);
     const auto width = projected.size(2) / 3;
     const auto parts = projected.split(width, 2);
     const auto by_head = [&](const at::Tensor& part) {  // [n, heads, t, head_width]
       return part.view({rows, length, -1, head_width_}).transpose(1, 2);
     };
     const at::Tensor query = by_head(parts[0]), key = by_head(parts[1]), value = by_head(parts[2]);
-    const at::Tensor seen = fused_ ? at::scaled_dot_product_attention(query, key, value, {}, 0.0, /*is_causal=*/true)
-                                   : attend(query, key, value);
-    return c_proj_->forward(seen.transpose(1, 2).reshape({rows, length, width}));
+    return c_proj_->forward(attend(query, key, value).transpose(1, 2).reshape({rows, length, width}));
   }
 
  private:
-  static at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+  at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) const {
+    if (context_) return ring_attention(query, key, value, context_);
+    if (fused_) return at::scaled_dot_product_attention(query, key, value, {}, 0.0, /*is_causal=*/true);
     const auto length = query.size(2);
     const auto later = at::ones({length, length}, query.options().dtype(at::kBool)).triu(1);
     const double scale = 1 / std::sqrt(static_cast<double>(query.size(3)));
@@ -169,6 +210,7 @@ class Attention final : public torch::nn::Module {
 
   std::int64_t head_width_;
   bool fused_;
+  CommunicatorPtr context_;  // null: all positions are here
   std::shared_ptr<Projection> c_attn_, c_proj_;
 };
 
@@ -182,22 +224,23 @@ class Feedforward final : public torch::nn::Module {
 
   at::Tensor forward(const at::Tensor& x) { return c_proj_->forward(at::gelu(c_fc_->forward(x), "tanh")); }
 
+  void share_positions() {
+    c_fc_->share_positions();
+    c_proj_->share_positions();
+  }
+
  private:
   std::shared_ptr<Projection> c_fc_, c_proj_;
 };
-
-torch::nn::LayerNorm layer_norm(std::int64_t width) {
-  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}));
-}
 
 // `Mlp` is Feedforward or MixtureOfExperts.
 template <class Mlp>
 class Layer final : public torch::nn::Module {
  public:
   Layer(const GptConfig& config, std::shared_ptr<Mlp> mlp) {
-    ln_1_ = register_module("ln_1", layer_norm(config.width));
+    ln_1_ = register_module("ln_1", Norm(config.width));
     attn_ = register_module("attn", std::make_shared<Attention>(config));
-    ln_2_ = register_module("ln_2", layer_norm(config.width));
+    ln_2_ = register_module("ln_2", Norm(config.width));
     mlp_ = register_module("mlp", std::move(mlp));
     attn_dropout_ = register_module("attn_dropout", Dropout(config.dropout));
     mlp_dropout_ = register_module("mlp_dropout", Dropout(config.dropout));
@@ -208,10 +251,23 @@ class Layer final : public torch::nn::Module {
     return x + mlp_dropout_(mlp_->forward(ln_2_(x)));
   }
 
+  void share_positions(const CommunicatorPtr& group) {
+    ln_1_->share_positions(group);
+    attn_->share_positions();
+    ln_2_->share_positions(group);
+    mlp_->share_positions();
+  }
+
+  void divide_dropouts(std::int64_t parts, const DropoutImpl::TakePositions& take) {
+    attn_dropout_->divide_positions(parts, take);
+    mlp_dropout_->divide_positions(parts, take);
+  }
+
+  Attention& attention() { return *attn_; }
   Mlp& mlp() { return *mlp_; }
 
  private:
-  torch::nn::LayerNorm ln_1_{nullptr}, ln_2_{nullptr};
+  Norm ln_1_{nullptr}, ln_2_{nullptr};
   std::shared_ptr<Attention> attn_;
   std::shared_ptr<Mlp> mlp_;
   Dropout attn_dropout_{nullptr}, mlp_dropout_{nullptr};
@@ -232,7 +288,7 @@ class Gpt : public Network {
       layers_.push_back(
           layers->register_module(std::to_string(layer), std::make_shared<Layer<Mlp>>(config, make_mlp())));
     }
-    ln_f_ = transformer->register_module("ln_f", layer_norm(config.width));
+    ln_f_ = transformer->register_module("ln_f", Norm(config.width));
     add_blocks();
   }
 
@@ -244,16 +300,34 @@ class Gpt : public Network {
             {"transformer.h.*.mlp.c_proj", "row"}};
   }
 
+  bool share_positions(const CommunicatorPtr& group) override {
+    if constexpr (std::is_same_v<Mlp, Feedforward>) {
+      wte_->share_positions();
+      for (const auto& layer : layers_) layer->share_positions(group);
+      ln_f_->share_positions(group);
+      tensor_ = group;
+      divide_dropouts();
+      return true;
+    }
+    return false;  // experts take whole tokens of each rank
+  }
+
+  ClassPartsPtr leave_scores_divided() override { return wte_->leave_logits_divided(); }
+
+  bool divide_sequence(const CommunicatorPtr& group) override {
+    for (const auto& layer : layers_) layer->attention().divide_sequence(group);
+    context_ = group;
+    divide_dropouts();
+    return true;
+  }
+
  protected:
   const std::vector<std::shared_ptr<Layer<Mlp>>>& layers() const { return layers_; }
 
  private:
   void add_blocks() {
-    add_block("embedding", {"transformer.wte", "transformer.wpe"}, [this](const at::Tensor& tokens) {
-      const auto length = tokens.size(1), context = wpe_->weight.size(0);
-      TORCH_CHECK(length <= context, "gpt has positions for ", context, " tokens, but got ", length);
-      return dropout_(wte_->forward(tokens) + wpe_->weight.narrow(0, 0, length));
-    });
+    add_block("embedding", {"transformer.wte", "transformer.wpe"},
+              [this](const at::Tensor& tokens) { return dropout_(wte_->forward(tokens) + positions(tokens.size(1))); });
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const auto name = "transformer.h." + std::to_string(i);
       add_block(name, {name}, [layer = layers_[i].get()](const at::Tensor& x) { return layer->forward(x); });
@@ -262,10 +336,32 @@ class Gpt : public Network {
               [this](const at::Tensor& x) { return wte_->logits(ln_f_(x)); });
   }
 
+  // The embeddings of the `length` positions that are here; where ranks share them, of this rank's.
+  at::Tensor positions(std::int64_t length) const {
+    const auto all = length * (context_ ? context_->size() : 1), context = wpe_->weight.size(0);
+    TORCH_CHECK(all <= context, "gpt has positions for ", context, " tokens, but got ", all);
+    return here(wpe_->weight.narrow(0, 0, all), 0);
+  }
+
+  // Of all positions along `dim`, those of which this rank has the activations.
+  at::Tensor here(at::Tensor all, std::int64_t dim) const {
+    if (context_) all = take_positions(all, dim, *context_);
+    return tensor_ ? take_part(all, dim, tensor_) : all;
+  }
+
+  void divide_dropouts() {
+    const std::int64_t parts = (context_ ? context_->size() : 1) * (tensor_ ? tensor_->size() : 1);
+    const auto take = [this](const at::Tensor& all) { return here(all, 1); };
+    dropout_->divide_positions(parts, take);
+    for (const auto& layer : layers_) layer->divide_dropouts(parts, take);
+  }
+
   std::shared_ptr<Embedding> wte_, wpe_;
   Dropout dropout_{nullptr};
   std::vector<std::shared_ptr<Layer<Mlp>>> layers_;
-  torch::nn::LayerNorm ln_f_{nullptr};
+  CommunicatorPtr context_;  // null: all positions are here
+  CommunicatorPtr tensor_;   // that share positions; null: none do
+  Norm ln_f_{nullptr};
 };
 
 class DenseGpt final : public Gpt<Feedforward> {
@@ -277,7 +373,8 @@ class DenseGpt final : public Gpt<Feedforward> {
 class MoeGpt final : public Gpt<MixtureOfExperts> {
  public:
   MoeGpt(const MoeGptConfig& config, std::int64_t context, std::int64_t classes)
-      : Gpt(config, context, classes, [&] { return std::make_shared<MixtureOfExperts>(config.layer()); }) {}
+      : Gpt(config, context, classes, [&] { return std::make_shared<MixtureOfExperts>(config.layer()); }),
+        drops_(config.capacity_factor > 0) {}
 
   TensorPlan tensor_plan() const override {
     TensorPlan plan = Gpt::tensor_plan();
@@ -288,6 +385,14 @@ class MoeGpt final : public Gpt<MixtureOfExperts> {
   // Computing a block again would route its tokens again, with the other ranks.
   bool checkpoint_activations(std::int64_t) override { return false; }
 
+  bool divide_sequence(const CommunicatorPtr& group) override {
+    if (drops_) {
+      throw ConfigError(
+          "capacity_factor drops the last tokens of a batch, whose order mesh.context changes; set it to 0");
+    }
+    return Gpt::divide_sequence(group);
+  }
+
   at::Tensor take_auxiliary_loss() override {
     at::Tensor sum;
     for (const auto& layer : layers()) {
@@ -296,6 +401,9 @@ class MoeGpt final : public Gpt<MixtureOfExperts> {
     }
     return sum;
   }
+
+ private:
+  bool drops_;  // tokens that exceed an expert's capacity
 };
 
 template <class Made, class Config>

@@ -127,6 +127,20 @@ INSTANTIATE_TEST_SUITE_P(Expert, Mesh,
                                            Case{"moe", 4, "tensor: 2, expert: 2", "all_reduce"},
                                            Case{"moe", 8, "data: 2, tensor: 2, expert: 2", "sharded"}));
 
+INSTANTIATE_TEST_SUITE_P(Context, Mesh,
+                         ::testing::Values(Case{"gpt", 2, "context: 2", "auto"},
+                                           Case{"gpt", 4, "context: 4", "all_reduce"},
+                                           Case{"gpt", 4, "data: 2, context: 2", "overlapped"},
+                                           Case{"gpt", 4, "tensor: 2, context: 2", "sharded"},
+                                           Case{"moe", 4, "expert: 2, context: 2", "all_reduce"}));
+
+INSTANTIATE_TEST_SUITE_P(SequenceParallel, Mesh,
+                         ::testing::Values(Case{"gpt", 2, "tensor: 2, sequence_parallel: true", "auto"},
+                                           Case{"gpt", 4, "tensor: 4, sequence_parallel: true", "all_reduce"},
+                                           Case{"gpt", 4, "data: 2, tensor: 2, sequence_parallel: true", "overlapped"},
+                                           Case{"gpt", 4, "tensor: 2, context: 2, sequence_parallel: true",
+                                                "sharded"}));
+
 TEST_P(Mesh, TrainsAsOneProcess) { expect_as_alone({"seed=2"}); }
 
 TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
@@ -137,7 +151,18 @@ TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
 }
 
 TEST(MeshOptions, ActivationsMayBeComputedAgain) {
-  expect_as_alone("gpt", 2, {"mesh.tensor=2", "strategy=auto"}, {"train.checkpoint_activations=2"});
+  for (const char* axis : {"mesh.tensor=2", "mesh.context=2", "mesh={tensor: 2, sequence_parallel: true}"}) {
+    expect_as_alone("gpt", 2, {axis, "strategy=auto"}, {"train.checkpoint_activations=2"});
+  }
+}
+
+// Of 10 classes ranks have 3 or 2; some meters look at all of them, some at one.
+TEST(MeshOptions, LossesAndMetersOfDividedScoresAreThoseOfAll) {
+  const std::string meters =
+      "meters=[{meter: loss}, {meter: accuracy}, {meter: {name: class_error, k: 3}}, {meter: confusion}]";
+  const Changes both{"loss={name: cross_entropy, label_smoothing: 0.1}", "evaluate." + meters, "watch." + meters};
+  expect_as_alone("gpt", 4, {"mesh.tensor=4", "strategy=auto"}, both);
+  expect_as_alone("gpt", 4, {"mesh={tensor: 2, context: 2}", "strategy=auto"}, both);
 }
 
 TEST(MeshOptions, InDoublePrecisionMeshesDifferByItsRounding) {
@@ -153,6 +178,8 @@ TEST(MeshOptions, DropoutBelongsToTheRowsOfTheGlobalBatch) {
   expect_as_alone("gpt", 3, {"strategy=all_reduce"}, {dropout, "train.checkpoint_activations=2"});
   expect_as_alone("gpt", 2, {"strategy=all_reduce", "train.data_parallel=2"}, {dropout, "seed=3"});
   expect_as_alone("gpt", 4, {"mesh.tensor=2", "strategy=sharded"}, {dropout, "train.accumulate=2"});
+  expect_as_alone("gpt", 4, {"mesh={context: 2, tensor: 2, sequence_parallel: true}", "strategy=auto"},
+                  {dropout, "seed=3"});
 }
 
 TEST(MeshOptions, DropoutChangesWhatIsLearned) {
@@ -181,12 +208,16 @@ TEST(MeshCheckpoints, AreOfEveryMesh) {
     int ranks;
     Changes changes;
   };
-  const std::vector<std::vector<Stage>> journeys{
+  const std::vector<std::vector<Stage>> every_kind{
       {{1, {"strategy=single"}}, {4, {"mesh.tensor=2", "strategy=sharded"}}, {4, {"mesh.tensor=4"}}},
       {{4, {"mesh.tensor=2", "strategy=sharded"}}, {2, {"mesh.tensor=2"}}, {2, {"strategy=all_reduce"}}},
       {{4, {"mesh.tensor=4"}}, {1, {"strategy=single"}}, {4, {"mesh.tensor=2"}}},
   };
+  const std::vector<Stage> over_sequences{
+      {4, {"mesh={tensor: 2, context: 2}", "strategy=sharded"}}, {2, {"mesh.context=2"}}, {1, {"strategy=single"}}};
   for (const char* kind : {"gpt", "mlp", "moe"}) {
+    auto journeys = every_kind;
+    if (kind == std::string("gpt")) journeys.push_back(over_sequences);
     for (std::size_t number = 0; number < journeys.size(); ++number) {
       const auto run = file_name(std::string(kind) + "_journey" + std::to_string(number));
       std::string folder;
@@ -263,6 +294,19 @@ TEST(MeshErrors, NameWhatDoesNotFit) {
   expect_refused(2, "gpt", {"mesh.expert=2"}, "model gpt has no experts");
   expect_refused(3, "moe", {"mesh.expert=3"}, "h.0.mlp has 4 experts, which cannot be divided among mesh.expert: 3");
   expect_refused(2, "mlp", {"mesh.tensor=2", "model=lenet", "dataset.side=28"}, "model lenet has no plan of its own");
+  expect_refused(3, "gpt", {"mesh.context=2"},
+                 "data: 1 times context: 2 is 2, but 3 ranks train; {data: 3, context: 1} fits");
+  expect_refused(3, "gpt", {"mesh.context=3"},
+                 "samples have 16 positions, which 3 ranks cannot divide into two equal chunks each (6 in all); use "
+                 "samples of 18 positions, or mesh.context: 2");
+  expect_refused(2, "gpt", {"mesh={tensor: 2, sequence_parallel: true}", "dataset.context=17"},
+                 "samples have 17 positions, which mesh.tensor: 2 ranks cannot divide equally; use samples of 18");
+  for (const char* kind : {"mlp", "moe"}) {
+    expect_refused(2, kind, {"mesh={tensor: 2, sequence_parallel: true}"}, "has no positions that ranks could divide");
+  }
+  expect_refused(2, "mlp", {"mesh.context=2"}, "whose every position has an input and a class number");
+  expect_refused(2, "gpt", {"mesh.context=2", "model.attention=explicit"}, "use attention: sdpa");
+  expect_refused(2, "moe", {"mesh.context=2", "model.capacity_factor=2"}, "capacity_factor drops the last tokens");
 }
 
 }  // namespace

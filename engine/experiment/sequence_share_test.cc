@@ -1,0 +1,72 @@
+// mesh.context: sequences whose positions ranks divide, some of which have no target.
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "engine/experiment/testing_run.h"
+
+namespace phalanx {
+namespace {
+
+using testing::Changes;
+using testing::complaint;
+using ::testing::Each;
+using testing::Finished;
+using ::testing::HasSubstr;
+using testing::new_folder;
+using testing::reading;
+using testing::run_tiny;
+
+// Of 8 tokens most samples end before the last, so that ranks have different numbers of targets.
+Finished run(int ranks, Changes changes) {
+  changes.insert(changes.begin(), {"model={name: char_lm, layers: 1, heads: 2, width: 16}",
+                                   "dataset=padded_tokens_under_test", "train.epochs=4"});
+  return run_tiny(ranks, new_folder(), changes);
+}
+
+TEST(SequenceShare, EveryTargetCountsOnceWhereverItIs) {
+  const auto one = run(1, {});
+  for (const auto& [ranks, mesh] : {std::pair(2, "{context: 2}"), std::pair(4, "{data: 2, context: 2}")}) {
+    for (const char* accumulate : {"1", "3"}) {
+      const auto several = run(
+          ranks, {std::string("mesh=") + mesh, std::string("train.accumulate=") + accumulate, "strategy=all_reduce"});
+      ASSERT_THAT(several.errors, Each("")) << mesh;
+      EXPECT_LT(testing::relative_difference(several.weights[0], one.weights[0]), 1e-5) << mesh;
+      for (const char* name : {"loss", "accuracy", "perplexity"}) {
+        const auto &got = several.results[0], &expected = one.results[0];
+        EXPECT_NEAR(reading(got.test, name), reading(expected.test, name), 1e-5) << mesh << " " << name;
+        EXPECT_NEAR(reading(got.train, name), reading(expected.train, name), 1e-5) << mesh << " " << name;
+      }
+    }
+  }
+}
+
+TEST(SequenceShare, RefusesSamplesThatAreNoSequences) {
+  EXPECT_THAT(run_tiny(2, new_folder(), {"mesh.context=2"}).errors,
+              Each(HasSubstr("mesh.context divides sequences whose every position has an input and a class number")));
+  EXPECT_THAT(run(3, {"mesh.context=3"}).errors,
+              Each(HasSubstr("samples have 8 positions, which 3 ranks cannot divide into two equal chunks each (6 in "
+                             "all); use samples of 6 positions, or mesh.context: 2")));
+}
+
+TEST(SequenceShare, NeedsAStrategyThatKeepsReplicasEqual) {
+  const std::string context = "launch: {ranks: 2}, mesh: {context: 2}, ";
+  EXPECT_EQ(complaint(context + "strategy: auto"), "");
+  EXPECT_EQ(complaint(context + "strategy: sharded"), "");
+  EXPECT_THAT(complaint(context + "strategy: {local_sgd: {every: 4}}"),
+              HasSubstr("local_sgd lets parameters differ between the ranks of mesh.context"));
+  EXPECT_THAT(complaint(context + "strategy: single"), HasSubstr("single trains on one rank"));
+  EXPECT_THAT(complaint(context + "train: {data_parallel: 2}"), HasSubstr("with mesh.context above 1"));
+}
+
+TEST(SequenceParallel, NeedsATensorAxisAndTheModelsOwnPlan) {
+  const std::string ranks = "launch: {ranks: 2}, ", plan = ", plan: [{layers: fc1, style: column}]";
+  EXPECT_EQ(complaint(ranks + "mesh: {tensor: 2, sequence_parallel: true}"), "");
+  EXPECT_EQ(complaint(ranks + "mesh: {sequence_parallel: true}"),
+            "config: mesh.sequence_parallel: divides positions among the ranks of mesh.tensor, which is 1");
+  EXPECT_EQ(complaint(ranks + "mesh: {tensor: 2, sequence_parallel: true}" + plan),
+            "config: plan: mesh.sequence_parallel goes with the model's own plan alone; leave out one of the two");
+}
+
+}  // namespace
+}  // namespace phalanx

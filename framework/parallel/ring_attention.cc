@@ -1,0 +1,216 @@
+#include "framework/parallel/ring_attention.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "framework/parallel/sequence_part.h"
+
+namespace phalanx {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr int kKeysTag = 0, kGradientsTag = 1;
+constexpr std::int64_t kPositions = 2;  // dimension of [n, heads, positions, head width]
+
+// What crosses the ring in one message: [2, n, heads, positions, head width].
+at::Tensor packed(const at::Tensor& of_key, const at::Tensor& of_value) { return at::stack({of_key, of_value}); }
+
+c10::ScalarType sum_type(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+// Keys and values on their way: sent to the next rank, while those of the rank before come in.
+class Passing {
+ public:
+  Passing(const at::Tensor& here, Communicator& group)
+      : incoming_(at::empty_like(here)),
+        sent_(group.send(here, (group.rank() + 1) % group.size(), kKeysTag)),
+        received_(group.recv(incoming_, (group.rank() + group.size() - 1) % group.size(), kKeysTag)) {}
+
+  at::Tensor wait() {
+    received_.wait();
+    sent_.wait();
+    return incoming_;
+  }
+
+ private:
+  at::Tensor incoming_;
+  Work sent_, received_;
+};
+
+// Calls `compute(step, keys and values)` for those of each rank: step 0 has this rank's own, step s those of s ranks
+// before it.
+template <class Compute>
+void go_round(at::Tensor here, Communicator& group, const Compute& compute) {
+  for (int step = 0; step < group.size(); ++step) {
+    std::optional<Passing> passing;
+    if (step + 1 < group.size()) passing.emplace(here, group);
+    compute(step, here);
+    if (passing) here = passing->wait();
+  }
+}
+
+// Which queries of this rank see which keys of the rank that is `step` before it. With chunks r and 2 P - 1 - r on rank
+// r, all that a block does not see is outside of it, but for the rank's own: there positions are in order, and it is
+// causal itself.
+struct Block {
+  Block(int step, const Communicator& group, std::int64_t positions) : causal(step == 0) {
+    if (causal || group.size() == 1) {
+      queries = keys = {0, positions};
+    } else if (step <= group.rank()) {  // of a rank before this one: its early chunk, by both chunks here
+      queries = {0, positions};
+      keys = {0, positions / 2};
+    } else {  // of one after it: both of its chunks, by the late chunk here
+      queries = {positions / 2, positions - positions / 2};
+      keys = {0, positions};
+    }
+  }
+
+  struct Range {
+    std::int64_t begin = 0, count = 0;
+    at::Tensor of(const at::Tensor& tensor) const { return tensor.narrow(kPositions, begin, count); }
+  };
+
+  bool causal;
+  Range queries, keys;
+};
+
+// Attention to some of the keys: [n, heads, positions, head width], and the logarithm of the sum of exponentials of the
+// scores [n, heads, positions].
+struct Partial {
+  at::Tensor output, log_sum;
+};
+
+Partial attend(const Block& block, const at::Tensor& query, const at::Tensor& pair) {
+  auto [output, log_sum] = at::_scaled_dot_product_flash_attention_for_cpu(
+      block.queries.of(query), block.keys.of(pair[0]), block.keys.of(pair[1]), /*dropout_p=*/0, block.causal);
+  return {output.to(sum_type(query)), log_sum};
+}
+
+// all = (exp(a) all + exp(b) more) / (exp(a) + exp(b)) with the logarithms a and b, without overflow.
+void merge(const Partial& all, const Partial& more) {
+  const at::Tensor weight = (more.log_sum - all.log_sum).sigmoid().unsqueeze(-1);
+  all.output.add_((more.output - all.output).mul_(weight));
+  all.log_sum.copy_(all.log_sum.logaddexp(more.log_sum));
+}
+
+struct Ring final : torch::CustomClassHolder {
+  explicit Ring(CommunicatorPtr group) : group(std::move(group)) {}
+  CommunicatorPtr group;
+};
+using RingPtr = c10::intrusive_ptr<Ring>;
+
+// Gradients of the keys and values of other ranks: each block's go with it, one rank behind, until they are home.
+class TravellingGradients {
+ public:
+  explicit TravellingGradients(Communicator& group) : group_(group) {}
+
+  // Those of the block that this rank computes now: of nobody yet, or on their way from the rank before.
+  void begin(int step, const at::Tensor& like) {
+    current_ = step == 1 ? at::zeros_like(like) : at::empty_like(like);
+    if (step > 1) received_.emplace(receive(current_));
+  }
+
+  void add(const Block& block, const at::Tensor& of_keys, const at::Tensor& of_values) {
+    if (received_) received_->wait();
+    received_.reset();
+    block.keys.of(current_[0]).add_(of_keys);
+    block.keys.of(current_[1]).add_(of_values);
+    sent_.push_back(group_.send(current_, (group_.rank() + 1) % group_.size(), kGradientsTag));
+  }
+
+  // Those of this rank's own block, from all others.
+  void add_own_to(const at::Tensor& gradients) {
+    const at::Tensor home = at::empty_like(gradients);
+    receive(home).wait();
+    gradients.add_(home);
+    for (auto& sent : sent_) sent.wait();
+  }
+
+ private:
+  Work receive(const at::Tensor& tensor) const {
+    return group_.recv(tensor, (group_.rank() + group_.size() - 1) % group_.size(), kGradientsTag);
+  }
+
+  Communicator& group_;
+  at::Tensor current_;
+  std::optional<Work> received_;
+  std::vector<Work> sent_;
+};
+
+class RingAttention : public torch::autograd::Function<RingAttention> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& query, const at::Tensor& key,
+                            const at::Tensor& value, const RingPtr& ring) {
+    Communicator& group = *ring->group;
+    Partial all;
+    go_round(packed(key, value), group, [&](int step, const at::Tensor& pair) {
+      const Block block(step, group, query.size(kPositions));
+      const Partial part = attend(block, query, pair);
+      if (step == 0) {
+        all = part;
+      } else {
+        merge({block.queries.of(all.output), block.queries.of(all.log_sum)}, part);
+      }
+    });
+    const at::Tensor output = all.output.to(query.scalar_type());
+    context->save_for_backward({query, key, value, output, all.log_sum});
+    context->saved_data["ring"] = c10::IValue::make_capsule(ring);
+    return output;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto &query = saved[0], &key = saved[1], &value = saved[2], &output = saved[3], &log_sum = saved[4];
+    const auto ring = c10::static_intrusive_pointer_cast<Ring>(context->saved_data["ring"].toCapsule());
+    Communicator& group = *ring->group;
+    const at::Tensor of_output = gradients[0].contiguous();
+    at::Tensor of_query, of_own;
+    TravellingGradients travelling(group);
+    go_round(packed(key, value), group, [&](int step, const at::Tensor& pair) {
+      const Block block(step, group, query.size(kPositions));
+      if (step > 0) travelling.begin(step, of_own);
+      // Of the whole sum's logarithm, and not the block's own: so the block's scores are shares of all.
+      const auto [to_query, to_key, to_value] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
+          block.queries.of(of_output), block.queries.of(query), block.keys.of(pair[0]), block.keys.of(pair[1]),
+          block.queries.of(output), block.queries.of(log_sum), /*dropout_p=*/0, block.causal);
+      if (step == 0) {
+        of_query = to_query.to(sum_type(query));
+        of_own = packed(to_key, to_value).to(sum_type(query));
+      } else {
+        block.queries.of(of_query).add_(to_query);
+        travelling.add(block, to_key, to_value);
+      }
+    });
+    if (group.size() > 1) travelling.add_own_to(of_own);
+    const auto type = query.scalar_type();
+    return {of_query.to(type), of_own[0].to(type), of_own[1].to(type), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor ring_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                          const CommunicatorPtr& group) {
+  if (query.dim() != 4 || query.sizes() != key.sizes() || query.sizes() != value.sizes()) {
+    throw std::invalid_argument("ring attention takes queries, keys and values [n, heads, positions, head width]");
+  }
+  if (group->size() > 1 && query.size(kPositions) % 2 != 0) {
+    throw std::invalid_argument("ring attention takes two chunks of positions on each rank, which are equally long");
+  }
+  return RingAttention::apply(query, key, value, c10::make_intrusive<Ring>(group));
+}
+
+}  // namespace phalanx

@@ -1,0 +1,75 @@
+// What one rank computes of a gpt that ranks divide, against the whole model.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "framework/parallel/class_parts.h"
+#include "framework/parallel/sequence_part.h"
+#include "framework/testing/worlds.h"
+#include "tests/zoo/model_under_test.h"
+
+namespace phalanx {
+namespace {
+
+using testing::make_model;
+using testing::run_ranks;
+
+constexpr std::int64_t kSamples = 2, kLength = 12, kClasses = 11;
+
+std::shared_ptr<Model> model_of(bool divided, const CommunicatorPtr& world) {
+  auto model = make_model("{name: gpt, layers: 2, heads: 4, width: 16}", language_samples(kLength, kClasses));
+  testing::fill(*model);
+  if (divided) (void)model->divide(model->tensor_plan(), world);
+  return model;
+}
+
+at::Tensor text() {
+  return (at::arange(kSamples * kLength, at::kLong) * 5).remainder(kClasses).view({kSamples, kLength});
+}
+
+void expect_close(const at::Tensor& got, const at::Tensor& expected) {
+  ASSERT_EQ(got.sizes(), expected.sizes());
+  EXPECT_LT((got - expected).abs().max().item<double>(), 1e-4);
+}
+
+TEST(GptOfRanks, HasTheScoresOfItsPartOfTheVocabulary) {
+  run_ranks("inproc", 4, [](const CommunicatorPtr& world) {
+    const at::NoGradGuard no_grad;
+    const at::Tensor expected = model_of(false, world)->forward(text());
+    const auto model = model_of(true, world);
+    expect_close(model->forward(text()), expected);
+    const auto parts = model->leave_scores_divided();
+    ASSERT_NE(parts, nullptr);
+    EXPECT_EQ(parts->classes(), kClasses);
+    const at::Tensor own = model->forward(text());
+    EXPECT_LE(own.size(2), 3) << "of 11";
+    expect_close(gather_scores(own, *parts), expected);
+    EXPECT_EQ(model_of(false, world)->leave_scores_divided(), nullptr) << "it has them all";
+  });
+}
+
+TEST(GptOfRanks, HasItsPositionsOfASequence) {
+  run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
+    const at::NoGradGuard no_grad;
+    const auto whole = model_of(false, world), part = model_of(false, world);
+    ASSERT_TRUE(part->divide_sequence(world));
+    expect_close(part->forward(take_positions(text(), 1, *world)), take_positions(whole->forward(text()), 1, *world));
+  });
+}
+
+TEST(GptOfRanks, MayShareThePositionsBetweenItsLayers) {
+  run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
+    const at::NoGradGuard no_grad;
+    const auto whole = model_of(false, world), shared = model_of(true, world);
+    ASSERT_TRUE(shared->share_positions(world));
+    expect_close(shared->forward(text()), whole->forward(text()));
+    const auto moe = make_model("{name: moe_gpt, layers: 1, heads: 2, width: 8}", language_samples(kLength, kClasses));
+    EXPECT_FALSE(moe->share_positions(world));
+  });
+}
+
+}  // namespace
+}  // namespace phalanx
