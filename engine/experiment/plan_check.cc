@@ -69,10 +69,9 @@ PlanCheck check_plan(const ExperimentConfig& config, const ExperimentContext& co
   Communicator& world = *context.world;
   const auto wanted = only_steps(config, kSteps);
   PlanCheck check;
-  check.plan = plan_step(wanted, context.splits,
-                         {.rank = world.rank(), .shares_memory = world.shares_memory(), .before_timing = [&world] {
-                            world.barrier().wait();
-                          }});
+  check.plan = plan_step(
+      wanted, context.splits,
+      {.rank = world.rank(), .shares_memory = world.shares_memory(), .meet = [&world] { world.barrier().wait(); }});
   check.plan.seconds = slowest(check.plan.seconds, world);
   check.links = measure_links(world);
   check.predicted = check.plan.seconds + communication_seconds(check.plan, check.links);
@@ -98,8 +97,7 @@ PlanCheck check_plan(const ExperimentConfig& config, const ExperimentContext& co
   };
   run_experiment(wanted, run);
   check.measured = slowest(median(seconds), world);
-  check.differences =
-      differences(check.plan.shape, over_ranks(check.plan.all(), world), over_ranks(seen, world));
+  check.differences = differences(check.plan.shape, over_ranks(check.plan.all(), world), over_ranks(seen, world));
   return check;
 }
 

@@ -22,11 +22,11 @@ double communication_seconds(const StepPlan& plan, const MeasuredLinks& links);
 
 /// A plan beside the run that it is of.
 struct PlanCheck {
-  StepPlan plan{};             // of this rank; its seconds are those of the slowest
+  StepPlan plan{};  // of this rank; its seconds are those of the slowest
   MeasuredLinks links{};
-  std::string differences{};   // between operations planned and seen, over all ranks; empty: none
-  double predicted = 0;        // seconds of a step: of the slowest rank's own work, and of communication
-  double measured = 0;         // the median step's
+  std::string differences{};  // between operations planned and seen, over all ranks; empty: none
+  double predicted = 0;       // seconds of a step: of the slowest rank's own work, and of communication
+  double measured = 0;        // the median step's
 };
 
 /// Plans a step on each rank, all at the same time, as the cores that they share will be shared in the run; measures

@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTimed = 3;  // steps, of which the fastest counts
+constexpr int kTimed = 9;  // steps, of which the median counts
 constexpr int kOps = static_cast<int>(Op::kCustom) + 1;
 
 AxisBits bits_of(const MeshShape& shape, AxisSet axes) {
@@ -39,6 +39,18 @@ void add(OperationCounts& counts, AxisBits axes, Op op, std::int64_t bytes) {
   entry.bytes += bytes;
 }
 
+template <class Body>
+double median_seconds(const Body& body) {
+  std::vector<double> all;
+  for (int i = 0; i < kTimed; ++i) {
+    const auto start = Clock::now();
+    body();
+    all.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  std::ranges::nth_element(all, all.begin() + kTimed / 2);
+  return all[kTimed / 2];
+}
+
 void refuse_unplanned(const ExperimentConfig& config) {
   if (config.roles.server > 0 || !config.roles.servers_at.empty()) {
     throw ConfigError("roles: parameter servers have no place in a plan; plan a strategy without them");
@@ -51,11 +63,19 @@ void refuse_unplanned(const ExperimentConfig& config) {
   }
 }
 
+MeshShape shape_of(const ExperimentConfig& config) {
+  try {
+    return mesh_shape(config.mesh, training_ranks(config));
+  } catch (const ConfigError& error) {
+    throw ConfigError(std::string("mesh: ") + error.what());
+  }
+}
+
 /// A replica in its world without peers.
 class Rehearsal {
  public:
   Rehearsal(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options)
-      : shape_(mesh_shape(config.mesh, training_ranks(config))),
+      : shape_(shape_of(config)),
         log_(std::make_shared<OperationLog>()),
         task_(config.task.make(splits.train->spec(), config.loss.make())),
         config_(with_defaults_of(*task_, config)),
@@ -86,6 +106,7 @@ class Rehearsal {
       plan.parameter_bytes += static_cast<std::int64_t>(bucket.values.nbytes());
       plan.gradient_bytes += static_cast<std::int64_t>(bucket.gradients.nbytes());
     }
+    options.meet();
     run();  // what is made once is made here
     log_->take();
     {
@@ -94,21 +115,16 @@ class Rehearsal {
       plan.activation_bytes = memory.peak();
     }
     plan.layers = log_->take();
-    options.before_timing();
-    double fastest = 0;
-    for (int i = 0; i < kTimed; ++i) {
-      const auto start = Clock::now();
-      run();
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      fastest = i == 0 ? seconds : std::min(fastest, seconds);
-    }
+    options.meet();
+    const double step = median_seconds([this] { run(); });
     attach();
+    optimizer().update();  // what is made once is made here
     plan_gradients(plan);
     plan_control(plan);
     for (const auto& state : optimizer().state()) {
       plan.optimizer_bytes += static_cast<std::int64_t>(state.values.nbytes());
     }
-    plan.seconds = fastest + timed_update();
+    plan.seconds = step + median_seconds([this] { optimizer().update(); });
     return plan;
   }
 
@@ -123,13 +139,6 @@ class Rehearsal {
     auto& synchronizer = replica_.synchronizer();
     optimizer().attach(synchronizer.attach(replica_.parameters(), optimizer().cut()));
     synchronizer.attach_state(optimizer().state());
-  }
-
-  double timed_update() {
-    optimizer().update();  // what is made once is made here
-    const auto start = Clock::now();
-    optimizer().update();
-    return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
   AxisBits axes_of_group(const ReplicaGroup& group) const {

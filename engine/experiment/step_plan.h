@@ -14,8 +14,8 @@ namespace phalanx {
 /// What one rank will need for a training step, and do in it. Bytes are those of this rank.
 struct StepPlan {
   MeshShape shape{};
-  std::string strategy{};         // "auto" is resolved
-  std::int64_t parameters = 0;    // of the whole model
+  std::string strategy{};       // "auto" is resolved
+  std::int64_t parameters = 0;  // of the whole model
   std::int64_t parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;
   std::int64_t activation_bytes = 0;  // the most that forward and backward hold at once beside these
   std::int64_t buckets = 0;
@@ -36,8 +36,9 @@ double pipeline_bubble(std::int64_t stages, std::int64_t micro_batches);
 
 struct PlanOptions {
   int rank = 0;
-  bool shares_memory = true;                                // whether the real ranks would
-  std::function<void()> before_timing = [] {};              // to let ranks that measure together begin together
+  bool shares_memory = true;           // whether the real ranks would
+  std::function<void()> meet = [] {};  // of ranks that plan together: before the first step, and before steps are
+                                       // timed. Threads of one process have to: they share random numbers.
 };
 
 /// Plans an ordinary step: not the last of an epoch, and none after which the config evaluates, saves, reports or

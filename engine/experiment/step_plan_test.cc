@@ -15,8 +15,8 @@
 namespace phalanx {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::Changes;
+using ::testing::HasSubstr;
 using testing::new_folder;
 using testing::run_ranks;
 using testing::tiny_config;
@@ -51,17 +51,16 @@ class PlannedStep : public ::testing::TestWithParam<Case> {};
 
 INSTANTIATE_TEST_SUITE_P(
     EveryMesh, PlannedStep,
-    ::testing::Values(Case{"all_reduce", 2, {"strategy=all_reduce"}}, Case{"overlapped", 2, {"strategy=overlapped"}},
-                      Case{"sharded", 3, {"strategy=sharded", "train.clip_norm=1"}},
-                      Case{"one_copy", 2, {"strategy={name: sharded, one_copy: true}"}},
-                      Case{"chosen", 2, {"strategy=auto"}}, Case{"accumulated", 2, {"train.accumulate=2"}},
-                      Case{"mlp_tensor", 2, {"mesh.tensor=2", "train.clip_norm=1"}},
-                      Case{"tensor", 2, gpt({"mesh.tensor=2", "train.clip_norm=1"})},
-                      Case{"tensor_accumulated", 2, gpt({"mesh.tensor=2", "train.accumulate=2"})},
-                      Case{"data_tensor", 4, gpt({"mesh={data: 2, tensor: 2}", "strategy=sharded", "train.clip_norm=1"})},
-                      Case{"expert", 2, experts({"mesh.expert=2", "strategy=all_reduce"})},
-                      Case{"data_expert", 4, experts({"mesh={data: 2, expert: 2}", "strategy=sharded",
-                                                      "train.clip_norm=1"})}),
+    ::testing::Values(
+        Case{"all_reduce", 2, {"strategy=all_reduce"}}, Case{"overlapped", 2, {"strategy=overlapped"}},
+        Case{"sharded", 3, {"strategy=sharded", "train.clip_norm=1"}},
+        Case{"one_copy", 2, {"strategy={name: sharded, one_copy: true}"}}, Case{"chosen", 2, {"strategy=auto"}},
+        Case{"accumulated", 2, {"train.accumulate=2"}}, Case{"mlp_tensor", 2, {"mesh.tensor=2", "train.clip_norm=1"}},
+        Case{"tensor", 2, gpt({"mesh.tensor=2", "train.clip_norm=1"})},
+        Case{"tensor_accumulated", 2, gpt({"mesh.tensor=2", "train.accumulate=2"})},
+        Case{"data_tensor", 4, gpt({"mesh={data: 2, tensor: 2}", "strategy=sharded", "train.clip_norm=1"})},
+        Case{"expert", 2, experts({"mesh.expert=2", "strategy=all_reduce"})},
+        Case{"data_expert", 4, experts({"mesh={data: 2, expert: 2}", "strategy=sharded", "train.clip_norm=1"})}),
     [](const auto& info) { return info.param.name; });
 
 TEST_P(PlannedStep, HasTheOperationsOfARun) {

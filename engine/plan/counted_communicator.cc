@@ -31,8 +31,8 @@ CommunicatorPtr CountedCommunicator::wrap(CommunicatorPtr child) {
   const at::Tensor all = at::empty({child->size()}, at::kLong);
   child->all_gather(all, own).wait();
   const auto* const begin = all.const_data_ptr<std::int64_t>();
-  return std::make_shared<CountedCommunicator>(std::move(child), shape_,
-                                               std::vector<int>(begin, begin + all.numel()), log_);
+  return std::make_shared<CountedCommunicator>(std::move(child), shape_, std::vector<int>(begin, begin + all.numel()),
+                                               log_);
 }
 
 CommunicatorPtr count_operations(CommunicatorPtr world, const MeshShape& shape, std::shared_ptr<OperationLog> log) {

@@ -9,8 +9,8 @@
 
 namespace phalanx {
 
-/// Counts, by the axes of the group, what a run launches on a world and the groups that are split from it. A split takes
-/// an all_gather of the ranks' numbers, which is not counted.
+/// Counts, by the axes of the group, what a run launches on a world and the groups that are split from it. A split
+/// takes an all_gather of the ranks' numbers, which is not counted.
 class CountedCommunicator final : public Decorator {
  public:
   /// `ranks`: of the world, in the order of `inner`.

@@ -32,7 +32,10 @@ class RehearsalGroup final : public PeerlessWorld {
   };
 
   RehearsalGroup(std::shared_ptr<Common> common, std::vector<int> ranks, int rank)
-      : common_(std::move(common)), ranks_(std::move(ranks)), world_rank_(rank), axes_(axes_of(common_->shape, ranks_)) {
+      : common_(std::move(common)),
+        ranks_(std::move(ranks)),
+        world_rank_(rank),
+        axes_(axes_of(common_->shape, ranks_)) {
     rank_ = static_cast<int>(std::ranges::find(ranks_, rank) - ranks_.begin());
     name_ = ranks_.size() == static_cast<std::size_t>(common_->shape.product()) ? "world" : axes_name(axes_);
   }

@@ -48,8 +48,8 @@ void print_operations(const char* what, const StepPlan& plan, const OperationCou
 }
 
 void print(const StepPlan& plan, int rank) {
-  std::printf("rank %d of %lld: %lld of a batch's samples, in parts of %lld; %lld parameters in the whole model\n", rank,
-              static_cast<long long>(plan.shape.product()), static_cast<long long>(plan.samples),
+  std::printf("rank %d of %lld: %lld of a batch's samples, in parts of %lld; %lld parameters in the whole model\n",
+              rank, static_cast<long long>(plan.shape.product()), static_cast<long long>(plan.samples),
               static_cast<long long>((plan.samples + plan.micro_batches - 1) / plan.micro_batches),
               static_cast<long long>(plan.parameters));
   print_bytes("parameters", plan.parameter_bytes);
@@ -83,14 +83,13 @@ void write_json(const StepPlan& plan, const std::string& name) {
 
 int check(const RankContext& rank) {
   const auto checked = check_plan(
-      rank.config,
-      {.world = rank.world, .splits = rank.splits, .folder = rank.folder, .servers = rank.servers});
+      rank.config, {.world = rank.world, .splits = rank.splits, .folder = rank.folder, .servers = rank.servers});
   if (rank.world->rank() != 0) return kDone;  // which tells for all
   print(checked.plan, 0);
   std::printf("links: %.1f us an operation, %.0f MB/s of a rank\n", 1e6 * checked.links.latency,
               1e-6 * checked.links.bandwidth);
-  std::printf("step: predicted %.3f ms, measured %.3f ms (%+.1f %%)\n", 1e3 * checked.predicted,
-              1e3 * checked.measured, 100 * (checked.predicted / checked.measured - 1));
+  std::printf("step: predicted %.3f ms, measured %.3f ms (%+.1f %%)\n", 1e3 * checked.predicted, 1e3 * checked.measured,
+              100 * (checked.predicted / checked.measured - 1));
   if (checked.differences.empty()) {
     std::printf("operations: as planned\n");
     std::fflush(stdout);
@@ -110,8 +109,7 @@ int plan(const ExperimentConfig& config) {
   // As ranks of one host share its cores.
   const auto cores = static_cast<int>(at::get_num_threads() / ranks);
   at::set_num_threads(config.launch.threads > 0 ? static_cast<int>(config.launch.threads) : std::max(1, cores));
-  const StepPlan plan =
-      plan_step(config, config.dataset.make(), {.rank = FLAGS_rank, .shares_memory = near});
+  const StepPlan plan = plan_step(config, config.dataset.make(), {.rank = FLAGS_rank, .shares_memory = near});
   print(plan, FLAGS_rank);
   if (FLAGS_json.empty()) return kDone;
   if (ranks > 1) throw ConfigError("--json: describes a whole model; add --set launch.ranks=1 and a mesh of one rank");

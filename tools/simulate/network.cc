@@ -53,9 +53,7 @@ double Network::all_reduce(const Group& group, double bytes, const std::string& 
   return std::min({ring(group, bytes), tree(group, bytes), hierarchical(group, bytes)});
 }
 
-double Network::half(const Group& group, double bytes) const {
-  return group.ranks < 2 ? 0 : ring(group, bytes) / 2;
-}
+double Network::half(const Group& group, double bytes) const { return group.ranks < 2 ? 0 : ring(group, bytes) / 2; }
 
 double Network::all_to_all(const Group& group, double bytes) const {
   if (group.ranks < 2) return 0;

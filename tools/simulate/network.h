@@ -42,7 +42,7 @@ class Network {
 
   std::int64_t local(const Group& group) const;  // ranks of it in a host
   Link inside() const;
-  Link between(std::int64_t streams) const;       // of a host that sends so many streams at a time
+  Link between(std::int64_t streams) const;  // of a host that sends so many streams at a time
   Link ring_link(const Group& group) const;
   double ring(const Group& group, double bytes) const;
   double tree(const Group& group, double bytes) const;

@@ -117,8 +117,7 @@ struct ScenarioTraining {
     v("overlap", overlap, "communicate gradients during backward");
     v("recompute", recompute, "compute activations again in backward");
     v("bucket_bytes", bucket_bytes, "size of gradient buckets", config::above(0));
-    v("algorithm", algorithm, "of all_reduce",
-      config::one_of({"best", "ring", "tree", "hierarchical"}));
+    v("algorithm", algorithm, "of all_reduce", config::one_of({"best", "ring", "tree", "hierarchical"}));
   }
 };
 

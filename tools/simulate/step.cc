@@ -38,8 +38,8 @@ void check(const Scenario& scenario, const ScenarioMesh& mesh) {
     throw ConfigError("mesh.tensor: " + text(mesh.tensor) + " does not divide model.width: " + text(model.width));
   }
   if (model.sequence % mesh.context != 0) {
-    throw ConfigError("mesh.context: " + text(mesh.context) + " does not divide model.sequence: " +
-                      text(model.sequence));
+    throw ConfigError("mesh.context: " + text(mesh.context) +
+                      " does not divide model.sequence: " + text(model.sequence));
   }
   if (mesh.expert > 1 && model.expert_parameters == 0) {
     throw ConfigError("mesh.expert: the model has no model.expert_parameters");
@@ -49,8 +49,7 @@ void check(const Scenario& scenario, const ScenarioMesh& mesh) {
 double flops_per_sample(const ModelConfig& model) {
   if (model.flops_per_sample > 0) return model.flops_per_sample;
   const auto tokens = static_cast<double>(model.sequence);
-  return 6 * model.parameters * tokens +
-         12 * static_cast<double>(model.layers * model.width) * tokens * tokens;
+  return 6 * model.parameters * tokens + 12 * static_cast<double>(model.layers * model.width) * tokens * tokens;
 }
 
 double activation_bytes(const ModelConfig& model, bool recompute) {
@@ -121,18 +120,18 @@ class Prediction {
 
   double micro_layers() const {
     const auto& model = scenario_.model;
-    const double activations = static_cast<double>(micro_ * model.sequence / mesh_.context * model.width) *
-                               model.activation_element;
+    const double activations =
+        static_cast<double>(micro_ * model.sequence / mesh_.context * model.width) * model.activation_element;
     const auto layers = static_cast<double>(model.layers / mesh_.pipe);
     const double sums = scenario_.train.recompute ? 6 : 4;
     double seconds = layers * sums * network_.all_reduce(along_tensor(), activations, scenario_.train.algorithm);
     if (model.expert_parameters > 0) {
-      seconds += layers * 4 *
-                 network_.all_to_all(along_expert(), activations * static_cast<double>(model.experts_per_token));
+      seconds +=
+          layers * 4 * network_.all_to_all(along_expert(), activations * static_cast<double>(model.experts_per_token));
     }
     seconds += layers * 2 * 2 *
-               network_.half(along_context(), activations * static_cast<double>(mesh_.context) /
-                                                  static_cast<double>(mesh_.tensor));
+               network_.half(along_context(),
+                             activations * static_cast<double>(mesh_.context) / static_cast<double>(mesh_.tensor));
     return seconds + 2 * network_.send(along_pipe(), activations / static_cast<double>(mesh_.tensor));
   }
 

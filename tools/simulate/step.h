@@ -11,13 +11,13 @@ namespace phalanx::simulate {
 struct Step {
   ScenarioMesh mesh{};  // with data filled in
   double seconds = 0;
-  double compute = 0;        // of all micro-batches of a stage
-  double layers = 0;         // communication inside layers: tensor, expert and context axes, and transfers of the pipe
-  double bubble = 0;         // waiting of the pipe
-  double gradients = 0;      // communication of gradients and parameters that nothing hides
-  double samples = 0;        // of a step
-  double memory = 0;         // bytes of a rank
-  bool fits = true;          // into cluster.memory
+  double compute = 0;    // of all micro-batches of a stage
+  double layers = 0;     // communication inside layers: tensor, expert and context axes, and transfers of the pipe
+  double bubble = 0;     // waiting of the pipe
+  double gradients = 0;  // communication of gradients and parameters that nothing hides
+  double samples = 0;    // of a step
+  double memory = 0;     // bytes of a rank
+  bool fits = true;      // into cluster.memory
 
   double samples_per_second() const { return samples / seconds; }
 };

@@ -35,8 +35,7 @@ struct PublishedRuns {
   template <class V>
   void visit(V& v) {
     v("source", source, "where the figures stand");
-    v("quantity", quantity, "what was measured",
-      config::one_of({"scaling_efficiency", "samples_per_second_per_rank"}));
+    v("quantity", quantity, "what was measured", config::one_of({"scaling_efficiency", "samples_per_second_per_rank"}));
     v("calibrate", calibrate, "field that is chosen by rows that calibrate",
       config::one_of({"cluster.efficiency", "cluster.network_efficiency"}));
     v("scenario", scenario, "what runs have in common");
