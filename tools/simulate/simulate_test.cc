@@ -222,8 +222,8 @@ void expect_within(const std::string& file, double most) {
   EXPECT_GT(predicted, 0);
 }
 
-TEST(Published, HorovodOn512Gpus) { expect_within("horovod.yaml", 0.15); }
-TEST(Published, TorchTitanOn128Gpus) { expect_within("torchtitan.yaml", 0.04); }
+TEST(Published, HorovodOnUpTo512Gpus) { expect_within("horovod.yaml", 0.1); }
+TEST(Published, TorchTitanOn128Gpus) { expect_within("torchtitan.yaml", 0.03); }
 
 TEST(Scenarios, ExampleLoads) {
   Scenario one;
