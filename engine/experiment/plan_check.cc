@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kSteps = 14, kCounted = 3;  // the operations after step 2 up to this one are counted
+constexpr std::int64_t kSteps = 24, kCounted = 3;  // the operations after step 2 up to this one are counted
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -25,16 +25,11 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-double all_reduce_seconds(Communicator& world, std::int64_t elements, int times) {
-  const at::Tensor tensor = world.allocate({elements}, at::kFloat);
-  std::vector<double> seconds;
-  for (int i = 0; i <= times; ++i) {
-    world.barrier().wait();
-    const auto start = Clock::now();
-    world.all_reduce(tensor, Reduction::kSum).wait();
-    if (i > 0) seconds.push_back(since(start));
-  }
-  return median(seconds);
+double all_reduce_seconds(Communicator& world, const at::Tensor& tensor) {
+  world.barrier().wait();
+  const auto start = Clock::now();
+  world.all_reduce(tensor, Reduction::kSum).wait();
+  return since(start);
 }
 
 double slowest(double seconds, Communicator& world) {
@@ -43,16 +38,23 @@ double slowest(double seconds, Communicator& world) {
   return all.item<double>();
 }
 
-}  // namespace
+constexpr std::int64_t kLarge = 1 << 20;  // elements
 
-MeasuredLinks measure_links(Communicator& world) {
-  constexpr std::int64_t kLarge = 1 << 20;
+// One more of each.
+void measure_links(Communicator& world, std::vector<double>& latencies, std::vector<double>& wires) {
+  const at::Tensor small = at::zeros({2}, at::kFloat), large = at::zeros({kLarge}, at::kFloat);
+  latencies.push_back(all_reduce_seconds(world, small));
+  wires.push_back(all_reduce_seconds(world, large));
+}
+
+MeasuredLinks links_of(const std::vector<double>& latencies, const std::vector<double>& wires, Communicator& world) {
   if (world.size() == 1) return {};
-  const double latency = slowest(all_reduce_seconds(world, 2, 50), world);
-  const double large = slowest(all_reduce_seconds(world, kLarge, 10), world);
+  const double latency = slowest(median(latencies), world), large = slowest(median(wires), world);
   const double wire = wire_bytes(Op::kAllReduce, world.size(), kLarge * 4);
   return {.latency = latency, .bandwidth = wire / std::max(large - latency, 1e-9)};
 }
+
+}  // namespace
 
 double communication_seconds(const StepPlan& plan, const MeasuredLinks& links) {
   double seconds = 0;
@@ -69,16 +71,14 @@ PlanCheck check_plan(const ExperimentConfig& config, const ExperimentContext& co
   Communicator& world = *context.world;
   const auto wanted = only_steps(config, kSteps);
   PlanCheck check;
-  check.plan = plan_step(
-      wanted, context.splits,
-      {.rank = world.rank(), .shares_memory = world.shares_memory(), .meet = [&world] { world.barrier().wait(); }});
-  check.plan.seconds = slowest(check.plan.seconds, world);
-  check.links = measure_links(world);
-  check.predicted = check.plan.seconds + communication_seconds(check.plan, check.links);
+  const auto meet = [&world] { world.barrier().wait(); };
+  StepRehearsal rehearsal(wanted, context.splits,
+                          {.rank = world.rank(), .shares_memory = world.shares_memory(), .meet = meet});
+  check.plan = rehearsal.plan();
 
   const auto log = std::make_shared<OperationLog>();
   OperationCounts seen;
-  std::vector<double> seconds;
+  std::vector<double> own, real, latencies, wires;
   ExperimentContext run = context;
   run.world = count_operations(context.world, check.plan.shape, log);
   run.add_hooks = [&](Engine& engine) {
@@ -89,14 +89,24 @@ PlanCheck check_plan(const ExperimentConfig& config, const ExperimentContext& co
       }
     });
     engine.on(Event::kUpdate, [&, last = Clock::now()](State& state) mutable {
-      if (state.step > kCounted) seconds.push_back(since(last));
-      last = Clock::now();
+      const double step = since(last);
       auto counts = log->take();
       if (state.step == kCounted) seen = std::move(counts);
+      if (state.step >= kCounted) {
+        real.push_back(step);
+        meet();
+        own.push_back(rehearsal.seconds());
+        measure_links(world, latencies, wires);
+      }
+      meet();
+      last = Clock::now();
     });
   };
   run_experiment(wanted, run);
-  check.measured = slowest(median(seconds), world);
+  check.measured = slowest(median(real), world);
+  check.plan.seconds = slowest(median(own), world);
+  check.links = links_of(latencies, wires, world);
+  check.predicted = check.plan.seconds + communication_seconds(check.plan, check.links);
   check.differences = differences(check.plan.shape, over_ranks(check.plan.all(), world), over_ranks(seen, world));
   return check;
 }

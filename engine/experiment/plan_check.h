@@ -14,9 +14,6 @@ struct MeasuredLinks {
   double bandwidth = 0;  // bytes that a rank sends a second (wire_bytes()) in one of 4 MB
 };
 
-/// Collective.
-MeasuredLinks measure_links(Communicator& world);
-
 /// Seconds of communication in a step, one operation after the other.
 double communication_seconds(const StepPlan& plan, const MeasuredLinks& links);
 
@@ -29,8 +26,9 @@ struct PlanCheck {
   double measured = 0;        // the median step's
 };
 
-/// Plans a step on each rank, all at the same time, as the cores that they share will be shared in the run; measures
-/// links; then runs a few steps, of which it counts one's operations and takes the median time. Collective.
+/// Plans a step on each rank and runs a few steps, of which it counts one's operations. After each step of the run the
+/// ranks compute the planned one, all at the same time, as they share cores in the run, and measure the links: what is
+/// predicted and what is measured then met the same machine, whatever else it does. Collective.
 PlanCheck check_plan(const ExperimentConfig& config, const ExperimentContext& context);
 
 }  // namespace phalanx

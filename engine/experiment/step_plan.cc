@@ -39,18 +39,6 @@ void add(OperationCounts& counts, AxisBits axes, Op op, std::int64_t bytes) {
   entry.bytes += bytes;
 }
 
-template <class Body>
-double median_seconds(const Body& body) {
-  std::vector<double> all;
-  for (int i = 0; i < kTimed; ++i) {
-    const auto start = Clock::now();
-    body();
-    all.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-  }
-  std::ranges::nth_element(all, all.begin() + kTimed / 2);
-  return all[kTimed / 2];
-}
-
 void refuse_unplanned(const ExperimentConfig& config) {
   if (config.roles.server > 0 || !config.roles.servers_at.empty()) {
     throw ConfigError("roles: parameter servers have no place in a plan; plan a strategy without them");
@@ -71,11 +59,14 @@ MeshShape shape_of(const ExperimentConfig& config) {
   }
 }
 
+}  // namespace
+
 /// A replica in its world without peers.
-class Rehearsal {
+class StepRehearsal::Replica {
  public:
-  Rehearsal(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options)
-      : shape_(shape_of(config)),
+  Replica(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options)
+      : options_(options),
+        shape_(shape_of(config)),
         log_(std::make_shared<OperationLog>()),
         task_(config.task.make(splits.train->spec(), config.loss.make())),
         config_(with_defaults_of(*task_, config)),
@@ -95,7 +86,7 @@ class Rehearsal {
     replica_.step().start(0);
   }
 
-  StepPlan plan(const PlanOptions& options) {
+  StepPlan plan() {
     StepPlan plan{.shape = shape_, .strategy = replica_.agreement().strategy.selected()};
     plan.parameters = replica_.parameter_count();
     plan.samples = batch_.valid;
@@ -106,7 +97,7 @@ class Rehearsal {
       plan.parameter_bytes += static_cast<std::int64_t>(bucket.values.nbytes());
       plan.gradient_bytes += static_cast<std::int64_t>(bucket.gradients.nbytes());
     }
-    options.meet();
+    options_.meet();
     run();  // what is made once is made here
     log_->take();
     {
@@ -115,17 +106,28 @@ class Rehearsal {
       plan.activation_bytes = memory.peak();
     }
     plan.layers = log_->take();
-    options.meet();
-    const double step = median_seconds([this] { run(); });
     attach();
-    optimizer().update();  // what is made once is made here
     plan_gradients(plan);
     plan_control(plan);
     for (const auto& state : optimizer().state()) {
       plan.optimizer_bytes += static_cast<std::int64_t>(state.values.nbytes());
     }
-    plan.seconds = step + median_seconds([this] { optimizer().update(); });
+    seconds();  // what is made once is made here
+    options_.meet();
+    std::vector<double> timed;
+    for (int i = 0; i < kTimed; ++i) timed.push_back(seconds());
+    std::ranges::nth_element(timed, timed.begin() + kTimed / 2);
+    plan.seconds = timed[kTimed / 2];
     return plan;
+  }
+
+  double seconds() {
+    const auto start = Clock::now();
+    run();
+    replica_.synchronizer().before_update(steps_);
+    optimizer().update();
+    replica_.synchronizer().after_update(steps_++);
+    return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
  private:
@@ -188,6 +190,7 @@ class Rehearsal {
     add(plan.control, bits_of(shape_, AxisSet::all()), Op::kAllReduce, kNumber);  // the vote on stopping
   }
 
+  PlanOptions options_;
   MeshShape shape_;
   std::shared_ptr<OperationLog> log_;
   std::unique_ptr<Task> task_;
@@ -195,12 +198,11 @@ class Rehearsal {
   ExperimentContext context_;
   Mesh mesh_;
   Watching watching_;
-  Replica replica_;
+  phalanx::Replica replica_;
   std::unique_ptr<Loader> loader_;
   Batch batch_;
+  std::int64_t steps_ = 0;  // with updates
 };
-
-}  // namespace
 
 OperationCounts StepPlan::all() const {
   OperationCounts all;
@@ -217,11 +219,19 @@ double pipeline_bubble(std::int64_t stages, std::int64_t micro_batches) {
   return static_cast<double>(stages - 1) / static_cast<double>(micro_batches + stages - 1);
 }
 
-StepPlan plan_step(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options) {
+StepRehearsal::StepRehearsal(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options) {
   refuse_unplanned(config);
   const double held_out = config.evaluate.validation;
   const Splits all = held_out > 0 ? hold_out(splits, held_out, config.seed) : splits;
-  return Rehearsal(config, all, options).plan(options);
+  replica_ = std::make_unique<Replica>(config, all, options);
+}
+StepRehearsal::~StepRehearsal() = default;
+
+StepPlan StepRehearsal::plan() { return replica_->plan(); }
+double StepRehearsal::seconds() { return replica_->seconds(); }
+
+StepPlan plan_step(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options) {
+  return StepRehearsal(config, splits, options).plan();
 }
 
 ExperimentConfig only_steps(ExperimentConfig config, std::int64_t steps) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "datasets/dataset.h"
@@ -52,6 +53,24 @@ struct PlanOptions {
 /// Throws ConfigError for a strategy whose operations are not a function of the buckets: those with parameter servers,
 /// compression, gossip, averaging now and then.
 StepPlan plan_step(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options);
+
+/// The same, where the replica stays for more steps.
+class StepRehearsal {
+ public:
+  StepRehearsal(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options);
+  ~StepRehearsal();
+
+  /// Once, and before seconds().
+  StepPlan plan();
+
+  /// Computes another step: what it takes without communication.
+  double seconds();
+
+ private:
+  class Replica;
+
+  std::unique_ptr<Replica> replica_;
+};
 
 /// The config without what happens besides ordinary steps, for `steps` of them: for comparing them with the plan.
 ExperimentConfig only_steps(ExperimentConfig config, std::int64_t steps);
