@@ -4,6 +4,9 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "framework/comm/peerless.h"
 
 namespace phalanx {
 namespace {
@@ -57,11 +60,31 @@ class Mesh::Plane {
     }
     if (size == world_->size()) return world_;
     auto& group = groups_[inside];
-    if (!group) group = world_->split(static_cast<int>(color), world_->rank());
+    if (!group) group = make(static_cast<int>(color), inside);
     return group;
   }
 
  private:
+  CommunicatorPtr make(int color, const std::array<bool, kAxes>& inside) {
+    auto* const peerless = dynamic_cast<PeerlessWorld*>(world_.get());
+    return peerless == nullptr ? world_->split(color, world_->rank()) : peerless->group_of(ranks_along(inside));
+  }
+
+  // The ranks that are alike along the axes that are not `inside`.
+  std::vector<int> ranks_along(const std::array<bool, kAxes>& inside) const {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < world_->size(); ++rank) {
+      bool alike = true;
+      std::int64_t stride = world_->size();
+      for (std::size_t axis = 0; axis < kAxes; ++axis) {
+        stride /= shape_.sizes[axis];
+        alike &= inside[axis] || rank / stride % shape_.sizes[axis] == positions_[axis];
+      }
+      if (alike) ranks.push_back(rank);
+    }
+    return ranks;
+  }
+
   CommunicatorPtr world_;
   MeshShape shape_;
   std::array<std::int64_t, kAxes> positions_{};

@@ -22,6 +22,7 @@ Real are the tools and mpirun. Stand-ins, found in the clone or first on PATH, t
     //tools:ps                     the real ps
     //tools:tune                   the real tune, with one short round
     //tools:report                 the real report
+    //tools:plan, simulate         the real ones
     mpirun                         Open MPI's, with what root and few cores need
     torchrun                       if there is none: sets torchrun's variables and starts a process for each rank
 
@@ -64,6 +65,8 @@ TUNE = 'exec %(root)s/tools/tune/tune "$@" --rounds=1 --budget_ms=0.2'
 DATA = 'exec %(root)s/tools/data/data "$@"'
 EVAL = 'exec %(root)s/tools/eval/eval "$@"'
 REPORT = 'exec %(root)s/tools/report/report "$@"'
+PLAN = 'exec %(root)s/tools/plan/plan "$@"'
+SIMULATE = 'exec %(root)s/tools/simulate/simulate "$@"'
 REPLAY = 'exec %(root)s/framework/testing/fuzz/replay "$@"'
 # What train calls has these options.
 MPIRUN = """
@@ -117,6 +120,9 @@ class Clone(ProgramTest):
         """The folder in which commands run; it has what they need of the tree, and a small MNIST."""
         clone = self.folder / "clone"
         shutil.copytree(ROOT / "configs", clone / "configs")
+        for path in ("gpt_cluster.yaml", "published/horovod.yaml", "published/torchtitan.yaml"):
+            (clone / "tools/simulate/published").mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / "tools/simulate" / path, clone / "tools/simulate" / path)
         (clone / "data/mnist").mkdir(parents=True)
         for split, count in (("train", 256), ("t10k", 64)):
             (clone / f"data/mnist/{split}-images-idx3-ubyte").write_bytes(idx([count, 28, 28], bytes(count * 784)))
@@ -127,7 +133,8 @@ class Clone(ProgramTest):
                    "bazel-bin/tools/train": TRAIN, "bazel-bin/framework/testing/fuzz/replay": REPLAY,
                    "targets/tools/bench": BENCH, "targets/tools/bench_train": BENCH_TRAIN,
                    "targets/tools/doctor": DOCTOR, "targets/tools/tune": TUNE, "targets/tools/report": REPORT,
-                   "targets/tools/data": DATA, "targets/tools/eval": EVAL, "targets/tools/ps": PS}
+                   "targets/tools/data": DATA, "targets/tools/eval": EVAL, "targets/tools/ps": PS,
+                   "targets/tools/plan": PLAN, "targets/tools/simulate": SIMULATE}
         if not shutil.which("torchrun"):
             scripts["bin/torchrun"] = TORCHRUN
         for name, text in scripts.items():

@@ -1,0 +1,292 @@
+#include "engine/experiment/step_plan.h"
+
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "datasets/subset.h"
+#include "engine/experiment/evaluation.h"
+#include "engine/experiment/experiment.h"
+#include "engine/experiment/replica.h"
+#include "engine/plan/live_memory.h"
+#include "engine/plan/rehearsal_world.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kTimed = 9;  // steps, of which the median counts
+constexpr int kOps = static_cast<int>(Op::kCustom) + 1;
+
+AxisBits bits_of(const MeshShape& shape, AxisSet axes) {
+  AxisBits bits = 0;
+  for (int axis = 0; axis < kAxes; ++axis) {
+    if (axes.has(static_cast<Axis>(axis)) && shape.sizes[axis] > 1) bits |= 1U << axis;
+  }
+  return bits;
+}
+
+void add(OperationCounts& counts, AxisBits axes, Op op, std::int64_t bytes) {
+  if (axes == 0) return;
+  auto& entry = counts[{axes, op}];
+  ++entry.count;
+  entry.bytes += bytes;
+}
+
+void refuse_unplanned(const ExperimentConfig& config) {
+  if (config.roles.server > 0 || !config.roles.servers_at.empty()) {
+    throw ConfigError("roles: parameter servers have no place in a plan; plan a strategy without them");
+  }
+  if (config.train.precision == "fp16") {
+    throw ConfigError("train.precision: fp16 leaves out updates as it goes, so steps are not alike; plan bf16 or fp32");
+  }
+  if (config.determinism == "world_size_invariant") {
+    throw ConfigError("determinism: world_size_invariant has collectives of its own; plan with run");
+  }
+}
+
+MeshShape shape_of(const ExperimentConfig& config) {
+  try {
+    return mesh_shape(config.mesh, training_ranks(config));
+  } catch (const ConfigError& error) {
+    throw ConfigError(std::string("mesh: ") + error.what());
+  }
+}
+
+}  // namespace
+
+/// A replica in its world without peers.
+class StepRehearsal::Replica {
+ public:
+  Replica(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options)
+      : options_(options),
+        shape_(shape_of(config)),
+        log_(std::make_shared<OperationLog>()),
+        task_(config.task.make(splits.train->spec(), config.loss.make())),
+        config_(with_defaults_of(*task_, config)),
+        context_{.world = make_rehearsal_world(shape_, options.rank, options.shares_memory, log_),
+                 .splits = splits,
+                 .folder = RunFolder()},
+        mesh_(context_.world, shape_),
+        watching_(config_.watch, mesh_.control(), context_.folder),
+        replica_(config_, *task_, mesh_, context_, watching_),
+        loader_(make_split_loader(splits.train, config_.train.global_batch_size, config_, config_.loader.shuffle,
+                                  *mesh_.samples())) {
+    if (!loader_->next(batch_)) throw ConfigError("train.global_batch_size: there is no batch to plan a step with");
+    task_->prepare(batch_);
+    if (batch_.row_weights.defined()) {
+      batch_.global_weight = batch_.weight() * static_cast<double>(mesh_.batch()->size());
+    }
+    replica_.step().start(0);
+  }
+
+  StepPlan plan() {
+    StepPlan plan{.shape = shape_, .strategy = replica_.agreement().strategy.selected()};
+    plan.parameters = replica_.parameter_count();
+    plan.samples = batch_.valid;
+    plan.micro_batches = config_.train.accumulate;
+    plan.bubble = pipeline_bubble(shape_[Axis::kPipe], plan.micro_batches);
+    for (const auto& bucket : replica_.parameters().buckets()) {
+      ++plan.buckets;
+      plan.parameter_bytes += static_cast<std::int64_t>(bucket.values.nbytes());
+      plan.gradient_bytes += static_cast<std::int64_t>(bucket.gradients.nbytes());
+    }
+    options_.meet();
+    run();  // what is made once is made here
+    log_->take();
+    {
+      const LiveMemory memory;
+      run();
+      plan.activation_bytes = memory.peak();
+    }
+    plan.layers = log_->take();
+    attach();
+    plan_gradients(plan);
+    plan_control(plan);
+    for (const auto& state : optimizer().state()) {
+      plan.optimizer_bytes += static_cast<std::int64_t>(state.values.nbytes());
+    }
+    seconds();  // what is made once is made here
+    options_.meet();
+    std::vector<double> timed;
+    for (int i = 0; i < kTimed; ++i) timed.push_back(seconds());
+    std::ranges::nth_element(timed, timed.begin() + kTimed / 2);
+    plan.seconds = timed[kTimed / 2];
+    return plan;
+  }
+
+  double seconds() {
+    const auto start = Clock::now();
+    run();
+    replica_.synchronizer().before_update(steps_);
+    optimizer().update();
+    replica_.synchronizer().after_update(steps_++);
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+ private:
+  Optimizer& optimizer() { return replica_.update().optimizer(); }
+
+  void run() {
+    replica_.step().step().run(batch_, [](Stage, const Step::Result&) {});
+  }
+
+  void attach() {
+    auto& synchronizer = replica_.synchronizer();
+    optimizer().attach(synchronizer.attach(replica_.parameters(), optimizer().cut()));
+    synchronizer.attach_state(optimizer().state());
+  }
+
+  AxisBits axes_of_group(const ReplicaGroup& group) const {
+    constexpr AxisSet kSameExperts{Axis::kData, Axis::kContext};
+    return bits_of(shape_, group.group == mesh_.replicas() ? kReplicaAxes : kSameExperts);
+  }
+
+  bool sharded() const { return replica_.agreement().strategy.selected() == "sharded"; }
+
+  void plan_gradients(StepPlan& plan) const {
+    const auto& strategy = replica_.agreement().strategy;
+    const auto traits = strategy.traits();
+    const bool all_reduces = plan.strategy == "all_reduce" || plan.strategy == "overlapped";
+    if (traits.remembers_gradients) {
+      throw ConfigError("strategy.compression: what it sends depends on the gradients; plan with none");
+    }
+    if (!all_reduces && !sharded() && plan.strategy != "single") {
+      throw ConfigError("strategy: what " + plan.strategy +
+                        " sends in a step is not planned; plan all_reduce, overlapped, sharded or single");
+    }
+    for (const auto& group : replica_.groups()) {
+      const auto axes = axes_of_group(group);
+      for (const auto& bucket : group.parameters.buckets()) {
+        const auto bytes = static_cast<std::int64_t>(bucket.gradients.nbytes());
+        if (all_reduces) add(plan.gradients, axes, Op::kAllReduce, bytes);
+        if (!sharded()) continue;
+        add(plan.gradients, axes, Op::kReduceScatter, bytes);
+        if (!traits.shared_memory) add(plan.gradients, axes, Op::kAllGather, bytes);
+      }
+      if (sharded() && traits.shared_memory) add(plan.gradients, axes, Op::kBarrier, 0);
+    }
+  }
+
+  void plan_control(StepPlan& plan) const {
+    constexpr std::int64_t kNumber = 8;
+    const bool experts = shape_[Axis::kExpert] > 1;
+    if (config_.train.clip_norm > 0) {
+      const std::int64_t sums = experts ? 2 * kNumber : kNumber;
+      if (sharded()) {
+        const auto each = replica_.groups().size() == 1 ? sums : kNumber;
+        for (const auto& group : replica_.groups()) add(plan.control, axes_of_group(group), Op::kAllReduce, each);
+      }
+      add(plan.control, bits_of(shape_, kModelAxes), Op::kAllReduce, sums);
+      if (experts) add(plan.control, bits_of(shape_, {Axis::kExpert}), Op::kAllReduce, kNumber);
+    }
+    if (batch_.row_weights.defined()) add(plan.control, bits_of(shape_, kBatchAxes), Op::kAllReduce, kNumber);
+    add(plan.control, bits_of(shape_, AxisSet::all()), Op::kAllReduce, kNumber);  // the vote on stopping
+  }
+
+  PlanOptions options_;
+  MeshShape shape_;
+  std::shared_ptr<OperationLog> log_;
+  std::unique_ptr<Task> task_;
+  ExperimentConfig config_;
+  ExperimentContext context_;
+  Mesh mesh_;
+  Watching watching_;
+  phalanx::Replica replica_;
+  std::unique_ptr<Loader> loader_;
+  Batch batch_;
+  std::int64_t steps_ = 0;  // with updates
+};
+
+OperationCounts StepPlan::all() const {
+  OperationCounts all;
+  for (const auto* counts : {&gradients, &layers, &control}) {
+    for (const auto& [kind, count] : *counts) {
+      all[kind].count += count.count;
+      all[kind].bytes += count.bytes;
+    }
+  }
+  return all;
+}
+
+double pipeline_bubble(std::int64_t stages, std::int64_t micro_batches) {
+  return static_cast<double>(stages - 1) / static_cast<double>(micro_batches + stages - 1);
+}
+
+StepRehearsal::StepRehearsal(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options) {
+  refuse_unplanned(config);
+  const double held_out = config.evaluate.validation;
+  const Splits all = held_out > 0 ? hold_out(splits, held_out, config.seed) : splits;
+  replica_ = std::make_unique<Replica>(config, all, options);
+}
+StepRehearsal::~StepRehearsal() = default;
+
+StepPlan StepRehearsal::plan() { return replica_->plan(); }
+double StepRehearsal::seconds() { return replica_->seconds(); }
+
+StepPlan plan_step(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options) {
+  return StepRehearsal(config, splits, options).plan();
+}
+
+ExperimentConfig only_steps(ExperimentConfig config, std::int64_t steps) {
+  constexpr std::int64_t kNever = 1'000'000;
+  config.train.max_steps = steps;
+  config.train.early_stop = {};
+  config.evaluate.every_epochs = config.evaluate.every_steps = 0;
+  config.checkpoint.every_steps = config.checkpoint.every_epochs = config.checkpoint.keep_best = 0;
+  config.checkpoint.resume = "none";
+  config.checkpoint.final_weights = false;
+  config.replica_check.every_steps = 0;
+  config.watch.every_steps = kNever;
+  config.watch.nan_guard.every_steps = 0;
+  config.watch.progress = config.watch.report = config.watch.tensorboard = false;
+  config.expect = {};
+  return config;
+}
+
+std::string differences(const MeshShape& shape, const OperationCounts& planned, const OperationCounts& seen) {
+  OperationCounts kinds = planned;
+  kinds.insert(seen.begin(), seen.end());
+  std::string text;
+  const auto of = [](const OperationCounts& counts, const OperationKind& kind) {
+    const auto found = counts.find(kind);
+    return found == counts.end() ? OperationCount{} : found->second;
+  };
+  for (const auto& [kind, unused] : kinds) {
+    const auto plan = of(planned, kind), real = of(seen, kind);
+    if (plan == real) continue;
+    text += std::string(to_string(kind.op)) + " along " + axes_name(kind.axes) + " (" +
+            std::to_string(ranks_along(shape, kind.axes)) + " ranks): planned " + std::to_string(plan.count) + " of " +
+            std::to_string(plan.bytes) + " bytes in all, seen " + std::to_string(real.count) + " of " +
+            std::to_string(real.bytes) + "\n";
+  }
+  return text;
+}
+
+OperationCounts over_ranks(const OperationCounts& counts, Communicator& world) {
+  const at::Tensor sums = at::zeros({(1 << kAxes) * kOps * 2}, at::kLong);
+  auto* const numbers = sums.mutable_data_ptr<std::int64_t>();
+  const auto place = [](const OperationKind& kind) { return (kind.axes * kOps + static_cast<unsigned>(kind.op)) * 2; };
+  for (const auto& [kind, count] : counts) {
+    numbers[place(kind)] = count.count;
+    numbers[place(kind) + 1] = count.bytes;
+  }
+  world.all_reduce(sums, Reduction::kSum).wait();
+  OperationCounts all;
+  for (AxisBits axes = 0; axes < 1U << kAxes; ++axes) {
+    for (int op = 0; op < kOps; ++op) {
+      const OperationKind kind{axes, static_cast<Op>(op)};
+      const OperationCount count{numbers[place(kind)], numbers[place(kind) + 1]};
+      if (count.count > 0) all[kind] = count;
+    }
+  }
+  return all;
+}
+
+}  // namespace phalanx

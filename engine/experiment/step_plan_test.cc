@@ -1,0 +1,153 @@
+// What is planned for a step is what a run does in it.
+#include "engine/experiment/step_plan.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "engine/experiment/plan_check.h"
+#include "engine/experiment/testing_run.h"
+#include "framework/base/error.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using testing::Changes;
+using ::testing::HasSubstr;
+using testing::new_folder;
+using testing::run_ranks;
+using testing::tiny_config;
+
+std::string text_file() {
+  const std::string path = ::testing::TempDir() + "/planned_letters.txt";
+  std::ofstream file(path);
+  for (int i = 0; i < 3000; ++i) file << static_cast<char>('a' + (i * i / 7 + i / 3) % 10);
+  return path;
+}
+
+Changes gpt(const Changes& more) {
+  Changes changes{"model={name: gpt, layers: 2, heads: 4, width: 16}", "train.global_batch_size=12",
+                  "optimizer={name: adamw, lr: 0.003}", "dataset={name: text, file: " + text_file() + ", context: 16}"};
+  changes.insert(changes.end(), more.begin(), more.end());
+  return changes;
+}
+
+Changes experts(const Changes& more) {
+  auto changes = gpt(more);
+  changes[0] = "model={name: moe_gpt, layers: 2, heads: 4, width: 16, experts: 4}";
+  return changes;
+}
+
+struct Case {
+  std::string name;
+  int ranks;
+  Changes changes;
+};
+
+class PlannedStep : public ::testing::TestWithParam<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    EveryMesh, PlannedStep,
+    ::testing::Values(
+        Case{"all_reduce", 2, {"strategy=all_reduce"}}, Case{"overlapped", 2, {"strategy=overlapped"}},
+        Case{"sharded", 3, {"strategy=sharded", "train.clip_norm=1"}},
+        Case{"one_copy", 2, {"strategy={name: sharded, one_copy: true}"}}, Case{"chosen", 2, {"strategy=auto"}},
+        Case{"accumulated", 2, {"train.accumulate=2"}}, Case{"mlp_tensor", 2, {"mesh.tensor=2", "train.clip_norm=1"}},
+        Case{"tensor", 2, gpt({"mesh.tensor=2", "train.clip_norm=1"})},
+        Case{"tensor_accumulated", 2, gpt({"mesh.tensor=2", "train.accumulate=2"})},
+        Case{"data_tensor", 4, gpt({"mesh={data: 2, tensor: 2}", "strategy=sharded", "train.clip_norm=1"})},
+        Case{"expert", 2, experts({"mesh.expert=2", "strategy=all_reduce"})},
+        Case{"data_expert", 4, experts({"mesh={data: 2, expert: 2}", "strategy=sharded", "train.clip_norm=1"})}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_P(PlannedStep, HasTheOperationsOfARun) {
+  auto changes = GetParam().changes;
+  changes.push_back("launch.ranks=" + std::to_string(GetParam().ranks));
+  const auto config = tiny_config(changes);
+  const auto splits = config.dataset.make();
+  const auto folder = new_folder();
+  run_ranks("inproc", GetParam().ranks, [&](const CommunicatorPtr& world) {
+    const auto check = check_plan(config, {.world = world, .splits = splits, .folder = folder});
+    EXPECT_EQ(check.differences, "");
+    EXPECT_FALSE(check.plan.all().empty());
+    EXPECT_GT(check.plan.activation_bytes, 0);
+    EXPECT_GT(check.predicted, 0);
+    EXPECT_GT(check.measured, 0);
+  });
+}
+
+StepPlan plan(const Changes& changes, int rank = 0) {
+  const auto config = tiny_config(changes);
+  return plan_step(config, config.dataset.make(), {.rank = rank});
+}
+
+TEST(StepPlan, CountsBytesOfEachRank) {
+  const auto alone = plan({"strategy=single", "optimizer={name: adamw, lr: 0.1}"});
+  EXPECT_EQ(alone.parameters, 256 * 16 + 16 + 16 * 10 + 10);
+  EXPECT_GE(alone.parameter_bytes, alone.parameters * 4);
+  EXPECT_LT(alone.parameter_bytes, alone.parameters * 4 + 4 * 64);  // each begins with a cache line
+  EXPECT_EQ(alone.gradient_bytes, alone.parameter_bytes);
+  EXPECT_EQ(alone.optimizer_bytes, 2 * alone.parameter_bytes);
+  const auto sharded = plan({"strategy=sharded", "optimizer={name: adamw, lr: 0.1}", "launch.ranks=2"});
+  EXPECT_NEAR(static_cast<double>(sharded.optimizer_bytes), static_cast<double>(alone.optimizer_bytes) / 2, 1024);
+}
+
+TEST(StepPlan, DividesParametersAndActivations) {
+  const auto whole = plan(gpt({})), half = plan(gpt({"launch.ranks=2", "mesh.tensor=2"}));
+  EXPECT_EQ(whole.parameters, half.parameters);
+  EXPECT_LT(half.parameter_bytes, whole.parameter_bytes * 2 / 3);
+  EXPECT_LT(half.activation_bytes, whole.activation_bytes);
+}
+
+// By hand: 2 blocks of an all-reduce forward and backward for each pair of layers, that of the embedding, and of the
+// gradient of what the logits are made of; 12 sequences of 16 tokens of 16 floats.
+TEST(StepPlan, HasTheAllReducesOfDividedLayers) {
+  const auto divided = plan(gpt({"launch.ranks=2", "mesh.tensor=2"}));
+  const OperationCount sums = divided.layers.at({1U << static_cast<int>(Axis::kTensor), Op::kAllReduce});
+  EXPECT_EQ(sums.count, 2 * 2 * 2 + 1 + 1);
+  EXPECT_EQ(sums.bytes, sums.count * 12 * 16 * 16 * 4);
+}
+
+TEST(StepPlan, SumsUpToOneAllReduceOfEachBucket) {
+  const auto planned = plan({"launch.ranks=4", "strategy=all_reduce"});
+  const OperationCount reduced = planned.gradients.at({1U << static_cast<int>(Axis::kData), Op::kAllReduce});
+  EXPECT_EQ(reduced.count, planned.buckets);
+  EXPECT_EQ(reduced.bytes, planned.gradient_bytes);
+  EXPECT_DOUBLE_EQ(wire_bytes(Op::kAllReduce, 4, reduced.bytes), 1.5 * static_cast<double>(reduced.bytes));
+}
+
+TEST(StepPlan, RefusesWhatDependsOnMoreThanTheBuckets) {
+  const auto complaint = [](const Changes& changes) -> std::string {
+    try {
+      plan(changes);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(complaint({"launch.ranks=2", "strategy=gossip"}), HasSubstr("strategy: what gossip sends"));
+  EXPECT_THAT(complaint({"launch.ranks=2", "strategy={name: all_reduce, compression: int8}"}),
+              HasSubstr("strategy.compression"));
+  EXPECT_THAT(complaint({"launch.ranks=3", "roles.server=1", "strategy=sync_ps"}), HasSubstr("roles"));
+  EXPECT_THAT(complaint({"launch.ranks=3", "mesh.tensor=2"}), HasSubstr("mesh"));
+}
+
+TEST(StepPlan, NamesDifferences) {
+  const MeshShape shape{{2, 1, 1, 1, 1}};
+  const OperationCounts planned{{{1, Op::kAllReduce}, {2, 80}}}, seen{{{1, Op::kAllReduce}, {3, 90}}};
+  EXPECT_EQ(differences(shape, planned, planned), "");
+  EXPECT_EQ(differences(shape, planned, seen),
+            "all_reduce along data (2 ranks): planned 2 of 80 bytes in all, seen 3 of 90\n");
+  EXPECT_THAT(differences(shape, {}, seen), HasSubstr("planned 0"));
+}
+
+TEST(PipelineBubble, IsTheShareOfTheStepThatAStageWaits) {
+  EXPECT_EQ(pipeline_bubble(1, 4), 0);
+  EXPECT_DOUBLE_EQ(pipeline_bubble(4, 12), 3.0 / 15);
+}
+
+}  // namespace
+}  // namespace phalanx

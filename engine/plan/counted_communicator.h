@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/plan/operation_log.h"
+#include "framework/comm/decorator.h"
+#include "framework/comm/mesh.h"
+
+namespace phalanx {
+
+/// Counts, by the axes of the group, what a run launches on a world and the groups that are split from it. A split
+/// takes an all_gather of the ranks' numbers, which is not counted.
+class CountedCommunicator final : public Decorator {
+ public:
+  /// `ranks`: of the world, in the order of `inner`.
+  CountedCommunicator(CommunicatorPtr inner, const MeshShape& shape, std::vector<int> ranks,
+                      std::shared_ptr<OperationLog> log);
+
+  Work launch(Operation operation) override;
+  Work run(const Call& call, std::function<void()> body) override;
+
+ protected:
+  CommunicatorPtr wrap(CommunicatorPtr child) override;
+
+ private:
+  MeshShape shape_;
+  std::vector<int> ranks_;
+  AxisBits axes_;
+  std::shared_ptr<OperationLog> log_;
+};
+
+/// Collective in no way.
+CommunicatorPtr count_operations(CommunicatorPtr world, const MeshShape& shape, std::shared_ptr<OperationLog> log);
+
+}  // namespace phalanx

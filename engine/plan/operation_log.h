@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "framework/comm/call.h"
+#include "framework/comm/mesh.h"
+#include "framework/comm/operation.h"
+
+namespace phalanx {
+
+/// Axes of a mesh along which the ranks of a group differ, as bits: 1 << axis.
+using AxisBits = unsigned;
+
+/// Of ranks of a world with this mesh.
+AxisBits axes_of(const MeshShape& shape, const std::vector<int>& ranks);
+
+/// "data", "data+expert"
+std::string axes_name(AxisBits axes);
+
+/// How many ranks differ along these axes.
+std::int64_t ranks_along(const MeshShape& shape, AxisBits axes);
+
+/// Operations of one kind among the ranks that differ along the same axes.
+struct OperationKind {
+  AxisBits axes = 0;
+  Op op = Op::kNone;
+
+  auto operator<=>(const OperationKind&) const = default;
+};
+
+struct OperationCount {
+  std::int64_t count = 0;
+  std::int64_t bytes = 0;  // see bytes_of()
+
+  bool operator==(const OperationCount&) const = default;
+};
+using OperationCounts = std::map<OperationKind, OperationCount>;
+
+/// Bytes of the tensor that an operation is of: of all_gather that of its output, of reduce_scatter and all_to_all that
+/// of its input, of others their only one; 0 of a barrier.
+std::int64_t bytes_of(const Operation& operation);
+
+/// What a rank of P sends for operations of so many bytes, in all: 2 (P - 1) / P of an all_reduce's, (P - 1) / P of
+/// those of reduce_scatter, all_gather and all_to_all, all of a broadcast's. What algorithms move that move the minimum
+/// (Thakur, Rabenseifner and Gropp 2005, section 4; framework/collectives).
+double wire_bytes(Op op, std::int64_t ranks, std::int64_t bytes);
+
+/// Counts operations of groups of more than one rank. Thread-safe.
+class OperationLog {
+ public:
+  void add(AxisBits axes, const Operation& operation);
+  void add(AxisBits axes, Op op, std::int64_t bytes);
+
+  /// Those since the last call.
+  OperationCounts take();
+
+ private:
+  std::mutex mutex_;
+  OperationCounts counts_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,110 @@
+// Predicts training steps on a cluster that need not be there: simulate --scenario tools/simulate/gpt_cluster.yaml
+#include <gflags/gflags.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "launch/exit_status.h"
+#include "launch/program.h"
+#include "tools/flags/parse_flags.h"
+#include "tools/flags/take_overrides.h"
+#include "tools/simulate/curves.h"
+#include "tools/simulate/step.h"
+#include "tools/simulate/validation.h"
+
+DEFINE_string(scenario, "", "YAML file of cluster, model, mesh and train");
+DEFINE_string(set, "", "key.path=value, overrides the file; may be repeated");
+DEFINE_bool(search, false, "show the best meshes that fit into memory, instead of that of the file");
+DEFINE_string(svg, "", "file to draw throughput against the number of ranks to");
+DEFINE_string(validate, "", "file of published runs: compare predictions with it");
+DEFINE_bool(help_scenario, false, "show all keys of a scenario");
+
+namespace phalanx {
+namespace {
+
+using simulate::Scenario;
+using simulate::Step;
+
+constexpr std::size_t kShown = 10;  // meshes of a search
+
+std::string mesh_text(const simulate::ScenarioMesh& mesh) {
+  return format_text("data %ld, pipe %ld, tensor %ld, expert %ld, context %ld", static_cast<long>(mesh.data),
+                     static_cast<long>(mesh.pipe), static_cast<long>(mesh.tensor), static_cast<long>(mesh.expert),
+                     static_cast<long>(mesh.context));
+}
+
+void print(const Step& step, const Scenario& scenario) {
+  std::printf("%s on %lld ranks: %s\n", scenario.model.name.c_str(), static_cast<long long>(scenario.ranks()),
+              mesh_text(step.mesh).c_str());
+  const std::pair<const char*, double> parts[] = {{"compute", step.compute},
+                                                  {"layers' communication", step.layers},
+                                                  {"bubble", step.bubble},
+                                                  {"gradients, not hidden", step.gradients}};
+  for (const auto& [name, seconds] : parts) {
+    std::printf("  %-24s %10.3f ms  %5.1f %%\n", name, 1e3 * seconds, 100 * seconds / step.seconds);
+  }
+  std::printf("  %-24s %10.3f ms\n", "step", 1e3 * step.seconds);
+  std::printf("  %-24s %10.1f samples/s\n", "throughput", step.samples_per_second());
+  std::printf("  %-24s %10.1f %%\n", "scaling efficiency", 100 * scaling_efficiency(scenario));
+  std::printf("  %-24s %10s of %s%s\n", "memory of a rank", format_bytes(std::llround(step.memory)).c_str(),
+              format_bytes(std::llround(scenario.cluster.memory)).c_str(), step.fits ? "" : ": does not fit");
+}
+
+void print_search(const Scenario& scenario) {
+  const auto steps = search(scenario);
+  std::printf("%zu meshes fit into memory\n", steps.size());
+  for (std::size_t i = 0; i < std::min(steps.size(), kShown); ++i) {
+    std::printf("  %10.1f samples/s  %9.3f ms  %8s  %s\n", steps[i].samples_per_second(), 1e3 * steps[i].seconds,
+                format_bytes(std::llround(steps[i].memory)).c_str(), mesh_text(steps[i].mesh).c_str());
+  }
+}
+
+void print_validation(const std::string& path) {
+  for (const auto& row : simulate::validate(path)) {
+    std::printf("  %-40s measured %9.3f  predicted %9.3f  %s\n", row.name.c_str(), row.measured, row.predicted,
+                row.calibrates ? "calibrated" : format_text("%+.1f %%", 100 * row.error()).c_str());
+  }
+}
+
+void draw(const Scenario& scenario) {
+  std::ofstream file(FLAGS_svg);
+  file << draw_scaling(scenario.model.name, scaling(scenario));
+  if (!file.flush()) throw Error("--svg: cannot write " + FLAGS_svg);
+  std::printf("%s\n", FLAGS_svg.c_str());
+}
+
+int run(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const auto overrides = take_overrides(words);
+  refuse(parse_flags({.purpose = "predicts training steps on a cluster that need not be there\n\n"
+                                 "  simulate --scenario tools/simulate/gpt_cluster.yaml --search",
+                      .files = "tools/simulate/"},
+                     words));
+  Scenario scenario;
+  if (FLAGS_help_scenario) {
+    std::fputs(config::describe(scenario).c_str(), stdout);
+    return kDone;
+  }
+  if (!FLAGS_validate.empty()) {
+    print_validation(FLAGS_validate);
+    return kDone;
+  }
+  if (FLAGS_scenario.empty()) throw ConfigError("no scenario: simulate --scenario FILE (see --help, --help_scenario)");
+  config::load(scenario, FLAGS_scenario, overrides);
+  FLAGS_search ? print_search(scenario) : print(simulate::simulate(scenario), scenario);
+  if (!FLAGS_svg.empty()) draw(scenario);
+  return kDone;
+}
+
+}  // namespace
+}  // namespace phalanx
+
+int main(int argc, char** argv) {
+  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
+}
