@@ -1,0 +1,100 @@
+// How much memory training takes, by an allocator that counts: with stage 3 of strategy `sharded` a rank of four has
+// little more than a quarter of the states (values, gradients, optimizer state) of a model of equal blocks.
+#include <ATen/Parallel.h>
+#include <c10/core/CPUAllocator.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "engine/engine.h"
+#include "engine/experiment/experiment.h"
+#include "engine/experiment/run_folder.h"
+#include "framework/testing/worlds.h"
+#include "tests/equivalence/training.h"
+
+namespace phalanx {
+namespace {
+
+std::atomic<std::int64_t> live{0};
+
+class CountingAllocator final : public c10::Allocator {
+ public:
+  explicit CountingAllocator(c10::Allocator* from) : from_(from) {}
+
+  c10::DataPtr allocate(std::size_t bytes) override {
+    auto* const counted = new Counted{from_->allocate(bytes), static_cast<std::int64_t>(bytes)};
+    live += counted->bytes;
+    return {counted->data.get(), counted, &let_go, counted->data.device()};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
+
+ private:
+  struct Counted {
+    c10::DataPtr data;
+    std::int64_t bytes;
+  };
+  static void let_go(void* context) {
+    const std::unique_ptr<Counted> counted(static_cast<Counted*>(context));
+    live -= counted->bytes;
+  }
+
+  c10::Allocator* from_;
+};
+
+constexpr int kLayers = 64, kWidth = 128;
+
+// Per rank, after the last step, outside of forward and backward.
+double bytes_between_steps(int ranks, const std::string& strategy) {
+  std::string hidden = std::to_string(kWidth);
+  for (int i = 1; i < kLayers; ++i) hidden += ", " + std::to_string(kWidth);
+  const auto config = testing::training_config({"model={name: mlp, hidden: [" + hidden + "]}", "strategy=" + strategy,
+                                                "optimizer=adam", "train.max_steps=3", "train.global_batch_size=8",
+                                                "framework.bucket_bytes=64KB", "checkpoint.final_weights=false",
+                                                "dataset={name: digits, train_samples: 40, test_samples: 8}"});
+  const std::string path = ::testing::TempDir() + "/memory";
+  std::filesystem::remove_all(path);
+  RunFolder::create(path);
+  double bytes = 0;
+  testing::run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
+    at::set_num_threads(1);
+    world->barrier().wait();
+    const std::int64_t before = live;
+    world->barrier().wait();
+    const auto look = [&](Engine& engine) {
+      engine.on(Event::kUpdate, [&](State& state) {
+        if (state.step != 3) return;
+        world->barrier().wait();
+        if (world->rank() == 0) bytes = static_cast<double>(live - before) / ranks;
+        world->barrier().wait();
+      });
+    };
+    (void)run_experiment(
+        config, {.world = world, .splits = config.dataset.make(), .folder = RunFolder(path), .add_hooks = look});
+  });
+  return bytes;
+}
+
+TEST(ShardedMemory, OfFourRanksIsLittleMoreThanAQuarterBetweenSteps) {
+  c10::SetCPUAllocator(new CountingAllocator(c10::GetCPUAllocator()), 255);
+  const double whole = bytes_between_steps(1, "single");
+  const double states = 4.0 * sizeof(float) * kLayers * kWidth * kWidth;
+  EXPECT_GT(whole, states) << "values, gradients and two moments are counted";
+  EXPECT_LT(whole, 1.1 * states) << "and little else";
+  const double stage1 = bytes_between_steps(4, "sharded") / whole,
+               stage2 = bytes_between_steps(4, "{sharded: {stage: 2}}") / whole,
+               stage3 = bytes_between_steps(4, "{sharded: {stage: 3}}") / whole;
+  std::printf("of the states of one process: stage 1 %.3f, stage 2 %.3f, stage 3 %.3f\n", stage1, stage2, stage3);
+  EXPECT_NEAR(stage1, 2.5 / 4, 0.04);
+  EXPECT_NEAR(stage2, 1.75 / 4, 0.04);
+  EXPECT_LT(stage3, 0.30);
+  EXPECT_GT(stage3, 0.25) << "the ranks have all of it together";
+}
+
+}  // namespace
+}  // namespace phalanx
