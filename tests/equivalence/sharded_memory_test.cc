@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
-#include <memory>
+#include <new>
 #include <string>
 
 #include "engine/engine.h"
@@ -22,29 +24,30 @@ namespace {
 
 std::atomic<std::int64_t> live{0};
 
+// In front of each piece of memory there is its size.
 class CountingAllocator final : public c10::Allocator {
  public:
-  explicit CountingAllocator(c10::Allocator* from) : from_(from) {}
-
   c10::DataPtr allocate(std::size_t bytes) override {
-    auto* const counted = new Counted{from_->allocate(bytes), static_cast<std::int64_t>(bytes)};
-    live += counted->bytes;
-    return {counted->data.get(), counted, &let_go, counted->data.device()};
+    if (bytes == 0) return {nullptr, at::kCPU};
+    const std::size_t rounded = (bytes + kFront - 1) / kFront * kFront;
+    auto* const front = static_cast<std::byte*>(std::aligned_alloc(kFront, kFront + rounded));
+    if (front == nullptr) throw std::bad_alloc();
+    *reinterpret_cast<std::int64_t*>(front) = static_cast<std::int64_t>(bytes);
+    live += static_cast<std::int64_t>(bytes);
+    return {front + kFront, front + kFront, &let_go, at::kCPU};
   }
-  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
+  c10::DeleterFnPtr raw_deleter() const override { return &let_go; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
 
  private:
-  struct Counted {
-    c10::DataPtr data;
-    std::int64_t bytes;
-  };
-  static void let_go(void* context) {
-    const std::unique_ptr<Counted> counted(static_cast<Counted*>(context));
-    live -= counted->bytes;
-  }
+  static constexpr std::size_t kFront = 64;
 
-  c10::Allocator* from_;
+  static void let_go(void* data) {
+    if (data == nullptr) return;
+    auto* const front = static_cast<std::byte*>(data) - kFront;
+    live -= *reinterpret_cast<std::int64_t*>(front);
+    std::free(front);
+  }
 };
 
 constexpr int kLayers = 64, kWidth = 128;
@@ -81,7 +84,8 @@ double bytes_between_steps(int ranks, const std::string& strategy) {
 }
 
 TEST(ShardedMemory, OfFourRanksIsLittleMoreThanAQuarterBetweenSteps) {
-  c10::SetCPUAllocator(new CountingAllocator(c10::GetCPUAllocator()), 255);
+  static CountingAllocator counting;
+  c10::SetCPUAllocator(&counting, 255);
   const double whole = bytes_between_steps(1, "single");
   const double states = 4.0 * sizeof(float) * kLayers * kWidth * kWidth;
   EXPECT_GT(whole, states) << "values, gradients and two moments are counted";
