@@ -21,12 +21,15 @@ class ShardedGradients final : public Synchronizer {
   explicit ShardedGradients(const SyncContext& context) : group_(context.group) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override {
+    values_.clear();
     std::vector<Shards> shards;
-    buckets_.clear();
+    std::vector<Slice> slices;
     for (const auto& all : broadcast_all(parameters, *group_)) {
-      const auto& bucket = buckets_.emplace_back(all, *group_, cut, group_->size());
-      shards.push_back(bucket.shards());
+      const auto& shard = shards.emplace_back(all, group_->size(), cut);
+      const auto& own = slices.emplace_back(part(all, shard.begin(group_->rank()), shard.count(group_->rank())));
+      values_.push_back({all.values, own.values, shard});
     }
+    for (auto& slice : slices) slice.gradients.reset();  // of the bucket's, which are freed
     gradients_ = std::make_unique<GradientShards>(group_, parameters, shards);
     hooks_ = std::make_unique<GradientHooks>(parameters, 1, [this](std::size_t bucket) { reduce_if_next(bucket); });
     frozen_.clear();
@@ -34,11 +37,8 @@ class ShardedGradients final : public Synchronizer {
       frozen_.push_back(std::ranges::none_of(bucket.parameters, &at::Tensor::requires_grad));
     }
     start();
-    std::vector<Slice> slices;
-    for (std::size_t i = 0; i < buckets_.size(); ++i) {
-      const auto& own = buckets_[i].own();
-      if (own.values.numel() > 0) slices.push_back({own.values, gradients_->shard(i), own.segments});
-    }
+    for (std::size_t i = 0; i < slices.size(); ++i) slices[i].gradients = gradients_->shard(i);
+    std::erase_if(slices, [](const Slice& slice) { return slice.values.numel() == 0; });
     return slices;
   }
 
@@ -56,7 +56,7 @@ class ShardedGradients final : public Synchronizer {
 
   void share_values() override {
     std::vector<Work> works;
-    for (const auto& bucket : buckets_) works.push_back(bucket.gather_values(*group_));
+    for (const auto& [all, own, shards] : values_) works.push_back(group_->all_gather(all, own, shards.counts()));
     wait_all(works);
   }
 
@@ -70,6 +70,11 @@ class ShardedGradients final : public Synchronizer {
   }
 
  private:
+  struct Values {
+    at::Tensor all, own;
+    Shards shards;
+  };
+
   void start() {
     ready_ = frozen_;
     next_ = 0;
@@ -83,7 +88,7 @@ class ShardedGradients final : public Synchronizer {
   }
 
   CommunicatorPtr group_;
-  std::vector<ShardedBucket> buckets_;
+  std::vector<Values> values_;  // by bucket
   std::unique_ptr<GradientShards> gradients_;
   std::unique_ptr<GradientHooks> hooks_;
   std::vector<bool> frozen_, ready_;  // by bucket

@@ -39,7 +39,6 @@ class ShardedBucket {
 
   const Slice& all() const { return all_; }
   const Slice& own() const { return own_; }
-  const Shards& shards() const { return shards_; }
 
   /// Launches the mean of the own part's gradients over the group; what the others hold of theirs is not defined.
   Work reduce_gradients(Communicator& group) const {
