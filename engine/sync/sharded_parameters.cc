@@ -95,6 +95,8 @@ class ShardedParameters final : public Synchronizer {
 
   void keep_values() override {
     for (auto& unit : units_) unit.values.keep();
+    for (auto& block : blocks_) block.units.clear();
+    units_.clear();
   }
 
   Figures figures() const override {

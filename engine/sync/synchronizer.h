@@ -55,7 +55,8 @@ class Synchronizer {
   /// Calls `body` while all parameters have their values. Collective.
   virtual void with_values(const std::function<void()>& body) { body(); }
 
-  /// All parameters get their values for good, and blocks need nobody to call them. After the last step. Collective.
+  /// All parameters get their values for good, and blocks need nobody to call them. After it the strategy has nothing
+  /// more to do with them. Collective.
   virtual void keep_values() {}
 
   /// After it, the slices' gradients are the agreed ones.

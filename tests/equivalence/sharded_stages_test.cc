@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -133,6 +134,27 @@ TEST_P(ShardedOptions, GoOnBitForBit) {
     const auto rest = train(config_of("gpt", GetParam(), {"checkpoint.resume=auto"}), world, run);
     EXPECT_TRUE(at::equal(rest.weights, whole.weights)) << "rank " << world->rank();
     EXPECT_EQ(rest.test, whole.test);
+  });
+}
+
+// The others wait for its parts, in forward or backward.
+TEST_P(ShardedOptions, ARankThatEndsEndsTheOthers) {
+  run_ranks(kBackend, 3, [&](const CommunicatorPtr& world) {
+    int steps = 0;
+    const auto end_in_the_middle = [&] {
+      if (world->rank() == 1 && ++steps == 3) throw std::runtime_error("ended by the test");
+      return false;
+    };
+    std::string text = "nothing ended";
+    try {
+      train(config_of("gpt", GetParam(), {}), world, file_name(std::string(kBackend) + "_ended_" + GetParam()),
+            end_in_the_middle);
+    } catch (const CommError&) {
+      text = "peer lost";
+    } catch (const std::runtime_error& error) {
+      text = error.what();
+    }
+    EXPECT_EQ(text, world->rank() == 1 ? "ended by the test" : "peer lost");
   });
 }
 
