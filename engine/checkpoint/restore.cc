@@ -107,6 +107,15 @@ std::vector<StateRun> runs_of(const RunState& state) {
 }
 
 void restore_weights(const StoredTensors& stored, const RunState& state) {
+  if (state.values_in_slices) {
+    for (const auto& slice : state.slices) {
+      for (const auto& segment : slice.segments) {
+        stored.read(segment.name, {segment.offset, segment.count, placement_of(state, segment.name)},
+                    view_of(slice.values, segment));
+      }
+    }
+    return;
+  }
   for (const auto& bucket : state.parameters->buckets()) {
     for (const auto& segment : bucket.segments) {
       stored.read(segment.name, {0, segment.count, placement_of(state, segment.name)}, view_of(bucket.values, segment));

@@ -107,6 +107,15 @@ std::string stored_name(const RunState& state, const std::string& parameter) {
   return found == state.placements.end() ? parameter : parameter + to_text(found->second);
 }
 
+std::string stored_name(const RunState& state, const Segment& segment, bool with_shape) {
+  std::string name = stored_name(state, segment.name);
+  if (segment.whole()) return name;
+  if (with_shape && !state.placements.contains(segment.name)) {
+    name += to_text(Placement{.shape = segment.shape, .dim = 0, .runs = {{0, segment.shape.at(0)}}});
+  }
+  return name + "[" + std::to_string(segment.offset) + ":" + std::to_string(segment.offset + segment.count) + "]";
+}
+
 WritePlan make_plan(const RunState& state, Communicator& world) {
   const Inventory inventory = take_inventory(state, world);
   Numbers numbers;  // in the order of the buckets, rank by rank
@@ -126,7 +135,7 @@ WritePlan make_plan(const RunState& state, Communicator& world) {
   WritePlan plan{.rank = world.rank(),
                  .ranks = world.size(),
                  .numbers = {},
-                 .weights = divide(whole, sizes),
+                 .weights = divide(state.values_in_slices ? cut : whole, sizes),
                  .state = divide(cut, sizes)};
   for (const auto& segment : whole_parameters(*state.parameters)) {
     plan.numbers[segment.name] = numbers.at(stored_name(state, segment.name));

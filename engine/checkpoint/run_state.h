@@ -24,18 +24,25 @@ struct RunState {
   // Of ranks that have a part of the model each.
   Placements placements{};  // of the parameters of which this one has a part
   int part = 0;             // which part of the model this is: ranks with the same one share the update of it
+
+  // Values are in the slices alone; buckets have none.
+  bool values_in_slices = false;
 };
 
 /// Who writes what.
 struct WritePlan {
   int rank = 0, ranks = 1;
   std::map<std::string, std::int64_t> numbers{};  // of this rank's parameters; the same on all ranks that have them
-  Division weights;                               // what each rank has of a parameter
+  Division weights;                               // what each rank has of a parameter's values
   Division state;                                 // parts of that: what optimizers remember of them
 };
 
 /// What this rank has of a parameter, as checkpoints name it: the parameter, with its placement behind it.
 std::string stored_name(const RunState& state, const std::string& parameter);
+
+/// The same of what a slice has of it: "[A:B]" behind that says which elements. Of values, which are read by their
+/// shape, this is behind a placement in any case: that of the whole parameter, where it has no other.
+std::string stored_name(const RunState& state, const Segment& segment, bool with_shape);
 
 /// Agrees on it. What several parts of the model have alike, the ranks of the first of them write. Collective. Throws
 /// Error where the slices of all ranks are not all parameters, each once or as often as there are replicas.

@@ -32,15 +32,22 @@ void add_weights(const RunState& state, const WritePlan& plan, const Mine& mine,
   }
 }
 
+// Where no rank has more of the values.
+void add_values(const RunState& state, const WritePlan& plan, const Mine& mine, NamedTensors& tensors) {
+  for (const auto& slice : state.slices) {
+    for (const auto& segment : slice.segments) {
+      if (segment.count == 0 || !mine({plan.numbers.at(segment.name), segment.offset, segment.count})) continue;
+      tensors.emplace_back(stored_name(state, segment, true), view_of(slice.values, segment));
+    }
+  }
+}
+
 void add_slice(const RunState& state, const StateTensor& remembered, const WritePlan& plan, const Mine& mine,
                const std::string& prefix, NamedTensors& tensors) {
   for (const auto& segment : state.slices.at(remembered.slice).segments) {
     if (segment.count == 0 || !mine({plan.numbers.at(segment.name), segment.offset, segment.count})) continue;
-    std::string name = prefix + remembered.kind + "/" + stored_name(state, segment.name);
-    if (!segment.whole()) {
-      name += "[" + std::to_string(segment.offset) + ":" + std::to_string(segment.offset + segment.count) + "]";
-    }
-    tensors.emplace_back(std::move(name), view_of(remembered.values, segment));
+    tensors.emplace_back(prefix + remembered.kind + "/" + stored_name(state, segment, false),
+                         view_of(remembered.values, segment));
   }
 }
 
@@ -60,7 +67,8 @@ void add_optimizer(const RunState& state, const WritePlan& plan, bool all, const
 
 void take_snapshot(const RunState& state, const WritePlan& plan, bool replicas_equal, Snapshot& snapshot) {
   NamedTensors weights, rest;
-  add_weights(state, plan, share_of(plan.weights, plan.rank), "", weights);
+  const Mine mine = share_of(plan.weights, plan.rank);
+  state.values_in_slices ? add_values(state, plan, mine, weights) : add_weights(state, plan, mine, "", weights);
   if (plan.rank == 0) weights.insert(weights.end(), state.buffers.begin(), state.buffers.end());
   add_optimizer(state, plan, false, "optimizer/", rest);
   for (const auto& part : state.parts) {

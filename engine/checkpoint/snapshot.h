@@ -8,7 +8,8 @@ namespace phalanx {
 
 /// One rank's share of a checkpoint, copied, as the two files that it becomes.
 ///
-///   weights  whole parameters by their names; on rank 0 the model's buffers too: what Python loads
+///   weights  whole parameters by their names; on rank 0 the model's buffers too: what Python loads. Where ranks have
+///            parts of the values alone, these (stored_name(), with the shape)
 ///   state    optimizer/KIND/PARAMETER        what the optimizer remembers of it, in its shape
 ///            optimizer/KIND/PARAMETER[A:B]   the same of its elements from A to B
 ///            part/PART/TENSOR                the rank's own

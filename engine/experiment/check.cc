@@ -227,6 +227,17 @@ void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig
             "needs tests during training: set evaluate.every_epochs or evaluate.every_steps");
 }
 
+// What goes by blocks, and by each backward.
+void check_shards(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  if (!config.strategy.traits().frees_gradients) return;
+  const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
+    refuse_if(problems, wrong, key, message + " with strategy.stage above 1");
+  };
+  refuse(config.train.data_parallel > 1, "train.data_parallel",
+         "has threads that add up gradients after backward, where there are none, so it must be 1");
+  refuse(!config.turns.empty(), "turns", "leave out the gradients of some parameters, which cannot be combined");
+}
+
 // Whether shares fit the ranks is found out when the ranks are there.
 void check_shares(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& shares = config.loader.shares;
@@ -349,6 +360,7 @@ void check(const ExperimentConfig& config) {
   check_shared_memory(problems, config);
   check_strategy(problems, config);
   check_training(problems, config);
+  check_shards(problems, config);
   check_shares(problems, config);
   check_determinism(problems, config);
   check_profile(problems, config);

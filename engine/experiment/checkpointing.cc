@@ -130,7 +130,8 @@ RunState Checkpointing::run_state() {
                  .buffers = run_.model.named_buffers(),
                  .parts = parts_,
                  .placements = run_.placements,
-                 .part = run_.mesh.model()->rank()};
+                 .part = run_.mesh.model()->rank(),
+                 .values_in_slices = run_.config.strategy.traits().shards_values};
   state.parts.push_back(random_part(run_.world->rank()));
   state.parts.push_back(buffers_part(run_.model, run_.world->rank(), run_.world->size()));
   state.parts.push_back(schedule_part(run_.schedule));

@@ -80,6 +80,7 @@ class Experiment {
     replica_check_.at_end(end.step);
     ExperimentResult result = evaluate_at_end(end);
     replica_.as_evaluated([&] { report_.finish(result, replica_.whole_weights(config_.checkpoint.final_weights)); });
+    replica_.keep_values();
     // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.
     mesh_.control()->barrier().wait();
     checkpointing_.check();

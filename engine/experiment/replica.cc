@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -72,13 +74,13 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
       placements_(divide_model(task.model())),
       agreement_(choose_agreement(config, context.folder, bytes_of(*model_), mesh)),
       turns_(config, task, *model_),
-      parameters_(dense_first(), *mesh.replicas(), agreement_.bucket_bytes,
-                  [this](const std::string& name) { return 2 * turns_.of(name) + experts_.count(name); }),
+      parameters_(dense_first(), *mesh.replicas(), agreement_.bucket_bytes, bucket_groups()),
       groups_(replica_groups(mesh, parameters_, [this](const std::string& name) { return experts_.contains(name); })),
       synchronizer_(make_synchronizer(context)),
       update_(config, make_optimizer(), *synchronizer_, mesh, placements_, experts_, watching),
       step_(setup_of_step(task, watching)) {
   refuse_whole_parameters(config, update_.optimizer());
+  if (BlockRunner runner = synchronizer_->run_blocks(model_->blocks())) model_->run_blocks_by(std::move(runner));
 }
 
 Placements Replica::divide_model(const ModelSpec& spec) {
@@ -131,6 +133,35 @@ NamedTensors Replica::dense_first() const {
   return parameters;
 }
 
+// Buckets of a strategy that has values only where a block needs them are of one block each; parameters of several
+// blocks, and those of none, are in others.
+FlatParameters::GroupOf Replica::bucket_groups() const {
+  if (!agreement_.strategy.traits().shards_values) {
+    return [this](const std::string& name) { return 2 * turns_.of(name) + experts_.count(name); };
+  }
+  const auto& blocks = model_->blocks();
+  if (blocks.empty()) {
+    throw ConfigError("strategy.stage: 3 gathers the parameters of one block of the model after the other, and model " +
+                      config_.model.selected() +
+                      " is no chain of blocks, as gpt, mlp, lenet and resnet18 are; use stage: 2");
+  }
+  std::map<std::string, std::size_t> block_of;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    for (const auto& name : blocks[i].parameters) {
+      const auto [at, first] = block_of.emplace(name, i);
+      if (!first) at->second = blocks.size();
+    }
+  }
+  return [this, block_of = std::move(block_of), none = blocks.size() + 1](const std::string& name) {
+    const auto found = block_of.find(name);
+    return 2 * (found == block_of.end() ? none : found->second) + experts_.count(name);
+  };
+}
+
+std::vector<ReplicaGroup> Replica::groups() const {
+  return agreement_.strategy.traits().shards_values ? std::vector<ReplicaGroup>{} : groups_;
+}
+
 std::int64_t Replica::parameter_count() const {
   std::int64_t count = 0;
   for (const auto& [name, parameter] : model_->named_parameters()) {
@@ -141,6 +172,16 @@ std::int64_t Replica::parameter_count() const {
 }
 
 NamedTensors Replica::whole_weights(bool wanted) const {
+  NamedTensors weights;
+  synchronizer_->with_values([&] {
+    weights = gathered_weights(wanted);
+    if (!agreement_.strategy.traits().shards_values) return;
+    for (auto& [name, tensor] : weights) tensor = tensor.detach().clone();
+  });
+  return weights;
+}
+
+NamedTensors Replica::gathered_weights(bool wanted) const {
   NamedTensors weights;
   constexpr AxisSet kParts{Axis::kPipe, Axis::kTensor, Axis::kExpert};
   const auto& parts = mesh_.group(kParts);  // all ranks make it
@@ -207,6 +248,9 @@ TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {
           .make_replica = [this, &task] { return make_model(config_, task.model()); },
           .bucket_bytes = agreement_.bucket_bytes,
           .invariant = invariant_,
+          .after_backward = agreement_.strategy.traits().frees_gradients
+                                ? std::function<void()>([this] { synchronizer_->after_backward(); })
+                                : nullptr,
           .seed = mix(static_cast<std::uint64_t>(config_.seed), 1)};
 }
 
@@ -217,6 +261,11 @@ void Replica::broadcast_buffers() {
 // With an invariant strategy they are equal, to the bit.
 NamedTensors Replica::shared_buffers() const {
   return invariant_ ? model_->named_buffers() : phalanx::shared_buffers(*model_, *mesh_.batch());
+}
+
+void Replica::keep_values() {
+  synchronizer_->keep_values();
+  if (agreement_.strategy.traits().shards_values) model_->run_blocks_by(nullptr);
 }
 
 void Replica::as_evaluated(const std::function<void()>& body) {

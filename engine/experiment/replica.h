@@ -39,8 +39,8 @@ class Replica {
   const std::shared_ptr<Model>& model() const { return model_; }
   const Placements& placements() const { return placements_; }
 
-  /// The parameters by the ranks that have the same ones.
-  const std::vector<ReplicaGroup>& groups() const { return groups_; }
+  /// The parameters by the ranks that have the same ones; none where each value is on one rank alone.
+  std::vector<ReplicaGroup> groups() const;
 
   std::int64_t parameter_count() const;  // of the whole model
 
@@ -61,6 +61,9 @@ class Replica {
   /// The buffers as they are evaluated; see as_evaluated(). Collective.
   NamedTensors shared_buffers() const;
 
+  /// The model has all its values from now on, and is nobody's but the caller's. After the last step. Collective.
+  void keep_values();
+
   /// Calls `body` with the model as it is evaluated: all ranks with the same buffers, so that results do not depend on
   /// which rank has which samples, and with averages of the parameters where the config asks for them. Collective.
   void as_evaluated(const std::function<void()>& body);
@@ -70,6 +73,8 @@ class Replica {
   void share_positions(const ModelSpec& spec);
   void divide_sequence();
   NamedTensors dense_first() const;
+  FlatParameters::GroupOf bucket_groups() const;
+  NamedTensors gathered_weights(bool wanted) const;
   std::unique_ptr<Synchronizer> make_synchronizer(const ExperimentContext& context);
   std::unique_ptr<Optimizer> make_optimizer() const;
   TrainingStep::Setup setup_of_step(Task& task, Watching& watching);

@@ -12,6 +12,7 @@
 #include "engine/step/empty_share_step.h"
 #include "engine/step/no_random_step.h"
 #include "engine/step/plain_step.h"
+#include "engine/step/reduced_step.h"
 #include "engine/step/statistics_step.h"
 #include "engine/watch/timed.h"
 #include "framework/base/error.h"
@@ -87,10 +88,12 @@ void TrainingStep::nest(const Setup& setup) {
     }
     steps_.push_back(std::make_unique<StatisticsStep>(step(), std::move(statistics)));
   }
+  const bool reduces = setup.after_backward != nullptr;
+  if (reduces) steps_.push_back(std::make_unique<ReducedStep>(step(), setup.after_backward));
   steps_.push_back(std::make_unique<TimedStep>(step(), setup.clock));
   if (config.data_parallel > 1) share_out(setup);
   if (config.accumulate > 1)
-    steps_.push_back(std::make_unique<AccumulatedStep>(step(), config.accumulate, config.sync_batch_norm));
+    steps_.push_back(std::make_unique<AccumulatedStep>(step(), config.accumulate, config.sync_batch_norm || reduces));
   if (setup.invariant != nullptr) {
     divide(setup);
     return;

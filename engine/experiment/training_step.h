@@ -42,8 +42,9 @@ class TrainingStep {
     const FlatParameters& parameters;                      // of the model
     std::function<std::shared_ptr<Model>()> make_replica;  // another model like it, with any values
     std::int64_t bucket_bytes = 0;
-    Invariant* invariant = nullptr;  // takes the gradients of virtual shards; null: there are none
-    std::uint64_t seed = 0;          // of random numbers that are drawn in steps
+    Invariant* invariant = nullptr;          // takes the gradients of virtual shards; null: there are none
+    std::function<void()> after_backward{};  // see Synchronizer; null: nothing
+    std::uint64_t seed = 0;                  // of random numbers that are drawn in steps
   };
 
   /// Collective. Throws ConfigError where the config asks for what model or samples do not have; so does the first step

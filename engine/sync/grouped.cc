@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <utility>
 
 namespace phalanx {
 
@@ -33,6 +34,41 @@ void GroupedSynchronizer::attach_state(const std::vector<StateTensor>& state) {
 
 void GroupedSynchronizer::begin_anew() {
   for (auto& member : members_) member.strategy->begin_anew();
+}
+
+void GroupedSynchronizer::after_backward() {
+  for (auto& member : members_) member.strategy->after_backward();
+}
+
+// Each runs blocks that the ones after it run.
+BlockRunner GroupedSynchronizer::run_blocks(const std::vector<Block>& blocks) {
+  BlockRunner all;
+  for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
+    BlockRunner own = member->strategy->run_blocks(blocks);
+    if (!own) continue;
+    if (!all) {
+      all = std::move(own);
+      continue;
+    }
+    all = [own = std::move(own), inner = std::move(all)](const Block& block, const at::Tensor& input) {
+      Block inside = block;
+      inside.forward = [&](const at::Tensor& x) { return inner(block, x); };
+      return own(inside, input);
+    };
+  }
+  return all;
+}
+
+void GroupedSynchronizer::with_values(const std::function<void()>& body) {
+  std::function<void()> all = body;
+  for (auto& member : members_) {
+    all = [inner = std::move(all), &member] { member.strategy->with_values(inner); };
+  }
+  all();
+}
+
+void GroupedSynchronizer::keep_values() {
+  for (auto& member : members_) member.strategy->keep_values();
 }
 
 void GroupedSynchronizer::before_update(std::int64_t step) {

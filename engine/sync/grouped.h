@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -26,6 +27,10 @@ class GroupedSynchronizer final : public Synchronizer {
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override;
   void attach_state(const std::vector<StateTensor>& state) override;
   void begin_anew() override;
+  void after_backward() override;
+  BlockRunner run_blocks(const std::vector<Block>& blocks) override;
+  void with_values(const std::function<void()>& body) override;
+  void keep_values() override;
   void before_update(std::int64_t step) override;
   void after_update(std::int64_t step) override;
   bool replicas_equal() const override;

@@ -3,14 +3,19 @@
 // and all gather the new values. An optimizer's state takes 1 / P of the memory and its update 1 / P of the time.
 // Wire: 2 (P - 1) / P of the gradients' bytes per rank and step, as all_reduce: a reduce-scatter and an all-gather.
 // With `compression:` gradients are reduced as in all_reduce, compressed, and values gathered as they are. With
-// `one_copy:` there is no all-gather: the ranks of a host write their parts into one copy of the parameters.
+// `one_copy:` there is no all-gather: the ranks of a host write their parts into one copy of the parameters. Stages 2
+// and 3 share out gradients and values too (sharded_stages.h).
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/sync/gradient_group.h"
 #include "engine/sync/initial_values.h"
+#include "engine/sync/sharded_stages.h"
 #include "engine/sync/shards.h"
 #include "engine/sync/synchronizers.h"
+#include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
@@ -18,11 +23,17 @@ namespace {
 struct ShardedConfig {
   Compressors::Choice compression{"none"};
   bool one_copy = false;
+  std::int64_t stage = 1;
+  bool reshard_after_forward = true;
 
   template <class V>
   void visit(V& v) {
     v("compression", compression, "gradient compression");
     v("one_copy", one_copy, "ranks of one host share one copy of the parameters, so there is nothing to gather");
+    v("stage", stage, "what ranks have parts of (ZeRO): 1 optimizer state, 2 gradients too, 3 values too",
+      config::between(1, 3));
+    v("reshard_after_forward", reshard_after_forward,
+      "of stage 3: values are released after forward and gathered again for backward");
   }
 };
 
@@ -87,18 +98,40 @@ class Sharded final : public Synchronizer {
   std::vector<ShardedBucket> buckets_;
 };
 
+// What frees gradients has none to compress where they lie, and what frees values none to have in common.
+void check_stage(const ShardedConfig& config) {
+  const auto refuse = [&](const char* key) {
+    throw ConfigError(std::string("strategy.") + key + ": cannot be combined with stage: " +
+                      std::to_string(config.stage) + "; leave it out, or use stage: 1");
+  };
+  if (config.stage > 1 && config.one_copy) refuse("one_copy");
+  if (config.stage > 1 && compresses(config.compression)) refuse("compression");
+  if (config.stage < 3 && !config.reshard_after_forward) {
+    throw ConfigError("strategy.reshard_after_forward: is of stage: 3 alone; leave it out");
+  }
+}
+
+std::unique_ptr<Synchronizer> make(const ShardedConfig& config, const SyncContext& context) {
+  check_stage(config);
+  if (config.stage == 1) return std::make_unique<Sharded>(config, context);
+  return config.stage == 2 ? make_sharded_gradients(context)
+                           : make_sharded_parameters(context, config.reshard_after_forward);
+}
+
 StrategyTraits traits(const ShardedConfig& config) {
   return {.reduces_gradients = true,
           .remembers_gradients = compresses(config.compression),
           .shared_memory = config.one_copy,
           .shared_memory_key = "one_copy",
+          .overlaps_backward = config.stage > 1,
           .shards_update = true,
-          .intra_level = true};
+          .frees_gradients = config.stage > 1,
+          .shards_values = config.stage == 3,
+          .intra_level = config.stage == 1};
 }
 
 const bool registered = Synchronizers::global().add<ShardedConfig>(
-    "sharded", "synchronous: every rank updates its shard of the parameters (ZeRO stage 1)", traits,
-    [](const ShardedConfig& config, const SyncContext& context) { return std::make_unique<Sharded>(config, context); });
+    "sharded", "synchronous: every rank updates its shard of the parameters (ZeRO stages 1 to 3)", traits, make);
 
 }  // namespace
 }  // namespace phalanx

@@ -28,14 +28,15 @@ StrategyTraits traits_of(const std::string& strategy) { return testing::load_str
 // With what their options change about them.
 std::vector<std::string> strategies() {
   std::vector<std::string> all = Synchronizers::global().names();
-  all.insert(all.end(),
-             {"{name: sharded, one_copy: true}", "{name: local_sgd, compression: bf16}",
-              "{name: local_sgd, warmup_steps: 2, warmup_compression: one_bit}", "{name: gossip, compression: int8}",
-              "{name: all_reduce, compression: int8}", "{name: downpour, every: 2, server_optimizer: adam}",
-              "{name: ssp, server_optimizer: adagrad}", "{name: sync_ps, server_optimizer: {name: sgd, momentum: 0.9}}",
-              "{name: dc_asgd, mean_square: 0.95}", "{intra: all_reduce, inter: dc_asgd, ranks_per_group: 2}",
-              "{intra: sharded, inter: gossip, ranks_per_group: 2}",
-              "{intra: overlapped, inter: {local_sgd: {every: 4}}, ranks_per_group: 2}"});
+  all.insert(
+      all.end(),
+      {"{name: sharded, one_copy: true}", "{name: sharded, stage: 2}", "{name: sharded, stage: 3}",
+       "{name: local_sgd, compression: bf16}", "{name: local_sgd, warmup_steps: 2, warmup_compression: one_bit}",
+       "{name: gossip, compression: int8}", "{name: all_reduce, compression: int8}",
+       "{name: downpour, every: 2, server_optimizer: adam}", "{name: ssp, server_optimizer: adagrad}",
+       "{name: sync_ps, server_optimizer: {name: sgd, momentum: 0.9}}", "{name: dc_asgd, mean_square: 0.95}",
+       "{intra: all_reduce, inter: dc_asgd, ranks_per_group: 2}", "{intra: sharded, inter: gossip, ranks_per_group: 2}",
+       "{intra: overlapped, inter: {local_sgd: {every: 4}}, ranks_per_group: 2}"});
   std::erase_if(all, [](const std::string& strategy) { return traits_of(strategy).one_rank; });
   return all;
 }
@@ -67,6 +68,16 @@ struct Attached {
   std::vector<Slice> slices;
 };
 
+// As a backward would. What lies between parameters belongs to none, and has none where there is no bucket of
+// gradients.
+void give_gradients(const Attached& rank, double value) {
+  for (const auto& bucket : rank.parameters.buckets()) bucket.gradients.fill_(value);
+  for (auto parameter : rank.own) {
+    if (!parameter.grad().defined()) parameter.mutable_grad() = at::full_like(parameter, value);
+  }
+  rank.strategy.after_backward();
+}
+
 class StrategyConformance : public ::testing::TestWithParam<std::string> {
  protected:
   static StrategyTraits traits() { return traits_of(GetParam()); }
@@ -89,7 +100,9 @@ INSTANTIATE_TEST_SUITE_P(Strategies, StrategyConformance, ::testing::ValuesIn(st
 
 TEST_P(StrategyConformance, AttachingGivesEveryRankTheParametersOfRank0) {
   run([](const Attached& rank) {
-    for (const auto& parameter : rank.own) EXPECT_TRUE(at::equal(parameter, at::zeros_like(parameter)));
+    rank.strategy.with_values([&] {
+      for (const auto& parameter : rank.own) EXPECT_TRUE(at::equal(parameter, at::zeros_like(parameter)));
+    });
     for (const auto& slice : rank.slices) EXPECT_TRUE(at::equal(slice.values, at::zeros_like(slice.values)));
   });
 }
@@ -120,6 +133,10 @@ TEST_P(ShardingStrategies, ValuesThatRanksChangeInTheirSlicesReachAll) {
   run([](const Attached& rank) {
     for (const auto& slice : rank.slices) slice.values.fill_(7);
     rank.strategy.share_values();
+    rank.strategy.with_values([&] {
+      for (const auto& parameter : rank.own) EXPECT_TRUE(at::equal(parameter, at::full_like(parameter, 7)));
+    });
+    rank.strategy.keep_values();
     for (const auto& parameter : rank.own) EXPECT_TRUE(at::equal(parameter, at::full_like(parameter, 7)));
   });
 }
@@ -131,11 +148,36 @@ INSTANTIATE_TEST_SUITE_P(Strategies, ReducingStrategies,
 
 TEST_P(ReducingStrategies, GiveTheOptimizerTheMeanOfAllRanksGradients) {
   run([](const Attached& rank) {
-    for (const auto& bucket : rank.parameters.buckets()) bucket.gradients.fill_(rank.group->rank() + 1);
+    give_gradients(rank, rank.group->rank() + 1);
     rank.strategy.before_update(0);
     for (const auto& slice : rank.slices) {
-      const at::Tensor mean = at::full_like(slice.gradients, (kRanks + 1) / 2.0);
-      EXPECT_TRUE(at::allclose(slice.gradients, mean, 0.02, 0));
+      for (const auto& segment : slice.segments) {
+        const at::Tensor gradients = slice.gradients.narrow(0, segment.begin, segment.count);
+        EXPECT_TRUE(at::allclose(gradients, at::full_like(gradients, (kRanks + 1) / 2.0), 0.02, 0));
+      }
+    }
+  });
+}
+
+// As many backwards as a step has add up, and in between there is nothing but the parts.
+class FreeingStrategies : public StrategyConformance {};
+INSTANTIATE_TEST_SUITE_P(Strategies, FreeingStrategies,
+                         ::testing::ValuesIn(strategies_where(&StrategyTraits::frees_gradients)),
+                         [](const auto& info) { return testing::file_name(info.param); });
+
+TEST_P(FreeingStrategies, AddUpBackwardsAndFreeTheirGradients) {
+  run([](const Attached& rank) {
+    for (int backward = 0; backward < 3; ++backward) {
+      give_gradients(rank, rank.group->rank() + 1);
+      for (const auto& parameter : rank.own) EXPECT_FALSE(parameter.grad().defined());
+      for (const auto& bucket : rank.parameters.buckets()) EXPECT_EQ(bucket.gradients.numel(), 0);
+    }
+    rank.strategy.before_update(0);
+    for (const auto& slice : rank.slices) {
+      for (const auto& segment : slice.segments) {
+        const at::Tensor gradients = slice.gradients.narrow(0, segment.begin, segment.count);
+        EXPECT_TRUE(at::equal(gradients, at::full_like(gradients, 3 * (kRanks + 1) / 2.0)));
+      }
     }
   });
 }
@@ -144,7 +186,7 @@ TEST_P(StrategyConformance, RemembersAsManyTensorsAtAnyTime) {
   run([](const Attached& rank) {
     const auto before = shapes(rank.strategy);
     for (int step = 0; step < 3; ++step) {
-      for (const auto& bucket : rank.parameters.buckets()) bucket.gradients.fill_(rank.group->rank() + 1);
+      give_gradients(rank, rank.group->rank() + 1);
       rank.strategy.before_update(step);
       for (const auto& slice : rank.slices) slice.gradients.zero_();
       rank.strategy.after_update(step);

@@ -45,6 +45,13 @@ struct StrategyTraits {
   /// A rank's slices are its own share of the buckets; elsewhere they are all of the buckets.
   bool shards_update = false;
 
+  /// Parameters have a grad during backward alone: it is reduced and freed there (Synchronizer::after_backward()).
+  bool frees_gradients = false;
+
+  /// Parameters have values only where a block of the model needs them (Synchronizer::run_blocks()); elsewhere there is
+  /// nothing but each rank's slices, and no second copy of anything.
+  bool shards_values = false;
+
   /// Strategy `levels` may take it for the ranks of a host. It reduces gradients, and after after_update() these ranks
   /// are one replica.
   bool intra_level = false;

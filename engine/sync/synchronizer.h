@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "framework/base/state_dict.h"
 #include "framework/parallel/flat_parameters.h"
 #include "framework/parallel/slice.h"
+#include "models/block.h"
 
 namespace phalanx {
 
@@ -40,6 +42,22 @@ class Synchronizer {
   /// Parameters were written by somebody else, alike on all ranks or as a run had left them: what the strategy
   /// remembers of them begins anew.
   virtual void begin_anew() = 0;
+
+  /// After each backward, of which a step that accumulates has several: as many on all ranks. Of a strategy that frees
+  /// gradients (StrategyTraits::frees_gradients), which has nothing of its own in parameters' grad after it.
+  virtual void after_backward() {}
+
+  /// What calls the model's blocks from now on, in forward and where activations are computed again, for a strategy
+  /// that has values only where they are needed (StrategyTraits::shards_values). Null: nobody has to. Before attach();
+  /// must not be called after the strategy's end.
+  virtual BlockRunner run_blocks(const std::vector<Block>& /*blocks*/) { return nullptr; }
+
+  /// Calls `body` while all parameters have their values. Collective.
+  virtual void with_values(const std::function<void()>& body) { body(); }
+
+  /// All parameters get their values for good, and blocks need nobody to call them. After it the strategy has nothing
+  /// more to do with them. Collective.
+  virtual void keep_values() {}
 
   /// After it, the slices' gradients are the agreed ones.
   virtual void before_update(std::int64_t step) = 0;

@@ -141,6 +141,14 @@ INSTANTIATE_TEST_SUITE_P(SequenceParallel, Mesh,
                                            Case{"gpt", 4, "tensor: 2, context: 2, sequence_parallel: true",
                                                 "sharded"}));
 
+constexpr const char *kStage2 = "{sharded: {stage: 2}}", *kStage3 = "{sharded: {stage: 3}}";
+INSTANTIATE_TEST_SUITE_P(Stages, Mesh,
+                         ::testing::Values(Case{"gpt", 2, "data: 2", kStage2}, Case{"mlp", 3, "data: 3", kStage2},
+                                           Case{"gpt", 4, "tensor: 2", kStage2}, Case{"moe", 4, "expert: 2", kStage2},
+                                           Case{"gpt", 4, "data: 4", kStage3}, Case{"mlp", 3, "data: 3", kStage3},
+                                           Case{"gpt", 4, "tensor: 2", kStage3}, Case{"moe", 4, "expert: 2", kStage3},
+                                           Case{"moe", 2, "data: 2", kStage3}));
+
 TEST_P(Mesh, TrainsAsOneProcess) { expect_as_alone({"seed=2"}); }
 
 TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
@@ -208,10 +216,20 @@ TEST(MeshCheckpoints, AreOfEveryMesh) {
     int ranks;
     Changes changes;
   };
+  const char* const kWhole = "mesh={data: 0}";
   const std::vector<std::vector<Stage>> every_kind{
       {{1, {"strategy=single"}}, {4, {"mesh.tensor=2", "strategy=sharded"}}, {4, {"mesh.tensor=4"}}},
       {{4, {"mesh.tensor=2", "strategy=sharded"}}, {2, {"mesh.tensor=2"}}, {2, {"strategy=all_reduce"}}},
       {{4, {"mesh.tensor=4"}}, {1, {"strategy=single"}}, {4, {"mesh.tensor=2"}}},
+      {{4, {kWhole, "strategy={sharded: {stage: 3}}"}},
+       {1, {"strategy=single"}},
+       {3, {kWhole, "strategy={sharded: {stage: 3}}"}}},
+      {{4, {kWhole, "strategy={sharded: {stage: 3}}"}},
+       {2, {"strategy=sharded"}},
+       {4, {"mesh.tensor=2", "strategy={sharded: {stage: 3}}"}}},
+      {{4, {"mesh.tensor=2", "strategy={sharded: {stage: 3}}"}},
+       {2, {kWhole, "strategy={sharded: {stage: 3}}"}},
+       {2, {"strategy={sharded: {stage: 2}}"}}},
   };
   const std::vector<Stage> over_sequences{
       {4, {"mesh={tensor: 2, context: 2}", "strategy=sharded"}}, {2, {"mesh.context=2"}}, {1, {"strategy=single"}}};

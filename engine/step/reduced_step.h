@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "framework/parallel/step.h"
+
+namespace phalanx {
+
+/// A step with something behind each of its backwards, before whoever watches it hears of that.
+class ReducedStep final : public Step {
+ public:
+  /// `inner` must outlive it.
+  ReducedStep(Step& inner, std::function<void()> after_backward)
+      : inner_(inner), after_backward_(std::move(after_backward)) {}
+
+  Result run(const Batch& batch, const Watch& watch) override {
+    return inner_.run(batch, [&](Stage stage, const Result& result) {
+      if (stage == Stage::kBackward) after_backward_();
+      watch(stage, result);
+    });
+  }
+  Result evaluate(const Batch& batch, const Watch& watch) override { return inner_.evaluate(batch, watch); }
+
+ private:
+  Step& inner_;
+  std::function<void()> after_backward_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,104 @@
+// ZeRO stage 2 (Rajbhandari et al. 2020, arXiv:1910.02054, section 5.2): a bucket's gradients are reduce-scattered as
+// soon as backward has made the last of them and are freed then, so that of gradients a rank holds 1 / P and the
+// buckets on their way. Between the backwards of a step that accumulates, too. Wire: as stage 1, (P - 1) / P of the
+// gradients' bytes in each backward and as much of the values' in each step.
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/sync/gradient_hooks.h"
+#include "engine/sync/gradient_shards.h"
+#include "engine/sync/initial_values.h"
+#include "engine/sync/sharded_stages.h"
+#include "engine/sync/shards.h"
+
+namespace phalanx {
+namespace {
+
+class ShardedGradients final : public Synchronizer {
+ public:
+  explicit ShardedGradients(const SyncContext& context) : group_(context.group) {}
+
+  std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override {
+    values_.clear();
+    std::vector<Shards> shards;
+    std::vector<Slice> slices;
+    for (const auto& all : broadcast_all(parameters, *group_)) {
+      const auto& shard = shards.emplace_back(all, group_->size(), cut);
+      const auto& own = slices.emplace_back(part(all, shard.begin(group_->rank()), shard.count(group_->rank())));
+      values_.push_back({all.values, own.values, shard});
+    }
+    for (auto& slice : slices) slice.gradients.reset();  // of the bucket's, which are freed
+    gradients_ = std::make_unique<GradientShards>(group_, parameters, shards);
+    hooks_ = std::make_unique<GradientHooks>(parameters, 1, [this](std::size_t bucket) { reduce_if_next(bucket); });
+    frozen_.clear();
+    for (const auto& bucket : parameters.buckets()) {
+      frozen_.push_back(std::ranges::none_of(bucket.parameters, &at::Tensor::requires_grad));
+    }
+    start();
+    for (std::size_t i = 0; i < slices.size(); ++i) slices[i].gradients = gradients_->shard(i);
+    std::erase_if(slices, [](const Slice& slice) { return slice.values.numel() == 0; });
+    return slices;
+  }
+
+  void attach_state(const std::vector<StateTensor>&) override {}
+  void begin_anew() override {}
+
+  void after_backward() override {
+    gradients_->complete();
+    start();
+  }
+
+  void before_update(std::int64_t) override {}
+  void after_update(std::int64_t) override { share_values(); }
+  bool replicas_equal() const override { return true; }
+
+  void share_values() override {
+    std::vector<Work> works;
+    for (const auto& [all, own, shards] : values_) works.push_back(group_->all_gather(all, own, shards.counts()));
+    wait_all(works);
+  }
+
+  StateDict state() override { return {}; }
+  void sum_over_slices(at::Tensor& sums) override { group_->all_reduce(sums, Reduction::kSum).wait(); }
+  void finish() override { hooks_.reset(); }
+
+  Figures figures() const override {
+    return {{"gradient_shard_bytes", static_cast<double>(gradients_->bytes())},
+            {"gradient_buffer_bytes", static_cast<double>(gradients_->buffer_bytes())}};
+  }
+
+ private:
+  struct Values {
+    at::Tensor all, own;
+    Shards shards;
+  };
+
+  void start() {
+    ready_ = frozen_;
+    next_ = 0;
+    if (hooks_) hooks_->start();
+  }
+
+  // In one order on all ranks, however gradients come.
+  void reduce_if_next(std::size_t bucket) {
+    ready_[bucket] = true;
+    while (next_ < ready_.size() && ready_[next_]) gradients_->reduce(next_++);
+  }
+
+  CommunicatorPtr group_;
+  std::vector<Values> values_;  // by bucket
+  std::unique_ptr<GradientShards> gradients_;
+  std::unique_ptr<GradientHooks> hooks_;
+  std::vector<bool> frozen_, ready_;  // by bucket
+  std::size_t next_ = 0;              // to be reduced in this backward
+};
+
+}  // namespace
+
+std::unique_ptr<Synchronizer> make_sharded_gradients(const SyncContext& context) {
+  return std::make_unique<ShardedGradients>(context);
+}
+
+}  // namespace phalanx

@@ -1,0 +1,209 @@
+// ZeRO stage 3 (Rajbhandari et al. 2020, arXiv:1910.02054, section 5.3), by blocks of the model as FSDP has it (Zhao et
+// al. 2023, PyTorch FSDP, arXiv:2304.11277, section 3): between steps a rank has its part of each bucket's values, of
+// its gradients and of the optimizer's state, 1 / P of all three. A bucket holds parameters of one block.
+//
+//   forward    a block's buckets are gathered before it, while the block before computes, and released after it
+//   backward   they are gathered again, while backward is in the block after it; when it is through the block they are
+//              released, and the gradients reduce-scattered and freed
+//
+// A bucket with parameters of several blocks (tied embeddings), or of none, stays from the first block that uses it to
+// the end of backward; so do a block's that is the last of forward until backward is through it.
+// When backward is through a block is known by the next one that it enters: a hook on the gradient of a block's output,
+// before which autograd has run all that was recorded later. Neither depends on which gradients there are, so all ranks
+// gather and reduce in the same order.
+// Wire, for each backward: 3 (P - 1) / P of the values' bytes per rank, two gatherings and a reduction; without
+// reshard_after_forward, 2 (P - 1) / P. A forward alone (evaluation): (P - 1) / P.
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/sync/gathered_bucket.h"
+#include "engine/sync/gradient_shards.h"
+#include "engine/sync/initial_values.h"
+#include "engine/sync/sharded_stages.h"
+#include "framework/parallel/checkpointed.h"
+
+namespace phalanx {
+namespace {
+
+class ShardedParameters final : public Synchronizer {
+ public:
+  ShardedParameters(const SyncContext& context, bool reshard_after_forward)
+      : group_(context.group), reshard_(reshard_after_forward), pool_(group_), shared_pool_(group_) {}
+
+  BlockRunner run_blocks(const std::vector<Block>& blocks) override {
+    for (const auto& block : blocks) {
+      numbers_[block.name] = blocks_.size();
+      blocks_.push_back({.parameters = {block.parameters.begin(), block.parameters.end()}, .units = {}});
+    }
+    return [this](const Block& block, const at::Tensor& input) { return run(block, input); };
+  }
+
+  std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override {
+    broadcast_all(parameters, *group_);
+    const auto& buckets = parameters.buckets();
+    std::vector<Shards> shards;
+    for (const auto& bucket : buckets) shards.emplace_back(whole(bucket), group_->size(), cut);
+    gradients_.emplace(group_, parameters, shards);
+    std::vector<Slice> slices;
+    units_.clear();
+    for (std::size_t i = 0; i < buckets.size(); ++i) {
+      const auto& shard = shards[i];
+      const auto begin = shard.begin(group_->rank()), count = shard.count(group_->rank());
+      const auto [first, last] = users(buckets[i]);
+      auto& unit =
+          units_.emplace_back(Unit{{buckets[i], shard, *group_, first == last ? pool_ : shared_pool_}, i, first, last});
+      for (auto block = first; block <= last && block < blocks_.size(); ++block) blocks_[block].units.push_back(&unit);
+      if (count > 0) slices.push_back({unit.values.own(), gradients_->shard(i), cut_of(buckets[i], begin, count)});
+    }
+    return slices;
+  }
+
+  void attach_state(const std::vector<StateTensor>&) override {}
+  void begin_anew() override {}
+
+  void after_backward() override {
+    leave_block();
+    for (auto& unit : units_) unit.values.release();
+    for (auto& block : blocks_) block.recorded = false;
+    gradients_->complete();
+  }
+
+  void before_update(std::int64_t) override {}
+  void after_update(std::int64_t) override {}
+  bool replicas_equal() const override { return true; }
+  void sum_over_slices(at::Tensor& sums) override { group_->all_reduce(sums, Reduction::kSum).wait(); }
+  void share_values() override {}  // whoever needs them gathers them
+  StateDict state() override { return {}; }
+  void finish() override {}
+
+  void with_values(const std::function<void()>& body) override {
+    for (auto& unit : units_) unit.values.launch();
+    for (auto& unit : units_) unit.values.wait();
+    body();
+    for (auto& unit : units_) unit.values.release();
+  }
+
+  void keep_values() override {
+    for (auto& unit : units_) unit.values.keep();
+    for (auto& block : blocks_) block.units.clear();
+    units_.clear();
+  }
+
+  Figures figures() const override {
+    double own = 0;
+    for (const auto& unit : units_) own += static_cast<double>(unit.values.own().nbytes());
+    return {{"value_shard_bytes", own},
+            {"gradient_shard_bytes", gradients_ ? static_cast<double>(gradients_->bytes()) : 0},
+            {"value_buffer_bytes", static_cast<double>(pool_.bytes() + shared_pool_.bytes())},
+            {"gradient_buffer_bytes", gradients_ ? static_cast<double>(gradients_->buffer_bytes()) : 0}};
+  }
+
+ private:
+  struct Unit {
+    GatheredBucket values;
+    std::size_t bucket;
+    std::size_t first, last;  // blocks that use it
+
+    bool shared() const { return first != last; }
+  };
+  struct Part {  // of the model: a block
+    std::set<std::string> parameters;
+    std::vector<Unit*> units;
+    bool recorded = false;  // its forward, for a backward that has not come to it yet
+  };
+
+  static std::vector<Segment> cut_of(const Bucket& bucket, std::int64_t begin, std::int64_t count) {
+    return phalanx::cut(bucket.segments, begin, count);
+  }
+
+  // The first and the last block that use a bucket; of one that none uses, of all.
+  std::pair<std::size_t, std::size_t> users(const Bucket& bucket) const {
+    std::set<std::size_t> all;
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const auto used = [&](const Segment& segment) { return blocks_[i].parameters.contains(segment.name); };
+      if (std::ranges::any_of(bucket.segments, used)) all.insert(i);
+    }
+    if (all.empty()) return {0, blocks_.size()};
+    return {*all.begin(), *all.rbegin()};
+  }
+
+  void launch(std::size_t block) {
+    for (auto* const unit : blocks_[block].units) unit->values.launch();
+  }
+
+  void need(std::size_t block) {
+    launch(block);
+    for (auto* const unit : blocks_[block].units) unit->values.wait();
+  }
+
+  at::Tensor run(const Block& called, const at::Tensor& input) {
+    const auto block = numbers_.at(called.name);
+    const bool recording = at::GradMode::is_enabled();
+    if (units_.empty()) return called.forward(input);
+    if (recomputing()) leave_block();
+    need(block);
+    if (!recomputing() && block + 1 < blocks_.size()) launch(block + 1);
+    at::Tensor output = called.forward(input);
+    if (recording && output.requires_grad()) {
+      blocks_[block].recorded = true;
+      output.register_hook([this, block](const at::Tensor&) { enter_block(block); });
+    }
+    after_forward(block, recording);
+    return output;
+  }
+
+  // Backward follows at once on what is computed again, and on the last block.
+  void after_forward(std::size_t block, bool recording) {
+    const bool stays = recording && (!reshard_ || recomputing() || block + 1 == blocks_.size());
+    for (auto* const unit : blocks_[block].units) {
+      const bool done = unit->shared() ? !recording && block == std::min(unit->last, blocks_.size() - 1) : !stays;
+      if (done) unit->values.release();
+    }
+  }
+
+  void enter_block(std::size_t block) {
+    if (inside_ == block) return;
+    leave_block();
+    inside_ = block;
+    need(block);
+    if (block > 0 && blocks_[block - 1].recorded) launch(block - 1);
+  }
+
+  void leave_block() {
+    if (!inside_) return;
+    auto& block = blocks_[*std::exchange(inside_, std::nullopt)];
+    block.recorded = false;
+    for (auto* const unit : block.units) {
+      if (unit->shared()) continue;
+      unit->values.release();
+      gradients_->reduce(unit->bucket);
+    }
+  }
+
+  CommunicatorPtr group_;
+  bool reshard_;
+  BufferPool pool_, shared_pool_;
+  std::map<std::string, std::size_t> numbers_;  // of the blocks
+  std::vector<Part> blocks_;
+  std::deque<Unit> units_;  // by bucket
+  std::optional<GradientShards> gradients_;
+  std::optional<std::size_t> inside_;  // the block that backward is in
+};
+
+}  // namespace
+
+std::unique_ptr<Synchronizer> make_sharded_parameters(const SyncContext& context, bool reshard_after_forward) {
+  return std::make_unique<ShardedParameters>(context, reshard_after_forward);
+}
+
+}  // namespace phalanx
