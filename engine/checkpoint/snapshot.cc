@@ -61,7 +61,7 @@ void add_optimizer(const RunState& state, const WritePlan& plan, bool all, const
 void take_snapshot(const RunState& state, const WritePlan& plan, bool replicas_equal, Snapshot& snapshot) {
   NamedTensors weights, rest;
   add_weights(state, plan, share_of(plan.weights, plan.rank), "", weights);
-  if (plan.rank == 0) weights.insert(weights.end(), state.buffers.begin(), state.buffers.end());
+  if (state.owns_buffers) weights.insert(weights.end(), state.buffers.begin(), state.buffers.end());
   add_optimizer(state, plan, false, "optimizer/", rest);
   for (const auto& part : state.parts) {
     if (!part.every_rank && plan.rank != 0) continue;

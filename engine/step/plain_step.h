@@ -1,6 +1,9 @@
 #pragma once
 
+#include <utility>
+
 #include "engine/precision/arithmetic.h"
+#include "engine/step/computation.h"
 #include "engine/step/random_step.h"
 #include "engine/task/task.h"
 #include "framework/parallel/step.h"
@@ -15,21 +18,17 @@ class PlainStep final : public Step {
   /// which a strategy takes the mean, makes them add up to these. `seed`: of random numbers by row; null: models draw
   /// from LibTorch's generator. The model and the task must outlive the step.
   PlainStep(Model& model, const Task& task, double factor, Arithmetic arithmetic = {}, StepSeed seed = nullptr)
-      : model_(model), task_(task), factor_(factor), arithmetic_(std::move(arithmetic)), seed_(std::move(seed)) {}
+      : model_(model), computation_(task, std::move(arithmetic), std::move(seed)), factor_(factor) {}
 
   Result run(const Batch& batch, const Watch& watch) override;
   Result evaluate(const Batch& batch, const Watch& watch) override;
 
  private:
   Tensors forward(const Batch& batch);
-  at::Tensor mean_loss(const Tensors& predictions, Batch batch, double weight) const;
-  bool doubles() const { return arithmetic_.dtype == c10::ScalarType::Double; }
 
   Model& model_;
-  const Task& task_;
+  Computation computation_;
   double factor_;
-  Arithmetic arithmetic_;
-  StepSeed seed_;
 };
 
 }  // namespace phalanx
