@@ -316,6 +316,9 @@ Step::Result PipelineStep::Pass::share_results() const {
 }
 
 Step::Result PipelineStep::carry_out(const Batch& batch, bool training) {
+  // What was launched before, such as a vote of all ranks, runs in the next operation that is waited for, of stages that
+  // communicate inside of them: while one rank is there, others would wait for its messages, and nobody would come.
+  setup_.pipe->barrier().wait();
   Pass pass(*this, batch, training);
   const auto begin = Clock::now();
   pass.run();
