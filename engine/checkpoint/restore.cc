@@ -51,7 +51,8 @@ void check_model(const Checkpoint& checkpoint, const StoredTensors& stored, cons
   }
   for (const auto& [name, buffer] : state.buffers) check(name, buffer.sizes().vec());
   for (const auto& name : stored.names()) {
-    if (!known.contains(name)) refuse("it has " + name + ", which this model does not have");
+    if (!known.contains(name) && !state.elsewhere.contains(name))
+      refuse("it has " + name + ", which this model does not have");
   }
 }
 
@@ -75,6 +76,7 @@ void check_optimizer(const Checkpoint& checkpoint, const StoredTensors& stored, 
   }
   const bool updates_any =
       std::ranges::any_of(state.slices, [](const Slice& slice) { return slice.values.numel() > 0; });
+  if (!state.elsewhere.empty()) return;  // parameters there may be of another kind than any here
   for (const auto& kind : there) {
     if (!here.contains(kind) && updates_any) refuse("it has " + kind + ", which this one does not use");
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,10 @@ struct RunState {
   std::vector<CheckpointPart> parts{};
 
   // Of ranks that have a part of the model each.
-  Placements placements{};  // of the parameters of which this one has a part
-  int part = 0;             // which part of the model this is: ranks with the same one share the update of it
+  Placements placements{};            // of the parameters of which this one has a part
+  std::set<std::string> elsewhere{};  // parameters and buffers that only other ranks have
+  bool owns_buffers = true;           // writes its buffers; of the ranks that have the same ones, the first
+  int part = 0;                       // which part of the model this is: ranks with the same one share the update of it
 
   // Values are in the slices alone; buckets have none.
   bool values_in_slices = false;

@@ -69,7 +69,7 @@ void take_snapshot(const RunState& state, const WritePlan& plan, bool replicas_e
   NamedTensors weights, rest;
   const Mine mine = share_of(plan.weights, plan.rank);
   state.values_in_slices ? add_values(state, plan, mine, weights) : add_weights(state, plan, mine, "", weights);
-  if (plan.rank == 0) weights.insert(weights.end(), state.buffers.begin(), state.buffers.end());
+  if (state.owns_buffers) weights.insert(weights.end(), state.buffers.begin(), state.buffers.end());
   add_optimizer(state, plan, false, "optimizer/", rest);
   for (const auto& part : state.parts) {
     if (!part.every_rank && plan.rank != 0) continue;

@@ -93,7 +93,8 @@ Agreement choose_agreement(const ExperimentConfig& config, const RunFolder& fold
 
 std::string describe(const Agreement& agreement, const ExperimentConfig& config) {
   std::string mesh;
-  if (config.mesh.tensor > 1) mesh = "\nmesh.tensor: " + std::to_string(config.mesh.tensor);
+  if (config.mesh.pipe > 1) mesh = "\nmesh.pipe: " + std::to_string(config.mesh.pipe);
+  if (config.mesh.tensor > 1) mesh += "\nmesh.tensor: " + std::to_string(config.mesh.tensor);
   if (config.mesh.expert > 1) mesh += "\nmesh.expert: " + std::to_string(config.mesh.expert);
   if (config.mesh.context > 1) mesh += "\nmesh.context: " + std::to_string(config.mesh.context);
   if (config.mesh.sequence_parallel) mesh += "\nmesh.sequence_parallel: true";

@@ -77,14 +77,41 @@ void check_hosts(std::vector<ConfigProblem>& problems, const std::vector<std::st
 // A mesh of so many ranks, and as close to the one that was asked for as there is.
 std::string nearest_mesh(const MeshConfig& mesh, std::int64_t ranks) {
   std::string text;
-  for (const auto& [name, wanted] :
-       {std::pair("tensor", mesh.tensor), std::pair("expert", mesh.expert), std::pair("context", mesh.context)}) {
+  for (const auto& [name, wanted] : {std::pair("pipe", mesh.pipe), std::pair("tensor", mesh.tensor),
+                                     std::pair("expert", mesh.expert), std::pair("context", mesh.context)}) {
     auto size = std::min(wanted, ranks);
     while (ranks % size != 0) --size;
     ranks /= size;
     if (wanted > 1) text += std::string(", ") + name + ": " + std::to_string(size);
   }
   return "data: " + std::to_string(ranks) + text;
+}
+
+// What a step of micro-batches takes the place of, or cannot do.
+void check_pipeline(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto& pipeline = config.pipeline;
+  const auto& train = config.train;
+  if (config.mesh.pipe == 1) {
+    refuse_if(problems, !pipeline.cut.empty() || pipeline.micro_batches > 0 || pipeline.stages_per_rank > 1, "pipeline",
+              "divides the model among the ranks of mesh.pipe, which is 1");
+    return;
+  }
+  refuse_if(problems, train.accumulate > 1, "train.accumulate",
+            "must be 1 with mesh.pipe above 1: a batch is taken in pipeline.micro_batches; set these to " +
+                std::to_string(train.accumulate) + " or more");
+  refuse_if(problems, train.sync_batch_norm, "train.sync_batch_norm",
+            "must be false with mesh.pipe above 1: batch norm sees one micro-batch at a time");
+  refuse_if(problems, config.mesh.context > 1, "mesh.context",
+            "must be 1 with mesh.pipe above 1, whose stages get whole sequences");
+  refuse_if(problems, config.mesh.sequence_parallel, "mesh.sequence_parallel",
+            "must be false with mesh.pipe above 1, whose stages get whole sequences");
+  const auto& traits = config.strategy.traits();
+  refuse_if(problems, traits.frees_gradients || traits.shards_values, "strategy.stage",
+            "must be 1 with mesh.pipe above 1, whose ranks have the gradients of all micro-batches at the end");
+  refuse_if(problems, !config.turns.empty(), "turns",
+            "are for models that are trained whole, and cannot be combined with mesh.pipe above 1");
+  refuse_if(problems, config.loader.shares != "equal", "loader.shares",
+            "must be equal with mesh.pipe above 1, whose ranks have the same samples");
 }
 
 // How the ranks divide samples and model.
@@ -108,9 +135,10 @@ void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& co
     refuse_if(problems, config.plan[i].layers.empty() || config.plan[i].style.empty(), key.c_str(),
               "needs layers and a style");
   }
+  check_pipeline(problems, config);
   const auto& mesh = config.mesh;
-  if (mesh.tensor == 1 && mesh.expert == 1 && mesh.context == 1) return;
-  const std::string axis = mesh.tensor > 1 ? "tensor" : mesh.expert > 1 ? "expert" : "context";
+  if (mesh.pipe == 1 && mesh.tensor == 1 && mesh.expert == 1 && mesh.context == 1) return;
+  const std::string axis = mesh.pipe > 1 ? "pipe" : mesh.tensor > 1 ? "tensor" : mesh.expert > 1 ? "expert" : "context";
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
     refuse_if(problems, wrong, key, message + " with mesh." + axis + " above 1");
   };
@@ -155,14 +183,15 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   refuse_if(
       problems, replicas > 1 && elsewhere && replicas > there, "roles.replicas",
       std::to_string(replicas) + " of each part need as many servers; roles.servers_at has " + std::to_string(there));
-  const auto alike = config.mesh.tensor * config.mesh.context;  // ranks that have the same samples
-  const auto shares = std::max<std::int64_t>(1, ranks / alike);
+  // Of the ranks that have the same samples, one counts.
+  const auto shares = std::max<std::int64_t>(1, ranks / (config.mesh.pipe * config.mesh.tensor * config.mesh.context));
   refuse_if(problems, config.train.global_batch_size < shares, "train.global_batch_size",
             std::to_string(config.train.global_batch_size) +
                 " samples cannot be divided among launch.ranks: " + std::to_string(launch.ranks) + less_servers +
+                (config.mesh.pipe > 1 ? ", by mesh.pipe: " + std::to_string(config.mesh.pipe) : "") +
                 (config.mesh.tensor > 1 ? ", by mesh.tensor: " + std::to_string(config.mesh.tensor) : "") +
                 (config.mesh.context > 1 ? ", by mesh.context: " + std::to_string(config.mesh.context) : ""));
-  refuse_if(problems, config.strategy.traits().one_rank && ranks > config.mesh.tensor, "strategy",
+  refuse_if(problems, config.strategy.traits().one_rank && shares > 1, "strategy",
             config.strategy.selected() + " trains on one rank, but launch.ranks is " + std::to_string(launch.ranks) +
                 less_servers);
   refuse_if(problems, launch.with == "local" && !launch.hosts.empty(), "launch.with",
@@ -332,16 +361,18 @@ void check_framework(std::vector<ConfigProblem>& problems, const ExperimentConfi
 
 MeshShape mesh_shape(const MeshConfig& mesh, std::int64_t ranks) {
   MeshShape shape;
+  shape[Axis::kPipe] = mesh.pipe;
   shape[Axis::kTensor] = mesh.tensor;
   shape[Axis::kExpert] = mesh.expert;
   shape[Axis::kContext] = mesh.context;
   shape[Axis::kData] = mesh.data > 0 ? mesh.data : std::max<std::int64_t>(1, ranks / shape.product());
   if (shape.product() == ranks) return shape;
-  if (mesh.tensor == 1 && mesh.expert == 1 && mesh.context == 1) {
+  if (mesh.pipe == 1 && mesh.tensor == 1 && mesh.expert == 1 && mesh.context == 1) {
     throw ConfigError("data: " + std::to_string(mesh.data) + ", but " + std::to_string(ranks) +
                       (ranks == 1 ? " rank trains" : " ranks train") + "; 0 uses all");
   }
   std::string axes = "data: " + std::to_string(shape[Axis::kData]);
+  if (mesh.pipe > 1) axes += " times pipe: " + std::to_string(mesh.pipe);
   if (mesh.tensor > 1) axes += " times tensor: " + std::to_string(mesh.tensor);
   if (mesh.expert > 1) axes += " times expert: " + std::to_string(mesh.expert);
   if (mesh.context > 1) axes += " times context: " + std::to_string(mesh.context);

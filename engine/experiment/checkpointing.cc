@@ -55,7 +55,10 @@ CheckpointPart buffers_part(Model& model, int rank, int ranks) {
                 const at::NoGradGuard no_grad;
                 const NamedTensors own = saved.of(rank);
                 const std::map<std::string, at::Tensor> by_name(own.begin(), own.end());
-                for (auto& [name, buffer] : model.named_buffers()) buffer.copy_(by_name.at(name));
+                for (auto& [name, buffer] : model.named_buffers()) {
+                  const auto found = by_name.find(name);  // not there: that rank had other layers
+                  if (found != by_name.end()) buffer.copy_(found->second);
+                }
               }};
 }
 
@@ -130,6 +133,8 @@ RunState Checkpointing::run_state() {
                  .buffers = run_.model.named_buffers(),
                  .parts = parts_,
                  .placements = run_.placements,
+                 .elsewhere = run_.elsewhere,
+                 .owns_buffers = run_.mesh.replicas()->rank() == 0 && run_.mesh.position(Axis::kTensor) == 0,
                  .part = run_.mesh.model()->rank(),
                  .values_in_slices = run_.config.strategy.traits().shards_values};
   state.parts.push_back(random_part(run_.world->rank()));

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "engine/checkpoint/checkpointer.h"
@@ -40,6 +41,7 @@ class Checkpointing {
     Engine& engine;
     const FlatParameters& parameters;
     const Placements& placements;
+    std::set<std::string> elsewhere;  // see RunState
     Model& model;
     Optimizer& optimizer;
     Schedule& schedule;

@@ -114,6 +114,7 @@ struct LoaderConfig {
 
 struct MeshConfig {
   std::int64_t data = 0;
+  std::int64_t pipe = 1;
   std::int64_t tensor = 1;
   std::int64_t expert = 1;
   std::int64_t context = 1;
@@ -122,12 +123,34 @@ struct MeshConfig {
   template <class V>
   void visit(V& v) {
     v("data", data, "ranks that have samples of their own each; 0: all that the other axes leave", config::at_least(0));
+    v("pipe", pipe, "ranks that have some of the layers of each replica each, and pass micro-batches on",
+      config::at_least(1));
     v("tensor", tensor, "ranks that divide the layers of each replica among them", config::at_least(1));
     v("expert", expert, "ranks that have samples of their own and divide the experts", config::at_least(1));
     v("context", context, "ranks that have the same samples and divide the positions of their sequences",
       config::at_least(1));
     v("sequence_parallel", sequence_parallel,
       "the ranks of `tensor` divide the positions of what lies between the layers that they divide");
+  }
+};
+
+/// How mesh.pipe divides a model, and what its ranks do when.
+struct PipelineConfig {
+  std::string schedule = "1f1b";
+  std::int64_t micro_batches = 0;
+  std::int64_t stages_per_rank = 1;
+  std::vector<std::string> cut;
+
+  template <class V>
+  void visit(V& v) {
+    v("schedule", schedule, "order of forwards and backwards", config::one_of({"gpipe", "1f1b"}));
+    v("micro_batches", micro_batches,
+      "parts in which a rank's share of a batch goes through the pipeline; 0: four for each rank of mesh.pipe, or less "
+      "where there are fewer samples",
+      config::between(0, 65536));
+    v("stages_per_rank", stages_per_rank, "stages that each rank has, with schedules that interleave them",
+      config::between(1, 64));
+    v("cut", cut, "first block of each stage but the first; empty: stages of equal cost");
   }
 };
 
@@ -218,6 +241,7 @@ struct ExperimentConfig {
   std::string determinism = "run";
   ReplicaCheckConfig replica_check;
   MeshConfig mesh;
+  PipelineConfig pipeline;
   std::vector<PlanConfig> plan;
   TrainConfig train;
   EvaluateConfig evaluate;
@@ -250,6 +274,7 @@ struct ExperimentConfig {
       config::one_of({"run", "world_size_invariant"}));
     v("replica_check", replica_check, "check that replicas are still equal");
     v("mesh", mesh, "arrangement of ranks on parallel axes");
+    v("pipeline", pipeline, "how mesh.pipe divides the model, and its schedule");
     v("plan", plan, "layers that are divided along mesh.tensor; empty: those of the model's own plan");
     v("train", train, "length of the training, and how steps are computed");
     v("evaluate", evaluate, "when and what to test");

@@ -108,6 +108,7 @@ class Experiment {
             .engine = engine_,
             .parameters = replica_.parameters(),
             .placements = replica_.placements(),
+            .elsewhere = replica_.elsewhere(),
             .model = *replica_.model(),
             .optimizer = optimizer(),
             .schedule = *schedule_,
@@ -255,10 +256,12 @@ class Experiment {
     return result;
   }
 
+  // Collective.
   ExperimentResult result_after(std::int64_t steps) const {
     const auto& config = config_;
     Figures figures = replica_.synchronizer().figures();
     for (auto& figure : embeddings_.figures()) figures.push_back(std::move(figure));
+    for (auto& figure : replica_.pipeline_figures()) figures.push_back(std::move(figure));
     const bool chosen =
         !config.train.early_stop.metric.empty() || config.checkpoint.keep_best > 0 || !schedule_->watches().empty();
     return {.steps = steps,

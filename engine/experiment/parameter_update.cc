@@ -18,7 +18,8 @@ std::unique_ptr<Optimizer> remember(std::unique_ptr<Decorator> decorator, Decora
 
 ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer,
                                  Synchronizer& synchronizer, const Mesh& mesh, const Placements& placements,
-                                 const std::set<std::string>& experts, Watching& watching)
+                                 const std::set<std::string>& experts, std::function<int(const std::string&)> holders,
+                                 Watching& watching)
     : optimizer_(watching.nan_guard().guard(std::move(optimizer))) {
   const auto& train = config.train;
   if (train.clip_norm > 0 || train.clip_value > 0) {
@@ -31,12 +32,13 @@ ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr
           if (sums.numel() > 1) along->all_reduce(sums.narrow(0, 1, 1), Reduction::kSum).wait();
         },
         watching.clock());
-    const double share = 1.0 / mesh.model()->size();
+    const double share = 1.0 / mesh.along(Axis::kTensor)->size();
     const Clip::Parts parts{.count = experts.empty() ? 1u : 2u,
                             .of = [experts](const std::string& name) { return experts.count(name); },
                             .share =
-                                [placements, experts, share](const std::string& name) {
-                                  return placements.contains(name) && !experts.contains(name) ? 1.0 : share;
+                                [placements, experts, share, holders](const std::string& name) {
+                                  const bool part = placements.contains(name) && !experts.contains(name);
+                                  return (part ? 1.0 : share) / holders(name);
                                 }};
     optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum, parts), clip_);
   }

@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/accumulate.h>
 
@@ -72,12 +73,15 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
       mesh_(mesh),
       model_(make_model(config, task.model())),
       placements_(divide_model(task.model())),
+      pipeline_(divide_into_stages(task)),
       agreement_(choose_agreement(config, context.folder, bytes_of(*model_), mesh)),
       turns_(config, task, *model_),
       parameters_(dense_first(), *mesh.replicas(), agreement_.bucket_bytes, bucket_groups()),
       groups_(replica_groups(mesh, parameters_, [this](const std::string& name) { return experts_.contains(name); })),
       synchronizer_(make_synchronizer(context)),
-      update_(config, make_optimizer(), *synchronizer_, mesh, placements_, experts_, watching),
+      update_(
+          config, make_optimizer(), *synchronizer_, mesh, placements_, experts_,
+          [this](const std::string& name) { return pipeline_ ? pipeline_->holders(name) : 1; }, watching),
       step_(setup_of_step(task, watching)) {
   refuse_whole_parameters(config, update_.optimizer());
   if (BlockRunner runner = synchronizer_->run_blocks(model_->blocks())) model_->run_blocks_by(std::move(runner));
@@ -126,6 +130,11 @@ void Replica::divide_sequence() {
                     " cannot compute a part of a sequence; use one that can, such as gpt, or leave mesh.context at 1");
 }
 
+std::optional<Pipeline> Replica::divide_into_stages(const Task& task) {
+  if (config_.mesh.pipe == 1) return std::nullopt;
+  return Pipeline(config_, *model_, task, mesh_, arithmetic_of(config_.train, task.model()));
+}
+
 // Buckets hold the parameters of experts or others, so that those of blocks by turns would be many.
 NamedTensors Replica::dense_first() const {
   NamedTensors parameters = model_->named_parameters();
@@ -162,13 +171,41 @@ std::vector<ReplicaGroup> Replica::groups() const {
   return agreement_.strategy.traits().shards_values ? std::vector<ReplicaGroup>{} : groups_;
 }
 
+std::vector<Pipeline::Whole> Replica::whole_parameters() const {
+  return pipeline_ ? pipeline_->parameters() : Pipeline::described(model_->named_parameters());
+}
+
 std::int64_t Replica::parameter_count() const {
   std::int64_t count = 0;
-  for (const auto& [name, parameter] : model_->named_parameters()) {
-    const auto found = placements_.find(name);
-    count += found == placements_.end() ? parameter.numel() : c10::multiply_integers(found->second.shape);
+  for (const auto& parameter : whole_parameters()) {
+    const auto found = placements_.find(parameter.name);
+    count += c10::multiply_integers(found == placements_.end() ? parameter.shape : found->second.shape);
   }
   return count;
+}
+
+// On the first of the ranks `parts`, which have the parts of one replica. A sum of zeros, and each element of one rank.
+at::Tensor Replica::whole_tensor(const Pipeline::Whole& tensor, const CommunicatorPtr& parts) const {
+  const bool expert = experts_.contains(tensor.name);
+  const auto found = placements_.find(tensor.name);
+  const bool divided = found != placements_.end();
+  bool mine = !pipeline_ || pipeline_->first_holder(tensor.name);
+  mine &= (divided && !expert) || mesh_.position(Axis::kTensor) == 0;
+  mine &= expert || mesh_.position(Axis::kExpert) == 0;
+  at::Tensor own;
+  if (mine) {
+    for (const auto& named : {model_->named_parameters(), model_->named_buffers()}) {
+      for (const auto& [name, values] : named) own = name == tensor.name ? values : own;
+    }
+  }
+  at::Tensor all = at::zeros(divided ? found->second.shape : tensor.shape, at::TensorOptions().dtype(tensor.dtype));
+  if (mine && divided) {
+    found->second.put(all, own);
+  } else if (mine) {
+    all.copy_(own);
+  }
+  parts->reduce(all, Reduction::kSum, 0).wait();
+  return all;
 }
 
 NamedTensors Replica::whole_weights(bool wanted) const {
@@ -188,34 +225,59 @@ NamedTensors Replica::gathered_weights(bool wanted) const {
   if (!wanted || mesh_.position(Axis::kData) != 0 || mesh_.position(Axis::kContext) != 0) return weights;
   const at::NoGradGuard no_grad;
   const bool first = mesh_.world()->rank() == 0;
-  for (const auto& [name, parameter] : model_->named_parameters()) {
-    const auto found = placements_.find(name);
-    at::Tensor whole = parameter;
-    if (found != placements_.end()) {
-      whole = at::zeros(found->second.shape, parameter.options());
-      const bool expert = experts_.contains(name);
-      const bool mine = expert ? mesh_.model()->rank() == 0 : mesh_.position(Axis::kExpert) == 0;
-      if (mine) found->second.put(whole, parameter);
-      parts->reduce(whole, Reduction::kSum, 0).wait();  // of zeros, and each element of one rank
-    }
-    if (first) weights.emplace_back(name, whole);
+  const NamedTensors own = model_->named_parameters();
+  const std::map<std::string, at::Tensor> by_name(own.begin(), own.end());
+  for (const auto& parameter : whole_parameters()) {
+    const bool divided = pipeline_ || placements_.contains(parameter.name);
+    at::Tensor values = divided ? whole_tensor(parameter, parts) : by_name.at(parameter.name);
+    if (first) weights.emplace_back(parameter.name, std::move(values));
   }
-  if (first) std::ranges::move(model_->named_buffers(), std::back_inserter(weights));
+  for (const auto& buffer : pipeline_ ? pipeline_->buffers() : std::vector<Pipeline::Whole>()) {
+    at::Tensor values = whole_tensor(buffer, parts);
+    if (first) weights.emplace_back(buffer.name, std::move(values));
+  }
+  if (first && !pipeline_) std::ranges::move(model_->named_buffers(), std::back_inserter(weights));
   return weights;
 }
 
-// Gradients of replicas in threads come together after the last backward.
+std::set<std::string> Replica::elsewhere() const {
+  std::set<std::string> names;
+  if (!pipeline_) return names;
+  for (const auto* tensors : {&pipeline_->parameters(), &pipeline_->buffers()}) {
+    for (const auto& tensor : *tensors) names.insert(tensor.name);
+  }
+  for (const auto& named : {model_->named_parameters(), model_->named_buffers()}) {
+    for (const auto& [name, tensor] : named) names.erase(name);
+  }
+  return names;
+}
+
+Figures Replica::pipeline_figures() const {
+  if (!pipeline_) return {};
+  const at::Tensor idle = at::full({1}, step_.pipeline()->idle(), at::kDouble);
+  const at::Tensor live = at::full({1}, static_cast<double>(step_.pipeline()->most_live()), at::kDouble);
+  mesh_.control()->all_reduce(idle, Reduction::kMean).wait();
+  mesh_.control()->all_reduce(live, Reduction::kMax).wait();
+  return {{"pipeline_bubble", idle.item<double>()},
+          {"pipeline_bubble_of_schedule", bubble_of(pipeline_->schedule())},
+          {"pipeline_micro_batches", pipeline_->schedule().micro_batches},
+          {"pipeline_live_micro_batches", live.item<double>()}};
+}
+
+// Gradients of replicas in threads, and of parameters that several ranks of a pipeline have, come together after the
+// last backward.
 std::unique_ptr<Synchronizer> Replica::make_synchronizer(const ExperimentContext& context) {
   const auto& train = config_.train;
   if (config_.determinism != "world_size_invariant") {
     std::vector<GroupedSynchronizer::Member> members;
     for (const auto& of : groups_) {
-      members.push_back({of, phalanx::make_synchronizer(agreement_.strategy,
-                                                        {.mesh = mesh_,
-                                                         .group = of.group,
-                                                         .backwards = train.data_parallel > 1 ? 0 : train.accumulate,
-                                                         .servers = context.servers,
-                                                         .timeout = Seconds(config_.framework.timeout)})});
+      members.push_back(
+          {of, phalanx::make_synchronizer(agreement_.strategy,
+                                          {.mesh = mesh_,
+                                           .group = of.group,
+                                           .backwards = train.data_parallel > 1 || pipeline_ ? 0 : train.accumulate,
+                                           .servers = context.servers,
+                                           .timeout = Seconds(config_.framework.timeout)})});
     }
     if (members.size() == 1) return std::move(members[0].strategy);
     return std::make_unique<GroupedSynchronizer>(std::move(members));
@@ -251,6 +313,7 @@ TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {
           .after_backward = agreement_.strategy.traits().frees_gradients
                                 ? std::function<void()>([this] { synchronizer_->after_backward(); })
                                 : nullptr,
+          .pipeline = pipeline_ ? &*pipeline_ : nullptr,
           .seed = mix(static_cast<std::uint64_t>(config_.seed), 1)};
 }
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "engine/experiment/config.h"
 #include "engine/experiment/experiment.h"
 #include "engine/experiment/parameter_update.h"
+#include "engine/experiment/pipeline.h"
 #include "engine/experiment/training_step.h"
 #include "engine/experiment/training_turns.h"
 #include "engine/sync/invariant.h"
@@ -44,6 +46,13 @@ class Replica {
 
   std::int64_t parameter_count() const;  // of the whole model
 
+  /// Parameters and buffers that only other ranks of the pipeline have.
+  std::set<std::string> elsewhere() const;
+
+  /// Of a pipeline: the part of the steps' time in which its ranks waited, and that of the schedule with stages that
+  /// take as long as each other; the most micro-batches whose activations a rank had at once. Collective.
+  Figures pipeline_figures() const;
+
   /// Parameters and buffers of the whole model, on rank 0; elsewhere, and unless `wanted`, none. Collective.
   NamedTensors whole_weights(bool wanted) const;
 
@@ -72,6 +81,9 @@ class Replica {
   Placements divide_model(const ModelSpec& spec);
   void share_positions(const ModelSpec& spec);
   void divide_sequence();
+  std::optional<Pipeline> divide_into_stages(const Task& task);
+  std::vector<Pipeline::Whole> whole_parameters() const;
+  at::Tensor whole_tensor(const Pipeline::Whole& tensor, const CommunicatorPtr& parts) const;
   NamedTensors dense_first() const;
   FlatParameters::GroupOf bucket_groups() const;
   NamedTensors gathered_weights(bool wanted) const;
@@ -84,6 +96,7 @@ class Replica {
   std::shared_ptr<Model> model_;
   std::set<std::string> experts_;  // parameters of experts that ranks have divided
   Placements placements_;          // of its parameters
+  std::optional<Pipeline> pipeline_;
   Agreement agreement_;
   TrainingTurns turns_;
   FlatParameters parameters_;

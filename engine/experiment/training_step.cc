@@ -47,6 +47,12 @@ void checkpoint_activations(Model& model, const TrainConfig& config) {
       " gpt and resnet18 do");
 }
 
+double factor_of(const TrainingStep::Setup& setup) {
+  const auto ranks = static_cast<double>(setup.mesh.replicas()->size());  // whose gradients' mean is taken
+  const auto sharing = setup.invariant == nullptr ? ranks : static_cast<double>(setup.config.virtual_shards);
+  return setup.config.gradients == "sum" ? sharing * ranks : sharing;
+}
+
 bool shares_its_process(Communicator& world) {
   const auto processes = all_gather_text(host_key() + " " + std::to_string(::getpid()), world);
   return std::ranges::count(processes, processes[static_cast<std::size_t>(world.rank())]) > 1;
@@ -58,21 +64,32 @@ Arithmetic arithmetic_of(const TrainConfig& config, const ModelSpec& model) {
   return {.dtype = dtype_of(config.precision), .images = images_of(config, model)};
 }
 
+std::unique_ptr<Step> TrainingStep::innermost(const Setup& setup) {
+  if (setup.pipeline == nullptr) return plain(setup, setup.model);
+  auto all = setup.pipeline->setup(setup.model, setup.task, setup.mesh);
+  all.factor = factor_of(setup);
+  all.arithmetic = arithmetic_of(setup.config, setup.task.model());
+  all.arithmetic.loss_scale = setup.loss_scale;
+  all.seed = step_seed_;
+  all.segments = setup.config.checkpoint_activations;
+  auto step = std::make_unique<PipelineStep>(std::move(all));
+  pipeline_ = step.get();
+  return step;
+}
+
 std::unique_ptr<Step> TrainingStep::plain(const Setup& setup, Model& model) const {
   Arithmetic arithmetic = arithmetic_of(setup.config, setup.task.model());
   arithmetic.loss_scale = setup.loss_scale;
   checkpoint_activations(model, setup.config);
-  const auto ranks = static_cast<double>(setup.mesh.replicas()->size());  // whose gradients' mean is taken
-  const auto sharing = setup.invariant == nullptr ? ranks : static_cast<double>(setup.config.virtual_shards);
-  return std::make_unique<PlainStep>(model, setup.task, setup.config.gradients == "sum" ? sharing * ranks : sharing,
-                                     arithmetic, model.leave_scores_divided(), step_seed_);
+  return std::make_unique<PlainStep>(model, setup.task, factor_of(setup), arithmetic, model.leave_scores_divided(),
+                                     step_seed_);
 }
 
 TrainingStep::TrainingStep(const Setup& setup)
     : seed_(setup.seed),
       rank_(setup.mesh.batch()->rank()),
       threads_(setup.config.data_parallel > 1 || shares_its_process(*setup.mesh.control())) {
-  steps_.push_back(plain(setup, setup.model));
+  steps_.push_back(innermost(setup));
   nest(setup);
   auto random = std::make_unique<RandomStep>(step(), step_seed_, seed_);
   random_ = random.get();

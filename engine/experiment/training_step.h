@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/experiment/pipeline.h"
 #include "engine/experiment/train_config.h"
 #include "engine/experiment/training_turns.h"
 #include "engine/precision/arithmetic.h"
@@ -27,7 +28,7 @@ namespace phalanx {
 Arithmetic arithmetic_of(const TrainConfig& config, const ModelSpec& model);
 
 /// Forward and backward as section `train` says: precision, memory format, batch norm over ranks, checkpointed
-/// activations, replicas in threads, accumulation, virtual shards.
+/// activations, stages of a pipeline, replicas in threads, accumulation, virtual shards.
 class TrainingStep {
  public:
   /// What it is made of; all that is not a value must outlive it.
@@ -44,6 +45,7 @@ class TrainingStep {
     std::int64_t bucket_bytes = 0;
     Invariant* invariant = nullptr;          // takes the gradients of virtual shards; null: there are none
     std::function<void()> after_backward{};  // see Synchronizer; null: nothing
+    const Pipeline* pipeline = nullptr;      // that the model is a part of; null: it is whole
     std::uint64_t seed = 0;                  // of random numbers that are drawn in steps
   };
 
@@ -53,11 +55,15 @@ class TrainingStep {
 
   Step& step() { return *steps_.back(); }
 
+  /// The one inside of the others; null: the model is whole.
+  const PipelineStep* pipeline() const { return pipeline_; }
+
   /// Before the first step, which is that of this number; after a checkpoint was restored. Random numbers begin here:
   /// those that belong to the rows of the global batch, and those of LibTorch's generator, each rank's with others.
   void start(std::int64_t step);
 
  private:
+  std::unique_ptr<Step> innermost(const Setup& setup);
   std::unique_ptr<Step> plain(const Setup& setup, Model& model) const;
   void nest(const Setup& setup);  // the steps around the plain one
   void share_out(const Setup& setup);
@@ -70,6 +76,7 @@ class TrainingStep {
   bool threads_;                     // train beside each other in this process
   VirtualShards* shards_ = nullptr;  // one of them, if any; so is this
   TurnStep* turns_ = nullptr;
+  PipelineStep* pipeline_ = nullptr;
   RandomStep* random_ = nullptr;  // the outermost
 };
 

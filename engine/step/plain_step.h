@@ -1,6 +1,9 @@
 #pragma once
 
+#include <utility>
+
 #include "engine/precision/arithmetic.h"
+#include "engine/step/computation.h"
 #include "engine/step/random_step.h"
 #include "engine/task/task.h"
 #include "framework/parallel/step.h"
@@ -18,27 +21,20 @@ class PlainStep final : public Step {
   PlainStep(Model& model, const Task& task, double factor, Arithmetic arithmetic = {},
             ClassPartsPtr class_parts = nullptr, StepSeed seed = nullptr)
       : model_(model),
-        task_(task),
+        computation_(task, std::move(arithmetic), class_parts, std::move(seed)),
         factor_(factor),
-        arithmetic_(std::move(arithmetic)),
-        class_parts_(std::move(class_parts)),
-        seed_(std::move(seed)) {}
+        class_parts_(std::move(class_parts)) {}
 
   Result run(const Batch& batch, const Watch& watch) override;
   Result evaluate(const Batch& batch, const Watch& watch) override;
 
  private:
   Tensors forward(const Batch& batch);
-  at::Tensor mean_loss(const Tensors& predictions, Batch batch, double weight) const;
-  at::Tensor mean_loss_of_valid(Tensors predictions, const Batch& batch) const;
-  bool doubles() const { return arithmetic_.dtype == c10::ScalarType::Double; }
 
   Model& model_;
-  const Task& task_;
+  Computation computation_;
   double factor_;
-  Arithmetic arithmetic_;
   ClassPartsPtr class_parts_;  // null: outputs are whole
-  StepSeed seed_;
 };
 
 }  // namespace phalanx

@@ -12,6 +12,10 @@ std::vector<ReplicaGroup> replica_groups(const Mesh& mesh, const FlatParameters&
     (expert ? experts : dense).push_back(bucket);
   }
   constexpr AxisSet kSameExperts{Axis::kData, Axis::kContext};
+  if (mesh.shape()[Axis::kExpert] > 1) {  // also on ranks whose layers have no experts: making a group is collective
+    mesh.group(kSameExperts);
+    mesh.control(kSameExperts);
+  }
   std::vector<ReplicaGroup> groups;
   if (!dense.empty() || experts.empty()) {
     groups.push_back({mesh.replicas(), mesh.control(kReplicaAxes), FlatParameters(std::move(dense))});

@@ -55,7 +55,7 @@ Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, cons
       config, {.world = world, .splits = config.dataset.make(), .folder = folder, .stop_asked = std::move(stop_asked)});
   std::vector<at::Tensor> flat;
   for (const auto& parameter : result.model->parameters()) flat.push_back(parameter.detach().flatten());
-  return {at::concat(flat), result.test, path, result.bucket_bytes};
+  return {at::concat(flat), result.test, path, result.bucket_bytes, result.figures};
 }
 
 Trained train_on_first(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run,

@@ -21,6 +21,7 @@ struct Trained {
   Readings test;
   std::string folder;  // of the run
   std::int64_t bucket_bytes = 0;
+  Figures figures{};
 };
 
 /// Trains on all ranks of `world`, with one thread each. `run`: a name that no other run of the test has, or that of

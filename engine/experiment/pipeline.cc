@@ -1,0 +1,309 @@
+#include "engine/experiment/pipeline.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
+#include <torch/csrc/profiler/util.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "engine/step/computation.h"
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+#include "framework/base/text.h"
+#include "framework/parallel/autocast.h"
+
+namespace phalanx {
+namespace {
+
+using pipeline::Action;
+using Kind = Action::Kind;
+
+// Operations of matrix products and convolutions that this thread calls while it lives, by their shapes: the same in
+// every run, which measured times are not.
+class OperationCount {
+ public:
+  OperationCount()
+      : outer_(current),
+        handle_(at::addThreadLocalCallback(
+            at::RecordFunctionCallback(begin).needsInputs(true).scopes({at::RecordScope::FUNCTION}))) {
+    current = this;
+  }
+  ~OperationCount() {
+    at::removeCallback(handle_);
+    current = outer_;
+  }
+  OperationCount(const OperationCount&) = delete;
+  OperationCount& operator=(const OperationCount&) = delete;
+
+  double count() const { return count_; }
+
+ private:
+  static std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
+    const auto arguments = torch::profiler::impl::saveExtraArgs(function);
+    current->count_ += static_cast<double>(torch::profiler::impl::computeFlops(function.name(), arguments));
+    return nullptr;
+  }
+
+  static thread_local OperationCount* current;
+
+  OperationCount* outer_;
+  double count_ = 0;
+  at::CallbackHandle handle_;
+};
+
+thread_local OperationCount* OperationCount::current = nullptr;
+
+RowSpec row_of(const at::Tensor& tensor) { return {tensor.sizes().slice(1).vec(), tensor.scalar_type()}; }
+
+std::string names_of(const std::vector<BlockCost>& blocks) {
+  std::vector<std::string> names;
+  for (const auto& block : blocks) names.push_back(block.name);
+  return join(names, ", ");
+}
+
+// About four for each rank, and no more than there are samples.
+int micro_batches(const ExperimentConfig& config, const Mesh& mesh) {
+  const auto& wanted = config.pipeline.micro_batches;
+  if (wanted > 0) return static_cast<int>(wanted);
+  const std::int64_t ranks = mesh.shape()[Axis::kPipe];
+  const std::int64_t share = config.train.global_batch_size / mesh.samples()->size();
+  return static_cast<int>(std::max(ranks, std::min(4 * ranks, share / ranks * ranks)));
+}
+
+double length_of(const Action& action) {
+  if (action.kind == Kind::kForward) return 1;
+  return action.kind == Kind::kWeightGradient ? 0 : 2;  // PipelineStep computes both gradients with the first
+}
+
+}  // namespace
+
+std::vector<std::size_t> cut_evenly(const std::vector<BlockCost>& blocks, std::size_t stages) {
+  const std::size_t count = blocks.size();
+  std::vector<double> before(count + 1, 0);
+  for (std::size_t i = 0; i < count; ++i) before[i + 1] = before[i] + blocks[i].cost;
+  // best[s][i]: of the first i blocks in s stages, the largest cost; from[s][i]: where the last of these begins.
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<double>> best(stages + 1, std::vector<double>(count + 1, kNone));
+  std::vector<std::vector<std::size_t>> from(stages + 1, std::vector<std::size_t>(count + 1, 0));
+  best[0][0] = 0;
+  for (std::size_t s = 1; s <= stages; ++s) {
+    for (std::size_t i = s; i <= count; ++i) {
+      for (std::size_t j = s - 1; j < i; ++j) {
+        const double largest = std::max(best[s - 1][j], before[i] - before[j]);
+        if (largest >= best[s][i]) continue;
+        best[s][i] = largest;
+        from[s][i] = j;
+      }
+    }
+  }
+  std::vector<std::size_t> begins{count};
+  for (std::size_t s = stages; s > 0; --s) begins.insert(begins.begin(), from[s][begins.front()]);
+  return begins;
+}
+
+std::vector<std::size_t> cut_at(const std::vector<BlockCost>& blocks, const std::vector<std::string>& names,
+                                std::size_t stages) {
+  if (names.size() + 1 != stages) {
+    throw ConfigError("pipeline.cut: names the first blocks of " + std::to_string(names.size()) +
+                      " stages, but behind the first there are " + std::to_string(stages - 1) +
+                      " (mesh.pipe times pipeline.stages_per_rank, less one); leave it empty for stages of equal cost");
+  }
+  std::vector<std::size_t> begins{0};
+  for (const auto& name : names) {
+    const auto found = std::ranges::find(blocks, name, &BlockCost::name);
+    if (found == blocks.end()) {
+      throw ConfigError("pipeline.cut: \"" + name + "\" is no block of the model; its blocks are " + names_of(blocks));
+    }
+    const auto index = static_cast<std::size_t>(found - blocks.begin());
+    if (index <= begins.back()) {
+      throw ConfigError("pipeline.cut: \"" + name + "\" leaves the stage before it without blocks; name " +
+                        std::to_string(stages - 1) + " blocks in the order of " + names_of(blocks) +
+                        ", and not the first of them");
+    }
+    begins.push_back(index);
+  }
+  begins.push_back(blocks.size());
+  return begins;
+}
+
+double bubble_of(const pipeline::Schedule& schedule) {
+  const auto index = [&](int stage, int micro_batch) {
+    return static_cast<std::size_t>(stage * schedule.micro_batches + micro_batch);
+  };
+  const auto cells = index(schedule.stages, 0);
+  constexpr double kNotYet = -1;
+  std::vector<double> forward(cells, kNotYet), backward(cells, kNotYet);  // when they end
+  std::vector<double> now(schedule.actions.size(), 0);                    // by rank, as the next
+  std::vector<std::size_t> next(schedule.actions.size(), 0);
+  double work = 0;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t rank = 0; rank < now.size(); ++rank) {
+      for (; next[rank] < schedule.actions[rank].size(); ++next[rank]) {
+        const auto& action = schedule.actions[rank][next[rank]];
+        const bool ahead = action.kind == Kind::kForward;
+        const int other = ahead ? action.stage - 1 : action.stage + 1;
+        double ready = 0;
+        if (action.kind != Kind::kWeightGradient && other >= 0 && other < schedule.stages) {
+          ready = (ahead ? forward : backward)[index(other, action.micro_batch)];
+        }
+        if (ready == kNotYet) break;
+        now[rank] = std::max(now[rank], ready) + length_of(action);
+        work += length_of(action);
+        if (action.kind != Kind::kWeightGradient) {
+          (ahead ? forward : backward)[index(action.stage, action.micro_batch)] = now[rank];
+        }
+        moved = true;
+      }
+    }
+  }
+  const double end = *std::ranges::max_element(now);
+  return 1 - work / (end * static_cast<double>(now.size()));
+}
+
+Pipeline::Pipeline(const ExperimentConfig& config, Model& model, const Task& task, const Mesh& mesh,
+                   Arithmetic arithmetic)
+    : rank_(mesh.along(Axis::kPipe)->rank()),
+      parameters_(described(model.named_parameters())),
+      buffers_(described(model.named_buffers())) {
+  const auto& wanted = config.pipeline;
+  const std::string what = "mesh.pipe: model " + config.model.selected();
+  if (model.blocks().empty()) {
+    throw ConfigError(what +
+                      " is no chain of blocks, so it cannot be divided into stages; use one that is, such as gpt,"
+                      " mlp, lenet or resnet18, or leave mesh.pipe at 1");
+  }
+  if (!task.turns().empty()) {
+    throw ConfigError("mesh.pipe: a task that trains in turns cannot be divided into stages; leave mesh.pipe at 1");
+  }
+  schedule_ = pipeline::make_schedule(wanted.schedule, {.ranks = static_cast<int>(config.mesh.pipe),
+                                                        .stages_per_rank = static_cast<int>(wanted.stages_per_rank),
+                                                        .micro_batches = micro_batches(config, mesh)});
+  const auto stages = static_cast<std::size_t>(schedule_.stages);
+  for (const auto& block : model.blocks()) blocks_.push_back({.name = block.name});
+  if (blocks_.size() < stages) {
+    throw ConfigError(what + " has " + std::to_string(blocks_.size()) + " blocks (" + names_of(blocks_) + "), but " +
+                      std::to_string(stages) + " stages need one each; use fewer ranks, or a model with more layers");
+  }
+  measure(model, task, std::move(arithmetic));
+  begins_ = wanted.cut.empty() ? cut_evenly(blocks_, stages) : cut_at(blocks_, wanted.cut, stages);
+  find_holders(model);
+  model.keep_blocks(own_blocks(model));
+  share(model, mesh);
+  std::string stages_text;
+  for (std::size_t s = 0; s < stages; ++s) {
+    stages_text +=
+        (s == 0 ? "" : ", ") + blocks_[begins_[s]].name + " (" + std::to_string(begins_[s + 1] - begins_[s]) + ")";
+  }
+  log_info() << "pipeline: " << schedule_.name << ", " << schedule_.micro_batches
+             << " micro-batches, stages from these blocks on (number of blocks): " << stages_text;
+}
+
+std::vector<Pipeline::Whole> Pipeline::described(const NamedTensors& tensors) {
+  std::vector<Whole> all;
+  for (const auto& [name, tensor] : tensors) all.push_back({name, tensor.sizes().vec(), tensor.scalar_type()});
+  return all;
+}
+
+// Of zeros, in evaluation: buffers and random numbers are as they were afterwards.
+void Pipeline::measure(Model& model, const Task& task, Arithmetic arithmetic) {
+  const at::NoGradGuard no_grad;
+  const auto& input = task.model().inputs.at(0);
+  std::vector<std::int64_t> shape{1};
+  shape.insert(shape.end(), input.shape.begin(), input.shape.end());
+  const Computation computation(task, std::move(arithmetic), nullptr, nullptr);
+  const at::Tensor zeros = at::zeros(shape, at::TensorOptions().dtype(input.dtype));
+  at::Tensor x = computation.inputs({.inputs = {zeros}, .valid = 1, .global_rows = 1}).at(0);
+  const Autocast autocast(x.device().type(), computation.autocast());
+  model.eval();
+  std::map<std::string, std::int64_t> sizes;
+  for (const auto& [name, parameter] : model.named_parameters()) sizes[name] = parameter.numel();
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const auto& block = model.blocks()[i];
+    const OperationCount operations;
+    x = block.forward(x);
+    blocks_[i].cost = operations.count();
+    for (const auto& name : block.parameters) blocks_[i].cost += static_cast<double>(sizes.at(name));
+    given_.push_back(row_of(x));
+  }
+  for (const auto& prediction : computation.predictions({x})) predictions_.push_back(row_of(prediction));
+}
+
+void Pipeline::find_holders(const Model& model) {
+  std::map<std::string, std::set<int>> having;
+  std::set<int> with_parameters;
+  for (int rank = 0; rank < schedule_.ranks; ++rank) {
+    for (const int stage : schedule_.stages_of(rank)) {
+      for (auto i = begins_[static_cast<std::size_t>(stage)]; i < begins_[static_cast<std::size_t>(stage) + 1]; ++i) {
+        const auto& block = model.blocks()[i];
+        for (const auto& name : block.parameters) having[name].insert(rank);
+        for (const auto& name : block.buffers) having[name].insert(rank);
+        if (!block.parameters.empty()) with_parameters.insert(rank);
+      }
+    }
+    if (!with_parameters.contains(rank)) {
+      throw ConfigError("mesh.pipe: the stages of rank " + std::to_string(rank) +
+                        " of the pipeline have no parameters; set pipeline.cut, or use fewer ranks");
+    }
+  }
+  for (const auto& [name, ranks] : having) holders_[name] = {ranks.begin(), ranks.end()};
+  for (const auto* tensors : {&parameters_, &buffers_}) {
+    for (const auto& tensor : *tensors) {
+      if (!holders_.contains(tensor.name)) throw Error("the model's " + tensor.name + " is in none of its blocks");
+    }
+  }
+  for (const auto& buffer : buffers_) {
+    if (holders(buffer.name) == 1) continue;
+    throw ConfigError("pipeline.schedule: " + schedule_.name + " has the stage with the running statistics " +
+                      buffer.name + " on two ranks, each of which would see half of the micro-batches; use 1f1b");
+  }
+}
+
+std::vector<std::size_t> Pipeline::own_blocks(const Model&) const {
+  std::vector<std::size_t> own;
+  for (const int stage : schedule_.stages_of(rank_)) {
+    for (auto i = begins_[static_cast<std::size_t>(stage)]; i < begins_[static_cast<std::size_t>(stage) + 1]; ++i) {
+      own.push_back(i);
+    }
+  }
+  return own;
+}
+
+// One group for each set of ranks that have something alike.
+void Pipeline::share(const Model& model, const Mesh& mesh) {
+  std::map<std::vector<int>, std::vector<std::string>> names;
+  for (const auto& parameter : parameters_) {
+    const auto& ranks = holders_.at(parameter.name);
+    if (ranks.size() > 1) names[ranks].push_back(parameter.name);
+  }
+  const NamedTensors own = model.named_parameters();
+  const std::map<std::string, at::Tensor> by_name(own.begin(), own.end());
+  for (const auto& [ranks, of] : names) {
+    const bool inside = std::ranges::count(ranks, rank_) > 0;
+    PipelineStep::Shared shared{.group = mesh.along(Axis::kPipe)->split(inside ? 0 : -1, rank_), .parameters = {}};
+    if (!inside) continue;
+    for (const auto& name : of) shared.parameters.push_back(by_name.at(name));
+    shared_.push_back(std::move(shared));
+  }
+}
+
+PipelineStep::Setup Pipeline::setup(Model& model, const Task& task, const Mesh& mesh) const {
+  std::vector<RowSpec> inputs;
+  for (std::size_t s = 0; s + 1 < begins_.size(); ++s) inputs.push_back(s == 0 ? RowSpec() : given_[begins_[s] - 1]);
+  return {.model = model,
+          .task = task,
+          .schedule = schedule_,
+          .begins = begins_,
+          .inputs = std::move(inputs),
+          .predictions = predictions_,
+          .pipe = mesh.along(Axis::kPipe),
+          .control = mesh.control({Axis::kPipe}),
+          .shared = shared_,
+          .equalize = mesh.replicas()->size() > 2};  // sums of two do not depend on the order
+}
+
+}  // namespace phalanx

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/experiment/config.h"
+#include "engine/precision/arithmetic.h"
+#include "engine/step/pipeline_step.h"
+#include "engine/task/task.h"
+#include "framework/base/named_tensors.h"
+#include "framework/comm/mesh.h"
+#include "framework/parallel/pipeline/schedule.h"
+#include "models/model.h"
+
+namespace phalanx {
+
+/// A block of a model, as it is divided into stages.
+struct BlockCost {
+  std::string name;
+  double cost = 0;  // operations of one row's forward, and one for each parameter
+};
+
+/// Of a chain of blocks `stages` runs whose largest cost is as small as it can be: the first block of each, and the
+/// number of blocks. Of several such divisions that with the shortest first stages. A pure function.
+std::vector<std::size_t> cut_evenly(const std::vector<BlockCost>& blocks, std::size_t stages);
+
+/// The same as `names` say: the first block of each stage but the first. Throws ConfigError where they are not
+/// stages - 1 blocks in the order of the chain.
+std::vector<std::size_t> cut_at(const std::vector<BlockCost>& blocks, const std::vector<std::string>& names,
+                                std::size_t stages);
+
+/// The share of the ranks' time in which they wait, where a backward takes twice as long as a forward, all stages take
+/// as long as each other and messages no time.
+double bubble_of(const pipeline::Schedule& schedule);
+
+/// Who has what of a model that mesh.pipe divides.
+class Pipeline {
+ public:
+  /// Divides `model`, of which this rank keeps the blocks of its stages from now on; after other axes have divided it.
+  /// `arithmetic`: that of the steps. Collective. Throws ConfigError, on all ranks alike, where it cannot be divided
+  /// so.
+  Pipeline(const ExperimentConfig& config, Model& model, const Task& task, const Mesh& mesh, Arithmetic arithmetic);
+
+  /// A tensor of the whole model.
+  struct Whole {
+    std::string name;
+    std::vector<std::int64_t> shape{};  // as the ranks have it that have it
+    c10::ScalarType dtype = c10::ScalarType::Float;
+  };
+  static std::vector<Whole> described(const NamedTensors& tensors);
+
+  const std::vector<Whole>& parameters() const { return parameters_; }  // in the model's order
+  const std::vector<Whole>& buffers() const { return buffers_; }
+
+  /// How many ranks of the pipeline have it, and whether this is the first of these.
+  int holders(const std::string& tensor) const { return static_cast<int>(holders_.at(tensor).size()); }
+  bool first_holder(const std::string& tensor) const { return holders_.at(tensor).front() == rank_; }
+
+  /// Both copy what the step needs of it.
+  const pipeline::Schedule& schedule() const { return schedule_; }
+  PipelineStep::Setup setup(Model& model, const Task& task, const Mesh& mesh) const;
+
+ private:
+  void measure(Model& model, const Task& task, Arithmetic arithmetic);
+  void find_holders(const Model& model);
+  std::vector<std::size_t> own_blocks(const Model& model) const;
+  void share(const Model& model, const Mesh& mesh);
+
+  int rank_;
+  std::vector<BlockCost> blocks_;
+  std::vector<RowSpec> given_;  // by block
+  std::vector<RowSpec> predictions_;
+  pipeline::Schedule schedule_;
+  std::vector<std::size_t> begins_;
+  std::vector<Whole> parameters_, buffers_;
+  std::map<std::string, std::vector<int>> holders_;  // of parameters and buffers: ranks of the pipeline, ascending
+  std::vector<PipelineStep::Shared> shared_;
+};
+
+}  // namespace phalanx

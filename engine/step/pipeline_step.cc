@@ -1,0 +1,367 @@
+#include "engine/step/pipeline_step.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "engine/kept_values.h"
+#include "engine/step/merged_results.h"
+#include "framework/base/error.h"
+#include "framework/parallel/autocast.h"
+#include "framework/parallel/checkpointed.h"
+
+namespace phalanx {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using pipeline::Action;
+using Kind = Action::Kind;
+
+// Receives that are posted before their turn, while the rank computes.
+constexpr std::size_t kAhead = 2;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+bool goes_back(Kind kind) { return kind == Kind::kBackward || kind == Kind::kInputGradient; }
+
+}  // namespace
+
+PipelineStep::PipelineStep(Setup setup)
+    : setup_(std::move(setup)),
+      computation_(setup_.task, setup_.arithmetic, nullptr, setup_.seed),
+      buffers_(setup_.model.buffers()) {
+  const auto& schedule = setup_.schedule;
+  const auto messages = std::int64_t{2} * schedule.stages * schedule.micro_batches;
+  if (messages - 1 <= kMaxTag) return;
+  throw ConfigError("pipeline.micro_batches: " + std::to_string(schedule.micro_batches) + " on " +
+                    std::to_string(schedule.stages) + " stages are " + std::to_string(messages) +
+                    " messages, but tags tell " + std::to_string(kMaxTag + 1) + " apart; use fewer");
+}
+
+at::Tensor PipelineStep::run_blocks(std::size_t stage, at::Tensor x, bool training) const {
+  const auto& blocks = setup_.model.blocks();
+  const auto run = [&blocks](std::size_t begin, std::size_t end, at::Tensor input) {
+    for (auto i = begin; i < end; ++i) input = blocks[i].forward(input);
+    return input;
+  };
+  const auto begin = setup_.begins[stage], end = setup_.begins[stage + 1];
+  if (!training || setup_.segments == 0) return run(begin, end, std::move(x));
+  // As the whole model does it: all but its first block and its last.
+  const auto first = std::clamp<std::size_t>(1, begin, end), last = std::clamp(blocks.size() - 1, first, end);
+  x = run(begin, first, std::move(x));
+  const auto between = last - first, runs = std::min(static_cast<std::size_t>(setup_.segments), between);
+  for (std::size_t i = 0; i < runs; ++i) {
+    const auto from = first + between * i / runs, to = first + between * (i + 1) / runs;
+    x = checkpointed([run, from, to](const at::Tensor& start) { return run(from, to, start); }, x);
+  }
+  return run(last, end, std::move(x));
+}
+
+/// One batch on its way.
+class PipelineStep::Pass {
+ public:
+  Pass(PipelineStep& step, const Batch& batch, bool training)
+      : step_(step), setup_(step.setup_), schedule_(setup_.schedule), batch_(batch), training_(training) {
+    const std::int64_t rows = batch.rows(), parts = schedule_.micro_batches;
+    for (std::int64_t i = 0; i < parts; ++i) {
+      const auto begin = rows * i / parts, end = rows * (i + 1) / parts;
+      parts_.push_back(rows_of(batch, begin, std::max(end, begin + 1)));
+      if (begin == end) parts_.back().valid = 0;
+      empty_.push_back(begin == end);
+    }
+    for (const auto& action : schedule_.actions.at(rank())) {
+      if (action.kind == Kind::kForward || (training && goes_back(action.kind))) actions_.push_back(action);
+    }
+    results_.resize(parts_.size());
+  }
+
+  void run() {
+    for (std::size_t i = 0; i < actions_.size(); ++i) {
+      while (posted_ < std::min(actions_.size(), i + 1 + kAhead)) post_receive(actions_[posted_++]);
+      if (actions_[i].kind == Kind::kForward) {
+        forward(actions_[i]);
+      } else {
+        backward(actions_[i]);
+      }
+      while (!sent_gradients_.empty() && sent_gradients_.front().done()) pop_gradient();
+    }
+    for (auto& [tag, message] : sent_) message.work.wait();
+    while (!sent_gradients_.empty()) pop_gradient();
+  }
+
+  Result share_results() const;
+
+  std::size_t most_live() const { return most_live_; }
+  double busy() const { return busy_; }
+
+ private:
+  struct Live {
+    at::Tensor input, output;  // output: what backward begins from
+    at::Tensor auxiliary;
+    double scale = 0;
+  };
+  struct Message {
+    at::Tensor tensor;
+    Work work;
+  };
+
+  std::size_t rank() const { return static_cast<std::size_t>(setup_.pipe->rank()); }
+  bool last(int stage) const { return stage + 1 == schedule_.stages; }
+  bool here(int stage, int micro_batch) const { return peer(stage, micro_batch) == setup_.pipe->rank(); }
+  int peer(int stage, int micro_batch) const { return schedule_.rank_of(stage, micro_batch); }
+
+  // Of what goes into a stage, and of its gradient.
+  int tag(const Action& of, int stage, bool gradient) const {
+    return ((gradient ? schedule_.stages : 0) + stage) * schedule_.micro_batches + of.micro_batch;
+  }
+
+  std::vector<std::int64_t> shape(const RowSpec& row, const Batch& part) const {
+    std::vector<std::int64_t> shape{part.rows()};
+    shape.insert(shape.end(), row.shape.begin(), row.shape.end());
+    return shape;
+  }
+
+  const Batch& part(int micro_batch) const { return parts_[static_cast<std::size_t>(micro_batch)]; }
+
+  at::Tensor room(int stage, int micro_batch) const {
+    const auto& row = setup_.inputs[static_cast<std::size_t>(stage)];
+    const auto options = batch_.inputs.at(0).options().dtype(row.dtype);
+    return at::empty(shape(row, part(micro_batch)), options);
+  }
+
+  void post_receive(const Action& action) {
+    const bool gradient = action.kind != Kind::kForward;
+    const int stage = action.stage, from = gradient ? stage + 1 : stage - 1;
+    if (from < 0 || from >= schedule_.stages || here(from, action.micro_batch)) return;
+    const int boundary = gradient ? stage + 1 : stage, number = tag(action, boundary, gradient);
+    at::Tensor tensor = room(boundary, action.micro_batch);
+    Work work = setup_.pipe->recv(tensor, peer(from, action.micro_batch), number);
+    arriving_.emplace(number, Message{std::move(tensor), std::move(work)});
+  }
+
+  // What another stage gave, wherever it is.
+  at::Tensor take(int number) {
+    auto node = arriving_.extract(number);
+    if (node.empty())
+      throw Error("pipeline: schedule " + schedule_.name + " needs message " + std::to_string(number) +
+                  " before it is computed");
+    node.mapped().work.wait();
+    return std::move(node.mapped().tensor);
+  }
+
+  void forward(const Action& action);
+  void backward(const Action& action);
+  void send_output(const Action& action, const at::Tensor& output);
+  void send_gradient(const Action& action, const Live& live);
+
+  void pop_gradient() {
+    sent_gradients_.front().wait();
+    sent_gradients_.pop_front();
+  }
+
+  PipelineStep& step_;
+  const Setup& setup_;
+  const pipeline::Schedule& schedule_;
+  const Batch& batch_;
+  bool training_;
+  std::vector<Batch> parts_;  // by micro-batch, as the next two
+  std::vector<bool> empty_;   // one row of padding, for a part without any
+  std::vector<Result> results_;
+  std::vector<Action> actions_;               // of this rank
+  std::size_t posted_ = 0;                    // of the actions, those whose receive is posted
+  std::map<int, Message> arriving_, sent_;    // by tag; sent_: activations
+  std::deque<Work> sent_gradients_;           // each keeps its tensor
+  std::map<std::pair<int, int>, Live> live_;  // by stage and micro-batch
+  std::size_t most_live_ = 0;
+  double busy_ = 0;
+};
+
+void PipelineStep::Pass::forward(const Action& action) {
+  const auto stage = static_cast<std::size_t>(action.stage);
+  const Batch& own = part(action.micro_batch);
+  Live live;
+  live.input = stage == 0 ? step_.computation_.inputs(own).at(0)
+                          : step_.computation_.laid_out(take(tag(action, action.stage, false)));
+  if (training_ && stage > 0) live.input = live.input.detach().requires_grad_();
+  const auto begin = Clock::now();
+  std::optional<KeptValues> kept;
+  if (training_ && own.valid == 0) kept.emplace(step_.buffers_);
+  Tensors predictions;
+  {
+    const RandomRows rows(step_.computation_.key(own));
+    const Autocast autocast(live.input.device().type(), step_.computation_.autocast());
+    live.output = step_.run_blocks(stage, live.input, training_);
+    if (last(action.stage)) predictions = step_.computation_.predictions({live.output});
+  }
+  const double weight = own.weight();
+  live.scale = step_.computation_.scale(own, weight, setup_.factor);
+  if (training_) live.auxiliary = setup_.model.take_auxiliary_loss();
+  if (last(action.stage)) {
+    const at::Tensor loss = step_.computation_.mean_loss(predictions, own, weight);
+    auto& result = results_[static_cast<std::size_t>(action.micro_batch)];
+    for (const auto& prediction : predictions) result.outputs.push_back(prediction.detach());
+    result.loss = loss.detach();
+    live.output = loss * live.scale;
+  }
+  busy_ += seconds_since(begin);
+  if (!last(action.stage)) send_output(action, live.output.detach());
+  if (!training_) return;
+  live_.emplace(std::pair(action.stage, action.micro_batch), std::move(live));
+  most_live_ = std::max(most_live_, live_.size());
+}
+
+void PipelineStep::Pass::send_output(const Action& action, const at::Tensor& output) {
+  const int next = action.stage + 1, number = tag(action, next, false);
+  const auto& row = setup_.inputs[static_cast<std::size_t>(next)];
+  if (output.sizes() != at::IntArrayRef(shape(row, part(action.micro_batch))) || output.scalar_type() != row.dtype) {
+    std::ostringstream text;
+    text << "pipeline: stage " << action.stage << " gives " << output.sizes() << ' ' << output.scalar_type()
+         << ", but stage " << next << " was to get rows of " << at::IntArrayRef(row.shape) << ' ' << row.dtype
+         << ": samples have to be of the shape that the dataset names";
+    throw Error(text.str());
+  }
+  if (here(next, action.micro_batch)) {
+    arriving_.emplace(number, Message{output, Work()});
+    return;
+  }
+  at::Tensor message = output.contiguous();
+  Work work = setup_.pipe->send(message, peer(next, action.micro_batch), number);
+  sent_.emplace(number, Message{std::move(message), std::move(work)});
+}
+
+void PipelineStep::Pass::backward(const Action& action) {
+  auto node = live_.extract(std::pair(action.stage, action.micro_batch));
+  if (node.empty()) throw Error("pipeline: schedule " + schedule_.name + " has a backward without a forward");
+  Live& live = node.mapped();
+  Tensors roots, gradients;
+  if (last(action.stage)) {
+    roots.push_back(live.output);
+    gradients.emplace_back(at::full_like(live.output, 1));
+  } else {
+    at::Tensor gradient = take(tag(action, action.stage + 1, true));
+    if (live.output.requires_grad()) {
+      roots.push_back(live.output);
+      gradients.push_back(std::move(gradient));
+    }
+    // Whoever has sent a gradient has got what it is of.
+    const auto sent = sent_.find(tag(action, action.stage + 1, false));
+    if (sent != sent_.end()) {
+      sent->second.work.wait();
+      sent_.erase(sent);
+    }
+  }
+  const auto begin = Clock::now();
+  if (live.auxiliary.defined()) {
+    roots.push_back(live.auxiliary);
+    gradients.push_back(at::full_like(live.auxiliary, live.scale));
+  }
+  if (!roots.empty()) torch::autograd::backward(roots, gradients);
+  busy_ += seconds_since(begin);
+  if (action.stage > 0) send_gradient(action, live);
+}
+
+void PipelineStep::Pass::send_gradient(const Action& action, const Live& live) {
+  const at::Tensor& gradient = live.input.grad();
+  at::Tensor message = gradient.defined() ? gradient.contiguous() : at::zeros_like(live.input).contiguous();
+  const int number = tag(action, action.stage, true), to = action.stage - 1;
+  if (here(to, action.micro_batch)) {
+    arriving_.emplace(number, Message{std::move(message), Work()});
+  } else {
+    sent_gradients_.push_back(setup_.pipe->send(std::move(message), peer(to, action.micro_batch), number));
+  }
+}
+
+// From the rank that has the last stage of each micro-batch. A sum of one loss and zeros is that loss.
+Step::Result PipelineStep::Pass::share_results() const {
+  const int stage = schedule_.stages - 1;
+  at::Tensor losses = at::zeros({schedule_.micro_batches}, at::kDouble);
+  std::vector<Tensors> outputs;
+  std::vector<Work> works;
+  for (int i = 0; i < schedule_.micro_batches; ++i) {
+    const auto& own = results_[static_cast<std::size_t>(i)];
+    auto& of = outputs.emplace_back();
+    if (here(stage, i)) losses[i].fill_(own.loss.item<double>());
+    if (empty_[static_cast<std::size_t>(i)]) continue;
+    for (std::size_t k = 0; k < setup_.predictions.size(); ++k) {
+      const auto& row = setup_.predictions[k];
+      const auto options = batch_.inputs.at(0).options().dtype(row.dtype);
+      of.push_back(here(stage, i) ? own.outputs.at(k).contiguous() : at::empty(shape(row, part(i)), options));
+      works.push_back(setup_.pipe->broadcast(of.back(), peer(stage, i)));
+    }
+  }
+  wait_all(works);
+  setup_.control->all_reduce(losses, Reduction::kSum).wait();
+  const auto dtype = setup_.arithmetic.dtype == c10::ScalarType::Double ? at::kDouble : at::kFloat;
+  MergedResults whole;
+  for (int i = 0; i < schedule_.micro_batches; ++i) {
+    if (empty_[static_cast<std::size_t>(i)]) continue;
+    whole.add({.outputs = std::move(outputs[static_cast<std::size_t>(i)]),
+               .loss = at::scalar_tensor(losses[i].item<double>(), dtype),
+               .weight = part(i).weight()});
+  }
+  return whole.whole();
+}
+
+Step::Result PipelineStep::carry_out(const Batch& batch, bool training) {
+  // What was launched before, such as a vote of all ranks, runs in the next operation that is waited for, of stages
+  // that communicate inside of them: while one rank is there, others would wait for its messages, and nobody would
+  // come.
+  setup_.pipe->barrier().wait();
+  Pass pass(*this, batch, training);
+  const auto begin = Clock::now();
+  pass.run();
+  if (training) {
+    seconds_ += seconds_since(begin);
+    busy_ += pass.busy();
+    most_live_ = std::max(most_live_, pass.most_live());
+  }
+  const at::NoGradGuard no_grad;
+  return pass.share_results();
+}
+
+Step::Result PipelineStep::run(const Batch& batch, const Watch& watch) {
+  setup_.model.train();
+  if (setup_.equalize) {
+    const at::NoGradGuard no_grad;
+    for (const auto& [group, parameters] : setup_.shared) {
+      for (const auto& parameter : parameters) {
+        at::Tensor values = parameter.detach().contiguous();
+        group->broadcast(values, 0).wait();
+        if (!parameter.is_contiguous()) parameter.detach().copy_(values);
+      }
+    }
+  }
+  Result result = carry_out(batch, true);
+  for (const auto& [group, parameters] : setup_.shared) {
+    for (const auto& parameter : parameters) {
+      at::Tensor sum = parameter.grad().contiguous();
+      group->all_reduce(sum, Reduction::kSum).wait();
+      if (!parameter.grad().is_contiguous()) parameter.grad().copy_(sum);
+    }
+  }
+  tell_step(watch, result);
+  return result;
+}
+
+Step::Result PipelineStep::evaluate(const Batch& batch, const Watch& watch) {
+  const at::NoGradGuard no_grad;
+  setup_.model.eval();
+  Result result = carry_out(batch, false);
+  tell_evaluation(watch, result);
+  return result;
+}
+
+}  // namespace phalanx

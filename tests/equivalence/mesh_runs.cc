@@ -1,0 +1,107 @@
+#include "tests/equivalence/mesh_runs.h"
+
+#include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "framework/base/error.h"
+#include "framework/base/storage/safetensors.h"
+#include "framework/testing/backend_under_test.h"
+#include "framework/testing/file_name.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx::testing {
+namespace {
+
+// 10 letters whose order has a pattern, so that there is something to learn.
+std::string text_file() {
+  const std::string path = ::testing::TempDir() + "/letters.txt";
+  std::ofstream file(path);
+  for (int i = 0; i < 3000; ++i) file << static_cast<char>('a' + (i * i / 7 + i / 3) % 10);
+  return path;
+}
+
+// 20 steps of a small model of each kind. Adam, so that every element's gradient counts alike.
+Changes model_of(const std::string& kind) {
+  Changes changes{"optimizer={name: adamw, lr: 0.003}", "train.max_steps=20", "train.global_batch_size=12",
+                  "schedule=constant"};
+  if (kind == "gpt" || kind == "moe") {
+    changes.push_back(kind == "gpt" ? "model={name: gpt, layers: 2, heads: 4, width: 16}"
+                                    : "model={name: moe_gpt, layers: 2, heads: 4, width: 16, experts: 4}");
+    changes.push_back("dataset={name: text, file: " + text_file() + ", context: 16}");
+  } else if (kind == "lenet") {
+    changes.push_back("model=lenet");
+    changes.push_back("dataset={name: digits, train_samples: 60, test_samples: 20, side: 28}");
+  } else {
+    changes.push_back("model={name: mlp, hidden: [24, 12]}");
+    changes.push_back("dataset={name: digits, train_samples: 300, test_samples: 40, side: 16}");
+  }
+  return changes;
+}
+
+void expect_same_readings(const Readings& got, const Readings& expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i].second, expected[i].second, 1e-4) << got[i].first;
+}
+
+// On rank 0 alone, while the others wait.
+Trained train_alone(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run) {
+  const auto alone = world->split(world->rank(), 0);
+  Trained trained;
+  if (world->rank() == 0) trained = train(config, alone, run);
+  world->barrier().wait();
+  return trained;
+}
+
+}  // namespace
+
+ExperimentConfig config_of(const std::string& kind, const Changes& more) {
+  auto changes = model_of(kind);
+  changes.insert(changes.end(), more.begin(), more.end());
+  return testing::training_config(changes);
+}
+
+double relative_difference(const std::string& folder, const std::string& expected) {
+  double difference = 0, norm = 0;
+  const auto got = load_safetensors(folder + "/weights.safetensors"),
+             want = load_safetensors(expected + "/weights.safetensors");
+  EXPECT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    EXPECT_EQ(got[i].first, want[i].first);
+    EXPECT_EQ(got[i].second.sizes(), want[i].second.sizes()) << want[i].first;
+    difference += (got[i].second - want[i].second).square().sum().item<double>();
+    norm += want[i].second.square().sum().item<double>();
+  }
+  return std::sqrt(difference / norm);
+}
+
+void expect_as_alone(const std::string& kind, int ranks, const Changes& mesh, const Changes& both, double tolerance) {
+  run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) {
+    auto many = both;
+    many.insert(many.end(), mesh.begin(), mesh.end());
+    const auto run = file_name(kind + std::to_string(ranks) + mesh[0] + many.back() + both[0]);
+    const Trained divided = train(config_of(kind, many), world, run);
+    auto one = both;
+    one.push_back("strategy=single");
+    const Trained alone = train_alone(config_of(kind, one), world, run + "_alone");
+    if (world->rank() != 0) return;
+    EXPECT_LT(relative_difference(divided.folder, alone.folder), tolerance);
+    expect_same_readings(divided.test, alone.test);
+  });
+}
+
+void expect_refused(int ranks, const std::string& kind, const Changes& changes, const char* part) {
+  run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) {
+    std::string text = "nothing was refused";
+    try {
+      train(config_of(kind, changes), world, file_name(kind + changes.back()));
+    } catch (const ConfigError& error) {
+      text = error.what();
+    }
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  });
+}
+
+}  // namespace phalanx::testing

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/equivalence/training.h"
+
+namespace phalanx::testing {
+
+using Changes = std::vector<std::string>;
+
+/// 20 steps of a small model: "gpt", "moe", "mlp" or "lenet".
+ExperimentConfig config_of(const std::string& kind, const Changes& more);
+
+/// Of the weights that runs have left in their folders.
+double relative_difference(const std::string& folder, const std::string& expected);
+
+/// Trains on `ranks` ranks with `mesh` and `both`, and on one with `both` alone, and expects the same weights and
+/// readings.
+void expect_as_alone(const std::string& kind, int ranks, const Changes& mesh, const Changes& both,
+                     double tolerance = 1e-5);
+
+/// Expects a ConfigError whose text has `part` on all ranks.
+void expect_refused(int ranks, const std::string& kind, const Changes& changes, const char* part);
+
+}  // namespace phalanx::testing

@@ -1,0 +1,150 @@
+// Pipelines of stages against training in one process: the same losses and the same weights, with each schedule, on
+// meshes with other axes, and from each other's checkpoints. Linked with one backend at a time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "framework/testing/backend_under_test.h"
+#include "framework/testing/file_name.h"
+#include "framework/testing/worlds.h"
+#include "tests/equivalence/mesh_runs.h"
+#include "tests/equivalence/training.h"
+
+namespace phalanx {
+namespace {
+
+using testing::Changes;
+using testing::config_of;
+using testing::expect_as_alone;
+using testing::expect_refused;
+using testing::file_name;
+using testing::kBackend;
+using testing::relative_difference;
+using testing::run_ranks;
+using testing::train;
+
+using Case = std::tuple<std::string, int, std::string, std::string>;  // model, ranks, mesh, strategy
+
+class Pipelines : public ::testing::TestWithParam<Case> {
+ protected:
+  void expect_as_alone(const Changes& both) const {
+    const auto& [kind, ranks, mesh, strategy] = GetParam();
+    testing::expect_as_alone(kind, ranks, {"mesh={" + mesh + "}", "strategy=" + strategy}, both);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Meshes, Pipelines,
+    ::testing::Values(Case{"mlp", 2, "pipe: 2", "auto"}, Case{"mlp", 3, "pipe: 3", "auto"},
+                      Case{"gpt", 2, "pipe: 2", "auto"}, Case{"gpt", 4, "pipe: 4", "auto"},
+                      Case{"lenet", 2, "pipe: 2", "auto"}, Case{"gpt", 4, "data: 2, pipe: 2", "overlapped"},
+                      Case{"gpt", 4, "data: 2, pipe: 2", "sharded"}, Case{"gpt", 6, "data: 3, pipe: 2", "all_reduce"},
+                      Case{"gpt", 4, "tensor: 2, pipe: 2", "auto"}, Case{"mlp", 4, "tensor: 2, pipe: 2", "auto"}));
+
+TEST_P(Pipelines, TrainsAsOneProcess) { expect_as_alone({"seed=2"}); }
+
+// The norm counts each parameter once, also those that two stages have.
+TEST_P(Pipelines, TrainsAsOneProcessWithClippingAndAverages) {
+  expect_as_alone({"train.clip_norm=0.1", "train.ema_decay=0.9"});
+}
+
+TEST(PipelineSchedules, ComputeTheSame) {
+  for (const char* schedule : {"gpipe", "1f1b"}) {
+    for (const char* micro_batches : {"1", "3", "6"}) {
+      expect_as_alone("gpt", 2,
+                      {"mesh.pipe=2", std::string("pipeline.schedule=") + schedule,
+                       std::string("pipeline.micro_batches=") + micro_batches, "strategy=auto"},
+                      {"seed=2", "train.max_steps=6"});
+    }
+  }
+}
+
+TEST(PipelineOptions, InDoublePrecisionPipelinesDifferByItsRounding) {
+  const Changes both{"train.precision=fp64", "train.clip_norm=0.1"};
+  expect_as_alone("gpt", 4, {"mesh={data: 2, pipe: 2}", "strategy=sharded"}, both, 1e-10);
+  expect_as_alone("mlp", 2, {"mesh.pipe=2", "strategy=auto"}, both, 1e-10);
+}
+
+TEST(PipelineOptions, ActivationsMayBeComputedAgainAndDroppedOut) {
+  expect_as_alone("gpt", 2, {"mesh.pipe=2", "strategy=auto"},
+                  {"train.checkpoint_activations=2", "model.dropout=0.3", "train.max_steps=6"});
+}
+
+TEST(PipelineOptions, StagesMayBeNamed) {
+  expect_as_alone("gpt", 2, {"mesh.pipe=2", "pipeline.cut=[head]", "strategy=auto"}, {"train.max_steps=4"});
+}
+
+// As many micro-batches as samples, and a last batch that has fewer.
+TEST(PipelineOptions, BatchesMayHaveFewerRowsThanMicroBatches) {
+  expect_as_alone("mlp", 2, {"mesh.pipe=2", "pipeline.micro_batches=16", "strategy=auto"}, {"train.max_steps=6"});
+}
+
+double figure(const testing::Trained& trained, const std::string& name) {
+  const auto found = std::ranges::find(trained.figures, name, &Figures::value_type::first);
+  return found == trained.figures.end() ? -1 : found->second;
+}
+
+TEST(PipelineMemory, OneForwardOneBackwardHoldsNoMoreMicroBatchesThanStages) {
+  run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
+    const auto live = [&](const std::string& schedule) {
+      const auto trained = train(config_of("gpt", {"mesh.pipe=2", "pipeline.micro_batches=6", "train.max_steps=2",
+                                                   "pipeline.schedule=" + schedule}),
+                                 world, file_name("live_" + schedule));
+      return figure(trained, "pipeline_live_micro_batches");
+    };
+    EXPECT_EQ(live("1f1b"), 2);
+    EXPECT_EQ(live("gpipe"), 6);
+  });
+}
+
+// A run that changes its mesh on the way, twice, is one that never did.
+TEST(PipelineCheckpoints, AreOfEveryMesh) {
+  struct Part {
+    int ranks;
+    Changes changes;
+  };
+  const std::vector<std::vector<Part>> journeys{
+      {{1, {"strategy=single"}}, {2, {"mesh.pipe=2"}}, {4, {"mesh={data: 2, pipe: 2}", "strategy=sharded"}}},
+      {{2, {"mesh.pipe=2"}}, {2, {"mesh.tensor=2"}}, {3, {"mesh.pipe=3"}}},
+      {{4, {"mesh={tensor: 2, pipe: 2}"}}, {2, {"mesh.pipe=2"}}, {1, {"strategy=single"}}},
+  };
+  for (const char* kind : {"gpt", "mlp"}) {
+    for (std::size_t number = 0; number < journeys.size(); ++number) {
+      const auto run = file_name(std::string(kind) + "_pipe_journey" + std::to_string(number));
+      const std::string folder = ::testing::TempDir() + "/" + run;
+      int steps = 0;
+      for (const auto& part : journeys[number]) {
+        steps += 5;
+        auto changes = part.changes;
+        changes.push_back("train.max_steps=" + std::to_string(steps));
+        changes.push_back("checkpoint.every_steps=5");
+        changes.push_back(std::string("checkpoint.resume=") + (steps > 5 ? "auto" : "none"));
+        run_ranks(kBackend, part.ranks,
+                  [&](const CommunicatorPtr& world) { train(config_of(kind, changes), world, run); });
+      }
+      run_ranks(kBackend, 1, [&](const CommunicatorPtr& world) {
+        const auto alone = train(config_of(kind, {"strategy=single", "train.max_steps=" + std::to_string(steps),
+                                                  "checkpoint.every_steps=5"}),
+                                 world, run + "_alone");
+        EXPECT_LT(relative_difference(folder, alone.folder), 1e-5) << kind << " " << number;
+      });
+    }
+  }
+}
+
+TEST(PipelineErrors, NameWhatDoesNotFit) {
+  expect_refused(4, "mlp", {"mesh.pipe=4"}, "has 3 blocks (fc1, fc2, fc3), but 4 stages need one each");
+  expect_refused(2, "gpt", {"mesh.pipe=2", "pipeline.cut=[transformer.h.7]"},
+                 "\"transformer.h.7\" is no block of the model; its blocks are embedding, transformer.h.0");
+  expect_refused(2, "gpt", {"mesh.pipe=2", "pipeline.cut=[embedding]"}, "leaves the stage before it without blocks");
+  expect_refused(2, "gpt", {"mesh.pipe=2", "pipeline.cut=[transformer.h.0, head]"},
+                 "names the first blocks of 2 stages, but behind the first there are 1");
+  expect_refused(2, "gpt", {"mesh.pipe=2", "pipeline.stages_per_rank=2"}, "1f1b has one stage for each rank");
+  expect_refused(3, "gpt", {"mesh.pipe=2"}, "data: 1 times pipe: 2 is 2, but 3 ranks train; {data: 3, pipe: 1} fits");
+}
+
+}  // namespace
+}  // namespace phalanx
