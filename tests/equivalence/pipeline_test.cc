@@ -42,7 +42,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"gpt", 2, "pipe: 2", "auto"}, Case{"gpt", 4, "pipe: 4", "auto"},
                       Case{"lenet", 2, "pipe: 2", "auto"}, Case{"gpt", 4, "data: 2, pipe: 2", "overlapped"},
                       Case{"gpt", 4, "data: 2, pipe: 2", "sharded"}, Case{"gpt", 6, "data: 3, pipe: 2", "all_reduce"},
-                      Case{"gpt", 4, "tensor: 2, pipe: 2", "auto"}, Case{"mlp", 4, "tensor: 2, pipe: 2", "auto"}));
+                      Case{"gpt", 4, "tensor: 2, pipe: 2", "auto"}, Case{"mlp", 4, "tensor: 2, pipe: 2", "auto"},
+                      Case{"gpt", 8, "data: 2, tensor: 2, pipe: 2", "sharded"}));
 
 TEST_P(Pipelines, TrainsAsOneProcess) { expect_as_alone({"seed=2"}); }
 
@@ -71,6 +72,14 @@ TEST(PipelineOptions, InDoublePrecisionPipelinesDifferByItsRounding) {
 TEST(PipelineOptions, ActivationsMayBeComputedAgainAndDroppedOut) {
   expect_as_alone("gpt", 2, {"mesh.pipe=2", "strategy=auto"},
                   {"train.checkpoint_activations=2", "model.dropout=0.3", "train.max_steps=6"});
+}
+
+// Balance is that of what is computed at once. The last stage has no experts.
+TEST(PipelineOptions, StagesMayHaveExperts) {
+  for (const char* mesh : {"mesh={expert: 2, pipe: 2}", "mesh={data: 2, pipe: 2}"}) {
+    expect_as_alone("moe", 4, {mesh, "pipeline.micro_batches=1", "pipeline.cut=[head]", "strategy=all_reduce"},
+                    {"train.clip_norm=0.1", "train.max_steps=8"});
+  }
 }
 
 TEST(PipelineOptions, StagesMayBeNamed) {
