@@ -101,6 +101,10 @@ void check_pipeline(std::vector<ConfigProblem>& problems, const ExperimentConfig
                 std::to_string(train.accumulate) + " or more");
   refuse_if(problems, train.sync_batch_norm, "train.sync_batch_norm",
             "must be false with mesh.pipe above 1: batch norm sees one micro-batch at a time");
+  refuse_if(problems, config.strategy.traits().concurrent_updates, "strategy",
+            config.strategy.selected() +
+                " has ranks that write into the same parameters at any time, which cannot be combined with mesh.pipe "
+                "above 1: what two stages have alike would differ");
   refuse_if(problems, !config.turns.empty(), "turns",
             "are for models that are trained whole, and cannot be combined with mesh.pipe above 1");
   refuse_if(problems, config.loader.shares != "equal", "loader.shares",

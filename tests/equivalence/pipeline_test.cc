@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "engine/experiment/config.h"
+#include "framework/base/error.h"
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/file_name.h"
 #include "framework/testing/worlds.h"
@@ -153,6 +156,30 @@ TEST(PipelineErrors, NameWhatDoesNotFit) {
                  "names the first blocks of 2 stages, but behind the first there are 1");
   expect_refused(2, "gpt", {"mesh.pipe=2", "pipeline.stages_per_rank=2"}, "1f1b has one stage for each rank");
   expect_refused(3, "gpt", {"mesh.pipe=2"}, "data: 1 times pipe: 2 is 2, but 3 ranks train; {data: 3, pipe: 1} fits");
+}
+
+std::string complaint(Changes changes) {
+  changes.insert(changes.end(), {"launch.ranks=2", "mesh.pipe=2"});
+  try {
+    check(config_of("gpt", changes));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(PipelineErrors, WhatDoesNotGoTogetherIsFoundBeforeRanksStart) {
+  EXPECT_EQ(complaint({}), "");
+  for (const auto& [change, part] : std::vector<std::pair<std::string, std::string>>{
+           {"train.accumulate=2", "train.accumulate: must be 1 with mesh.pipe above 1"},
+           {"train.sync_batch_norm=true", "train.sync_batch_norm: must be false with mesh.pipe above 1"},
+           {"train.data_parallel=2", "train.data_parallel"},
+           {"loader.shares=measured", "loader.shares: must be equal with mesh.pipe above 1"},
+           {"strategy=hogwild", "strategy: hogwild has ranks that write into the same parameters"},
+           {"strategy=sync_ps", "strategy: sync_ps keeps whole parameters on its servers"},
+           {"determinism=world_size_invariant", "determinism: world_size_invariant cannot be combined"}}) {
+    EXPECT_NE(complaint({change}).find(part), std::string::npos) << complaint({change});
+  }
 }
 
 }  // namespace
