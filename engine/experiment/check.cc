@@ -108,6 +108,10 @@ void check_pipeline(std::vector<ConfigProblem>& problems, const ExperimentConfig
   const auto& traits = config.strategy.traits();
   refuse_if(problems, traits.frees_gradients || traits.shards_values, "strategy.stage",
             "must be 1 with mesh.pipe above 1, whose ranks have the gradients of all micro-batches at the end");
+  refuse_if(problems, traits.concurrent_updates, "strategy",
+            config.strategy.selected() +
+                " has ranks that write into the same parameters at any time, which cannot be combined with mesh.pipe "
+                "above 1: what two stages have alike would differ");
   refuse_if(problems, !config.turns.empty(), "turns",
             "are for models that are trained whole, and cannot be combined with mesh.pipe above 1");
   refuse_if(problems, config.loader.shares != "equal", "loader.shares",

@@ -303,7 +303,8 @@ PipelineStep::Setup Pipeline::setup(Model& model, const Task& task, const Mesh& 
           .pipe = mesh.along(Axis::kPipe),
           .control = mesh.control({Axis::kPipe}),
           .shared = shared_,
-          .equalize = mesh.replicas()->size() > 2};  // sums of two do not depend on the order
+          // Two stages' strategies may round, or compress, what they reduce in different places of their buckets.
+          .equalize = mesh.replicas()->size() > 1};
 }
 
 }  // namespace phalanx

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "engine/experiment/config.h"
+#include "framework/base/error.h"
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/file_name.h"
 #include "framework/testing/worlds.h"
@@ -42,7 +45,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"gpt", 2, "pipe: 2", "auto"}, Case{"gpt", 4, "pipe: 4", "auto"},
                       Case{"lenet", 2, "pipe: 2", "auto"}, Case{"gpt", 4, "data: 2, pipe: 2", "overlapped"},
                       Case{"gpt", 4, "data: 2, pipe: 2", "sharded"}, Case{"gpt", 6, "data: 3, pipe: 2", "all_reduce"},
-                      Case{"gpt", 4, "tensor: 2, pipe: 2", "auto"}, Case{"mlp", 4, "tensor: 2, pipe: 2", "auto"}));
+                      Case{"gpt", 4, "tensor: 2, pipe: 2", "auto"}, Case{"mlp", 4, "tensor: 2, pipe: 2", "auto"},
+                      Case{"gpt", 8, "data: 2, tensor: 2, pipe: 2", "sharded"}));
 
 TEST_P(Pipelines, TrainsAsOneProcess) { expect_as_alone({"seed=2"}); }
 
@@ -71,6 +75,14 @@ TEST(PipelineOptions, InDoublePrecisionPipelinesDifferByItsRounding) {
 TEST(PipelineOptions, ActivationsMayBeComputedAgainAndDroppedOut) {
   expect_as_alone("gpt", 2, {"mesh.pipe=2", "strategy=auto"},
                   {"train.checkpoint_activations=2", "model.dropout=0.3", "train.max_steps=6"});
+}
+
+// Balance is that of what is computed at once. The last stage has no experts.
+TEST(PipelineOptions, StagesMayHaveExperts) {
+  for (const char* mesh : {"mesh={expert: 2, pipe: 2}", "mesh={data: 2, pipe: 2}"}) {
+    expect_as_alone("moe", 4, {mesh, "pipeline.micro_batches=1", "pipeline.cut=[head]", "strategy=all_reduce"},
+                    {"train.clip_norm=0.1", "train.max_steps=8"});
+  }
 }
 
 TEST(PipelineOptions, StagesMayBeNamed) {
@@ -144,6 +156,30 @@ TEST(PipelineErrors, NameWhatDoesNotFit) {
                  "names the first blocks of 2 stages, but behind the first there are 1");
   expect_refused(2, "gpt", {"mesh.pipe=2", "pipeline.stages_per_rank=2"}, "1f1b has one stage for each rank");
   expect_refused(3, "gpt", {"mesh.pipe=2"}, "data: 1 times pipe: 2 is 2, but 3 ranks train; {data: 3, pipe: 1} fits");
+}
+
+std::string complaint(Changes changes) {
+  changes.insert(changes.end(), {"launch.ranks=2", "mesh.pipe=2"});
+  try {
+    check(config_of("gpt", changes));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(PipelineErrors, WhatDoesNotGoTogetherIsFoundBeforeRanksStart) {
+  EXPECT_EQ(complaint({}), "");
+  for (const auto& [change, part] : std::vector<std::pair<std::string, std::string>>{
+           {"train.accumulate=2", "train.accumulate: must be 1 with mesh.pipe above 1"},
+           {"train.sync_batch_norm=true", "train.sync_batch_norm: must be false with mesh.pipe above 1"},
+           {"train.data_parallel=2", "train.data_parallel"},
+           {"loader.shares=measured", "loader.shares: must be equal with mesh.pipe above 1"},
+           {"strategy=hogwild", "strategy: hogwild has ranks that write into the same parameters"},
+           {"strategy=sync_ps", "strategy: sync_ps keeps whole parameters on its servers"},
+           {"determinism=world_size_invariant", "determinism: world_size_invariant cannot be combined"}}) {
+    EXPECT_NE(complaint({change}).find(part), std::string::npos) << complaint({change});
+  }
 }
 
 }  // namespace

@@ -1,0 +1,58 @@
+#include "engine/experiment/pipeline.h"
+
+#include <gmock/gmock.h>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<BlockCost> blocks_of(const std::vector<double>& costs) {
+  std::vector<BlockCost> blocks;
+  for (std::size_t i = 0; i < costs.size(); ++i) blocks.push_back({"b" + std::to_string(i), costs[i]});
+  return blocks;
+}
+
+TEST(CutEvenly, MakesTheLargestStageAsSmallAsItCanBe) {
+  EXPECT_THAT(cut_evenly(blocks_of({1, 1, 1, 1}), 2), ElementsAre(0, 2, 4));
+  EXPECT_THAT(cut_evenly(blocks_of({1, 5, 1, 1, 1, 1}), 2), ElementsAre(0, 2, 6));
+  EXPECT_THAT(cut_evenly(blocks_of({1, 1, 9}), 2), ElementsAre(0, 2, 3));
+  EXPECT_THAT(cut_evenly(blocks_of({9, 0, 0}), 3), ElementsAre(0, 1, 2, 3)) << "a block each";
+  EXPECT_THAT(cut_evenly(blocks_of({2, 3}), 1), ElementsAre(0, 2));
+}
+
+std::string refusal(const std::vector<std::string>& names, std::size_t stages) {
+  try {
+    cut_at(blocks_of({1, 1, 1}), names, stages);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(CutAt, TakesTheFirstBlocksOfStages) {
+  EXPECT_THAT(cut_at(blocks_of({1, 1, 1}), {"b1", "b2"}, 3), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(refusal({"b1"}, 3), HasSubstr("names the first blocks of 1 stages, but behind the first there are 2"));
+  EXPECT_THAT(refusal({"b7"}, 2), HasSubstr("\"b7\" is no block of the model; its blocks are b0, b1, b2"));
+  EXPECT_THAT(refusal({"b0"}, 2), HasSubstr("leaves the stage before it without blocks"));
+  EXPECT_THAT(refusal({"b2", "b1"}, 3), HasSubstr("leaves the stage before it without blocks"));
+}
+
+// (P - 1) / (M + P - 1), of both.
+TEST(Bubble, IsThatOfTheSchedule) {
+  for (const char* name : {"gpipe", "1f1b"}) {
+    const auto of = [&](int ranks, int micro_batches) {
+      return bubble_of(
+          pipeline::make_schedule(name, {.ranks = ranks, .stages_per_rank = 1, .micro_batches = micro_batches}));
+    };
+    EXPECT_NEAR(of(2, 4), 1.0 / 5, 1e-12) << name;
+    EXPECT_NEAR(of(4, 8), 3.0 / 11, 1e-12) << name;
+    EXPECT_NEAR(of(1, 3), 0, 1e-12) << name;
+  }
+}
+
+}  // namespace
+}  // namespace phalanx
