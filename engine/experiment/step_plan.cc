@@ -78,11 +78,7 @@ class StepRehearsal::Replica {
         replica_(config_, *task_, mesh_, context_, watching_),
         loader_(make_split_loader(splits.train, config_.train.global_batch_size, config_, config_.loader.shuffle,
                                   *mesh_.samples())) {
-    if (!loader_->next(batch_)) throw ConfigError("train.global_batch_size: there is no batch to plan a step with");
-    task_->prepare(batch_);
-    if (batch_.row_weights.defined()) {
-      batch_.global_weight = batch_.weight() * static_cast<double>(mesh_.batch()->size());
-    }
+    load();
     replica_.step().start(0);
   }
 
@@ -123,6 +119,7 @@ class StepRehearsal::Replica {
 
   double seconds() {
     const auto start = Clock::now();
+    load();
     run();
     replica_.synchronizer().before_update(steps_);
     optimizer().update();
@@ -132,6 +129,16 @@ class StepRehearsal::Replica {
 
  private:
   Optimizer& optimizer() { return replica_.update().optimizer(); }
+
+  void load() {
+    if (!loader_->next(batch_)) {
+      loader_->start_epoch(++epoch_);
+      if (!loader_->next(batch_)) throw ConfigError("train.global_batch_size: there is no batch to plan a step with");
+    }
+    task_->prepare(batch_);
+    if (!batch_.row_weights.defined()) return;
+    batch_.global_weight = batch_.weight() * static_cast<double>(mesh_.batch()->size());
+  }
 
   void run() {
     replica_.step().step().run(batch_, [](Stage, const Step::Result&) {});
@@ -201,7 +208,7 @@ class StepRehearsal::Replica {
   phalanx::Replica replica_;
   std::unique_ptr<Loader> loader_;
   Batch batch_;
-  std::int64_t steps_ = 0;  // with updates
+  std::int64_t epoch_ = 0, steps_ = 0;  // of seconds()
 };
 
 OperationCounts StepPlan::all() const {

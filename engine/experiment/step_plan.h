@@ -26,7 +26,7 @@ struct StepPlan {
   OperationCounts layers{};        // what divided layers, experts and batch norm do in forward and backward
   OperationCounts control{};       // norms, weights of batches, votes
   double bubble = 0;               // share of the step in which a pipeline's ranks wait; see pipeline_bubble()
-  double seconds = 0;              // forward, backward and update of this rank, without communication
+  double seconds = 0;              // batch, forward, backward and update of this rank, without communication
 
   OperationCounts all() const;
 };
@@ -63,7 +63,7 @@ class StepRehearsal {
   /// Once, and before seconds().
   StepPlan plan();
 
-  /// Computes another step: what it takes without communication.
+  /// Another step, with a batch of its own: what it takes without communication.
   double seconds();
 
  private:

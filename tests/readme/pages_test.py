@@ -82,7 +82,7 @@ class Pages(unittest.TestCase):
         return label.startswith("//") and build.exists() and f'name = "{name}"' in build.read_text()
 
     def test_keys_set_on_the_command_line_are_in_a_schema(self):
-        folders = ("engine", "models", "datasets", "framework/collectives", "tests/readme/examples")
+        folders = ("engine", "models", "datasets", "framework/collectives", "tests/readme/examples", "tools/simulate")
         sources = [path.read_text() for folder in folders
                    for path in (ROOT / folder).rglob("*.[ch]*") if path.is_file()]
         metrics = re.findall(r'<NoFields>\(\s*"(\w+)"', "".join(

@@ -62,7 +62,7 @@ void print(const StepPlan& plan, int rank) {
   print_operations("layers", plan, plan.layers);
   print_operations("control", plan, plan.control);
   if (plan.shape[Axis::kPipe] > 1) std::printf("pipeline bubble: %.1f %% of a step\n", 100 * plan.bubble);
-  std::printf("forward, backward and update: %.3f ms\n", 1e3 * plan.seconds);
+  std::printf("batch, forward, backward and update: %.3f ms\n", 1e3 * plan.seconds);
 }
 
 // The keys are those of tools:simulate.
