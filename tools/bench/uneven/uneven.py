@@ -1,9 +1,9 @@
 """Training where one of two ranks is slow: for good, or now and then.
 
-    bazel run //tools/bench/uneven -- --dataset '{name: mnist, root: DIR}' --rounds 3
+    bazel run //tools/bench/uneven -- --rounds 3
 
 Three ranks: two that train, and a parameter server. A rank is slowed down by stopping its process (SIGSTOP) for all but
-`--speed` of every tenth of a second; with `--pause`, both are, in turns, for so many steps once in 20 of them. Systems
+`--speed` of every 0.3 seconds; with `--pause`, both are, in turns, for so many steps once in 20 of them. Systems
 take turns; a round has each once. What counts are the samples per second of the steps after the first third, in which
 shares are still measured. A table is written: medians over the rounds, and of the quotients within a round
     even     the same system without a slow rank
@@ -25,7 +25,7 @@ import threading
 
 ROOT = pathlib.Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
 TRAIN = pathlib.Path(os.environ.get("RUNFILES_DIR", "."), "tools/train")
-PERIOD = 0.1  # seconds
+PERIOD = 0.3  # seconds
 DEADLINE = 300
 BATCH = 256
 STEPS_OF_EPOCH = 24
@@ -43,7 +43,6 @@ SYSTEMS = {
 def parse_options():
     parser = argparse.ArgumentParser(prog="uneven", description="training where one of two ranks is slow")
     parser.add_argument("--train", default=str(TRAIN), help="the program of //tools:train")
-    parser.add_argument("--dataset", default="digits", help="as of a config")
     parser.add_argument("--model", default="lenet", help="as of a config")
     parser.add_argument("--speed", default=0.1, type=float, help="of the slow rank, as a part of the other's")
     parser.add_argument("--pause", default=0, type=float, help="steps that a rank pauses once in 20, instead of --speed")
@@ -113,11 +112,14 @@ def measure(options, system, slow, step_seconds=0.0):
     """Samples per second."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="uneven"))
     run = folder / "run"
-    settings = {"model": options.model, "dataset": options.dataset, "dataset.train_samples": BATCH * STEPS_OF_EPOCH,
-                "dataset.test_samples": 100, "launch.ranks": 3, "roles.server": 1, "launch.threads": 1,
+    settings = {"model": options.model, "dataset": f"{{name: digits, train_samples: {BATCH * STEPS_OF_EPOCH}, test_samples: 100}}",
+                "launch.ranks": 3, "roles.server": 1, "launch.threads": 1,
                 "optimizer": "{name: sgd, lr: 0.01}", "train.global_batch_size": BATCH, "train.epochs": EPOCHS,
                 "evaluate.every_epochs": 0, "watch.every_steps": STEPS_OF_EPOCH, "expect": "{}", **SYSTEMS[system]}
-    command = [options.train, "--run_dir", str(run), *[f"--set={key}={value}" for key, value in settings.items()]]
+    base = folder / "base.yaml"
+    base.write_text("name: uneven\n")
+    command = [options.train, "--config", str(base), "--run_dir", str(run),
+               *[f"--set={key}={value}" for key, value in settings.items()]]
     try:
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
             with Slowed(run, process.pid, options, step_seconds) if slow else contextlib.nullcontext():
