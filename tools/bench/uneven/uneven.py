@@ -4,7 +4,7 @@
 
 Three ranks: two that train, and a parameter server. A rank is slowed down by stopping its process (SIGSTOP) for all but
 `--speed` of every 0.3 seconds; with `--pause`, both are, in turns, for so many steps once in 20 of them. Systems
-take turns; a round has each once. What counts are the samples per second of the steps after the first third, in which
+take turns; a round has each once. What counts are the samples per second of the steps after the first half, in which
 shares are still measured. A table is written: medians over the rounds, and of the quotients within a round
     even     the same system without a slow rank
     ceiling  what both ranks could do together at their speeds: (2 - (1 - speed)) / 2 of `even`
@@ -28,7 +28,6 @@ TRAIN = pathlib.Path(os.environ.get("RUNFILES_DIR", "."), "tools/train")
 PERIOD = 0.3  # seconds
 DEADLINE = 300
 BATCH = 256
-STEPS_OF_EPOCH = 24
 EPOCHS = 6
 SYSTEMS = {
     "all_reduce": {"strategy": "all_reduce", "roles.server": 0, "launch.ranks": 2},
@@ -47,6 +46,8 @@ def parse_options():
     parser.add_argument("--speed", default=0.1, type=float, help="of the slow rank, as a part of the other's")
     parser.add_argument("--pause", default=0, type=float, help="steps that a rank pauses once in 20, instead of --speed")
     parser.add_argument("--rounds", default=3, type=int)
+    parser.add_argument("--steps", default=12, type=int, help="of each of six epochs")
+    parser.add_argument("--realtime", action="store_true", help="priority over everything else on this machine")
     parser.add_argument("--systems", default=",".join(SYSTEMS).replace(", ", "; "),
                         help="separated by commas; of names with a comma, write a semicolon")
     return parser.parse_args()
@@ -112,10 +113,10 @@ def measure(options, system, slow, step_seconds=0.0):
     """Samples per second."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="uneven"))
     run = folder / "run"
-    settings = {"model": options.model, "dataset": f"{{name: digits, train_samples: {BATCH * STEPS_OF_EPOCH}, test_samples: 100}}",
+    settings = {"model": options.model, "dataset": f"{{name: digits, train_samples: {BATCH * options.steps}, test_samples: 100}}",
                 "launch.ranks": 3, "roles.server": 1, "launch.threads": 1,
                 "optimizer": "{name: sgd, lr: 0.01}", "train.global_batch_size": BATCH, "train.epochs": EPOCHS,
-                "evaluate.every_epochs": 0, "watch.every_steps": STEPS_OF_EPOCH, "expect": "{}", **SYSTEMS[system]}
+                "evaluate.every_epochs": 0, "watch.every_steps": options.steps, "expect": "{}", **SYSTEMS[system]}
     base = folder / "base.yaml"
     base.write_text("name: uneven\n")
     command = [options.train, "--config", str(base), "--run_dir", str(run),
@@ -130,7 +131,7 @@ def measure(options, system, slow, step_seconds=0.0):
                     raise SystemExit(f"uneven: {system} has not finished within {DEADLINE} s") from None
             if process.returncode != 0:
                 raise SystemExit(f"uneven: {system} failed:\n{errors}")
-        lines = [line for line in metrics(run) if line["step"] >= EPOCHS * STEPS_OF_EPOCH / 3]
+        lines = [line for line in metrics(run) if line["step"] >= EPOCHS * options.steps / 2]
         return (lines[-1]["step"] - lines[0]["step"]) * BATCH / (lines[-1]["seconds"] - lines[0]["seconds"])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -142,6 +143,8 @@ def main():
     for name in systems:
         if name not in SYSTEMS:
             raise SystemExit(f'uneven: there is no system "{name}"; known: {"; ".join(SYSTEMS)}')
+    if options.realtime:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
     ceiling = (1 + options.speed) / 2
     even, slowed = {name: [] for name in systems}, {name: [] for name in systems}
     for done in range(options.rounds):
