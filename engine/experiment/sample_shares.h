@@ -49,8 +49,8 @@ class SampleShares {
 /// shares that differ by one at most; a rate of 0 counts as the mean of the others.
 std::vector<std::int64_t> proportional_shares(std::int64_t batch, std::vector<double> rates);
 
-/// Of a rank whose rate was expected to be `before`, and has been `measured` now: the mean of both, or, where they differ
-/// so much that the rank has become another one, what was measured. 0: not known.
+/// Of a rank whose rate was expected to be `before`, and has been `measured` now: the mean of both, or, where they
+/// differ so much that the rank has become another one, what was measured. 0: not known.
 double expected_rate(double before, double measured);
 
 }  // namespace phalanx

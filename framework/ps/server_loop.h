@@ -80,7 +80,7 @@ class Server::Loop {
   std::map<std::string, std::shared_ptr<Chain>> chains_;  // by their members
   std::map<const Chain*, bool> led_;                      // as it was when chains were tended last
   using Away = std::pair<std::shared_ptr<Chain>, ClientId>;
-  std::map<Away, Clock::time_point> away_;          // whose connection has broken: until when others wait for them
+  std::map<Away, Clock::time_point> away_;               // whose connection has broken: until when others wait for them
   std::uint64_t start_ = leading_number(random_text());  // of this start of the server
   std::unique_ptr<ScheduledCheckpoints> checkpoints_;
   Presence presence_;
