@@ -29,13 +29,6 @@ using testing::relative_difference;
 using testing::run_tiny;
 using testing::summary;
 
-TEST(SampleShares, ARateIsTheMeanUnlessTheRankHasChanged) {
-  EXPECT_EQ(expected_rate(0, 100), 100);
-  EXPECT_EQ(expected_rate(100, 120), 110);
-  EXPECT_EQ(expected_rate(100, 10), 10) << "at once, not in many epochs";
-  EXPECT_EQ(expected_rate(10, 100), 100);
-}
-
 TEST(SampleShares, ExactStrategiesLearnWhatOneProcessDoes) {
   const auto one = run_tiny(1, new_folder(), {});
   for (const std::string strategy : {"all_reduce", "overlapped", "sharded", "sync_ps"}) {
