@@ -12,6 +12,7 @@
 #include "framework/base/text.h"
 #include "framework/collectives/selection/tuned_file.h"
 #include "framework/comm/host_slots.h"
+#include "models/embedding/wanted_servers.h"
 
 namespace phalanx {
 namespace {
@@ -167,16 +168,15 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   refuse_if(problems, ranks < 1, "roles.server",
             std::to_string(servers) + " of launch.ranks: " + std::to_string(launch.ranks) +
                 " leaves no rank to train; start more ranks");
-  refuse_if(problems, servers > 0 && !config.strategy.traits().parameter_servers, "roles.server",
-            config.strategy.selected() +
-                " uses no parameter servers; known: " + strategies_where(&StrategyTraits::parameter_servers));
+  const bool served = config.strategy.traits().parameter_servers || wants_servers(config.model);
+  const std::string no_use = config.strategy.selected() + " uses no parameter servers, nor does the model; known: " +
+                             strategies_where(&StrategyTraits::parameter_servers) + ", and embeddings: servers";
+  refuse_if(problems, servers > 0 && !served, "roles.server", no_use);
   const bool elsewhere = !config.roles.servers_at.empty();
   refuse_if(
       problems, elsewhere && servers > 0, "roles.servers_at",
       "servers elsewhere leave nothing to do for roles.server: " + std::to_string(servers) + "; use one of the two");
-  refuse_if(problems, elsewhere && !config.strategy.traits().parameter_servers, "roles.servers_at",
-            config.strategy.selected() +
-                " uses no parameter servers; known: " + strategies_where(&StrategyTraits::parameter_servers));
+  refuse_if(problems, elsewhere && !served, "roles.servers_at", no_use);
   refuse_if(problems, elsewhere == config.roles.secret_file.empty(), "roles.secret_file",
             elsewhere ? "roles.servers_at needs it: the file that the servers were given"
                       : "is that of roles.servers_at, of which there are none");

@@ -52,8 +52,8 @@ class Experiment {
         schedule_(config.schedule.make()),
         early_stop_(config.train.early_stop),
         shares_(config, mesh_, watching_.clock()),
-        loader_(make_split_loader(splits.train, config.train.global_batch_size, config, config.loader.shuffle,
-                                  *mesh_.samples(), shares_.shares())),
+        loader_(embeddings_.ahead_of(make_split_loader(splits.train, config.train.global_batch_size, config,
+                                                       config.loader.shuffle, *mesh_.samples(), shares_.shares()))),
         evaluation_(
             config, splits, [this](Batch& batch) { prepare_share(batch); }, replica_.step().step(), mesh_),
         steps_(total_steps()),
@@ -185,6 +185,7 @@ class Experiment {
 
   void add_parts() {
     if (shares_.measured()) checkpointing_.add(shares_.part());
+    if (auto part = embeddings_.part()) checkpointing_.add(*std::move(part));
     for (auto& part : report_.parts()) checkpointing_.add(std::move(part));
     for (auto& part : replica_.update().parts()) checkpointing_.add(std::move(part));
     checkpointing_.add(numbers_part(
@@ -257,7 +258,7 @@ class Experiment {
   }
 
   // Collective.
-  ExperimentResult result_after(std::int64_t steps) const {
+  ExperimentResult result_after(std::int64_t steps) {
     const auto& config = config_;
     Figures figures = replica_.synchronizer().figures();
     for (auto& figure : embeddings_.figures()) figures.push_back(std::move(figure));

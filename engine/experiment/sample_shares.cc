@@ -17,6 +17,7 @@ namespace phalanx {
 namespace {
 
 constexpr std::int64_t kLargestShare = 1'000'000;
+constexpr double kChange = 1.5;  // of a rate, beyond which it is no fluctuation
 
 std::string joined(const std::vector<std::int64_t>& shares) {
   std::vector<std::string> words;
@@ -81,6 +82,11 @@ std::vector<std::int64_t> proportional_shares(std::int64_t batch, std::vector<do
   return shares;
 }
 
+double expected_rate(double before, double measured) {
+  const bool as_before = measured < kChange * before && before < kChange * measured;
+  return as_before ? (before + measured) / 2 : measured;
+}
+
 SampleShares::SampleShares(const ExperimentConfig& config, const Mesh& mesh, const StepClock& clock)
     : global_batch_(config.train.global_batch_size),
       all_(mesh.control()),
@@ -135,7 +141,7 @@ void SampleShares::end_epoch() {
     slowest = slowest > 0 ? std::min(slowest, rate) : rate;  // of those that have the same samples
   }
   for (std::size_t i = 0; i < rates_.size(); ++i) {
-    if (measured[i] > 0) rates_[i] = rates_[i] > 0 ? (rates_[i] + measured[i]) / 2 : measured[i];
+    if (measured[i] > 0) rates_[i] = expected_rate(rates_[i], measured[i]);
   }
   *shares_ = proportional_shares(global_batch_, rates_);
   log_info() << "shares of the next epoch: " << joined(*shares_) << " of " << global_batch_ << " samples";

@@ -16,7 +16,7 @@ namespace phalanx {
 ///
 /// With `measured`, ranks begin with equal shares. At the end of every epoch they tell each other how many samples a
 /// second their own work (data, forward, backward) got through, 16 bytes a rank; the share of the next epoch is in
-/// proportion to the mean of that and what a rank had before. All ranks compute the shares from the same numbers.
+/// proportion to what is expected of a rank then (expected_rate()). All ranks compute the shares from the same numbers.
 class SampleShares {
  public:
   /// `clock` must outlive it. Throws ConfigError where the shares do not fit the ranks or the batch.
@@ -48,5 +48,9 @@ class SampleShares {
 /// So many samples of `batch` for each rank that they are in proportion to `rates`, at least one each. Equal rates have
 /// shares that differ by one at most; a rate of 0 counts as the mean of the others.
 std::vector<std::int64_t> proportional_shares(std::int64_t batch, std::vector<double> rates);
+
+/// Of a rank whose rate was expected to be `before`, and has been `measured` now: the mean of both, or, where they
+/// differ so much that the rank has become another one, what was measured. 0: not known.
+double expected_rate(double before, double measured);
 
 }  // namespace phalanx

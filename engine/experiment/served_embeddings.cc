@@ -1,9 +1,15 @@
 #include "engine/experiment/served_embeddings.h"
 
+#include <ATen/ops/concat.h>
+#include <ATen/ops/empty.h>
+
 #include <cstddef>
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "engine/sync/staleness_figures.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -14,7 +20,6 @@ void check_combination(const ExperimentConfig& config) {
     if (wrong) throw ConfigError(key + ": " + why + "; change it, or use model.embeddings: local");
   };
   const auto& train = config.train;
-  const auto& checkpoint = config.checkpoint;
   refuse(!config.strategy.traits().reduces_gradients, "strategy",
          config.strategy.selected() + " does not reduce gradients in every step, as embeddings on servers need it");
   refuse(config.determinism != "run", "determinism", "updates of embeddings on servers come in any order");
@@ -23,12 +28,42 @@ void check_combination(const ExperimentConfig& config) {
   refuse(train.clip_norm > 0, "train.clip_norm", "gradients of embeddings on servers are not clipped");
   refuse(train.clip_value > 0, "train.clip_value", "gradients of embeddings on servers are not clipped");
   refuse(train.ema_decay > 0, "train.ema_decay", "embeddings on servers have no moving average");
-  const std::string no_checkpoint = "checkpoints do not hold the embeddings on servers";
-  refuse(checkpoint.resume != "none", "checkpoint.resume", no_checkpoint);
-  refuse(checkpoint.every_steps > 0, "checkpoint.every_steps", no_checkpoint);
-  refuse(checkpoint.every_epochs > 0, "checkpoint.every_epochs", no_checkpoint);
-  refuse(checkpoint.keep_best > 0, "checkpoint.keep_best", no_checkpoint);
 }
+
+constexpr std::size_t kIds = 1;  // of the inputs of recommenders (models/embedding/embedding.h)
+
+// Has gathered the next batch when it gives one out.
+class LoaderAhead final : public Loader {
+ public:
+  LoaderAhead(std::unique_ptr<Loader> loader, std::optional<Batch>& next) : loader_(std::move(loader)), next_(next) {}
+
+  std::int64_t batches() const override { return loader_->batches(); }
+
+  void start_epoch(std::int64_t epoch, std::int64_t cursor) override {
+    loader_->start_epoch(epoch, cursor);
+    next_.reset();
+    begins_ = true;
+  }
+
+  bool next(Batch& batch) override {
+    if (begins_) gather();
+    begins_ = false;
+    if (!next_) return false;
+    std::swap(batch, *next_);
+    gather();
+    return true;
+  }
+
+ private:
+  void gather() {
+    if (!next_) next_.emplace();
+    if (!loader_->next(*next_)) next_.reset();
+  }
+
+  std::unique_ptr<Loader> loader_;
+  std::optional<Batch>& next_;
+  bool begins_ = true;
+};
 
 }  // namespace
 
@@ -52,6 +87,9 @@ void ServedEmbeddings::attach(Engine& engine, std::function<double(std::int64_t 
   if (rows_ == nullptr) return;
   // Ranks have the gradient of their part of the batch times their number.
   const double share = 1.0 / static_cast<double>(service_->group().size());
+  engine.on(Event::kForwardCriterion, [this](State&) {
+    if (next_) rows_->prefetch(next_->inputs.at(kIds));
+  });
   engine.on(Event::kBackward,
             [this, share, factor = std::move(factor)](State& state) { rows_->push(share, factor(state.step)); });
   engine.on(Event::kEnd, [this](State&) { settle(); });
@@ -63,17 +101,70 @@ void ServedEmbeddings::settle() {
   service_->group().barrier().wait();
 }
 
-Figures ServedEmbeddings::figures() const {
+std::unique_ptr<Loader> ServedEmbeddings::ahead_of(std::unique_ptr<Loader> loader) {
+  if (rows_ == nullptr || !rows_->prefetches()) return loader;
+  return std::make_unique<LoaderAhead>(std::move(loader), next_);
+}
+
+std::optional<CheckpointPart> ServedEmbeddings::part() {
+  if (rows_ == nullptr) return std::nullopt;
+  return CheckpointPart{.name = "embeddings",
+                        .save = [this] { return save(); },
+                        .load = [this](const SavedRanks& saved) { load(saved); }};
+}
+
+NamedTensors ServedEmbeddings::save() {
+  auto& group = service_->group();
+  rows_->forget_cached();
+  group.barrier().wait();  // everything has been pushed
+  std::vector<at::Tensor> keys{at::empty({0}, at::kLong)};
+  std::vector<at::Tensor> numbers{at::empty({0, rows_->table().numbers_of_row()})};
+  for (auto server = group.rank(); server < static_cast<int>(service_->client().servers()); server += group.size()) {
+    auto rows = rows_->table().read_rows(static_cast<std::size_t>(server));
+    keys.push_back(std::move(rows.keys));
+    numbers.push_back(std::move(rows.numbers));
+  }
+  group.barrier().wait();  // nobody goes on to push while others read
+  return {{"keys", at::concat(keys)}, {"rows", at::concat(numbers)}};
+}
+
+void ServedEmbeddings::load(const SavedRanks& saved) {
+  auto& table = rows_->table();
+  for (int rank = service_->group().rank(); rank < saved.ranks; rank += service_->group().size()) {
+    const NamedTensors all = saved.of(rank);
+    const std::map<std::string, at::Tensor> by_name(all.begin(), all.end());
+    if (by_name.empty()) {
+      throw DataError("the checkpoint has no embeddings of servers: go on with the model.embeddings that it has");
+    }
+    const at::Tensor &keys = by_name.at("keys"), &rows = by_name.at("rows");
+    if (rows.size(1) != table.numbers_of_row()) {
+      throw DataError("the checkpoint has embeddings of " + std::to_string(rows.size(1)) +
+                      " numbers a row, with what their rule remembers; here they have " +
+                      std::to_string(table.numbers_of_row()) + ": use the model.embeddings that it was saved with");
+    }
+    table.write_rows({.keys = keys, .numbers = rows});
+  }
+  service_->group().barrier().wait();  // nobody reads rows before they are there
+}
+
+Figures ServedEmbeddings::figures() {
   if (rows_ == nullptr) return {};
   const auto& counts = rows_->counts();
+  const auto& bytes = rows_->table().bytes();
   Figures figures{{"embedding_cache_hits", static_cast<double>(counts.hits)},
                   {"embedding_rows_pulled", static_cast<double>(counts.pulled)},
                   {"embedding_rows_pushed", static_cast<double>(counts.pushed)},
-                  {"embedding_cache_evictions", static_cast<double>(counts.evicted)}};
-  const auto& seen = rows_->staleness_seen();
-  for (std::size_t behind = 0; behind < seen.size(); ++behind) {
-    if (seen[behind] == 0) continue;
-    figures.emplace_back("embedding_pulls_at_staleness_" + std::to_string(behind), static_cast<double>(seen[behind]));
+                  {"embedding_cache_evictions", static_cast<double>(counts.evicted)},
+                  {"embedding_bytes_pulled", static_cast<double>(bytes.pulled)},
+                  {"embedding_bytes_pushed", static_cast<double>(bytes.pushed)}};
+  for (auto& figure : staleness_figures("embedding_", rows_->staleness_seen())) figures.push_back(std::move(figure));
+  for (auto& figure : service_->figures_of_servers("embedding_")) figures.push_back(std::move(figure));
+  if (const auto lost = service_->client().lost_updates(); lost > 0) {
+    figures.emplace_back("embedding_lost_updates", static_cast<double>(lost));
+  }
+  const auto of_servers = rows_->table().rows_of_servers();
+  for (std::size_t server = 0; server < of_servers.size(); ++server) {
+    figures.emplace_back("embedding_rows_on_server_" + std::to_string(server), static_cast<double>(of_servers[server]));
   }
   return figures;
 }

@@ -1,12 +1,16 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 
+#include "datasets/loader.h"
+#include "engine/checkpoint/checkpoint_part.h"
 #include "engine/engine.h"
 #include "engine/experiment/config.h"
 #include "engine/experiment/experiment.h"
 #include "engine/sync/parameter_service.h"
+#include "framework/base/batch.h"
 #include "framework/comm/mesh.h"
 #include "models/embedding/served_rows.h"
 
@@ -26,17 +30,30 @@ class ServedEmbeddings {
   /// Every step pushes its gradients. `factor`: the schedule's, of a step.
   void attach(Engine& engine, std::function<double(std::int64_t step)> factor);
 
+  /// The same batches. Where rows are asked for ahead (`prefetch`), it has the next batch already when it gives one
+  /// out, whose rows are asked for once the forward of the present one has its own.
+  std::unique_ptr<Loader> ahead_of(std::unique_ptr<Loader> loader);
+
+  /// All rows with what their rules remember, as they are when no rank has anything left to push: rank r of n saves
+  /// those of servers r, r + n, r + 2 n and so on. They go on on any number of ranks and servers. Saving is collective,
+  /// and forgets what is cached, so that a run that goes on from there reads what this one reads. Null: none.
+  std::optional<CheckpointPart> part();
+
   /// What all ranks have pushed is applied, and may be read. Collective.
   void settle();
 
-  /// Of this rank: rows read from the cache, pulled, pushed and evicted from the cache, and how many pulls saw which
-  /// staleness.
-  Figures figures() const;
+  /// Of this rank: rows read from the cache, pulled, pushed and evicted from the cache, bytes of them, and how many
+  /// pulls saw which staleness; and of each server, the rows that it holds.
+  Figures figures();
 
  private:
+  NamedTensors save();
+  void load(const SavedRanks& saved);
+
   Mesh mesh_;
   ServedRows* rows_;
   std::optional<ParameterService> service_;
+  std::optional<Batch> next_;  // of the training data, where rows are asked for ahead
 };
 
 }  // namespace phalanx

@@ -42,7 +42,8 @@ class Downpour final : public ServedSynchronizer {
  public:
   Downpour(const UpdateSchedule& schedule, const SyncContext& context, std::int64_t staleness, double staleness_power)
       : ServedSynchronizer(context, {.name = "centre", .rules = {add_rule(staleness_power)}, .staleness = staleness}),
-        schedule_(schedule) {}
+        schedule_(schedule),
+        counts_staleness_(staleness_power > 0) {}
 
   void after_update(std::int64_t step) override {
     const at::NoGradGuard no_grad;
@@ -64,6 +65,10 @@ class Downpour final : public ServedSynchronizer {
       moved_.push_back(at::empty_like(value));
       read_.push_back(at::empty_like(value));
     }
+  }
+
+  void servers_were_set() override {
+    if (counts_staleness_) read_what_was_set();
   }
 
   StateDict own_state() override {
@@ -115,6 +120,7 @@ class Downpour final : public ServedSynchronizer {
   }
 
   UpdateSchedule schedule_;
+  bool counts_staleness_;
   std::vector<at::Tensor> base_;   // the centre, as this rank's updates since are measured from it
   std::vector<at::Tensor> moved_;  // x - base
   std::vector<at::Tensor> read_;   // asked ahead

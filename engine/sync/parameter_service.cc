@@ -4,10 +4,12 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "engine/sync/staleness_figures.h"
 #include "framework/base/config/config.h"
 #include "framework/comm/locality.h"
 #include "framework/ps/update_rule.h"
@@ -55,6 +57,22 @@ ParameterService::ParameterService(const SyncContext& context) : group_(context.
     group_->barrier().wait();
   }
   group_->barrier().wait();  // no server ends before all have found it
+}
+
+Figures ParameterService::figures_of_servers(const std::string& prefix) const {
+  Figures all;
+  const auto status = client_->status();
+  for (std::size_t i = 0; i < status.size(); ++i) {
+    const auto server = nlohmann::json::parse(status[i]);
+    for (const std::string name : {"requests", "bytes_received", "bytes_sent"}) {
+      double sum = 0;
+      for (const auto& table : server.at("tables")) {
+        if (table.at("job") == client_->job()) sum += table.at(name).get<double>();
+      }
+      all.emplace_back(prefix + "server_" + std::to_string(i) + "_" + name, sum);
+    }
+  }
+  return all;
 }
 
 void BucketTables::attach(const FlatParameters& parameters) {
@@ -155,22 +173,12 @@ void BucketTables::pull_last(const std::vector<at::Tensor>& tensors, const State
 }
 
 Figures BucketTables::figures() const {
-  std::array<std::int64_t, ps::kStalenessPlaces> reads{};
+  std::vector<std::int64_t> reads(ps::kStalenessPlaces);
   for (const auto& table : tables_) {
     for (std::size_t behind = 0; behind < reads.size(); ++behind) reads[behind] += table.staleness_seen()[behind];
   }
-  double pulls = 0, sum = 0, most = 0;
-  Figures seen;
-  for (std::size_t behind = 0; behind < reads.size(); ++behind) {
-    if (reads[behind] == 0) continue;
-    const auto count = static_cast<double>(reads[behind]);
-    pulls += count;
-    sum += count * static_cast<double>(behind);
-    most = static_cast<double>(behind);
-    seen.emplace_back("pulls_at_staleness_" + std::to_string(behind), count);
-  }
-  Figures all{{"pulls", pulls}, {"staleness_mean", pulls > 0 ? sum / pulls : 0}, {"staleness_max", most}};
-  all.insert(all.end(), seen.begin(), seen.end());
+  Figures all = staleness_figures("", reads);
+  for (auto& figure : service_.figures_of_servers("")) all.push_back(std::move(figure));
   if (const auto lost = service_.client().lost_updates(); lost > 0) {
     all.emplace_back("lost_updates", static_cast<double>(lost));
   }

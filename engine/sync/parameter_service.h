@@ -23,6 +23,10 @@ class ParameterService {
   explicit ParameterService(const SyncContext& context);
 
   ps::Client& client() { return *client_; }
+
+  /// What servers have done for the tables of this service so far, whoever asked: of server i, "server_<i>_requests",
+  /// "server_<i>_bytes_received" and "server_<i>_bytes_sent". `prefix` comes before each name. Blocks.
+  Figures figures_of_servers(const std::string& prefix) const;
   Communicator& group() { return *group_; }
 
  private:
@@ -65,7 +69,7 @@ class BucketTables {
 
   /// "pulls", "staleness_mean", "staleness_max": how many clocks the slowest rank was behind when this one read; and
   /// the histogram of that, "pulls_at_staleness_<clocks>", as far as it is not 0. Its last place, 63, counts all
-  /// beyond.
+  /// beyond. Then those of the servers. Blocks.
   Figures figures() const;
 
  private:

@@ -1,7 +1,6 @@
 #include "engine/sync/pushed_gradients.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -96,12 +95,6 @@ void PushedGradients::send_rest() {
 }
 
 // What a rank begins with counts as read: gradients are as late as updates came after it.
-void PushedGradients::servers_were_set() {
-  std::vector<at::Tensor> centre;
-  for (const auto& value : values_) centre.push_back(at::empty_like(value));
-  auto works = tables_.pull(centre);
-  wait_all(works);
-  group_->barrier().wait();  // before anybody pushes
-}
+void PushedGradients::servers_were_set() { read_what_was_set(); }
 
 }  // namespace phalanx

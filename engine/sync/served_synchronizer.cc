@@ -1,6 +1,7 @@
 #include "engine/sync/served_synchronizer.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_like.h>
 
 #include <string>
 
@@ -37,6 +38,14 @@ void ServedSynchronizer::before_update(std::int64_t) {
   anew_ = false;
   tables_.set(centre_, rules_);
   servers_were_set();
+}
+
+void ServedSynchronizer::read_what_was_set() {
+  std::vector<at::Tensor> centre;
+  for (const auto& value : values_) centre.push_back(at::empty_like(value));
+  auto works = tables_.pull(centre);
+  wait_all(works);
+  group_->barrier().wait();  // before anybody pushes
 }
 
 void ServedSynchronizer::make_room_for_rules() {

@@ -43,6 +43,10 @@ class ServedSynchronizer : public ReplicatedSynchronizer {
   /// The servers have just got the centre, from which all ranks go on. Collective.
   virtual void servers_were_set() {}
 
+  /// For it: every rank reads the centre, so that updates are late by what came after that, not by what was written for
+  /// all to begin with.
+  void read_what_was_set();
+
   CommunicatorPtr group_;
   ParameterService service_;
   BucketTables tables_;

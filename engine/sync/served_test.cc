@@ -118,6 +118,18 @@ TEST_P(Served, DownpourFollowsItsRecurrence) {
   compare("{name: downpour, every: 3, delay: 2}", {.every = 3, .delay = 2}, downpour);
 }
 
+// Of the first step, updates are as late as ranks came before; later, each of the others has come since.
+TEST_P(Served, DownpourDividesUpdatesByHowLateTheyAre) {
+  const auto ranks = static_cast<std::size_t>(GetParam());
+  const std::string strategy = "{name: downpour, every: 1, staleness_power: 1}";
+  compare(strategy, {.every = 1}, [ranks](Reference& at, std::size_t rank) {
+    const bool first = at::equal(at.base[rank], at::full({kElements}, 3.0f));
+    const double late = static_cast<double>(first ? rank : ranks - 1);
+    at.centre = at.centre + (at.x[rank] - at.base[rank]) / (1 + late);
+    at.x[rank] = at.base[rank] = at.centre;
+  });
+}
+
 TEST_P(Served, SspThatNobodyHasToWaitForIsDownpour) { compare("{name: ssp, staleness: 2}", {.every = 1}, downpour); }
 
 TEST_P(Served, EasgdFollowsItsRecurrenceAndMovesTheCentre) {

@@ -54,6 +54,10 @@ const char* name_of(Verb verb) {
       return "reading of the state of";
     case Verb::kWriteState:
       return "writing of the state of";
+    case Verb::kReadRows:
+      return "reading of the rows of";
+    case Verb::kWriteRows:
+      return "writing of rows of";
     default:
       return "exchange with";
   }
@@ -173,6 +177,7 @@ Work Client::launch(Table& table, std::vector<Part> asked, const Header& request
     part->message.header.rows = one.rows;
     part->tensor = std::move(one.tensor);
     part->transfer = one.transfer;
+    if (one.done) part->done = std::move(one.done);
     part->what = std::string(name_of(request.verb)) + " table \"" + table.spec_.name + "\"";
     {
       const std::lock_guard lock(table.shared_->mutex);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -117,6 +118,9 @@ class Client {
   /// came back with an older checkpoint.
   std::int64_t lost_updates() const;
 
+  /// The namespace of its tables.
+  const std::string& job() const { return options_.job; }
+
   /// What each server says of itself, as JSON. Blocks.
   std::vector<std::string> status();
 
@@ -132,6 +136,7 @@ class Client {
     at::Tensor tensor;
     Transfer transfer;
     std::uint32_t rows = 0;
+    std::function<void(const Header& reply)> done{};  // of requests other than pulls
   };
   Work launch(Table& table, at::Tensor tensor, const Header& request);
   Work launch_divided(Table& table, const TableSpec& divided_as, const at::Tensor& tensor, const Header& request);

@@ -13,54 +13,23 @@
 #include <utility>
 
 #include "framework/base/blocked_signals.h"
-#include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
-#include "framework/base/sockets.h"
 #include "framework/base/text.h"
 #include "framework/comm/part_layout.h"
 #include "framework/ps/authentication.h"
-#include "framework/ps/greeting.h"
 #include "framework/ps/server_lost.h"
 
 namespace phalanx::ps {
 namespace {
 
-constexpr Seconds kFarewell(1);  // to hear that a server knows that we leave
-constexpr Seconds kAttempt(5);   // to connect again
-constexpr Seconds kLeast(1);     // to hear whether a server leads
-constexpr std::chrono::milliseconds kBetweenAttempts(100);
+constexpr Seconds kFarewell(1);                 // to hear that a server knows that we leave
 constexpr std::chrono::microseconds kSpin(50);  // for a reply, before the thread sleeps
 constexpr std::uint64_t kSmall = 4096;          // bytes that travel through the connection in any case
 constexpr std::uint64_t kWorthAThread = 65536;  // bytes that do not go through a socket at once
 
 // A server that woke up after we had given up on it would write into this memory: nobody else must ever get it.
 void keep_for_good(Link::RequestPtr request) { new Link::RequestPtr(std::move(request)); }
-
-// A server that came back is not the one that it was.
-class Refusal : public Error {
- public:
-  using Error::Error;
-};
-
-std::string what_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& cause) {
-    return cause.what();
-  }
-}
-
-std::exception_ptr lost(const std::string& message, const Link::Options& options) {
-  if (options.retry > Seconds(0)) return std::make_exception_ptr(ServerLost(message));
-  return std::make_exception_ptr(CommError(CommError::Kind::kPeerLost, message));
-}
-
-// A part of a tensor that is dense in memory.
-at::Tensor bytes_of(const at::Tensor& tensor, std::uint64_t begin, std::uint64_t count) {
-  const auto size = static_cast<std::uint64_t>(tensor.element_size());
-  return elements_of(tensor, static_cast<std::int64_t>(begin / size), static_cast<std::int64_t>(count / size));
-}
 
 }  // namespace
 
@@ -108,94 +77,23 @@ void Link::wake_poller() {
   (void)!::write(wake_.get(), &one, sizeof(one));  // a counter of 0 has room for one more
 }
 
-// Its answer is used under the lock, once the channel is ours.
-Channel::MakeRoom Link::room_for_replies() {
-  return [this](const Message& begun) {
-    const auto found = in_flight_.find(begun.header.id);
-    if (found == in_flight_.end() || begun.header.payload_bytes != found->second->transfer.returned) {
-      throw ConnectionError("the server sent values that nobody asked for");
-    }
-    const Transfer& transfer = found->second->transfer;
-    return bytes_of(found->second->tensor, transfer.returned_at, transfer.returned);
-  };
+// Why everything fails that waits for the server: with Options::retry a ServerLost.
+std::exception_ptr Link::lost(const std::string& message) const {
+  if (options_.retry > Seconds(0)) return std::make_exception_ptr(ServerLost(message));
+  return std::make_exception_ptr(CommError(CommError::Kind::kPeerLost, message));
 }
 
-// The first address at which a server proves that it knows the secret, and leads. Without the lock.
-Link::Search Link::search(bool take_over, TimePoint deadline) {
-  Search search;
-  Greeting greeting{.job = options_.job, .client = options_.number, .incarnation = incarnation_};
-  if (options_.replicated()) {
-    for (const auto& addresses : options_.members) greeting.chain.push_back(join(addresses, ","));
-    greeting.take_over = take_over;
-    greeting.failover = options_.failover.count();
-  }
-  for (std::size_t i = 0; i < options_.members.size(); ++i) {
-    const std::size_t member = (leader_ + i + (take_over ? 1 : 0)) % options_.members.size();
-    greeting.member = static_cast<std::int64_t>(member);
-    bool has_ended = true;
-    for (const auto& address : options_.members[member]) {
-      try {
-        const auto end =
-            options_.replicated() ? std::min(deadline, after(std::max(options_.failover, kLeast))) : deadline;
-        search.found = greet_server(address, greeting, options_.secret, room_for_replies(), end, stopping_);
-        leader_ = member;
-        return search;
-      } catch (const ConnectionRefused& error) {
-        search.failures.emplace_back(error.what());
-      } catch (const CannotConnect& error) {
-        has_ended = false;
-        search.failures.emplace_back(error.what());
-      } catch (const Error& error) {
-        has_ended = search.nobody_there = false;
-        search.failures.emplace_back(error.what());
-      }
-    }
-    if (member == leader_) search.leader_has_ended = has_ended;
-  }
-  return search;
-}
-
-// One attempt. Without the lock.
-Greeted Link::connect(TimePoint deadline) {
-  Search found = search(false, deadline);
-  const bool may_fail_over = options_.replicated() && !found.found;
-  if (may_fail_over && (found.leader_has_ended || Clock::now() >= lost_at_ + duration_of(options_.failover))) {
-    found = search(true, deadline);
-  }
-  if (found.found) return *std::move(found.found);
-  const std::string message = "cannot reach a parameter server: " + join(found.failures, "; ");
-  if (found.nobody_there || options_.replicated()) throw CannotConnect(message);
-  throw Error(message);
-}
-
-// Servers of their own may be started after their clients.
-Greeted Link::connect_first() {
-  const auto deadline = after(options_.timeout);
-  bool told = false;
-  while (true) {
-    try {
-      return connect(deadline);
-    } catch (const CannotConnect& error) {
-      if (options_.retry <= Seconds(0) || Clock::now() >= deadline)
-        std::rethrow_exception(lost(error.what(), options_));
-      if (!std::exchange(told, true)) {
-        log_warning() << error.what() << "; trying for " << format_text("%g", options_.timeout.count()) << " s";
-      }
-    } catch (const Error& error) {
-      std::rethrow_exception(lost(error.what(), options_));
-    }
-    std::this_thread::sleep_for(kBetweenAttempts);
+std::string Link::what_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& cause) {
+    return cause.what();
   }
 }
 
-// Under the lock, unless the link is new.
-void Link::go_on_with(Greeted greeted) {
-  channel_ = std::move(greeted.channel);
-  address_ = greeted.address;
-  reaches_memory_ = greeted.reaches_memory;
-  start_ = greeted.start;
-  heard_at_ = Clock::now();
-  ping_ = nullptr;
+at::Tensor Link::bytes_of(const at::Tensor& tensor, std::uint64_t begin, std::uint64_t count) {
+  const auto size = static_cast<std::uint64_t>(tensor.element_size());
+  return elements_of(tensor, static_cast<std::int64_t>(begin / size), static_cast<std::int64_t>(count / size));
 }
 
 void Link::know_table(std::uint32_t number, const std::string& name) {
@@ -222,109 +120,6 @@ void Link::start_thread() {
   if (thread_.joinable() || stopping_) return;
   const BlockedSignals blocked;
   thread_ = std::thread([this] { run(); });
-}
-
-// The connection is of no more use. Under the lock.
-void Link::lose(const std::exception_ptr& error) {
-  if (options_.retry <= Seconds(0) || stopping_) return fail_all(error);
-  log_warning() << "parameter server " << address_ << " is lost (" << what_of(error) << "): connecting again for "
-                << format_text("%g", options_.retry.count()) << " s";
-  channel_.reset();
-  lost_at_ = Clock::now();
-  give_up_at_ = std::min(give_up_at_, after(options_.retry));
-  start_thread();
-  moved_.notify_all();
-}
-
-// A server whose host is silent breaks no connection, and one that waits for others answers late: it is asked. Under
-// the lock.
-void Link::look_whether_it_lives() {
-  const auto now = Clock::now();
-  const auto failover = duration_of(options_.failover);
-  if (!channel_ || now - heard_at_ < failover / 2) return;
-  if (ping_ && ping_->finished) ping_ = nullptr;
-  if (ping_ && now - pinged_at_ >= failover) {
-    lose(std::make_exception_ptr(
-        Error("it has not answered for " + format_text("%g", Seconds(now - heard_at_).count()) + " s")));
-  } else if (!ping_) {
-    ping_ = std::make_shared<Request>();
-    ping_->message.header.verb = Verb::kPing;
-    ping_->message.header.id = next_id_++;
-    ping_->what = "question whether it lives";
-    pinged_at_ = now;
-    in_flight_.emplace(ping_->message.header.id, ping_);
-    try {
-      transmit(ping_);
-    } catch (const std::exception&) {
-      lose(std::current_exception());
-    }
-  }
-}
-
-// One attempt, by the link's own thread.
-void Link::reconnect(std::unique_lock<std::mutex>& lock) {
-  auto known = tables_;
-  std::int64_t lost = 0;
-  const auto deadline = options_.replicated() ? give_up_at_ : std::min(give_up_at_, after(kAttempt));
-  const auto start = start_;
-  lock.unlock();
-  std::optional<Greeted> greeted;
-  std::exception_ptr error, final;
-  try {
-    greeted = connect(deadline);
-    if (greeted->start != start) ask_for_versions(*greeted, known, lost, deadline);
-  } catch (const Refusal&) {
-    final = std::current_exception();
-  } catch (const std::exception&) {
-    greeted.reset();
-    error = std::current_exception();
-  }
-  lock.lock();
-  if (final) return fail_all(final);
-  if (!greeted) {
-    if (Clock::now() >= give_up_at_) {
-      fail_all(std::make_exception_ptr(
-          Error("it has not come back within " + format_text("%g", options_.retry.count()) + " s: " + what_of(error))));
-    } else {
-      moved_.wait_for(lock, kBetweenAttempts, [this] { return stopping_.load(); });
-    }
-    return;
-  }
-  for (const auto& [number, table] : known) {
-    if (const auto found = tables_.find(number); found != tables_.end()) found->second.version = table.version;
-  }
-  lost_updates_ += lost;
-  if (lost > 0) {
-    log_warning() << "parameter server " << greeted->address << " has resumed from a checkpoint: " << lost
-                  << " acknowledged updates are lost";
-  }
-  go_on_with(*std::move(greeted));
-  connected_again_at_ = Clock::now();
-  log_info() << "parameter server " << address_ << " is back: " << in_flight_.size() << " requests are sent again";
-  try {
-    for (const auto& [id, request] : in_flight_) {
-      if (request->update.defined()) bytes_of(request->tensor, 0, request->transfer.sent).copy_(request->update);
-      transmit(request);
-    }
-  } catch (const std::exception&) {
-    lose(std::current_exception());
-  }
-  moved_.notify_all();
-}
-
-// Throws Refusal where the server does not have what it has to.
-void Link::ask_for_versions(Greeted& greeted, std::map<std::uint32_t, Known>& known, std::int64_t& lost,
-                            TimePoint deadline) {
-  for (auto& [number, table] : known) {
-    const Message reply =
-        converse(*greeted.channel, {.header = {.verb = Verb::kVersion, .table = number}, .text = table.name}, deadline,
-                 stopping_);
-    if (reply.header.status == Status::kRefused) {
-      throw Refusal("it was started anew without a checkpoint that holds table \"" + table.name + "\": " + reply.text);
-    }
-    lost += std::max<std::int64_t>(0, table.version - reply.header.version);
-    table.version = reply.header.version;
-  }
 }
 
 void Link::send(const RequestPtr& request) {
@@ -418,9 +213,9 @@ void Link::take(Message reply) {
 
 void Link::fail_all(const std::exception_ptr& error) {
   const std::string why = what_of(error);
-  broken_ = lost("parameter server " + address_ + " is lost: " + why, options_);
+  broken_ = lost("parameter server " + address_ + " is lost: " + why);
   for (const auto& [id, request] : in_flight_) {
-    request->error = lost(request->what + ": parameter server " + address_ + " is lost: " + why, options_);
+    request->error = lost(request->what + ": parameter server " + address_ + " is lost: " + why);
     request->finished = true;
   }
   in_flight_.clear();

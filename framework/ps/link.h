@@ -86,6 +86,11 @@ class Link {
     std::int64_t version = 0;  // as we were told last
   };
   using TimePoint = Clock::time_point;
+  static constexpr Seconds kAttempt{5};  // to connect again
+
+  std::exception_ptr lost(const std::string& message) const;
+  static std::string what_of(const std::exception_ptr& error);
+  static at::Tensor bytes_of(const at::Tensor& tensor, std::uint64_t begin, std::uint64_t count);  // dense in memory
 
   // What one look at all members has found.
   struct Search {

@@ -33,6 +33,10 @@ enum class Verb : std::uint8_t {
   kReadState,   // of a dense table. Reply: tensor `rows` of Shard::state(), which waits for no clock
   kWriteState,  // payload: what that tensor becomes
   kPing,        // is answered at once, whatever else waits
+  kReadRows,    // of a sparse table: up to `rows` of its rows with all that rules remember of them, from place `clock`
+                // on, 0 first. Waits for no clock. Reply: room for that many, of which `rows` are filled; clock = the
+                // place to go on from, -1 after the last; version = how many rows there are
+  kWriteRows,   // payload: `rows` such rows, which replace those of the same keys. Is no update
 
   // Between servers that hold the same part (replica_message.h); a client's are refused.
   kReplica = 64,  // a ReplicaMessage
@@ -41,8 +45,12 @@ enum class Verb : std::uint8_t {
 };
 
 /// Whether a tensor travels to the server, and whether one travels back.
-inline bool pushes(Verb verb) { return verb == Verb::kPush || verb == Verb::kExchange || verb == Verb::kWriteState; }
-inline bool pulls(Verb verb) { return verb == Verb::kPull || verb == Verb::kExchange || verb == Verb::kReadState; }
+inline bool pushes(Verb verb) {
+  return verb == Verb::kPush || verb == Verb::kExchange || verb == Verb::kWriteState || verb == Verb::kWriteRows;
+}
+inline bool pulls(Verb verb) {
+  return verb == Verb::kPull || verb == Verb::kExchange || verb == Verb::kReadState || verb == Verb::kReadRows;
+}
 
 enum class Status : std::uint8_t {
   kRequest = 0,  // not a reply
@@ -77,7 +85,7 @@ struct Header {
   std::uint64_t address = 0;
   std::uint64_t payload_bytes = 0;  // also of a payload in memory: request: Transfer::sent; reply: Transfer::returned
   std::uint32_t text_bytes = 0;
-  std::uint32_t rows = 0;  // of a request to a sparse table: how many keys it names; kReadState, kWriteState: see there
+  std::uint32_t rows = 0;  // of a request to a sparse table: how many keys it names; of others: see there
 
   bool in_memory() const { return (flags & kInMemory) != 0; }
   bool ticks() const { return (flags & kTick) != 0; }

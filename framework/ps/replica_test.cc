@@ -26,9 +26,12 @@ using Value = std::int64_t;
 
 enum class Fault {
   kNone,
-  kLeaderEnds,        // at any point; what it has sent arrives, or not
-  kLeaderIsSuspected  // a client asks the next member to lead, and the old leader lives
+  kLeaderEnds,         // at any point; what it has sent arrives, or not
+  kLeaderIsSuspected,  // a client asks the next member to lead, and the old leader lives
+  kServerRestarts      // any member ends at any point, and is there again at any later one, without what it knew
 };
+
+constexpr std::uint64_t kStart = 100;  // of the values that clients have begun with
 
 struct Operation {
   bool reads;
@@ -58,7 +61,7 @@ class World {
     for (int member = 0; member < members; ++member) {
       alive_.push_back(true);
       members_.push_back(std::make_unique<Replica>(
-          member, members, HostLimits{}, 100 + member,
+          member, members, HostLimits{}, kStart + member,
           [this, member](int to, ReplicaMessage message) { send(member, to, std::move(message)); }));
     }
     EXPECT_TRUE(members_[0]->begin());
@@ -79,17 +82,26 @@ class World {
     for (int i = 0; i < static_cast<int>(clients_.size()); ++i) {
       const Client& client = clients_[i];
       if (client.next == client.script.size()) continue;
-      if (leads(client.leader)) {
+      if (serves(client.leader)) {
         if (!client.waits) all.emplace_back([this, i] { ask(i); });
         if (fault_ != Fault::kLeaderIsSuspected || fault_used_) continue;
       }
       // Another one that leads, or that takes over: which of them the client reaches is not known.
       for (int member = 0; member < members(); ++member) {
         if (member == client.leader || !alive_[member] || members_[member]->role() == Replica::Role::kBlank) continue;
+        if (members_[member]->start() != kStart) continue;  // a client takes no other values for its own
         all.emplace_back([this, i, member] { go_to(i, member); });
       }
     }
     if (fault_ == Fault::kLeaderEnds && !fault_used_) all.emplace_back([this] { end_leader(); });
+    for (int member = 0; fault_ == Fault::kServerRestarts && member < members(); ++member) {
+      if (!fault_used_) all.emplace_back([this, member] { end(member); });
+      if (!alive_[member]) all.emplace_back([this, member] { restart(member); });
+      // The first member leads when a client of another job asks it before it has heard of the others.
+      const bool may_begin = member == 0 && alive_[0] && restarted_ && members_[0]->epoch() < 0 &&
+                             members_[0]->role() == Replica::Role::kBlank;
+      if (may_begin) all.emplace_back([this] { EXPECT_TRUE(members_[0]->begin()); });
+    }
     for (int from = 0; from < members(); ++from) {
       for (int to = 0; to < members() && leads(from); ++to) {
         if (to != from && alive_[to] && !linked_.contains({from, to})) {
@@ -114,7 +126,8 @@ class World {
       if (!alive_[i] || members_[i]->role() == Replica::Role::kBlank) continue;
       EXPECT_EQ(value_at(i), all) << "member " << i << ", which " << (leads(i) ? "leads" : "follows");
     }
-    EXPECT_TRUE(std::ranges::any_of(members_, [](const auto& one) { return one->role() == Replica::Role::kLeader; }));
+    const auto has_values = [](const auto& one) { return one->role() != Replica::Role::kBlank; };
+    EXPECT_TRUE(std::ranges::any_of(members_, has_values));
   }
 
  private:
@@ -134,6 +147,8 @@ class World {
 
   int members() const { return static_cast<int>(members_.size()); }
   bool leads(int member) const { return alive_[member] && members_[member]->role() == Replica::Role::kLeader; }
+
+  bool serves(int member) const { return leads(member) && members_[member]->start() == kStart; }
 
   void send(int from, int to, ReplicaMessage message) {
     const bool to_leader =
@@ -159,15 +174,32 @@ class World {
     fault_used_ = true;
     const auto leader = std::ranges::find_if(members_, [this](const auto& one) { return leads(one->member()); });
     if (leader == members_.end()) return;
-    const int ended = (*leader)->member();
+    end((*leader)->member());
+  }
+
+  void end(int ended) {
+    fault_used_ = true;
     alive_[ended] = false;
     std::erase_if(wires_, [ended](const auto& one) { return one.first.to == ended; });
+  }
+
+  // Its connections have ended before others make new ones.
+  void restart(int member) {
+    alive_[member] = restarted_ = true;
+    members_[member] = std::make_unique<Replica>(
+        member, members(), HostLimits{}, 2 * kStart + member,
+        [this, member](int to, ReplicaMessage message) { send(member, to, std::move(message)); });
+    std::erase_if(wires_, [member](const auto& one) { return one.first.from == member || one.first.leader == member; });
+    std::erase_if(linked_, [member](const auto& one) { return one.first == member || one.second == member; });
+    for (int other = 0; other < members(); ++other) {
+      if (other != member && leads(other)) members_[other]->disconnected(member);
+    }
   }
 
   // As Link does, and as a server does when a connection ends.
   void go_to(int i, int member) {
     Client& client = clients_[i];
-    if (leads(client.leader)) {
+    if (serves(client.leader)) {
       fault_used_ = true;
       members_[client.leader]->submit(id_of(i), {.header = {.verb = Verb::kForgetReads}}, nothing_);
     }
@@ -245,6 +277,7 @@ class World {
   Fault fault_;
   bool synchronous_;
   bool fault_used_ = false;
+  bool restarted_ = false;
   std::vector<bool> alive_;
   std::vector<std::unique_ptr<Replica>> members_;
   std::map<Wire, std::deque<ReplicaMessage>> wires_;
@@ -315,6 +348,15 @@ TEST(EveryOrderOfAChain, NothingIsLostOrDoubledWhereverTheLeaderEnds) {
 
 TEST(EveryOrderOfAChain, BulkSynchronousReadsKeepTheirBoundAcrossAFailover) {
   EXPECT_GT(for_all_orders({{push(1), kRead}, {push(100), kRead}}, 0, 2, Fault::kLeaderEnds), 1000);
+}
+
+TEST(EveryOrderOfAChain, NothingIsLostWhereAServerComesBackWithoutWhatItKnew) {
+  EXPECT_GT(for_all_orders({{push(1), kRead}}, kAsynchronous, 2, Fault::kServerRestarts), 100);
+}
+
+TEST(SomeOrdersOfAChain, NothingIsLostOrDoubledWhereAServerComesBackUnderLoad) {
+  for_some_orders({{push(1), kRead, push(10), kRead}, {push(100), kRead, push(1000), kRead}}, kAsynchronous, 2,
+                  Fault::kServerRestarts, 5000);
 }
 
 TEST(SomeOrdersOfAChain, ThereAreNotTwoHistoriesWhereALeaderOnlySeemsLost) {

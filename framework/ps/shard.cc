@@ -86,6 +86,14 @@ void Shard::load_state(const NamedTensors& values) {
   }
 }
 
+Shard::Rows Shard::read_rows(std::int64_t, std::int64_t) {
+  throw Error("table \"" + spec_.name + "\" is dense: it has no rows to read");
+}
+
+void Shard::write_rows(const at::Tensor&, std::int64_t) {
+  throw Error("table \"" + spec_.name + "\" is dense: it has no rows to write");
+}
+
 void Shard::resume(std::int64_t version, const std::vector<std::int64_t>& clocks) {
   if (version < 0 || static_cast<std::int64_t>(clocks.size()) != spec_.clients) {
     throw DataError("table \"" + spec_.name + "\" has " + std::to_string(spec_.clients) + " clients, not " +

@@ -84,6 +84,21 @@ class Shard {
   /// Becomes what a shard of the same spec was whose state() had these values. Throws DataError for others.
   virtual void load_state(const NamedTensors& values);
 
+  struct Rows {
+    at::Tensor records;      // as record_transfer() has them: room for as many as were asked for
+    std::int64_t count = 0;  // of which so many are filled
+    std::int64_t next = 0;   // where to go on; -1: these were the last
+    std::int64_t total = 0;  // rows that there are
+  };
+
+  /// Up to `most` rows of a sparse table, from place `first` on, as they are: nobody waits, and nothing is created or
+  /// spared from eviction. Places hold as long as no row is created. Throws Error for a dense table. The records are
+  /// only the right ones until the next call of anything.
+  virtual Rows read_rows(std::int64_t first, std::int64_t most);
+
+  /// Rows become these; others stay. Throws Error for what does not fit, and has changed nothing then.
+  virtual void write_rows(const at::Tensor& records, std::int64_t count);
+
   const std::vector<std::int64_t>& clocks() const { return clocks_.all(); }
   void resume(std::int64_t version, const std::vector<std::int64_t>& clocks);
 

@@ -38,14 +38,19 @@ void ShardHost::carry_out(const ClientId& client, const Message& request, const 
       break;
     case Verb::kPush: {
       Table& table = table_of(client, header.table);
+      count(table, header);
       push(table, client, request);
       reply.header.version = table.values->version();
       break;
     }
-    case Verb::kPull:
-      return pull(table_of(client, header.table), client, request, answer);
+    case Verb::kPull: {
+      Table& table = table_of(client, header.table);
+      count(table, header);
+      return pull(table, client, request, answer);
+    }
     case Verb::kExchange: {
       Table& table = table_of(client, header.table);
+      count(table, header);
       push(table, client, request);
       return pull(table, client, request, answer);
     }
@@ -53,6 +58,16 @@ void ShardHost::carry_out(const ClientId& client, const Message& request, const 
       return answer(std::move(reply), state_of(client, header));
     case Verb::kWriteState:
       write_state(client, request);
+      break;
+    case Verb::kReadRows: {
+      const auto read = table_of(client, header.table).values->read_rows(header.clock, header.rows);
+      reply.header.rows = static_cast<std::uint32_t>(read.count);
+      reply.header.clock = read.next;
+      reply.header.version = read.total;
+      return answer(std::move(reply), read.records);
+    }
+    case Verb::kWriteRows:
+      write_rows(client, request);
       break;
     case Verb::kFree:
       free(client, header);
@@ -171,6 +186,13 @@ void ShardHost::write_state(const ClientId& client, const Message& request) {
   ++changes_;
 }
 
+void ShardHost::write_rows(const ClientId& client, const Message& request) {
+  if (has_come(client, request.header)) return;
+  table_of(client, request.header.table).values->write_rows(request.payload, request.header.rows);
+  last_applied_[client] = request.header.id;
+  ++changes_;
+}
+
 void ShardHost::clear(const ClientId& client, const Header& request) {
   if (has_come(client, request)) return;
   for (auto next = tables_.begin(); next != tables_.end();) {
@@ -214,6 +236,13 @@ void ShardHost::pull(Table& table, const ClientId& client, const Message& reques
         message.header.waited_for = behind;
         answer(std::move(message), values);
       });
+}
+
+void ShardHost::count(Table& table, const Header& request) {
+  const Transfer transfer = table.values->transfer(request);
+  ++table.requests;
+  table.bytes_received += static_cast<std::int64_t>(transfer.sent);
+  table.bytes_sent += static_cast<std::int64_t>(transfer.returned);
 }
 
 void ShardHost::leave(const ClientId& client) {
@@ -301,10 +330,18 @@ std::string ShardHost::status() const {
   auto tables = nlohmann::json::array();
   for (const auto& [number, table] : tables_) {
     const Shard& shard = *table.values;
-    nlohmann::json one{
-        {"job", table.job},           {"name", shard.spec().name},  {"shard", table.shard},
-        {"shards", table.shards},     {"bytes", shard.bytes()},     {"dtype", shard.spec().dtype},
-        {"version", shard.version()}, {"waiting", shard.waiting()}, {"staleness_seen", shard.staleness_seen()}};
+    nlohmann::json one{{"job", table.job},
+                       {"name", shard.spec().name},
+                       {"shard", table.shard},
+                       {"shards", table.shards},
+                       {"bytes", shard.bytes()},
+                       {"dtype", shard.spec().dtype},
+                       {"version", shard.version()},
+                       {"waiting", shard.waiting()},
+                       {"staleness_seen", shard.staleness_seen()},
+                       {"requests", table.requests},
+                       {"bytes_received", table.bytes_received},
+                       {"bytes_sent", table.bytes_sent}};
     for (const auto& [name, count] : shard.counts()) one[name] = count;
     tables.push_back(std::move(one));
   }

@@ -101,7 +101,8 @@ class ShardHost {
     std::string job;
     std::int64_t shard, shards;
     std::unique_ptr<Shard> values;
-    std::int64_t resumed_at = 0;  // version with which this server started
+    std::int64_t resumed_at = 0;                                    // version with which this server started
+    std::int64_t requests = 0, bytes_received = 0, bytes_sent = 0;  // pushes and pulls since then
   };
 
   using Tables = std::map<std::uint32_t, Table>;
@@ -115,8 +116,10 @@ class ShardHost {
   void clear(const ClientId& client, const Header& request);
   at::Tensor state_of(const ClientId& client, const Header& request);
   void write_state(const ClientId& client, const Message& request);
+  void write_rows(const ClientId& client, const Message& request);
   void push(Table& table, const ClientId& client, const Message& request);
   void pull(Table& table, const ClientId& client, const Message& request, Answer answer);
+  static void count(Table& table, const Header& request);
   void carry_out(const ClientId& client, const Message& request, const Answer& answer);
 
   HostLimits limits_;

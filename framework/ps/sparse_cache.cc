@@ -248,4 +248,13 @@ void CachedSparseTable::flush() {
   finish_pushes(0);
 }
 
+void CachedSparseTable::clear() {
+  flush();
+  for (auto& fetch : fetches_) wait_for(fetch);
+  fetches_.clear();
+  index_ = SparseIndex();
+  rows_ = SparseRows(2 * static_cast<std::int64_t>(dim_));
+  entries_.clear();
+}
+
 }  // namespace phalanx::ps

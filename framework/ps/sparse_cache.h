@@ -53,6 +53,9 @@ class CachedSparseTable {
   /// Pushes what is pending, and waits until all pushes are complete. Work that is not flushed is lost with the cache.
   void flush();
 
+  /// The same, and forgets all rows: what is read next comes from the servers.
+  void clear();
+
   std::int64_t clock() const { return table_.clock(); }
 
   struct Counts {

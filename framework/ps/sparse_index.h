@@ -59,6 +59,18 @@ class SparseIndex {
     }
   }
 
+  /// The same of up to `most` keys, from place `first` on. Where to go on; -1: there are no more.
+  template <class Visit>
+  std::int64_t for_each_from(std::int64_t first, std::int64_t most, const Visit& visit) const {
+    for (auto place = static_cast<std::uint64_t>(first); place < entries_.size(); ++place) {
+      const Entry& entry = entries_[place];
+      if (entry.slot == kNone) continue;
+      if (most-- == 0) return static_cast<std::int64_t>(place);
+      visit(entry.key, entry.slot);
+    }
+    return -1;
+  }
+
   /// Bytes that an index of this many keys takes at most, also while it grows.
   static std::int64_t most_bytes(std::int64_t keys);
 

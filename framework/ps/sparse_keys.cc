@@ -36,18 +36,29 @@ std::int64_t SparseKeys::capacity_of(int server) const {
   return part_begin(capacity_, servers_, server + 1) - part_begin(capacity_, servers_, server);
 }
 
+namespace {
+
+// Of rows with their keys.
+std::uint64_t block_bytes(std::uint64_t rows, std::int64_t numbers) {
+  const std::uint64_t one = sizeof(std::int64_t) + sizeof(float) * static_cast<std::uint64_t>(numbers);
+  if (rows <= kMostBlockBytes / one) return rows * one;
+  throw Error("a request names " + std::to_string(rows) + " rows of " + std::to_string(numbers) +
+              " elements; at most " + std::to_string(kMostBlockBytes / one) + " are possible: divide the batch");
+}
+
+}  // namespace
+
 Transfer sparse_transfer(Verb verb, std::uint64_t rows, std::int64_t dim) {
-  const std::uint64_t row = sizeof(float) * static_cast<std::uint64_t>(dim);
-  const std::uint64_t most = kMostBlockBytes / (sizeof(std::int64_t) + row);
-  if (rows > most) {
-    throw Error("a request names " + std::to_string(rows) + " rows of " + std::to_string(dim) + " elements; at most " +
-                std::to_string(most) + " are possible: divide the batch");
-  }
-  const std::uint64_t keys = sizeof(std::int64_t) * rows, values = row * rows;
+  const std::uint64_t keys = sizeof(std::int64_t) * rows, values = block_bytes(rows, dim) - keys;
   return {.sent = keys + (pushes(verb) ? values : 0),
           .returned = pulls(verb) ? values : 0,
           .returned_at = keys,
           .dtype = c10::kByte};
+}
+
+Transfer record_transfer(Verb verb, std::uint64_t rows, std::int64_t numbers) {
+  const std::uint64_t bytes = block_bytes(rows, numbers);
+  return {.sent = pushes(verb) ? bytes : 0, .returned = pulls(verb) ? bytes : 0, .dtype = c10::kByte};
 }
 
 }  // namespace phalanx::ps

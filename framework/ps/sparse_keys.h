@@ -34,4 +34,8 @@ class SparseKeys {
 /// Of the tensor of a request about `rows` keys: bytes, first the keys (int64), then the rows of `dim` float32.
 Transfer sparse_transfer(Verb verb, std::uint64_t rows, std::int64_t dim);
 
+/// Of one of kReadRows or kWriteRows: bytes, first the keys (int64), then as many rows of `numbers` float32: the values
+/// and what rules remember, in their order.
+Transfer record_transfer(Verb verb, std::uint64_t rows, std::int64_t numbers);
+
 }  // namespace phalanx::ps

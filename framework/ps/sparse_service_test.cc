@@ -141,6 +141,38 @@ TEST_P(SparseOver, AddsOfTwoClientsAtOnceAreAllThere) {
   EXPECT_TRUE(table.pull(at::arange(500, at::kLong) * 1'999'993).equal(sums[0] + sums[1]));
 }
 
+// What a run saves of its rows, and goes on with on another number of servers.
+TEST_P(SparseOver, RowsAreReadAndWrittenWithAllThatRulesRememberOfThem) {
+  TableSpec spec = sparse();
+  spec.rules = {"adagrad", "adam"}, spec.sparse.initial = "normal";
+  const auto keys = at::arange(3'000, at::kLong) * 33'331;
+  const auto updates = keys.to(at::kFloat).unsqueeze(1).expand({-1, kDim}).contiguous();
+  const auto train = [&](SparseTable& table) {
+    table.push(keys, updates, {.rule = 0, .scale = 0.1}).wait();
+    table.push(keys.narrow(0, 0, 500), updates.narrow(0, 0, 500), {.rule = 1, .scale = 0.1}).wait();
+  };
+  const Service before(2, GetParam()), after(3, GetParam());
+  const auto saving = before.client(), going_on = after.client();
+  SparseTable saved(*saving, spec), resumed(*going_on, spec);
+  EXPECT_EQ(saved.read_rows(0).keys.numel(), 0);
+  train(saved);
+  std::int64_t count = 0;
+  for (std::size_t server = 0; server < 2; ++server) {
+    const auto rows = saved.read_rows(server);
+    count += rows.keys.numel();
+    ASSERT_EQ(rows.numbers.sizes(), (std::vector<std::int64_t>{rows.keys.numel(), 2 * kDim + 2 * kDim + 1}));
+    resumed.write_rows(rows);
+  }
+  EXPECT_EQ(count, 3'000);
+  EXPECT_TRUE(resumed.pull(keys).equal(saved.pull(keys)));
+  train(saved), train(resumed);
+  EXPECT_TRUE(resumed.pull(keys).equal(saved.pull(keys))) << "sums and moments are those of before";
+  const auto rows = saved.read_rows(0);
+  EXPECT_THROW(resumed.write_rows({.keys = rows.keys, .numbers = rows.numbers.narrow(1, 0, kDim).contiguous()}),
+               std::invalid_argument);
+  EXPECT_THROW(resumed.write_rows({.keys = rows.keys - 1'000'000'000, .numbers = rows.numbers}), std::invalid_argument);
+}
+
 // Servers that have none of a push's keys still learn of its tick.
 TEST_P(SparseOver, BulkSynchronousClientsReadAllOfEarlierClocks) {
   constexpr int kClients = 2, kSteps = 20;

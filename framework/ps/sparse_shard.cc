@@ -1,6 +1,7 @@
 #include "framework/ps/sparse_shard.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <array>
@@ -71,6 +72,17 @@ SparseShard::SparseShard(const TableSpec& spec, int shard, int shards)
     throw ConfigError("sparse table \"" + spec.name + "\": capacity is " + std::to_string(capacity_) +
                       " for each server, which holds fewer than 2^32 rows: use more servers");
   }
+}
+
+std::int64_t SparseShard::numbers(const TableSpec& spec) {
+  return static_cast<std::int64_t>(numbers_of(spec, rules_of(spec)));
+}
+
+Transfer SparseShard::transfer(const Header& request) const {
+  if (request.verb == Verb::kReadRows || request.verb == Verb::kWriteRows) {
+    return record_transfer(request.verb, request.rows, static_cast<std::int64_t>(numbers_));
+  }
+  return sparse_transfer(request.verb, request.rows, spec().dim);
 }
 
 SparseIndex::Slot SparseShard::find_or_create(std::int64_t key) {
@@ -161,6 +173,28 @@ at::Tensor SparseShard::read(const Pull& pull) {
              }
            });
   return reply_.narrow(0, 0, bytes);
+}
+
+Shard::Rows SparseShard::read_rows(std::int64_t first, std::int64_t most) {
+  const auto bytes =
+      static_cast<std::int64_t>(record_transfer(Verb::kReadRows, most, static_cast<std::int64_t>(numbers_)).returned);
+  Rows read{.records = at::zeros({bytes}, at::kByte), .total = static_cast<std::int64_t>(index_.size())};
+  auto* const keys = static_cast<std::int64_t*>(read.records.mutable_data_ptr());
+  auto* const rows = reinterpret_cast<float*>(keys + most);
+  read.next = index_.for_each_from(first, most, [&](std::int64_t key, SparseIndex::Slot slot) {
+    keys[read.count] = key;
+    std::copy_n(rows_[slot], numbers_, rows + read.count * numbers_);
+    ++read.count;
+  });
+  return read;
+}
+
+void SparseShard::write_rows(const at::Tensor& records, std::int64_t count) {
+  check_keys(records, count, record_transfer(Verb::kWriteRows, count, static_cast<std::int64_t>(numbers_)).sent);
+  if (count == 0) return;
+  const auto* const keys = static_cast<const std::int64_t*>(records.const_data_ptr());
+  const auto* const rows = reinterpret_cast<const float*>(keys + count);
+  for (std::int64_t i = 0; i < count; ++i) std::copy_n(rows + i * numbers_, numbers_, rows_[find_or_create(keys[i])]);
 }
 
 StateDict SparseShard::state() {

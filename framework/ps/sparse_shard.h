@@ -28,9 +28,13 @@ class SparseShard final : public Shard {
   /// Throws ConfigError for what does not suit a sparse table.
   SparseShard(const TableSpec& spec, int shard, int shards);
 
-  Transfer transfer(const Header& request) const override {
-    return sparse_transfer(request.verb, request.rows, spec().dim);
-  }
+  Transfer transfer(const Header& request) const override;
+
+  /// Of a row of such a table: its values, and what rules remember.
+  static std::int64_t numbers(const TableSpec& spec);
+
+  Rows read_rows(std::int64_t first, std::int64_t most) override;
+  void write_rows(const at::Tensor& records, std::int64_t count) override;
 
   /// At the capacity.
   std::int64_t bytes() const override { return most_bytes_; }

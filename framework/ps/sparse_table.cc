@@ -1,5 +1,6 @@
 #include "framework/ps/sparse_table.h"
 
+#include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -10,9 +11,26 @@
 #include <vector>
 
 #include "framework/ps/sparse_batch.h"
+#include "framework/ps/sparse_shard.h"
 
 namespace phalanx::ps {
 namespace {
+
+constexpr std::int64_t kMostRecordBytes = 32 << 20;  // of a request, so that servers go on between two
+
+// Rows in a block of bytes as record_transfer() has it.
+struct Records {
+  at::Tensor bytes;
+  at::Tensor keys;     // [rows]
+  at::Tensor numbers;  // [rows, numbers]
+
+  Records(std::int64_t rows, std::int64_t width) {
+    const std::int64_t key_bytes = rows * static_cast<std::int64_t>(sizeof(std::int64_t));
+    bytes = at::empty({key_bytes + rows * width * static_cast<std::int64_t>(sizeof(float))}, at::kByte);
+    keys = bytes.narrow(0, 0, key_bytes).view(at::kLong);
+    numbers = bytes.narrow(0, key_bytes, bytes.numel() - key_bytes).view(at::kFloat).view({rows, width});
+  }
+};
 
 // A pull whose rows are handed out once all servers have answered.
 class Pulling final : public Work::State {
@@ -45,7 +63,7 @@ class Pulling final : public Work::State {
 }  // namespace
 
 SparseTable::SparseTable(Client& client, const TableSpec& spec)
-    : client_(client), layout_(spec, static_cast<int>(client.servers())) {
+    : client_(client), layout_(spec, static_cast<int>(client.servers())), numbers_(SparseShard::numbers(spec)) {
   table_ = client.create(spec);
 }
 
@@ -79,10 +97,10 @@ Work SparseTable::launch(const SparseBatch& batch, const Header& request) {
   for (std::size_t server = 0; server < batch.blocks().size(); ++server) {
     const auto& block = batch.blocks()[server];
     if (block.rows == 0 && !request.ticks()) continue;
-    parts.push_back({.server = server,
-                     .tensor = block.bytes,
-                     .transfer = sparse_transfer(request.verb, block.rows, spec().dim),
-                     .rows = block.rows});
+    const Transfer transfer = sparse_transfer(request.verb, block.rows, spec().dim);
+    (pulls(request.verb) ? bytes_.pulled : bytes_.pushed) +=
+        static_cast<std::int64_t>(transfer.sent + transfer.returned);
+    parts.push_back({.server = server, .tensor = block.bytes, .transfer = transfer, .rows = block.rows});
   }
   return client_.launch(table_, std::move(parts), request);
 }
@@ -110,6 +128,89 @@ Work SparseTable::push(const at::Tensor& keys, const at::Tensor& updates, const 
   const Header request = Client::request_of(Verb::kPush, options, table_.clock_);
   if (options.tick) ++table_.clock_;
   return launch(batch, request);
+}
+
+std::int64_t SparseTable::most_records() const {
+  const auto bytes =
+      static_cast<std::int64_t>(sizeof(std::int64_t)) + numbers_ * static_cast<std::int64_t>(sizeof(float));
+  return std::max<std::int64_t>(1, kMostRecordBytes / bytes);
+}
+
+SparseTable::Rows SparseTable::read_rows(std::size_t server) {
+  std::int64_t most = std::min<std::int64_t>(1024, most_records());
+  std::vector<at::Tensor> keys{at::empty({0}, at::kLong)}, numbers{at::empty({0, numbers_}, at::kFloat)};
+  const auto answered = std::make_shared<Header>();  // with the place to go on from
+  do {
+    const Records block(most, numbers_);
+    client_
+        .launch(table_,
+                {{.server = server,
+                  .tensor = block.bytes,
+                  .transfer = record_transfer(Verb::kReadRows, most, numbers_),
+                  .rows = static_cast<std::uint32_t>(most),
+                  .done = [answered](const Header& reply) { *answered = reply; }}},
+                {.verb = Verb::kReadRows, .clock = answered->clock})
+        .wait();
+    keys.push_back(block.keys.narrow(0, 0, answered->rows).clone());
+    numbers.push_back(block.numbers.narrow(0, 0, answered->rows).clone());
+    most = std::min(2 * most, most_records());
+  } while (answered->clock >= 0);
+  return {.keys = at::concat(keys), .numbers = at::concat(numbers)};
+}
+
+std::vector<std::int64_t> SparseTable::rows_of_servers() {
+  std::vector<std::int64_t> rows;
+  for (std::size_t server = 0; server < client_.servers(); ++server) {
+    const auto answered = std::make_shared<Header>();
+    client_
+        .launch(table_,
+                {{.server = server,
+                  .tensor = at::empty({0}, at::kByte),
+                  .transfer = record_transfer(Verb::kReadRows, 0, numbers_),
+                  .done = [answered](const Header& reply) { *answered = reply; }}},
+                {.verb = Verb::kReadRows})
+        .wait();
+    rows.push_back(answered->version);
+  }
+  return rows;
+}
+
+void SparseTable::write_rows(const Rows& rows) {
+  const std::int64_t count = rows.keys.numel();
+  if (rows.numbers.dim() != 2 || rows.numbers.size(0) != count || rows.numbers.size(1) != numbers_ ||
+      rows.numbers.scalar_type() != at::kFloat || rows.keys.scalar_type() != at::kLong) {
+    refuse("rows to be written are int64 keys [r] and float32 numbers [r, " + std::to_string(numbers_) + "]");
+  }
+  const at::Tensor keys = rows.keys.contiguous(), numbers = rows.numbers.contiguous();
+  const auto* const all = keys.const_data_ptr<std::int64_t>();
+  std::vector<std::vector<std::int64_t>> places(client_.servers());
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!layout_.has(all[i])) refuse("it has no key " + std::to_string(all[i]));
+    places[static_cast<std::size_t>(layout_.server_of(all[i]))].push_back(i);
+  }
+  const auto most = static_cast<std::size_t>(most_records());
+  for (std::size_t server = 0; server < places.size(); ++server) {
+    const auto& mine = places[server];
+    for (std::size_t begin = 0; begin < mine.size(); begin += most) {
+      const auto block_rows = static_cast<std::int64_t>(std::min(most, mine.size() - begin));
+      const Records block(block_rows, numbers_);
+      auto* const block_keys = block.keys.mutable_data_ptr<std::int64_t>();
+      auto* const block_numbers = block.numbers.mutable_data_ptr<float>();
+      for (std::int64_t i = 0; i < block_rows; ++i) {
+        const std::int64_t place = mine[begin + static_cast<std::size_t>(i)];
+        block_keys[i] = all[place];
+        std::copy_n(numbers.const_data_ptr<float>() + place * numbers_, numbers_, block_numbers + i * numbers_);
+      }
+      client_
+          .launch(table_,
+                  {{.server = server,
+                    .tensor = block.bytes,
+                    .transfer = record_transfer(Verb::kWriteRows, block_rows, numbers_),
+                    .rows = static_cast<std::uint32_t>(block_rows)}},
+                  {.verb = Verb::kWriteRows})
+          .wait();
+    }
+  }
 }
 
 }  // namespace phalanx::ps

@@ -43,10 +43,34 @@ class SparseTable {
   /// servers that have none of the keys are told of it. `updates` may be changed as soon as this returns.
   Work push(const at::Tensor& keys, const at::Tensor& updates, const Client::PushOptions& options);
 
+  /// Rows with all that rules remember of them.
+  struct Rows {
+    at::Tensor keys;     // [r] int64
+    at::Tensor numbers;  // [r, numbers_of_row()] float32: the values, and what each rule remembers
+  };
+  std::int64_t numbers_of_row() const { return numbers_; }
+
+  /// All that a server holds, in no particular order. Waits for no clock: nobody may pull or push meanwhile. Blocks.
+  Rows read_rows(std::size_t server);
+
+  /// Rows on the servers that their keys belong to become these; is no update. Blocks. Throws std::invalid_argument for
+  /// keys that the table does not have.
+  void write_rows(const Rows& rows);
+
+  /// How many rows each server holds now. Blocks.
+  std::vector<std::int64_t> rows_of_servers();
+
+  /// Bytes of keys and rows that have travelled from servers and to them, with their keys.
+  struct Bytes {
+    std::int64_t pulled = 0, pushed = 0;
+  };
+  const Bytes& bytes() const { return bytes_; }
+
  private:
   friend class CachedSparseTable;
 
   void check_keys(const at::Tensor& keys) const;
+  std::int64_t most_records() const;  // of a request
   void check(const at::Tensor& keys, const at::Tensor& rows) const;
   std::vector<std::int64_t> row_sizes(const at::Tensor& keys) const;  // [keys..., dim]
   Work launch(const SparseBatch& batch, const Header& request);
@@ -55,6 +79,8 @@ class SparseTable {
   Client& client_;
   Table table_;
   SparseKeys layout_;
+  std::int64_t numbers_;
+  Bytes bytes_;
 };
 
 }  // namespace phalanx::ps

@@ -26,8 +26,12 @@ class Embedding : public torch::nn::Module {
   virtual at::Tensor forward(const at::Tensor& ids) = 0;
 };
 
+struct EmbeddingTraits {
+  bool parameter_servers = false;  // rows are on parameter servers
+};
+
 /// Places of embeddings by name.
-using Embeddings = Registry<std::shared_ptr<Embedding>(const EmbeddingSpec&)>;
+using Embeddings = Registry<std::shared_ptr<Embedding>(const EmbeddingSpec&), EmbeddingTraits>;
 
 /// The keys of a sample's ids among those of all features: id i of feature f is f * keys + i. [n, features].
 at::Tensor keys_of(const at::Tensor& ids, const EmbeddingSpec& spec);

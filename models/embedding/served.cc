@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct ServedConfig {
   std::int64_t staleness = 4;
   std::int64_t cache_rows = 1 << 16;
   std::int64_t cache_staleness = 0;
+  bool prefetch = false;
   double scale = 0.01;
   std::int64_t seed = 0;
 
@@ -52,6 +54,7 @@ struct ServedConfig {
     v("cache_rows", cache_rows, "rows that each rank keeps", config::at_least(1));
     v("cache_staleness", cache_staleness, "steps for which a rank keeps rows, and their updates; 0: it keeps none",
       config::at_least(0));
+    v("prefetch", prefetch, "ask for the next step's rows while a step computes; with cache_staleness of 1 or more");
     v("scale", scale, "standard deviation of initial values", config::at_least(0));
     v("seed", seed, "of initial values");
   }
@@ -59,7 +62,13 @@ struct ServedConfig {
 
 class ServedEmbedding final : public Embedding, public ServedRows {
  public:
-  ServedEmbedding(ServedConfig config, const EmbeddingSpec& spec) : config_(std::move(config)), spec_(spec) {}
+  ServedEmbedding(ServedConfig config, const EmbeddingSpec& spec) : config_(std::move(config)), spec_(spec) {
+    if (!config_.prefetch || config_.cache_staleness > 0) return;
+    throw ConfigError(
+        "model.embeddings.prefetch: rows that are asked for ahead lack the gradients of the step before; allow that "
+        "with "
+        "cache_staleness: 1 or more, or leave prefetch out");
+  }
 
   at::Tensor forward(const at::Tensor& ids) override {
     if (!table_) {
@@ -115,6 +124,14 @@ class ServedEmbedding final : public Embedding, public ServedRows {
   }
 
   void flush() override { cache_->flush(); }
+  void forget_cached() override { cache_->clear(); }
+  bool prefetches() const override { return config_.prefetch; }
+
+  void prefetch(const at::Tensor& ids) override {
+    cache_->prefetch(std::get<0>(at::_unique(keys_of(ids, spec_).flatten())));
+  }
+
+  ps::SparseTable& table() override { return *table_; }
   const ps::CachedSparseTable::Counts& counts() const override { return cache_->counts(); }
   const std::vector<std::int64_t>& staleness_seen() const override { return table_->staleness_seen(); }
 
@@ -130,11 +147,11 @@ class ServedEmbedding final : public Embedding, public ServedRows {
   std::vector<Used> used_;  // by forwards since the last push
 };
 
-const bool registered =
-    Embeddings::global().add<ServedConfig>("servers", "rows on parameter servers, of a key space of any size",
-                                           [](const ServedConfig& config, const EmbeddingSpec& spec) {
-                                             return std::make_shared<ServedEmbedding>(config, spec);
-                                           });
+const bool registered = Embeddings::global().add<ServedConfig>(
+    "servers", "rows on parameter servers, of a key space of any size", EmbeddingTraits{.parameter_servers = true},
+    [](const ServedConfig& config, const EmbeddingSpec& spec) {
+      return std::make_shared<ServedEmbedding>(config, spec);
+    });
 
 }  // namespace
 

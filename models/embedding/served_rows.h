@@ -1,10 +1,13 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <vector>
 
 #include "framework/ps/client.h"
 #include "framework/ps/sparse_cache.h"
+#include "framework/ps/sparse_table.h"
 
 namespace phalanx {
 
@@ -30,6 +33,16 @@ class ServedRows {
 
   /// Waits until the servers have applied all that was pushed.
   virtual void flush() = 0;
+
+  /// The same, and what the next step reads comes from the servers: as a run goes on that was interrupted here.
+  virtual void forget_cached() = 0;
+
+  /// Whether rows of the next batch are to be asked for ahead, and that for its ids: while the present step computes,
+  /// whose gradients they lack.
+  virtual bool prefetches() const = 0;
+  virtual void prefetch(const at::Tensor& ids) = 0;
+
+  virtual ps::SparseTable& table() = 0;
 
   virtual const ps::CachedSparseTable::Counts& counts() const = 0;
   virtual const std::vector<std::int64_t>& staleness_seen() const = 0;

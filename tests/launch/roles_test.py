@@ -8,6 +8,10 @@ import program
 from program import ENDLESS, SHORT, ProgramTest, free_port, mpirun, sets, torchrun
 
 SERVED = {**SHORT, "launch.ranks": 3, "roles.server": 1, "strategy": "{ssp: {staleness: 2}}"}
+# Dense parameters are all-reduced; embeddings are on the rank that serves.
+EMBEDDINGS = {"launch.ranks": 3, "roles.server": 1, "strategy": "all_reduce",
+              "dataset": "{name: clicks, train_samples: 512, test_samples: 128}",
+              "model": "{name: dlrm, embeddings: {name: servers, rule: adagrad, staleness: 2}}"}
 
 
 class Roles(ProgramTest):
@@ -62,14 +66,39 @@ class Local(Roles):
             losses[strategy] = self.run_folder(strategy).summary["test"]["loss"]
         self.assertAlmostEqual(losses["all_reduce"], losses["sync_ps"], places=5)
 
+    def test_embeddings_are_served_beside_parameters_that_are_all_reduced(self):
+        settings = ({key: value for key, value in SHORT.items() if not key.startswith("dataset")}, EMBEDDINGS,
+                    {"checkpoint.every_steps": 8})
+        self.assert_status(0, self.train(*sets(*settings)))
+        self.assert_server(self.run_folder().log(2))
+        counted = self.run_folder().summary["strategy"]
+        self.assertGreater(counted["embedding_rows_on_server_0"], 500)
+        self.assertLessEqual(counted["embedding_staleness_max"], 2, "the bound of the config")
+        self.assertGreaterEqual(counted["embedding_bytes_pulled"], counted["embedding_rows_pulled"] * (8 + 16 * 4))
+        # The same on two servers, from there on.
+        more = {"launch.ranks": 3, "roles.server": 2, "checkpoint.resume": self.checkpoint(8)}
+        self.assert_status(0, self.train(*sets(*settings, more), run="resumed"))
+        self.assertEqual(16, self.run_folder("resumed").summary["steps"])
+        again = self.run_folder("resumed").summary["strategy"]
+        self.assertAlmostEqual(counted["embedding_rows_on_server_0"],
+                               again["embedding_rows_on_server_0"] + again["embedding_rows_on_server_1"])
+
+    def checkpoint(self, step):
+        found = [path for path in (self.folder / "run" / "checkpoints").iterdir() if str(step) in path.name]
+        self.assertEqual(1, len(found), found)
+        return found[0]
+
     def test_a_killed_server_is_named(self):
-        process = self.train(*sets(ENDLESS, {key: SERVED[key] for key in ("launch.ranks", "roles.server", "strategy")}))
-        run = self.run_folder()
-        self.wait_for_training(run, process)
-        os.kill(self.rank_process(run, 2), signal.SIGKILL)
-        self.assert_status(3, process)
-        self.assert_framed_once(process, 2, 3, run.log(2))
-        self.assert_nothing_left()
+        for served in ({key: SERVED[key] for key in ("launch.ranks", "roles.server", "strategy")}, EMBEDDINGS):
+            settings = {key: value for key, value in ENDLESS.items() if "dataset" not in served or "dataset" not in key}
+            name = served["strategy"].strip("{").partition(":")[0]
+            process = self.train(*sets(settings, served), run=name)
+            run = self.run_folder(name)
+            self.wait_for_training(run, process)
+            os.kill(self.rank_process(run, 2), signal.SIGKILL)
+            self.assert_status(3, process)
+            self.assert_framed_once(process, 2, 3, run.log(2))
+            self.assert_nothing_left()
 
     def test_a_killed_rank_that_trains_ends_servers_too(self):
         process = self.train(*sets(ENDLESS, {key: SERVED[key] for key in ("launch.ranks", "roles.server", "strategy")}))

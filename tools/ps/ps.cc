@@ -93,6 +93,17 @@ int serve() {
   return kDone;
 }
 
+// Of all reads, in clocks.
+std::string mean_staleness(const nlohmann::json& table) {
+  double reads = 0, sum = 0;
+  for (std::size_t behind = 0; behind < table.at("staleness_seen").size(); ++behind) {
+    const auto count = table.at("staleness_seen")[behind].get<double>();
+    reads += count;
+    sum += count * static_cast<double>(behind);
+  }
+  return reads > 0 ? format_text("%.2f", sum / reads) : "-";
+}
+
 int print_status() {
   ps::Client client({.servers = {{FLAGS_status}},
                      .job = "status",
@@ -100,15 +111,18 @@ int print_status() {
                      .secret = ps::read_secret(FLAGS_secret_file),
                      .timeout = Seconds(FLAGS_timeout)});
   const auto status = nlohmann::json::parse(client.status().at(0));
-  std::printf("%-32s %-32s %-15s %-9s %10s %9s %8s\n", "job", "table", "shard", "dtype", "bytes", "version", "waiting");
+  std::printf("%-32s %-32s %-15s %-9s %10s %9s %8s %9s %10s %10s %9s\n", "job", "table", "shard", "dtype", "bytes",
+              "version", "waiting", "requests", "received", "sent", "staleness");
   for (const auto& table : status.at("tables")) {
+    const auto bytes = [&table](const char* key) { return format_bytes(table.at(key).get<std::int64_t>()); };
     const std::string shard = table.at("shard").dump() + " of " + table.at("shards").dump() +
                               (table.contains("role") ? ", " + table.at("role").get<std::string>() : "");
-    std::printf("%-32s %-32s %-15s %-9s %10s %9s %8s\n", table.at("job").get<std::string>().c_str(),
+    std::printf("%-32s %-32s %-15s %-9s %10s %9s %8s %9s %10s %10s %9s\n", table.at("job").get<std::string>().c_str(),
                 table.at("name").get<std::string>().c_str(), shard.c_str(),
-                table.at("dtype").get<std::string>().c_str(),
-                format_bytes(table.at("bytes").get<std::int64_t>()).c_str(), table.at("version").dump().c_str(),
-                table.at("waiting").dump().c_str());
+                table.at("dtype").get<std::string>().c_str(), bytes("bytes").c_str(),
+                table.at("version").dump().c_str(), table.at("waiting").dump().c_str(),
+                table.at("requests").dump().c_str(), bytes("bytes_received").c_str(), bytes("bytes_sent").c_str(),
+                mean_staleness(table).c_str());
   }
   std::printf("%zu tables, %s\n", status.at("tables").size(),
               format_bytes(status.at("bytes").get<std::int64_t>()).c_str());

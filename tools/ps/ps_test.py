@@ -54,7 +54,10 @@ class Serving(Ps):
         self.assert_status(0, server)
         self.assertIn("ends because of SIGTERM", server.out)
         again = self.serve(f"--checkpoint={self.folder}/kept")
-        self.assertEqual(held, self.status(), "what it held is what it holds")
+        columns = 112  # of what is held; then what this start has done so far
+        self.assertEqual([line[:columns] for line in held.splitlines()],
+                         [line[:columns] for line in self.status().splitlines()], "what it held is what it holds")
+        self.assertRegex(held, r"first: .* float32 +\S+ \w+ +\d+ +\d+ +[1-9]\d* +\S+ \w+ +\S+ \w+ +\d+\.\d\d\n")
         again.kill(signal.SIGINT)
         self.assert_status(0, again)
 
@@ -112,6 +115,42 @@ class Dying(Ps):
         self.assertEqual(1500, run.summary["steps"])
         self.assertGreater(run.summary["strategy"]["lost_updates"], 0)
         self.assertIn("acknowledged updates are lost", run.log(0).read_text())
+
+    # Beside dense parameters that are all-reduced.
+    EMBEDDINGS = {"train.max_steps": 1500, "train.epochs": 10000, "strategy": "all_reduce",
+                  "dataset": "{name: clicks, train_samples: 4096, test_samples: 128}",
+                  "model": "{name: dlrm, embeddings: {name: servers, rule: adagrad, staleness: 2}}"}
+
+    def embeddings(self, **more):
+        everything = sets({"launch.ranks": 2, "roles.servers_at": f"[\"{self.address}\"]",
+                           "roles.secret_file": self.secret}, SHORT, self.EMBEDDINGS, more)
+        return [one for one in everything if not one.startswith("--set=dataset.")]
+
+    def test_embeddings_go_on_when_the_server_comes_back(self):
+        kept = (f"--checkpoint={self.folder}/kept", "--every=0.5")
+        server = self.serve(*kept)
+        process = self.train(*self.embeddings())
+        run = self.run_folder()
+        self.wait_for_training(run, process)
+        self.assertTrue(becomes_true(lambda: any((self.folder / "kept").glob("*.json"))))
+        steps = len(run.metrics)
+        self.assertTrue(becomes_true(lambda: len(run.metrics) > steps + 10), process.text())
+        server.kill()
+        self.assertTrue(process.running, process.text())
+        self.serve(*kept)
+        self.assert_status(0, process)
+        self.assertEqual(1500, run.summary["steps"])
+        self.assertGreater(run.summary["strategy"]["embedding_lost_updates"], 0)
+
+    def test_embeddings_of_a_server_that_stays_away_end_the_run(self):
+        server = self.serve()
+        process = self.train(*self.embeddings(**{"train.max_steps": 0, "train.epochs": 1000000,
+                                                 "framework.timeout": 5}))
+        self.wait_for_training(self.run_folder(), process)
+        server.kill()
+        self.assert_status(3, process, 60)
+        self.assertIn(f"parameter server {self.address} is lost: it has not come back within 5 s", process.words)
+        self.assert_nothing_left()
 
     def test_training_goes_on_with_the_replica_of_a_server_that_stays_away(self):
         addresses = [f"127.0.0.1:{free_port()}" for _ in range(2)]

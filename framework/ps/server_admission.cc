@@ -1,0 +1,137 @@
+// Who is let in: clients that know the secret, and other members of chains.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "framework/ps/authentication.h"
+#include "framework/ps/server_loop.h"
+
+namespace phalanx::ps {
+namespace {
+
+constexpr std::size_t kMostMembers = 2;  // of a chain
+
+}  // namespace
+
+// One that is still connected, as it seems, has found out before us that its connection is broken. Of older
+// incarnations, nothing can come any more.
+void Server::Loop::welcome(const Session& newcomer) {
+  std::vector<SessionPtr> old;
+  for (const auto& [socket, session] : sessions_) {
+    if (session.get() == &newcomer || session->chain != newcomer.chain || session->leader != newcomer.leader) continue;
+    if (session->client == newcomer.client && (session->client || session->leader)) old.push_back(session);
+  }
+  for (const auto& session : old) end(session, "it has connected again");
+  std::erase_if(away_, [&](const auto& one) {
+    const auto& [chain, client] = one.first;
+    return newcomer.client && chain == newcomer.chain && client.job == newcomer.client->job &&
+           client.number == newcomer.client->number;
+  });
+}
+
+void Server::Loop::greet(const SessionPtr& session, const Message& message) {
+  if (message.header.verb != Verb::kHello) throw ConnectionError("a client did not say who it is");
+  Greeting greeting;
+  config::load_text(greeting, message.text, "greeting");
+  Message reply{.header = {.verb = Verb::kHello, .status = Status::kDone, .id = message.header.id}};
+  if (greeting.proof.empty()) {
+    reply.text = session->nonce;
+  } else {
+    const auto proof_of = [&](Role role) {
+      return proof(options_.secret, role, greeting.nonce, session->nonce, greeting.identity());
+    };
+    if (!equal_proofs(greeting.proof, proof_of(Role::kClient))) {
+      throw ConnectionError("client " + std::to_string(greeting.client) + " of job \"" + greeting.job +
+                            "\" does not know the secret");
+    }
+    try {
+      take_in(session, greeting);
+    } catch (const Error& error) {
+      reply.header.status = Status::kRefused;
+      reply.text = error.what();
+      session->channel.send(std::move(reply));
+      return;
+    }
+    reply.text = proof_of(Role::kServer);
+    reply.header.version = session->memory ? 1 : 0;
+    reply.header.clock = static_cast<std::int64_t>(session->chain ? session->chain->replica().start() : start_);
+  }
+  session->channel.send(std::move(reply));
+}
+
+// Throws Error where the greeting wants what this server does not do.
+void Server::Loop::take_in(const SessionPtr& session, const Greeting& greeting) {
+  if (!greeting.chain.empty()) join_chain(*session, greeting);
+  if (!session->leader) {
+    session->client = ClientId{.job = greeting.job,
+                               .number = static_cast<int>(greeting.client),
+                               .incarnation = leading_number(greeting.incarnation)};
+    session->memory = PeerMemory::behind(session->channel.socket(), static_cast<std::uint64_t>(greeting.memory),
+                                         greeting.memory_check);
+    presence_.add(greeting.job, 1);
+  }
+  welcome(*session);
+}
+
+void Server::Loop::join_chain(Session& session, const Greeting& greeting) {
+  const auto members = static_cast<std::int64_t>(greeting.chain.size());
+  if (greeting.member >= members || members > static_cast<std::int64_t>(kMostMembers)) {
+    throw Error("there is no member " + std::to_string(greeting.member) + " of a chain of " + std::to_string(members));
+  }
+  if (checkpoints_) {
+    throw Error("a server with checkpoints holds no parts that have replicas; start it without --checkpoint");
+  }
+  auto chain = chain_of(greeting);
+  if (greeting.replica) {
+    if (greeting.client < 0 || greeting.client >= members || greeting.client == greeting.member) {
+      throw Error("member " + std::to_string(greeting.client) + " of a chain is none that may lead");
+    }
+    session.leader = static_cast<int>(greeting.client);
+  } else if (!chain->leads() && !chain->replica().begin() && !(greeting.take_over && chain->replica().take_over())) {
+    throw Error(chain->replica().role() == Replica::Role::kBlank ? "it has no copy of what is asked for"
+                                                                 : "another server leads");
+  }
+  session.chain = std::move(chain);
+}
+
+std::shared_ptr<Chain> Server::Loop::chain_of(const Greeting& greeting) {
+  const std::string key = join(greeting.chain, " | ");
+  auto& chain = chains_[key];
+  if (chain) {
+    if (chain->options().member != greeting.member) throw Error("it is not the member that the greeting says");
+    return chain;
+  }
+  auto self = std::make_shared<Chain*>(nullptr);
+  chain = std::make_shared<Chain>(Chain::Options{
+      .members = greeting.chain,
+      .member = static_cast<int>(greeting.member),
+      .secret = options_.secret,
+      .limits = options_.limits,
+      .start = leading_number(random_text()),
+      .failover = Seconds(greeting.failover),
+      .wake =
+          [this] {
+            const std::uint64_t one = 1;
+            (void)!::write(news_.get(), &one, sizeof(one));
+          },
+      .watch =
+          [this](int socket, bool added, bool writes) {
+            watch(socket, EPOLLIN | (writes ? EPOLLOUT : 0U), added ? EPOLL_CTL_ADD : EPOLL_CTL_MOD);
+          },
+      .to_leader = [this, self](int member, Message reply) { send_to_leader(*self, member, std::move(reply)); }});
+  *self = chain.get();
+  return chain;
+}
+
+void Server::Loop::send_to_leader(const Chain* chain, int member, Message reply) {
+  for (const auto& [socket, session] : sessions_) {
+    if (session->chain.get() == chain && session->leader == member) return answer(session, std::move(reply));
+  }
+}
+
+}  // namespace phalanx::ps

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Runs servers.py with the program that was built with it.
+set -euo pipefail
+here=tools/bench/link
+PHALANX_LINK_SERVERS=$(realpath "$here/served") exec python3 "$(realpath "$here/servers.py")" "$@"

@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+# Runs uneven.py with the program that was built with it.
+set -euo pipefail
+exec python3 "$(realpath tools/bench/uneven/uneven.py)" --train "$(realpath tools/train)" "$@"
