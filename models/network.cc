@@ -32,11 +32,11 @@ NamedTensors list_of(const Dictionary& tensors, const std::set<std::string, std:
   return list;
 }
 
-// Of the tensors, those of the module of this name.
-std::vector<std::string> names_in(const Dictionary& tensors, const std::string& module) {
+// Of the tensors, those of the module of this name, or the one of this name.
+std::vector<std::string> names_in(const Dictionary& tensors, const std::string& used) {
   std::vector<std::string> names;
   for (const auto& tensor : tensors) {
-    if (tensor.key().starts_with(module + ".")) names.push_back(tensor.key());
+    if (tensor.key() == used || tensor.key().starts_with(used + ".")) names.push_back(tensor.key());
   }
   return names;
 }
@@ -100,14 +100,38 @@ void Network::train(bool on) {
   }
 }
 
-void Network::add_block(std::string name, std::initializer_list<std::string> modules,
+void Network::add_block(std::string name, const std::vector<std::string>& used,
                         std::function<at::Tensor(const at::Tensor& input)> forward) {
   Block block{.name = std::move(name), .forward = std::move(forward), .parameters = {}, .buffers = {}};
-  for (const auto& module : modules) {
-    append(block.parameters, names_in(torch::nn::Module::named_parameters(), module));
-    append(block.buffers, names_in(torch::nn::Module::named_buffers(), module));
+  const auto parameters = torch::nn::Module::named_parameters(), buffers = torch::nn::Module::named_buffers();
+  for (const auto& part : used) {
+    append(block.parameters, names_in(parameters, part));
+    append(block.buffers, names_in(buffers, part));
   }
   blocks_.push_back(std::move(block));
+}
+
+void Network::add_blocks(const std::string& name, const Sequence& sequence) {
+  const auto& layers = sequence.layers();
+  const auto begins = [](const Sequence::Layer& layer) {
+    return layer.module && layer.module->as<BatchNorm2dImpl>() == nullptr && !layer.module->parameters().empty();
+  };
+  std::size_t begin = 0;
+  while (begin < layers.size()) {
+    auto end = begin;
+    while (end < layers.size() && !begins(layers[end])) ++end;  // such as a dropout in front
+    const auto first = std::min(end, layers.size() - 1);
+    if (end < layers.size()) ++end;
+    while (end < layers.size() && !begins(layers[end])) ++end;
+    std::vector<std::string> used;
+    for (auto i = begin; i < end; ++i) used.push_back(name + "." + layers[i].name);
+    add_block(name + "." + layers[first].name, used, [&sequence, begin, end](const at::Tensor& input) {
+      at::Tensor x = input;
+      for (auto i = begin; i < end; ++i) x = sequence.layers()[i].forward(x);
+      return x;
+    });
+    begin = end;
+  }
 }
 
 at::Tensor Network::run(std::size_t begin, std::size_t end, at::Tensor x) const {

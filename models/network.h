@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <set>
 #include <string>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "models/model.h"
+#include "models/sequence.h"
 
 namespace phalanx {
 
@@ -50,9 +50,13 @@ class Network : public torch::nn::Module, public Model {
   std::int64_t synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>& statistics) override;
 
  protected:
-  /// The next block: `modules` are the names of the modules that it uses.
-  void add_block(std::string name, std::initializer_list<std::string> modules,
+  /// The next block: `used` are the names of the modules that it uses, or of single parameters.
+  void add_block(std::string name, const std::vector<std::string>& used,
                  std::function<at::Tensor(const at::Tensor& input)> forward);
+
+  /// The next blocks: the layers of a sequence that is registered as `name`. One begins with each layer that has
+  /// parameters and is no batch norm.
+  void add_blocks(const std::string& name, const Sequence& sequence);
 
  private:
   at::Tensor run(std::size_t begin, std::size_t end, at::Tensor x) const;

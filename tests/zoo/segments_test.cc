@@ -14,6 +14,7 @@
 
 #include "framework/parallel/autocast.h"
 #include "tests/zoo/model_under_test.h"
+#include "tests/zoo/small_models.h"
 
 namespace phalanx {
 namespace {
@@ -31,7 +32,11 @@ Sample sample_of(const std::string& model) {
     return {"{name: char_lm, layers: 5, heads: 2, width: 16}", language_samples(12, 20),
             (at::arange(3 * 12, at::kLong) % 20).view({3, 12})};
   }
-  return {model, classification_samples({3, 16, 16}, 10), testing::waves({4, 3, 16, 16})};
+  const std::set<std::string> fit_small_images{"lenet", "mlp", "resnet18"};
+  if (fit_small_images.contains(model)) {
+    return {model, classification_samples({3, 16, 16}, 10), testing::waves({4, 3, 16, 16})};
+  }
+  return {testing::small_section(model), classification_samples({3, 64, 64}, 10), testing::waves({2, 3, 64, 64})};
 }
 
 // Gradients of all parameters, then buffers, after one forward and backward.
@@ -82,7 +87,10 @@ std::set<std::string> used_by_blocks(const Model& model) {
 }
 
 class Chain : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Models, Chain, ::testing::Values("char_lm", "resnet18", "lenet", "mlp"),
+INSTANTIATE_TEST_SUITE_P(Models, Chain,
+                         ::testing::Values("char_lm", "resnet18", "lenet", "mlp", "alexnet", "vgg11_bn", "densenet121",
+                                           "mobilenet_v2", "mobilenet_v3_small", "efficientnet_b0", "convnext_tiny",
+                                           "vit_b_16", "mlp_mixer"),
                          [](const auto& info) { return info.param; });
 
 TEST_P(Chain, IsTheModel) {

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/conv.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace phalanx {
+
+/// Squeeze-and-excitation (Hu et al. 2018, Squeeze-and-Excitation Networks, figure 1): each channel of [n, c, h, w] is
+/// multiplied by a factor that two layers make of the means of all. Parameters fc{1,2}.{weight, bias}, as
+/// torchvision's.
+class SqueezeExcitation final : public torch::nn::Module {
+ public:
+  using Function = at::Tensor (*)(const at::Tensor&);
+
+  struct Activations {
+    Function squeezed;
+    Function scale;
+  };
+
+  SqueezeExcitation(std::int64_t channels, std::int64_t squeezed, Activations activations);
+
+  at::Tensor forward(const at::Tensor& x);
+
+ private:
+  torch::nn::Conv2d fc1_{nullptr}, fc2_{nullptr};
+  Activations activations_;
+};
+
+}  // namespace phalanx
