@@ -90,16 +90,25 @@ std::string nearest_mesh(const MeshConfig& mesh, std::int64_t ranks) {
 
 // What a step of micro-batches takes the place of, or cannot do.
 void check_pipeline(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
-  const auto& pipeline = config.pipeline;
+  const auto& wanted = config.pipeline;
   const auto& train = config.train;
   if (config.mesh.pipe == 1) {
-    refuse_if(problems, !pipeline.cut.empty() || pipeline.micro_batches > 0 || pipeline.stages_per_rank > 1, "pipeline",
+    refuse_if(problems, !wanted.cut.empty() || wanted.micro_batches > 0 || wanted.stages_per_rank > 1, "pipeline",
               "divides the model among the ranks of mesh.pipe, which is 1");
     return;
   }
   refuse_if(problems, train.accumulate > 1, "train.accumulate",
             "must be 1 with mesh.pipe above 1: a batch is taken in pipeline.micro_batches; set these to " +
                 std::to_string(train.accumulate) + " or more");
+  if (wanted.micro_batches > 0) {
+    try {
+      pipeline::make_schedule(wanted.schedule, {.ranks = static_cast<int>(config.mesh.pipe),
+                                                .stages_per_rank = static_cast<int>(wanted.stages_per_rank),
+                                                .micro_batches = static_cast<int>(wanted.micro_batches)});
+    } catch (const ConfigError& error) {
+      refuse_if(problems, true, "pipeline", error.what());
+    }
+  }
   refuse_if(problems, train.sync_batch_norm, "train.sync_batch_norm",
             "must be false with mesh.pipe above 1: batch norm sees one micro-batch at a time");
   refuse_if(problems, config.mesh.context > 1, "mesh.context",

@@ -19,6 +19,7 @@
 #include "framework/collectives/selection/rule.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/mesh.h"
+#include "framework/parallel/pipeline/schedule.h"
 #include "models/model.h"
 
 namespace phalanx {
@@ -143,7 +144,7 @@ struct PipelineConfig {
 
   template <class V>
   void visit(V& v) {
-    v("schedule", schedule, "order of forwards and backwards", config::one_of({"gpipe", "1f1b"}));
+    v("schedule", schedule, "order of forwards and backwards", config::one_of(pipeline::schedule_names()));
     v("micro_batches", micro_batches,
       "parts in which a rank's share of a batch goes through the pipeline; 0: four for each rank of mesh.pipe, or less "
       "where there are fewer samples",

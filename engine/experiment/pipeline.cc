@@ -19,9 +19,6 @@
 namespace phalanx {
 namespace {
 
-using pipeline::Action;
-using Kind = Action::Kind;
-
 // Operations of matrix products and convolutions that this thread calls while it lives, by their shapes: the same in
 // every run, which measured times are not.
 class OperationCount {
@@ -72,11 +69,6 @@ int micro_batches(const ExperimentConfig& config, const Mesh& mesh) {
   const std::int64_t ranks = mesh.shape()[Axis::kPipe];
   const std::int64_t share = config.train.global_batch_size / mesh.samples()->size();
   return static_cast<int>(std::max(ranks, std::min(4 * ranks, share / ranks * ranks)));
-}
-
-double length_of(const Action& action) {
-  if (action.kind == Kind::kForward) return 1;
-  return action.kind == Kind::kWeightGradient ? 0 : 2;  // PipelineStep computes both gradients with the first
 }
 
 }  // namespace
@@ -130,41 +122,6 @@ std::vector<std::size_t> cut_at(const std::vector<BlockCost>& blocks, const std:
   return begins;
 }
 
-double bubble_of(const pipeline::Schedule& schedule) {
-  const auto index = [&](int stage, int micro_batch) {
-    return static_cast<std::size_t>(stage * schedule.micro_batches + micro_batch);
-  };
-  const auto cells = index(schedule.stages, 0);
-  constexpr double kNotYet = -1;
-  std::vector<double> forward(cells, kNotYet), backward(cells, kNotYet);  // when they end
-  std::vector<double> now(schedule.actions.size(), 0);                    // by rank, as the next
-  std::vector<std::size_t> next(schedule.actions.size(), 0);
-  double work = 0;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (std::size_t rank = 0; rank < now.size(); ++rank) {
-      for (; next[rank] < schedule.actions[rank].size(); ++next[rank]) {
-        const auto& action = schedule.actions[rank][next[rank]];
-        const bool ahead = action.kind == Kind::kForward;
-        const int other = ahead ? action.stage - 1 : action.stage + 1;
-        double ready = 0;
-        if (action.kind != Kind::kWeightGradient && other >= 0 && other < schedule.stages) {
-          ready = (ahead ? forward : backward)[index(other, action.micro_batch)];
-        }
-        if (ready == kNotYet) break;
-        now[rank] = std::max(now[rank], ready) + length_of(action);
-        work += length_of(action);
-        if (action.kind != Kind::kWeightGradient) {
-          (ahead ? forward : backward)[index(action.stage, action.micro_batch)] = now[rank];
-        }
-        moved = true;
-      }
-    }
-  }
-  const double end = *std::ranges::max_element(now);
-  return 1 - work / (end * static_cast<double>(now.size()));
-}
-
 Pipeline::Pipeline(const ExperimentConfig& config, Model& model, const Task& task, const Mesh& mesh,
                    Arithmetic arithmetic)
     : rank_(mesh.along(Axis::kPipe)->rank()),
@@ -180,9 +137,15 @@ Pipeline::Pipeline(const ExperimentConfig& config, Model& model, const Task& tas
   if (!task.turns().empty()) {
     throw ConfigError("mesh.pipe: a task that trains in turns cannot be divided into stages; leave mesh.pipe at 1");
   }
-  schedule_ = pipeline::make_schedule(wanted.schedule, {.ranks = static_cast<int>(config.mesh.pipe),
-                                                        .stages_per_rank = static_cast<int>(wanted.stages_per_rank),
-                                                        .micro_batches = micro_batches(config, mesh)});
+  try {
+    schedule_ = pipeline::make_schedule(wanted.schedule, {.ranks = static_cast<int>(config.mesh.pipe),
+                                                          .stages_per_rank = static_cast<int>(wanted.stages_per_rank),
+                                                          .micro_batches = micro_batches(config, mesh),
+                                                          .costs = kStepCosts,
+                                                          .memory_limit = 0});
+  } catch (const ConfigError& error) {
+    throw ConfigError(std::string("pipeline.") + error.what());
+  }
   const auto stages = static_cast<std::size_t>(schedule_.stages);
   for (const auto& block : model.blocks()) blocks_.push_back({.name = block.name});
   if (blocks_.size() < stages) {

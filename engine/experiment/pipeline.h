@@ -34,9 +34,9 @@ std::vector<std::size_t> cut_evenly(const std::vector<BlockCost>& blocks, std::s
 std::vector<std::size_t> cut_at(const std::vector<BlockCost>& blocks, const std::vector<std::string>& names,
                                 std::size_t stages);
 
-/// The share of the ranks' time in which they wait, where a backward takes twice as long as a forward, all stages take
-/// as long as each other and messages no time.
-double bubble_of(const pipeline::Schedule& schedule);
+/// How long the actions of a PipelineStep take by each other, about: it computes both gradients of a backward at once,
+/// where a schedule has the one of the input.
+inline constexpr pipeline::Costs kStepCosts{.forward = 1, .input_gradient = 2, .weight_gradient = 0, .transfer = 0};
 
 /// Who has what of a model that mesh.pipe divides.
 class Pipeline {

@@ -41,18 +41,5 @@ TEST(CutAt, TakesTheFirstBlocksOfStages) {
   EXPECT_THAT(refusal({"b2", "b1"}, 3), HasSubstr("leaves the stage before it without blocks"));
 }
 
-// (P - 1) / (M + P - 1), of both.
-TEST(Bubble, IsThatOfTheSchedule) {
-  for (const char* name : {"gpipe", "1f1b"}) {
-    const auto of = [&](int ranks, int micro_batches) {
-      return bubble_of(
-          pipeline::make_schedule(name, {.ranks = ranks, .stages_per_rank = 1, .micro_batches = micro_batches}));
-    };
-    EXPECT_NEAR(of(2, 4), 1.0 / 5, 1e-12) << name;
-    EXPECT_NEAR(of(4, 8), 3.0 / 11, 1e-12) << name;
-    EXPECT_NEAR(of(1, 3), 0, 1e-12) << name;
-  }
-}
-
 }  // namespace
 }  // namespace phalanx

@@ -259,7 +259,7 @@ Figures Replica::pipeline_figures() const {
   mesh_.control()->all_reduce(idle, Reduction::kMean).wait();
   mesh_.control()->all_reduce(live, Reduction::kMax).wait();
   return {{"pipeline_bubble", idle.item<double>()},
-          {"pipeline_bubble_of_schedule", bubble_of(pipeline_->schedule())},
+          {"pipeline_bubble_of_schedule", pipeline::simulate(pipeline_->schedule(), kStepCosts).bubble},
           {"pipeline_micro_batches", pipeline_->schedule().micro_batches},
           {"pipeline_live_micro_batches", live.item<double>()}};
 }

@@ -64,6 +64,17 @@ TEST(PipelineSchedules, ComputeTheSame) {
                       {"seed=2", "train.max_steps=6"});
     }
   }
+  for (const char* schedule : {"zb_h1", "zero_bubble", "dualpipe"}) {
+    expect_as_alone(
+        "gpt", 2,
+        {"mesh.pipe=2", std::string("pipeline.schedule=") + schedule, "pipeline.micro_batches=4", "strategy=auto"},
+        {"seed=2", "train.max_steps=6"});
+  }
+  expect_as_alone("gpt", 2, {"mesh.pipe=2", "pipeline={schedule: interleaved, stages_per_rank: 2}", "strategy=auto"},
+                  {"seed=2", "train.max_steps=6"});
+  expect_as_alone("gpt", 4,
+                  {"mesh={data: 2, pipe: 2}", "pipeline={schedule: dualpipe, micro_batches: 4}", "strategy=sharded"},
+                  {"seed=2", "train.max_steps=6", "train.clip_norm=0.1"});
 }
 
 TEST(PipelineOptions, InDoublePrecisionPipelinesDifferByItsRounding) {

@@ -1,17 +1,28 @@
 #include "framework/parallel/pipeline/schedule.h"
 
 #include <algorithm>
+#include <array>
 
 #include "framework/base/error.h"
+#include "framework/parallel/pipeline/makers.h"
 
 namespace phalanx::pipeline {
 namespace {
 
-// Forwards before the first backward of a rank.
-int warm_up(const std::string& name, const ScheduleOptions& options, int rank) {
-  if (name == "gpipe") return options.micro_batches;
-  return std::min(options.micro_batches, options.ranks - rank);
-}
+struct Maker {
+  const char* name;
+  Schedule (*make)(const ScheduleOptions& options);
+  bool one_stage;  // per rank
+};
+
+constexpr std::array kMakers{
+    Maker{"gpipe", make_gpipe, true},
+    Maker{"1f1b", make_1f1b, true},
+    Maker{"interleaved", make_interleaved, false},
+    Maker{"zb_h1", make_zb_h1, true},
+    Maker{"zero_bubble", make_zero_bubble, true},
+    Maker{"dualpipe", make_dualpipe, true},
+};
 
 }  // namespace
 
@@ -31,25 +42,28 @@ std::vector<int> Schedule::stages_of(int rank) const {
   return of;
 }
 
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const auto& maker : kMakers) names.emplace_back(maker.name);
+  return names;
+}
+
 Schedule make_schedule(const std::string& name, const ScheduleOptions& options) {
-  if (name != "gpipe" && name != "1f1b") throw ConfigError("schedule: \"" + name + "\" is not known");
-  if (options.stages_per_rank != 1) throw ConfigError("schedule: " + name + " has one stage for each rank");
-  Schedule schedule{.name = name,
-                    .ranks = options.ranks,
-                    .stages = options.ranks,
-                    .micro_batches = options.micro_batches,
-                    .actions = {}};
-  for (int rank = 0; rank < options.ranks; ++rank) {
-    auto& own = schedule.actions.emplace_back();
-    const int ahead = warm_up(name, options, rank);
-    for (int i = 0; i < options.micro_batches + ahead; ++i) {
-      if (i < options.micro_batches) own.push_back({Action::Kind::kForward, rank, i});
-      if (i + 1 >= ahead && i + 1 - ahead < options.micro_batches) {
-        own.push_back({Action::Kind::kBackward, rank, i + 1 - ahead});
-      }
-    }
+  const auto found = std::ranges::find(kMakers, name, [](const Maker& maker) { return std::string(maker.name); });
+  if (found == kMakers.end()) {
+    std::string names;
+    for (const auto& maker : kMakers) names += (names.empty() ? "" : ", ") + std::string(maker.name);
+    throw ConfigError("schedule: \"" + name + "\" is not known; known: " + names);
   }
-  return schedule;
+  const auto refuse_if = [&](bool wrong, const std::string& why) {
+    if (wrong) throw ConfigError("schedule: " + name + " " + why);
+  };
+  refuse_if(options.ranks < 1 || options.micro_batches < 1 || options.stages_per_rank < 1,
+            "needs at least one rank, micro-batch and stage per rank");
+  refuse_if(options.memory_limit < 0, "has memory_limit: " + std::to_string(options.memory_limit) + "; 0 is as 1f1b");
+  refuse_if(found->one_stage && options.stages_per_rank != 1,
+            "has one stage for each rank; with several, use interleaved");
+  return found->make(options);
 }
 
 }  // namespace phalanx::pipeline

@@ -1,0 +1,136 @@
+// Shows in which order the ranks of a pipeline work: schedule --name 1f1b --ranks 4 --micro_batches 8
+#include "framework/parallel/pipeline/schedule.h"
+
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/parallel/pipeline/timeline.h"
+#include "launch/exit_status.h"
+#include "launch/program.h"
+#include "tools/flags/parse_flags.h"
+#include "tools/schedule/drawing.h"
+
+DEFINE_string(name, "all", "gpipe, 1f1b, interleaved, zb_h1, zero_bubble, dualpipe, or all, to compare them");
+DEFINE_int32(ranks, 4, "ranks of the pipeline");
+DEFINE_int32(micro_batches, 8, "parts of a batch");
+DEFINE_int32(stages_per_rank, 1, "stages on each rank, for interleaved");
+DEFINE_string(
+    costs, "1,1,1,0",
+    "how long take a forward, the gradient of the input, that of the weights, and a transfer to another rank");
+DEFINE_int32(memory_limit, 0, "micro-batches whose activations a rank may hold, for zero_bubble; 0: ranks");
+DEFINE_int32(width, 120, "letters in a line");
+DEFINE_string(svg, "", "file for a picture");
+DEFINE_string(json, "", "file for the actions and their times");
+
+namespace phalanx {
+namespace {
+
+using pipeline::Costs;
+using pipeline::ScheduleOptions;
+
+Costs parse_costs(const std::string& text) {
+  std::istringstream words(text);
+  std::vector<double> numbers;
+  for (std::string word; std::getline(words, word, ',');) {
+    char* end = nullptr;
+    numbers.push_back(std::strtod(word.c_str(), &end));
+    if (word.empty() || *end != '\0' || !(numbers.back() >= 0 && numbers.back() < 1e6)) numbers.clear();
+    if (numbers.empty()) break;
+  }
+  if ((numbers.size() != 3 && numbers.size() != 4) || numbers[0] <= 0 || numbers[1] <= 0) {
+    throw ConfigError("--costs: \"" + text + "\" is not three or four numbers such as 1,1,1,0, the first two above 0");
+  }
+  return {numbers[0], numbers[1], numbers[2], numbers.size() == 4 ? numbers[3] : 0};
+}
+
+ScheduleOptions options() {
+  if (FLAGS_ranks > 64 || FLAGS_micro_batches > 1024) {
+    throw ConfigError("--ranks and --micro_batches: at most 64 and 1024 can be drawn");
+  }
+  return {.ranks = FLAGS_ranks,
+          .stages_per_rank = FLAGS_stages_per_rank,
+          .micro_batches = FLAGS_micro_batches,
+          .costs = parse_costs(FLAGS_costs),
+          .memory_limit = FLAGS_memory_limit};
+}
+
+double most(const std::vector<double>& live) { return *std::ranges::max_element(live); }
+
+void compare(const ScheduleOptions& options) {
+  std::printf("%-12s %10s %14s %20s %12s\n", "schedule", "bubble", "without stop", "activations (most)", "length");
+  for (const auto& name : pipeline::schedule_names()) {
+    ScheduleOptions own = options;
+    if (name != "interleaved") own.stages_per_rank = 1;
+    // A rank of interleaved has the same layers, as several shorter stages.
+    Costs costs = options.costs;
+    for (double* cost : {&costs.forward, &costs.input_gradient, &costs.weight_gradient}) *cost /= own.stages_per_rank;
+    own.costs = costs;
+    try {
+      const auto timeline = simulate(make_schedule(name, own), costs);
+      std::printf("%-12s %8.1f %% %12.1f %% %20.1f %12.4g\n", name.c_str(), 100 * timeline.bubble,
+                  100 * timeline.bubble_without_stop, most(timeline.live), timeline.length);
+    } catch (const ConfigError& error) {
+      std::printf("%-12s %s\n", name.c_str(), error.what());
+    }
+  }
+}
+
+void show(const ScheduleOptions& options) {
+  const auto schedule = make_schedule(FLAGS_name, options);
+  const auto timeline = simulate(schedule, options.costs);
+  std::printf("%s\n", to_text(schedule, timeline, FLAGS_width).c_str());
+  std::printf("F forward, B gradient of the input, W gradient of the weights, D both; then the micro-batch\n");
+  std::printf("bubble          %.1f %% of the step", 100 * timeline.bubble);
+  const Costs& costs = options.costs;
+  const bool equal = costs.forward == costs.input_gradient && costs.forward == costs.weight_gradient;
+  const double known = equal && costs.transfer == 0 ? known_bubble(schedule) : -1;
+  if (known >= 0) std::printf(" (%.1f %% by formula)", 100 * known);
+  std::printf("\nwithout a stop  %.1f %%, if ranks begin the next step as soon as they have ended this one\n",
+              100 * timeline.bubble_without_stop);
+  std::printf("activations    ");
+  for (const double live : timeline.live) std::printf(" %.4g", live);
+  std::printf(" micro-batches at most, by rank\n");
+}
+
+// bazel run changes the folder, and paths are those of whoever called it.
+void write(const std::string& flag, const std::string& text) {
+  if (flag.empty()) return;
+  write_atomically(std::filesystem::path(environment("BUILD_WORKING_DIRECTORY").value_or("")) / flag, text);
+}
+
+int run(int argc, char** argv) {
+  refuse(parse_flags({.purpose = "shows in which order the ranks of a pipeline work, and how long they wait\n\n"
+                                 "  schedule --ranks 4 --micro_batches 8\n"
+                                 "  schedule --name zero_bubble --ranks 4 --micro_batches 8 --svg schedule.svg",
+                      .files = "tools/schedule/"},
+                     argc, argv));
+  const auto all = options();
+  if (FLAGS_name == "all") {
+    if (!FLAGS_svg.empty() || !FLAGS_json.empty()) throw ConfigError("--svg, --json: name one schedule with --name");
+    compare(all);
+    return kDone;
+  }
+  show(all);
+  const auto schedule = make_schedule(FLAGS_name, all);
+  const auto timeline = simulate(schedule, all.costs);
+  write(FLAGS_svg, to_svg(schedule, timeline));
+  write(FLAGS_json, to_json(schedule, timeline));
+  return kDone;
+}
+
+}  // namespace
+}  // namespace phalanx
+
+int main(int argc, char** argv) {
+  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
+}
