@@ -54,8 +54,9 @@ TEST_P(Configs, SaysWhatResultItExpects) {
   EXPECT_GT(config_.expect.test.at(metric).min.value_or(0), 0);
 }
 
+// Of files that are each user's own, nobody can say what result to expect: docs/data.md shows how to train on them.
 TEST(ConfigFolder, HasOneOfEachStrategyAndDataset) {
-  std::set<std::string> strategies, datasets;
+  std::set<std::string> strategies, datasets{"image_folder", "image_shards", "tokens"};
   for (const auto& file : config_files()) {
     ExperimentConfig config;
     config::load(config, file);

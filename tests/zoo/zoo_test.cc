@@ -100,7 +100,7 @@ class Zoo : public ::testing::TestWithParam<std::string> {
     for (auto& parameter : model.parameters()) parameter.mutable_grad().reset();
     loss.backward();
     const at::NoGradGuard no_grad;
-    for (auto& parameter : model.parameters()) parameter.sub_(parameter.grad(), 0.02);
+    for (auto& parameter : model.parameters()) parameter.sub_(parameter.grad(), 0.003);
     return loss.item<double>();
   }
 
