@@ -22,6 +22,7 @@ Real are the tools and mpirun. Stand-ins, found in the clone or first on PATH, t
     //tools:ps                     the real ps
     //tools:tune                   the real tune, with one short round
     //tools:report                 the real report
+    //tools:schedule               the real schedule
     //tools:plan, simulate         the real ones
     mpirun                         Open MPI's, with what root and few cores need
     torchrun                       if there is none: sets torchrun's variables and starts a process for each rank
@@ -65,6 +66,7 @@ TUNE = 'exec %(root)s/tools/tune/tune "$@" --rounds=1 --budget_ms=0.2'
 DATA = 'exec %(root)s/tools/data/data "$@"'
 EVAL = 'exec %(root)s/tools/eval/eval "$@"'
 REPORT = 'exec %(root)s/tools/report/report "$@"'
+SCHEDULE = 'exec %(root)s/tools/schedule/schedule "$@"'
 PLAN = 'exec %(root)s/tools/plan/plan "$@"'
 SIMULATE = 'exec %(root)s/tools/simulate/simulate "$@"'
 REPLAY = 'exec %(root)s/framework/testing/fuzz/replay "$@"'
@@ -134,7 +136,7 @@ class Clone(ProgramTest):
                    "targets/tools/bench": BENCH, "targets/tools/bench_train": BENCH_TRAIN,
                    "targets/tools/doctor": DOCTOR, "targets/tools/tune": TUNE, "targets/tools/report": REPORT,
                    "targets/tools/data": DATA, "targets/tools/eval": EVAL, "targets/tools/ps": PS,
-                   "targets/tools/plan": PLAN, "targets/tools/simulate": SIMULATE}
+                   "targets/tools/schedule": SCHEDULE, "targets/tools/plan": PLAN, "targets/tools/simulate": SIMULATE}
         if not shutil.which("torchrun"):
             scripts["bin/torchrun"] = TORCHRUN
         for name, text in scripts.items():

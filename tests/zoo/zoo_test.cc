@@ -9,6 +9,8 @@
 #include <ATen/ops/randn.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <string>
@@ -100,7 +102,11 @@ class Zoo : public ::testing::TestWithParam<std::string> {
     for (auto& parameter : model.parameters()) parameter.mutable_grad().reset();
     loss.backward();
     const at::NoGradGuard no_grad;
-    for (auto& parameter : model.parameters()) parameter.sub_(parameter.grad(), 0.003);
+    double square = 0;
+    for (const auto& parameter : model.parameters()) square += parameter.grad().square().sum().item<double>();
+    // No step is longer than this: deep networks have large gradients at first.
+    const double rate = 0.02 / std::max(1.0, std::sqrt(square));
+    for (auto& parameter : model.parameters()) parameter.sub_(parameter.grad(), rate);
     return loss.item<double>();
   }
 
