@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "framework/parallel/autocast.h"
+#include "framework/parallel/deferred_gradients.h"
 
 namespace phalanx {
 namespace {
@@ -74,12 +75,12 @@ class Product final : public torch::autograd::Function<Product> {
   }
 
  private:
-  // Undefined where it has been added to grad.
+  // Undefined where it has been added to grad, or will be.
   static at::Tensor of_weight(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& gradient,
                               bool out_in) {
     const at::Tensor left = out_in ? gradient.t() : rows.t(), &right = out_in ? rows : gradient;
     if (!only_adds(weight)) return at::mm(left, right);
-    weight.grad().addmm_(left, right);
+    DeferGradients::now_or_later([sum = weight.grad(), left, right]() mutable { sum.addmm_(left, right); });
     return {};
   }
 };

@@ -1,6 +1,7 @@
 // Linear layers compute as LibTorch's, to the rounding, and leave gradients where they belong.
 #include "models/linear.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/embedding.h>
@@ -14,6 +15,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "framework/parallel/autocast.h"
+#include "framework/parallel/deferred_gradients.h"
 
 namespace phalanx {
 namespace {
@@ -207,6 +209,20 @@ TEST(Linear, RefusesWhatDoesNotFit) {
 TEST(Linear, ComputesInDoublePrecision) {
   const at::Tensor input = at::randn({6, kIn}, at::kDouble), weight = at::randn({kOut, kIn}, at::kDouble);
   EXPECT_TRUE(at::equal(apply_linear(input, weight, {}), at::linear(input, weight)));
+}
+
+TEST(Linear, MayPutOffTheGradientOfItsWeight) {
+  const at::Tensor input = leaf({6, kIn}), weight = with_gradient(leaf({kOut, kIn}));
+  DeferredGradients later;
+  {
+    const DeferGradients defer(later);
+    apply_linear(input, weight, {}).sum().backward();
+  }
+  expect_close(input.grad(), weight.detach().sum(0).expand_as(input));
+  EXPECT_EQ(weight.grad().abs().sum().item<double>(), 0);
+  const at::NoGradGuard no_grad;
+  for (const auto& add : later) add();
+  expect_close(weight.grad(), input.detach().sum(0).expand_as(weight));
 }
 
 }  // namespace

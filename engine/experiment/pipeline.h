@@ -34,9 +34,8 @@ std::vector<std::size_t> cut_evenly(const std::vector<BlockCost>& blocks, std::s
 std::vector<std::size_t> cut_at(const std::vector<BlockCost>& blocks, const std::vector<std::string>& names,
                                 std::size_t stages);
 
-/// How long the actions of a PipelineStep take by each other, about: it computes both gradients of a backward at once,
-/// where a schedule has the one of the input.
-inline constexpr pipeline::Costs kStepCosts{.forward = 1, .input_gradient = 2, .weight_gradient = 0, .transfer = 0};
+/// How long the actions of a PipelineStep take by each other, about, where its layers are linear.
+inline constexpr pipeline::Costs kStepCosts{.forward = 1, .input_gradient = 1, .weight_gradient = 1, .transfer = 0};
 
 /// Who has what of a model that mesh.pipe divides.
 class Pipeline {

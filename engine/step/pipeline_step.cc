@@ -22,6 +22,7 @@
 #include "framework/base/error.h"
 #include "framework/parallel/autocast.h"
 #include "framework/parallel/checkpointed.h"
+#include "framework/parallel/deferred_gradients.h"
 
 namespace phalanx {
 namespace {
@@ -34,8 +35,6 @@ using Kind = Action::Kind;
 constexpr std::size_t kAhead = 2;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-bool goes_back(Kind kind) { return kind == Kind::kBackward || kind == Kind::kInputGradient; }
 
 }  // namespace
 
@@ -83,7 +82,7 @@ class PipelineStep::Pass {
       empty_.push_back(begin == end);
     }
     for (const auto& action : schedule_.actions.at(rank())) {
-      if (action.kind == Kind::kForward || (training && goes_back(action.kind))) actions_.push_back(action);
+      if (action.kind == Kind::kForward || training) actions_.push_back(action);
     }
     results_.resize(parts_.size());
   }
@@ -93,6 +92,8 @@ class PipelineStep::Pass {
       while (posted_ < std::min(actions_.size(), i + 1 + kAhead)) post_receive(actions_[posted_++]);
       if (actions_[i].kind == Kind::kForward) {
         forward(actions_[i]);
+      } else if (actions_[i].kind == Kind::kWeightGradient) {
+        add_deferred(actions_[i]);
       } else {
         backward(actions_[i]);
       }
@@ -143,6 +144,7 @@ class PipelineStep::Pass {
   }
 
   void post_receive(const Action& action) {
+    if (action.kind == Kind::kWeightGradient) return;
     const bool gradient = action.kind != Kind::kForward;
     const int stage = action.stage, from = gradient ? stage + 1 : stage - 1;
     if (from < 0 || from >= schedule_.stages || here(from, action.micro_batch)) return;
@@ -164,6 +166,7 @@ class PipelineStep::Pass {
 
   void forward(const Action& action);
   void backward(const Action& action);
+  void add_deferred(const Action& action);
   void send_output(const Action& action, const at::Tensor& output);
   void send_gradient(const Action& action, const Live& live);
 
@@ -185,6 +188,7 @@ class PipelineStep::Pass {
   std::map<int, Message> arriving_, sent_;    // by tag; sent_: activations
   std::deque<Work> sent_gradients_;           // each keeps its tensor
   std::map<std::pair<int, int>, Live> live_;  // by stage and micro-batch
+  std::map<std::pair<int, int>, DeferredGradients> deferred_;
   std::size_t most_live_ = 0;
   double busy_ = 0;
 };
@@ -220,7 +224,7 @@ void PipelineStep::Pass::forward(const Action& action) {
   if (!last(action.stage)) send_output(action, live.output.detach());
   if (!training_) return;
   live_.emplace(std::pair(action.stage, action.micro_batch), std::move(live));
-  most_live_ = std::max(most_live_, live_.size());
+  most_live_ = std::max(most_live_, live_.size() + deferred_.size());
 }
 
 void PipelineStep::Pass::send_output(const Action& action, const at::Tensor& output) {
@@ -268,9 +272,24 @@ void PipelineStep::Pass::backward(const Action& action) {
     roots.push_back(live.auxiliary);
     gradients.push_back(at::full_like(live.auxiliary, live.scale));
   }
-  if (!roots.empty()) torch::autograd::backward(roots, gradients);
+  if (action.kind == Kind::kInputGradient) {
+    const DeferGradients defer(deferred_[{action.stage, action.micro_batch}]);
+    if (!roots.empty()) torch::autograd::backward(roots, gradients);
+  } else if (!roots.empty()) {
+    torch::autograd::backward(roots, gradients);
+  }
   busy_ += seconds_since(begin);
   if (action.stage > 0) send_gradient(action, live);
+}
+
+// Of layers that have put off nothing, they are there already.
+void PipelineStep::Pass::add_deferred(const Action& action) {
+  const auto node = deferred_.extract({action.stage, action.micro_batch});
+  if (node.empty()) throw Error("pipeline: schedule " + schedule_.name + " has the gradient of weights first");
+  const auto begin = Clock::now();
+  const at::NoGradGuard no_grad;
+  for (const auto& add : node.mapped()) add();
+  busy_ += seconds_since(begin);
 }
 
 void PipelineStep::Pass::send_gradient(const Action& action, const Live& live) {

@@ -32,7 +32,7 @@ struct RowSpec {
 ///
 /// A batch has as many micro-batches as the schedule, nearly equal; where it has fewer rows some are one row of
 /// padding, which does not count and leaves buffers as they are. Where a schedule has the gradients of inputs apart
-/// from those of parameters, both are computed in the place of the first.
+/// from those of parameters, layers that can put the latter off do (DeferGradients); the others compute both at once.
 class PipelineStep final : public Step {
  public:
   /// Tensors that some ranks of the pipeline have alike, such as tied embeddings; this one among them.
