@@ -54,6 +54,7 @@ struct Rank {
     state.parameters = flat.get();
     state.optimizer = optimizer.get();
     state.buffers = {{"running", buffer}};
+    state.owns_buffers = world.rank() == 0;
   }
 
   /// Values that depend on parameter and element alone: the same however they are cut.

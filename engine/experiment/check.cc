@@ -204,7 +204,7 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
                 (config.mesh.pipe > 1 ? ", by mesh.pipe: " + std::to_string(config.mesh.pipe) : "") +
                 (config.mesh.tensor > 1 ? ", by mesh.tensor: " + std::to_string(config.mesh.tensor) : "") +
                 (config.mesh.context > 1 ? ", by mesh.context: " + std::to_string(config.mesh.context) : ""));
-  refuse_if(problems, config.strategy.traits().one_rank && shares > 1, "strategy",
+  refuse_if(problems, config.strategy.traits().one_rank && ranks > config.mesh.pipe * config.mesh.tensor, "strategy",
             config.strategy.selected() + " trains on one rank, but launch.ranks is " + std::to_string(launch.ranks) +
                 less_servers);
   refuse_if(problems, launch.with == "local" && !launch.hosts.empty(), "launch.with",

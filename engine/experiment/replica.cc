@@ -21,6 +21,7 @@
 #include "engine/sync/grouped.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
+#include "framework/parallel/pipeline/timeline.h"
 #include "models/weights_layout.h"
 
 namespace phalanx {

@@ -76,6 +76,7 @@ class StepRehearsal::Replica {
         mesh_(context_.world, shape_),
         watching_(config_.watch, mesh_.control(), context_.folder),
         replica_(config_, *task_, mesh_, context_, watching_),
+        meters_(config_.watch.meters),
         loader_(make_split_loader(splits.train, config_.train.global_batch_size, config_, config_.loader.shuffle,
                                   *mesh_.samples())) {
     load();
@@ -141,7 +142,9 @@ class StepRehearsal::Replica {
   }
 
   void run() {
-    replica_.step().step().run(batch_, [](Stage, const Step::Result&) {});
+    replica_.step().step().run(batch_, [this](Stage stage, const Step::Result& result) {
+      if (stage == Stage::kForwardCriterion) meters_.add(batch_, result);  // which may look at divided outputs
+    });
   }
 
   void attach() {
@@ -206,6 +209,7 @@ class StepRehearsal::Replica {
   Mesh mesh_;
   Watching watching_;
   phalanx::Replica replica_;
+  MeterSet meters_;  // of training
   std::unique_ptr<Loader> loader_;
   Batch batch_;
   std::int64_t epoch_ = 0, steps_ = 0;  // of seconds()

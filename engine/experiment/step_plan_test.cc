@@ -103,12 +103,13 @@ TEST(StepPlan, DividesParametersAndActivations) {
 }
 
 // By hand: 2 blocks of an all-reduce forward and backward for each pair of layers, that of the embedding, and of the
-// gradient of what the logits are made of; 12 sequences of 16 tokens of 16 floats.
+// gradient of what the logits are made of; 12 sequences of 16 tokens of 16 floats. The loss of divided logits takes two
+// more, of 4 and of 8 bytes a token.
 TEST(StepPlan, HasTheAllReducesOfDividedLayers) {
   const auto divided = plan(gpt({"launch.ranks=2", "mesh.tensor=2"}));
   const OperationCount sums = divided.layers.at({1U << static_cast<int>(Axis::kTensor), Op::kAllReduce});
-  EXPECT_EQ(sums.count, 2 * 2 * 2 + 1 + 1);
-  EXPECT_EQ(sums.bytes, sums.count * 12 * 16 * 16 * 4);
+  EXPECT_EQ(sums.count, 2 * 2 * 2 + 1 + 1 + 2);
+  EXPECT_EQ(sums.bytes, 10 * 12 * 16 * 16 * 4 + 12 * 16 * (4 + 8));
 }
 
 TEST(StepPlan, SumsUpToOneAllReduceOfEachBucket) {

@@ -224,7 +224,8 @@ TEST_F(WindowTest, HasTheStepsPhasesAndCollectivesOfAllRanks) {
     EXPECT_THAT(names_of(all["phases"]),
                 IsSupersetOf({"data", "forward", "backward", "communication", "update", "hooks"}));
     const auto operations = names_of(all["communication"]);
-    EXPECT_EQ(std::ranges::count(operations, "barrier"), 3);
+    // That of the step before may still be under way when the window opens.
+    EXPECT_THAT(std::ranges::count(operations, "barrier"), ::testing::AnyOf(3, 4));
     EXPECT_FALSE(all["operators"].empty());
     for (const auto& [lane, events] : all) {
       for (const auto& event : events) {
