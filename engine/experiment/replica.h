@@ -64,6 +64,9 @@ class Replica {
   TrainingStep& step() { return step_; }
   const Agreement& agreement() const { return agreement_; }
 
+  /// Of which the model is a stage; null: it is whole.
+  const Pipeline* pipeline() const { return pipeline_ ? &*pipeline_ : nullptr; }
+
   /// Gives all ranks the buffers of rank 0, before the first step. Collective.
   void broadcast_buffers();
 

@@ -12,9 +12,11 @@
 #include "engine/experiment/evaluation.h"
 #include "engine/experiment/experiment.h"
 #include "engine/experiment/replica.h"
+#include "engine/experiment/sequence_share.h"
 #include "engine/plan/live_memory.h"
 #include "engine/plan/rehearsal_world.h"
 #include "framework/base/error.h"
+#include "framework/parallel/pipeline/timeline.h"
 
 namespace phalanx {
 namespace {
@@ -46,6 +48,9 @@ void refuse_unplanned(const ExperimentConfig& config) {
   if (config.train.precision == "fp16") {
     throw ConfigError("train.precision: fp16 leaves out updates as it goes, so steps are not alike; plan bf16 or fp32");
   }
+  if (const auto traits = config.strategy.traits(); traits.frees_gradients || traits.shards_values) {
+    throw ConfigError("strategy.stage: what stages 2 and 3 send is not planned; plan with stage: 1");
+  }
   if (config.determinism == "world_size_invariant") {
     throw ConfigError("determinism: world_size_invariant has collectives of its own; plan with run");
   }
@@ -75,6 +80,7 @@ class StepRehearsal::Replica {
                  .folder = RunFolder()},
         mesh_(context_.world, shape_),
         watching_(config_.watch, mesh_.control(), context_.folder),
+        sequence_(*task_, splits.train->spec(), mesh_.along(Axis::kContext)),
         replica_(config_, *task_, mesh_, context_, watching_),
         meters_(config_.watch.meters),
         loader_(make_split_loader(splits.train, config_.train.global_batch_size, config_, config_.loader.shuffle,
@@ -88,7 +94,10 @@ class StepRehearsal::Replica {
     plan.parameters = replica_.parameter_count();
     plan.samples = batch_.valid;
     plan.micro_batches = config_.train.accumulate;
-    plan.bubble = pipeline_bubble(shape_[Axis::kPipe], plan.micro_batches);
+    if (const auto* pipeline = replica_.pipeline()) {
+      plan.micro_batches = pipeline->schedule().micro_batches;
+      plan.bubble = pipeline::simulate(pipeline->schedule(), kStepCosts).bubble;
+    }
     for (const auto& bucket : replica_.parameters().buckets()) {
       ++plan.buckets;
       plan.parameter_bytes += static_cast<std::int64_t>(bucket.values.nbytes());
@@ -137,6 +146,7 @@ class StepRehearsal::Replica {
       if (!loader_->next(batch_)) throw ConfigError("train.global_batch_size: there is no batch to plan a step with");
     }
     task_->prepare(batch_);
+    sequence_.cut(batch_);
     if (!batch_.row_weights.defined()) return;
     batch_.global_weight = batch_.weight() * static_cast<double>(mesh_.batch()->size());
   }
@@ -208,6 +218,7 @@ class StepRehearsal::Replica {
   ExperimentContext context_;
   Mesh mesh_;
   Watching watching_;
+  SequenceShare sequence_;
   phalanx::Replica replica_;
   MeterSet meters_;  // of training
   std::unique_ptr<Loader> loader_;
@@ -224,10 +235,6 @@ OperationCounts StepPlan::all() const {
     }
   }
   return all;
-}
-
-double pipeline_bubble(std::int64_t stages, std::int64_t micro_batches) {
-  return static_cast<double>(stages - 1) / static_cast<double>(micro_batches + stages - 1);
 }
 
 StepRehearsal::StepRehearsal(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options) {

@@ -25,15 +25,11 @@ struct StepPlan {
   OperationCounts gradients{};     // what the strategy does
   OperationCounts layers{};        // what divided layers, experts and batch norm do in forward and backward
   OperationCounts control{};       // norms, weights of batches, votes
-  double bubble = 0;               // share of the step in which a pipeline's ranks wait; see pipeline_bubble()
+  double bubble = 0;               // share of the step in which a pipeline's ranks wait for each other
   double seconds = 0;              // batch, forward, backward and update of this rank, without communication
 
   OperationCounts all() const;
 };
-
-/// The share of time that a stage waits with 1F1B or GPipe: (stages - 1) / (micro_batches + stages - 1) (Narayanan et
-/// al. 2021, arXiv:2104.04473, section 2.2, which has it in proportion to the rest).
-double pipeline_bubble(std::int64_t stages, std::int64_t micro_batches);
 
 struct PlanOptions {
   int rank = 0;

@@ -59,6 +59,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"tensor", 2, gpt({"mesh.tensor=2", "train.clip_norm=1"})},
         Case{"tensor_accumulated", 2, gpt({"mesh.tensor=2", "train.accumulate=2"})},
         Case{"data_tensor", 4, gpt({"mesh={data: 2, tensor: 2}", "strategy=sharded", "train.clip_norm=1"})},
+        Case{"pipe", 2, {"mesh.pipe=2", "train.clip_norm=1"}},
+        Case{"context", 2, gpt({"mesh.context=2", "train.clip_norm=1"})},
         Case{"expert", 2, experts({"mesh.expert=2", "strategy=all_reduce"})},
         Case{"data_expert", 4, experts({"mesh={data: 2, expert: 2}", "strategy=sharded", "train.clip_norm=1"})}),
     [](const auto& info) { return info.param.name; });
@@ -134,6 +136,8 @@ TEST(StepPlan, RefusesWhatDependsOnMoreThanTheBuckets) {
               HasSubstr("strategy.compression"));
   EXPECT_THAT(complaint({"launch.ranks=3", "roles.server=1", "strategy=sync_ps"}), HasSubstr("roles"));
   EXPECT_THAT(complaint({"launch.ranks=3", "mesh.tensor=2"}), HasSubstr("mesh"));
+  EXPECT_THAT(complaint({"launch.ranks=2", "strategy={name: sharded, stage: 3}"}), HasSubstr("strategy.stage"));
+  EXPECT_THAT(complaint(gpt({"launch.ranks=2", "mesh.pipe=2"})), HasSubstr("plan with mesh.pipe: 1"));
 }
 
 TEST(StepPlan, NamesDifferences) {
@@ -145,9 +149,10 @@ TEST(StepPlan, NamesDifferences) {
   EXPECT_THAT(differences(shape, {}, seen), HasSubstr("planned 0"));
 }
 
-TEST(PipelineBubble, IsTheShareOfTheStepThatAStageWaits) {
-  EXPECT_EQ(pipeline_bubble(1, 4), 0);
-  EXPECT_DOUBLE_EQ(pipeline_bubble(4, 12), 3.0 / 15);
+TEST(StepPlan, KnowsTheScheduleOfAPipeline) {
+  const auto staged = plan({"launch.ranks=2", "mesh.pipe=2", "pipeline.micro_batches=6"});
+  EXPECT_EQ(staged.micro_batches, 6);
+  EXPECT_DOUBLE_EQ(staged.bubble, 1.0 / 7);
 }
 
 }  // namespace

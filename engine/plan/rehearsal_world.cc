@@ -59,7 +59,8 @@ class RehearsalGroup final : public PeerlessWorld {
 
   CommunicatorPtr split(int color, int) override {
     if (color < 0) return nullptr;
-    throw Error("a rehearsal cannot split " + name_ + ": nobody says which other ranks belong to the group");
+    throw ConfigError("a plan knows of no groups within " + name_ +
+                      ", as of stages that have parameters in common (tied embeddings); plan with mesh.pipe: 1");
   }
   CommunicatorPtr group_of(std::vector<int> ranks) override {
     return std::make_shared<RehearsalGroup>(common_, std::move(ranks), world_rank_);
