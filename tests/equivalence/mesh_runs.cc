@@ -59,6 +59,7 @@ Trained train_alone(const ExperimentConfig& config, const CommunicatorPtr& world
 
 ExperimentConfig config_of(const std::string& kind, const Changes& more) {
   auto changes = model_of(kind);
+  changes.push_back("train.precision=fp64");
   changes.insert(changes.end(), more.begin(), more.end());
   return testing::training_config(changes);
 }

@@ -77,10 +77,10 @@ TEST(PipelineSchedules, ComputeTheSame) {
                   {"seed=2", "train.max_steps=6", "train.clip_norm=0.1"});
 }
 
-TEST(PipelineOptions, InDoublePrecisionPipelinesDifferByItsRounding) {
-  const Changes both{"train.precision=fp64", "train.clip_norm=0.1"};
-  expect_as_alone("gpt", 4, {"mesh={data: 2, pipe: 2}", "strategy=sharded"}, both, 1e-10);
-  expect_as_alone("mlp", 2, {"mesh.pipe=2", "strategy=auto"}, both, 1e-10);
+TEST(PipelineOptions, InSinglePrecisionPipelinesDifferByItsRounding) {
+  const Changes both{"train.precision=fp32", "train.clip_norm=0.1"};
+  expect_as_alone("gpt", 4, {"mesh={data: 2, pipe: 2}", "strategy=sharded"}, both, 1e-4);
+  expect_as_alone("mlp", 2, {"mesh.pipe=2", "strategy=auto"}, both, 1e-4);
 }
 
 TEST(PipelineOptions, ActivationsMayBeComputedAgainAndDroppedOut) {
@@ -152,7 +152,7 @@ TEST(PipelineCheckpoints, AreOfEveryMesh) {
         const auto alone = train(config_of(kind, {"strategy=single", "train.max_steps=" + std::to_string(steps),
                                                   "checkpoint.every_steps=5"}),
                                  world, run + "_alone");
-        EXPECT_LT(relative_difference(folder, alone.folder), 1e-5) << kind << " " << number;
+        EXPECT_LT(relative_difference(folder, alone.folder), testing::kRounding) << kind << " " << number;
       });
     }
   }
