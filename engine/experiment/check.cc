@@ -111,10 +111,6 @@ void check_pipeline(std::vector<ConfigProblem>& problems, const ExperimentConfig
   }
   refuse_if(problems, train.sync_batch_norm, "train.sync_batch_norm",
             "must be false with mesh.pipe above 1: batch norm sees one micro-batch at a time");
-  refuse_if(problems, config.mesh.context > 1, "mesh.context",
-            "must be 1 with mesh.pipe above 1, whose stages get whole sequences");
-  refuse_if(problems, config.mesh.sequence_parallel, "mesh.sequence_parallel",
-            "must be false with mesh.pipe above 1, whose stages get whole sequences");
   const auto& traits = config.strategy.traits();
   refuse_if(problems, traits.frees_gradients || traits.shards_values, "strategy.stage",
             "must be 1 with mesh.pipe above 1, whose ranks have the gradients of all micro-batches at the end");
