@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "datasets/subset.h"
 #include "engine/experiment/evaluation.h"
 #include "engine/experiment/experiment.h"
 #include "engine/experiment/predictions.h"
@@ -59,8 +58,7 @@ std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config,
   ExperimentConfig complete = with_defaults_of(*task, config);
   check_meters(*task, sample, complete);
   complete.determinism = "run";  // on any number of ranks, so without virtual shards
-  const double held_out = config.evaluate.validation;
-  const Splits splits = held_out > 0 ? hold_out(context.splits, held_out, config.seed) : context.splits;
+  const Splits splits = with_held_out(context.splits, config);
   if (context.split == "validation" && !splits.validation) {
     throw ConfigError("there is no validation split: the dataset has none, and evaluate.validation is not set");
   }

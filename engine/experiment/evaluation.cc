@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "datasets/prefetching_loader.h"
+#include "datasets/subset.h"
 
 namespace phalanx {
 
@@ -21,6 +22,11 @@ std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& 
   const auto prefetch = config.loader.prefetch;
   return prefetch == 0 ? std::move(loader)
                        : make_prefetching(std::move(loader), prefetch, static_cast<int>(config.loader.threads));
+}
+
+Splits with_held_out(const Splits& splits, const ExperimentConfig& config) {
+  const double share = config.evaluate.validation;
+  return share > 0 ? hold_out(splits, share, config.seed) : splits;
 }
 
 Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, const std::function<void(Batch&)>& prepare,

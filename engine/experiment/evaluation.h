@@ -21,6 +21,9 @@ std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& 
                                           const ExperimentConfig& config, bool shuffle, const Communicator& group,
                                           std::shared_ptr<const std::vector<std::int64_t>> shares = nullptr);
 
+/// The splits of a run: with what evaluate.validation holds out of training.
+Splits with_held_out(const Splits& splits, const ExperimentConfig& config);
+
 /// Measures a model on the splits that it is not trained on, every sample once.
 class Evaluation {
  public:

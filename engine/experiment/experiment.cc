@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "datasets/subset.h"
 #include "engine/checkpoint/numbers_part.h"
 #include "engine/early_stop.h"
 #include "engine/engine.h"
@@ -26,14 +25,6 @@
 namespace phalanx {
 namespace {
 
-Mesh make_mesh(const ExperimentConfig& config, const CommunicatorPtr& world) {
-  try {
-    return Mesh(world, mesh_shape(config.mesh, world->size()));
-  } catch (const ConfigError& error) {
-    throw ConfigError(std::string("mesh: ") + error.what());
-  }
-}
-
 bool due(std::int64_t every, std::int64_t count) { return every > 0 && count % every == 0; }
 
 /// One rank's share of a run: builds what the config names and lets the engine run.
@@ -43,7 +34,7 @@ class Experiment {
   Experiment(const ExperimentConfig& config, const Splits& splits, Task& task, const ExperimentContext& context)
       : config_(config),
         task_(task),
-        mesh_(make_mesh(config, context.world)),
+        mesh_(context.world, mesh_shape(config.mesh, context.world->size())),
         sequence_(task, splits.train->spec(), mesh_.along(Axis::kContext)),
         watching_(config.watch, mesh_.control(), context.folder),
         replica_(config, task, mesh_, context, watching_),
@@ -312,8 +303,7 @@ ExperimentResult run_experiment(const ExperimentConfig& config, const Experiment
   const auto task = config.task.make(context.splits.train->spec(), config.loss.make());
   const ExperimentConfig complete = with_defaults_of(*task, config);
   check_meters(*task, context.splits.train->spec(), complete);
-  const double held_out = config.evaluate.validation;
-  const Splits splits = held_out > 0 ? hold_out(context.splits, held_out, config.seed) : context.splits;
+  const Splits splits = with_held_out(context.splits, config);
   auto result = Experiment(complete, splits, *task, context).run();
   if (result.stopped) return result;
   check_expected(config.expect.train, result.train, "train");
