@@ -65,6 +65,8 @@ class DividedLinear {
   /// From now on, of a layer divided by column or row, what is whole otherwise is of this rank's positions.
   void share_positions() { positions_ = true; }
 
+  bool divided() const { return group_ != nullptr; }
+
   /// apply_linear(), with what its style asks for before and after it.
   at::Tensor forward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const;
 
