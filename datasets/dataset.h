@@ -10,6 +10,8 @@
 
 namespace phalanx {
 
+class Tokenizer;  // datasets/text/tokenizer.h
+
 /// A finite, indexable collection of samples. Thread-safe for reading: any number of threads may gather at once, each
 /// into a batch of its own.
 class Dataset {
@@ -44,6 +46,7 @@ struct Splits {
   std::shared_ptr<const Dataset> train;
   std::shared_ptr<const Dataset> validation{};
   std::shared_ptr<const Dataset> test;
+  std::shared_ptr<const Tokenizer> tokenizer{};  // what samples of tokens stand for; null: no text that is known
 };
 
 /// Datasets by name. Factories throw DataError when files are missing or malformed.

@@ -21,6 +21,7 @@
 #include "datasets/dataset.h"
 #include "datasets/malformed.h"
 #include "datasets/root.h"
+#include "datasets/text/tokenizer.h"
 #include "framework/base/config/visitor.h"
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
@@ -39,6 +40,7 @@ struct TokensConfig {
   std::int64_t vocabulary = 50257;
   std::int64_t context = 1024;
   std::int64_t stride = 0;
+  std::string tokenizer;
 
   template <class V>
   void visit(V& v) {
@@ -51,6 +53,9 @@ struct TokensConfig {
     v("context", context, "tokens per sample", config::between(1, 1 << 20));
     v("stride", stride, "distance between training samples, in tokens; 0: context, so that they do not overlap",
       config::at_least(0));
+    v("tokenizer", tokenizer,
+      "what the tokens stand for, as for tools:data tokenize: bytes, a tokenizer.json, or a folder with vocab.json and"
+      " merges.txt; empty: unknown");
   }
 };
 
@@ -136,6 +141,13 @@ class Tokens final : public Dataset {
   std::int64_t context_, stride_, tokens_;
 };
 
+std::shared_ptr<const Tokenizer> tokenizer_of(const TokensConfig& config) {
+  std::shared_ptr<const Tokenizer> tokenizer = make_tokenizer(config.tokenizer);
+  if (tokenizer->size() <= config.vocabulary) return tokenizer;
+  throw ConfigError("dataset.tokenizer: " + config.tokenizer + " has " + std::to_string(tokenizer->size()) +
+                    " tokens, but dataset.vocabulary is " + std::to_string(config.vocabulary));
+}
+
 Splits load_tokens(const TokensConfig& config) {
   const fs::path root = dataset_root(config.root, "tokens");
   const auto split = [&](const std::string& name, std::int64_t stride) -> std::shared_ptr<const Dataset> {
@@ -152,7 +164,8 @@ Splits load_tokens(const TokensConfig& config) {
   };
   Splits splits{.train = split(config.train, config.stride == 0 ? config.context : config.stride),
                 .validation = nullptr,
-                .test = split(config.test, config.context)};
+                .test = split(config.test, config.context),
+                .tokenizer = config.tokenizer.empty() ? nullptr : tokenizer_of(config)};
   if (!config.validation.empty()) splits.validation = split(config.validation, config.context);
   return splits;
 }
