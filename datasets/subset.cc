@@ -37,6 +37,13 @@ class Subset final : public Dataset {
     dataset_->gather(theirs, seed, batch);
   }
 
+  std::int64_t label(std::int64_t index) const override {
+    return dataset_->label(indices_.at(static_cast<std::size_t>(index)));
+  }
+  std::int64_t length(std::int64_t index) const override {
+    return dataset_->length(indices_.at(static_cast<std::size_t>(index)));
+  }
+
   std::shared_ptr<const Dataset> unchanged() const override {
     auto dataset = dataset_->unchanged();
     return dataset ? std::make_shared<Subset>(std::move(dataset), indices_) : nullptr;
