@@ -57,9 +57,8 @@ const bool registered = Datasets::global().add<NoFields>("torn", "made for tests
 
 TEST(Sampler, LearnsTheSameOnAnyNumberOfRanks) {
   for (const std::string sampler : {"weighted", "stratified", "infinite", "{name: streaming, block: 8, window: 24}"}) {
-    const Changes changes{
-        "dataset=torn",          "model=mlp",        "loader.sampler=" + sampler, "loader.on_error=skip",
-        "loader.last_batch=pad"};
+    const Changes changes{"dataset=torn", "model=mlp", "loader.sampler=" + sampler, "loader.on_error=skip",
+                          "loader.last_batch=pad"};
     const auto one = run_tiny(1, new_folder(), changes), three = run_tiny(3, new_folder(), changes);
     ASSERT_THAT(one.errors, Each("")) << sampler;
     ASSERT_THAT(three.errors, Each("")) << sampler;
@@ -93,6 +92,19 @@ TEST(OnError, EndsTheRunWithFileAndOffsetOrCountsWhatItSkips) {
   EXPECT_THAT(
       run_tiny(1, new_folder(), {"dataset=torn", "model=mlp", "loader.on_error=skip", "loader.max_errors=1"}).errors,
       Contains(HasSubstr("loader.max_errors allows 1")));
+}
+
+// Targets are shares of classes in training, and class numbers in tests.
+TEST(MixedSamples, AreLearntFromOnAnyNumberOfRanks) {
+  const Changes changes{"dataset={name: mixup, of: {name: spirals, train_samples: 100, test_samples: 26}}", "model=mlp",
+                        "loss={name: cross_entropy, label_smoothing: 0.1}", "train.epochs=6",
+                        "watch.meters=[{meter: accuracy}, {meter: loss}]"};
+  const auto one = run_tiny(1, new_folder(), changes), three = run_tiny(3, new_folder(), changes);
+  ASSERT_THAT(one.errors, Each(""));
+  ASSERT_THAT(three.errors, Each(""));
+  EXPECT_LT(relative_difference(final_weights(three), final_weights(one)), 1e-5);
+  EXPECT_GT(summary(one).at("test").at("accuracy"), 0.4);
+  EXPECT_GT(summary(one).at("train").at("accuracy"), 0.3);
 }
 
 TEST(Sampler, IsCheckedBeforeARun) {
