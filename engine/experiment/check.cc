@@ -181,6 +181,17 @@ void check_shards(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   refuse(!config.turns.empty(), "turns", "leave out the gradients of some parameters, which cannot be combined");
 }
 
+void check_loader(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto& loader = config.loader;
+  refuse_if(problems, !loader.shuffle && loader.sampler.selected() != "auto", "loader.shuffle",
+            "is what sampler: auto goes by; leave it out, since loader.sampler is " + loader.sampler.selected());
+  try {
+    refuse_if(problems, parse_bytes(loader.prefetch_bytes) < 0, "loader.prefetch_bytes", "must be at least 0");
+  } catch (const ConfigError& error) {
+    refuse_if(problems, true, "loader.prefetch_bytes", error.what());
+  }
+}
+
 // Whether shares fit the ranks is found out when the ranks are there.
 void check_shares(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& shares = config.loader.shares;
@@ -285,6 +296,7 @@ void check(const ExperimentConfig& config) {
   check_strategy(problems, config);
   check_training(problems, config);
   check_shards(problems, config);
+  check_loader(problems, config);
   check_shares(problems, config);
   check_determinism(problems, config);
   check_profile(problems, config);

@@ -74,7 +74,7 @@ class StepRehearsal::Replica {
         sequence_(*task_, splits.train->spec(), mesh_.along(Axis::kContext)),
         replica_(config_, *task_, mesh_, context_, watching_),
         meters_(config_.watch.meters),
-        loader_(make_split_loader(splits.train, config_.train.global_batch_size, config_, config_.loader.shuffle,
+        loader_(make_split_loader(splits.train, config_.train.global_batch_size, config_, SplitUse::kTraining,
                                   *mesh_.samples())) {
     load();
     replica_.step().start(0);
