@@ -64,10 +64,9 @@ Function* symbol(void* library, const char* name) {
 
 CudaPaths CudaPaths::found() {
   const std::string libtorch = folder_of_loaded("libtorch_cpu.so");
-  return {
-      .driver = environment("PHALANX_CUDA_DRIVER").value_or("libcuda.so.1"),
-      .libtorch = environment("PHALANX_CUDA_LIBTORCH").value_or((fs::path(libtorch) / "libtorch_cuda.so").string()),
-      .plugin = environment("PHALANX_CUDA_PLUGIN").value_or(find_plugin())};
+  return {.driver = environment("PHALANX_CUDA_DRIVER").value_or("libcuda.so.1"),
+          .libtorch = environment("PHALANX_CUDA_LIBTORCH").value_or((fs::path(libtorch) / "libtorch_cuda.so").string()),
+          .plugin = environment("PHALANX_CUDA_PLUGIN").value_or(find_plugin())};
 }
 
 Cuda::Cuda(const CudaPaths& paths) { load(paths); }
@@ -100,8 +99,8 @@ void Cuda::load(const CudaPaths& paths) {
   int has = 0;
   const int needs = runtime_version();
   if (driver_version == nullptr || driver_version(&has) != 0 || has / 1000 < needs / 1000) {
-    missing_ = "the NVIDIA driver is too old: it supports CUDA " + version_text(has) + ", but this LibTorch needs CUDA " +
-               version_text(needs) + "; update the driver" + kInstead;
+    missing_ = "the NVIDIA driver is too old: it supports CUDA " + version_text(has) +
+               ", but this LibTorch needs CUDA " + version_text(needs) + "; update the driver" + kInstead;
     return;
   }
   plugin_ = plugin;
@@ -119,8 +118,9 @@ int Cuda::devices() const {
   const char* why = nullptr;
   const int count = function<int(const char**)>("phalanx_cuda_device_count")(&why);
   if (count > 0) return count;
-  throw ConfigError(std::string("cuda: there is no device that can be used (") + (why != nullptr ? why : "none visible") +
-                    "); look at nvidia-smi and CUDA_VISIBLE_DEVICES" + kInstead);
+  throw ConfigError(std::string("cuda: there is no device that can be used (") +
+                    (why != nullptr ? why : "none visible") + "); look at nvidia-smi and CUDA_VISIBLE_DEVICES" +
+                    kInstead);
 }
 
 }  // namespace phalanx
