@@ -10,6 +10,7 @@
 #include "engine/experiment/problems.h"
 #include "framework/base/config/config.h"
 #include "framework/base/config/node.h"
+#include "framework/base/cuda.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/collectives/selection/tuned_file.h"
@@ -41,6 +42,15 @@ void refuse_unreadable(std::vector<ConfigProblem>& problems, const std::string& 
   } catch (const ConfigError& error) {
     refuse_if(problems, true, "framework.selection_file", error.what());
   }
+}
+
+// What is loaded here is there for ranks that are forked afterwards.
+void check_device(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  if (config.device != "cuda") return;
+  const auto& cuda = Cuda::global();
+  refuse_if(problems, true, "device",
+            "cuda: " + (cuda.loaded() ? "this program does not train on devices yet; use device: auto or cpu"
+                                      : cuda.missing()));
 }
 
 constexpr std::size_t kLongestName = 100;  // with the time after it, well below the 255 bytes of a file's name
@@ -288,8 +298,7 @@ void check(const ExperimentConfig& config) {
   std::vector<ConfigProblem> problems;
   refuse_if(problems, config.model.selected().empty(), "model", "is missing: name a model (--help_config lists them)");
   check_name(problems, config.name);
-  refuse_if(problems, config.device == "cuda", "device",
-            "cuda: this program is built without CUDA; use device: auto or cpu");
+  check_device(problems, config);
   check_ranks(problems, config);
   check_mesh(problems, config);
   check_shared_memory(problems, config);
