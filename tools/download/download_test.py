@@ -142,7 +142,8 @@ class Download(ProgramTest):
                       self.download("/silent/file.bin", status=1, more=["--timeout=1"]).err)
 
     def test_speaks_tls_to_those_with_a_good_certificate_only(self):
-        certificate = str(ROOT / "tools/download/testing_certificate.pem")
+        certificate = str(self.folder / "certificate.pem")
+        subprocess.run([ROOT / "tools/download/make_certificate", certificate], check=True)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
