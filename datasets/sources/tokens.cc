@@ -1,6 +1,6 @@
 // Tokens that a tokenizer has numbered, in files of nothing but unsigned little-endian integers of 16 or 32 bits, as
-// nanoGPT's: input [n, context] int64 -> target [n, context] int64, the same tokens one further on. Files are mapped
-// into memory, so that ranks of a host share them and only what is read is loaded.
+// nanoGPT's: input [n, context] int64 -> target [n, context] int64, the same tokens one further on. Only what is read is
+// loaded, and ranks of a host share it.
 #include <c10/util/Exception.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
@@ -17,6 +16,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "datasets/batch_memory.h"
 #include "datasets/dataset.h"
@@ -60,42 +60,53 @@ struct TokensConfig {
   }
 };
 
-// A whole file, read-only. What has been read stays in the system's cache, but not mapped, which would count as this
-// process's memory: every now and then all of it is given back.
-class MappedFile {
+// A file, read-only: mapped into memory, or, where it is large, read piece by piece, since what is mapped and has been
+// read counts as this process's memory. Either way the system keeps what it has room for, once for all ranks of a host.
+class TokenFile {
  public:
-  explicit MappedFile(const fs::path& path) {
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  explicit TokenFile(const fs::path& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    constexpr std::size_t kLargestMapped = 128 << 20;
     struct stat status {};
     const auto fail = [&] { throw DataError(path.string() + ": " + std::generic_category().message(errno)); };
-    if (!file.valid() || ::fstat(file.get(), &status) != 0) fail();
+    if (!file_.valid() || ::fstat(file_.get(), &status) != 0) fail();
     size_ = static_cast<std::size_t>(status.st_size);
     if (size_ == 0) throw_malformed(path, 0, "the file is empty");
-    data_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.get(), 0);
+    if (size_ > kLargestMapped) return;
+    data_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file_.get(), 0);
     if (data_ == MAP_FAILED) fail();
   }
-  ~MappedFile() { ::munmap(data_, size_); }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-
-  template <class T>
-  const T* values() const {
-    return static_cast<const T*>(data_);
+  ~TokenFile() {
+    if (data_ != nullptr) ::munmap(data_, size_);
   }
+  TokenFile(const TokenFile&) = delete;
+  TokenFile& operator=(const TokenFile&) = delete;
+
   std::size_t bytes() const { return size_; }
 
-  // To be called after each piece that is read.
-  void note_read(std::size_t bytes) const {
-    constexpr std::size_t kFault = 64 << 10, kMost = 128 << 20;  // bytes that Linux maps at once; that stay mapped
-    if (size_ <= kMost || mapped_.fetch_add(std::max(bytes, kFault)) < kMost) return;
-    mapped_ = 0;
-    ::madvise(data_, size_, MADV_DONTNEED);  // other threads that read there map it again
+  // `count` values from the `begin`-th on; `room` is where they are put if they are not mapped.
+  template <class T>
+  const T* read(std::int64_t begin, std::int64_t count, std::vector<T>& room) const {
+    if (data_ != nullptr) return static_cast<const T*>(data_) + begin;
+    room.resize(static_cast<std::size_t>(count));
+    auto* next = reinterpret_cast<char*>(room.data());
+    auto offset = static_cast<off_t>(begin * static_cast<std::int64_t>(sizeof(T)));
+    for (auto left = room.size() * sizeof(T); left > 0;) {
+      const auto got = ::pread(file_.get(), next, left, offset);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) throw DataError(path_.string() + ": " + std::generic_category().message(errno));
+      if (got == 0) throw_malformed(path_, offset, "the file has become shorter");
+      next += got;
+      offset += got;
+      left -= static_cast<std::size_t>(got);
+    }
+    return room.data();
   }
 
  private:
-  void* data_ = nullptr;
+  fs::path path_;
+  Descriptor file_;
+  void* data_ = nullptr;  // null: it is read
   std::size_t size_ = 0;
-  mutable std::atomic<std::size_t> mapped_{0};
 };
 
 template <class T>
@@ -127,12 +138,12 @@ class Tokens final : public Dataset {
     const auto rows = std::ssize(indices);
     auto* input = ensure(batch.inputs, 0, std::array{rows, context_}, at::kLong).data_ptr<std::int64_t>();
     auto* target = ensure(batch.targets, 0, std::array{rows, context_}, at::kLong).data_ptr<std::int64_t>();
+    std::vector<T> room;
     for (const auto index : indices) {
       TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
-      const T* const first = file_.values<T>() + index * stride_;
+      const T* const first = file_.read<T>(index * stride_, context_ + 1, room);
       const auto largest = std::max(widen(first, context_, input), first[context_]);
-      if (static_cast<std::int64_t>(largest) >= spec_.inputs[0].classes) refuse(first);
-      file_.note_read(static_cast<std::size_t>(context_) * sizeof(T));
+      if (static_cast<std::int64_t>(largest) >= spec_.inputs[0].classes) refuse(first, index * stride_);
       target = std::copy_n(input + 1, context_ - 1, target);
       *target++ = static_cast<std::int64_t>(first[context_]);
       input += context_;
@@ -141,10 +152,10 @@ class Tokens final : public Dataset {
 
  private:
   // Tokens are checked when they are read: to look at all of a file first would read all of it.
-  [[noreturn]] void refuse(const T* first) const {
+  [[noreturn]] void refuse(const T* first, std::int64_t begin) const {
     const auto classes = spec_.inputs[0].classes;
     const T* const largest = std::max_element(first, first + context_ + 1);
-    throw_malformed(path_, (largest - file_.values<T>()) * static_cast<std::int64_t>(sizeof(T)),
+    throw_malformed(path_, (begin + (largest - first)) * static_cast<std::int64_t>(sizeof(T)),
                     "token " + std::to_string(*largest) + ", but dataset.vocabulary is " + std::to_string(classes));
   }
 
@@ -168,7 +179,7 @@ class Tokens final : public Dataset {
   }
 
   fs::path path_;
-  MappedFile file_;
+  TokenFile file_;
   SampleSpec spec_;
   std::int64_t context_, stride_, tokens_;
 };
