@@ -53,6 +53,7 @@ Work NcclCommunicator::run(const Call&, std::function<void()>) {
 }
 
 CommunicatorPtr NcclCommunicator::split(int color, int key) {
+  const std::lock_guard calling(group_->handle()->mutex);
   group_->throw_if_broken();
   const Member& parent = group_->member();
   const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(parent.device));
@@ -60,8 +61,9 @@ CommunicatorPtr NcclCommunicator::split(int color, int key) {
   config.blocking = 0;
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(parent.timeout);
   ncclComm_t comm = NCCL_COMM_NULL;
-  ncclResult_t result = ncclCommSplit(group_->comm(), color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &comm, &config);
-  result = settle(group_->comm(), result, deadline);
+  ncclResult_t result =
+      ncclCommSplit(group_->handle()->comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &comm, &config);
+  result = settle(group_->handle()->comm, result, deadline);
   if (result != ncclSuccess) group_->fail("split", result);
   if (color < 0) return nullptr;
   result = settle(comm, ncclInProgress, deadline);
@@ -75,25 +77,28 @@ CommunicatorPtr NcclCommunicator::split(int color, int key) {
 }
 
 at::Tensor NcclCommunicator::do_allocate(const Allocation& allocation) {
+  const auto handle = group_->handle();
+  const std::lock_guard calling(handle->mutex);
   group_->throw_if_broken();
   const auto device = static_cast<c10::DeviceIndex>(group_->member().device);
   const c10::cuda::CUDAGuard guard(device);
   const std::size_t bytes = std::max<std::size_t>(allocation.bytes(), 1);
   void* memory = nullptr;
   if (const auto result = ncclMemAlloc(&memory, bytes); result != ncclSuccess) refuse_memory(*group_, bytes, result);
-  void* handle = nullptr;
+  void* registration = nullptr;
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(group_->member().timeout);
-  const auto known = settle(group_->comm(), ncclCommRegister(group_->comm(), memory, bytes, &handle), deadline);
+  const auto known =
+      settle(group_->handle()->comm, ncclCommRegister(group_->handle()->comm, memory, bytes, &registration), deadline);
   if (known != ncclSuccess) {
     (void)ncclMemFree(memory);
     group_->fail("allocate", known);
   }
-  const auto let_go = [registrations = group_->registrations(), handle, device](void* memory) {
+  const auto let_go = [handle, registration, device](void* memory) {
     const c10::cuda::CUDAGuard guard(device);
     (void)cudaDeviceSynchronize();  // as cudaFree does: nothing may use the memory any more
     {
-      const std::lock_guard lock(registrations->mutex);
-      if (registrations->comm != nullptr) (void)ncclCommDeregister(registrations->comm, handle);
+      const std::lock_guard lock(handle->mutex);
+      if (handle->comm != nullptr) (void)ncclCommDeregister(handle->comm, registration);
     }
     (void)ncclMemFree(memory);
   };

@@ -2,7 +2,10 @@
 
 #include <c10/cuda/CUDAGuard.h>
 
+#include <algorithm>
+#include <iterator>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -70,19 +73,19 @@ class Group::InFlight final : public Work::State {
 
   // The watching thread keeps the deadline.
   void synchronize() override {
-    while (!done()) std::this_thread::sleep_for(kPause);
-    if (!complete_.load(std::memory_order_acquire)) health_->throw_if_broken();
+    while (!done()) {
+      health_->throw_if_broken();
+      std::this_thread::sleep_for(kPause);
+    }
   }
 
   bool done() const override {
-    if (complete_.load(std::memory_order_acquire) || health_->broken()) return true;
+    if (complete_.load(std::memory_order_acquire)) return true;
     const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device_));
     if (!ended_.query() || health_->broken()) return false;
     complete_.store(true, std::memory_order_release);
     return true;
   }
-
-  bool complete() const { return complete_.load(std::memory_order_acquire); }
 
   std::string what_;
   FlightRecorder::Ticket ticket_;
@@ -98,11 +101,10 @@ class Group::InFlight final : public Work::State {
 
 Group::Group(Member member, ncclComm_t comm, std::shared_ptr<FlightRecorder> recorder)
     : member_(std::move(member)),
-      comm_(comm),
       stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, static_cast<c10::DeviceIndex>(member_.device))),
       recorder_(std::move(recorder)),
       record_(recorder_->add_group(member_.group)) {
-  registrations_->comm = comm_;
+  handle_->comm = comm;
   watcher_ = std::thread([this] { watch(); });
 }
 
@@ -119,14 +121,12 @@ Group::~Group() {
 }
 
 void Group::leave() noexcept {
-  {
-    const std::lock_guard lock(registrations_->mutex);
-    registrations_->comm = nullptr;
-  }
-  if (health_->broken()) return;  // it was aborted
+  const std::lock_guard lock(handle_->mutex);
+  const ncclComm_t comm = std::exchange(handle_->comm, nullptr);
+  if (comm == nullptr) return;  // it was aborted
   const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member_.device));
-  const ncclResult_t left = settle(comm_, ncclCommFinalize(comm_), Clock::now() + kLeave);
-  const ncclResult_t ended = left == ncclSuccess ? ncclCommDestroy(comm_) : ncclCommAbort(comm_);
+  const ncclResult_t left = settle(comm, ncclCommFinalize(comm), Clock::now() + kLeave);
+  const ncclResult_t ended = left == ncclSuccess ? ncclCommDestroy(comm) : ncclCommAbort(comm);
   if (ended != ncclSuccess) log_warning() << "leaving " << describe() << ": NCCL says: " << ncclGetErrorString(ended);
 }
 
@@ -135,7 +135,13 @@ std::string Group::describe() const {
 }
 
 Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body) {
-  const std::lock_guard launching(launching_);
+  std::vector<at::Tensor> used;  // freed here, and not by the thread that keeps the deadlines
+  {
+    const std::lock_guard lock(mutex_);
+    used.swap(used_);
+  }
+  used.clear();
+  const std::lock_guard launching(handle_->mutex);
   const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member_.device));
   auto operation = std::make_shared<InFlight>(health_, member_.device, phalanx::describe(call), std::move(tensors));
   operation->ticket_ = recorder_->launched(*record_, call);
@@ -161,10 +167,10 @@ void Group::launch_now(InFlight& operation, const std::string& what, const Body&
     given.block(stream_);
     const c10::cuda::CUDAStreamGuard on_stream(stream_);
     recorder_->started(operation.ticket_);
-    body(comm_, stream_.stream());
-    const ncclResult_t taken = settle(comm_, ncclInProgress, after(member_.timeout));
+    body(handle_->comm, stream_.stream());
+    const ncclResult_t taken = settle(handle_->comm, ncclInProgress, after(member_.timeout));
     if (taken == ncclInProgress) throw late(what, member_.timeout);
-    if (taken != ncclSuccess) throw explain(what, taken, comm_);
+    if (taken != ncclSuccess) throw explain(what, taken, handle_->comm);
     operation.ended_.record(stream_);
   } catch (const CommError&) {
     abort(std::current_exception());
@@ -175,51 +181,56 @@ void Group::launch_now(InFlight& operation, const std::string& what, const Body&
 
 void Group::fail(const std::string& what, ncclResult_t result) {
   const std::string where = what + " of " + describe();
-  abort(
-      std::make_exception_ptr(result == ncclInProgress ? late(where, member_.timeout) : explain(where, result, comm_)));
+  abort(std::make_exception_ptr(result == ncclInProgress ? late(where, member_.timeout)
+                                                         : explain(where, result, handle_->comm)));
   health_->throw_if_broken();
   throw std::logic_error(where + ": failed without an error");
 }
 
+// With the handle's mutex.
 void Group::abort(std::exception_ptr error) {
   if (!health_->fail(std::move(error))) return;
-  {
-    const std::lock_guard lock(registrations_->mutex);
-    registrations_->comm = nullptr;
-  }
-  (void)ncclCommAbort(comm_);  // whose own error would say nothing about the cause
+  (void)ncclCommAbort(std::exchange(handle_->comm, nullptr));  // whose own error would say nothing about the cause
 }
 
 void Group::watch() {
   const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member_.device));
   for (;;) {
-    std::deque<std::shared_ptr<InFlight>> finished;  // let go of without the lock: tensors may be the last of theirs
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stopped_ || !in_flight_.empty(); });
     if (stopped_) return;
-    look(finished);
+    const bool some_ended = look();
     if (in_flight_.empty()) changed_.notify_all();
-    if (finished.empty()) changed_.wait_for(lock, kLook, [&] { return stopped_; });
+    if (!some_ended) changed_.wait_for(lock, kLook, [&] { return stopped_; });
   }
 }
 
-// With the lock. They run on one stream, so they end in their order.
-void Group::look(std::deque<std::shared_ptr<InFlight>>& finished) {
-  ncclResult_t later = ncclSuccess;
-  const auto& first = *in_flight_.front();
-  const Seconds waited = Clock::now() - first.launched_;
-  if (!health_->broken() && !first.done()) {
-    if (ncclCommGetAsyncError(comm_, &later) == ncclSuccess && later != ncclSuccess && later != ncclInProgress) {
-      abort(std::make_exception_ptr(explain(first.what_, later, comm_)));
-    } else if (waited > member_.timeout) {
-      abort(std::make_exception_ptr(late(first.what_, waited)));
-    }
-  }
-  while (!in_flight_.empty() && in_flight_.front()->done()) {
-    recorder_->finished(in_flight_.front()->ticket_, in_flight_.front()->complete());
-    finished.push_back(std::move(in_flight_.front()));
+// With the lock. They run on one stream, so they end in their order; those of a broken group end with it.
+bool Group::look() {
+  if (!health_->broken() && !in_flight_.front()->done()) end_late(*in_flight_.front());
+  bool some_ended = false;
+  while (!in_flight_.empty() && (in_flight_.front()->done() || health_->broken())) {
+    auto& first = *in_flight_.front();
+    recorder_->finished(first.ticket_, first.done());
+    std::ranges::move(first.tensors_, std::back_inserter(used_));
+    first.tensors_.clear();
     in_flight_.pop_front();
-    finished.back()->tensors_.clear();
+    some_ended = true;
+  }
+  return some_ended;
+}
+
+// A call that is being made keeps to its own deadline, and is not disturbed.
+void Group::end_late(const InFlight& first) {
+  const std::unique_lock calling(handle_->mutex, std::try_to_lock);
+  if (!calling || handle_->comm == nullptr) return;
+  const Seconds waited = Clock::now() - first.launched_;
+  ncclResult_t later = ncclSuccess;
+  const ncclResult_t asked = ncclCommGetAsyncError(handle_->comm, &later);
+  if (asked == ncclSuccess && later != ncclSuccess && later != ncclInProgress) {
+    abort(std::make_exception_ptr(explain(first.what_, later, handle_->comm)));
+  } else if (waited > member_.timeout) {
+    abort(std::make_exception_ptr(late(first.what_, waited)));
   }
 }
 

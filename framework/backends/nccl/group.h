@@ -49,8 +49,9 @@ class Health {
   std::exception_ptr failure_;
 };
 
-/// Memory of users that a communicator knows, for as long as there is the communicator.
-struct Registrations {
+/// A communicator of NCCL, which takes calls of one thread at a time: whoever calls it holds the mutex. Memory that it
+/// knows may outlive it.
+struct Handle {
   std::mutex mutex;
   ncclComm_t comm = nullptr;  // null: it is gone
 };
@@ -71,9 +72,8 @@ class Group {
   Group& operator=(const Group&) = delete;
 
   const Member& member() const { return member_; }
-  ncclComm_t comm() const { return comm_; }
   const std::shared_ptr<FlightRecorder>& recorder() const { return recorder_; }
-  const std::shared_ptr<Registrations>& registrations() const { return registrations_; }
+  const std::shared_ptr<Handle>& handle() const { return handle_; }
   std::string describe() const;  // for messages: "world, rank 0 of 2"
 
   /// Launches what `body` gives to the stream: after everything on the current stream, and before what will be on those
@@ -81,7 +81,7 @@ class Group {
   using Body = std::function<void(ncclComm_t comm, cudaStream_t stream)>;
   Work launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body);
 
-  /// Throws the CommError of a call that NCCL did not take; the group is broken then.
+  /// Throws the CommError of a call that NCCL did not take; the group is broken then. With the handle's mutex.
   [[noreturn]] void fail(const std::string& what, ncclResult_t result);
   void throw_if_broken() const { health_->throw_if_broken(); }
 
@@ -90,22 +90,22 @@ class Group {
 
   void launch_now(InFlight& operation, const std::string& what, const Body& body);
   void watch();
-  void look(std::deque<std::shared_ptr<InFlight>>& finished);
+  bool look();
+  void end_late(const InFlight& first);
   void abort(std::exception_ptr error);
   void leave() noexcept;
 
   Member member_;
-  ncclComm_t comm_;
+  std::shared_ptr<Handle> handle_ = std::make_shared<Handle>();
   c10::cuda::CUDAStream stream_;
   std::shared_ptr<FlightRecorder> recorder_;
   std::shared_ptr<FlightRecorder::Group> record_;
   std::shared_ptr<Health> health_ = std::make_shared<Health>();
-  std::shared_ptr<Registrations> registrations_ = std::make_shared<Registrations>();
 
-  std::mutex launching_;  // one operation at a time is given to NCCL
-  std::mutex mutex_;
+  std::mutex mutex_;  // taken after the handle's
   std::condition_variable changed_;
   std::deque<std::shared_ptr<InFlight>> in_flight_;
+  std::vector<at::Tensor> used_;  // by operations that are complete; to free memory may take a while, see launch()
   bool stopped_ = false;
   std::thread watcher_;
 };
