@@ -11,7 +11,7 @@ cc_library(
     ],
     # LibTorch's own headers then name the single operators they use, not all 2,000.
     defines = ["AT_PER_OPERATOR_HEADERS"],
-    # With --config=cuda programs run with LibTorch for CUDA, of the same version: only linking differs.
+    # With --config=cuda programs run with LibTorch for CUDA, of the same version.
     deps = select({{
         "@//bazel:cuda": ["@libtorch_cuda//:programs"],
         "//conditions:default": [":programs"],
