@@ -202,22 +202,6 @@ void check_loader(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   }
 }
 
-// Frozen parameters are in no bucket, and whole on each rank.
-void check_init(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
-  const auto& init = config.init;
-  refuse_if(problems, init.from.empty() && !init.strict, "init.strict",
-            "false is about the file init.from, which is not set");
-  if (init.freeze.empty()) return;
-  for (const auto& [axis, size] : divided_axes(config.mesh)) {
-    refuse_if(problems, axis != "context", "init.freeze",
-              "cannot be combined with mesh." + axis + " above 1, whose ranks divide the parameters");
-  }
-  refuse_if(problems, config.train.data_parallel > 1, "init.freeze",
-            "cannot be combined with train.data_parallel; use ranks instead");
-  refuse_if(problems, !config.turns.empty(), "init.freeze",
-            "cannot be combined with turns, each of which trains parameters of its own");
-}
-
 // Whether shares fit the ranks is found out when the ranks are there.
 void check_shares(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& shares = config.loader.shares;
@@ -320,7 +304,6 @@ void check(const ExperimentConfig& config) {
   check_shared_memory(problems, config);
   check_strategy(problems, config);
   check_training(problems, config);
-  check_init(problems, config);
   check_shards(problems, config);
   check_loader(problems, config);
   check_shares(problems, config);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cinttypes>
 #include <filesystem>
-#include <iterator>
 #include <map>
 #include <sstream>
 #include <string>
@@ -16,7 +15,6 @@
 #include "engine/checkpoint/provenance.h"
 #include "engine/checkpoint/random_part.h"
 #include "engine/checkpoint/restore.h"
-#include "engine/experiment/initial_weights.h"
 #include "engine/watch/metrics_log.h"
 #include "framework/base/config/config.h"
 #include "framework/base/console.h"
@@ -120,13 +118,6 @@ void remove_results(const RunFolder& folder) {
   }
 }
 
-// What no slice has: buffers, and parameters that are frozen.
-NamedTensors untrained(const Model& model) {
-  NamedTensors tensors = model.named_buffers();
-  std::ranges::move(parameters_where(model, false), std::back_inserter(tensors));
-  return tensors;
-}
-
 bool lies_in(const std::string& checkpoint, const std::string& folder) {
   std::error_code none;
   return std::filesystem::equivalent(std::filesystem::path(checkpoint).parent_path(), folder, none);
@@ -155,7 +146,7 @@ RunState Checkpointing::run_state() {
   RunState state{.parameters = &run_.parameters,
                  .slices = run_.engine.slices(),
                  .optimizer = &run_.optimizer,
-                 .buffers = untrained(run_.model),
+                 .buffers = run_.model.named_buffers(),
                  .parts = parts_,
                  .placements = run_.placements,
                  .elsewhere = run_.elsewhere,

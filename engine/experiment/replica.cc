@@ -16,7 +16,6 @@
 #include <string>
 #include <utility>
 
-#include "engine/experiment/initial_weights.h"
 #include "engine/experiment/make_section.h"
 #include "engine/experiment/shared_statistics.h"
 #include "engine/sync/grouped.h"
@@ -69,21 +68,11 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
   return model;
 }
 
-namespace {
-
-std::shared_ptr<Model> make_initial_model(const ExperimentConfig& config, const ModelSpec& spec) {
-  auto model = make_model(config, spec);
-  set_initial_weights(*model, config.init);
-  return model;
-}
-
-}  // namespace
-
 Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, const ExperimentContext& context,
                  Watching& watching)
     : config_(config),
       mesh_(mesh),
-      model_(make_initial_model(config, task.model())),
+      model_(make_model(config, task.model())),
       placements_(divide_model(task.model())),
       pipeline_(divide_into_stages(task)),
       agreement_(choose_agreement(config, context.folder, bytes_of(*model_), mesh)),
@@ -149,7 +138,7 @@ std::optional<Pipeline> Replica::divide_into_stages(const Task& task) {
 
 // Buckets hold the parameters of experts or others, so that those of blocks by turns would be many.
 NamedTensors Replica::dense_first() const {
-  NamedTensors parameters = parameters_where(*model_, true);
+  NamedTensors parameters = model_->named_parameters();
   std::ranges::stable_partition(parameters, [this](const auto& named) { return !experts_.contains(named.first); });
   return parameters;
 }
@@ -319,7 +308,7 @@ TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {
           .loss_scale = update_.loss_scale(),
           .clock = watching.clock(),
           .parameters = parameters_,
-          .make_replica = [this, &task] { return make_initial_model(config_, task.model()); },
+          .make_replica = [this, &task] { return make_model(config_, task.model()); },
           .bucket_bytes = agreement_.bucket_bytes,
           .invariant = invariant_,
           .after_backward = agreement_.strategy.traits().frees_gradients
