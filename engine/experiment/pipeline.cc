@@ -15,6 +15,7 @@
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "framework/parallel/autocast.h"
+#include "models/trained.h"
 
 namespace phalanx {
 namespace {
@@ -196,7 +197,10 @@ void Pipeline::measure(Model& model, const Task& task, Arithmetic arithmetic) {
   for (const auto& prediction : computation.predictions({x})) predictions_.push_back(row_of(prediction));
 }
 
+// A rank with nothing to train would take no part in what the others agree on.
 void Pipeline::find_holders(const Model& model) {
+  std::set<std::string> trained;
+  for (const auto& [name, parameter] : trained_parameters(model)) trained.insert(name);
   std::map<std::string, std::set<int>> having;
   std::set<int> with_parameters;
   for (int rank = 0; rank < schedule_.ranks; ++rank) {
@@ -205,12 +209,14 @@ void Pipeline::find_holders(const Model& model) {
         const auto& block = model.blocks()[i];
         for (const auto& name : block.parameters) having[name].insert(rank);
         for (const auto& name : block.buffers) having[name].insert(rank);
-        if (!block.parameters.empty()) with_parameters.insert(rank);
+        for (const auto& name : block.parameters) {
+          if (trained.contains(name)) with_parameters.insert(rank);
+        }
       }
     }
     if (!with_parameters.contains(rank)) {
       throw ConfigError("mesh.pipe: the stages of rank " + std::to_string(rank) +
-                        " of the pipeline have no parameters; set pipeline.cut, or use fewer ranks");
+                        " of the pipeline have no parameters to train; set pipeline.cut, or use fewer ranks");
     }
   }
   for (const auto& [name, ranks] : having) holders_[name] = {ranks.begin(), ranks.end()};
@@ -249,7 +255,9 @@ void Pipeline::share(const Model& model, const Mesh& mesh) {
     const bool inside = std::ranges::count(ranks, rank_) > 0;
     PipelineStep::Shared shared{.group = mesh.along(Axis::kPipe)->split(inside ? 0 : -1, rank_), .parameters = {}};
     if (!inside) continue;
-    for (const auto& name : of) shared.parameters.push_back(by_name.at(name));
+    for (const auto& name : of) {
+      if (by_name.at(name).requires_grad()) shared.parameters.push_back(by_name.at(name));
+    }
     shared_.push_back(std::move(shared));
   }
 }
