@@ -99,7 +99,7 @@ TEST(InitialWeights, FrozenOnesStayAndTheOthersAreTrainedAlike) {
   for (const Changes& how :
        {Changes{"strategy=all_reduce"}, Changes{"strategy=overlapped"}, Changes{"strategy=sharded"},
         Changes{"strategy={name: sharded, stage: 2}"}, Changes{"strategy={name: sharded, stage: 3}"},
-        Changes{"mesh.pipe=2", "pipeline.micro_batches=2"}, Changes{"train.data_parallel=2"},
+        Changes{"mesh.pipe=2", "pipeline.micro_batches=2", "pipeline.cut=[fc3]"}, Changes{"train.data_parallel=2"},
         Changes{"train.accumulate=2"},
         Changes{"mesh.tensor=2", "plan=[{layers: " + layer + ", style: column_gathered}]"}}) {
     Changes changes{freeze};
@@ -108,6 +108,11 @@ TEST(InitialWeights, FrozenOnesStayAndTheOthersAreTrainedAlike) {
     ASSERT_THAT(two.errors, Each("")) << how[0];
     EXPECT_LT(relative_difference(final_weights(two), final_weights(one)), 1e-5) << how[0];
   }
+}
+
+TEST(InitialWeights, EachRankOfAPipelineNeedsSomethingToTrain) {
+  const auto finished = run(2, {"init.freeze=^fc[12]", "mesh.pipe=2", "pipeline.cut=[fc3]"});
+  EXPECT_THAT(finished.errors, Each(HasSubstr("the stages of rank 0 of the pipeline have no parameters to train")));
 }
 
 TEST(InitialWeights, FrozenOnesAreInCheckpointsAndAResumeGoesBeforeTheFile) {
