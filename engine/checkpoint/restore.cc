@@ -49,6 +49,10 @@ void check_model(const Checkpoint& checkpoint, const StoredTensors& stored, cons
     const Placement* const placement = placement_of(state, segment.name);
     check(segment.name, placement != nullptr ? placement->shape : segment.shape);
   }
+  for (const auto& [name, tensor] : state.frozen) {
+    const Placement* const placement = placement_of(state, name);
+    check(name, placement != nullptr ? placement->shape : tensor.sizes().vec());
+  }
   for (const auto& [name, buffer] : state.buffers) check(name, buffer.sizes().vec());
   for (const auto& name : stored.names()) {
     if (!known.contains(name) && !state.elsewhere.contains(name))
@@ -153,6 +157,9 @@ void restore(const Checkpoint& checkpoint, RunState& state, std::optional<int> s
     const bool has_all =
         std::ranges::all_of(runs, [&](const StateRun& run) { return own_state.has(run.name, run.range()); });
     restore_optimizer(has_all ? own_state : all_state, runs);
+  }
+  for (const auto& [name, tensor] : state.frozen) {
+    whole.read(name, {0, tensor.numel(), placement_of(state, name)}, tensor);
   }
   for (const auto& [name, buffer] : state.buffers) whole.read(name, {.count = buffer.numel()}, buffer);
   state.optimizer->set_updates(checkpoint.manifest.updates);

@@ -20,12 +20,14 @@ struct RunState {
   std::vector<Slice> slices{};     // that the optimizer was attached to
   Optimizer* optimizer = nullptr;  // after attach()
   NamedTensors buffers{};          // saved and restored with the weights
+  NamedTensors frozen{};           // parameters that are not trained, the same
   std::vector<CheckpointPart> parts{};
 
   // Of ranks that have a part of the model each.
   Placements placements{};            // of the parameters of which this one has a part
   std::set<std::string> elsewhere{};  // parameters and buffers that only other ranks have
   bool owns_buffers = true;           // writes its buffers; of the ranks that have the same ones, the first
+  bool owns_frozen = true;            // writes its frozen parameters; of the replicas, the first
   int part = 0;                       // which part of the model this is: ranks with the same one share the update of it
 
   // Values are in the slices alone; buckets have none.

@@ -22,6 +22,7 @@
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "models/model.h"
+#include "models/trained.h"
 
 namespace phalanx {
 namespace {
@@ -147,10 +148,12 @@ RunState Checkpointing::run_state() {
                  .slices = run_.engine.slices(),
                  .optimizer = &run_.optimizer,
                  .buffers = run_.model.named_buffers(),
+                 .frozen = frozen_parameters(run_.model),
                  .parts = parts_,
                  .placements = run_.placements,
                  .elsewhere = run_.elsewhere,
                  .owns_buffers = run_.mesh.replicas()->rank() == 0 && run_.mesh.position(Axis::kTensor) == 0,
+                 .owns_frozen = run_.mesh.replicas()->rank() == 0,
                  .part = run_.mesh.model()->rank(),
                  .values_in_slices = run_.config.strategy.traits().shards_values};
   state.parts.push_back(random_part(run_.world->rank()));

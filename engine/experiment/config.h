@@ -9,6 +9,7 @@
 #include "datasets/sample_order.h"
 #include "engine/experiment/evaluate_config.h"
 #include "engine/experiment/expectation.h"
+#include "engine/experiment/init_config.h"
 #include "engine/experiment/train_config.h"
 #include "engine/loss/loss.h"
 #include "engine/meters/meter_set.h"
@@ -245,6 +246,7 @@ struct ExperimentConfig {
   std::string backend = "auto";
   FrameworkConfig framework;
   Models::Choice model;
+  InitConfig init;
   Datasets::Choice dataset{"digits"};
   LoaderConfig loader;
   Tasks::Choice task{"auto"};
@@ -276,6 +278,7 @@ struct ExperimentConfig {
     v("backend", backend, "communication backend; auto: by where the ranks are", config::one_of(known_backends()));
     v("framework", framework, "communication settings");
     v("model", model, "model to train");
+    v("init", init, "values that the model begins with, and parameters that are not trained");
     v("dataset", dataset, "data to train and test on");
     v("loader", loader, "data loading");
     v("task", task, "what the model is trained for; auto: the task of the dataset");

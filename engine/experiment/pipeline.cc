@@ -17,6 +17,7 @@
 #include "framework/comm/peerless.h"
 #include "framework/parallel/autocast.h"
 #include "framework/parallel/sequence_part.h"
+#include "models/trained.h"
 
 namespace phalanx {
 namespace {
@@ -200,7 +201,10 @@ void Pipeline::measure(Model& model, const Task& task, const Mesh& mesh, Arithme
   for (const auto& prediction : computation.predictions({x})) predictions_.push_back(row_of(prediction));
 }
 
+// A rank with nothing to train would take no part in what the others agree on.
 void Pipeline::find_holders(const Model& model) {
+  std::set<std::string> trained;
+  for (const auto& [name, parameter] : trained_parameters(model)) trained.insert(name);
   std::map<std::string, std::set<int>> having;
   for (int rank = 0; rank < schedule_.ranks; ++rank) {
     bool parameters = false;
@@ -208,11 +212,11 @@ void Pipeline::find_holders(const Model& model) {
       const auto& block = model.blocks()[index];
       for (const auto& name : block.parameters) having[name].insert(rank);
       for (const auto& name : block.buffers) having[name].insert(rank);
-      parameters |= !block.parameters.empty();
+      parameters |= std::ranges::any_of(block.parameters, [&](const auto& name) { return trained.contains(name); });
     }
     if (!parameters) {
       throw ConfigError("mesh.pipe: the stages of rank " + std::to_string(rank) +
-                        " of the pipeline have no parameters; set pipeline.cut, or use fewer ranks");
+                        " of the pipeline have no parameters to train; set pipeline.cut, or use fewer ranks");
     }
   }
   for (const auto& [name, ranks] : having) holders_[name] = {ranks.begin(), ranks.end()};
@@ -250,7 +254,9 @@ void Pipeline::share(const Model& model, const Mesh& mesh) {
   for (const auto& [ranks, of] : names) {
     PipelineStep::Shared shared{.group = group_of(*mesh.along(Axis::kPipe), ranks), .parameters = {}};
     if (!shared.group) continue;
-    for (const auto& name : of) shared.parameters.push_back(by_name.at(name));
+    for (const auto& name : of) {
+      if (by_name.at(name).requires_grad()) shared.parameters.push_back(by_name.at(name));
+    }
     shared_.push_back(std::move(shared));
   }
 }

@@ -16,12 +16,16 @@
 #include <string>
 #include <utility>
 
+#include "engine/experiment/initial_weights.h"
 #include "engine/experiment/make_section.h"
 #include "engine/experiment/shared_statistics.h"
 #include "engine/sync/grouped.h"
+#include "framework/base/console.h"
 #include "framework/base/error.h"
+#include "framework/base/log.h"
 #include "framework/base/random.h"
 #include "framework/parallel/pipeline/timeline.h"
+#include "models/trained.h"
 #include "models/weights_layout.h"
 
 namespace phalanx {
@@ -29,7 +33,9 @@ namespace {
 
 std::int64_t bytes_of(const Model& model) {
   std::int64_t bytes = 0;
-  for (const auto& parameter : model.parameters()) bytes += static_cast<std::int64_t>(parameter.nbytes());
+  for (const auto& [name, parameter] : trained_parameters(model)) {
+    bytes += static_cast<std::int64_t>(parameter.nbytes());
+  }
   return bytes;
 }
 
@@ -68,11 +74,41 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
   return model;
 }
 
+// A run that goes on from a checkpoint that it names has all its values from there. One that looks for a checkpoint may
+// find none.
+std::shared_ptr<Model> Replica::make_initial_model(const ModelSpec& spec) const {
+  auto model = make_model(config_, spec);
+  InitConfig init = config_.init;
+  const auto& resume = config_.checkpoint.resume;
+  if (resume != "none" && resume != "auto") init.from.clear();
+  const std::string left_over = load_initial_weights(init, *model);
+  if (init.from.empty() || mesh_.world()->rank() != 0) return model;
+  const std::string text =
+      "Begins with the weights in " + init.from + (left_over.empty() ? "" : ", which leaves: " + left_over);
+  log_info() << text;
+  if (config_.watch.progress && !left_over.empty()) standard_output().write(text + "\n");
+  return model;
+}
+
+// Of another thread: with the first one's frozen parameters. What is trained becomes a view of the first one's.
+std::shared_ptr<Model> Replica::make_other_model(const ModelSpec& spec) const {
+  auto model = make_model(config_, spec);
+  const NamedTensors frozen = frozen_parameters(*model_);
+  const std::map<std::string, at::Tensor> by_name(frozen.begin(), frozen.end());
+  for (auto& [name, parameter] : model->named_parameters()) {
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) continue;
+    parameter.set_requires_grad(false);
+    parameter.set_data(found->second);
+  }
+  return model;
+}
+
 Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, const ExperimentContext& context,
                  Watching& watching)
     : config_(config),
       mesh_(mesh),
-      model_(make_model(config, task.model())),
+      model_(make_initial_model(task.model())),
       placements_(divide_model(task.model())),
       pipeline_(divide_into_stages(task)),
       agreement_(choose_agreement(config, context.folder, bytes_of(*model_), mesh)),
@@ -138,7 +174,7 @@ std::optional<Pipeline> Replica::divide_into_stages(const Task& task) {
 
 // Buckets hold the parameters of experts or others, so that those of blocks by turns would be many.
 NamedTensors Replica::dense_first() const {
-  NamedTensors parameters = model_->named_parameters();
+  NamedTensors parameters = trained_parameters(*model_);
   std::ranges::stable_partition(parameters, [this](const auto& named) { return !experts_.contains(named.first); });
   return parameters;
 }
@@ -308,7 +344,7 @@ TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {
           .loss_scale = update_.loss_scale(),
           .clock = watching.clock(),
           .parameters = parameters_,
-          .make_replica = [this, &task] { return make_model(config_, task.model()); },
+          .make_replica = [this, &task] { return make_other_model(task.model()); },
           .bucket_bytes = agreement_.bucket_bytes,
           .invariant = invariant_,
           .after_backward = agreement_.strategy.traits().frees_gradients

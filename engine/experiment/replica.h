@@ -81,6 +81,8 @@ class Replica {
   void as_evaluated(const std::function<void()>& body);
 
  private:
+  std::shared_ptr<Model> make_initial_model(const ModelSpec& spec) const;
+  std::shared_ptr<Model> make_other_model(const ModelSpec& spec) const;
   Placements divide_model(const ModelSpec& spec);
   void share_positions(const ModelSpec& spec);
   void divide_sequence();

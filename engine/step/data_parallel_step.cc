@@ -10,6 +10,7 @@
 #include "engine/step/merged_results.h"
 #include "framework/base/parts.h"
 #include "models/model.h"
+#include "models/trained.h"
 
 namespace phalanx {
 
@@ -23,7 +24,7 @@ DataParallelStep::DataParallelStep(Step& first, Model& model, const FlatParamete
       threads_(static_cast<int>(others_.size()), /*numa_node_id=*/-1,
                [threads = at::get_num_threads()] { at::set_num_threads(threads); }) {
   for (const auto& replica : others_) {
-    other_parameters_.emplace_back(replica.model->named_parameters(), memory, bucket_bytes);
+    other_parameters_.emplace_back(trained_parameters(*replica.model), memory, bucket_bytes);
   }
 }
 

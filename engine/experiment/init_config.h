@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace phalanx {
+
+/// How the names of a file of weights become those of the model.
+struct RenameConfig {
+  std::string match;
+  std::string with;
+
+  template <class V>
+  void visit(V& v) {
+    v("match", match, "regular expression that is looked for in each name, such as ^module\\.");
+    v("with", with, "what takes the place of each match; $1 is the first group");
+  }
+};
+
+/// The values that a model begins with, and which of them stay as they are.
+struct InitConfig {
+  std::string from;
+  bool strict = true;
+  std::vector<RenameConfig> rename;
+  std::string freeze;
+
+  template <class V>
+  void visit(V& v) {
+    v("from", from, "file or folder of weights (.safetensors, .pt, .index.json); empty: random values from the seed");
+    v("strict", strict,
+      "every tensor of the model must be in the file, and the other way round; false: those that fit");
+    v("rename", rename, "how names of the file become those of the model, one after the other");
+    v("freeze", freeze, "regular expression; parameters whose names it is found in are not trained");
+  }
+};
+
+}  // namespace phalanx

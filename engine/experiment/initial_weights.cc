@@ -1,0 +1,110 @@
+#include "engine/experiment/initial_weights.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <sstream>
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "models/trained.h"
+
+namespace phalanx {
+namespace {
+
+std::string described(at::IntArrayRef shape, at::ScalarType dtype) {
+  std::ostringstream text;
+  text << c10::toString(dtype) << ' ' << shape;
+  return text.str();
+}
+
+std::string some_of(const std::vector<std::string>& names, const std::string& what) {
+  constexpr std::size_t kShown = 5;
+  if (names.empty()) return "";
+  const std::vector<std::string> shown(names.begin(), names.begin() + std::min(names.size(), kShown));
+  const std::string more = names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "";
+  return std::to_string(names.size()) + " " + what + " (" + join(shown, ", ") + more + ")";
+}
+
+std::string renamed(std::string name, const std::vector<std::pair<std::regex, std::string>>& rules) {
+  for (const auto& [match, with] : rules) name = std::regex_replace(name, match, with);
+  return name;
+}
+
+std::vector<std::pair<std::regex, std::string>> compiled(const std::vector<RenameConfig>& rename) {
+  std::vector<std::pair<std::regex, std::string>> rules;
+  for (const auto& [match, with] : rename) {
+    try {
+      rules.emplace_back(std::regex(match, std::regex::ECMAScript | std::regex::optimize), with);
+    } catch (const std::regex_error& error) {
+      throw ConfigError("init.rename: \"" + match + "\" is not a regular expression: " + error.what());
+    }
+  }
+  return rules;
+}
+
+}  // namespace
+
+std::string WeightsFit::text() const {
+  std::vector<std::string> parts{some_of(missing, "missing"), some_of(unexpected, "unexpected"),
+                                 some_of(different, "of another shape or type")};
+  std::erase(parts, "");
+  return join(parts, ", ");
+}
+
+WeightsFit fit_weights(const WeightsFile& file, const std::vector<RenameConfig>& rename, const Model& model) {
+  const auto rules = compiled(rename);
+  std::map<std::string, const WeightsFile::Entry*> there;
+  for (const auto& entry : file.entries()) {
+    const std::string name = renamed(entry.name, rules);
+    if (!there.emplace(name, &entry).second) {
+      throw ConfigError("init.rename: two tensors of " + file.path() + " are called " + name + " then");
+    }
+  }
+  WeightsFit fit;
+  for (const auto& named : {model.named_parameters(), model.named_buffers()}) {
+    for (const auto& [name, tensor] : named) {
+      const auto found = there.find(name);
+      if (found == there.end()) {
+        fit.missing.push_back(name);
+        continue;
+      }
+      const auto& entry = *found->second;
+      const bool same_kind = at::isFloatingType(entry.dtype) == at::isFloatingType(tensor.scalar_type());
+      if (tensor.sizes().equals(entry.shape) && same_kind) {
+        fit.fitting.emplace_back(tensor, &entry);
+      } else {
+        fit.different.push_back(name + ": " + described(entry.shape, entry.dtype) + " there, " +
+                                described(tensor.sizes(), tensor.scalar_type()) + " here");
+      }
+      there.erase(found);
+    }
+  }
+  for (const auto& [name, entry] : there) fit.unexpected.push_back(name);
+  return fit;
+}
+
+std::string load_initial_weights(const InitConfig& init, Model& model) {
+  std::string left_over;
+  if (!init.from.empty()) {
+    const WeightsFile file(init.from);
+    const WeightsFit fit = fit_weights(file, init.rename, model);
+    left_over = fit.text();
+    if (init.strict && !fit.exact()) {
+      throw ConfigError("init.from: " + init.from + " does not fit the model: " + left_over +
+                        "; set init.strict: false to load what fits, or init.rename where names differ");
+    }
+    if (fit.fitting.empty()) {
+      throw ConfigError("init.from: nothing in " + init.from + " fits the model: " + left_over +
+                        "; set init.rename where names differ");
+    }
+    const at::NoGradGuard no_grad;
+    for (auto [tensor, entry] : fit.fitting) tensor.copy_(file.read(*entry));
+  }
+  if (!init.freeze.empty()) freeze(model, init.freeze, "init.freeze");
+  return left_over;
+}
+
+}  // namespace phalanx

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/experiment/init_config.h"
+#include "framework/base/storage/weights_file.h"
+#include "models/model.h"
+
+namespace phalanx {
+
+/// Which tensors of a file go to which ones of a model, and what is left over. `file` and `model` must outlive it.
+struct WeightsFit {
+  std::vector<std::pair<at::Tensor, const WeightsFile::Entry*>> fitting;  // of the model, of the file
+  std::vector<std::string> missing;                                       // the model's that the file does not have
+  std::vector<std::string> unexpected;                                    // the file's that the model does not have
+  std::vector<std::string> different;  // of another shape, or integers where the other has none; says which
+
+  bool exact() const { return missing.empty() && unexpected.empty() && different.empty(); }
+
+  /// "2 missing (fc.weight, fc.bias), 1 unexpected (head.weight)"; at most five names of each.
+  std::string text() const;
+};
+
+/// Compares names, shapes and dtypes; reads no elements. Of the model's parameters and buffers. Throws ConfigError for
+/// a rename that is no regular expression, or gives two tensors the same name.
+WeightsFit fit_weights(const WeightsFile& file, const std::vector<RenameConfig>& rename, const Model& model);
+
+/// Gives a whole model, before ranks divide it, the values of init.from, in the model's dtypes, and freezes what
+/// init.freeze matches. Every rank reads the file. Returns what was left over, for people: empty where everything fits.
+/// Throws ConfigError where strict does not allow it or nothing fits, and DataError for a file that cannot be read.
+std::string load_initial_weights(const InitConfig& init, Model& model);
+
+}  // namespace phalanx

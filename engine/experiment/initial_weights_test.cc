@@ -1,0 +1,181 @@
+// What a run begins with where init names a file, and what stays as it is.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "engine/checkpoint/folder.h"
+#include "engine/experiment/testing_run.h"
+#include "framework/base/storage/weights_file.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::AllOf;
+using testing::Changes;
+using ::testing::Each;
+using testing::final_weights;
+using testing::Finished;
+using ::testing::HasSubstr;
+using testing::new_folder;
+using testing::new_path;
+using testing::relative_difference;
+using testing::run_tiny;
+
+using ByName = std::map<std::string, at::Tensor>;
+
+ByName tensors_in(const std::string& file) {
+  const NamedTensors all = load_weights(file);
+  return {all.begin(), all.end()};
+}
+
+// The weights of a run of three hidden layers: fc1 to fc4.
+const std::string& pretrained() {
+  static const std::string file = [] {
+    const auto run = run_tiny(1, new_folder(), {"model.hidden=[16, 16, 16]", "seed=11"});
+    EXPECT_THAT(run.errors, Each(""));
+    return run.folder.weights();
+  }();
+  return file;
+}
+
+Finished run(int ranks, const Changes& changes) {
+  Changes all{"model.hidden=[16, 16, 16]", "init.from=" + pretrained()};
+  all.insert(all.end(), changes.begin(), changes.end());
+  return run_tiny(ranks, new_folder(), all);
+}
+
+std::string error_of(const Changes& changes) {
+  Changes all{"train.max_steps=1"};
+  all.insert(all.end(), changes.begin(), changes.end());
+  return run(1, all).errors.at(0);
+}
+
+std::string first_name() { return load_weights(pretrained()).front().first; }
+std::string layer_of(const std::string& name) { return name.substr(0, name.rfind('.')); }
+
+std::string written(const NamedTensors& tensors, const std::string& extension = ".safetensors") {
+  const std::string path = new_path() + extension;
+  save_weights(path, tensors);
+  return path;
+}
+
+TEST(InitialWeights, ARunBeginsWithThemInAnyFormatOnAnyMesh) {
+  // One step with a rate of nearly nothing.
+  const Changes still{"train.max_steps=1", "optimizer.lr=1e-20", "optimizer.momentum=0"};
+  const std::string torch = written(load_weights(pretrained()), ".pt");
+  const at::Tensor expected =
+      final_weights(Finished{.folder = RunFolder(std::filesystem::path(pretrained()).parent_path()),
+                             .results = {},
+                             .weights = {},
+                             .errors = {},
+                             .began_after = {}});
+  for (const Changes& mesh :
+       {Changes{"init.from=" + torch}, Changes{"strategy=sharded"}, Changes{"strategy={name: sharded, stage: 3}"},
+        Changes{"mesh.pipe=2", "pipeline.micro_batches=2"},
+        Changes{"mesh.tensor=2", "plan=[{layers: " + layer_of(first_name()) + ", style: column_gathered}]"}}) {
+    Changes changes = still;
+    changes.insert(changes.end(), mesh.begin(), mesh.end());
+    const auto finished = run(2, changes);
+    ASSERT_THAT(finished.errors, Each("")) << mesh[0];
+    EXPECT_TRUE(at::equal(final_weights(finished), expected)) << mesh[0];
+  }
+}
+
+TEST(InitialWeights, FrozenOnesStayAndTheOthersAreTrainedAlike) {
+  const std::string layer = layer_of(first_name());
+  const std::string freeze = "init.freeze=^" + layer + "\\.";
+  const ByName before = tensors_in(pretrained());
+  const auto one = run(1, {freeze});
+  ASSERT_THAT(one.errors, Each(""));
+  for (const auto& [name, tensor] : tensors_in(one.folder.weights())) {
+    EXPECT_EQ(at::equal(tensor, before.at(name)), layer_of(name) == layer) << name;
+  }
+  for (const Changes& how :
+       {Changes{"strategy=all_reduce"}, Changes{"strategy=overlapped"}, Changes{"strategy=sharded"},
+        Changes{"strategy={name: sharded, stage: 2}"}, Changes{"strategy={name: sharded, stage: 3}"},
+        Changes{"mesh.pipe=2", "pipeline.micro_batches=2", "pipeline.cut=[fc3]"}, Changes{"train.data_parallel=2"},
+        Changes{"train.accumulate=2"},
+        Changes{"mesh.tensor=2", "plan=[{layers: " + layer + ", style: column_gathered}]"}}) {
+    Changes changes{freeze};
+    changes.insert(changes.end(), how.begin(), how.end());
+    const auto two = run(2, changes);
+    ASSERT_THAT(two.errors, Each("")) << how[0];
+    EXPECT_LT(relative_difference(final_weights(two), final_weights(one)), 1e-5) << how[0];
+  }
+}
+
+TEST(InitialWeights, EachRankOfAPipelineNeedsSomethingToTrain) {
+  const auto finished = run(2, {"init.freeze=^fc[12]", "mesh.pipe=2", "pipeline.cut=[fc3]"});
+  EXPECT_THAT(finished.errors, Each(HasSubstr("the stages of rank 0 of the pipeline have no parameters to train")));
+}
+
+TEST(InitialWeights, FrozenOnesAreInCheckpointsAndAResumeGoesBeforeTheFile) {
+  const std::string layer = layer_of(first_name());
+  for (const Changes& how : {Changes{"strategy=sharded"},
+                             Changes{"mesh.tensor=2", "plan=[{layers: " + layer + ", style: column_gathered}]"}}) {
+    Changes changes{"model.hidden=[16, 16, 16]", "init.freeze=^" + layer + "\\.", "checkpoint.every_steps=3"};
+    changes.insert(changes.end(), how.begin(), how.end());
+    Changes begun = changes;
+    begun.push_back("init.from=" + pretrained());
+    const auto whole = run_tiny(2, new_folder(), begun);
+    ASSERT_THAT(whole.errors, Each("")) << how[0];
+    // The file is not even there any more.
+    Changes resumed = changes;
+    resumed.insert(resumed.end(), {"init.from=" + new_path() + ".pt",
+                                   "checkpoint.resume=" + CheckpointFolder(whole.folder.checkpoints()).final_path(9)});
+    const auto again = run_tiny(2, new_folder(), resumed);
+    ASSERT_THAT(again.errors, Each("")) << how[0];
+    EXPECT_EQ(again.began_after, (std::vector<std::int64_t>{9, 9}));
+    EXPECT_TRUE(at::equal(final_weights(again), final_weights(whole))) << how[0];
+  }
+}
+
+TEST(InitialWeights, ConvertsFloatingPointNumbersAndRenames) {
+  NamedTensors wide;
+  for (const auto& [name, tensor] : load_weights(pretrained()))
+    wide.emplace_back("module." + name, tensor.to(at::kDouble));
+  const std::string file = written(wide, ".pt");
+  const std::string frozen = "init.freeze=" + first_name();
+  const auto finished = run(1, {"init.from=" + file, "init.rename=[{match: '^module\\.', with: ''}]", frozen});
+  ASSERT_THAT(finished.errors, Each(""));
+  EXPECT_TRUE(
+      at::equal(tensors_in(finished.folder.weights()).at(first_name()), tensors_in(pretrained()).at(first_name())));
+}
+
+TEST(InitialWeights, StrictSaysWhatDoesNotFitAndOtherwiseTheRestIsLoaded) {
+  NamedTensors changed = load_weights(pretrained());
+  const std::string gone = changed.back().first, kept = changed.front().first;
+  changed.pop_back();
+  changed.back().second = at::zeros({3, 4});
+  const std::string other = changed.back().first;
+  changed.emplace_back("head.weight", at::zeros({2}));
+  const std::string from = "init.from=" + written(changed);
+  EXPECT_THAT(
+      error_of({from}),
+      AllOf(HasSubstr("init.from: "), HasSubstr("1 missing (" + gone + ")"), HasSubstr("1 unexpected (head.weight)"),
+            HasSubstr("1 of another shape or type (" + other + ": Float [3, 4] there, Float ["),
+            HasSubstr("set init.strict: false")));
+  const auto finished = run(1, {from, "init.strict=false", "init.freeze=" + kept});
+  ASSERT_THAT(finished.errors, Each(""));
+  EXPECT_TRUE(at::equal(tensors_in(finished.folder.weights()).at(kept), changed.front().second));
+}
+
+TEST(InitialWeights, SaysWhatIsWrong) {
+  EXPECT_THAT(error_of({"init.from=nowhere.pt"}), HasSubstr("nowhere.pt: no such file"));
+  EXPECT_THAT(error_of({"init.freeze=backbone"}), HasSubstr("init.freeze: \"backbone\" matches no parameter"));
+  EXPECT_THAT(error_of({"init.freeze=.*"}), HasSubstr("matches all parameters"));
+  EXPECT_THAT(error_of({"init.freeze='('"}), HasSubstr("is not a regular expression"));
+  EXPECT_THAT(error_of({"init.rename=[{match: '[', with: x}]"}), HasSubstr("init.rename: \"[\" is not a regular"));
+  EXPECT_THAT(error_of({"init.rename=[{match: '.*', with: x}]"}), HasSubstr("are called "));
+  EXPECT_THAT(error_of({"init.strict=false", "init.from=" + written({{"else", at::full({1}, 1, at::kFloat)}})}),
+              HasSubstr("fits the model"));
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,46 @@
+#include "models/trained.h"
+
+#include <regex>
+#include <utility>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+NamedTensors chosen(const Model& model, bool trained) {
+  NamedTensors parameters;
+  for (auto& named : model.named_parameters()) {
+    if (named.second.requires_grad() == trained) parameters.push_back(std::move(named));
+  }
+  return parameters;
+}
+
+}  // namespace
+
+void freeze(Model& model, const std::string& expression, const std::string& key) {
+  std::regex matches;
+  try {
+    matches.assign(expression, std::regex::ECMAScript | std::regex::optimize);
+  } catch (const std::regex_error& error) {
+    throw ConfigError(key + ": \"" + expression + "\" is not a regular expression: " + error.what());
+  }
+  NamedTensors found;
+  const NamedTensors all = model.named_parameters();
+  for (const auto& named : all) {
+    if (std::regex_search(named.first, matches)) found.push_back(named);
+  }
+  if (found.empty()) {
+    throw ConfigError(key + ": \"" + expression + "\" matches no parameter of the model; the first one is " +
+                      (all.empty() ? "none" : all.front().first));
+  }
+  if (found.size() == all.size()) {
+    throw ConfigError(key + ": \"" + expression + "\" matches all parameters, and would leave none to train");
+  }
+  for (auto& [name, parameter] : found) parameter.set_requires_grad(false);
+}
+
+NamedTensors trained_parameters(const Model& model) { return chosen(model, true); }
+NamedTensors frozen_parameters(const Model& model) { return chosen(model, false); }
+
+}  // namespace phalanx

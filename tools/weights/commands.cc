@@ -1,0 +1,165 @@
+#include "tools/weights/commands.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/isnan.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "engine/experiment/config.h"
+#include "engine/experiment/initial_weights.h"
+#include "engine/experiment/replica.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/base/storage/weights_file.h"
+#include "framework/base/text.h"
+
+namespace phalanx {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Entry = WeightsFile::Entry;
+
+void write_json(const std::string& file, const Json& json) {
+  if (!file.empty()) write_atomically(file, json.dump(2) + "\n");
+}
+
+std::string text_of(at::IntArrayRef shape) {
+  std::ostringstream text;
+  text << shape;
+  return text.str();
+}
+
+const std::map<std::string, at::ScalarType>& dtypes() {
+  static const std::map<std::string, at::ScalarType> all{
+      {"float32", at::kFloat}, {"float16", at::kHalf}, {"bfloat16", at::kBFloat16}, {"float64", at::kDouble}};
+  return all;
+}
+
+// The largest difference of two tensors of one shape; infinite where one alone is not a number.
+double difference(const at::Tensor& a, const at::Tensor& b) {
+  if (a.numel() == 0) return 0;
+  const at::Tensor x = a.to(at::kDouble), y = b.to(at::kDouble);
+  if (at::isnan(x).ne(at::isnan(y)).any().item<bool>()) return std::numeric_limits<double>::infinity();
+  const at::Tensor apart = (x - y).abs().nan_to_num(0.0, std::numeric_limits<double>::infinity());
+  return apart.masked_fill(x.eq(y), 0).max().item<double>();  // of two that are infinite alike, the difference is none
+}
+
+// Infinity is no number of JSON.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json("infinity"); }
+
+}  // namespace
+
+void list_weights(const std::string& file, const std::string& json) {
+  const WeightsFile weights(file);
+  Json tensors = Json::array();
+  std::int64_t bytes = 0, elements = 0;
+  std::size_t width = 0;
+  for (const auto& entry : weights.entries()) width = std::max(width, entry.name.size());
+  for (const auto& entry : weights.entries()) {
+    bytes += entry.bytes();
+    elements += entry.bytes() / static_cast<std::int64_t>(c10::elementSize(entry.dtype));
+    std::printf("%-*s  %-8s  %-20s  %s\n", static_cast<int>(width), entry.name.c_str(), c10::toString(entry.dtype),
+                text_of(entry.shape).c_str(), format_bytes(entry.bytes()).c_str());
+    tensors.push_back({{"name", entry.name},
+                       {"dtype", c10::toString(entry.dtype)},
+                       {"shape", entry.shape},
+                       {"bytes", entry.bytes()}});
+  }
+  std::printf("%zu tensors of %" PRId64 " elements, %s, in %zu file%s\n", weights.entries().size(), elements,
+              format_bytes(bytes).c_str(), weights.files(), weights.files() == 1 ? "" : "s");
+  write_json(json, {{"file", file}, {"elements", elements}, {"bytes", bytes}, {"tensors", tensors}});
+}
+
+void convert_weights(const std::string& from, const std::string& to, std::int64_t shard_bytes, const std::string& dtype,
+                     const std::string& json) {
+  const auto wanted = dtypes().find(dtype);
+  if (!dtype.empty() && wanted == dtypes().end()) {
+    throw ConfigError("--dtype: \"" + dtype + "\" is none of float32, float16, bfloat16 and float64");
+  }
+  NamedTensors tensors = load_weights(from);
+  for (auto& [name, tensor] : tensors) {
+    if (wanted != dtypes().end() && tensor.is_floating_point()) tensor = tensor.to(wanted->second);
+  }
+  const auto written = save_weights(to, tensors, shard_bytes);
+  for (const auto& file : written) std::printf("%s\n", file.c_str());
+  std::printf("%zu tensors\n", tensors.size());
+  write_json(json, {{"from", from}, {"tensors", tensors.size()}, {"files", written}});
+}
+
+bool compare_weights(const std::string& a, const std::string& b, const std::string& json) {
+  const WeightsFile first(a), second(b);
+  std::map<std::string, const Entry*> others;
+  for (const auto& entry : second.entries()) others[entry.name] = &entry;
+  Json only_first = Json::array(), only_second = Json::array(), shapes = Json::array(), values = Json::array();
+  std::size_t equal = 0;
+  double largest = 0;
+  for (const auto& entry : first.entries()) {
+    const auto found = others.find(entry.name);
+    if (found == others.end()) {
+      std::printf("only in %s: %s\n", a.c_str(), entry.name.c_str());
+      only_first.push_back(entry.name);
+      continue;
+    }
+    const Entry& other = *found->second;
+    others.erase(found);
+    if (entry.shape != other.shape) {
+      std::printf("%s: shape %s and %s\n", entry.name.c_str(), text_of(entry.shape).c_str(),
+                  text_of(other.shape).c_str());
+      shapes.push_back({{"name", entry.name}, {"shapes", {entry.shape, other.shape}}});
+      continue;
+    }
+    const double apart = difference(first.read(entry), second.read(other));
+    largest = std::max(largest, apart);
+    equal += apart == 0 ? 1 : 0;
+    if (apart == 0 && entry.dtype == other.dtype) continue;
+    std::printf("%s: max abs difference %g, dtypes %s and %s\n", entry.name.c_str(), apart, c10::toString(entry.dtype),
+                c10::toString(other.dtype));
+    values.push_back({{"name", entry.name},
+                      {"max_abs_difference", number(apart)},
+                      {"dtypes", {c10::toString(entry.dtype), c10::toString(other.dtype)}}});
+  }
+  for (const auto& entry : second.entries()) {
+    if (!others.contains(entry.name)) continue;
+    std::printf("only in %s: %s\n", b.c_str(), entry.name.c_str());
+    only_second.push_back(entry.name);
+  }
+  std::printf("%zu tensors are equal; largest difference of the others: %g\n", equal, largest);
+  write_json(json, {{"equal", equal},
+                    {"max_abs_difference", number(largest)},
+                    {"only_in_first", only_first},
+                    {"only_in_second", only_second},
+                    {"shapes", shapes},
+                    {"values", values}});
+  return equal == first.entries().size() && equal == second.entries().size();
+}
+
+bool verify_weights(const std::string& file, const std::string& path, const std::vector<std::string>& overrides,
+                    const std::string& json) {
+  ExperimentConfig config;
+  config::load(config, path, overrides);
+  const auto task = config.task.make(config.dataset.make().train->spec(), config.loss.make());
+  const auto model = make_model(config, task->model());
+  const WeightsFile weights(file);
+  const WeightsFit fit = fit_weights(weights, config.init.rename, *model);
+  std::printf("%zu tensors of %s fit model %s%s\n", fit.fitting.size(), file.c_str(), config.model.selected().c_str(),
+              fit.exact() ? ", and nothing is left over" : "; the rest:");
+  for (const auto& name : fit.missing) std::printf("missing: %s\n", name.c_str());
+  for (const auto& name : fit.unexpected) std::printf("unexpected: %s\n", name.c_str());
+  for (const auto& name : fit.different) std::printf("other: %s\n", name.c_str());
+  write_json(json, {{"fits", fit.exact()},
+                    {"fitting", fit.fitting.size()},
+                    {"missing", fit.missing},
+                    {"unexpected", fit.unexpected},
+                    {"different", fit.different}});
+  return fit.exact();
+}
+
+}  // namespace phalanx

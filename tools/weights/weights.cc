@@ -1,0 +1,86 @@
+// Looks at files of weights, converts and compares them: weights list resnet18.pt
+#include <gflags/gflags.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "launch/exit_status.h"
+#include "launch/program.h"
+#include "tools/flags/parse_flags.h"
+#include "tools/flags/take_overrides.h"
+#include "tools/weights/commands.h"
+
+DEFINE_string(config, "", "verify: YAML file of a run, whose model the weights are to fit");
+DEFINE_string(set, "", "verify: key.path=value, overrides the config file; may be repeated");
+DEFINE_string(shard_size, "", "convert: largest size of a file, such as 5GB; empty: one file");
+DEFINE_string(dtype, "", "convert: what floating-point numbers become: float32, float16, bfloat16, float64");
+DEFINE_string(json, "", "file to write the result to as well");
+
+namespace phalanx {
+namespace {
+
+constexpr const char* kCommands = "list FILE, convert FROM TO, diff A B or verify FILE --config CONFIG";
+
+// bazel run changes the folder, and paths are those of whoever called it.
+std::string path_of(const std::string& word) {
+  if (word.empty()) return word;
+  return std::filesystem::path(environment("BUILD_WORKING_DIRECTORY").value_or("")) / word;
+}
+
+std::int64_t shard_bytes() {
+  if (FLAGS_shard_size.empty()) return 0;
+  const auto bytes = parse_bytes(FLAGS_shard_size);
+  if (bytes < 1) throw ConfigError("--shard_size: must be at least one byte");
+  return bytes;
+}
+
+int run(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const auto overrides = take_overrides(words);
+  const auto given = parse_flags({.purpose = "looks at files of weights, converts and compares them\n\n"
+                                             "  weights list    model.safetensors\n"
+                                             "  weights convert pytorch_model.bin model.safetensors --shard_size 5GB\n"
+                                             "  weights diff    a.pt b.safetensors\n"
+                                             "  weights verify  resnet18.pt --config configs/cifar10_resnet18.yaml",
+                                  .files = "tools/weights/"},
+                                 words);
+  if (given.empty()) throw ConfigError(std::string("name one command: ") + kCommands + " (see --help)");
+  const std::string& command = given[0];
+  const auto files = [&](std::size_t count) {
+    if (given.size() == count + 1) return;
+    throw ConfigError(command + " takes " + (count == 1 ? "one file" : "two files") + ", and got " +
+                      std::to_string(given.size() - 1) + ": " + kCommands);
+  };
+  const std::string json = path_of(FLAGS_json);
+  bool good = true;
+  if (command == "list") {
+    files(1);
+    list_weights(path_of(given[1]), json);
+  } else if (command == "convert") {
+    files(2);
+    convert_weights(path_of(given[1]), path_of(given[2]), shard_bytes(), FLAGS_dtype, json);
+  } else if (command == "diff") {
+    files(2);
+    good = compare_weights(path_of(given[1]), path_of(given[2]), json);
+  } else if (command == "verify") {
+    files(1);
+    if (FLAGS_config.empty()) throw ConfigError("--config is missing: verify FILE --config CONFIG");
+    good = verify_weights(path_of(given[1]), path_of(FLAGS_config), overrides, json);
+  } else {
+    throw ConfigError("unexpected \"" + command + "\": the commands are " + kCommands);
+  }
+  std::fflush(stdout);
+  return good ? kDone : kFailed;
+}
+
+}  // namespace
+}  // namespace phalanx
+
+int main(int argc, char** argv) {
+  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
+}

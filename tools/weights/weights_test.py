@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""weights lists, converts, compares and verifies files of weights, and train begins with what it has written."""
+
+import json
+import unittest
+
+from program import ROOT, ProgramTest
+
+WEIGHTS = str(ROOT / "tools/weights/weights")
+GOLDENS = ROOT / "framework/base/storage/goldens"
+TINY = ("model: {name: mlp, hidden: [8]}\n"
+        "dataset: {name: digits, train_samples: 64, test_samples: 16, side: 16}\n"
+        "train: {global_batch_size: 32, epochs: 1}\n")
+
+
+class Weights(ProgramTest):
+    def weights(self, *arguments, status=0):
+        process = self.start(*arguments, command=[WEIGHTS])
+        self.assert_status(status, process)
+        return process
+
+    def json(self, name="result.json"):
+        return json.loads((self.folder / name).read_text())
+
+    def train_tiny(self):
+        (self.folder / "tiny.yaml").write_text(TINY)
+        self.assert_status(0, self.train("--config=tiny.yaml", run="run"))
+
+    def test_lists_names_shapes_dtypes_and_bytes(self):
+        out = self.weights("list", str(GOLDENS / "state_dict.pt"), "--json=result.json").out
+        self.assertRegex(out, r"fc\.turned +Float +\[4, 3\] +48 B\n")
+        self.assertRegex(out, r"brain +BFloat16 +\[3\] +6 B\n")
+        self.assertIn("8 tensors of 36 elements, 148 B, in 1 file\n", out)
+        self.assertEqual({"name": "steps", "dtype": "Long", "shape": [], "bytes": 8}, self.json()["tensors"][6])
+
+    def test_converts_there_and_back(self):
+        self.weights("convert", str(GOLDENS / "state_dict.pt"), "model.safetensors", "--shard_size=50")
+        self.assertGreater(len(list(self.folder.glob("model-*.safetensors"))), 2)
+        self.weights("convert", "model.safetensors.index.json", "back.pt")
+        out = self.weights("diff", str(GOLDENS / "state_dict.pt"), "back.pt").out
+        self.assertEqual("8 tensors are equal; largest difference of the others: 0\n", out)
+
+    def test_tells_how_files_differ(self):
+        self.weights("convert", str(GOLDENS / "state_dict.pt"), "half.pt", "--dtype=bfloat16")
+        out = self.weights("diff", str(GOLDENS / "state_dict.pt"), "half.pt", "--json=result.json").out
+        self.assertIn("fc.weight: max abs difference 0, dtypes Float and BFloat16\n", out)
+        self.assertEqual(8, self.json()["equal"])
+        self.weights("diff", str(GOLDENS / "state_dict.pt"), str(GOLDENS / "nested.pt"), "--json=result.json", status=1)
+        self.assertEqual(["0.weight", "0.bias"], self.json()["only_in_second"])
+        self.assertEqual(8, len(self.json()["only_in_first"]))
+
+    def test_tells_whether_they_fit_a_model(self):
+        self.train_tiny()
+        self.weights("convert", "run/weights.safetensors", "tiny.pt")
+        out = self.weights("verify", "tiny.pt", "--config=tiny.yaml").out
+        self.assertEqual("4 tensors of tiny.pt fit model mlp, and nothing is left over\n", out)
+        out = self.weights("verify", "tiny.pt", "--config=tiny.yaml", "--set", "model.hidden=[9]", status=1).out
+        self.assertIn("other: fc1.weight: Float [8, 256] there, Float [9, 256] here\n", out)
+
+    def test_writes_what_train_begins_with(self):
+        self.train_tiny()
+        self.weights("convert", "run/weights.safetensors", "tiny.pt")
+        self.assert_status(0, self.train("--config=tiny.yaml", "--set", "init.from=tiny.pt",
+                                         "--set", "init.freeze=^fc1", run="tuned"))
+        self.weights("diff", "run/weights.safetensors", "tuned/weights.safetensors", "--json=result.json", status=1)
+        self.assertEqual(["fc2.bias", "fc2.weight"], sorted(one["name"] for one in self.json()["values"]))
+
+    def test_refuses_what_it_cannot_do(self):
+        shell = str(GOLDENS / "shell.pt")
+        for status, arguments, why in (
+                (2, [], "name one command: list FILE"),
+                (2, ["paint"], 'unexpected "paint"'),
+                (2, ["list"], "list takes one file, and got 0"),
+                (2, ["diff", "a.pt"], "diff takes two files, and got 1"),
+                (1, ["list", "none.pt"], "none.pt: no such file"),
+                (1, ["list", shell], "wants posix.system, which would run code"),
+                (2, ["verify", shell], "--config is missing"),
+                (2, ["convert", str(GOLDENS / "nested.pt"), "x.txt"], "end the name in one of these"),
+                (2, ["convert", str(GOLDENS / "nested.pt"), "x.pt", "--dtype=int3"], "--dtype: \"int3\" is none of")):
+            self.assertIn(why, self.weights(*arguments, status=status).err)
+        self.assertFalse((self.folder / "executed").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
