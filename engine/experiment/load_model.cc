@@ -8,15 +8,15 @@
 
 #include "engine/experiment/replica.h"
 #include "framework/base/error.h"
-#include "framework/base/storage/safetensors.h"
+#include "framework/base/storage/weights_file.h"
 #include "framework/base/text.h"
 
 namespace phalanx {
 namespace {
 
-void load_weights(Model& model, const std::string& path) {
+void copy_weights(Model& model, const std::string& path) {
   const at::NoGradGuard no_grad;
-  auto saved = load_safetensors(path);
+  const auto saved = load_weights(path);
   std::map<std::string, at::Tensor> by_name(saved.begin(), saved.end());
   std::vector<std::string> problems;
   NamedTensors own = model.named_parameters();
@@ -44,7 +44,7 @@ void load_weights(Model& model, const std::string& path) {
 
 std::shared_ptr<Model> load_model(const ExperimentConfig& config, const ModelSpec& spec, const std::string& weights) {
   auto model = make_model(config, spec);
-  load_weights(*model, weights);
+  copy_weights(*model, weights);
   return model;
 }
 
