@@ -112,6 +112,7 @@ class Projection final : public torch::nn::Module, public TensorParallel {
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
     return product_.divide(style, group, weight_, bias_);
   }
+  DividedLinear* linear() override { return &product_; }
   void share_positions() { product_.share_positions(); }
 
  private:
