@@ -17,6 +17,7 @@ class LinearImpl : public torch::nn::LinearImpl, public TensorParallel {
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
     return product_.divide(style, group, weight, bias);
   }
+  DividedLinear* linear() override { return &product_; }
 
  private:
   DividedLinear product_{WeightLayout::kOutIn};

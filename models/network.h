@@ -16,6 +16,9 @@
 
 namespace phalanx {
 
+struct LowRank;
+class DividedLinear;
+
 /// The base class of models made of torch::nn modules: they register these in their constructor. A model that is a
 /// chain of blocks adds them there too; others override forward() where they make one tensor of one, outputs()
 /// otherwise. Names and order of parameters and buffers are those of torch::nn::Module.
@@ -49,6 +52,10 @@ class Network : public torch::nn::Module, public Model {
   /// Layers must be of models/batch_norm.h.
   std::int64_t synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>& statistics) override;
 
+  /// See models/low_rank.h.
+  std::int64_t add_adapters(const LowRank& adapters);
+  NamedTensors merged() const;
+
  protected:
   /// The next block: `used` are the names of the modules that it uses, or of single parameters.
   void add_block(std::string name, const std::vector<std::string>& used,
@@ -59,10 +66,19 @@ class Network : public torch::nn::Module, public Model {
   void add_blocks(const std::string& name, const Sequence& sequence);
 
  private:
+  struct Adapted {
+    std::string layer;
+    at::Tensor a, b;
+    double scale;
+    bool out_in;  // of the layer's weight
+  };
+
+  void adapt(torch::nn::Module& module, const std::string& layer, DividedLinear& linear, const LowRank& adapters);
   at::Tensor run(std::size_t begin, std::size_t end, at::Tensor x) const;
 
   std::vector<Block> blocks_;
   BlockRunner runner_;
+  std::vector<Adapted> adapted_;
   bool numbered_ = false;                       // dropouts know which layers they are
   std::int64_t segments_ = 0;                   // that are checkpointed
   std::set<std::string, std::less<>> dropped_;  // parameters and buffers of blocks that are not kept

@@ -30,6 +30,7 @@ class Projection final : public torch::nn::Module, public TensorParallel {
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
     return product_.divide(style, group, weight_, bias_);
   }
+  DividedLinear* linear() override { return &product_; }
   void share_positions() { product_.share_positions(); }
 
   /// What each of these gives of x. Where ranks have some of the outputs of each, x is gathered, and its gradient

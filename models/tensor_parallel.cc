@@ -67,6 +67,7 @@ TensorStyle parse_style(const std::string& style) {
 Placements DividedLinear::divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
                                  const at::Tensor& bias) {
   if (style == TensorStyle::kVocabulary) throw ConfigError("is a linear layer, so vocabulary is not for it");
+  if (adapter_) throw ConfigError("has an adapter of lora, and cannot be divided; leave mesh.tensor at 1");
   style_ = style;
   group_ = group;
   const bool row = style == TensorStyle::kRow;
@@ -89,7 +90,10 @@ Placements DividedLinear::divide(TensorStyle style, const CommunicatorPtr& group
 }
 
 at::Tensor DividedLinear::forward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const {
-  if (!group_) return apply_linear(input, weight, bias, layout_);
+  if (!group_) {
+    const at::Tensor output = apply_linear(input, weight, bias, layout_);
+    return adapter_ ? output + adapter_(input) : output;
+  }
   if (style_ == TensorStyle::kRow) {
     const at::Tensor partial = apply_linear(input, weight, {}, layout_);
     const at::Tensor sum = positions_ ? sum_and_scatter(partial, kPositions, group_) : sum_over_ranks(partial, group_);

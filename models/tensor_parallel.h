@@ -3,7 +3,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "framework/comm/communicator.h"
 #include "framework/parallel/class_parts.h"
@@ -35,6 +37,8 @@ TensorStyle parse_style(const std::string& style);
 /// vocabulary are of an equal part of the positions, [..., positions, features]. The all_reduce of y becomes a
 /// reduce_scatter, and an all_gather of x comes before column, each with the other for backward: the same bytes.
 
+class DividedLinear;
+
 /// A layer that can be divided.
 class TensorParallel {
  public:
@@ -43,6 +47,9 @@ class TensorParallel {
   /// Keeps this rank's part of each parameter, and says which it is, by names relative to the layer. Of a layer that is
   /// whole; once. Throws ConfigError for a style that is not for this layer, or more ranks than can have a part of it.
   virtual Placements divide(TensorStyle style, const CommunicatorPtr& group) = 0;
+
+  /// The linear part of the layer, to which an adapter can be added; null: it has none.
+  virtual DividedLinear* linear() { return nullptr; }
 };
 
 /// The linear part of a layer, whole or divided: what layers that implement TensorParallel are made of.
@@ -67,6 +74,11 @@ class DividedLinear {
 
   bool divided() const { return group_ != nullptr; }
 
+  WeightLayout layout() const { return layout_; }
+
+  /// From now on `adapter`, of the input, is added to the output. Of a layer that is whole, and stays so.
+  void adapt(std::function<at::Tensor(const at::Tensor& input)> adapter) { adapter_ = std::move(adapter); }
+
   /// apply_linear(), with what its style asks for before and after it.
   at::Tensor forward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const;
 
@@ -77,6 +89,7 @@ class DividedLinear {
   CommunicatorPtr group_;            // null: the layer is whole
   std::vector<std::int64_t> sizes_;  // of all ranks' parts of the output
   bool positions_ = false;           // are shared
+  std::function<at::Tensor(const at::Tensor& input)> adapter_;
 };
 
 /// A table of embeddings, whole or divided by its rows.

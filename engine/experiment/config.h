@@ -10,6 +10,7 @@
 #include "engine/experiment/evaluate_config.h"
 #include "engine/experiment/expectation.h"
 #include "engine/experiment/init_config.h"
+#include "engine/experiment/lora_config.h"
 #include "engine/experiment/train_config.h"
 #include "engine/loss/loss.h"
 #include "engine/meters/meter_set.h"
@@ -247,6 +248,7 @@ struct ExperimentConfig {
   FrameworkConfig framework;
   Models::Choice model;
   InitConfig init;
+  LoraConfig lora;
   Datasets::Choice dataset{"digits"};
   LoaderConfig loader;
   Tasks::Choice task{"auto"};
@@ -279,6 +281,7 @@ struct ExperimentConfig {
     v("framework", framework, "communication settings");
     v("model", model, "model to train");
     v("init", init, "values that the model begins with, and parameters that are not trained");
+    v("lora", lora, "low-rank adapters of linear layers, which are trained in place of the model");
     v("dataset", dataset, "data to train and test on");
     v("loader", loader, "data loading");
     v("task", task, "what the model is trained for; auto: the task of the dataset");

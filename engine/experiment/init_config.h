@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "framework/base/config/visitor.h"
+
 namespace phalanx {
 
 /// How the names of a file of weights become those of the model.

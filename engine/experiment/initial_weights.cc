@@ -3,12 +3,14 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <regex>
 #include <sstream>
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "models/low_rank.h"
 #include "models/trained.h"
 
 namespace phalanx {
@@ -43,6 +45,24 @@ std::vector<std::pair<std::regex, std::string>> compiled(const std::vector<Renam
     }
   }
   return rules;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::count(names, name) > 0;
+}
+
+std::vector<std::string> adapters_of(const Model& model) {
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    if (of_adapter(name)) names.push_back(name);
+  }
+  return names;
+}
+
+// Matches the names of all but adapters and what `expression` is found in.
+std::string all_but(const std::string& expression) {
+  const std::string adapter = "\\.lora_[AB]\\.weight$";
+  return "^(?!.*(" + adapter + (expression.empty() ? "" : "|" + expression) + "))";
 }
 
 }  // namespace
@@ -86,11 +106,14 @@ WeightsFit fit_weights(const WeightsFile& file, const std::vector<RenameConfig>&
   return fit;
 }
 
-std::string load_initial_weights(const InitConfig& init, Model& model) {
+std::string load_initial_weights(const InitConfig& init, const LoraConfig& lora, Model& model) {
   std::string left_over;
   if (!init.from.empty()) {
     const WeightsFile file(init.from);
-    const WeightsFit fit = fit_weights(file, init.rename, model);
+    WeightsFit fit = fit_weights(file, init.rename, model);
+    if (std::ranges::all_of(adapters_of(model), [&](const auto& name) { return contains(fit.missing, name); })) {
+      std::erase_if(fit.missing, of_adapter);  // the file is of a model without
+    }
     left_over = fit.text();
     if (init.strict && !fit.exact()) {
       throw ConfigError("init.from: " + init.from + " does not fit the model: " + left_over +
@@ -103,6 +126,7 @@ std::string load_initial_weights(const InitConfig& init, Model& model) {
     const at::NoGradGuard no_grad;
     for (auto [tensor, entry] : fit.fitting) tensor.copy_(file.read(*entry));
   }
+  if (lora.any()) freeze(model, all_but(lora.also_train), "lora.also_train");
   if (!init.freeze.empty()) freeze(model, init.freeze, "init.freeze");
   return left_over;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/experiment/init_config.h"
+#include "engine/experiment/lora_config.h"
 #include "framework/base/storage/weights_file.h"
 #include "models/model.h"
 
@@ -31,6 +32,8 @@ WeightsFit fit_weights(const WeightsFile& file, const std::vector<RenameConfig>&
 /// Gives a whole model, before ranks divide it, the values of init.from, in the model's dtypes, and freezes what
 /// init.freeze matches. Every rank reads the file. Returns what was left over, for people: empty where everything fits.
 /// Throws ConfigError where strict does not allow it or nothing fits, and DataError for a file that cannot be read.
-std::string load_initial_weights(const InitConfig& init, Model& model);
+/// A model with adapters begins with those in the file, or with new ones; of the others then those are trained that
+/// lora.also_train matches.
+std::string load_initial_weights(const InitConfig& init, const LoraConfig& lora, Model& model);
 
 }  // namespace phalanx

@@ -177,5 +177,51 @@ TEST(InitialWeights, SaysWhatIsWrong) {
               HasSubstr("fits the model"));
 }
 
+const std::string kLora = "lora={layers: ['fc[23]'], rank: 4, alpha: 8}";
+
+TEST(Lora, TheFirstOutputIsThatOfTheModelAlone) {
+  const Changes still{"train.max_steps=1", "optimizer.lr=1e-30", "optimizer.momentum=0"};
+  Changes adapted = still;
+  adapted.push_back(kLora);
+  const auto alone = run(1, still), with = run(1, adapted);
+  ASSERT_THAT(with.errors, Each(""));
+  EXPECT_EQ(alone.results[0].test, with.results[0].test);
+}
+
+TEST(Lora, TrainsTheAdaptersAloneAndAlikeOnOneRankAndTwo) {
+  const auto one = run(1, {kLora});
+  ASSERT_THAT(one.errors, Each(""));
+  const ByName before = tensors_in(pretrained()), after = tensors_in(one.folder.weights());
+  EXPECT_EQ(after.size(), before.size() + 4);
+  for (const auto& [name, tensor] : before) EXPECT_TRUE(at::equal(after.at(name), tensor)) << name;
+  EXPECT_EQ(after.at("fc2.lora_A.weight").sizes(), (std::vector<std::int64_t>{4, 16}));
+  EXPECT_GT(after.at("fc3.lora_B.weight").abs().max().item<float>(), 0);
+  for (const Changes& how :
+       {Changes{"strategy=all_reduce"}, Changes{"strategy={name: sharded, stage: 3}"}, Changes{"train.data_parallel=2"},
+        Changes{"mesh.pipe=2", "pipeline.micro_batches=2", "pipeline.cut=[fc3]"}}) {
+    Changes changes{kLora};
+    changes.insert(changes.end(), how.begin(), how.end());
+    const auto two = run(2, changes);
+    ASSERT_THAT(two.errors, Each("")) << how[0];
+    EXPECT_LT(relative_difference(final_weights(two), final_weights(one)), 1e-5) << how[0];
+  }
+}
+
+TEST(Lora, TrainsWhatItIsToldToAsWell) {
+  const auto finished = run(1, {kLora, "lora.also_train=^fc4"});
+  ASSERT_THAT(finished.errors, Each(""));
+  const ByName after = tensors_in(finished.folder.weights());
+  for (const auto& [name, tensor] : tensors_in(pretrained())) {
+    EXPECT_EQ(at::equal(after.at(name), tensor), !name.starts_with("fc4")) << name;
+  }
+}
+
+TEST(Lora, SaysWhatIsWrong) {
+  EXPECT_THAT(error_of({"lora.layers=['attn*']"}), HasSubstr("lora.layers: \"attn*\" matches no linear layer"));
+  EXPECT_THAT(error_of({"lora.layers=[fc1]", "lora.also_train=.*"}), HasSubstr("lora.also_train: "));
+  for (const auto& error : run(2, {kLora, "mesh.tensor=2"}).errors)
+    EXPECT_THAT(error, HasSubstr("has an adapter of lora"));
+}
+
 }  // namespace
 }  // namespace phalanx

@@ -25,6 +25,7 @@
 #include "framework/base/log.h"
 #include "framework/base/random.h"
 #include "framework/parallel/pipeline/timeline.h"
+#include "models/low_rank.h"
 #include "models/trained.h"
 #include "models/weights_layout.h"
 
@@ -69,6 +70,8 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
   std::lock_guard lock(generator);
   at::manual_seed(mix(static_cast<std::uint64_t>(config.seed), 0));
   auto model = make_section("model", config.model, spec);
+  const auto& lora = config.lora;
+  if (lora.any()) add_adapters(*model, {lora.layers, lora.rank, lora.alpha, lora.dropout});
   if (config.train.precision == "fp64") weights_to_double(*model);
   if (config.train.memory_format == "channels_last") weights_to_channels_last(*model);
   return model;
@@ -81,7 +84,7 @@ std::shared_ptr<Model> Replica::make_initial_model(const ModelSpec& spec) const 
   InitConfig init = config_.init;
   const auto& resume = config_.checkpoint.resume;
   if (resume != "none" && resume != "auto") init.from.clear();
-  const std::string left_over = load_initial_weights(init, *model);
+  const std::string left_over = load_initial_weights(init, config_.lora, *model);
   if (init.from.empty() || mesh_.world()->rank() != 0) return model;
   const std::string text =
       "Begins with the weights in " + init.from + (left_over.empty() ? "" : ", which leaves: " + left_over);

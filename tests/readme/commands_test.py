@@ -25,6 +25,7 @@ Real are the tools and mpirun. Stand-ins, found in the clone or first on PATH, t
     //tools:report                 the real report
     //tools:schedule               the real schedule
     //tools:plan, simulate         the real ones
+    //tools:weights                the real weights
     mpirun                         Open MPI's, with what root and few cores need
     torchrun                       if there is none: sets torchrun's variables and starts a process for each rank
 
@@ -70,6 +71,7 @@ GENERATE = 'exec %(root)s/tools/generate/generate "$@"'
 REPORT = 'exec %(root)s/tools/report/report "$@"'
 SCHEDULE = 'exec %(root)s/tools/schedule/schedule "$@"'
 PLAN = 'exec %(root)s/tools/plan/plan "$@"'
+WEIGHTS = 'exec %(root)s/tools/weights/weights "$@"'
 SIMULATE = 'exec %(root)s/tools/simulate/simulate "$@"'
 REPLAY = 'exec %(root)s/framework/testing/fuzz/replay "$@"'
 # What train calls has these options.
@@ -139,7 +141,8 @@ class Clone(ProgramTest):
                    "targets/tools/doctor": DOCTOR, "targets/tools/tune": TUNE, "targets/tools/report": REPORT,
                    "targets/tools/data": DATA, "targets/tools/eval": EVAL, "targets/tools/ps": PS,
                    "targets/tools/schedule": SCHEDULE, "targets/tools/generate": GENERATE,
-                   "targets/tools/plan": PLAN, "targets/tools/simulate": SIMULATE}
+                   "targets/tools/plan": PLAN, "targets/tools/simulate": SIMULATE,
+                   "targets/tools/weights": WEIGHTS}
         if not shutil.which("torchrun"):
             scripts["bin/torchrun"] = TORCHRUN
         for name, text in scripts.items():

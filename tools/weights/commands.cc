@@ -1,6 +1,7 @@
 #include "tools/weights/commands.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/isnan.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include "framework/base/files.h"
 #include "framework/base/storage/weights_file.h"
 #include "framework/base/text.h"
+#include "models/low_rank.h"
 
 namespace phalanx {
 namespace {
@@ -139,6 +141,24 @@ bool compare_weights(const std::string& a, const std::string& b, const std::stri
                     {"shapes", shapes},
                     {"values", values}});
   return equal == first.entries().size() && equal == second.entries().size();
+}
+
+void merge_adapters(const std::string& from, const std::string& to, const std::string& path,
+                    const std::vector<std::string>& overrides, const std::string& json) {
+  ExperimentConfig config;
+  config::load(config, path, overrides);
+  if (!config.lora.any()) throw ConfigError(path + ": lora.layers is empty, so there are no adapters to merge");
+  const auto task = config.task.make(config.dataset.make().train->spec(), config.loss.make());
+  const auto model = make_model(config, task->model());
+  const WeightsFile weights(from);
+  const WeightsFit fit = fit_weights(weights, {}, *model);
+  if (!fit.exact()) throw DataError(from + " does not fit model and adapters of " + path + ": " + fit.text());
+  const at::NoGradGuard no_grad;
+  for (auto [tensor, entry] : fit.fitting) tensor.copy_(weights.read(*entry));
+  const NamedTensors merged = merged_weights(*model);
+  save_weights(to, merged);
+  std::printf("%s\n%zu tensors, of %zu with adapters\n", to.c_str(), merged.size(), fit.fitting.size());
+  write_json(json, {{"from", from}, {"to", to}, {"tensors", merged.size()}});
 }
 
 bool verify_weights(const std::string& file, const std::string& path, const std::vector<std::string>& overrides,

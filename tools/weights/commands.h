@@ -25,4 +25,9 @@ bool compare_weights(const std::string& a, const std::string& b, const std::stri
 bool verify_weights(const std::string& file, const std::string& config, const std::vector<std::string>& overrides,
                     const std::string& json);
 
+/// Writes the weights of a run with adapters (lora) as those of a model without: each weight with what its adapter adds
+/// to it. `config`: that of the run.
+void merge_adapters(const std::string& from, const std::string& to, const std::string& config,
+                    const std::vector<std::string>& overrides, const std::string& json);
+
 }  // namespace phalanx

@@ -15,8 +15,8 @@
 #include "tools/flags/take_overrides.h"
 #include "tools/weights/commands.h"
 
-DEFINE_string(config, "", "verify: YAML file of a run, whose model the weights are to fit");
-DEFINE_string(set, "", "verify: key.path=value, overrides the config file; may be repeated");
+DEFINE_string(config, "", "verify, merge: YAML file of a run, whose model the weights are of");
+DEFINE_string(set, "", "verify, merge: key.path=value, overrides the config file; may be repeated");
 DEFINE_string(shard_size, "", "convert: largest size of a file, such as 5GB; empty: one file");
 DEFINE_string(dtype, "", "convert: what floating-point numbers become: float32, float16, bfloat16, float64");
 DEFINE_string(json, "", "file to write the result to as well");
@@ -24,7 +24,8 @@ DEFINE_string(json, "", "file to write the result to as well");
 namespace phalanx {
 namespace {
 
-constexpr const char* kCommands = "list FILE, convert FROM TO, diff A B or verify FILE --config CONFIG";
+constexpr const char* kCommands =
+    "list FILE, convert FROM TO, diff A B, verify FILE --config CONFIG or merge FROM TO --config CONFIG";
 
 // bazel run changes the folder, and paths are those of whoever called it.
 std::string path_of(const std::string& word) {
@@ -42,13 +43,15 @@ std::int64_t shard_bytes() {
 int run(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   const auto overrides = take_overrides(words);
-  const auto given = parse_flags({.purpose = "looks at files of weights, converts and compares them\n\n"
-                                             "  weights list    model.safetensors\n"
-                                             "  weights convert pytorch_model.bin model.safetensors --shard_size 5GB\n"
-                                             "  weights diff    a.pt b.safetensors\n"
-                                             "  weights verify  resnet18.pt --config configs/cifar10_resnet18.yaml",
-                                  .files = "tools/weights/"},
-                                 words);
+  const auto given =
+      parse_flags({.purpose = "looks at files of weights, converts and compares them\n\n"
+                              "  weights list    model.safetensors\n"
+                              "  weights convert pytorch_model.bin model.safetensors --shard_size 5GB\n"
+                              "  weights diff    a.pt b.safetensors\n"
+                              "  weights verify  resnet18.pt --config configs/cifar10_resnet18.yaml\n"
+                              "  weights merge   run/weights.safetensors all.pt --config run/config.yaml",
+                   .files = "tools/weights/"},
+                  words);
   if (given.empty()) throw ConfigError(std::string("name one command: ") + kCommands + " (see --help)");
   const std::string& command = given[0];
   const auto files = [&](std::size_t count) {
@@ -71,6 +74,10 @@ int run(int argc, char** argv) {
     files(1);
     if (FLAGS_config.empty()) throw ConfigError("--config is missing: verify FILE --config CONFIG");
     good = verify_weights(path_of(given[1]), path_of(FLAGS_config), overrides, json);
+  } else if (command == "merge") {
+    files(2);
+    if (FLAGS_config.empty()) throw ConfigError("--config is missing: merge FROM TO --config CONFIG");
+    merge_adapters(path_of(given[1]), path_of(given[2]), path_of(FLAGS_config), overrides, json);
   } else {
     throw ConfigError("unexpected \"" + command + "\": the commands are " + kCommands);
   }

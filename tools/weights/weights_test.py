@@ -65,6 +65,22 @@ class Weights(ProgramTest):
         self.weights("diff", "run/weights.safetensors", "tuned/weights.safetensors", "--json=result.json", status=1)
         self.assertEqual(["fc2.bias", "fc2.weight"], sorted(one["name"] for one in self.json()["values"]))
 
+    def test_merges_adapters(self):
+        """A model with the merged weights measures what the one with adapters does."""
+        self.train_tiny()
+        lora = ["--config=tiny.yaml", "--set", "init.from=run/weights.safetensors", "--set", "lora.layers=[fc*]"]
+        self.assert_status(0, self.train(*lora, "--set", "optimizer.lr=0.5", run="tuned"))
+        self.weights("merge", "tuned/weights.safetensors", "merged.pt", "--config=tuned/config.yaml")
+        self.weights("verify", "merged.pt", "--config=tiny.yaml")
+        self.assert_status(0, self.train("--config=tiny.yaml", "--set", "init.from=merged.pt", "--set",
+                                         "optimizer.lr=0", run="merged"))
+        loss = [json.loads((self.folder / run / "summary.json").read_text())["test"]["loss"]
+                for run in ("run", "tuned", "merged")]
+        self.assertAlmostEqual(loss[1], loss[2], places=5)
+        self.assertNotAlmostEqual(loss[0], loss[1], places=3)
+        self.assertIn("lora.layers is empty",
+                      self.weights("merge", "merged.pt", "x.pt", "--config=tiny.yaml", status=2).err)
+
     def test_refuses_what_it_cannot_do(self):
         shell = str(GOLDENS / "shell.pt")
         for status, arguments, why in (

@@ -379,6 +379,10 @@ class Unpickler {
       fits = !__builtin_mul_overflow(std::max<std::int64_t>(tensor.shape[i] - 1, 0), tensor.strides[i], &way) &&
              !__builtin_add_overflow(last, way, &last) && !__builtin_mul_overflow(numel, tensor.shape[i], &numel);
     }
+    if (fits && numel > tensor.storage_numel) {
+      refuse("a tensor of " + std::to_string(numel) + " elements repeats those of a storage of " +
+             std::to_string(tensor.storage_numel) + "; save a contiguous copy of it");
+    }
     if (fits && (numel == 0 || last < tensor.storage_numel)) return;
     refuse("a tensor lies outside of its storage of " + std::to_string(tensor.storage_numel) + " elements");
   }

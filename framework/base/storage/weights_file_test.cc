@@ -166,6 +166,16 @@ TEST(TorchFile, RefusesATensorOutsideOfItsStorage) {
   EXPECT_THAT(load, throws);
 }
 
+// Elements that are repeated without end would take all memory.
+TEST(TorchFile, RefusesATensorThatRepeatsItsStorage) {
+  const std::string body =
+      "}X\x01\0\0\0a"
+      "ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0"
+      "0X\x03\0\0\0cpuK\x04tQK\x00J\xff\xff\xff\x7f\x85K\x00\x85\x89)tRs."s;
+  const auto [load, throws] = refuses(pickled(body), "a tensor of 2147483647 elements repeats those of a storage of 4");
+  EXPECT_THAT(load, throws);
+}
+
 TEST(WeightsFile, EveryFormatGivesBackWhatWasWritten) {
   for (const char* name : {"w.pt", "w.pth", "w.safetensors"}) {
     EXPECT_THAT(save_weights(scratch(name), some_weights()), ElementsAre(scratch(name)));
