@@ -125,6 +125,9 @@ class Code(unittest.TestCase):
     def test_the_dataset(self):
         self.assertIn((EXAMPLES / "rings.cc").read_text(), self.shown("docs/first_dataset.md", "cpp"))
 
+    def test_a_model_from_python(self):
+        self.assertIn((EXAMPLES / "mnist_net.py").read_text(), self.shown("docs/python_models.md", "python"))
+
     def test_communication(self):
         for name in ("tour.cc", "larger_magnitude.h", "relay.cc"):
             self.assertIn((EXAMPLES / name).read_text(), self.shown("docs/communication.md", "cpp"))

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace phalanx::exported {
+
+/// Where the values of a graph are, by their names.
+using Slots = std::map<std::string, std::size_t>;
+
+/// How an argument of a node is made, decided once: a constant, the value of a slot, or a list of which some elements
+/// are values of slots.
+class Argument {
+ public:
+  explicit Argument(c10::IValue constant) : constant_(std::move(constant)) {}
+
+  /// A serialized argument; `formal` is what the operator's schema says of it (null: the operator is no one's of the
+  /// dispatcher). Throws std::runtime_error for what is not supported.
+  Argument(const nlohmann::json& serialized, const c10::Argument* formal, const Slots& slots);
+
+  c10::IValue value(const std::vector<c10::IValue>& values) const;
+
+  /// Slots that it reads.
+  const std::vector<std::size_t>& reads() const { return reads_; }
+
+  /// Of an argument that is one.
+  const c10::IValue& constant() const { return constant_; }
+  bool is_constant() const { return kind_ == Kind::kConstant; }
+
+ private:
+  enum class Kind { kConstant, kSlot, kNumbers, kTensors, kOptionalTensors };
+  struct Element {
+    bool is_slot = false;
+    std::size_t slot = 0;
+    std::int64_t number = 0;
+  };
+
+  void read(std::size_t slot);
+  void read_numbers(const nlohmann::json& list, const Slots& slots);
+  void read_tensors(const nlohmann::json& list, bool optional, const Slots& slots);
+
+  Kind kind_ = Kind::kConstant;
+  bool tensor_ = false;  // the operator takes a tensor
+  c10::IValue constant_;
+  std::vector<Element> elements_;
+  std::vector<std::size_t> reads_;
+};
+
+}  // namespace phalanx::exported

@@ -1,0 +1,198 @@
+// Programs of torch.export in C++: the losses of Python, and what is refused. tests/zoo/goldens/make_exported.py writes
+// the programs and losses.golden.
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/parallel/random_rows.h"
+#include "models/model.h"
+#include "tests/zoo/model_under_test.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::make_model;
+using ::testing::ThrowsMessage;
+
+const std::string kFolder = "tests/zoo/exported/";
+const SampleSpec kImages = classification_samples({1, 8, 8}, 5), kText = language_samples(8, 16);
+
+std::shared_ptr<Model> load(const std::string& file, const SampleSpec& sample) {
+  return make_model("{name: exported, file: " + file + "}", sample);
+}
+
+std::shared_ptr<Model> load(const std::string& name) {
+  return load(kFolder + name + ".pt2", name == "gpt2" ? kText : kImages);
+}
+
+std::vector<double> golden(const std::string& name) {
+  std::ifstream file(kFolder + "losses.golden");
+  std::vector<double> values;
+  std::string of;
+  double value = 0;
+  while (file >> of >> value) {
+    if (of == name) values.push_back(value);
+  }
+  return values;
+}
+
+void fill_as_python(const Model& model) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : model.named_parameters()) {
+    double k = 0;
+    for (const char letter : name) k += letter;
+    at::Tensor values = 0.2 * (1.7 * at::arange(tensor.numel(), at::kDouble) + k).sin();
+    if (tensor.dim() == 1 && name.ends_with("weight")) values += 1;
+    auto own = tensor;
+    own.copy_(values.view(tensor.sizes()));
+  }
+}
+
+std::pair<at::Tensor, at::Tensor> batch_for(const std::string& name) {
+  if (name == "gpt2") {
+    const at::Tensor tokens = ((at::arange(32, at::kLong) * 7) % 16).view({4, 8});
+    return {tokens, (tokens + 1) % 16};
+  }
+  return {(0.37 * at::arange(384, at::kDouble)).sin().to(at::kFloat).view({6, 1, 8, 8}), at::arange(6, at::kLong) % 5};
+}
+
+double step(Model& model, const std::string& name) {
+  const auto [inputs, targets] = batch_for(name);
+  const at::Tensor logits = model.forward(inputs);
+  const at::Tensor loss = at::cross_entropy_loss(logits.flatten(0, -2), targets.flatten());
+  for (auto& parameter : model.parameters()) parameter.mutable_grad().reset();
+  loss.backward();
+  const at::NoGradGuard no_grad;
+  for (auto& parameter : model.parameters()) parameter.sub_(parameter.grad(), 0.05);
+  return loss.item<double>();
+}
+
+class Exported : public ::testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Each, Exported, ::testing::Values("convnet", "mlp", "gpt2"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(Exported, TrainsAndEvaluatesAsInPython) {
+  const auto model = load(GetParam());
+  fill_as_python(*model);
+  model->train();
+  at::manual_seed(7);
+  const auto expected = golden(GetParam());
+  ASSERT_EQ(expected.size(), 20u);
+  for (const double loss : expected) EXPECT_NEAR(step(*model, GetParam()), loss, 1e-4);
+  model->eval();
+  const at::NoGradGuard no_grad;
+  const at::Tensor outputs = model->forward(batch_for(GetParam()).first);
+  EXPECT_NEAR(outputs.to(at::kDouble).square().mean().item<double>(), golden(GetParam() + "_evaluation").at(0), 1e-4);
+}
+
+TEST_P(Exported, EvaluatesRowsByThemselves) {
+  const auto model = load(GetParam());
+  model->eval();
+  if (GetParam() == "convnet") return;  // whose forward takes a mean over the batch
+  const at::NoGradGuard no_grad;
+  const at::Tensor inputs = batch_for(GetParam()).first;
+  const at::Tensor all = model->forward(inputs), one = model->forward(inputs.narrow(0, 1, 1));
+  EXPECT_TRUE(at::allclose(all.narrow(0, 1, 1), one, 1e-5, 1e-6));
+}
+
+TEST(ExportedDropout, LeavesOutTheSameHoweverABatchIsDivided) {
+  const auto model = load("mlp");
+  fill_as_python(*model);
+  model->train();
+  const at::NoGradGuard no_grad;
+  const at::Tensor inputs = batch_for("mlp").first;
+  const auto rows = [&](std::int64_t begin, std::int64_t count) {
+    const RandomRows scope(RandomKey{.step = 5, .first_row = begin});
+    return model->forward(inputs.narrow(0, begin, count));
+  };
+  const at::Tensor all = rows(0, 6);
+  EXPECT_TRUE(at::allclose(all.narrow(0, 2, 4), rows(2, 4), 1e-5, 1e-6));
+  EXPECT_FALSE(at::allclose(all.narrow(0, 2, 4), model->forward(inputs.narrow(0, 2, 4)))) << "nothing was left out";
+}
+
+TEST(ExportedBatchNorm, UpdatesItsBuffersInTrainingAlone) {
+  const auto model = load("convnet");
+  const auto state = [&] {
+    std::map<std::string, at::Tensor> buffers;
+    for (const auto& [name, tensor] : model->named_buffers()) buffers.emplace(name, tensor.clone());
+    return buffers;
+  };
+  const auto before = state();
+  ASSERT_EQ(before.size(), 3u);
+  model->eval();
+  model->forward(batch_for("convnet").first);
+  for (const auto& [name, tensor] : state()) EXPECT_TRUE(at::equal(tensor, before.at(name))) << name;
+  model->train();
+  model->forward(batch_for("convnet").first);
+  for (const auto& [name, tensor] : state()) EXPECT_FALSE(at::equal(tensor, before.at(name))) << name;
+}
+
+TEST(ExportedBatch, SmallerThanTheProgramTakesIsPaddedUnlessBatchNormSeesIt) {
+  const auto model = load("convnet");
+  const at::Tensor one = batch_for("convnet").first.narrow(0, 0, 1);
+  model->train();
+  EXPECT_THAT([&] { model->forward(one); }, ThrowsMessage<ConfigError>(HasSubstr("takes at least 2 samples")));
+  model->eval();
+  EXPECT_EQ(model->forward(one).sizes(), (std::vector<std::int64_t>{1, 5}));
+}
+
+std::string copy_of(const std::string& name, const std::string& what, const std::string& by) {
+  std::ifstream file(kFolder + name, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (what.empty()) {
+    bytes.resize(bytes.size() / 2);
+  } else {
+    const auto place = bytes.find(what);
+    EXPECT_NE(place, std::string::npos) << what;
+    bytes.replace(place, what.size(), by);
+  }
+  const std::string path = ::testing::TempDir() + "/changed.pt2";
+  std::ofstream(path, std::ios::binary) << bytes;
+  return path;
+}
+
+TEST(ExportedFile, OfAnotherSchemaIsRefused) {
+  const auto path = copy_of("mlp.pt2", "\"major\": 8", "\"major\": 9");
+  EXPECT_THAT([&] { load(path, kImages); }, ThrowsMessage<ConfigError>(HasSubstr("has schema version 9, not 8")));
+}
+
+TEST(ExportedFile, ThatIsTruncatedOrMissingIsRefused) {
+  const auto path = copy_of("mlp.pt2", "", "");
+  EXPECT_THAT([&] { load(path, kImages); }, ThrowsMessage<ConfigError>(HasSubstr("cannot be read as a program")));
+  EXPECT_THAT([&] { load("none.pt2", kImages); }, ThrowsMessage<ConfigError>(HasSubstr("none.pt2")));
+}
+
+TEST(ExportedFile, NamesANodeThatIsNotSupportedAndItsLineOfPython) {
+  const auto path = copy_of("mlp.pt2", "torch.ops.aten.tanh.default", "torch.ops.aten.tank.default");
+  EXPECT_THAT([&] { load(path, kImages); },
+              ThrowsMessage<ConfigError>(AllOf(HasSubstr("the node tanh"), HasSubstr("make_exported.py"),
+                                               HasSubstr("line 4"), HasSubstr("aten.tank.default is no operator"))));
+}
+
+TEST(ExportedFile, MustSuitTheDataset) {
+  EXPECT_THAT([&] { load(kFolder + "mlp.pt2", classification_samples({3, 8, 8}, 5)); },
+              ThrowsMessage<ConfigError>(HasSubstr("its input image is [n, 1, 8, 8] Float")));
+  EXPECT_THAT([&] { load(kFolder + "mlp.pt2", classification_samples({1, 8, 8}, 6)); },
+              ThrowsMessage<ConfigError>(HasSubstr("is [n, 5] Float, but the task's")));
+  EXPECT_THAT([&] { load(kFolder + "gpt2.pt2", kImages); }, ThrowsMessage<ConfigError>(HasSubstr("[n, 8] Long")));
+}
+
+}  // namespace
+}  // namespace phalanx
