@@ -10,6 +10,8 @@
 
 namespace phalanx {
 
+class Tokenizer;  // datasets/text/tokenizer.h
+
 /// A finite, indexable collection of samples. Thread-safe for reading: any number of threads may gather at once, each
 /// into a batch of its own.
 class Dataset {
@@ -34,6 +36,12 @@ class Dataset {
   /// was trained on the others.
   virtual bool samples_overlap() const { return false; }
 
+  /// The class of sample `index`, without reading the rest of it; -1: to be known by reading it alone, or it has none.
+  virtual std::int64_t label(std::int64_t /*index*/) const { return -1; }
+
+  /// How many positions of sample `index` are no padding; -1: all samples are as long as their spec says.
+  virtual std::int64_t length(std::int64_t /*index*/) const { return -1; }
+
   /// The same samples without changes at random; null: this dataset makes none.
   virtual std::shared_ptr<const Dataset> unchanged() const { return nullptr; }
 };
@@ -44,6 +52,7 @@ struct Splits {
   std::shared_ptr<const Dataset> train;
   std::shared_ptr<const Dataset> validation{};
   std::shared_ptr<const Dataset> test;
+  std::shared_ptr<const Tokenizer> tokenizer{};  // what samples of tokens stand for; null: no text that is known
 };
 
 /// Datasets by name. Factories throw DataError when files are missing or malformed.

@@ -37,6 +37,7 @@ class ImageDataset final : public Dataset {
   std::int64_t size() const override { return static_cast<std::int64_t>(images_->labels.size()); }
   const SampleSpec& spec() const override { return spec_; }
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override;
+  std::int64_t label(std::int64_t index) const override { return images_->labels.at(static_cast<std::size_t>(index)); }
   std::shared_ptr<const Dataset> unchanged() const override;
 
  private:

@@ -2,9 +2,11 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -17,8 +19,11 @@ namespace {
 
 class PrefetchingLoader final : public Loader {
  public:
-  PrefetchingLoader(std::unique_ptr<Loader> loader, std::int64_t ahead, int threads)
-      : loader_(std::move(loader)), ahead_(static_cast<std::size_t>(ahead)), batches_(loader_->batches()) {
+  PrefetchingLoader(std::unique_ptr<Loader> loader, std::int64_t ahead, int threads, std::int64_t most_bytes)
+      : loader_(std::move(loader)),
+        ahead_(static_cast<std::size_t>(ahead)),
+        most_bytes_(most_bytes > 0 ? most_bytes : std::numeric_limits<std::int64_t>::max()),
+        batches_(loader_->batches()) {
     thread_ = std::thread([this, threads = threads > 0 ? threads : at::get_num_threads()] {
       at::set_num_threads(threads);  // of OpenMP every thread has a number of its own
       run();
@@ -43,6 +48,7 @@ class PrefetchingLoader final : public Loader {
       ++starts_;
       for (auto& batch : ready_) free_.push_back(std::move(batch));
       ready_.clear();
+      ready_bytes_ = 0;
       ended_ = false;
       error_ = nullptr;
       wanted_ = true;
@@ -56,6 +62,7 @@ class PrefetchingLoader final : public Loader {
     changed_.notify_all();
     changed_.wait(lock, [this] { return !ready_.empty() || ended_ || error_; });
     if (!ready_.empty()) {
+      ready_bytes_ -= bytes_of(ready_.front());
       std::swap(batch, ready_.front());
       free_.push_back(std::move(ready_.front()));
       ready_.pop_front();
@@ -67,7 +74,19 @@ class PrefetchingLoader final : public Loader {
   }
 
  private:
-  bool has_to_gather() const { return wanted_ && !ended_ && !error_ && ready_.size() < ahead_; }
+  static std::int64_t bytes_of(const Batch& batch) {
+    std::size_t bytes = 0;
+    for (const auto* tensors : {&batch.inputs, &batch.targets}) {
+      for (const auto& tensor : *tensors) bytes += tensor.nbytes();
+    }
+    return static_cast<std::int64_t>(bytes);
+  }
+
+  // Batches are about as large as the largest one that there has been.
+  bool has_to_gather() const {
+    const bool fits = ready_.empty() || (ready_.size() < ahead_ && ready_bytes_ <= most_bytes_ - largest_bytes_);
+    return wanted_ && !ended_ && !error_ && fits;
+  }
 
   // All of the loader's calls but batches() are this thread's.
   void run() {
@@ -107,12 +126,17 @@ class PrefetchingLoader final : public Loader {
     if (current && error) error_ = std::move(error);
     if (current && !more) ended_ = true;
     const bool is_batch = current && more && !error_;
+    if (is_batch) {
+      ready_bytes_ += bytes_of(batch);
+      largest_bytes_ = std::max(largest_bytes_, bytes_of(batch));
+    }
     (is_batch ? ready_.emplace_back() : free_.emplace_back()) = std::move(batch);
     changed_.notify_all();
   }
 
   std::unique_ptr<Loader> loader_;
   const std::size_t ahead_;
+  const std::int64_t most_bytes_;
   const std::int64_t batches_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
@@ -120,8 +144,9 @@ class PrefetchingLoader final : public Loader {
   std::uint64_t starts_ = 0;
   std::deque<Batch> ready_;
   std::vector<Batch> free_;  // whose tensors can be written to
-  bool wanted_ = false;      // somebody has called
-  bool ended_ = false;       // the epoch
+  std::int64_t ready_bytes_ = 0, largest_bytes_ = 0;
+  bool wanted_ = false;  // somebody has called
+  bool ended_ = false;   // the epoch
   bool stopped_ = false;
   std::exception_ptr error_;
   std::thread thread_;
@@ -129,9 +154,10 @@ class PrefetchingLoader final : public Loader {
 
 }  // namespace
 
-std::unique_ptr<Loader> make_prefetching(std::unique_ptr<Loader> loader, std::int64_t ahead, int threads) {
+std::unique_ptr<Loader> make_prefetching(std::unique_ptr<Loader> loader, std::int64_t ahead, int threads,
+                                         std::int64_t most_bytes) {
   if (ahead <= 0) throw std::invalid_argument("make_prefetching: `ahead` must be above 0");
-  return std::make_unique<PrefetchingLoader>(std::move(loader), ahead, threads);
+  return std::make_unique<PrefetchingLoader>(std::move(loader), ahead, threads, most_bytes);
 }
 
 }  // namespace phalanx

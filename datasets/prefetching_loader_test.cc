@@ -11,6 +11,7 @@
 #include <memory>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace phalanx {
@@ -111,6 +112,21 @@ TEST_P(Prefetching, GathersWhileTheCallerIsAtWork) {
   while (gathered_ < expected && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
   EXPECT_EQ(gathered_, expected) << "as many as it may, and no more";
   EXPECT_EQ(batch.inputs[0].item<int>(), 0) << "the caller's batch is the caller's";
+}
+
+// Batches of four bytes each.
+TEST(PrefetchingMemory, IsBounded) {
+  for (const auto& [most, expected] : {std::pair{1, 2}, {8, 3}, {11, 3}, {12, 4}, {0, 5}}) {
+    std::atomic<int> gathered{0};
+    const auto loader = make_prefetching(std::make_unique<NumberedLoader>(gathered), 9, 1, most);
+    Batch batch;
+    ASSERT_TRUE(loader->next(batch));
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (gathered < expected && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for one too many
+    EXPECT_EQ(gathered, expected) << most << " bytes: those that are ready, and the caller's";
+    EXPECT_THAT(rest_of(*loader), ElementsAre(1, 2, 3, 4));
+  }
 }
 
 TEST_P(Prefetching, WhatGatheringThrowsComesInItsTurnAndCanBeTriedAgain) {

@@ -27,6 +27,8 @@ DistributedSampler::DistributedSampler(const Options& options) : options_(option
           "rank must be in [0, " + std::to_string(options.size) + "), got " + std::to_string(options.rank));
   require(options_.parts > 0 && options_.parts % options.size == 0,
           "parts must be a multiple of size, got " + std::to_string(options.parts));
+  require(batches() > 0, "a global batch of " + std::to_string(options.global_batch) + " is more than the " +
+                             std::to_string(positions()) + " samples of an epoch, which drops the last batch");
   if (options.shares == nullptr) return;
   require(std::ssize(*options.shares) == options.size,
           "shares must be " + std::to_string(options.size) + ", got " + std::to_string(options.shares->size()));
@@ -35,7 +37,8 @@ DistributedSampler::DistributedSampler(const Options& options) : options_(option
 }
 
 std::int64_t DistributedSampler::batches() const {
-  return (options_.samples - 1) / options_.global_batch + 1;  // rounded up; the usual sum could overflow
+  if (options_.last == LastBatch::kDrop) return positions() / options_.global_batch;
+  return (positions() - 1) / options_.global_batch + 1;  // rounded up; the usual sum could overflow
 }
 
 DistributedSampler::Share DistributedSampler::share(std::int64_t epoch, std::int64_t cursor) & {
@@ -43,17 +46,38 @@ DistributedSampler::Share DistributedSampler::share(std::int64_t epoch, std::int
     throw std::out_of_range("DistributedSampler: no batch " + std::to_string(cursor) + " in epoch " +
                             std::to_string(epoch) + ", an epoch has " + std::to_string(batches()));
   }
-  order_for(epoch);
   const std::int64_t start = cursor * options_.global_batch;
-  const std::int64_t rows = std::min(options_.global_batch, options_.samples - start);
+  const std::int64_t rows =
+      options_.last == LastBatch::kPad ? options_.global_batch : std::min(options_.global_batch, positions() - start);
   const std::int64_t first = begin_of(options_.rank, rows);
   const std::int64_t valid = begin_of(options_.rank + 1, rows) - first;
-  const std::int64_t begin = start + first;
-  if (valid == 0) return {.indices = {order_.data() + start, 1}, .valid = 0, .global_rows = rows, .first_row = first};
-  return {.indices = {order_.data() + begin, static_cast<std::size_t>(valid)},
+  return {.indices = valid == 0 ? samples(epoch, start, 1) : samples(epoch, start + first, valid),
           .valid = valid,
           .global_rows = rows,
           .first_row = first};
+}
+
+// Those beyond the end are those of the begin.
+std::span<const std::int64_t> DistributedSampler::samples(std::int64_t epoch, std::int64_t begin, std::int64_t count) {
+  const auto window = options_.order ? options_.order->window() : options_.samples;
+  const auto within = [&](std::int64_t position) {  // what of its window is left
+    return std::min(window - position % window, positions() - position);
+  };
+  begin %= positions();
+  fill(epoch, begin / window);
+  if (count <= within(begin)) {
+    return {order_.data() + begin % window, static_cast<std::size_t>(count)};
+  }
+  collected_.clear();
+  while (count > 0) {
+    fill(epoch, begin / window);
+    const auto part = std::min(count, within(begin));
+    const auto from = order_.begin() + begin % window;
+    collected_.insert(collected_.end(), from, from + part);
+    begin = (begin + part) % positions();
+    count -= part;
+  }
+  return collected_;
 }
 
 std::int64_t DistributedSampler::begin_of(int rank, std::int64_t rows) const {
@@ -66,12 +90,18 @@ std::int64_t DistributedSampler::begin_of(int rank, std::int64_t rows) const {
   return rows / sum * before + rows % sum * before / sum;  // rows * before / sum, which could overflow
 }
 
-void DistributedSampler::order_for(std::int64_t epoch) {
-  if (epoch == ordered_epoch_ || (!options_.shuffle && ordered_epoch_ >= 0)) return;
+void DistributedSampler::fill(std::int64_t epoch, std::int64_t window) {
+  const bool changes = options_.shuffle || options_.order;
+  if (window == window_ && (epoch == epoch_ || !changes)) return;
+  epoch_ = epoch;
+  window_ = window;
+  if (options_.order) {
+    options_.order->fill(epoch, window, order_);
+    return;
+  }
   // From the identity each time, not from the order before it: an epoch must not depend on which ones came first.
   order_.resize(static_cast<std::size_t>(options_.samples));
   std::iota(order_.begin(), order_.end(), 0);
-  ordered_epoch_ = epoch;
   if (!options_.shuffle) return;
   phalanx::shuffle(order_,
                    RandomStream(mix(static_cast<std::uint64_t>(options_.seed), static_cast<std::uint64_t>(epoch))));

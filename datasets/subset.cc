@@ -21,11 +21,15 @@ constexpr std::uint64_t kHeldOut = 0x68656c646f7574;  // stream of the seed, far
 class Subset final : public Dataset {
  public:
   Subset(std::shared_ptr<const Dataset> dataset, std::vector<std::int64_t> indices)
-      : dataset_(std::move(dataset)), indices_(std::move(indices)) {}
+      : dataset_(std::move(dataset)), indices_(std::move(indices)) {
+    auto sorted = indices_;
+    std::ranges::sort(sorted);
+    repeats_ = std::ranges::adjacent_find(sorted) != sorted.end();
+  }
 
   std::int64_t size() const override { return std::ssize(indices_); }
   const SampleSpec& spec() const override { return dataset_->spec(); }
-  bool samples_overlap() const override { return dataset_->samples_overlap(); }
+  bool samples_overlap() const override { return repeats_ || dataset_->samples_overlap(); }
 
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
     std::vector<std::int64_t> theirs;
@@ -37,6 +41,13 @@ class Subset final : public Dataset {
     dataset_->gather(theirs, seed, batch);
   }
 
+  std::int64_t label(std::int64_t index) const override {
+    return dataset_->label(indices_.at(static_cast<std::size_t>(index)));
+  }
+  std::int64_t length(std::int64_t index) const override {
+    return dataset_->length(indices_.at(static_cast<std::size_t>(index)));
+  }
+
   std::shared_ptr<const Dataset> unchanged() const override {
     auto dataset = dataset_->unchanged();
     return dataset ? std::make_shared<Subset>(std::move(dataset), indices_) : nullptr;
@@ -45,6 +56,7 @@ class Subset final : public Dataset {
  private:
   std::shared_ptr<const Dataset> dataset_;
   std::vector<std::int64_t> indices_;
+  bool repeats_;  // a sample
 };
 
 }  // namespace

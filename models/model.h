@@ -21,6 +21,7 @@
 
 namespace phalanx {
 
+class KeyValueCache;     // models/key_value_cache.h
 struct BatchStatistics;  // framework/parallel/sync_batch_norm.h
 
 /// How the ranks of a tensor group divide a model: names of layers, where * is any part of a name, and the style of
@@ -98,6 +99,11 @@ class Model {
   /// From now on, where ranks divide the scores of classes that the one output has, it has those of this rank's classes
   /// alone: as the result says. Null: it goes on to have all.
   virtual ClassPartsPtr leave_scores_divided() { return nullptr; }
+
+  /// From now on, in evaluation, inputs of a language model are of the tokens behind those that `cache` has, to which
+  /// they are added, and outputs of the same; null: of whole sequences again. The cache must live until then. False:
+  /// the model cannot.
+  virtual bool go_on_from(KeyValueCache* /*cache*/) { return false; }
 
   /// What the last forward in training adds to the loss function, such as one that keeps experts in balance; undefined:
   /// nothing. Of this rank's part of the batch, as the loss.

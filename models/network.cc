@@ -13,10 +13,10 @@
 
 #include "framework/base/error.h"
 #include "framework/base/random.h"
-#include "framework/parallel/checkpointed.h"
 #include "models/batch_norm.h"
 #include "models/dropout.h"
 #include "models/expert_parallel.h"
+#include "models/segments.h"
 #include "models/tensor_parallel.h"
 
 namespace phalanx {
@@ -143,16 +143,9 @@ at::Tensor Network::forward(at::Tensor input) {
   if (blocks_.empty()) {
     throw std::logic_error("a Network has blocks or overrides forward() or outputs(), and " + name() + " does none");
   }
-  const auto segments = is_training() ? static_cast<std::size_t>(segments_) : 0;
-  if (segments == 0) return run(0, blocks_.size(), input);
-  const auto between = blocks_.size() - 2, runs = std::min(segments, between);
-  at::Tensor x = run(0, 1, input);
-  for (std::size_t i = 0; i < runs; ++i) {
-    const auto segment = [this, begin = 1 + between * i / runs, end = 1 + between * (i + 1) / runs](
-                             const at::Tensor& start) { return run(begin, end, start); };
-    x = checkpointed(segment, x);
-  }
-  return run(blocks_.size() - 1, blocks_.size(), x);
+  const auto run_blocks = [this](BlockRange range, at::Tensor x) { return run(range.begin, range.end, std::move(x)); };
+  return run_in_segments({0, blocks_.size()}, blocks_.size(), is_training() ? segments_ : 0, run_blocks,
+                         std::move(input));
 }
 
 bool Network::checkpoint_activations(std::int64_t segments) {

@@ -34,6 +34,24 @@ std::int64_t classes_of(const std::string& model, const TensorSpec& output) {
                     " " + shape_of(output));
 }
 
+NextToken next_token(const std::string& model, const ModelSpec& spec) {
+  const auto [input, output] = one_to_one(model, spec);
+  if (input.shape.size() != 1 || input.dtype != at::kLong) {
+    refuse_sample(model, "a sequence of indices, as in the dataset \"text\"", input);
+  }
+  const NextToken found{.context = input.shape[0], .classes = input.classes};
+  if (output.shape == std::vector{found.context, found.classes}) return found;
+  throw ConfigError("model " + model + " gives a score for each of " + std::to_string(found.classes) +
+                    " tokens at each of " + std::to_string(found.context) +
+                    " positions; the task wants something else");
+}
+
+void refuse_uneven_heads(const std::string& model, std::int64_t width, std::int64_t heads) {
+  if (width % heads == 0) return;
+  throw ConfigError("model " + model + ": width " + std::to_string(width) + " cannot be divided among " +
+                    std::to_string(heads) + " heads: use a multiple");
+}
+
 void refuse_sample(const std::string& model, const std::string& needs, const TensorSpec& sample) {
   throw ConfigError("model " + model + " needs " + needs + ", but a sample is " + shape_of(sample) +
                     (sample.dtype == at::kLong ? " indices" : ""));

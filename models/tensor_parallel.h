@@ -76,6 +76,7 @@ class DividedLinear {
 
   /// From now on `adapter`, of the input, is added to the output. Of a layer that is whole, and stays so.
   void adapt(std::function<at::Tensor(const at::Tensor& input)> adapter) { adapter_ = std::move(adapter); }
+  bool divided() const { return group_ != nullptr; }
 
   /// apply_linear(), with what its style asks for before and after it.
   at::Tensor forward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const;

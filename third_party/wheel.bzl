@@ -6,13 +6,17 @@ _FAILURE = """
   {output}
   or:     {instead}"""
 
+# pip takes a wheel for an older glibc only where that is named, too.
+_GLIBCS = ["2_%d" % minor for minor in range(28, 16, -1)]
+
 def _wheel(repository_ctx):
     arch = repository_ctx.execute(["uname", "-m"]).stdout.strip()
 
     # The wheel is chosen for a fixed Python: the host's does not matter, since only C++ is used.
     command = ["python3", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet", "--dest=wheel"]
     command += ["--python-version=3.11", "--implementation=cp", "--abi=cp311", "--abi=none"]
-    command += ["--platform=manylinux_%s_%s" % (glibc, arch) for glibc in ["2_28", "2_17"]]
+    command += ["--platform=manylinux_%s_%s" % (glibc, arch) for glibc in _GLIBCS]
+    command.append("--platform=manylinux2014_" + arch)
     command.append(repository_ctx.attr.requirement)
     result = repository_ctx.execute(command, timeout = 1800)
     if result.return_code != 0:

@@ -5,7 +5,9 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -74,8 +76,11 @@ void TransformedImages::gather(std::span<const std::int64_t> indices, std::uint6
       ensure(batch.inputs, 0, std::array{rows, shape[0], shape[1], shape[2]}, at::kFloat).data_ptr<float>();
   auto* const target = ensure(batch.targets, 0, std::array{rows}, at::kLong).data_ptr<std::int64_t>();
   const auto elements = shape[0] * shape[1] * shape[2];
-  at::parallel_for(0, rows, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (auto row = begin; row < end; ++row) {
+  // Images differ in what they cost, and cores in what else they do: each thread takes the next row, not a part of
+  // them.
+  std::atomic<std::int64_t> next{0};
+  at::parallel_for(0, std::min<std::int64_t>(rows, at::get_num_threads()), 1, [&](std::int64_t, std::int64_t) {
+    for (std::int64_t row = 0; (row = next++) < rows;) {
       const auto asked = indices[static_cast<std::size_t>(row)];
       TORCH_CHECK_INDEX(asked >= 0 && asked < size(), "sample ", asked, " of ", size());
       at::Tensor image;

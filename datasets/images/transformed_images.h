@@ -41,6 +41,7 @@ class TransformedImages final : public Dataset {
   /// another shape.
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override;
 
+  std::int64_t label(std::int64_t index) const override { return source_->label(index); }
   std::shared_ptr<const Dataset> unchanged() const override;
 
   std::int64_t skipped() const { return skipped_; }  // so far

@@ -63,7 +63,7 @@ TEST_F(Mnist, SaysWhatToGetWhereWhenTheFolderIsMissing) {
   train-labels-idx1-ubyte or train-labels-idx1-ubyte.gz
   t10k-images-idx3-ubyte or t10k-images-idx3-ubyte.gz
   t10k-labels-idx1-ubyte or t10k-labels-idx1-ubyte.gz
-To get them: http://yann.lecun.com/exdb/mnist/ or any mirror of MNIST, compressed or not.
+To get them: bazel run //tools:download -- mnist, or any mirror of MNIST, compressed or not.
 To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it.
 To train without files: the dataset "digits" generates its own.)");
 }

@@ -11,12 +11,15 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "datasets/batch_memory.h"
 #include "datasets/dataset.h"
 #include "datasets/root.h"
+#include "datasets/text/tokenizer.h"
+#include "framework/base/config/node.h"
 #include "framework/base/config/visitor.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -92,17 +95,45 @@ fs::path find_text(const TextConfig& config) {
   return find_files(files, file.parent_path()).front();
 }
 
-// The number of each byte that occurs, and how many do.
-std::pair<std::array<std::uint8_t, 256>, std::int64_t> vocabulary_of(const std::string& text) {
-  std::array<bool, 256> occurs{};
-  for (const char c : text) occurs[static_cast<std::uint8_t>(c)] = true;
-  std::array<std::uint8_t, 256> numbers{};
-  std::int64_t count = 0;
-  for (std::size_t byte = 0; byte < 256; ++byte) {
-    if (occurs[byte]) numbers[byte] = static_cast<std::uint8_t>(count++);
+// The bytes that occur in a text, each with its place among them as its number.
+class Characters final : public Tokenizer {
+ public:
+  explicit Characters(std::string_view text) {
+    std::array<bool, 256> occurs{};
+    for (const char c : text) occurs[static_cast<std::uint8_t>(c)] = true;
+    numbers_.fill(-1);
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      if (!occurs[byte]) continue;
+      numbers_[byte] = size();
+      bytes_.push_back(static_cast<char>(byte));
+    }
   }
-  return {numbers, count};
-}
+
+  std::int64_t size() const override { return std::ssize(bytes_); }
+
+  std::vector<std::int64_t> encode(std::string_view text) const override {
+    std::vector<std::int64_t> tokens;
+    for (const char c : text) {
+      tokens.push_back(number_of(c));
+      if (tokens.back() >= 0) continue;
+      const config::Node character{.kind = config::Node::Kind::kScalar, .text = {c}};
+      throw DataError("the text has " + config::what_is(character) + ", which does not occur in the dataset's");
+    }
+    return tokens;
+  }
+
+  std::string decode(std::span<const std::int64_t> tokens) const override {
+    std::string text;
+    for (const auto token : tokens) text += bytes_.at(static_cast<std::size_t>(token));
+    return text;
+  }
+
+  std::int64_t number_of(char c) const { return numbers_[static_cast<std::uint8_t>(c)]; }
+
+ private:
+  std::array<std::int64_t, 256> numbers_{};  // of each byte; -1: it does not occur
+  std::string bytes_;                        // by number
+};
 
 void require_a_sample(const fs::path& file, const std::string& split, std::int64_t characters, std::int64_t context) {
   if (characters > context) return;
@@ -114,9 +145,10 @@ void require_a_sample(const fs::path& file, const std::string& split, std::int64
 Splits load_text(const TextConfig& config) {
   const fs::path file = find_text(config);
   const std::string text = read_file(file.string());
-  const auto [numbers, classes] = vocabulary_of(text);
+  auto vocabulary = std::make_shared<const Characters>(text);
+  const auto classes = vocabulary->size();
   std::vector<std::uint8_t> characters;
-  for (const char c : text) characters.push_back(numbers[static_cast<std::uint8_t>(c)]);
+  for (const char c : text) characters.push_back(static_cast<std::uint8_t>(vocabulary->number_of(c)));
 
   const auto border = static_cast<std::int64_t>(static_cast<double>(text.size()) * config.train_share);
   require_a_sample(file, "training", border, config.context);
@@ -125,7 +157,8 @@ Splits load_text(const TextConfig& config) {
   return {
       .train = std::make_shared<Text>(std::vector(characters.begin(), middle), config.context, classes,
                                       config.stride == 0 ? config.context : config.stride),
-      .test = std::make_shared<Text>(std::vector(middle, characters.end()), config.context, classes, config.context)};
+      .test = std::make_shared<Text>(std::vector(middle, characters.end()), config.context, classes, config.context),
+      .tokenizer = std::move(vocabulary)};
 }
 
 const bool registered = Datasets::global().add<TextConfig>("text", "a text file, character by character", load_text);

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -64,6 +65,44 @@ TEST_F(Tokens, MayOverlapAndBeOf32Bits) {
   write_atomically(root_ / "wide.bin", bytes_of<std::uint32_t>({70000, 1, 2, 3}));
   const auto wide = load("vocabulary: 70001, context: 3, type: uint32, train: wide.bin, test: wide.bin").train;
   EXPECT_EQ(values(gather(*wide, {0}).inputs[0]), (std::vector<std::int64_t>{70000, 1, 2}));
+}
+
+TEST_F(Tokens, OfAnyLengthAreTheSame) {
+  std::vector<std::uint16_t> tokens;
+  for (int i = 0; i < 400; ++i) tokens.push_back(static_cast<std::uint16_t>(i * 37 % 1000));
+  write_atomically(root_ / "train.bin", bytes_of(tokens));
+  for (const int context : {1, 15, 16, 17, 33, 64}) {
+    const auto train = load("vocabulary: 1000, test: train.bin, stride: 1, context: " + std::to_string(context)).train;
+    const auto batch = gather(*train, {7});
+    for (int i = 0; i < context; ++i) {
+      EXPECT_EQ(values(batch.inputs[0])[i], tokens[7 + i]) << context;
+      EXPECT_EQ(values(batch.targets[0])[i], tokens[8 + i]) << context;
+    }
+  }
+  tokens[40] = 1000;
+  write_atomically(root_ / "train.bin", bytes_of(tokens));
+  for (const int context : {15, 16, 17, 33}) {
+    const auto train = load("vocabulary: 1000, test: train.bin, stride: 1, context: " + std::to_string(context)).train;
+    for (const int place : {0, 1, context - 1, context}) {
+      EXPECT_THAT([&] { gather(*train, {40 - place}); }, ThrowsMessage<DataError>(HasSubstr("byte 80: token 1000")))
+          << context << ", at " << place;
+    }
+    EXPECT_NO_THROW(gather(*train, {41, 39 - context}));
+  }
+}
+
+// Files of more than 128 MB are not mapped.
+TEST_F(Tokens, OfLargeFilesAreTheSame) {
+  const std::int64_t bytes = (128 << 20) + 512;
+  std::filesystem::resize_file(root_ / "train.bin", static_cast<std::uintmax_t>(bytes));  // with a hole
+  const auto train = load("vocabulary: 13, context: 3").train;
+  EXPECT_EQ(train->size(), (bytes / 2 - 4) / 3 + 1);
+  const auto batch = gather(*train, {1, train->size() - 1});
+  EXPECT_EQ(values(batch.inputs[0]), (std::vector<std::int64_t>{8, 9, 10, 0, 0, 0}));
+  EXPECT_EQ(values(batch.targets[0]), (std::vector<std::int64_t>{9, 10, 11, 0, 0, 0}));
+  std::filesystem::resize_file(root_ / "train.bin", 16);
+  EXPECT_THAT([&] { gather(*train, {train->size() - 1}); },
+              ThrowsMessage<DataError>(HasSubstr("the file has become shorter")));
 }
 
 TEST_F(Tokens, RefuseWhatDoesNotFit) {

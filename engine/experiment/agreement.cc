@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/checkpoint/folder.h"
+#include "engine/experiment/mesh_check.h"
 #include "engine/sync/suitable_strategy.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
@@ -93,10 +94,7 @@ Agreement choose_agreement(const ExperimentConfig& config, const RunFolder& fold
 
 std::string describe(const Agreement& agreement, const ExperimentConfig& config) {
   std::string mesh;
-  if (config.mesh.pipe > 1) mesh = "\nmesh.pipe: " + std::to_string(config.mesh.pipe);
-  if (config.mesh.tensor > 1) mesh += "\nmesh.tensor: " + std::to_string(config.mesh.tensor);
-  if (config.mesh.expert > 1) mesh += "\nmesh.expert: " + std::to_string(config.mesh.expert);
-  if (config.mesh.context > 1) mesh += "\nmesh.context: " + std::to_string(config.mesh.context);
+  for (const auto& [axis, size] : divided_axes(config.mesh)) mesh += "\nmesh." + axis + ": " + std::to_string(size);
   if (config.mesh.sequence_parallel) mesh += "\nmesh.sequence_parallel: true";
   for (const auto& entry : config.plan) mesh += "\nplan: " + entry.layers + " " + entry.style;
   return config::dump_as("strategy", agreement.strategy) + "determinism: " + config.determinism + mesh +

@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "engine/experiment/config.h"
+#include "engine/experiment/mesh_check.h"
+#include "engine/experiment/problems.h"
 #include "framework/base/config/config.h"
 #include "framework/base/config/node.h"
+#include "framework/base/cuda.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/collectives/selection/tuned_file.h"
@@ -19,11 +22,6 @@ namespace {
 
 // Of each some hundred operators may be in memory until the window ends.
 constexpr std::int64_t kMostTracedSteps = 1000;
-
-// Problems that concern the relation of several keys have no one line.
-void refuse_if(std::vector<ConfigProblem>& problems, bool wrong, const char* key, const std::string& message) {
-  if (wrong) problems.push_back({.origin = "config", .key = key, .message = message, .suggestion = {}});
-}
 
 // Components know best which of their fields go together.
 template <class Choice, class... Args>
@@ -46,8 +44,13 @@ void refuse_unreadable(std::vector<ConfigProblem>& problems, const std::string& 
   }
 }
 
-std::string strategies_where(bool StrategyTraits::*trait) {
-  return join(Synchronizers::global().names_where(trait), ", ");
+// What is loaded here is there for ranks that are forked afterwards.
+void check_device(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  if (config.device != "cuda") return;
+  const auto& cuda = Cuda::global();
+  refuse_if(problems, true, "device",
+            "cuda: " + (cuda.loaded() ? "this program does not train on devices yet; use device: auto or cpu"
+                                      : cuda.missing()));
 }
 
 constexpr std::size_t kLongestName = 100;  // with the time after it, well below the 255 bytes of a file's name
@@ -73,99 +76,6 @@ void check_hosts(std::vector<ConfigProblem>& problems, const std::vector<std::st
       refuse_if(problems, true, ("launch.hosts[" + std::to_string(i) + "]").c_str(), error.what());
     }
   }
-}
-
-// A mesh of so many ranks, and as close to the one that was asked for as there is.
-std::string nearest_mesh(const MeshConfig& mesh, std::int64_t ranks) {
-  std::string text;
-  for (const auto& [name, wanted] : {std::pair("pipe", mesh.pipe), std::pair("tensor", mesh.tensor),
-                                     std::pair("expert", mesh.expert), std::pair("context", mesh.context)}) {
-    auto size = std::min(wanted, ranks);
-    while (ranks % size != 0) --size;
-    ranks /= size;
-    if (wanted > 1) text += std::string(", ") + name + ": " + std::to_string(size);
-  }
-  return "data: " + std::to_string(ranks) + text;
-}
-
-// What a step of micro-batches takes the place of, or cannot do.
-void check_pipeline(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
-  const auto& wanted = config.pipeline;
-  const auto& train = config.train;
-  if (config.mesh.pipe == 1) {
-    refuse_if(problems, !wanted.cut.empty() || wanted.micro_batches > 0 || wanted.stages_per_rank > 1, "pipeline",
-              "divides the model among the ranks of mesh.pipe, which is 1");
-    return;
-  }
-  refuse_if(problems, train.accumulate > 1, "train.accumulate",
-            "must be 1 with mesh.pipe above 1: a batch is taken in pipeline.micro_batches; set these to " +
-                std::to_string(train.accumulate) + " or more");
-  if (wanted.micro_batches > 0) {
-    try {
-      pipeline::make_schedule(wanted.schedule, {.ranks = static_cast<int>(config.mesh.pipe),
-                                                .stages_per_rank = static_cast<int>(wanted.stages_per_rank),
-                                                .micro_batches = static_cast<int>(wanted.micro_batches)});
-    } catch (const ConfigError& error) {
-      refuse_if(problems, true, "pipeline", error.what());
-    }
-  }
-  refuse_if(problems, train.sync_batch_norm, "train.sync_batch_norm",
-            "must be false with mesh.pipe above 1: batch norm sees one micro-batch at a time");
-  refuse_if(problems, config.mesh.context > 1, "mesh.context",
-            "must be 1 with mesh.pipe above 1, whose stages get whole sequences");
-  refuse_if(problems, config.mesh.sequence_parallel, "mesh.sequence_parallel",
-            "must be false with mesh.pipe above 1, whose stages get whole sequences");
-  const auto& traits = config.strategy.traits();
-  refuse_if(problems, traits.frees_gradients || traits.shards_values, "strategy.stage",
-            "must be 1 with mesh.pipe above 1, whose ranks have the gradients of all micro-batches at the end");
-  refuse_if(problems, traits.concurrent_updates, "strategy",
-            config.strategy.selected() +
-                " has ranks that write into the same parameters at any time, which cannot be combined with mesh.pipe "
-                "above 1: what two stages have alike would differ");
-  refuse_if(problems, !config.turns.empty(), "turns",
-            "are for models that are trained whole, and cannot be combined with mesh.pipe above 1");
-  refuse_if(problems, config.loader.shares != "equal", "loader.shares",
-            "must be equal with mesh.pipe above 1, whose ranks have the same samples");
-}
-
-// How the ranks divide samples and model.
-void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
-  const auto ranks = training_ranks(config);
-  if (ranks < 1) return;
-  try {
-    (void)mesh_shape(config.mesh, ranks);
-  } catch (const ConfigError& error) {
-    refuse_if(problems, true, "mesh", error.what());
-    return;
-  }
-  refuse_if(problems, config.mesh.tensor == 1 && !config.plan.empty(), "plan",
-            "divides layers among the ranks of mesh.tensor, which is 1");
-  refuse_if(problems, config.mesh.sequence_parallel && config.mesh.tensor == 1, "mesh.sequence_parallel",
-            "divides positions among the ranks of mesh.tensor, which is 1");
-  refuse_if(problems, config.mesh.sequence_parallel && !config.plan.empty(), "plan",
-            "mesh.sequence_parallel goes with the model's own plan alone; leave out one of the two");
-  for (std::size_t i = 0; i < config.plan.size(); ++i) {
-    const std::string key = "plan[" + std::to_string(i) + "]";
-    refuse_if(problems, config.plan[i].layers.empty() || config.plan[i].style.empty(), key.c_str(),
-              "needs layers and a style");
-  }
-  check_pipeline(problems, config);
-  const auto& mesh = config.mesh;
-  if (mesh.pipe == 1 && mesh.tensor == 1 && mesh.expert == 1 && mesh.context == 1) return;
-  const std::string axis = mesh.pipe > 1 ? "pipe" : mesh.tensor > 1 ? "tensor" : mesh.expert > 1 ? "expert" : "context";
-  const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
-    refuse_if(problems, wrong, key, message + " with mesh." + axis + " above 1");
-  };
-  refuse(config.strategy.traits().parameter_servers, "strategy",
-         config.strategy.selected() + " keeps whole parameters on its servers, which cannot be combined");
-  refuse(config.determinism != "run", "determinism", "world_size_invariant cannot be combined");
-  refuse(config.train.data_parallel > 1, "train.data_parallel",
-         "has threads whose replicas would share one communicator, so it must be 1");
-  refuse_if(problems, mesh.context > 1 && !config.strategy.traits().reduces_gradients, "strategy",
-            config.strategy.selected() +
-                " lets parameters differ between the ranks of mesh.context, which compute the same sequences; use one"
-                " that reduces gradients in every step: " +
-                strategies_where(&StrategyTraits::reduces_gradients));
 }
 
 // What the ranks have to do, and how they are started.
@@ -197,13 +107,14 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
       problems, replicas > 1 && elsewhere && replicas > there, "roles.replicas",
       std::to_string(replicas) + " of each part need as many servers; roles.servers_at has " + std::to_string(there));
   // Of the ranks that have the same samples, one counts.
+  std::string sharing;
+  for (const auto& [axis, size] : divided_axes(config.mesh)) {
+    if (axis != "expert") sharing += ", by mesh." + axis + ": " + std::to_string(size);
+  }
   const auto shares = std::max<std::int64_t>(1, ranks / (config.mesh.pipe * config.mesh.tensor * config.mesh.context));
   refuse_if(problems, config.train.global_batch_size < shares, "train.global_batch_size",
-            std::to_string(config.train.global_batch_size) +
-                " samples cannot be divided among launch.ranks: " + std::to_string(launch.ranks) + less_servers +
-                (config.mesh.pipe > 1 ? ", by mesh.pipe: " + std::to_string(config.mesh.pipe) : "") +
-                (config.mesh.tensor > 1 ? ", by mesh.tensor: " + std::to_string(config.mesh.tensor) : "") +
-                (config.mesh.context > 1 ? ", by mesh.context: " + std::to_string(config.mesh.context) : ""));
+            std::to_string(config.train.global_batch_size) + " samples cannot be divided among launch.ranks: " +
+                std::to_string(launch.ranks) + less_servers + sharing);
   refuse_if(problems, config.strategy.traits().one_rank && ranks > config.mesh.pipe * config.mesh.tensor, "strategy",
             config.strategy.selected() + " trains on one rank, but launch.ranks is " + std::to_string(launch.ranks) +
                 less_servers);
@@ -278,6 +189,17 @@ void check_shards(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   refuse(config.train.data_parallel > 1, "train.data_parallel",
          "has threads that add up gradients after backward, where there are none, so it must be 1");
   refuse(!config.turns.empty(), "turns", "leave out the gradients of some parameters, which cannot be combined");
+}
+
+void check_loader(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto& loader = config.loader;
+  refuse_if(problems, !loader.shuffle && loader.sampler.selected() != "auto", "loader.shuffle",
+            "is what sampler: auto goes by; leave it out, since loader.sampler is " + loader.sampler.selected());
+  try {
+    refuse_if(problems, parse_bytes(loader.prefetch_bytes) < 0, "loader.prefetch_bytes", "must be at least 0");
+  } catch (const ConfigError& error) {
+    refuse_if(problems, true, "loader.prefetch_bytes", error.what());
+  }
 }
 
 // Whether shares fit the ranks is found out when the ranks are there.
@@ -372,39 +294,18 @@ void check_framework(std::vector<ConfigProblem>& problems, const ExperimentConfi
 
 }  // namespace
 
-MeshShape mesh_shape(const MeshConfig& mesh, std::int64_t ranks) {
-  MeshShape shape;
-  shape[Axis::kPipe] = mesh.pipe;
-  shape[Axis::kTensor] = mesh.tensor;
-  shape[Axis::kExpert] = mesh.expert;
-  shape[Axis::kContext] = mesh.context;
-  shape[Axis::kData] = mesh.data > 0 ? mesh.data : std::max<std::int64_t>(1, ranks / shape.product());
-  if (shape.product() == ranks) return shape;
-  if (mesh.pipe == 1 && mesh.tensor == 1 && mesh.expert == 1 && mesh.context == 1) {
-    throw ConfigError("data: " + std::to_string(mesh.data) + ", but " + std::to_string(ranks) +
-                      (ranks == 1 ? " rank trains" : " ranks train") + "; 0 uses all");
-  }
-  std::string axes = "data: " + std::to_string(shape[Axis::kData]);
-  if (mesh.pipe > 1) axes += " times pipe: " + std::to_string(mesh.pipe);
-  if (mesh.tensor > 1) axes += " times tensor: " + std::to_string(mesh.tensor);
-  if (mesh.expert > 1) axes += " times expert: " + std::to_string(mesh.expert);
-  if (mesh.context > 1) axes += " times context: " + std::to_string(mesh.context);
-  throw ConfigError(axes + " is " + std::to_string(shape.product()) + ", but " + std::to_string(ranks) +
-                    (ranks == 1 ? " rank trains" : " ranks train") + "; {" + nearest_mesh(mesh, ranks) + "} fits");
-}
-
 void check(const ExperimentConfig& config) {
   std::vector<ConfigProblem> problems;
   refuse_if(problems, config.model.selected().empty(), "model", "is missing: name a model (--help_config lists them)");
   check_name(problems, config.name);
-  refuse_if(problems, config.device == "cuda", "device",
-            "cuda: this program is built without CUDA; use device: auto or cpu");
+  check_device(problems, config);
   check_ranks(problems, config);
   check_mesh(problems, config);
   check_shared_memory(problems, config);
   check_strategy(problems, config);
   check_training(problems, config);
   check_shards(problems, config);
+  check_loader(problems, config);
   check_shares(problems, config);
   check_determinism(problems, config);
   check_profile(problems, config);

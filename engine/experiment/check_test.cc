@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <stdlib.h>
 
 #include <string>
 
@@ -209,9 +210,11 @@ TEST(Check, OptimizersOfTurnsAreTriedBeforeTheRun) {
             "config: turns.critic.optimizer: nesterov needs a momentum above 0 and no dampening");
 }
 
-TEST(Check, ADeviceThatTheProgramIsNotBuiltForIsRefused) {
+TEST(Check, ADeviceWithoutItsDriverIsRefusedInOneLine) {
+  ::setenv("PHALANX_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);  // also where there is one
   EXPECT_EQ(complaint("device: cuda"),
-            "config: device: cuda: this program is built without CUDA; use device: auto or cpu");
+            "config: device: cuda: there is no NVIDIA driver (/nowhere/libcuda.so.1: cannot open shared object file: "
+            "No such file or directory); install one; or use device: cpu");
   EXPECT_EQ(complaint("device: cpu"), "");
 }
 

@@ -28,14 +28,30 @@ namespace phalanx {
 namespace {
 
 // What the samples are, wherever their files lie.
-std::string describe(const Datasets::Choice& dataset) {
-  std::istringstream lines(config::dump_as("dataset", dataset));
+// A section as one line: what it says, wherever files lie.
+std::string in_one_line(const std::string& key, const std::string& yaml) {
+  std::istringstream lines(yaml);
   std::string text;
   for (std::string line; std::getline(lines, line);) {
     const auto begin = line.find_first_not_of(' ');
-    if (begin == std::string::npos || line == "dataset:" || line.compare(begin, 5, "root:") == 0) continue;
+    if (begin == std::string::npos || line == key + ":" || line.compare(begin, 5, "root:") == 0) continue;
     text += (text.empty() ? "" : ", ") + line.substr(begin);
   }
+  return text;
+}
+
+// What the samples are.
+std::string describe(const Datasets::Choice& dataset) {
+  return in_one_line("dataset", config::dump_as("dataset", dataset));
+}
+
+// In which order they are taken.
+std::string order_of(const LoaderConfig& loader) {
+  std::string text = loader.shuffle ? "true" : "false";
+  if (loader.sampler.selected() != "auto") {
+    text += ", sampler " + in_one_line("sampler", config::dump_as("sampler", loader.sampler));
+  }
+  if (loader.last_batch != "smaller") text += ", last_batch: " + loader.last_batch;
   return text;
 }
 
@@ -152,7 +168,7 @@ Manifest::Words Checkpointing::identity() const {
   return {{"seed", std::to_string(run_.config.seed)},
           {"dataset", describe(run_.config.dataset)},
           {"number of training samples", std::to_string(run_.samples)},
-          {"loader.shuffle", run_.config.loader.shuffle ? "true" : "false"},
+          {"loader.shuffle", order_of(run_.config.loader)},
           {"train.global_batch_size", std::to_string(run_.config.train.global_batch_size)}};
 }
 

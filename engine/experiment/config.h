@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/sample_order.h"
 #include "engine/experiment/evaluate_config.h"
 #include "engine/experiment/expectation.h"
 #include "engine/experiment/init_config.h"
@@ -99,17 +100,31 @@ struct FrameworkConfig {
 
 struct LoaderConfig {
   bool shuffle = true;
+  Samplers::Choice sampler{"auto"};
+  std::string last_batch = "smaller";
   std::int64_t prefetch = 0;
+  std::string prefetch_bytes = "1GB";
   std::int64_t threads = 0;
+  std::string on_error = "fail";
+  std::int64_t max_errors = 100;
   std::string shares = "equal";
 
   template <class V>
   void visit(V& v) {
     v("shuffle", shuffle, "shuffle the training samples in every epoch");
+    v("sampler", sampler, "in which order training samples are taken");
+    v("last_batch", last_batch,
+      "training samples that fill no batch: a smaller one; drop: none; pad: filled with those the epoch began with",
+      config::one_of({"smaller", "drop", "pad"}));
     v("prefetch", prefetch, "batches to gather ahead in a background thread; 0: gather each when it is needed",
       config::between(0, 1000));
+    v("prefetch_bytes", prefetch_bytes,
+      "memory that batches gathered ahead may take on a rank, such as 256MB; there is always one; 0: any");
     v("threads", threads, "threads that read the samples of a batch ahead, with prefetch; 0: as many as the rank has",
       config::between(0, 1024));
+    v("on_error", on_error, "a sample that cannot be read; skip: the next one takes its place",
+      config::one_of({"fail", "skip"}));
+    v("max_errors", max_errors, "samples of a split that a rank may skip before the run fails", config::at_least(1));
     v("shares", shares,
       "how the ranks divide a batch; equal, a share for each rank, such as 2:1, or measured: by how fast they are");
   }

@@ -1,54 +1,23 @@
 #include "engine/experiment/evaluate.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
 
-#include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "datasets/subset.h"
 #include "engine/experiment/evaluation.h"
 #include "engine/experiment/experiment.h"
+#include "engine/experiment/load_model.h"
 #include "engine/experiment/predictions.h"
 #include "engine/experiment/replica.h"
 #include "engine/step/plain_step.h"
 #include "framework/base/error.h"
-#include "framework/base/storage/safetensors.h"
-#include "framework/base/text.h"
 
 namespace phalanx {
 namespace {
 
 struct Stopped {};  // because a rank was asked to; on all ranks at once
-
-void load_weights(Model& model, const std::string& path) {
-  const at::NoGradGuard no_grad;
-  auto saved = load_safetensors(path);
-  std::map<std::string, at::Tensor> by_name(saved.begin(), saved.end());
-  std::vector<std::string> problems;
-  NamedTensors own = model.named_parameters();
-  for (auto& buffer : model.named_buffers()) own.push_back(std::move(buffer));
-  for (auto& [name, tensor] : own) {
-    const auto found = by_name.find(name);
-    if (found == by_name.end()) {
-      problems.push_back(name + " is missing");
-    } else if (found->second.sizes() != tensor.sizes()) {
-      problems.push_back(name + " has another shape");
-    } else {
-      tensor.copy_(found->second);
-    }
-    if (found != by_name.end()) by_name.erase(found);
-  }
-  for (const auto& [name, tensor] : by_name) problems.push_back(name + " is not of this model");
-  if (problems.empty()) return;
-  const std::size_t shown = std::min<std::size_t>(problems.size(), 5);
-  const std::string more = problems.size() > shown ? " and " + std::to_string(problems.size() - shown) + " more" : "";
-  problems.resize(shown);
-  throw DataError(path + " does not fit the config's model: " + join(problems, ", ") + more);
-}
 
 }  // namespace
 
@@ -59,13 +28,11 @@ std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config,
   ExperimentConfig complete = with_defaults_of(*task, config);
   check_meters(*task, sample, complete);
   complete.determinism = "run";  // on any number of ranks, so without virtual shards
-  const double held_out = config.evaluate.validation;
-  const Splits splits = held_out > 0 ? hold_out(context.splits, held_out, config.seed) : context.splits;
+  const Splits splits = with_held_out(context.splits, config);
   if (context.split == "validation" && !splits.validation) {
     throw ConfigError("there is no validation split: the dataset has none, and evaluate.validation is not set");
   }
-  const auto model = make_model(complete, task->model());
-  load_weights(*model, context.weights);
+  const auto model = load_model(complete, task->model(), context.weights);
   PlainStep step(*model, *task, 1, arithmetic_of(complete.train, task->model()));
   const Mesh mesh(context.world);
   Evaluation evaluation(complete, splits, [&](Batch& batch) { task->prepare(batch); }, step, mesh);

@@ -1,26 +1,58 @@
 #include "engine/experiment/evaluation.h"
 
+#include <string>
 #include <utility>
 
 #include "datasets/prefetching_loader.h"
+#include "datasets/sampler.h"
+#include "datasets/subset.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
 
 namespace phalanx {
 
+namespace {
+
+// An order of the config's own, and what becomes of its last batch.
+void order_by(const ExperimentConfig& config, const Dataset& split, DistributedSampler::Options& options) {
+  const auto& loader = config.loader;
+  options.shuffle = loader.shuffle;
+  options.order = loader.sampler.make({.dataset = split, .global_batch = options.global_batch, .seed = options.seed});
+  if (loader.last_batch == "pad") options.last = LastBatch::kPad;
+  if (loader.last_batch != "drop") return;
+  options.last = LastBatch::kDrop;
+  const auto samples = options.order ? options.order->size() : options.samples;
+  if (samples >= options.global_batch) return;
+  throw ConfigError("loader.last_batch: drop leaves nothing of an epoch of " + std::to_string(samples) +
+                    " samples, which do not fill a batch of train.global_batch_size: " +
+                    std::to_string(options.global_batch) + "; use smaller or pad, or a smaller batch");
+}
+
+}  // namespace
+
 std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& split, std::int64_t global_batch,
-                                          const ExperimentConfig& config, bool shuffle, const Communicator& group,
+                                          const ExperimentConfig& config, SplitUse use, const Communicator& group,
                                           std::shared_ptr<const std::vector<std::int64_t>> shares) {
   const bool invariant = config.determinism == "world_size_invariant";
-  auto loader = make_loader(split, {.samples = split->size(),
-                                    .global_batch = global_batch,
-                                    .seed = config.seed,
-                                    .shuffle = shuffle,
-                                    .rank = group.rank(),
-                                    .size = group.size(),
-                                    .parts = invariant ? static_cast<int>(config.train.virtual_shards) : 0,
-                                    .shares = std::move(shares)});
+  DistributedSampler::Options options{.samples = split->size(),
+                                      .global_batch = global_batch,
+                                      .seed = config.seed,
+                                      .shuffle = false,
+                                      .rank = group.rank(),
+                                      .size = group.size(),
+                                      .parts = invariant ? static_cast<int>(config.train.virtual_shards) : 0,
+                                      .shares = std::move(shares)};
+  if (use == SplitUse::kTraining) order_by(config, *split, options);
+  auto loader = make_loader(split, options);
   const auto prefetch = config.loader.prefetch;
-  return prefetch == 0 ? std::move(loader)
-                       : make_prefetching(std::move(loader), prefetch, static_cast<int>(config.loader.threads));
+  if (prefetch == 0) return loader;
+  return make_prefetching(std::move(loader), prefetch, static_cast<int>(config.loader.threads),
+                          parse_bytes(config.loader.prefetch_bytes));
+}
+
+Splits with_held_out(const Splits& splits, const ExperimentConfig& config) {
+  const double share = config.evaluate.validation;
+  return share > 0 ? hold_out(splits, share, config.seed) : splits;
 }
 
 Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, const std::function<void(Batch&)>& prepare,
@@ -28,7 +60,8 @@ Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, con
     : evaluator_(step), mesh_(mesh), meters_(config.evaluate.meters) {
   const auto add = [&](const char* name, const std::shared_ptr<const Dataset>& split) {
     if (!split) return;
-    loaders_[name] = make_split_loader(split, config.evaluate.global_batch_size, config, false, *mesh_.samples());
+    loaders_[name] =
+        make_split_loader(split, config.evaluate.global_batch_size, config, SplitUse::kTesting, *mesh_.samples());
     samples_[name] = split->size();
   };
   add("validation", splits.validation);

@@ -16,10 +16,17 @@
 
 namespace phalanx {
 
+/// What a split is used for: epochs to learn from go in the order of loader.sampler, others read every sample once.
+enum class SplitUse { kTraining, kTesting };
+
 /// A loader of a split, as the config says. `group`: the ranks that share its batches; `shares`: see SampleShares.
+/// Throws ConfigError where the dataset cannot be ordered as loader.sampler says.
 std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& split, std::int64_t global_batch,
-                                          const ExperimentConfig& config, bool shuffle, const Communicator& group,
+                                          const ExperimentConfig& config, SplitUse use, const Communicator& group,
                                           std::shared_ptr<const std::vector<std::int64_t>> shares = nullptr);
+
+/// The splits of a run: with what evaluate.validation holds out of training.
+Splits with_held_out(const Splits& splits, const ExperimentConfig& config);
 
 /// Measures a model on the splits that it is not trained on, every sample once.
 class Evaluation {

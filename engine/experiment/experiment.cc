@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "datasets/subset.h"
 #include "engine/checkpoint/numbers_part.h"
 #include "engine/early_stop.h"
 #include "engine/engine.h"
@@ -17,6 +16,7 @@
 #include "engine/experiment/sample_shares.h"
 #include "engine/experiment/sequence_share.h"
 #include "engine/experiment/served_embeddings.h"
+#include "engine/experiment/unreadable_samples.h"
 #include "engine/sync/replica_check.h"
 #include "engine/watch/stop_vote.h"
 #include "engine/watch/watching.h"
@@ -26,24 +26,18 @@
 namespace phalanx {
 namespace {
 
-Mesh make_mesh(const ExperimentConfig& config, const CommunicatorPtr& world) {
-  try {
-    return Mesh(world, mesh_shape(config.mesh, world->size()));
-  } catch (const ConfigError& error) {
-    throw ConfigError(std::string("mesh: ") + error.what());
-  }
-}
-
 bool due(std::int64_t every, std::int64_t count) { return every > 0 && count % every == 0; }
 
 /// One rank's share of a run: builds what the config names and lets the engine run.
 class Experiment {
  public:
-  /// `config` and `splits` are complete: see run_experiment().
-  Experiment(const ExperimentConfig& config, const Splits& splits, Task& task, const ExperimentContext& context)
+  /// `config` and `splits` are complete: see run_experiment(). `unreadable` counts samples of these that are skipped.
+  Experiment(const ExperimentConfig& config, const Splits& splits, UnreadableSamples& unreadable, Task& task,
+             const ExperimentContext& context)
       : config_(config),
+        unreadable_(unreadable),
         task_(task),
-        mesh_(make_mesh(config, context.world)),
+        mesh_(context.world, mesh_shape(config.mesh, context.world->size())),
         sequence_(task, splits.train->spec(), mesh_.along(Axis::kContext)),
         watching_(config.watch, mesh_.control(), context.folder),
         replica_(config, task, mesh_, context, watching_),
@@ -53,7 +47,7 @@ class Experiment {
         early_stop_(config.train.early_stop),
         shares_(config, mesh_, watching_.clock()),
         loader_(embeddings_.ahead_of(make_split_loader(splits.train, config.train.global_batch_size, config,
-                                                       config.loader.shuffle, *mesh_.samples(), shares_.shares()))),
+                                                       SplitUse::kTraining, *mesh_.samples(), shares_.shares()))),
         evaluation_(
             config, splits, [this](Batch& batch) { prepare_share(batch); }, replica_.step().step(), mesh_),
         steps_(total_steps()),
@@ -68,6 +62,7 @@ class Experiment {
         add_own_hooks_(context.add_hooks) {
     context.add_evaluation_hooks(evaluation_.evaluator());
     report_.tell_start(start_of(splits));
+    unreadable_.start();
   }
 
   ExperimentResult run() {
@@ -79,6 +74,7 @@ class Experiment {
     trained_ = true;
     replica_check_.at_end(end.step);
     ExperimentResult result = evaluate_at_end(end);
+    result.unreadable = unreadable_.count(*mesh_.samples());
     replica_.as_evaluated([&] { report_.finish(result, replica_.whole_weights(config_.checkpoint.final_weights)); });
     replica_.keep_values();
     // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.
@@ -281,6 +277,7 @@ class Experiment {
   }
 
   const ExperimentConfig& config_;
+  UnreadableSamples& unreadable_;
   const Task& task_;
   Mesh mesh_;
   SequenceShare sequence_;
@@ -312,9 +309,8 @@ ExperimentResult run_experiment(const ExperimentConfig& config, const Experiment
   const auto task = config.task.make(context.splits.train->spec(), config.loss.make());
   const ExperimentConfig complete = with_defaults_of(*task, config);
   check_meters(*task, context.splits.train->spec(), complete);
-  const double held_out = config.evaluate.validation;
-  const Splits splits = held_out > 0 ? hold_out(context.splits, held_out, config.seed) : context.splits;
-  auto result = Experiment(complete, splits, *task, context).run();
+  UnreadableSamples unreadable(complete.loader, with_held_out(context.splits, config));
+  auto result = Experiment(complete, unreadable.splits(), unreadable, *task, context).run();
   if (result.stopped) return result;
   check_expected(config.expect.train, result.train, "train");
   check_expected(config.expect.validation, result.validation, "validation");

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,11 @@ namespace phalanx {
 
 /// What an experiment needs beside its config.
 struct ExperimentContext {
-  CommunicatorPtr world;  // of the ranks that train
-  Splits splits;                                                                     // the same data on all ranks
-  RunFolder folder;                                                                  // exists; rank 0 writes to it
+  CommunicatorPtr world;                            // of the ranks that train
+  Splits splits;                                    // the same data on all ranks
+  RunFolder folder;                                 // exists; rank 0 writes to it
   std::shared_ptr<const ps::ServerList> servers{};  // ranks that are parameter servers; null: none are
-  bool terminal = false;                                                             // standard output ends at one
+  bool terminal = false;                            // standard output ends at one
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  // when the user started the job
   std::function<bool()> stop_asked = [] { return false; };                           // polled once a step
 
@@ -32,23 +33,30 @@ struct ExperimentContext {
   std::function<void(Evaluator&)> add_evaluation_hooks = [](Evaluator&) {};
 };
 
+/// Samples that could not be read, of all splits.
+struct Unreadable {
+  std::int64_t samples = 0;   // each once a split, on every rank that has met it
+  std::int64_t replaced = 0;  // rows of batches in which others were read instead
+};
+
 struct ExperimentResult {
   std::int64_t steps = 0;
-  bool stopped = false;                 // a rank was asked to stop before the end, or the time was up
-  bool time_up = false;                 // it was the time
-  std::string early_stop{};             // why it ended before the last step by itself; empty: it did not
-  std::int64_t failed_checkpoints = 0;  // that were given up
-  std::int64_t bucket_bytes = 0;        // of the parameters
-  std::vector<std::int64_t> shares{};   // of a batch, of each rank, at the end; empty: nearly equal ones
-  Readings train{};                     // the last ones of training; the same on all ranks, as those below
-  Readings validation{};                // of the final model; empty where there is no such split
-  Readings test{};                      // of the final model
-  std::string chosen_by{};              // the split that decided on when to stop, the learning rate or the best
-                                        // checkpoint: "validation" or "test"; empty: none of these was asked for
-  std::string strategy{};               // its name
-  Figures figures{};                    // what it has counted on this rank
-  Readings update{};                    // of the last update: loss scale, updates left out, norm of the gradients
-  std::shared_ptr<Model> model{};       // this rank's replica, as it is after the last step
+  bool stopped = false;                    // a rank was asked to stop before the end, or the time was up
+  bool time_up = false;                    // it was the time
+  std::string early_stop{};                // why it ended before the last step by itself; empty: it did not
+  std::int64_t failed_checkpoints = 0;     // that were given up
+  std::int64_t bucket_bytes = 0;           // of the parameters
+  std::vector<std::int64_t> shares{};      // of a batch, of each rank, at the end; empty: nearly equal ones
+  std::optional<Unreadable> unreadable{};  // what loader.on_error: skip has skipped; the same on all ranks
+  Readings train{};                        // the last ones of training; the same on all ranks, as those below
+  Readings validation{};                   // of the final model; empty where there is no such split
+  Readings test{};                         // of the final model
+  std::string chosen_by{};                 // the split that decided on when to stop, the learning rate or the best
+                                           // checkpoint: "validation" or "test"; empty: none of these was asked for
+  std::string strategy{};                  // its name
+  Figures figures{};                       // what it has counted on this rank
+  Readings update{};                       // of the last update: loss scale, updates left out, norm of the gradients
+  std::shared_ptr<Model> model{};          // this rank's replica, as it is after the last step
 };
 
 /// The config with what it leaves to the task: meters, the metric that the best checkpoints are kept by, and which

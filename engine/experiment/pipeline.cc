@@ -14,7 +14,9 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
+#include "framework/comm/peerless.h"
 #include "framework/parallel/autocast.h"
+#include "framework/parallel/sequence_part.h"
 #include "models/trained.h"
 
 namespace phalanx {
@@ -153,10 +155,10 @@ Pipeline::Pipeline(const ExperimentConfig& config, Model& model, const Task& tas
     throw ConfigError(what + " has " + std::to_string(blocks_.size()) + " blocks (" + names_of(blocks_) + "), but " +
                       std::to_string(stages) + " stages need one each; use fewer ranks, or a model with more layers");
   }
-  measure(model, task, std::move(arithmetic));
+  measure(model, task, mesh, std::move(arithmetic));
   begins_ = wanted.cut.empty() ? cut_evenly(blocks_, stages) : cut_at(blocks_, wanted.cut, stages);
   find_holders(model);
-  model.keep_blocks(own_blocks(model));
+  model.keep_blocks(blocks_of(rank_));
   share(model, mesh);
   std::string stages_text;
   for (std::size_t s = 0; s < stages; ++s) {
@@ -173,14 +175,16 @@ std::vector<Pipeline::Whole> Pipeline::described(const NamedTensors& tensors) {
   return all;
 }
 
-// Of zeros, in evaluation: buffers and random numbers are as they were afterwards.
-void Pipeline::measure(Model& model, const Task& task, Arithmetic arithmetic) {
+// Of zeros, in evaluation: buffers and random numbers are as they were afterwards. Of this rank's positions, where
+// others have the rest.
+void Pipeline::measure(Model& model, const Task& task, const Mesh& mesh, Arithmetic arithmetic) {
   const at::NoGradGuard no_grad;
   const auto& input = task.model().inputs.at(0);
   std::vector<std::int64_t> shape{1};
   shape.insert(shape.end(), input.shape.begin(), input.shape.end());
   const Computation computation(task, std::move(arithmetic), nullptr, nullptr);
-  const at::Tensor zeros = at::zeros(shape, at::TensorOptions().dtype(input.dtype));
+  at::Tensor zeros = at::zeros(shape, at::TensorOptions().dtype(input.dtype));
+  if (mesh.along(Axis::kContext)->size() > 1) zeros = take_positions(zeros, 1, *mesh.along(Axis::kContext));
   at::Tensor x = computation.inputs({.inputs = {zeros}, .valid = 1, .global_rows = 1}).at(0);
   const Autocast autocast(x.device().type(), computation.autocast());
   model.eval();
@@ -202,19 +206,15 @@ void Pipeline::find_holders(const Model& model) {
   std::set<std::string> trained;
   for (const auto& [name, parameter] : trained_parameters(model)) trained.insert(name);
   std::map<std::string, std::set<int>> having;
-  std::set<int> with_parameters;
   for (int rank = 0; rank < schedule_.ranks; ++rank) {
-    for (const int stage : schedule_.stages_of(rank)) {
-      for (auto i = begins_[static_cast<std::size_t>(stage)]; i < begins_[static_cast<std::size_t>(stage) + 1]; ++i) {
-        const auto& block = model.blocks()[i];
-        for (const auto& name : block.parameters) having[name].insert(rank);
-        for (const auto& name : block.buffers) having[name].insert(rank);
-        for (const auto& name : block.parameters) {
-          if (trained.contains(name)) with_parameters.insert(rank);
-        }
-      }
+    bool parameters = false;
+    for (const auto index : blocks_of(rank)) {
+      const auto& block = model.blocks()[index];
+      for (const auto& name : block.parameters) having[name].insert(rank);
+      for (const auto& name : block.buffers) having[name].insert(rank);
+      parameters |= std::ranges::any_of(block.parameters, [&](const auto& name) { return trained.contains(name); });
     }
-    if (!with_parameters.contains(rank)) {
+    if (!parameters) {
       throw ConfigError("mesh.pipe: the stages of rank " + std::to_string(rank) +
                         " of the pipeline have no parameters to train; set pipeline.cut, or use fewer ranks");
     }
@@ -232,14 +232,14 @@ void Pipeline::find_holders(const Model& model) {
   }
 }
 
-std::vector<std::size_t> Pipeline::own_blocks(const Model&) const {
-  std::vector<std::size_t> own;
-  for (const int stage : schedule_.stages_of(rank_)) {
+std::vector<std::size_t> Pipeline::blocks_of(int rank) const {
+  std::vector<std::size_t> blocks;
+  for (const int stage : schedule_.stages_of(rank)) {
     for (auto i = begins_[static_cast<std::size_t>(stage)]; i < begins_[static_cast<std::size_t>(stage) + 1]; ++i) {
-      own.push_back(i);
+      blocks.push_back(i);
     }
   }
-  return own;
+  return blocks;
 }
 
 // One group for each set of ranks that have something alike.
@@ -252,9 +252,8 @@ void Pipeline::share(const Model& model, const Mesh& mesh) {
   const NamedTensors own = model.named_parameters();
   const std::map<std::string, at::Tensor> by_name(own.begin(), own.end());
   for (const auto& [ranks, of] : names) {
-    const bool inside = std::ranges::count(ranks, rank_) > 0;
-    PipelineStep::Shared shared{.group = mesh.along(Axis::kPipe)->split(inside ? 0 : -1, rank_), .parameters = {}};
-    if (!inside) continue;
+    PipelineStep::Shared shared{.group = group_of(*mesh.along(Axis::kPipe), ranks), .parameters = {}};
+    if (!shared.group) continue;
     for (const auto& name : of) {
       if (by_name.at(name).requires_grad()) shared.parameters.push_back(by_name.at(name));
     }

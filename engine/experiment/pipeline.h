@@ -65,9 +65,9 @@ class Pipeline {
   PipelineStep::Setup setup(Model& model, const Task& task, const Mesh& mesh) const;
 
  private:
-  void measure(Model& model, const Task& task, Arithmetic arithmetic);
+  void measure(Model& model, const Task& task, const Mesh& mesh, Arithmetic arithmetic);
   void find_holders(const Model& model);
-  std::vector<std::size_t> own_blocks(const Model& model) const;
+  std::vector<std::size_t> blocks_of(int rank) const;
   void share(const Model& model, const Mesh& mesh);
 
   int rank_;

@@ -279,6 +279,10 @@ std::string Report::summary(const ExperimentResult& result) const {
   nlohmann::ordered_json loader = {{"shares", config_.loader.shares}};
   if (!result.shares.empty()) loader["last_shares"] = result.shares;
   if (config_.loader.shares == "measured") loader["reproducible"] = false;
+  if (result.unreadable) {
+    loader["unreadable"] = result.unreadable->samples;
+    loader["replaced"] = result.unreadable->replaced;
+  }
   nlohmann::ordered_json update = nlohmann::ordered_json::object();
   for (const auto& [name, value] : result.update) update[name] = value;
   nlohmann::ordered_json made = nlohmann::ordered_json::object();

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "datasets/subset.h"
 #include "engine/experiment/evaluation.h"
 #include "engine/experiment/experiment.h"
 #include "engine/experiment/replica.h"
@@ -56,14 +55,6 @@ void refuse_unplanned(const ExperimentConfig& config) {
   }
 }
 
-MeshShape shape_of(const ExperimentConfig& config) {
-  try {
-    return mesh_shape(config.mesh, training_ranks(config));
-  } catch (const ConfigError& error) {
-    throw ConfigError(std::string("mesh: ") + error.what());
-  }
-}
-
 }  // namespace
 
 /// A replica in its world without peers.
@@ -71,7 +62,7 @@ class StepRehearsal::Replica {
  public:
   Replica(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options)
       : options_(options),
-        shape_(shape_of(config)),
+        shape_(mesh_shape(config.mesh, training_ranks(config))),
         log_(std::make_shared<OperationLog>()),
         task_(config.task.make(splits.train->spec(), config.loss.make())),
         config_(with_defaults_of(*task_, config)),
@@ -83,7 +74,7 @@ class StepRehearsal::Replica {
         sequence_(*task_, splits.train->spec(), mesh_.along(Axis::kContext)),
         replica_(config_, *task_, mesh_, context_, watching_),
         meters_(config_.watch.meters),
-        loader_(make_split_loader(splits.train, config_.train.global_batch_size, config_, config_.loader.shuffle,
+        loader_(make_split_loader(splits.train, config_.train.global_batch_size, config_, SplitUse::kTraining,
                                   *mesh_.samples())) {
     load();
     replica_.step().start(0);
@@ -239,8 +230,7 @@ OperationCounts StepPlan::all() const {
 
 StepRehearsal::StepRehearsal(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options) {
   refuse_unplanned(config);
-  const double held_out = config.evaluate.validation;
-  const Splits all = held_out > 0 ? hold_out(splits, held_out, config.seed) : splits;
+  const Splits all = with_held_out(splits, config);
   replica_ = std::make_unique<Replica>(config, all, options);
 }
 StepRehearsal::~StepRehearsal() = default;

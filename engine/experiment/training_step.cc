@@ -66,6 +66,7 @@ Arithmetic arithmetic_of(const TrainConfig& config, const ModelSpec& model) {
 
 std::unique_ptr<Step> TrainingStep::innermost(const Setup& setup) {
   if (setup.pipeline == nullptr) return plain(setup, setup.model);
+  checkpoint_activations(setup.model, setup.config);
   auto all = setup.pipeline->setup(setup.model, setup.task, setup.mesh);
   all.factor = factor_of(setup);
   all.arithmetic = arithmetic_of(setup.config, setup.task.model());

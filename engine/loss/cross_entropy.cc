@@ -1,5 +1,6 @@
 // Cross entropy of logits [n, ..., classes] and class numbers [n, ...] int64: the mean over all of these but those that
-// are kIgnored.
+// are kIgnored. Targets may be shares of all classes instead, [n, ..., classes] of numbers that add up to 1, as mixed
+// samples have them; smoothing spreads a part of these too.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <c10/util/Exception.h>
 
@@ -23,6 +24,10 @@ class CrossEntropy final : public Loss {
   explicit CrossEntropy(const CrossEntropyConfig& config) : config_(config) {}
 
   at::Tensor mean(const at::Tensor& output, const at::Tensor& target) const override {
+    if (c10::isFloatingType(target.scalar_type()) && output.dim() >= 2 && target.sizes() == output.sizes()) {
+      return at::cross_entropy_loss(output.flatten(0, -2), target.to(output.scalar_type()).flatten(0, -2), {},
+                                    at::Reduction::Mean, kIgnored, config_.label_smoothing);
+    }
     TORCH_CHECK(output.dim() >= 2 && target.sizes() == output.sizes().slice(0, output.dim() - 1),
                 "cross_entropy takes logits [n, ..., classes] and class indices [n, ...], but got ", output.sizes(),
                 " and ", target.sizes());
@@ -31,6 +36,7 @@ class CrossEntropy final : public Loss {
   }
 
   at::Tensor mean_of_parts(const at::Tensor& part, const ClassParts& parts, const at::Tensor& target) const override {
+    if (c10::isFloatingType(target.scalar_type())) return mean(gather_scores(part, parts), target);
     return cross_entropy_of_parts(part, parts, target, kIgnored, config_.label_smoothing);
   }
 

@@ -82,6 +82,20 @@ TEST_F(CrossEntropy, EveryTargetPullsAtItsOwnLogits) {
   EXPECT_TRUE(at::allclose(logits.grad(), expected / static_cast<double>(kRows * kLength), 1e-5, 1e-7));
 }
 
+TEST_F(CrossEntropy, TakesSharesOfClassesAsTheMeanOfTheirLosses) {
+  const auto logits = logits_.select(1, 0), one = target_.select(1, 0), other = target_.select(1, 1);
+  const auto share = at::zeros({kRows, kClasses});
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    share[i][one[i].item<std::int64_t>()] += 0.7;
+    share[i][other[i].item<std::int64_t>()] += 0.3;
+  }
+  for (const double smoothing : {0.0, 0.2}) {
+    const auto loss = with_smoothing(smoothing);
+    EXPECT_NEAR(loss->mean(logits, share).item<double>(),
+                0.7 * by_hand(logits, one, smoothing) + 0.3 * by_hand(logits, other, smoothing), 1e-6);
+  }
+}
+
 TEST_F(CrossEntropy, RefusesTargetsThatAreNotThoseOfTheLogits) {
   const auto refused = ThrowsMessage<c10::Error>(HasSubstr("cross_entropy takes logits [n, ..., classes]"));
   EXPECT_THAT([&] { loss_->mean(logits_, target_.select(1, 0)); }, refused);

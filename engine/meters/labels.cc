@@ -23,6 +23,13 @@ bool has_class_numbers(const at::Tensor& output, const at::Tensor& target) {
                              "; choose others in evaluate.meters and watch.meters"));
 }
 
+// The class of the largest share where a target has shares of all classes that add up to 1, as mixed samples have them.
+at::Tensor class_numbers(const at::Tensor& output, const at::Tensor& target) {
+  if (!c10::isFloatingType(target.scalar_type()) || target.dim() < 2 || target.dim() != output.dim()) return target;
+  const bool shares = (target.sum(-1) - 1).abs().max().item<double>() < 1e-3;
+  return shares ? target.argmax(-1) : target;
+}
+
 Classes counted_rows(const Batch& batch, const at::Tensor& output, const at::Tensor& target) {
   if (!has_class_numbers(output, target)) {
     refuse("scores [n, ..., classes] and class indices [n, ...] int64", output, target);
@@ -36,11 +43,13 @@ Classes counted_rows(const Batch& batch, const at::Tensor& output, const at::Ten
 }  // namespace
 
 Classes classes_of(const Batch& batch, const Step::Result& result) {
-  return counted_rows(batch, result.whole_output(), batch.targets.at(0));
+  const auto output = result.whole_output();
+  return counted_rows(batch, output, class_numbers(output, batch.targets.at(0)));
 }
 
 Guesses guesses_of(const Batch& batch, const Step::Result& result) {
-  const auto [scores, target] = counted_rows(batch, result.outputs.at(0), batch.targets.at(0));
+  const auto& output = result.outputs.at(0);
+  const auto [scores, target] = counted_rows(batch, output, class_numbers(output, batch.targets.at(0)));
   return {result.class_parts == nullptr ? scores.argmax(-1) : best_class(scores, *result.class_parts), target};
 }
 

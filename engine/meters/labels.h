@@ -16,8 +16,8 @@ struct Classes {
   at::Tensor target;  // [m] int64
 };
 
-/// Of output [n, ..., K] and target [n, ...] int64, without targets that are ignored. Views where possible. Throws
-/// ConfigError for other shapes.
+/// Of output [n, ..., K] and target [n, ...] int64, without targets that are ignored. Views where possible. A target of
+/// shares [n, ..., K] that add up to 1 counts as the class of the largest one. Throws ConfigError for other shapes.
 Classes classes_of(const Batch& batch, const Step::Result& result);
 
 /// The same with the one class of highest score, of equal ones the lowest. Where ranks divide the scores, none of them

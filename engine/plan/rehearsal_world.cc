@@ -59,10 +59,10 @@ class RehearsalGroup final : public PeerlessWorld {
 
   CommunicatorPtr split(int color, int) override {
     if (color < 0) return nullptr;
-    throw ConfigError("a plan knows of no groups within " + name_ +
-                      ", as of stages that have parameters in common (tied embeddings); plan with mesh.pipe: 1");
+    throw ConfigError("a plan knows of no groups within " + name_ + " but those of the mesh and of its stages");
   }
   CommunicatorPtr group_of(std::vector<int> ranks) override {
+    for (auto& rank : ranks) rank = ranks_.at(static_cast<std::size_t>(rank));
     return std::make_shared<RehearsalGroup>(common_, std::move(ranks), world_rank_);
   }
   CommunicatorPtr shrink() override { refuse_shrink("of a rehearsal"); }

@@ -21,8 +21,8 @@
 #include "engine/step/merged_results.h"
 #include "framework/base/error.h"
 #include "framework/parallel/autocast.h"
-#include "framework/parallel/checkpointed.h"
 #include "framework/parallel/deferred_gradients.h"
+#include "models/segments.h"
 
 namespace phalanx {
 namespace {
@@ -43,6 +43,9 @@ PipelineStep::PipelineStep(Setup setup)
       computation_(setup_.task, setup_.arithmetic, nullptr, setup_.seed),
       buffers_(setup_.model.buffers()) {
   const auto& schedule = setup_.schedule;
+  for (int stage = 0; stage < schedule.stages; ++stage) {
+    for (int i = 0; i < schedule.micro_batches; ++i) ranks_.push_back(schedule.rank_of(stage, i));
+  }
   const auto messages = std::int64_t{2} * schedule.stages * schedule.micro_batches;
   if (messages - 1 <= kMaxTag) return;
   throw ConfigError("pipeline.micro_batches: " + std::to_string(schedule.micro_batches) + " on " +
@@ -52,21 +55,12 @@ PipelineStep::PipelineStep(Setup setup)
 
 at::Tensor PipelineStep::run_blocks(std::size_t stage, at::Tensor x, bool training) const {
   const auto& blocks = setup_.model.blocks();
-  const auto run = [&blocks](std::size_t begin, std::size_t end, at::Tensor input) {
-    for (auto i = begin; i < end; ++i) input = blocks[i].forward(input);
+  const auto run = [&blocks](BlockRange range, at::Tensor input) {
+    for (auto i = range.begin; i < range.end; ++i) input = blocks[i].forward(input);
     return input;
   };
-  const auto begin = setup_.begins[stage], end = setup_.begins[stage + 1];
-  if (!training || setup_.segments == 0) return run(begin, end, std::move(x));
-  // As the whole model does it: all but its first block and its last.
-  const auto first = std::clamp<std::size_t>(1, begin, end), last = std::clamp(blocks.size() - 1, first, end);
-  x = run(begin, first, std::move(x));
-  const auto between = last - first, runs = std::min(static_cast<std::size_t>(setup_.segments), between);
-  for (std::size_t i = 0; i < runs; ++i) {
-    const auto from = first + between * i / runs, to = first + between * (i + 1) / runs;
-    x = checkpointed([run, from, to](const at::Tensor& start) { return run(from, to, start); }, x);
-  }
-  return run(last, end, std::move(x));
+  const BlockRange own{setup_.begins[stage], setup_.begins[stage + 1]};
+  return run_in_segments(own, blocks.size(), training ? setup_.segments : 0, run, std::move(x));
 }
 
 /// One batch on its way.
@@ -122,7 +116,9 @@ class PipelineStep::Pass {
   std::size_t rank() const { return static_cast<std::size_t>(setup_.pipe->rank()); }
   bool last(int stage) const { return stage + 1 == schedule_.stages; }
   bool here(int stage, int micro_batch) const { return peer(stage, micro_batch) == setup_.pipe->rank(); }
-  int peer(int stage, int micro_batch) const { return schedule_.rank_of(stage, micro_batch); }
+  int peer(int stage, int micro_batch) const {
+    return step_.ranks_[static_cast<std::size_t>(stage * schedule_.micro_batches + micro_batch)];
+  }
 
   // Of what goes into a stage, and of its gradient.
   int tag(const Action& of, int stage, bool gradient) const {

@@ -79,6 +79,7 @@ class PipelineStep final : public Step {
   Setup setup_;
   Computation computation_;
   std::vector<at::Tensor> buffers_;
+  std::vector<int> ranks_;  // that compute a micro-batch on a stage: by stage, then by micro-batch
   std::size_t most_live_ = 0;
   double busy_ = 0, seconds_ = 0;
 };

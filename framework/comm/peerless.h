@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "framework/comm/communicator.h"
@@ -10,8 +11,16 @@ namespace phalanx {
 /// would ask of split(), so whoever knows who belongs to a group says it here (Mesh does).
 class PeerlessWorld : public Communicator {
  public:
-  /// The group of these ranks, ascending, of which this one is one.
+  /// The group of these ranks of this one, ascending, of which this rank is one.
   virtual CommunicatorPtr group_of(std::vector<int> ranks) = 0;
 };
+
+/// The group of these ranks of `parent`, ascending and named alike by all of them; null on the others. Collective.
+inline CommunicatorPtr group_of(Communicator& parent, const std::vector<int>& ranks) {
+  const bool inside = std::ranges::find(ranks, parent.rank()) != ranks.end();
+  auto* const peerless = dynamic_cast<PeerlessWorld*>(&parent);
+  if (peerless == nullptr) return parent.split(inside ? 0 : -1, parent.rank());
+  return inside ? peerless->group_of(ranks) : nullptr;
+}
 
 }  // namespace phalanx

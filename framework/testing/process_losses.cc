@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -18,6 +19,19 @@ namespace {
 using Kind = CommError::Kind;
 
 [[noreturn]] void die() { ::_exit(0); }
+
+// Until nobody can read its memory any more: of a process that has ended the system keeps a status at most.
+void wait_for_end_of(std::int64_t process) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (std::chrono::steady_clock::now() < deadline) {
+    std::string word;
+    std::ifstream status("/proc/" + std::to_string(process) + "/status");
+    while (status >> word && word != "State:") continue;
+    if (!(status >> word) || word == "Z" || word == "X") return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  FAIL() << "process " << process << " goes on";
+}
 
 TEST(ProcessLosses, AProcessThatEndsInsideAReductionIsNoticed) {
   for (const std::int64_t elements : {8, 100'000}) {
@@ -44,10 +58,13 @@ TEST(ProcessLosses, AProcessThatEndsInsideAReductionIsNoticed) {
 TEST(ProcessLosses, AProcessThatEndsInTheMidstOfAMessageIsNoticed) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
     const at::Tensor large = at::zeros({10'000'000});
+    const at::Tensor process = at::full({1}, ::getpid(), at::kLong);
+    world->broadcast(process, 1).wait();
     if (world->rank() == 1) {
       Work send = world->send(large, 0, 4);  // has filled what there is to fill
       die();
     }
+    wait_for_end_of(process.item<std::int64_t>());
     const auto error = error_of([&] { world->recv(large, 1, 4).wait(); });
     EXPECT_EQ(error.kind(), Kind::kPeerLost);
     EXPECT_TRUE(contains(error, "recv(from 1, tag 4) of 10000000 Float #")) << error.what();

@@ -115,7 +115,7 @@ void run_under_mpirun(const std::string& backend, int ranks, const RankBody& bod
 }  // namespace
 
 void run_ranks(const std::string& backend, int ranks, const RankBody& body, Seconds timeout) {
-  if (backend == "inproc" || backend == "gloo") return run_threads(backend, ranks, body, timeout);
+  if (backend == "inproc" || backend == "gloo" || backend == "staged") return run_threads(backend, ranks, body, timeout);
   if (backend == "mpi" || (backend == "hybrid" && detect_launch_environment())) {
     return run_under_mpirun(backend, ranks, body, timeout);
   }

@@ -15,6 +15,7 @@ using RankBody = std::function<void(const CommunicatorPtr& world)>;
 ///
 ///   inproc  threads of this process
 ///   gloo    threads of this process, connected by TCP over the loopback
+///   staged  threads of this process, whose tensors all go as those of devices do (framework/backends/device)
 ///   shm     processes forked from this one, which must not have started threads (OpenMP's included)
 ///   mpi     the first `ranks` processes of the mpirun that started this one; the others skip `body`
 ///   hybrid  processes of either kind, on hosts of two ranks each, or of three where there are more than four; the last

@@ -7,19 +7,13 @@
 // transformer.wte.weight itself and not listed; linear layers are [in, out] there. Initial values as GPT-2's: normal
 // with deviation 0.02, divided by sqrt(2 layers) where a layer adds to the residual stream; biases 0.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/matmul.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/zeros.h>
 #include <torch/nn/modules/normalization.h>
 
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -28,13 +22,14 @@
 
 #include "framework/base/error.h"
 #include "framework/parallel/autograd_collectives.h"
-#include "framework/parallel/ring_attention.h"
 #include "framework/parallel/sequence_part.h"
+#include "models/causal_attention.h"
 #include "models/dropout.h"
-#include "models/linear.h"
 #include "models/mixture_of_experts.h"
 #include "models/network.h"
+#include "models/projection.h"
 #include "models/refuse_sample.h"
+#include "models/token_embedding.h"
 
 namespace phalanx {
 namespace {
@@ -95,51 +90,9 @@ MixtureOfExperts::Options MoeGptConfig::layer() const {
           .deviation_into_sum = into_residual(*this)};
 }
 
-at::Tensor normal(at::IntArrayRef sizes, double deviation) { return at::empty(sizes).normal_(0, deviation); }
-
-// A linear layer whose weight is [in, out]: Hugging Face's Conv1D.
-class Projection final : public torch::nn::Module, public TensorParallel {
- public:
-  Projection(std::int64_t in, std::int64_t out, double deviation, DividedLinear::Grain grain = {})
-      : product_(WeightLayout::kInOut, grain) {
-    weight_ = register_parameter("weight", normal({in, out}, deviation));
-    bias_ = register_parameter("bias", at::zeros({out}));
-  }
-
-  // [n, t, in] -> [n, t, out]
-  at::Tensor forward(const at::Tensor& x) { return product_.forward(x, weight_, bias_); }
-
-  Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
-    return product_.divide(style, group, weight_, bias_);
-  }
-  DividedLinear* linear() override { return &product_; }
-  void share_positions() { product_.share_positions(); }
-
- private:
-  DividedLinear product_;
-  at::Tensor weight_, bias_;
-};
-
-class Embedding final : public torch::nn::Module, public TensorParallel {
- public:
-  Embedding(std::int64_t count, std::int64_t width) {
-    weight = register_parameter("weight", normal({count, width}, kDeviation));
-  }
-
-  at::Tensor forward(const at::Tensor& indices) { return table_.look_up(indices, weight); }
-  at::Tensor logits(const at::Tensor& x) { return table_.logits(x, weight); }
-  ClassPartsPtr leave_logits_divided() { return table_.leave_logits_divided(); }
-
-  Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
-    return table_.divide(style, group, weight);
-  }
-  void share_positions() { table_.share_positions(); }
-
-  at::Tensor weight;  // [count, width]
-
- private:
-  DividedEmbedding table_;
-};
+Projection::Options projection(std::int64_t in, std::int64_t out, double deviation, DividedLinear::Grain grain = {}) {
+  return {.in = in, .out = out, .deviation = deviation, .layout = WeightLayout::kInOut, .grain = grain};
+}
 
 // Layer norm, of which ranks may have some of the positions each: gradients of its parameters are those of all of them.
 class NormImpl final : public torch::nn::LayerNormImpl {
@@ -159,26 +112,18 @@ class NormImpl final : public torch::nn::LayerNormImpl {
 };
 TORCH_MODULE(Norm);
 
-// Each position looks at itself and those before it. Of the heads, those that are here.
+// Of the heads, those that are here.
 class Attention final : public torch::nn::Module {
  public:
-  explicit Attention(const GptConfig& config)
-      : head_width_(config.width / config.heads), fused_(config.attention == "sdpa") {
-    c_attn_ = register_module("c_attn", std::make_shared<Projection>(config.width, 3 * config.width, kDeviation,
-                                                                     DividedLinear::Grain{3, head_width_}));
-    c_proj_ = register_module("c_proj", std::make_shared<Projection>(config.width, config.width, into_residual(config),
-                                                                     DividedLinear::Grain{1, head_width_}));
+  Attention(const GptConfig& config, std::size_t layer)
+      : head_width_(config.width / config.heads), attention_(config.attention == "sdpa", layer) {
+    c_attn_ = register_module("c_attn", std::make_shared<Projection>(
+                                            projection(config.width, 3 * config.width, kDeviation, {3, head_width_})));
+    c_proj_ = register_module("c_proj", std::make_shared<Projection>(projection(
+                                            config.width, config.width, into_residual(config), {1, head_width_})));
   }
 
-  // Of a part of the positions, with the other ranks of `group`.
-  void divide_sequence(const CommunicatorPtr& group) {
-    if (!fused_) {
-      throw ConfigError(
-          "attention: explicit has all scores of a sequence at once, of which ranks of mesh.context have "
-          "parts; use attention: sdpa");
-    }
-    context_ = group;
-  }
+  CausalAttention& attention() { return attention_; }
 
   void share_positions() {
     c_attn_->share_positions();
@@ -193,34 +138,23 @@ class Attention final : public torch::nn::Module {
     const auto by_head = [&](const at::Tensor& part) {  // [n, heads, t, head_width]
       return part.view({rows, length, -1, head_width_}).transpose(1, 2);
     };
-    const at::Tensor query = by_head(parts[0]), key = by_head(parts[1]), value = by_head(parts[2]);
-    return c_proj_->forward(attend(query, key, value).transpose(1, 2).reshape({rows, length, width}));
+    const at::Tensor seen = attention_.forward(by_head(parts[0]), by_head(parts[1]), by_head(parts[2]));
+    return c_proj_->forward(seen.transpose(1, 2).reshape({rows, length, width}));
   }
 
  private:
-  at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) const {
-    if (context_) return ring_attention(query, key, value, context_);
-    if (fused_) return at::scaled_dot_product_attention(query, key, value, {}, 0.0, /*is_causal=*/true);
-    const auto length = query.size(2);
-    const auto later = at::ones({length, length}, query.options().dtype(at::kBool)).triu(1);
-    const double scale = 1 / std::sqrt(static_cast<double>(query.size(3)));
-    const auto scores =
-        (at::matmul(query, key.transpose(2, 3)) * scale).masked_fill(later, -std::numeric_limits<double>::infinity());
-    return at::matmul(scores.softmax(-1), value);
-  }
-
   std::int64_t head_width_;
-  bool fused_;
-  CommunicatorPtr context_;  // null: all positions are here
+  CausalAttention attention_;
   std::shared_ptr<Projection> c_attn_, c_proj_;
 };
 
 class Feedforward final : public torch::nn::Module {
  public:
   explicit Feedforward(const GptConfig& config) {
-    c_fc_ = register_module("c_fc", std::make_shared<Projection>(config.width, 4 * config.width, kDeviation));
-    c_proj_ =
-        register_module("c_proj", std::make_shared<Projection>(4 * config.width, config.width, into_residual(config)));
+    c_fc_ =
+        register_module("c_fc", std::make_shared<Projection>(projection(config.width, 4 * config.width, kDeviation)));
+    c_proj_ = register_module(
+        "c_proj", std::make_shared<Projection>(projection(4 * config.width, config.width, into_residual(config))));
   }
 
   at::Tensor forward(const at::Tensor& x) { return c_proj_->forward(at::gelu(c_fc_->forward(x), "tanh")); }
@@ -238,9 +172,9 @@ class Feedforward final : public torch::nn::Module {
 template <class Mlp>
 class Layer final : public torch::nn::Module {
  public:
-  Layer(const GptConfig& config, std::shared_ptr<Mlp> mlp) {
+  Layer(const GptConfig& config, std::size_t index, std::shared_ptr<Mlp> mlp) {
     ln_1_ = register_module("ln_1", Norm(config.width));
-    attn_ = register_module("attn", std::make_shared<Attention>(config));
+    attn_ = register_module("attn", std::make_shared<Attention>(config, index));
     ln_2_ = register_module("ln_2", Norm(config.width));
     mlp_ = register_module("mlp", std::move(mlp));
     attn_dropout_ = register_module("attn_dropout", Dropout(config.dropout));
@@ -264,7 +198,7 @@ class Layer final : public torch::nn::Module {
     mlp_dropout_->divide_positions(parts, take);
   }
 
-  Attention& attention() { return *attn_; }
+  CausalAttention& attention() { return attn_->attention(); }
   Mlp& mlp() { return *mlp_; }
 
  private:
@@ -281,13 +215,13 @@ class Gpt : public Network {
 
   Gpt(const GptConfig& config, std::int64_t context, std::int64_t classes, const MakeMlp& make_mlp) {
     const auto transformer = register_module("transformer", std::make_shared<torch::nn::Module>());
-    wte_ = transformer->register_module("wte", std::make_shared<Embedding>(classes, config.width));
-    wpe_ = transformer->register_module("wpe", std::make_shared<Embedding>(context, config.width));
+    wte_ = transformer->register_module("wte", std::make_shared<TokenEmbedding>(classes, config.width, kDeviation));
+    wpe_ = transformer->register_module("wpe", std::make_shared<TokenEmbedding>(context, config.width, kDeviation));
     dropout_ = transformer->register_module("drop", Dropout(config.dropout));
     const auto layers = transformer->register_module("h", std::make_shared<torch::nn::Module>());
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
       layers_.push_back(
-          layers->register_module(std::to_string(layer), std::make_shared<Layer<Mlp>>(config, make_mlp())));
+          layers->register_module(std::to_string(layer), std::make_shared<Layer<Mlp>>(config, layer, make_mlp())));
     }
     ln_f_ = transformer->register_module("ln_f", Norm(config.width));
     add_blocks();
@@ -315,6 +249,11 @@ class Gpt : public Network {
 
   ClassPartsPtr leave_scores_divided() override { return wte_->leave_logits_divided(); }
 
+  bool go_on_from(KeyValueCache* cache) override {
+    for (const auto& layer : layers_) layer->attention().go_on_from(cache);
+    return true;
+  }
+
   bool divide_sequence(const CommunicatorPtr& group) override {
     for (const auto& layer : layers_) layer->attention().divide_sequence(group);
     context_ = group;
@@ -339,9 +278,10 @@ class Gpt : public Network {
 
   // The embeddings of the `length` positions that are here; where ranks share them, of this rank's.
   at::Tensor positions(std::int64_t length) const {
+    const auto begin = layers_.front()->attention().first_position();
     const auto all = length * (context_ ? context_->size() : 1), context = wpe_->weight.size(0);
-    TORCH_CHECK(all <= context, "gpt has positions for ", context, " tokens, but got ", all);
-    return here(wpe_->weight.narrow(0, 0, all), 0);
+    TORCH_CHECK(begin + all <= context, "gpt has positions for ", context, " tokens, but got ", begin + all);
+    return here(wpe_->weight.narrow(0, begin, all), 0);
   }
 
   // Of all positions along `dim`, those of which this rank has the activations.
@@ -357,7 +297,7 @@ class Gpt : public Network {
     for (const auto& layer : layers_) layer->divide_dropouts(parts, take);
   }
 
-  std::shared_ptr<Embedding> wte_, wpe_;
+  std::shared_ptr<TokenEmbedding> wte_, wpe_;
   Dropout dropout_{nullptr};
   std::vector<std::shared_ptr<Layer<Mlp>>> layers_;
   CommunicatorPtr context_;  // null: all positions are here
@@ -409,19 +349,8 @@ class MoeGpt final : public Gpt<MixtureOfExperts> {
 
 template <class Made, class Config>
 std::shared_ptr<Model> make_gpt(const std::string& name, const Config& config, const ModelSpec& spec) {
-  const auto [input, output] = one_to_one(name, spec);
-  if (input.shape.size() != 1 || input.dtype != at::kLong) {
-    refuse_sample(name, "a sequence of indices, as in the dataset \"text\"", input);
-  }
-  const auto context = input.shape[0], classes = input.classes;
-  if (output.shape != std::vector{context, classes}) {
-    throw ConfigError("model " + name + " gives a score for each of " + std::to_string(classes) +
-                      " tokens at each of " + std::to_string(context) + " positions; the task wants something else");
-  }
-  if (config.width % config.heads != 0) {
-    throw ConfigError("model " + name + ": width " + std::to_string(config.width) + " cannot be divided among " +
-                      std::to_string(config.heads) + " heads: use a multiple");
-  }
+  const auto [context, classes] = next_token(name, spec);
+  refuse_uneven_heads(name, config.width, config.heads);
   if constexpr (std::is_same_v<Config, MoeGptConfig>) {
     if (config.top_k > config.experts) {
       throw ConfigError("model " + name + ": top_k: " + std::to_string(config.top_k) +

@@ -45,6 +45,14 @@ INSTANTIATE_TEST_SUITE_P(Strategies, Equivalence,
                                             ::testing::Values("all_reduce", "overlapped", "sharded", "sync_ps"),
                                             ::testing::Values(2, 3, 4)));
 
+// The loss depends on one of its layers in no step, and on two others only where a rank has samples for them: what has
+// no gradient counts as zero.
+INSTANTIATE_TEST_SUITE_P(UnusedParameters, Equivalence,
+                         ::testing::Combine(::testing::Values("branches_under_test"),
+                                            ::testing::Values("all_reduce", "overlapped", "sharded",
+                                                              "{sharded: {stage: 2}}", "{sharded: {stage: 3}}"),
+                                            ::testing::Values(3)));
+
 // Those that take memory in common, of ranks that have it.
 std::vector<std::string> with_shared_memory(std::vector<std::string> strategies) {
   const std::string backend = kBackend;

@@ -27,9 +27,10 @@ std::string text_file() {
 Changes model_of(const std::string& kind) {
   Changes changes{"optimizer={name: adamw, lr: 0.003}", "train.max_steps=20", "train.global_batch_size=12",
                   "schedule=constant"};
-  if (kind == "gpt" || kind == "moe") {
-    changes.push_back(kind == "gpt" ? "model={name: gpt, layers: 2, heads: 4, width: 16}"
-                                    : "model={name: moe_gpt, layers: 2, heads: 4, width: 16, experts: 4}");
+  if (kind == "gpt" || kind == "moe" || kind == "llama") {
+    changes.push_back(kind == "gpt"   ? "model={name: gpt, layers: 2, heads: 4, width: 16}"
+                      : kind == "moe" ? "model={name: moe_gpt, layers: 2, heads: 4, width: 16, experts: 4}"
+                                      : "model={name: llama, layers: 2, heads: 4, key_value_heads: 2, width: 16}");
     changes.push_back("dataset={name: text, file: " + text_file() + ", context: 16}");
   } else if (kind == "lenet") {
     changes.push_back("model=lenet");

@@ -40,8 +40,9 @@ INSTANTIATE_TEST_SUITE_P(Tensor, Mesh,
                          ::testing::Values(Case{"gpt", 2, "tensor: 2", "auto"}, Case{"gpt", 4, "tensor: 4", "auto"},
                                            Case{"gpt", 4, "tensor: 2", "all_reduce"},
                                            Case{"gpt", 4, "tensor: 2", "overlapped"},
-                                           Case{"gpt", 4, "tensor: 2", "sharded"}, Case{"mlp", 2, "tensor: 2", "auto"},
-                                           Case{"mlp", 3, "tensor: 3", "auto"},
+                                           Case{"gpt", 4, "tensor: 2", "sharded"},
+                                           Case{"llama", 4, "tensor: 2", "sharded"},
+                                           Case{"mlp", 2, "tensor: 2", "auto"}, Case{"mlp", 3, "tensor: 3", "auto"},
                                            Case{"mlp", 6, "tensor: 3", "sharded"}));
 
 INSTANTIATE_TEST_SUITE_P(Expert, Mesh,
@@ -64,8 +65,8 @@ INSTANTIATE_TEST_SUITE_P(SequenceParallel, Mesh,
                          ::testing::Values(Case{"gpt", 2, "tensor: 2, sequence_parallel: true", "auto"},
                                            Case{"gpt", 4, "tensor: 4, sequence_parallel: true", "all_reduce"},
                                            Case{"gpt", 4, "data: 2, tensor: 2, sequence_parallel: true", "overlapped"},
-                                           Case{"gpt", 4, "tensor: 2, context: 2, sequence_parallel: true",
-                                                "sharded"}));
+                                           Case{"gpt", 4, "tensor: 2, context: 2, sequence_parallel: true", "sharded"},
+                                           Case{"llama", 4, "tensor: 2, context: 2, sequence_parallel: true", "auto"}));
 
 constexpr const char *kStage2 = "{sharded: {stage: 2}}", *kStage3 = "{sharded: {stage: 3}}";
 INSTANTIATE_TEST_SUITE_P(Stages, Mesh,
@@ -227,6 +228,7 @@ TEST(MeshErrors, NameWhatDoesNotFit) {
   expect_refused(2, "gpt", {"mesh.expert=2"}, "model gpt has no experts");
   expect_refused(3, "moe", {"mesh.expert=3"}, "h.0.mlp has 4 experts, which cannot be divided among mesh.expert: 3");
   expect_refused(2, "mlp", {"mesh.tensor=2", "model=lenet", "dataset.side=28"}, "model lenet has no plan of its own");
+  expect_refused(4, "llama", {"mesh.tensor=4"}, "k_proj has 2 heads, which cannot be divided among mesh.tensor: 4");
   expect_refused(3, "gpt", {"mesh.context=2"},
                  "data: 1 times context: 2 is 2, but 3 ranks train; {data: 3, context: 1} fits");
   expect_refused(3, "gpt", {"mesh.context=3"},

@@ -19,6 +19,7 @@ Real are the tools and mpirun. Stand-ins, found in the clone or first on PATH, t
     //tools:bench_train            the real bench_train, with one short round
     //tools:data                   the real data
     //tools:doctor                 the real doctor
+    //tools:generate               the real generate
     //tools:ps                     the real ps
     //tools:tune                   the real tune, with one short round
     //tools:report                 the real report
@@ -66,6 +67,7 @@ PS = 'exec %(root)s/tools/ps/ps "$@"'
 TUNE = 'exec %(root)s/tools/tune/tune "$@" --rounds=1 --budget_ms=0.2'
 DATA = 'exec %(root)s/tools/data/data "$@"'
 EVAL = 'exec %(root)s/tools/eval/eval "$@"'
+GENERATE = 'exec %(root)s/tools/generate/generate "$@"'
 REPORT = 'exec %(root)s/tools/report/report "$@"'
 SCHEDULE = 'exec %(root)s/tools/schedule/schedule "$@"'
 PLAN = 'exec %(root)s/tools/plan/plan "$@"'
@@ -138,7 +140,8 @@ class Clone(ProgramTest):
                    "targets/tools/bench": BENCH, "targets/tools/bench_train": BENCH_TRAIN,
                    "targets/tools/doctor": DOCTOR, "targets/tools/tune": TUNE, "targets/tools/report": REPORT,
                    "targets/tools/data": DATA, "targets/tools/eval": EVAL, "targets/tools/ps": PS,
-                   "targets/tools/schedule": SCHEDULE, "targets/tools/plan": PLAN, "targets/tools/simulate": SIMULATE,
+                   "targets/tools/schedule": SCHEDULE, "targets/tools/generate": GENERATE,
+                   "targets/tools/plan": PLAN, "targets/tools/simulate": SIMULATE,
                    "targets/tools/weights": WEIGHTS}
         if not shutil.which("torchrun"):
             scripts["bin/torchrun"] = TORCHRUN

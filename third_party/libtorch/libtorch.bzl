@@ -11,6 +11,16 @@ cc_library(
     ],
     # LibTorch's own headers then name the single operators they use, not all 2,000.
     defines = ["AT_PER_OPERATOR_HEADERS"],
+    # With --config=cuda programs run with LibTorch for CUDA, of the same version.
+    deps = select({{
+        "@//bazel:cuda": ["@libtorch_cuda//:programs"],
+        "//conditions:default": [":programs"],
+    }}),
+    visibility = ["//visibility:public"],
+)
+
+cc_library(
+    name = "programs",
     # By options and not as srcs: loaded through a symlink, LibTorch would look for its own libraries in vain.
     # Without libtorch.so, which in a CUDA build needs a GPU's libraries; those that libtorch_cpu.so then still
     # names are found through its run path, or are absent and unused.
@@ -21,7 +31,6 @@ cc_library(
         "-lc10",
         "-Wl,--allow-shlib-undefined",
     ],
-    visibility = ["//visibility:public"],
 )
 """
 

@@ -47,7 +47,8 @@ void check(const Options& options) {
   if (!options.dataset.empty() && options.workloads.size() > 1) {
     throw ConfigError("--dataset is for one workload, but --workload names several");
   }
-  if (!options.python.empty() && !options.uses_python()) throw ConfigError("--python is for ddp and its variants; add --against ddp");
+  if (!options.python.empty() && !options.uses_python())
+    throw ConfigError("--python is for ddp and its variants; add --against ddp");
 }
 
 }  // namespace

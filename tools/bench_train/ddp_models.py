@@ -61,15 +61,15 @@ class Attention(nn.Module):
         self.c_attn, self.c_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
 
     def forward(self, x):
-        rows, length, width = x.shape
-        query, key, value = (part.view(rows, length, self.heads, -1).transpose(1, 2) for part in self.c_attn(x).split(width, 2))
+        rows, length, _ = x.shape
+        query, key, value = (part.view(rows, length, self.heads, -1).transpose(1, 2) for part in self.c_attn(x).chunk(3, 2))
         if self.fused:
             seen = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         else:
             later = torch.ones(length, length, dtype=torch.bool).triu(1)
             scores = (query @ key.transpose(2, 3) / math.sqrt(query.size(3))).masked_fill(later, -math.inf)
             seen = scores.softmax(-1) @ value
-        return self.c_proj(seen.transpose(1, 2).reshape(rows, length, width))
+        return self.c_proj(seen.transpose(1, 2).reshape(rows, length, -1))
 
 
 class Block(nn.Module):
@@ -108,4 +108,6 @@ def make_model(name, sample, classes, options):
         return LeNet(sample[0])
     if name == "resnet18":
         return ResNet18(sample[0], classes)
+    if name == "gpt":
+        return CharLm(classes, sample[0], True, width=256)
     return CharLm(classes, sample[0], "sdpa" in options)

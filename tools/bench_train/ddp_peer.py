@@ -1,4 +1,4 @@
-"""A rank of PyTorch's DistributedDataParallel that is measured in turns (turns.h): python -c SOURCE JOB, JOB as JSON.
+"""A rank of PyTorch's DistributedDataParallel, or of its model parallelism, that is measured in turns (turns.h): python -c SOURCE JOB, JOB as JSON.
 
 The loop is the plainest fast one there is: samples in memory, a batch by indexing, no DataLoader, no meters but the
 loss.
@@ -13,6 +13,7 @@ import warnings
 warnings.simplefilter("ignore")  # standard error is for errors
 
 import torch.distributed as dist
+from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 
@@ -26,8 +27,10 @@ def load(job):
 
 
 def batches(job, inputs, targets):
-    """This rank's shares of the global batches, epoch after epoch."""
+    """This rank's shares of the global batches, epoch after epoch; the whole ones where all have the same samples."""
     rank, size, batch = job["rank"], job["size"], job["batch"]
+    if job["options"][:1] in (["tensor"], ["pipe"]):
+        rank, size, batch = 0, 1, batch * size
     epoch = 0
     while True:
         order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(epoch))
@@ -37,7 +40,14 @@ def batches(job, inputs, targets):
         epoch += 1
 
 
-def distributed(model, options):
+def distributed(model, job):
+    options = job["options"]
+    if options[:1] == ["tensor"]:
+        return divide_by_tensor(model, job["size"])
+    if options[:1] == ["fsdp2"]:
+        return shard_fully(model, job["size"])
+    if options[:1] == ["pipe"]:
+        return Stages(model, job["rank"], job["size"])
     # PowerSGD's hook exchanges a bucket in several steps, each launched by a callback of the one before; of several
     # buckets ranks launch them in different orders now and then, and gloo fails. So all is one bucket (in MB).
     model = DistributedDataParallel(model, bucket_cap_mb=10_000 if "powersgd" in options else None)
@@ -55,8 +65,13 @@ class Training:
         model = make_model(job["model"], job["input"], job["classes"], job["options"])
         if self.channels_last:
             model = model.to(memory_format=torch.channels_last)
-        self.model = distributed(model, job["options"])
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=job["learning_rate"], momentum=0.9)
+        self.model = distributed(model, job)
+        self.stages = self.model if isinstance(self.model, Stages) else None
+        parameters = list((self.stages.model if self.stages else self.model).parameters())
+        # One call of a fused update takes tensors of one kind.
+        groups = [[p for p in parameters if isinstance(p, DTensor) == divided] for divided in (False, True)]
+        self.optimizer = torch.optim.SGD([{"params": group} for group in groups if group], lr=job["learning_rate"],
+                                         momentum=0.9)
         self.batches = batches(job, *load(job))
 
     def step(self):
@@ -65,6 +80,12 @@ class Training:
         if self.channels_last:
             inputs = inputs.contiguous(memory_format=torch.channels_last)
         self.optimizer.zero_grad()
+        if self.stages:
+            start = time.perf_counter()
+            loss = self.stages.step(inputs, targets)
+            seconds = time.perf_counter() - start
+            self.optimizer.step()
+            return loss.item(), seconds
         loss = F.cross_entropy(self.model(inputs).flatten(0, -2), targets.flatten())
         start = time.perf_counter()
         loss.backward()

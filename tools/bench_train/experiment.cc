@@ -1,11 +1,15 @@
 #include "tools/bench_train/experiment.h"
 
 #include <sstream>
+#include <string>
+#include <string_view>
 
 #include "framework/base/config/config.h"
 
 namespace phalanx::bench_train {
 namespace {
+
+constexpr std::string_view kRanks = "@ranks";
 
 // Its dataset is left open: the samples are given to run_experiment() as they are.
 std::string yaml(const Workload& workload, const System& system, int ranks) {
@@ -26,7 +30,13 @@ std::string yaml(const Workload& workload, const System& system, int ranks) {
 
 ExperimentConfig make_config(const Workload& workload, const System& system, int ranks) {
   ExperimentConfig config;
-  config::load_text(config, yaml(workload, system, ranks), system.name, system.options);
+  auto options = system.options;
+  for (auto& option : options) {
+    if (const auto at = option.find(kRanks); at != std::string::npos) {
+      option.replace(at, kRanks.size(), std::to_string(ranks));
+    }
+  }
+  config::load_text(config, yaml(workload, system, ranks), system.name, options);
   check(config);
   return config;
 }

@@ -12,13 +12,15 @@ struct System {
   std::string name;
   std::string help;
   bool python = false;                 // PyTorch's DDP; else Phalanx
-  std::vector<std::string> options{};  // of Phalanx: "key.path=value"; of the peer: words that ddp_peer.py knows
+  std::vector<std::string> options{};  // of Phalanx: "key.path=value", where "@ranks" is their number; of the peer:
+                                       // words that ddp_peer.py knows
   bool own_model = false;              // Phalanx's own defaults for the model
   bool alone = false;                  // every rank is a world of its own
   bool meets = false;                  // a barrier in every step
   bool plain_malloc = false;           // Phalanx without train's settings of malloc
   bool tuned_malloc = false;           // the peer with them
   bool pictures = false;               // only for models of convolutions
+  bool divides = false;                // only for models whose peer it can divide
   int period = 1;                      // what it does every so many steps belongs to every turn
   int warm_up = 1;                     // first steps, at least, that are not what it is named for
 };
@@ -30,6 +32,8 @@ const std::vector<System>& systems();
 const System& find_system(const std::string& name);
 
 /// Whether it is another system than those without the option it is named for.
-inline bool applies(const System& system, const Workload& workload) { return workload.pictures || !system.pictures; }
+inline bool applies(const System& system, const Workload& workload) {
+  return (workload.pictures || !system.pictures) && (workload.divisible || !system.divides);
+}
 
 }  // namespace phalanx::bench_train

@@ -18,6 +18,7 @@ struct Workload {
   std::int64_t batch = 0;      // per rank
   double learning_rate = 0.1;  // of SGD with momentum 0.9
   bool pictures = false;       // a model of convolutions
+  bool divisible = false;      // one that the peers can divide among ranks
 };
 
 /// All there are.

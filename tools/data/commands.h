@@ -4,6 +4,7 @@
 #include <string>
 
 #include "datasets/dataset.h"
+#include "engine/experiment/config.h"
 
 // The commands of tools:data, each of which prints what it has done or found. All throw the errors of what they read
 // and write.
@@ -24,5 +25,9 @@ void write_shards(const std::string& from, const std::string& to, std::int64_t p
 /// Writes the tokens of a text to TO/train.bin, and those of its last part to TO/val.bin: 16 bits each, or 32 where the
 /// tokenizer has more than 65,536.
 void write_tokens(const std::string& text, const std::string& tokenizer, const std::string& to, double train_share);
+
+/// How many samples a second the loader of a config gives to a rank that does nothing else, over at least `samples` of
+/// them: what training cannot be faster than.
+void print_speed(const ExperimentConfig& config, std::int64_t samples);
 
 }  // namespace phalanx

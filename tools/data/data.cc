@@ -15,9 +15,9 @@
 #include "tools/flags/parse_flags.h"
 #include "tools/flags/take_overrides.h"
 
-DEFINE_string(config, "", "stats, inspect: YAML file of a run, whose dataset to look at");
-DEFINE_string(set, "", "stats, inspect: key.path=value, overrides the config file; may be repeated");
-DEFINE_int64(samples, 0, "stats, inspect: samples to read of a split; 0: 10000, or 64 to inspect");
+DEFINE_string(config, "", "stats, inspect, speed: YAML file of a run, whose dataset to look at");
+DEFINE_string(set, "", "stats, inspect, speed: key.path=value, overrides the config file; may be repeated");
+DEFINE_int64(samples, 0, "stats, inspect, speed: samples to read; 0: 10000, or 64 to inspect");
 DEFINE_string(html, "samples.html", "inspect: page to write");
 DEFINE_string(from, "", "shard: folder of train, val and test, with a folder of images for each class in each");
 DEFINE_string(text, "", "tokenize: file of text in UTF-8");
@@ -38,11 +38,13 @@ std::string path_of(const std::string& flag, const char* name) {
   return fs::path(environment("BUILD_WORKING_DIRECTORY").value_or("")) / flag;
 }
 
-Splits splits(const std::vector<std::string>& overrides) {
+ExperimentConfig config_of(const std::vector<std::string>& overrides) {
   ExperimentConfig config;
   config::load(config, path_of(FLAGS_config, "config"), overrides);
-  return config.dataset.make();
+  return config;
 }
+
+Splits splits(const std::vector<std::string>& overrides) { return config_of(overrides).dataset.make(); }
 
 std::int64_t samples_or(std::int64_t otherwise) {
   if (FLAGS_samples < 0) throw ConfigError("--samples: must be at least 0");
@@ -55,6 +57,7 @@ int run(int argc, char** argv) {
   const auto commands = parse_flags({.purpose = "looks at data and prepares it\n\n"
                                                 "  data stats    --config configs/quickstart.yaml\n"
                                                 "  data inspect  --config configs/quickstart.yaml --html samples.html\n"
+                                                "  data speed    --config configs/quickstart.yaml --samples 100000\n"
                                                 "  data shard    --from images --to shards\n"
                                                 "  data tokenize --text book.txt --tokenizer gpt2/ --to tokens",
                                      .files = "tools/data/"},
@@ -64,6 +67,8 @@ int run(int argc, char** argv) {
     print_statistics(splits(overrides), samples_or(10'000), FLAGS_seed);
   } else if (command == "inspect") {
     write_contact_sheet(splits(overrides), samples_or(64), FLAGS_seed, path_of(FLAGS_html, "html"));
+  } else if (command == "speed") {
+    print_speed(config_of(overrides), samples_or(10'000));
   } else if (command == "shard") {
     if (FLAGS_per_shard < 1) throw ConfigError("--per_shard: must be at least 1");
     write_shards(path_of(FLAGS_from, "from"), path_of(FLAGS_to, "to"), FLAGS_per_shard, FLAGS_seed);
@@ -73,9 +78,9 @@ int run(int argc, char** argv) {
     write_tokens(path_of(FLAGS_text, "text"), file ? path_of(FLAGS_tokenizer, "tokenizer") : FLAGS_tokenizer,
                  path_of(FLAGS_to, "to"), FLAGS_train_share);
   } else {
-    throw ConfigError(commands.empty() ? "name one command: stats, inspect, shard or tokenize (see --help)"
+    throw ConfigError(commands.empty() ? "name one command: stats, inspect, speed, shard or tokenize (see --help)"
                                        : "unexpected \"" + commands[commands.size() > 1 ? 1 : 0] +
-                                             "\": one command is taken, stats, inspect, shard or tokenize");
+                                             "\": one command is taken, stats, inspect, speed, shard or tokenize");
   }
   return kDone;
 }

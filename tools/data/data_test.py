@@ -50,6 +50,11 @@ class Data(ProgramTest):
         self.assertEqual(7, page.count("data:image/png;base64,iVBOR"))
         self.assertEqual(7, page.count(": class "))
 
+    def test_measures_the_loader(self):
+        for more in ([], ["--set=loader={prefetch: 2, sampler: stratified}"]):
+            out = self.data("speed", f"--config={ROOT}/configs/quickstart.yaml", "--samples=1000", *more).out
+            self.assertRegex(out, r"^\d+ samples in batches of \d+: [1-9]\d+ samples/s\n$")
+
     def test_packs_images_that_train_reads(self):
         self.make_images()
         out = self.data("shard", "--from=images", "--to=shards", "--per_shard=15").out
@@ -93,7 +98,7 @@ class Data(ProgramTest):
 
     def test_refuses_what_it_cannot_do(self):
         for status, arguments, why in (
-                (2, [], "name one command: stats, inspect, shard or tokenize"),
+                (2, [], "name one command: stats, inspect, speed, shard or tokenize"),
                 (2, ["stats", "inspect"], 'unexpected "inspect"'),
                 (2, ["paint"], 'unexpected "paint"'),
                 (2, ["stats"], "--config is missing"),

@@ -41,7 +41,9 @@ struct Messages::FromPeer {
 
 Messages::Messages(Group& group)
     : group_(group),
-      in_place_(group.fabric().reaches_everything()),
+      lent_from_(group.fabric().reaches_everything() ? kEverywhere
+                 : group.fabric().fetches()          ? kFetched
+                                                     : 0),
       waiter_(group.options().ranks_here > 0 ? group.options().ranks_here : group.size(), group.options().cores_here),
       to_(group.size()),
       from_(group.size()) {}
@@ -76,6 +78,9 @@ void Messages::move_or_abandon(const Move& move) {
   try {
     group_.throw_if_broken();
     move();
+  } catch (const CommError& error) {
+    group_.fail_between_calls(error);
+    abandon_all();
   } catch (const std::exception& error) {
     group_.fail_between_calls(
         CommError(CommError::Kind::kSystem, "messages of " + group_.name() + ": " + error.what()));
@@ -123,12 +128,12 @@ void Messages::fill_slots(int peer) {
 bool Messages::fill_slot(ToPeer& to, Channel& channel, std::uint64_t slot) {
   const auto& transfer = to.waiting.front();
   auto& header = channel.headers[slot % Channel::kSlots];
-  const bool lend = in_place_ && transfer->bytes() > Channel::kSlotBytes;
+  const bool lend = lent_from_ != 0 && transfer->bytes() > Channel::kSlotBytes;
   if (transfer->moved == 0) {
     header = {.bytes = static_cast<std::int64_t>(transfer->bytes()), .tag = transfer->tag(), .location = {}};
   }
   if (lend) {
-    header.location = {reinterpret_cast<std::uint64_t>(transfer->data()), kEverywhere};
+    header.location = {reinterpret_cast<std::uint64_t>(transfer->data()), lent_from_};
     to.lent.push_back({transfer, slot});
     return true;
   }
@@ -152,12 +157,30 @@ void Messages::empty_slots(int peer) {
     const std::size_t bytes = lent ? incoming.bytes : std::min(Channel::kSlotBytes, incoming.bytes - incoming.moved);
     const auto* source =
         lent ? reinterpret_cast<const std::byte*>(header.location.offset) : channel.data[emptied % Channel::kSlots];
-    if (auto* target = incoming.target(); target != nullptr && bytes > 0) std::memcpy(target, source, bytes);
+    if (auto* target = incoming.target(); target != nullptr && bytes > 0) {
+      if (lent && header.location.region == kFetched) {
+        fetch(peer, incoming, source);
+      } else {
+        std::memcpy(target, source, bytes);
+      }
+    }
     incoming.moved += bytes;
     channel.emptied.store(++emptied, std::memory_order_release);
     if (!incoming.complete()) continue;
     const auto whole = std::exchange(from.current, nullptr);
     if (whole->receiver) end(from, *whole);
+  }
+}
+
+// From a peer that may have ended since it lent them.
+void Messages::fetch(int peer, const Incoming& incoming, const std::byte* source) {
+  try {
+    group_.fabric().fetch(peer, incoming.target(), source, incoming.bytes);
+  } catch (const CommError& error) {
+    if (!incoming.receiver) throw;
+    const char* loss = group_.loss_of(peer);  // its memory goes a moment before it is seen to have ended
+    throw CommError(error.kind(), describe(*incoming.receiver) + ": rank " + std::to_string(peer) + ' ' +
+                                      (loss == nullptr ? "ended" : loss));
   }
 }
 

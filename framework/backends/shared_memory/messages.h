@@ -17,9 +17,9 @@ namespace phalanx::shared_memory {
 /// The messages of one rank in one group: sends and receives that are under way.
 ///
 /// A message goes through the slots of its channel, in as many turns as it needs: poll() moves what can be moved and
-/// never blocks. Where ranks reach all memory of each other, one that is larger than a slot is copied once, by the
-/// receiver. What comes before anybody asked for it is put aside, so that no message holds up those behind it.
-/// Bytes copied: 2 n, or n where it is read in place.
+/// never blocks. Where ranks reach all memory of each other, or can fetch it, one that is larger than a slot is copied
+/// once, by the receiver, while the sender may compute. What comes before anybody asked for it is put aside, so that no
+/// message holds up those behind it. Bytes copied: 2 n, or n where it is read in place.
 ///
 /// Thread-safe.
 class Messages {
@@ -48,6 +48,7 @@ class Messages {
   void fill_slots(int peer);
   bool fill_slot(ToPeer& to, Channel& channel, std::uint64_t slot);
   void empty_slots(int peer);
+  void fetch(int peer, const Incoming& incoming, const std::byte* source);
   std::shared_ptr<Incoming> begin(FromPeer& from, const Channel::Header& header);
   void end(FromPeer& from, Incoming& incoming);
   void deliver(Transfer& receiver, const Incoming& incoming);
@@ -58,7 +59,7 @@ class Messages {
   std::string describe(const Transfer& transfer) const;
 
   Group& group_;
-  const bool in_place_;  // the receiver can read what lies with the sender
+  const std::uint32_t lent_from_;  // region of what the receiver can read where it lies; 0: it cannot
   Waiter waiter_;
   std::atomic<int> under_way_{0};
   std::mutex mutex_;  // guards what follows, and the transfers in it

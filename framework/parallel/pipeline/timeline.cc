@@ -1,10 +1,9 @@
 #include "framework/parallel/pipeline/timeline.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <array>
 #include <string>
-#include <tuple>
+#include <utility>
 
 #include "framework/base/error.h"
 
@@ -41,7 +40,8 @@ double length_of(Kind kind, const Costs& costs) {
 
 class Run {
  public:
-  Run(const Schedule& schedule, const Costs& costs) : schedule_(schedule), costs_(costs) {
+  Run(const Schedule& schedule, const Costs& costs)
+      : schedule_(schedule), costs_(costs), forwards_(pairs()), gradients_(pairs()) {
     check_counts();
     timeline_.spans.resize(schedule.actions.size());
   }
@@ -62,30 +62,38 @@ class Run {
 
  private:
   struct Done {
-    double end = 0;
+    double end = -1;  // not yet
     std::size_t rank = 0;
   };
-  using Key = std::tuple<bool, int, int>;  // forward, stage, micro-batch
+
+  std::size_t pairs() const {
+    return static_cast<std::size_t>(schedule_.stages) * static_cast<std::size_t>(schedule_.micro_batches);
+  }
+  std::size_t index(int stage, int micro_batch) const {
+    return static_cast<std::size_t>(stage) * static_cast<std::size_t>(schedule_.micro_batches) +
+           static_cast<std::size_t>(micro_batch);
+  }
 
   void check_counts() const {
-    std::map<std::tuple<int, int, int>, int> seen;  // which of the three, stage, micro-batch
+    constexpr std::array kKinds{Kind::kForward, Kind::kInputGradient, Kind::kWeightGradient};
+    std::array<std::vector<int>, kKinds.size()> seen;  // by stage and micro-batch
+    for (auto& counts : seen) counts.resize(pairs());
     for (const auto& own : schedule_.actions) {
       for (const auto& action : own) {
         if (action.stage < 0 || action.stage >= schedule_.stages || action.micro_batch < 0 ||
             action.micro_batch >= schedule_.micro_batches) {
           throw Error("schedule " + schedule_.name + " has " + to_text(action) + ", which does not exist");
         }
-        if (action.kind == Kind::kForward) ++seen[{0, action.stage, action.micro_batch}];
-        if (gives_input_gradient(action.kind)) ++seen[{1, action.stage, action.micro_batch}];
-        if (gives_weight_gradient(action.kind)) ++seen[{2, action.stage, action.micro_batch}];
+        const auto at = index(action.stage, action.micro_batch);
+        if (action.kind == Kind::kForward) ++seen[0][at];
+        if (gives_input_gradient(action.kind)) ++seen[1][at];
+        if (gives_weight_gradient(action.kind)) ++seen[2][at];
       }
     }
-    constexpr Kind kKinds[] = {Kind::kForward, Kind::kInputGradient, Kind::kWeightGradient};
-    for (int kind = 0; kind < 3; ++kind) {
+    for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
       for (int stage = 0; stage < schedule_.stages; ++stage) {
         for (int i = 0; i < schedule_.micro_batches; ++i) {
-          const auto found = seen.find({kind, stage, i});
-          const int count = found == seen.end() ? 0 : found->second;
+          const int count = seen[kind][index(stage, i)];
           if (count == 1) continue;
           throw Error("schedule " + schedule_.name + " has " + to_text({kKinds[kind], stage, i}) + " " +
                       std::to_string(count) + " times");
@@ -99,15 +107,15 @@ class Run {
     double at = 0;
     const auto need = [&](bool forward, int stage) {
       if (at < 0) return;
-      const auto found = done_.find({forward, stage, action.micro_batch});
-      if (found == done_.end()) {
+      const Done& done = (forward ? forwards_ : gradients_)[index(stage, action.micro_batch)];
+      if (done.end < 0) {
         if (missing != nullptr) {
           *missing = to_text({forward ? Kind::kForward : Kind::kInputGradient, stage, action.micro_batch});
         }
         at = -1;
         return;
       }
-      at = std::max(at, found->second.end + (found->second.rank == rank ? 0 : costs_.transfer));
+      at = std::max(at, done.end + (done.rank == rank ? 0 : costs_.transfer));
     };
     if (action.kind == Kind::kForward) {
       if (action.stage > 0) need(true, action.stage - 1);
@@ -122,7 +130,7 @@ class Run {
   }
 
   void check_rank(std::size_t rank, const Action& action) const {
-    const auto forward = done_.at({true, action.stage, action.micro_batch}).rank;
+    const auto forward = forwards_[index(action.stage, action.micro_batch)].rank;
     if (forward == rank) return;
     throw Error("schedule " + schedule_.name + " has " + to_text(action) + " on rank " + std::to_string(rank) +
                 ", but its forward on rank " + std::to_string(forward));
@@ -140,7 +148,8 @@ class Run {
       const double end = begin + length_of(action.kind, costs_);
       spans.push_back({action, begin, end});
       if (action.kind != Kind::kWeightGradient) {
-        done_[{action.kind == Kind::kForward, action.stage, action.micro_batch}] = {end, rank};
+        auto& done = action.kind == Kind::kForward ? forwards_ : gradients_;
+        done[index(action.stage, action.micro_batch)] = {end, rank};
       }
     }
     return moved;
@@ -178,7 +187,7 @@ class Run {
   const Schedule& schedule_;
   Costs costs_;
   Timeline timeline_;
-  std::map<Key, Done> done_;
+  std::vector<Done> forwards_, gradients_;  // of inputs; by stage and micro-batch
 };
 
 }  // namespace

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "datasets/dataset.h"
+#include "framework/base/config/visitor.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+
+/// A dataset in the config of another one: {name: mnist, root: ...}. Its fields follow its name, as those of `dataset`
+/// do; it is no field of type Datasets::Choice, whose description would have to describe itself.
+class NestedDataset {
+ public:
+  template <class V>
+  void visit(V& v) {
+    const auto names = Datasets::global().names();
+    v("name", name_, "a dataset, whose fields follow", config::one_of(names));
+    if (name_ != dataset_.selected() && std::ranges::find(names, name_) != names.end()) dataset_.select(name_);
+    dataset_.visit_selected(v);
+  }
+
+  /// Throws ConfigError where there is none; `key` of the config has it.
+  Splits make(const std::string& key) const {
+    if (dataset_.selected().empty()) throw ConfigError("dataset." + key + ": a dataset is missing: {name: ...}");
+    return dataset_.make();
+  }
+
+ private:
+  std::string name_;
+  Datasets::Choice dataset_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "datasets/random_stream.h"
+#include "datasets/sample_order.h"
+#include "framework/base/random.h"
+
+namespace phalanx {
+
+/// An order that is made all at once: an epoch is one window.
+class WholeOrder : public SampleOrder {
+ public:
+  explicit WholeOrder(std::int64_t size) : size_(size) {}
+
+  std::int64_t size() const final { return size_; }
+  std::int64_t window() const final { return size_; }
+
+ private:
+  std::int64_t size_;
+};
+
+/// The random numbers that order an epoch.
+inline std::uint64_t epoch_seed(std::int64_t seed, std::int64_t epoch) {
+  return mix(static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(epoch));
+}
+
+}  // namespace phalanx

@@ -1,0 +1,189 @@
+#include "datasets/sources/npy_file.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <string_view>
+
+#include "datasets/malformed.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Little-endian, as both formats are.
+std::uint64_t number_at(std::string_view bytes, std::size_t offset, int size) {
+  std::uint64_t value = 0;
+  for (int i = size; i-- > 0;)
+    value = value << 8 | static_cast<std::uint8_t>(bytes[offset + static_cast<std::size_t>(i)]);
+  return value;
+}
+
+// One .npy, which lies at `offset` of `path`, or in an archive there.
+class Reader {
+ public:
+  Reader(const fs::path& path, std::int64_t offset, std::string_view bytes)
+      : path_(path), offset_(offset), bytes_(bytes) {}
+
+  NpyArray read() {
+    if (!bytes_.starts_with(std::string_view("\x93NUMPY", 6)) || bytes_.size() < 12) {
+      fail(0, "not an array of NumPy: it does not begin with 93 NUMPY");
+    }
+    const int size = bytes_[6] == 1 ? 2 : 4;
+    const auto length = number_at(bytes_, 8, size), begin = static_cast<std::uint64_t>(8 + size);
+    if (length > bytes_.size() - begin) fail(8, "the file ends within its header");
+    header_ = bytes_.substr(begin, length);
+    const auto type = quoted("'descr'");
+    if (value_of("'fortran_order'").starts_with("True")) {
+      fail(begin, "columns come first (fortran_order); save numpy.ascontiguousarray of it");
+    }
+    NpyArray array{.shape = shape(), .bytes = type == "|u1"};
+    convert(type, static_cast<std::size_t>(begin + length), array);
+    return array;
+  }
+
+ private:
+  [[noreturn]] void fail(std::uint64_t offset, const std::string& why) const {
+    throw_malformed(path_, offset_ + static_cast<std::int64_t>(offset), why);
+  }
+
+  std::string_view value_of(std::string_view key) const {
+    const auto at = header_.find(key);
+    const auto colon = at == std::string_view::npos ? at : header_.find(':', at);
+    const auto begin = colon == std::string_view::npos ? colon : header_.find_first_not_of(" :", colon);
+    if (begin == std::string_view::npos) fail(10, "the header has no " + std::string(key));
+    return header_.substr(begin);
+  }
+
+  std::string quoted(std::string_view key) const {
+    const auto value = value_of(key);
+    const auto end = value.find('\'', 1);
+    if (!value.starts_with('\'') || end == std::string_view::npos) {
+      fail(10, "arrays of several fields are not read; save each field as an array of its own");
+    }
+    return std::string(value.substr(1, end - 1));
+  }
+
+  std::vector<std::int64_t> shape() const {
+    const auto text = value_of("'shape'");
+    std::vector<std::int64_t> sizes;
+    for (const char *next = text.data() + 1, *const end = text.data() + std::min(text.find(')'), text.size());
+         next < end;) {
+      std::int64_t size = -1;
+      const auto [stop, error] = std::from_chars(next, end, size);
+      if (error != std::errc() || size < 0) fail(10, "the header has no shape, but " + std::string(text.substr(0, 40)));
+      sizes.push_back(size);
+      next = stop;
+      while (next < end && (*next == ',' || *next == ' ')) ++next;
+    }
+    return sizes;
+  }
+
+  void convert(const std::string& type, std::size_t begin, NpyArray& array) const {
+    std::int64_t count = 1;
+    for (const auto size : array.shape) {
+      if (size > 0 && count > std::numeric_limits<std::int64_t>::max() / 8 / size) fail(10, "the shape is too large");
+      count *= size;
+    }
+    const auto all = [&]<class T>(T) {
+      const auto wanted = static_cast<std::uint64_t>(count) * sizeof(T);
+      if (bytes_.size() - begin != wanted) {
+        fail(begin, "has " + std::to_string(bytes_.size() - begin) + " bytes of numbers, but its shape needs " +
+                        std::to_string(wanted));
+      }
+      array.values.resize(static_cast<std::size_t>(count));
+      for (std::size_t i = 0; i < array.values.size(); ++i) {
+        T value;
+        std::memcpy(&value, bytes_.data() + begin + i * sizeof(T), sizeof(T));
+        array.values[i] = static_cast<double>(value);
+      }
+    };
+    const auto kind = type.empty() ? ' ' : type[0] == '<' || type[0] == '|' ? type[1] : ' ';
+    const std::string what = kind == ' ' ? "" : type.substr(1);
+    if (what == "f4") return all(float{});
+    if (what == "f8") return all(double{});
+    if (what == "u1" || what == "b1") return all(std::uint8_t{});
+    if (what == "u2") return all(std::uint16_t{});
+    if (what == "u4") return all(std::uint32_t{});
+    if (what == "u8") return all(std::uint64_t{});
+    if (what == "i1") return all(std::int8_t{});
+    if (what == "i2") return all(std::int16_t{});
+    if (what == "i4") return all(std::int32_t{});
+    if (what == "i8") return all(std::int64_t{});
+    fail(10, "numbers of type " + type + ", which are not read; save them as float32, uint8 or int64");
+  }
+
+  const fs::path& path_;
+  std::int64_t offset_;
+  std::string_view bytes_, header_{};
+};
+
+std::string inflated(const fs::path& path, std::int64_t offset, std::string_view bytes, std::uint64_t size) {
+  // A stream of deflate grows to 1032 times its size at most: a header cannot make us allocate more.
+  if (size / 1032 > bytes.size() + 1) throw_malformed(path, offset, "the archive claims a size that it cannot have");
+  std::string out(size, '\0');
+  z_stream stream{};
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(size);
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw_malformed(path, offset, "zlib cannot start");
+  const int status = inflate(&stream, Z_FINISH);
+  const bool good = status == Z_STREAM_END && stream.avail_out == 0;
+  inflateEnd(&stream);
+  if (!good) throw_malformed(path, offset, "the compressed stream is damaged");
+  return out;
+}
+
+// PKWARE's APPNOTE 6.3: at the end of the file is where the directory begins; an entry there says where its data lies.
+NpyArray read_from_archive(const fs::path& path, std::string_view file, const std::string& array) {
+  constexpr std::size_t kEnd = 22, kEntry = 46, kLocal = 30;
+  const auto fail = [&](std::size_t offset, const std::string& why) {
+    throw_malformed(path, static_cast<std::int64_t>(offset), why);
+  };
+  const auto end = file.rfind("PK\x05\x06");
+  if (end == std::string_view::npos || file.size() - end < kEnd) fail(file.size(), "not a complete .npz archive");
+  std::size_t at = number_at(file, end + 16, 4);
+  std::string names;
+  for (auto left = number_at(file, end + 10, 2); left > 0; --left) {
+    if (at > file.size() || file.size() - at < kEntry || !file.substr(at).starts_with("PK\x01\x02")) {
+      fail(std::min(at, file.size()), "the archive's directory is damaged");
+    }
+    const auto name_size = number_at(file, at + 28, 2);
+    const auto name = file.substr(at + kEntry, name_size);
+    if (name == array + ".npy") {
+      const auto method = number_at(file, at + 10, 2), packed = number_at(file, at + 20, 4),
+                 size = number_at(file, at + 24, 4), local = number_at(file, at + 42, 4);
+      if (packed == 0xffffffff || size == 0xffffffff) {
+        fail(at, "an array of 4 GB or more; save it as a .npy file of its own");
+      }
+      if (local > file.size() || file.size() - local < kLocal) fail(at, "the archive's directory is damaged");
+      const auto begin = local + kLocal + number_at(file, local + 26, 2) + number_at(file, local + 28, 2);
+      if (begin > file.size() || file.size() - begin < packed) fail(at, "the file ends within " + std::string(name));
+      const auto bytes = file.substr(begin, packed);
+      const auto offset = static_cast<std::int64_t>(begin);
+      if (method == 0) return Reader(path, offset, bytes).read();
+      if (method == 8) return Reader(path, offset, inflated(path, offset, bytes, size)).read();
+      fail(at + 10, "compression " + std::to_string(method) + ", which NumPy does not write");
+    }
+    names += (names.empty() ? "" : ", ") + std::string(name.substr(0, name.rfind('.')));
+    at += kEntry + name_size + number_at(file, at + 30, 2) + number_at(file, at + 32, 2);
+  }
+  throw DataError(path.string() + ": has no array \"" + array + "\"; it has " + names);
+}
+
+}  // namespace
+
+NpyArray read_npy(const fs::path& path, const std::string& array) {
+  const std::string file = read_file(path);
+  if (array.empty()) return Reader(path, 0, file).read();
+  return read_from_archive(path, file, array);
+}
+
+}  // namespace phalanx

@@ -1,0 +1,161 @@
+// Files of numbers: csv and numpy.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "datasets/dataset.h"
+#include "datasets/sources/npy_file.h"
+#include "datasets/testing/idx_files.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::fresh_folder;
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+Splits load(const std::string& yaml) { return config::load_as<Datasets::Choice>("dataset", yaml, "test.yaml").make(); }
+
+std::string error(const std::string& yaml) {
+  try {
+    load(yaml);
+    return "loaded without an error";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+class Csv : public ::testing::Test {
+ protected:
+  void write(const std::string& train, const std::string& test) {
+    std::ofstream(root_ / "train.csv") << train;
+    std::ofstream(root_ / "test.csv") << test;
+  }
+  std::string yaml(const std::string& more) const { return "{name: csv, root: " + root_.string() + more + "}"; }
+  fs::path root_ = fresh_folder("csv");
+};
+
+TEST_F(Csv, ReadsClassesAndNumbers) {
+  write("height,kind,width\r\n1.5, 2 ,-3e1\r\n+4,0,5\r\n", "7,1,8\n\n");
+  const auto splits = load(yaml(", target: '1', classes: 3"));
+  EXPECT_EQ(splits.train->size(), 2);
+  EXPECT_EQ(splits.test->size(), 1) << "without names";
+  EXPECT_EQ(splits.train->spec().task, "classification");
+  Batch batch;
+  splits.train->gather(std::array<std::int64_t, 2>{1, 0}, 0, batch);
+  const auto* values = batch.inputs[0].const_data_ptr<float>();
+  EXPECT_THAT((std::vector<float>{values, values + 4}), ElementsAre(4, 5, 1.5, -30));
+  EXPECT_EQ(batch.targets[0].const_data_ptr<std::int64_t>()[1], 2);
+  EXPECT_EQ(splits.train->label(0), 2);
+  write("height,kind,width\n1,2,3\n", "kind,height,width\n5,6,7\n");
+  const auto by_name = load(yaml(", target: width"));
+  EXPECT_EQ(by_name.train->spec().task, "regression");
+  by_name.test->gather(std::array<std::int64_t, 1>{0}, 0, batch);
+  EXPECT_EQ(batch.targets[0].const_data_ptr<float>()[0], 7);
+}
+
+TEST_F(Csv, SaysWhatIsWrongWhere) {
+  const auto test = [&](const std::string& text, const std::string& more, const std::string& why) {
+    write(text, "1,2\n");
+    EXPECT_THAT(error(yaml(more)), HasSubstr(why)) << text;
+  };
+  test("1,2\n3,x\n", "", "train.csv: byte 6: \"x\" is no finite number");
+  test("1,2\n3,nan\n", "", "\"nan\" is no finite number");
+  test("1,2\n3\n", "", "byte 4: 1 columns, but the first line has 2");
+  test("1,2\n3,7\n", ", classes: 3", "byte 6: class 7, expected 0 to 2 (dataset.classes)");
+  test("1,2\n3,0.5\n", ", classes: 3", "class 0.5");
+  test("a,b\n3,1\n", ", target: c", "dataset.target: \"c\" is none of them");
+  test("1\n2\n", "", "has 1 columns");
+  test("a,b\n", "", "has no samples");
+  test("1,2,3\n", "", "has 2 columns, but");
+  test("1,2\n", ", separator: ab", "dataset.separator: is one character");
+}
+
+void write(const fs::path& path, const std::string& hex) {
+  testing::Bytes bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2) {
+    bytes.push_back(static_cast<std::uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  }
+  testing::write_plain(path, bytes);
+}
+
+// numpy.savez_compressed(file, x=numpy.arange(6, dtype="u1").reshape(3, 2), y=numpy.array([0, 1, 2])) of NumPy 2.4
+constexpr const char* kArchive =
+    "504b03042d0000000800000021001bfa7d61ffffffffffffffff05001400782e6e70790100100086000000000000004c000000000000"
+    "009bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a05e536aa8aea3a09e965f54529498179f5f94920a12774bcc294e058a17672416"
+    "a402f91ac63a0a469a3a0ab50a64032e06462666165600504b03042d000000080000002100f74012eaffffffffffffffff0500140079"
+    "2e6e70790100100098000000000000004c000000000000009bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e9369a1aea3a09e96"
+    "5f54529498179f5f94920a12774bcc294e058a17672416a402f91ac63a9a3a0ab50a14002e06286084d24c501a00504b01022d032d00"
+    "00000800000021001bfa7d614c00000086000000050000000000000000000000800100000000782e6e7079504b01022d032d00000008"
+    "0000002100f74012ea4c00000098000000050000000000000000000000800183000000792e6e7079504b050600000000020002006600"
+    "0000060100000000";
+
+void write_npy(const fs::path& path, std::string header, const std::string& numbers) {
+  header.resize(54, ' ');
+  std::ofstream(path, std::ios::binary) << std::string("\x93NUMPY\x01\x00\x36\x00", 10) << header << numbers;
+}
+
+TEST(Npy, ReadsWhatNumPyWrites) {
+  const auto root = fresh_folder("npy");
+  write(root / "a.npz", kArchive);
+  const auto x = read_npy(root / "a.npz", "x"), y = read_npy(root / "a.npz", "y");
+  EXPECT_THAT(x.shape, ElementsAre(3, 2));
+  EXPECT_THAT(x.values, ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_TRUE(x.bytes);
+  EXPECT_THAT(y.values, ElementsAre(0, 1, 2));
+  EXPECT_THAT([&] { read_npy(root / "a.npz", "z"); },
+              ::testing::ThrowsMessage<DataError>(HasSubstr("has no array \"z\"; it has x, y")));
+  write_npy(root / "b.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", std::string("\0\0\xc0\x3f", 4));
+  EXPECT_THAT(read_npy(root / "b.npy").values, ElementsAre(1.5));
+}
+
+TEST(Npy, SaysWhatIsWrongWhere) {
+  const auto path = fresh_folder("npy_bad") / "a.npy";
+  const auto refuses = [&](const std::string& header, const std::string& numbers, const std::string& why) {
+    write_npy(path, header, numbers);
+    EXPECT_THAT([&] { read_npy(path); }, ::testing::ThrowsMessage<DataError>(HasSubstr(why)));
+  };
+  refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)", "1234", "byte 64: has 4 bytes of numbers, but its");
+  refuses("{'descr': '<c8', 'fortran_order': False, 'shape': (2,)", "", "numbers of type <c8");
+  refuses("{'descr': '>f4', 'fortran_order': False, 'shape': (1,)", "1234", "numbers of type >f4");
+  refuses("{'descr': '<f4', 'fortran_order': True, 'shape': (1,)", "1234", "columns come first");
+  refuses("{'descr': '<f4', 'fortran_order': False, 'shape': x", "1234", "has no shape");
+  refuses("{'descr': '<f4', 'fortran_order': False", "1234", "no 'shape'");
+  std::ofstream(path) << "something else";
+  EXPECT_THAT([&] { read_npy(path); }, ::testing::ThrowsMessage<DataError>(HasSubstr("byte 0: not an array")));
+  std::string torn = kArchive;
+  write(path, torn.substr(0, torn.size() - 20));
+  EXPECT_THAT([&] { read_npy(path, "x"); }, ::testing::ThrowsMessage<DataError>(HasSubstr("not a complete .npz")));
+  torn[150] = torn[150] == '0' ? '1' : '0';
+  torn[151] = torn[151] == '0' ? '1' : '0';
+  write(path, torn);
+  EXPECT_THAT([&] { read_npy(path, "x"); }, ::testing::ThrowsMessage<DataError>(HasSubstr("a.npy: byte")));
+}
+
+TEST(Numpy, MakesSamplesOfArrays) {
+  const auto root = fresh_folder("numpy");
+  write(root / "a.npz", kArchive);
+  const auto splits = load("{name: numpy, root: " + root.string() +
+                           ", classes: 3, train_inputs: 'a.npz:x', train_targets: 'a.npz:y', test_inputs: 'a.npz:x',"
+                           " test_targets: 'a.npz:y'}");
+  Batch batch;
+  splits.train->gather(std::array<std::int64_t, 1>{2}, 0, batch);
+  EXPECT_FLOAT_EQ(batch.inputs[0].const_data_ptr<float>()[1], 5 / 255.0F) << "bytes are images";
+  EXPECT_EQ(batch.targets[0].const_data_ptr<std::int64_t>()[0], 2);
+  EXPECT_THAT(error("{name: numpy, root: " + root.string() +
+                    ", classes: 2, train_inputs: 'a.npz:x', train_targets: 'a.npz:y', test_inputs: 'a.npz:x',"
+                    " test_targets: 'a.npz:y'}"),
+              HasSubstr("target 2 is 2"));
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,101 @@
+// Arrays of NumPy: of each split the samples [n, ...] and their targets [n], in files of one array (.npy) or of several
+// (.npz). Bytes are images and become 0 to 1.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "datasets/dataset.h"
+#include "datasets/root.h"
+#include "datasets/sources/npy_file.h"
+#include "datasets/sources/table.h"
+#include "framework/base/config/visitor.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct NumpyConfig {
+  std::string root;
+  std::string train_inputs = "train_inputs.npy";
+  std::string train_targets = "train_targets.npy";
+  std::string test_inputs = "test_inputs.npy";
+  std::string test_targets = "test_targets.npy";
+  std::int64_t classes = 0;
+
+  template <class V>
+  void visit(V& v) {
+    v("root", root, "folder of the files; empty: ${PHALANX_DATA}/numpy, else data/numpy");
+    v("train_inputs", train_inputs, "samples to train on, as file.npy or file.npz:array");
+    v("train_targets", train_targets, "what is to be told of each of them");
+    v("test_inputs", test_inputs, "samples to test on");
+    v("test_targets", test_targets, "what is to be told of each of them");
+    v("classes", classes, "targets are one of so many classes, 0 to classes - 1; 0: they are numbers",
+      config::at_least(0));
+  }
+};
+
+struct Found {
+  std::string place;
+  NpyArray array;
+};
+
+Found read(const fs::path& root, const std::string& where) {
+  const auto colon = where.find(".npz:");
+  const auto name = colon == std::string::npos ? where : where.substr(0, colon + 4);
+  const auto path = find_files({.dataset = "numpy",
+                                .names = {name},
+                                .how_to_get = "Files as numpy.save and numpy.savez write them; to use others, set "
+                                              "dataset.root and dataset.train_inputs to dataset.test_targets."},
+                               root)
+                        .front();
+  return {path.string() + where.substr(name.size()),
+          read_npy(path, colon == std::string::npos ? "" : where.substr(colon + 5))};
+}
+
+Table table_of(Found inputs, Found targets, std::int64_t classes) {
+  const auto samples = inputs.array.shape.size() < 2 ? 0 : inputs.array.shape[0];
+  if (inputs.array.values.empty() || samples == 0) {
+    throw DataError(inputs.place +
+                    ": samples are an array of at least two dimensions, the first of them counts samples");
+  }
+  if (std::ssize(targets.array.values) != samples) {
+    throw DataError(targets.place + ": has " + std::to_string(targets.array.values.size()) + " targets, but " +
+                    inputs.place + " has " + std::to_string(samples) + " samples");
+  }
+  Table table{.shape = {inputs.array.shape.begin() + 1, inputs.array.shape.end()}};
+  const double scale = inputs.array.bytes ? 255 : 1;
+  table.values.reserve(inputs.array.values.size());
+  for (const auto value : inputs.array.values) table.values.push_back(static_cast<float>(value / scale));
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const auto value = targets.array.values[static_cast<std::size_t>(i)];
+    if (classes == 0) {
+      table.numbers.push_back(static_cast<float>(value));
+      continue;
+    }
+    if (!(value >= 0 && value < static_cast<double>(classes)) || value != std::floor(value)) {
+      throw DataError(targets.place + ": target " + std::to_string(i) + " is " + std::to_string(value) +
+                      ", expected 0 to " + std::to_string(classes - 1) + " (dataset.classes)");
+    }
+    table.classes.push_back(static_cast<std::int64_t>(value));
+  }
+  return table;
+}
+
+Splits load_numpy(const NumpyConfig& config) {
+  const auto root = dataset_root(config.root, "numpy");
+  auto train = table_of(read(root, config.train_inputs), read(root, config.train_targets), config.classes);
+  auto test = table_of(read(root, config.test_inputs), read(root, config.test_targets), config.classes);
+  if (train.shape != test.shape) throw DataError("dataset numpy: samples to train on and to test on differ in shape");
+  return {.train = make_table(std::move(train), config.classes), .test = make_table(std::move(test), config.classes)};
+}
+
+const bool registered = Datasets::global().add<NumpyConfig>("numpy", "arrays of NumPy (.npy, .npz)", load_numpy);
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,97 @@
+#include "datasets/tolerant.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "datasets/batch_memory.h"
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+
+namespace phalanx {
+namespace {
+
+// Row `row` of `tensors`, of `rows` in all, becomes the only row of `single`.
+void put(const Tensors& single, std::int64_t row, std::int64_t rows, Tensors& tensors) {
+  for (std::size_t i = 0; i < single.size(); ++i) {
+    auto shape = single[i].sizes().vec();
+    shape[0] = rows;
+    at::Tensor& tensor =
+        tensors.size() > i && row > 0 ? tensors[i] : ensure(tensors, i, shape, single[i].scalar_type());
+    tensor.narrow(0, row, 1).copy_(single[i]);
+  }
+}
+
+}  // namespace
+
+TolerantDataset::TolerantDataset(std::shared_ptr<const Dataset> dataset, std::int64_t most)
+    : dataset_(std::move(dataset)), most_(most) {}
+
+std::int64_t TolerantDataset::left_out() const {
+  const std::lock_guard lock(mutex_);
+  return std::ssize(unreadable_);
+}
+
+void TolerantDataset::gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {
+  std::vector<std::int64_t> wanted(indices.begin(), indices.end());
+  std::int64_t replaced = 0;
+  for (auto& index : wanted) {
+    TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+    const auto other = replacement(index);
+    replaced += other != index;
+    index = other;
+  }
+  try {
+    dataset_->gather(wanted, seed, batch);
+    replaced_ += replaced;
+  } catch (const DataError&) {
+    gather_each(indices, seed, batch);  // which of them it is
+  }
+}
+
+void TolerantDataset::gather_each(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {
+  const auto rows = std::ssize(indices);
+  std::int64_t replaced = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto asked = indices[static_cast<std::size_t>(row)];
+    for (;;) {
+      const auto index = replacement(asked);
+      Batch single;
+      try {
+        dataset_->gather(std::array{index}, seed, single);
+      } catch (const DataError& error) {
+        note(index, error.what());
+        continue;
+      }
+      put(single.inputs, row, rows, batch.inputs);
+      put(single.targets, row, rows, batch.targets);
+      replaced += index != asked;
+      break;
+    }
+  }
+  replaced_ += replaced;
+}
+
+std::int64_t TolerantDataset::replacement(std::int64_t index) const {
+  const std::lock_guard lock(mutex_);
+  while (unreadable_.contains(index)) index = (index + 1) % size();
+  return index;
+}
+
+void TolerantDataset::note(std::int64_t index, const char* why) const {
+  const std::lock_guard lock(mutex_);
+  if (!unreadable_.insert(index).second) return;  // another thread has found it
+  const auto count = std::ssize(unreadable_);
+  if (count > most_ || count == size()) {
+    throw DataError(std::string(why) + "; " + std::to_string(count) + " of " + std::to_string(size()) +
+                    " samples cannot be read, and loader.max_errors allows " + std::to_string(most_));
+  }
+  log_warning() << "left out: " << why;
+}
+
+}  // namespace phalanx

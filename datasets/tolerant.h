@@ -1,0 +1,43 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+
+#include "datasets/dataset.h"
+
+namespace phalanx {
+
+/// Another dataset, of which some samples may be unreadable. In place of one comes the next that can be read, whatever
+/// the number of ranks, and a line in the log names the file and the offset once.
+class TolerantDataset final : public Dataset {
+ public:
+  /// `most`: how many samples may be left out. gather() throws DataError for another one, and where none can be read.
+  TolerantDataset(std::shared_ptr<const Dataset> dataset, std::int64_t most);
+
+  std::int64_t size() const override { return dataset_->size(); }
+  const SampleSpec& spec() const override { return dataset_->spec(); }
+  bool samples_overlap() const override { return dataset_->samples_overlap(); }
+  std::int64_t label(std::int64_t index) const override { return dataset_->label(index); }
+  std::int64_t length(std::int64_t index) const override { return dataset_->length(index); }
+  void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override;
+
+  std::int64_t left_out() const;                       // samples that could not be read, each once
+  std::int64_t replaced() const { return replaced_; }  // rows of batches that other samples have taken
+
+ private:
+  void gather_each(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const;
+  std::int64_t replacement(std::int64_t index) const;
+  void note(std::int64_t index, const char* why) const;
+
+  std::shared_ptr<const Dataset> dataset_;
+  std::int64_t most_;
+  mutable std::atomic<std::int64_t> replaced_{0};
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::set<std::int64_t> unreadable_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,67 @@
+#include "engine/generation/text_generator.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <stdexcept>
+
+#include "framework/base/error.h"
+#include "models/key_value_cache.h"
+
+namespace phalanx {
+namespace {
+
+// While it lives, the model goes on from a cache.
+class WithCache {
+ public:
+  WithCache(Model& model, std::int64_t context) : model_(model), cache_(context) { model_.go_on_from(&cache_); }
+  ~WithCache() { model_.go_on_from(nullptr); }
+  WithCache(const WithCache&) = delete;
+  WithCache& operator=(const WithCache&) = delete;
+
+ private:
+  Model& model_;
+  KeyValueCache cache_;
+};
+
+}  // namespace
+
+TextGenerator::TextGenerator(Model& model, const Options& options)
+    : model_(model), options_(options), sampler_(options.sampling) {
+  if (!options.cache) return;
+  if (!model.go_on_from(nullptr)) {
+    throw ConfigError("cache: this model keeps no keys and values, as gpt, moe_gpt and llama do; generate without");
+  }
+}
+
+void TextGenerator::run(std::vector<std::int64_t> text, std::int64_t count,
+                        const std::function<bool(std::int64_t token)>& next) {
+  if (text.empty()) throw std::invalid_argument("a text to go on with has a token at least");
+  const at::NoGradGuard no_grad;
+  model_.eval();
+  const auto context = static_cast<std::size_t>(options_.context), kept = std::max<std::size_t>(1, context / 2);
+  std::size_t begin = text.size() > context ? text.size() - context : 0, seen = begin;
+  std::optional<WithCache> cache;
+  for (; count > 0; --count) {
+    if (text.size() - begin > context) {
+      begin = text.size() - kept;
+      cache.reset();
+    }
+    if (options_.cache && !cache) {
+      cache.emplace(model_, options_.context);
+      seen = begin;
+    }
+    const auto from = options_.cache ? seen : begin;
+    const auto tokens = std::span(text).subspan(from);
+    const at::Tensor input = at::tensor(at::ArrayRef<std::int64_t>(tokens.data(), tokens.size()), at::kLong);
+    const at::Tensor scores = model_.forward(input.unsqueeze(0));
+    seen = text.size();
+    text.push_back(sampler_.draw(scores.select(0, 0).select(0, -1)));
+    if (!next(text.back())) return;
+  }
+}
+
+}  // namespace phalanx

@@ -1,0 +1,94 @@
+#include "framework/backends/device/communicator.h"
+
+#include <ATen/ops/ones.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "framework/base/error.h"
+#include "framework/comm/scribe.h"
+
+namespace phalanx {
+namespace {
+
+using testing::Scribe;
+
+// The meta device takes the place of one that this machine may lack: which group gets an operation can be told without
+// moving a byte.
+class DeviceRouting : public ::testing::Test {
+ protected:
+  static at::Tensor on_device(at::ScalarType dtype = at::kFloat) {
+    return at::ones({4}, at::device(at::kMeta).dtype(dtype));
+  }
+
+  std::shared_ptr<Scribe> host_ = std::make_shared<Scribe>(0, 2);
+  std::shared_ptr<Scribe> native_ = std::make_shared<Scribe>(0, 2, c10::kMeta);
+  DeviceCommunicator group_{
+      host_, c10::kMeta, {native_, [](const Operation& operation) { return operation.call.op == Op::kAllReduce; }}};
+};
+
+TEST_F(DeviceRouting, TakesBothKindsOfTensors) {
+  EXPECT_TRUE(group_.takes(c10::kCPU));
+  EXPECT_TRUE(group_.takes(c10::kMeta));
+  EXPECT_FALSE(group_.takes(c10::kCUDA));
+}
+
+TEST_F(DeviceRouting, TensorsOfTheCpuStayWithTheHost) {
+  group_.all_reduce(at::ones({4}), Reduction::kSum).wait();
+  EXPECT_TRUE(host_->launched());
+  EXPECT_FALSE(native_->launched());
+}
+
+TEST_F(DeviceRouting, WhatTheNativeGroupCanIsItsOwn) {
+  group_.all_reduce(on_device(), Reduction::kSum).wait();
+  EXPECT_FALSE(host_->launched());
+  ASSERT_TRUE(native_->launched());
+}
+
+TEST_F(DeviceRouting, BarriersAreTheHosts) {
+  group_.barrier().wait();
+  EXPECT_TRUE(host_->launched());
+  EXPECT_FALSE(native_->launched());
+}
+
+TEST_F(DeviceRouting, MixedDevicesAreOneErrorThatNamesBoth) {
+  EXPECT_THAT([&] { group_.all_gather(at::ones({8}), on_device()).wait(); },
+              ::testing::ThrowsMessage<std::invalid_argument>(
+                  ::testing::AllOf(::testing::HasSubstr("meta"), ::testing::HasSubstr("cpu"))));
+}
+
+TEST_F(DeviceRouting, BodiesHaveRunWhenTheyWereLaunched) {
+  bool ran = false;
+  auto work = group_.run({.op = Op::kCustom}, [&] { ran = true; });
+  EXPECT_TRUE(ran);
+  work.wait();
+}
+
+TEST_F(DeviceRouting, ErrorsOfBodiesAreThrownByWait) {
+  auto work = group_.run({.op = Op::kCustom}, [] { throw CommError(CommError::Kind::kTimeout, "late"); });
+  EXPECT_THROW(work.wait(), CommError);
+}
+
+TEST_F(DeviceRouting, SplitGroupsTakeBothKindsToo) {
+  const auto child = group_.split(0, 1);
+  EXPECT_TRUE(child->takes(c10::kMeta));
+  EXPECT_EQ(group_.split(-1, 0), nullptr);
+}
+
+TEST_F(DeviceRouting, MemoryIsOfTheGroupWhoseDeviceItIsOn) {
+  group_.allocate({3}, at::device(at::kMeta).dtype(at::kFloat));
+  EXPECT_TRUE(native_->launched());
+  EXPECT_FALSE(host_->launched());
+  group_.allocate({3}, at::kFloat);
+  EXPECT_TRUE(host_->launched());
+}
+
+TEST_F(DeviceRouting, NoMemoryOfDevicesIsShared) {
+  EXPECT_THROW(group_.allocate_shared({3}, at::device(at::kMeta).dtype(at::kFloat)), ConfigError);
+}
+
+TEST_F(DeviceRouting, CannotShrink) { EXPECT_THROW(group_.shrink(), ConfigError); }
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,161 @@
+#include "framework/backends/device/staging.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include "framework/comm/part_layout.h"
+
+namespace phalanx {
+namespace {
+
+c10::Stream current_stream(const at::Device& device) {
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+}
+
+bool has_streams(const at::Device& device) { return !device.is_cpu(); }
+
+void mark(c10::Event& event, const at::Device& device) {
+  if (has_streams(device)) event.record(current_stream(device));
+}
+
+// A tensor's elements on their way through the host.
+class Staged {
+ public:
+  Staged(const at::Tensor& tensor, bool in)
+      : device_(tensor), host_(tensor.defined() ? host_memory_for(tensor) : tensor) {
+    if (in && tensor.defined()) host_.copy_(device_.view({-1}));
+  }
+  const at::Tensor& host() const { return host_; }
+  void out() const {
+    if (device_.defined()) device_.view({-1}).copy_(host_);
+  }
+
+ private:
+  at::Tensor device_, host_;
+};
+
+// Operations of one tensor, whose elements do not depend on each other.
+void do_in_chunks(Communicator& host, const Operation& operation, std::int64_t chunk_bytes) {
+  const at::Tensor& tensor = operation.output;
+  const at::Device device = tensor.device();
+  const bool has_root = operation.call.op != Op::kAllReduce, is_root = host.rank() == operation.root();
+  const bool reads = operation.call.op != Op::kBroadcast || is_root;
+  const bool writes = !has_root || (operation.call.op == Op::kBroadcast ? !is_root : is_root);
+  const at::Tensor flat = tensor.view({-1}), staged = host_memory_for(tensor);
+  const std::int64_t step = std::max<std::int64_t>(1, chunk_bytes / tensor.element_size());
+
+  // All copies to the host are under way before the first chunk is combined.
+  std::vector<c10::Event> arrived;
+  for (std::int64_t begin = 0; begin < flat.numel() && reads; begin += step) {
+    const std::int64_t count = std::min(step, flat.numel() - begin);
+    staged.narrow(0, begin, count).copy_(flat.narrow(0, begin, count), /*non_blocking=*/true);
+    mark(arrived.emplace_back(device.type()), device);
+  }
+  std::size_t chunk = 0;
+  std::int64_t begin = 0;
+  do {  // also of no elements, where ranks still meet
+    const std::int64_t count = std::min(step, flat.numel() - begin);
+    if (reads && has_streams(device) && chunk < arrived.size()) arrived[chunk].synchronize();
+    Operation part = operation;
+    part.output = staged.narrow(0, begin, count);
+    part.call.elements = count;
+    host.launch(std::move(part)).wait();
+    if (writes) flat.narrow(0, begin, count).copy_(staged.narrow(0, begin, count), /*non_blocking=*/true);
+    begin += step;
+    ++chunk;
+  } while (begin < flat.numel());
+}
+
+void do_whole(Communicator& host, const Operation& operation) {
+  const bool is_root = host.rank() == operation.root();
+  const bool reads = operation.call.op != Op::kScatter || is_root;
+  const bool writes = operation.call.op != Op::kGather || is_root;
+  const Staged input(reads ? operation.input : at::Tensor(), true),
+      output(writes ? operation.output : at::Tensor(), false);
+  Operation on_host = operation;
+  on_host.input = input.host();
+  on_host.output = output.host();
+  host.launch(std::move(on_host)).wait();
+  output.out();
+}
+
+// A recv, whose message is copied to the device by whoever waits for it.
+class StagedRecv final : public Work::State {
+ public:
+  StagedRecv(Work work, at::Tensor device, at::Tensor host)
+      : work_(std::move(work)), device_(std::move(device)), host_(std::move(host)) {}
+
+  void wait() override {
+    const std::lock_guard lock(mutex_);
+    if (done()) return;
+    work_.wait();
+    const at::NoGradGuard no_grad;
+    device_.view({-1}).copy_(host_);
+    done_.store(true, std::memory_order_release);
+  }
+  bool done() const override { return done_.load(std::memory_order_acquire); }
+
+ private:
+  std::mutex mutex_;
+  Work work_;
+  at::Tensor device_, host_;
+  std::atomic<bool> done_{false};
+};
+
+}  // namespace
+
+LaunchPoint::LaunchPoint(const at::Tensor& tensor) : device_(tensor.device()) {
+  if (!has_streams(device_)) return;
+  event_ = std::make_shared<c10::Event>(device_.type());
+  mark(*event_, device_);
+}
+
+void LaunchPoint::precede_current_stream() const {
+  if (event_) event_->block(current_stream(device_));
+}
+
+at::Tensor host_memory_for(const at::Tensor& tensor) {
+  const auto options = at::TensorOptions().dtype(tensor.scalar_type()).pinned_memory(has_streams(tensor.device()));
+  return at::empty({tensor.numel()}, options);
+}
+
+void synchronize_stream(const at::Device& device) {
+  if (has_streams(device)) c10::impl::VirtualGuardImpl(device.type()).synchronizeStream(current_stream(device));
+}
+
+void do_staged(Communicator& host, const Operation& operation, std::int64_t chunk_bytes) {
+  const at::NoGradGuard no_grad;
+  switch (operation.call.op) {
+    case Op::kBroadcast:
+    case Op::kReduce:
+    case Op::kAllReduce:
+      do_in_chunks(host, operation, chunk_bytes);
+      break;
+    default:
+      do_whole(host, operation);
+  }
+  synchronize_stream((operation.output.defined() ? operation.output : operation.input).device());
+}
+
+Work send_staged(Communicator& host, Operation operation) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor staged = host_memory_for(operation.output);
+  staged.copy_(operation.output.view({-1}));
+  operation.output = staged;
+  return host.launch(std::move(operation));
+}
+
+Work recv_staged(Communicator& host, Operation operation) {
+  const at::Tensor device = std::move(operation.output);
+  operation.output = host_memory_for(device);
+  const at::Tensor staged = operation.output;
+  return Work(std::make_shared<StagedRecv>(host.launch(std::move(operation)), device, staged));
+}
+
+}  // namespace phalanx

@@ -1,0 +1,82 @@
+#include <ATen/ops/empty.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+
+#include <cstring>
+#include <utility>
+
+#include "framework/backends/nccl/communicator.h"
+#include "framework/base/error.h"
+
+namespace phalanx::nccl {
+namespace {
+
+at::Tensor bytes_of(const void* data, std::size_t size) {
+  at::Tensor bytes = at::empty({static_cast<std::int64_t>(size)}, at::kByte);
+  std::memcpy(bytes.data_ptr(), data, size);
+  return bytes;
+}
+
+// NCCL itself says no more of it than "invalid usage".
+void refuse_shared_devices(Communicator& host, int device) {
+  cudaDeviceProp properties{};
+  C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+  constexpr std::int64_t kBytes = sizeof(properties.uuid);
+  const at::Tensor own = bytes_of(&properties.uuid, kBytes);
+  const at::Tensor all = at::empty({host.size() * kBytes}, at::kByte);
+  host.all_gather(all, own).wait();
+  const auto* uuids = static_cast<const std::byte*>(all.data_ptr());
+  for (int second = 0; second < host.size(); ++second) {
+    for (int first = 0; first < second; ++first) {
+      if (std::memcmp(uuids + first * kBytes, uuids + second * kBytes, kBytes) != 0) continue;
+      throw ConfigError("backend nccl: ranks " + std::to_string(first) + " and " + std::to_string(second) +
+                        " have one device, " + properties.name +
+                        ", but NCCL wants one for each rank; start fewer ranks on a host");
+    }
+  }
+}
+
+ncclUniqueId agree_on_id(Communicator& host) {
+  ncclUniqueId id{};
+  if (host.rank() == 0) {
+    const ncclResult_t result = ncclGetUniqueId(&id);
+    if (result != ncclSuccess) {
+      throw CommError(CommError::Kind::kSystem, std::string("NCCL says: ") + ncclGetErrorString(result));
+    }
+  }
+  const at::Tensor bytes = bytes_of(&id, sizeof(id));
+  host.broadcast(bytes, 0).wait();
+  std::memcpy(&id, bytes.data_ptr(), sizeof(id));
+  return id;
+}
+
+}  // namespace
+
+CommunicatorPtr connect(const ConnectRequest& request) {
+  Communicator& host = *request.host;
+  refuse_shared_devices(host, request.device);
+  const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(request.device));
+  const ncclUniqueId id = agree_on_id(host);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t comm = NCCL_COMM_NULL;
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(request.timeout);
+  ncclResult_t result = ncclCommInitRankConfig(&comm, host.size(), id, host.rank(), &config);
+  result = settle(comm, result, deadline);
+  if (result != ncclSuccess) {
+    if (comm != NCCL_COMM_NULL) (void)ncclCommAbort(comm);
+    const bool late = result == ncclInProgress;
+    throw CommError(late ? CommError::Kind::kTimeout : CommError::Kind::kSystem,
+                    "connecting rank " + std::to_string(host.rank()) + " of " + std::to_string(host.size()) +
+                        " by NCCL: " + (late ? "other ranks did not come" : ncclGetErrorString(result)));
+  }
+  Member member{.group = host.name(),
+                .rank = host.rank(),
+                .size = host.size(),
+                .device = request.device,
+                .timeout = request.timeout};
+  return std::make_shared<NcclCommunicator>(
+      std::make_shared<Group>(std::move(member), comm, std::make_shared<FlightRecorder>()));
+}
+
+}  // namespace phalanx::nccl

@@ -1,0 +1,237 @@
+#include "framework/backends/nccl/group.h"
+
+#include <c10/cuda/CUDAGuard.h>
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+
+namespace phalanx::nccl {
+namespace {
+
+constexpr auto kLook = std::chrono::milliseconds(5);  // how often operations in flight are looked at
+constexpr auto kLeave = std::chrono::seconds(30);     // how long peers that do not leave are waited for
+constexpr auto kPause = std::chrono::microseconds(20);
+
+Clock::time_point after(Seconds timeout) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout); }
+
+CommError explain(const std::string& where, ncclResult_t result, ncclComm_t comm) {
+  const char* last = comm == nullptr ? nullptr : ncclGetLastError(comm);
+  std::string text = where + ": NCCL says: " + ncclGetErrorString(result);
+  if (last != nullptr && *last != '\0') text += std::string(" (") + last + ")";
+  return {result == ncclRemoteError ? CommError::Kind::kPeerLost : CommError::Kind::kSystem, text};
+}
+
+CommError late(const std::string& where, Seconds waited) {
+  std::ostringstream text;
+  text.precision(3);
+  text << where << ": waited " << waited.count() << " s for other ranks, which did not come";
+  return {CommError::Kind::kTimeout, text.str()};
+}
+
+}  // namespace
+
+ncclResult_t settle(ncclComm_t comm, ncclResult_t result, Clock::time_point deadline) {
+  while (result == ncclInProgress) {
+    if (Clock::now() > deadline) return result;
+    std::this_thread::sleep_for(kPause);
+    const ncclResult_t asked = ncclCommGetAsyncError(comm, &result);
+    if (asked != ncclSuccess) return asked;
+  }
+  return result;
+}
+
+void Health::throw_if_broken() const {
+  if (!broken()) return;
+  const std::lock_guard lock(mutex_);
+  std::rethrow_exception(failure_);
+}
+
+bool Health::fail(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  if (failure_) return false;
+  failure_ = std::move(error);
+  broken_.store(true, std::memory_order_release);
+  return true;
+}
+
+class Group::InFlight final : public Work::State {
+ public:
+  InFlight(std::shared_ptr<Health> health, int device, std::string what, std::vector<at::Tensor> tensors)
+      : what_(std::move(what)), tensors_(std::move(tensors)), health_(std::move(health)), device_(device) {}
+
+  void wait() override {
+    if (complete_.load(std::memory_order_acquire)) return;
+    health_->throw_if_broken();
+    ended_.block(c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device_)));
+  }
+
+  // The watching thread keeps the deadline.
+  void synchronize() override {
+    while (!done()) {
+      health_->throw_if_broken();
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+
+  bool done() const override {
+    if (complete_.load(std::memory_order_acquire)) return true;
+    const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device_));
+    if (!ended_.query() || health_->broken()) return false;
+    complete_.store(true, std::memory_order_release);
+    return true;
+  }
+
+  std::string what_;
+  FlightRecorder::Ticket ticket_;
+  Clock::time_point launched_ = Clock::now();
+  std::vector<at::Tensor> tensors_;
+  c10::cuda::CUDAEvent ended_;
+
+ private:
+  std::shared_ptr<Health> health_;
+  int device_;
+  mutable std::atomic<bool> complete_{false};
+};
+
+Group::Group(Member member, ncclComm_t comm, std::shared_ptr<FlightRecorder> recorder)
+    : member_(std::move(member)),
+      stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, static_cast<c10::DeviceIndex>(member_.device))),
+      recorder_(std::move(recorder)),
+      record_(recorder_->add_group(member_.group)) {
+  handle_->comm = comm;
+  watcher_ = std::thread([this] { watch(); });
+}
+
+// What was launched is waited for, up to its deadline: peers count on it.
+Group::~Group() {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return in_flight_.empty(); });
+    stopped_ = true;
+  }
+  changed_.notify_all();
+  watcher_.join();
+  leave();
+}
+
+void Group::leave() noexcept {
+  const std::lock_guard lock(handle_->mutex);
+  const ncclComm_t comm = std::exchange(handle_->comm, nullptr);
+  if (comm == nullptr) return;  // it was aborted
+  const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member_.device));
+  const ncclResult_t left = settle(comm, ncclCommFinalize(comm), Clock::now() + kLeave);
+  const ncclResult_t ended = left == ncclSuccess ? ncclCommDestroy(comm) : ncclCommAbort(comm);
+  if (ended != ncclSuccess) log_warning() << "leaving " << describe() << ": NCCL says: " << ncclGetErrorString(ended);
+}
+
+std::string Group::describe() const {
+  return member_.group + ", rank " + std::to_string(member_.rank) + " of " + std::to_string(member_.size);
+}
+
+Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body) {
+  std::vector<at::Tensor> used;  // freed here, and not by the thread that keeps the deadlines
+  {
+    const std::lock_guard lock(mutex_);
+    used.swap(used_);
+  }
+  used.clear();
+  const std::lock_guard launching(handle_->mutex);
+  const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member_.device));
+  auto operation = std::make_shared<InFlight>(health_, member_.device, phalanx::describe(call), std::move(tensors));
+  operation->ticket_ = recorder_->launched(*record_, call);
+  operation->what_ += " #" + std::to_string(operation->ticket_.sequence) + " of " + describe();
+  if (health_->broken()) return Work(std::move(operation));  // throws where it is waited for
+  launch_now(*operation, operation->what_, body);
+  if (health_->broken()) {
+    recorder_->finished(operation->ticket_, false);
+    return Work(std::move(operation));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    in_flight_.push_back(operation);
+  }
+  changed_.notify_all();
+  return Work(std::move(operation));
+}
+
+void Group::launch_now(InFlight& operation, const std::string& what, const Body& body) {
+  try {
+    c10::cuda::CUDAEvent given;
+    given.record(c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(member_.device)));
+    given.block(stream_);
+    const c10::cuda::CUDAStreamGuard on_stream(stream_);
+    recorder_->started(operation.ticket_);
+    body(handle_->comm, stream_.stream());
+    const ncclResult_t taken = settle(handle_->comm, ncclInProgress, after(member_.timeout));
+    if (taken == ncclInProgress) throw late(what, member_.timeout);
+    if (taken != ncclSuccess) throw explain(what, taken, handle_->comm);
+    operation.ended_.record(stream_);
+  } catch (const CommError&) {
+    abort(std::current_exception());
+  } catch (const std::exception& error) {
+    abort(std::make_exception_ptr(CommError(CommError::Kind::kSystem, what + ": " + error.what())));
+  }
+}
+
+void Group::fail(const std::string& what, ncclResult_t result) {
+  const std::string where = what + " of " + describe();
+  abort(std::make_exception_ptr(result == ncclInProgress ? late(where, member_.timeout)
+                                                         : explain(where, result, handle_->comm)));
+  health_->throw_if_broken();
+  throw std::logic_error(where + ": failed without an error");
+}
+
+// With the handle's mutex.
+void Group::abort(std::exception_ptr error) {
+  if (!health_->fail(std::move(error))) return;
+  (void)ncclCommAbort(std::exchange(handle_->comm, nullptr));  // whose own error would say nothing about the cause
+}
+
+void Group::watch() {
+  const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member_.device));
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return stopped_ || !in_flight_.empty(); });
+    if (stopped_) return;
+    const bool some_ended = look();
+    if (in_flight_.empty()) changed_.notify_all();
+    if (!some_ended) changed_.wait_for(lock, kLook, [&] { return stopped_; });
+  }
+}
+
+// With the lock. They run on one stream, so they end in their order; those of a broken group end with it.
+bool Group::look() {
+  if (!health_->broken() && !in_flight_.front()->done()) end_late(*in_flight_.front());
+  bool some_ended = false;
+  while (!in_flight_.empty() && (in_flight_.front()->done() || health_->broken())) {
+    auto& first = *in_flight_.front();
+    recorder_->finished(first.ticket_, first.done());
+    std::ranges::move(first.tensors_, std::back_inserter(used_));
+    first.tensors_.clear();
+    in_flight_.pop_front();
+    some_ended = true;
+  }
+  return some_ended;
+}
+
+// A call that is being made keeps to its own deadline, and is not disturbed.
+void Group::end_late(const InFlight& first) {
+  const std::unique_lock calling(handle_->mutex, std::try_to_lock);
+  if (!calling || handle_->comm == nullptr) return;
+  const Seconds waited = Clock::now() - first.launched_;
+  ncclResult_t later = ncclSuccess;
+  const ncclResult_t asked = ncclCommGetAsyncError(handle_->comm, &later);
+  if (asked == ncclSuccess && later != ncclSuccess && later != ncclInProgress) {
+    abort(std::make_exception_ptr(explain(first.what_, later, handle_->comm)));
+  } else if (waited > member_.timeout) {
+    abort(std::make_exception_ptr(late(first.what_, waited)));
+  }
+}
+
+}  // namespace phalanx::nccl

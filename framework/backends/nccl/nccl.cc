@@ -1,0 +1,37 @@
+// The part of the backend that is in every program: it loads the plug-in, which has NCCL.
+#include <string>
+
+#include "framework/backends/device/communicator.h"
+#include "framework/backends/nccl/connect_request.h"
+#include "framework/backends/nccl/native.h"
+#include "framework/base/cuda.h"
+#include "framework/comm/backend.h"
+
+namespace phalanx {
+namespace {
+
+struct NcclConfig {
+  std::string host = "auto";
+
+  template <class V>
+  void visit(V& v) {
+    v("host", host, "backend of tensors on the CPU, messages and barriers; auto: shm on one host, gloo otherwise");
+  }
+};
+
+CommunicatorPtr connect_world(const NcclConfig& config, const ConnectOptions& options) {
+  const auto connect = Cuda::global().function<nccl::Connect>("phalanx_nccl_connect");
+  const int device = options.rank_info.local_rank % Cuda::global().devices();
+  const std::string automatic = options.rank_info.one_host() ? "shm" : "gloo";
+  auto host = Backends::Choice(config.host == "auto" ? automatic : config.host).make(options);
+  CommunicatorPtr native;
+  connect({.host = host, .device = device, .timeout = options.timeout}, native);
+  return std::make_shared<DeviceCommunicator>(std::move(host), c10::kCUDA,
+                                              DeviceCommunicator::Native{std::move(native), &nccl::has_native});
+}
+
+const bool registered = Backends::global().add<NcclConfig>(
+    "nccl", "ranks are processes with a CUDA device each, connected by NCCL", &connect_world);
+
+}  // namespace
+}  // namespace phalanx

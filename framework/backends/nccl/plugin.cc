@@ -1,0 +1,22 @@
+// What programs find in the plug-in (framework/base/cuda.h); everything else in it is its own.
+#include <cuda_runtime_api.h>
+
+#include "framework/backends/nccl/communicator.h"
+#include "framework/backends/nccl/connect_request.h"
+
+extern "C" {
+
+int phalanx_cuda_runtime_version() { return CUDART_VERSION; }
+
+int phalanx_cuda_device_count(const char** why) {
+  int count = 0;
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  if (result == cudaSuccess) return count;
+  *why = cudaGetErrorString(result);
+  return 0;
+}
+
+void phalanx_nccl_connect(const phalanx::nccl::ConnectRequest& request, phalanx::CommunicatorPtr& made) {
+  made = phalanx::nccl::connect(request);
+}
+}

@@ -1,0 +1,83 @@
+#include "framework/base/cuda.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::ThrowsMessage;
+
+const std::string kPretended = "framework/base/testing/libpretended.so";
+const std::string kOld = "framework/base/testing/libpretended_old.so";
+
+TEST(Cuda, SaysThatThereIsNoDriver) {
+  const Cuda cuda({.driver = "/nowhere/libcuda.so.1", .libtorch = kPretended, .plugin = kPretended});
+  EXPECT_FALSE(cuda.loaded());
+  EXPECT_THAT(cuda.missing(), AllOf(HasSubstr("there is no NVIDIA driver (/nowhere/libcuda.so.1: "),
+                                    HasSubstr("use device: cpu"), Not(HasSubstr("\n"))));
+}
+
+TEST(Cuda, SaysThatLibTorchIsOneWithoutCuda) {
+  const Cuda cuda({.driver = kPretended, .libtorch = "/nowhere/libtorch_cuda.so", .plugin = kPretended});
+  EXPECT_THAT(cuda.missing(), AllOf(HasSubstr("this LibTorch is one without CUDA"),
+                                    HasSubstr("/nowhere/libtorch_cuda.so: "), Not(HasSubstr("\n"))));
+}
+
+TEST(Cuda, SaysThatThereIsNoPlugin) {
+  const Cuda cuda({.driver = kPretended, .libtorch = kPretended, .plugin = "/nowhere/libphalanx_cuda.so"});
+  EXPECT_THAT(cuda.missing(), AllOf(HasSubstr("there is no plug-in libphalanx_cuda.so of this program"),
+                                    HasSubstr("--config=cuda"), Not(HasSubstr("\n"))));
+}
+
+TEST(Cuda, SaysThatTheDriverIsTooOldWithBothVersions) {
+  const Cuda cuda({.driver = kOld, .libtorch = kPretended, .plugin = kPretended});
+  EXPECT_EQ(cuda.missing(),
+            "the NVIDIA driver is too old: it supports CUDA 12.4, but this LibTorch needs CUDA 13.0; update the "
+            "driver; or use device: cpu");
+}
+
+TEST(Cuda, CallsThePluginWhereAllIsThere) {
+  const Cuda cuda({.driver = kPretended, .libtorch = kPretended, .plugin = kPretended});
+  EXPECT_EQ(cuda.missing(), "");
+  EXPECT_EQ(cuda.function<int()>("phalanx_cuda_answer")(), 42);
+  EXPECT_EQ(cuda.devices(), 2);
+}
+
+TEST(Cuda, RefusesAPluginOfOtherSources) {
+  const Cuda cuda({.driver = kPretended, .libtorch = kPretended, .plugin = kPretended});
+  EXPECT_THAT([&] { cuda.function<void()>("phalanx_cuda_news"); },
+              ThrowsMessage<ConfigError>(HasSubstr("has no phalanx_cuda_news, so it was built from other sources")));
+}
+
+TEST(Cuda, SaysThatThereIsNoDevice) {
+  const Cuda cuda({.driver = kPretended, .libtorch = kPretended, .plugin = kOld});
+  EXPECT_THAT([&] { cuda.devices(); },
+              ThrowsMessage<ConfigError>(HasSubstr("there is no device that can be used (CUDA_ERROR_NO_DEVICE: ")));
+}
+
+TEST(Cuda, ThrowsWhatIsMissing) {
+  const Cuda cuda({.driver = "/nowhere/libcuda.so.1", .libtorch = kPretended, .plugin = kPretended});
+  EXPECT_THAT([&] { cuda.devices(); }, ThrowsMessage<ConfigError>(HasSubstr("cuda: there is no NVIDIA driver")));
+}
+
+TEST(Cuda, TakesPathsFromTheEnvironment) {
+  ::setenv("PHALANX_CUDA_DRIVER", "/d", 1);
+  ::setenv("PHALANX_CUDA_LIBTORCH", "/l", 1);
+  ::setenv("PHALANX_CUDA_PLUGIN", "/p", 1);
+  const auto paths = CudaPaths::found();
+  for (const char* name : {"PHALANX_CUDA_DRIVER", "PHALANX_CUDA_LIBTORCH", "PHALANX_CUDA_PLUGIN"}) ::unsetenv(name);
+  EXPECT_EQ(paths.driver + paths.libtorch + paths.plugin, "/d/l/p");
+  EXPECT_THAT(CudaPaths::found().plugin, HasSubstr("/libphalanx_cuda.so"));
+  EXPECT_EQ(CudaPaths::found().driver, "libcuda.so.1");
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "models/tensor_parallel.h"
+
+namespace phalanx {
+
+/// A linear layer of a transformer: parameters "weight" and, if it has one, "bias", whole or divided.
+class Projection final : public torch::nn::Module, public TensorParallel {
+ public:
+  struct Options {
+    std::int64_t in, out;
+    double deviation;  // of the initial weight, which is normal with mean 0; a bias begins with 0
+    WeightLayout layout = WeightLayout::kOutIn;
+    bool bias = true;
+    DividedLinear::Grain grain{};
+  };
+
+  explicit Projection(const Options& options);
+
+  /// [..., in] -> [..., out]
+  at::Tensor forward(const at::Tensor& x) { return product_.forward(x, weight_, bias_); }
+
+  Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
+    return product_.divide(style, group, weight_, bias_);
+  }
+  DividedLinear* linear() override { return &product_; }
+  void share_positions() { product_.share_positions(); }
+
+  /// What each of these gives of x. Where ranks have some of the outputs of each, x is gathered, and its gradient
+  /// summed up, once for all of them. They are kOutIn, without a bias, and divided alike.
+  static std::vector<at::Tensor> forward_all(const std::vector<std::shared_ptr<Projection>>& layers,
+                                             const at::Tensor& x);
+
+ private:
+  DividedLinear product_;
+  at::Tensor weight_, bias_;
+};
+
+}  // namespace phalanx

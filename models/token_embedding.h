@@ -1,0 +1,39 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+
+#include "models/tensor_parallel.h"
+
+namespace phalanx {
+
+/// A table of embeddings whose parameter is "weight" [count, width], normal with mean 0 at first, whole or divided by
+/// its rows: of tokens and positions, and, times what a model has computed, of scores.
+class TokenEmbedding final : public torch::nn::Module, public TensorParallel {
+ public:
+  TokenEmbedding(std::int64_t count, std::int64_t width, double deviation) {
+    weight = register_parameter("weight", at::empty({count, width}).normal_(0, deviation));
+  }
+
+  /// int64 [...] -> [..., width]
+  at::Tensor forward(const at::Tensor& indices) { return table_.look_up(indices, weight); }
+
+  /// [..., width] -> [..., count]
+  at::Tensor logits(const at::Tensor& x) { return table_.logits(x, weight); }
+  ClassPartsPtr leave_logits_divided() { return table_.leave_logits_divided(); }
+
+  Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
+    return table_.divide(style, group, weight);
+  }
+  void share_positions() { table_.share_positions(); }
+
+  at::Tensor weight;
+
+ private:
+  DividedEmbedding table_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,317 @@
+// The causal transformer of Touvron et al. 2023 (LLaMA: Open and Efficient Foundation Language Models,
+// arXiv:2302.13971): input [n, t] int64 tokens, t <= context -> logits [n, t, classes] of the token after each. Norms
+// by the root mean square (Zhang and Sennrich 2019, arXiv:1910.07467) before each part of a layer, rotary positions (Su
+// et al. 2021, RoFormer, arXiv:2104.09864), gated feed-forward layers (Shazeer 2020, SwiGLU, arXiv:2002.05202), and
+// attention whose keys and values may be shared by several queries (Ainslie et al. 2023, GQA, arXiv:2305.13245). No
+// layer has a bias.
+//
+// Parameters have the names and layouts of Hugging Face's LlamaForCausalLM; with `tied`, lm_head.weight is
+// model.embed_tokens.weight itself and not listed. Initial values: normal with deviation 0.02; norms 1.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/outer.h>
+#include <ATen/ops/pow.h>
+#include <ATen/ops/rms_norm.h>
+#include <ATen/ops/silu.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/parallel/autograd_collectives.h"
+#include "framework/parallel/sequence_part.h"
+#include "models/causal_attention.h"
+#include "models/network.h"
+#include "models/projection.h"
+#include "models/refuse_sample.h"
+#include "models/token_embedding.h"
+
+namespace phalanx {
+namespace {
+
+constexpr double kDeviation = 0.02;
+
+struct LlamaConfig {
+  std::int64_t layers = 4;
+  std::int64_t heads = 4;
+  std::int64_t key_value_heads = 0;
+  std::int64_t width = 128;
+  std::int64_t hidden = 0;
+  double rope_theta = 10000;
+  double epsilon = 1e-5;
+  bool tied = false;
+
+  template <class V>
+  void visit(V& v) {
+    v("layers", layers, "number of transformer blocks", config::at_least(1));
+    v("heads", heads, "attention heads", config::at_least(1));
+    v("key_value_heads", key_value_heads, "heads of keys and values, each for several queries; 0: as many as heads",
+      config::at_least(0));
+    v("width", width, "embedding size", config::at_least(1));
+    v("hidden", hidden, "features of the feed-forward layers; 0: 8 / 3 of width, up to a multiple of 32",
+      config::at_least(0));
+    v("rope_theta", rope_theta, "base of the wavelengths of rotary positions", config::at_least(1));
+    v("epsilon", epsilon, "added to the mean square in norms", config::above(0));
+    v("tied", tied, "the head is the table of embeddings itself");
+  }
+
+  std::int64_t head_width() const { return width / heads; }
+
+  // Its numbers where 0 stands for one.
+  LlamaConfig complete() const {
+    constexpr std::int64_t kMultiple = 32;
+    LlamaConfig all = *this;
+    if (key_value_heads == 0) all.key_value_heads = heads;
+    if (hidden == 0) all.hidden = (8 * width / 3 + kMultiple - 1) / kMultiple * kMultiple;
+    return all;
+  }
+};
+
+// Of positions that ranks may have some of each: the gradient of the weight is that of all of them.
+class RmsNorm final : public torch::nn::Module {
+ public:
+  RmsNorm(std::int64_t width, double epsilon) : epsilon_(epsilon) {
+    weight_ = register_parameter("weight", at::ones({width}));
+  }
+
+  at::Tensor forward(const at::Tensor& x) const {
+    return at::rms_norm(x, {x.size(-1)}, group_ ? copy_to_ranks(weight_, group_) : weight_, epsilon_);
+  }
+
+  void share_positions(const CommunicatorPtr& group) { group_ = group; }
+
+ private:
+  double epsilon_;
+  at::Tensor weight_;
+  CommunicatorPtr group_;  // null: all positions are here
+};
+
+// Turns pairs of features (i, i + width / 2) of a head by angles that grow with the position. Angles are float32, as
+// Hugging Face's.
+class RotaryPositions {
+ public:
+  RotaryPositions(const LlamaConfig& config, std::int64_t context) {
+    const auto width = config.head_width();
+    const at::Tensor exponents = at::arange(0, width, 2, at::kFloat) / static_cast<double>(width);
+    const at::Tensor angles =
+        at::outer(at::arange(context, at::kFloat), at::pow(config.rope_theta, exponents).reciprocal());
+    const at::Tensor both = at::cat({angles, angles}, 1);
+    cosines_ = both.cos();
+    sines_ = both.sin();
+  }
+
+  std::int64_t context() const { return cosines_.size(0); }
+
+  // Of sequences from position `begin` on; of those that this rank of `group` has, if there is one.
+  std::pair<at::Tensor, at::Tensor> of(std::int64_t begin, std::int64_t length, const CommunicatorPtr& group,
+                                       c10::ScalarType dtype) const {
+    const auto take = [&](const at::Tensor& table) {
+      at::Tensor rows = table.narrow(0, begin, length).to(dtype);
+      return group ? take_positions(rows, 0, *group) : rows;
+    };
+    return {take(cosines_), take(sines_)};
+  }
+
+  // x [n, heads, t, head width]; the tables [t, head width]
+  static at::Tensor turn(const at::Tensor& x, const std::pair<at::Tensor, at::Tensor>& tables) {
+    const auto halves = x.chunk(2, -1);
+    return x * tables.first + at::cat({-halves[1], halves[0]}, -1) * tables.second;
+  }
+
+ private:
+  at::Tensor cosines_, sines_;  // [context, head width]
+};
+
+// Of the heads, those that are here.
+class Attention final : public torch::nn::Module {
+ public:
+  Attention(const LlamaConfig& config, std::size_t layer, std::shared_ptr<const RotaryPositions> positions)
+      : head_width_(config.head_width()), positions_(std::move(positions)), attention_(/*fused=*/true, layer) {
+    const auto add = [&](const char* name, std::int64_t in, std::int64_t out) {
+      return register_module(
+          name, std::make_shared<Projection>(Projection::Options{
+                    .in = in, .out = out, .deviation = kDeviation, .bias = false, .grain = {1, head_width_}}));
+    };
+    const auto shared = config.key_value_heads * head_width_;
+    inputs_ = {add("q_proj", config.width, config.width), add("k_proj", config.width, shared),
+               add("v_proj", config.width, shared)};
+    o_proj_ = add("o_proj", config.width, config.width);
+  }
+
+  CausalAttention& attention() { return attention_; }
+
+  void divide_sequence(const CommunicatorPtr& group) {
+    context_ = group;
+    attention_.divide_sequence(group);
+  }
+
+  void share_positions() {
+    for (const auto& layer : inputs_) layer->share_positions();
+    o_proj_->share_positions();
+  }
+
+  at::Tensor forward(const at::Tensor& x) {
+    const auto projected = Projection::forward_all(inputs_, x);
+    const auto rows = projected[0].size(0), length = projected[0].size(1);
+    const auto by_head = [&](const at::Tensor& part) {
+      return part.reshape({rows, length, -1, head_width_}).transpose(1, 2);
+    };
+    const auto begin = attention_.first_position(), all = length * (context_ ? context_->size() : 1);
+    TORCH_CHECK(begin + all <= positions_->context(), "llama has positions for ", positions_->context(),
+                " tokens, but got ", begin + all);
+    const auto tables = positions_->of(begin, all, context_, projected[0].scalar_type());
+    const at::Tensor seen =
+        attention_.forward(RotaryPositions::turn(by_head(projected[0]), tables),
+                           RotaryPositions::turn(by_head(projected[1]), tables), by_head(projected[2]));
+    return o_proj_->forward(seen.transpose(1, 2).reshape({rows, length, -1}));
+  }
+
+ private:
+  std::int64_t head_width_;
+  std::shared_ptr<const RotaryPositions> positions_;
+  CausalAttention attention_;
+  CommunicatorPtr context_;                          // null: all positions are here
+  std::vector<std::shared_ptr<Projection>> inputs_;  // to queries, keys and values
+  std::shared_ptr<Projection> o_proj_;
+};
+
+class Feedforward final : public torch::nn::Module {
+ public:
+  explicit Feedforward(const LlamaConfig& config) {
+    const auto add = [&](const char* name, std::int64_t in, std::int64_t out) {
+      return register_module(name, std::make_shared<Projection>(Projection::Options{
+                                       .in = in, .out = out, .deviation = kDeviation, .bias = false}));
+    };
+    inputs_ = {add("gate_proj", config.width, config.hidden), add("up_proj", config.width, config.hidden)};
+    down_proj_ = add("down_proj", config.hidden, config.width);
+  }
+
+  at::Tensor forward(const at::Tensor& x) {
+    const auto both = Projection::forward_all(inputs_, x);
+    return down_proj_->forward(at::silu(both[0]) * both[1]);
+  }
+
+  void share_positions() {
+    for (const auto& layer : inputs_) layer->share_positions();
+    down_proj_->share_positions();
+  }
+
+ private:
+  std::vector<std::shared_ptr<Projection>> inputs_;  // the gate and what it lets through
+  std::shared_ptr<Projection> down_proj_;
+};
+
+class Layer final : public torch::nn::Module {
+ public:
+  Layer(const LlamaConfig& config, std::size_t index, std::shared_ptr<const RotaryPositions> positions) {
+    attention_ = register_module("self_attn", std::make_shared<Attention>(config, index, std::move(positions)));
+    mlp_ = register_module("mlp", std::make_shared<Feedforward>(config));
+    before_attention_ = register_module("input_layernorm", std::make_shared<RmsNorm>(config.width, config.epsilon));
+    before_mlp_ = register_module("post_attention_layernorm", std::make_shared<RmsNorm>(config.width, config.epsilon));
+  }
+
+  at::Tensor forward(const at::Tensor& input) {
+    const at::Tensor x = input + attention_->forward(before_attention_->forward(input));
+    return x + mlp_->forward(before_mlp_->forward(x));
+  }
+
+  void share_positions(const CommunicatorPtr& group) {
+    before_attention_->share_positions(group);
+    attention_->share_positions();
+    before_mlp_->share_positions(group);
+    mlp_->share_positions();
+  }
+
+  Attention& attention() { return *attention_; }
+
+ private:
+  std::shared_ptr<Attention> attention_;
+  std::shared_ptr<Feedforward> mlp_;
+  std::shared_ptr<RmsNorm> before_attention_, before_mlp_;
+};
+
+class Llama final : public Network {
+ public:
+  Llama(const LlamaConfig& config, std::int64_t context, std::int64_t classes) {
+    const auto positions = std::make_shared<const RotaryPositions>(config, context);
+    const auto body = register_module("model", std::make_shared<torch::nn::Module>());
+    embed_tokens_ =
+        body->register_module("embed_tokens", std::make_shared<TokenEmbedding>(classes, config.width, kDeviation));
+    const auto layers = body->register_module("layers", std::make_shared<torch::nn::Module>());
+    for (std::int64_t i = 0; i < config.layers; ++i) {
+      layers_.push_back(layers->register_module(std::to_string(i), std::make_shared<Layer>(config, i, positions)));
+    }
+    norm_ = body->register_module("norm", std::make_shared<RmsNorm>(config.width, config.epsilon));
+    head_ = config.tied
+                ? embed_tokens_
+                : register_module("lm_head", std::make_shared<TokenEmbedding>(classes, config.width, kDeviation));
+    add_block("embedding", {"model.embed_tokens"}, [this](const at::Tensor& x) { return embed_tokens_->forward(x); });
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const auto name = "model.layers." + std::to_string(i);
+      add_block(name, {name}, [layer = layers_[i].get()](const at::Tensor& x) { return layer->forward(x); });
+    }
+    add_block("head", {"model.norm", config.tied ? "model.embed_tokens" : "lm_head"},
+              [this](const at::Tensor& x) { return head_->logits(norm_->forward(x)); });
+  }
+
+  TensorPlan tensor_plan() const override {
+    TensorPlan plan{{"model.embed_tokens", "vocabulary"}};
+    if (head_ != embed_tokens_) plan["lm_head"] = "vocabulary";
+    for (const char* layer :
+         {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "mlp.gate_proj", "mlp.up_proj"}) {
+      plan[std::string("model.layers.*.") + layer] = "column";
+    }
+    for (const char* layer : {"self_attn.o_proj", "mlp.down_proj"})
+      plan[std::string("model.layers.*.") + layer] = "row";
+    return plan;
+  }
+
+  bool share_positions(const CommunicatorPtr& group) override {
+    embed_tokens_->share_positions();
+    if (head_ != embed_tokens_) head_->share_positions();
+    for (const auto& layer : layers_) layer->share_positions(group);
+    norm_->share_positions(group);
+    return true;
+  }
+
+  ClassPartsPtr leave_scores_divided() override { return head_->leave_logits_divided(); }
+
+  bool go_on_from(KeyValueCache* cache) override {
+    for (const auto& layer : layers_) layer->attention().attention().go_on_from(cache);
+    return true;
+  }
+
+  bool divide_sequence(const CommunicatorPtr& group) override {
+    for (const auto& layer : layers_) layer->attention().divide_sequence(group);
+    return true;
+  }
+
+ private:
+  std::shared_ptr<TokenEmbedding> embed_tokens_, head_;  // may be one
+  std::vector<std::shared_ptr<Layer>> layers_;
+  std::shared_ptr<RmsNorm> norm_;
+};
+
+std::shared_ptr<Model> make_llama(const LlamaConfig& given, const ModelSpec& spec) {
+  const auto config = given.complete();
+  const auto [context, classes] = next_token("llama", spec);
+  refuse_uneven_heads("llama", config.width, config.heads);
+  if (config.heads % config.key_value_heads != 0) {
+    throw ConfigError("model llama: " + std::to_string(config.heads) + " heads cannot share key_value_heads: " +
+                      std::to_string(config.key_value_heads) + " equally: use a divisor");
+  }
+  if (config.head_width() % 2 != 0) {
+    throw ConfigError("model llama: heads of " + std::to_string(config.head_width()) +
+                      " features cannot be turned in pairs: use a width of an even number of features for each head");
+  }
+  return std::make_shared<Llama>(config, context, classes);
+}
+
+const bool registered =
+    Models::global().add<LlamaConfig>("llama", "transformer language model in the style of Llama", make_llama);
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""The plug-in for CUDA is complete, as far as a machine without a GPU can tell."""
+
+import pathlib
+import subprocess
+import unittest
+
+PLUGIN = pathlib.Path("framework/backends/nccl/libphalanx_cuda.so")
+FUNCTIONS = {"phalanx_cuda_device_count", "phalanx_cuda_runtime_version", "phalanx_nccl_connect"}
+
+
+def symbols(which):
+    lines = subprocess.run(["nm", "--dynamic", "--demangle", which, PLUGIN], check=True, capture_output=True, text=True)
+    return [line.split(maxsplit=2)[-1] for line in lines.stdout.splitlines()]
+
+
+class PluginTest(unittest.TestCase):
+    def test_exports_what_programs_call(self):
+        self.assertEqual(FUNCTIONS, {name for name in symbols("--defined-only") if name.startswith("phalanx_")})
+
+    def test_has_all_of_our_code_that_it_uses(self):
+        self.assertEqual([], [name for name in symbols("--undefined-only") if "phalanx" in name])
+
+    def test_is_small(self):
+        self.assertLess(PLUGIN.stat().st_size, 1 << 20)
+
+
+if __name__ == "__main__":
+    unittest.main()

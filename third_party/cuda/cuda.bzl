@@ -1,0 +1,63 @@
+"""The CUDA toolkit's basic headers and runtime: the folder in CUDA_HOME, else that of the nvcc on PATH, else wheels.
+
+Fetched by --config=cuda alone.
+"""
+
+_BUILD = """\
+cc_library(
+    name = "cuda",
+    hdrs = glob(["include/**"]),
+    includes = ["include"],
+    linkopts = ["-L{lib}", "-lcudart"],
+    visibility = ["//visibility:public"],
+)
+"""
+
+_NEEDED = ["include/cuda_runtime_api.h", "include/crt/host_config.h", "include/nv/target"]
+_LIBRARIES = ["libcudart.so", "libcupti.so"]  # the first one is linked, LibTorch for CUDA loads both
+
+def _toolkit(repository_ctx):
+    """The folder of an installed toolkit; None: there is none."""
+    given = repository_ctx.os.environ.get("CUDA_HOME")
+    nvcc = repository_ctx.which("nvcc")
+    folder = given or (str(nvcc.realpath.dirname.dirname) if nvcc else None)
+    if not folder or all([repository_ctx.path(folder + "/" + path).exists for path in _NEEDED]):
+        return folder
+    if given:
+        fail("\nCUDA_HOME=%s is not a CUDA toolkit: it must have %s.\nCorrect CUDA_HOME, or unset it." %
+             (given, ", ".join(_NEEDED)))
+    return None
+
+def _symlink_libraries(repository_ctx, folder):
+    for library in repository_ctx.path(folder).readdir():
+        if any([library.basename.startswith(name) for name in _LIBRARIES]):
+            repository_ctx.symlink(library, "lib/" + library.basename)
+            unversioned = library.basename.split(".so")[0] + ".so"
+            if not repository_ctx.path(folder + "/" + unversioned).exists:
+                repository_ctx.symlink(library, "lib/" + unversioned)
+
+def _cuda(repository_ctx):
+    toolkit = _toolkit(repository_ctx)
+    if toolkit:
+        repository_ctx.symlink(toolkit + "/include", "include")
+        lib = toolkit + "/lib64"
+        if not repository_ctx.path(lib).exists:
+            lib = toolkit + "/lib"
+        _symlink_libraries(repository_ctx, lib)
+    else:
+        # Each wheel has some of the headers, so of folders that several have, what is in them.
+        for wheel in ["cuda_runtime_wheel", "cuda_crt_wheel", "cuda_cccl_wheel", "cuda_cupti_wheel"]:
+            root = str(repository_ctx.path(Label("@%s//:BUILD.bazel" % wheel)).dirname)
+            for header in repository_ctx.path(root + "/include").readdir():
+                if header.basename == "cccl":
+                    continue  # thousands of headers for kernels, which nobody here includes
+                if not repository_ctx.path("include/" + header.basename).exists:
+                    repository_ctx.symlink(header, "include/" + header.basename)
+            if repository_ctx.path(root + "/lib").exists:
+                _symlink_libraries(repository_ctx, root + "/lib")
+    repository_ctx.file("BUILD.bazel", _BUILD.format(lib = repository_ctx.path("lib")))
+
+cuda = repository_rule(
+    implementation = _cuda,
+    environ = ["CUDA_HOME", "PATH"],
+)

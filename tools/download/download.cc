@@ -1,0 +1,117 @@
+// Downloads datasets: download mnist --to data/mnist
+#include <gflags/gflags.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "framework/base/console.h"
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "launch/exit_status.h"
+#include "launch/program.h"
+#include "tools/download/fetch.h"
+#include "tools/download/known.h"
+#include "tools/flags/parse_flags.h"
+
+DEFINE_string(to, "", "folder to download to; empty: ${PHALANX_DATA}/NAME, else data/NAME, where the dataset looks");
+DEFINE_string(url, "", "download this file instead of a known dataset; several addresses of it are divided by spaces");
+DEFINE_string(sha256, "", "its checksum, with --url");
+DEFINE_double(timeout, 60, "seconds of silence after which a server is given up");
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string known_names() {
+  std::vector<std::string> names;
+  for (const auto& set : known_sets()) names.push_back(set.name);
+  return join(names, ", ");
+}
+
+KnownSet wanted(const std::vector<std::string>& words) {
+  if (FLAGS_url.empty()) {
+    if (words.size() != 1) throw ConfigError("name one dataset: " + known_names() + " (see --help)");
+    for (const auto& set : known_sets()) {
+      if (set.name == words[0]) return set;
+    }
+    throw ConfigError("unknown dataset \"" + words[0] + "\"; known: " + known_names() +
+                      "; for others there are --url and --sha256");
+  }
+  if (!words.empty()) throw ConfigError("--url goes without the name of a dataset, but got \"" + words[0] + "\"");
+  const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  if (FLAGS_sha256.size() != 64 || !std::ranges::all_of(FLAGS_sha256, digit)) {
+    throw ConfigError("--sha256: --url needs the file's checksum, 64 hexadecimal digits in lower case");
+  }
+  if (FLAGS_to.empty()) throw ConfigError("--to: --url needs a folder to download to");
+  RemoteFile file{.name = "", .sha256 = FLAGS_sha256, .mirrors = {}};
+  for (std::size_t begin = 0; begin < FLAGS_url.size();) {
+    const auto end = std::min(FLAGS_url.find(' ', begin), FLAGS_url.size());
+    if (end > begin) file.mirrors.push_back(FLAGS_url.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  file.name = file.mirrors.empty() ? "" : fs::path(file.mirrors[0]).filename().string();
+  if (file.name.empty() || file.name == "." || file.name == "..") {
+    throw ConfigError("--url: \"" + FLAGS_url + "\" does not end with the name of a file");
+  }
+  return {.name = file.name, .folder = "", .files = {file}, .unpack = ""};
+}
+
+fs::path folder_of(const KnownSet& set) {
+  fs::path folder = FLAGS_to;
+  if (FLAGS_to.empty()) {
+    const auto data = environment("PHALANX_DATA").value_or("");
+    folder = fs::path(data.empty() ? "data" : data) / set.folder;
+  }
+  return fs::path(environment("BUILD_WORKING_DIRECTORY").value_or("")) / folder;
+}
+
+// One line of a terminal, a few times a second.
+class Progress {
+ public:
+  explicit Progress(std::string name) : name_(std::move(name)), shown_(::isatty(STDOUT_FILENO) == 1) {}
+  void operator()(std::int64_t have, std::int64_t size) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!shown_ || (now < next_ && have < size)) return;
+    next_ = now + std::chrono::milliseconds(200);
+    standard_output().write("\r" + name_ + ": " + format_bytes(have) + " of " + format_bytes(size) +
+                            (have == size ? "   \n" : "   "));
+  }
+
+ private:
+  std::string name_;
+  bool shown_;
+  std::chrono::steady_clock::time_point next_;
+};
+
+int run(int argc, char** argv) {
+  const auto words = parse_flags({.purpose = "downloads a dataset, and goes on where it was interrupted\n\n"
+                                             "  download mnist\n"
+                                             "  download --url https://host/file.txt --sha256 DIGITS --to data/mine\n\n"
+                                             "known: " +
+                                             known_names(),
+                                  .files = "tools/download/"},
+                                 {argv + 1, argv + argc});
+  if (!(FLAGS_timeout > 0)) throw ConfigError("--timeout: must be above 0");
+  const auto set = wanted(words);
+  const auto folder = folder_of(set);
+  for (const auto& file : set.files) {
+    const bool fetched = fetch(file, folder, {.timeout = FLAGS_timeout, .progress = Progress(file.name)});
+    standard_output().write((folder / file.name).string() + (fetched ? ": downloaded" : ": was there already") +
+                            ", the checksum is right\n");
+  }
+  if (!set.unpack.empty()) standard_output().write("Now unpack it: cd " + folder.string() + " && " + set.unpack + "\n");
+  return kDone;
+}
+
+}  // namespace
+}  // namespace phalanx
+
+int main(int argc, char** argv) {
+  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
+}

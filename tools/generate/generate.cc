@@ -1,0 +1,165 @@
+// Goes on with a text as a trained language model would: generate --run runs/NAME --prompt "To be"
+#include <gflags/gflags.h>
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "datasets/text/tokenizer.h"
+#include "engine/experiment/experiment.h"
+#include "engine/experiment/load_model.h"
+#include "engine/experiment/run_folder.h"
+#include "engine/generation/text_generator.h"
+#include "framework/base/config/config.h"
+#include "framework/base/config/locate.h"
+#include "framework/base/error.h"
+#include "launch/exit_status.h"
+#include "launch/program.h"
+#include "tools/flags/parse_flags.h"
+#include "tools/flags/take_overrides.h"
+
+DEFINE_string(run, "", "run folder whose config.yaml and weights.safetensors to take");
+DEFINE_string(weights, "", "safetensors file, in place of the run's");
+DEFINE_string(config, "", "YAML file of a run with these weights, in place of the run's");
+DEFINE_string(set, "", "key.path=value, overrides the config file; may be repeated");
+DEFINE_string(prompt, "\n", "text to go on with; of a dataset whose tokens are no text, their numbers: \"3 1 4\"");
+DEFINE_int64(tokens, 200, "how many tokens to add");
+DEFINE_double(temperature, 1, "scores are divided by it: below 1 for what is likely, 0 for the likeliest token alone");
+DEFINE_int64(top_k, 0, "draw one of so many likeliest tokens; 0: of all");
+DEFINE_double(top_p, 1, "draw one of the fewest likeliest tokens whose probabilities add up to this");
+DEFINE_uint64(seed, 1, "of what is drawn at random");
+DEFINE_bool(cache, true, "keep the keys and values of tokens that the model has seen");
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of tokens that stand for no text: numbers with spaces between.
+class Numbers final : public Tokenizer {
+ public:
+  explicit Numbers(std::int64_t size) : size_(size) {}
+
+  std::int64_t size() const override { return size_; }
+
+  std::vector<std::int64_t> encode(std::string_view text) const override {
+    std::vector<std::int64_t> tokens;
+    std::istringstream words{std::string(text)};
+    for (std::string word; words >> word;) {
+      std::int64_t token = -1;
+      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), token);
+      if (error != std::errc() || end != word.data() + word.size() || token < 0 || token >= size_) {
+        throw ConfigError("\"" + word +
+                          "\" is no token: the dataset's tokens stand for no text, and are the numbers 0 to " +
+                          std::to_string(size_ - 1));
+      }
+      tokens.push_back(token);
+    }
+    return tokens;
+  }
+
+  std::string decode(std::span<const std::int64_t> tokens) const override {
+    std::string text;
+    for (const auto token : tokens) text += " " + std::to_string(token);
+    return text;
+  }
+
+ private:
+  std::int64_t size_;
+};
+
+// Of a flag, or else of the run folder's.
+std::string file_of(const std::string& flag, const std::string& in_run, const char* what) {
+  const std::string file = flag.empty() && !FLAGS_run.empty() ? in_run : flag;
+  if (file.empty()) {
+    throw ConfigError(std::string("no ") + what + ": generate --run RUN, or --weights FILE --config FILE");
+  }
+  if (!fs::exists(file)) throw ConfigError(file + ": no such file");
+  return file;
+}
+
+std::vector<std::int64_t> prompt_of(const Tokenizer& tokenizer) {
+  try {
+    auto tokens = tokenizer.encode(FLAGS_prompt);
+    if (!tokens.empty()) return tokens;
+  } catch (const DataError& error) {
+    throw ConfigError(std::string("--prompt: ") + error.what());
+  } catch (const ConfigError& error) {
+    throw ConfigError(std::string("--prompt: ") + error.what());
+  }
+  throw ConfigError("--prompt: is empty, but a model goes on from a token at least");
+}
+
+void show(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+void generate(const ExperimentConfig& config, const std::string& weights) {
+  const Splits splits = config.dataset.make();
+  const auto task = config.task.make(splits.test->spec(), config.loss.make());
+  const ModelSpec& spec = task->model();
+  const bool tokens = spec.inputs.size() == 1 && spec.inputs[0].classes > 0 && spec.inputs[0].shape.size() == 1;
+  if (!tokens || spec.outputs.size() != 1 || spec.outputs[0].shape.size() != 2) {
+    throw ConfigError(
+        "dataset: is no text: generate goes on with sequences of tokens, as of the datasets text and tokens");
+  }
+  const auto& input = spec.inputs[0];
+  std::shared_ptr<const Tokenizer> tokenizer = splits.tokenizer;
+  if (!tokenizer) tokenizer = std::make_shared<const Numbers>(input.classes);
+  const auto prompt = prompt_of(*tokenizer);
+  const auto model = load_model(config, spec, weights);
+  TextGenerator generator(
+      *model,
+      {.context = input.shape[0],
+       .cache = FLAGS_cache,
+       .sampling = {.temperature = FLAGS_temperature, .top_k = FLAGS_top_k, .top_p = FLAGS_top_p, .seed = FLAGS_seed}});
+  show(tokenizer->decode(prompt));
+  const auto start = std::chrono::steady_clock::now();
+  generator.run(prompt, FLAGS_tokens, [&](std::int64_t token) {
+    show(token < tokenizer->size() ? tokenizer->decode(std::array{token}) : "?");
+    return true;
+  });
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  show("\n");
+  std::fprintf(stderr, "%lld tokens, %.0f a second\n", static_cast<long long>(FLAGS_tokens),
+               static_cast<double>(FLAGS_tokens) / seconds);
+}
+
+int run(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const auto overrides = take_overrides(words);
+  refuse(parse_flags({.purpose = "goes on with a text as a trained language model would\n\n"
+                                 "  generate --run runs/NAME --prompt \"To be\" --temperature 0.8\n"
+                                 "  generate --weights weights.safetensors --config configs/shakespeare_gpt_tp2.yaml",
+                      .files = "tools/generate/"},
+                     words));
+  if (FLAGS_tokens < 1) throw ConfigError("--tokens: must be at least 1");
+  const RunFolder source(FLAGS_run);
+  const std::string weights = file_of(FLAGS_weights, source.weights(), "weights");
+  const config::Sources sources{file_of(FLAGS_config, source.config(), "config"), overrides};
+  ExperimentConfig config;
+  config::load(config, sources.path, sources.overrides);
+  try {
+    check(config);
+  } catch (const ConfigError& error) {
+    throw config::located(error, sources);
+  }
+  generate(config, weights);
+  return kDone;
+}
+
+}  // namespace
+}  // namespace phalanx
+
+int main(int argc, char** argv) {
+  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
+}
