@@ -1,6 +1,7 @@
 // Looks at files of weights, converts and compares them: weights list resnet18.pt
 #include <gflags/gflags.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <string>

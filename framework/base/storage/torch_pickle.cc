@@ -1,6 +1,7 @@
 // The opcodes are those of Python's pickletools, protocols 0 to 5 as far as torch.save() emits them.
 #include "framework/base/storage/torch_pickle.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
