@@ -32,6 +32,10 @@ Changes model_of(const std::string& kind) {
                       : kind == "moe" ? "model={name: moe_gpt, layers: 2, heads: 4, width: 16, experts: 4}"
                                       : "model={name: llama, layers: 2, heads: 4, key_value_heads: 2, width: 16}");
     changes.push_back("dataset={name: text, file: " + text_file() + ", context: 16}");
+  } else if (kind == "exported") {
+    changes.push_back("model={name: exported, file: tests/zoo/exported/mlp.pt2}");
+    changes.push_back(
+        "dataset={name: random_images, train_samples: 60, test_samples: 20, channels: 1, side: 8, classes: 5}");
   } else if (kind == "lenet") {
     changes.push_back("model=lenet");
     changes.push_back("dataset={name: digits, train_samples: 60, test_samples: 20, side: 28}");

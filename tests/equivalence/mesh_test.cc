@@ -68,6 +68,11 @@ INSTANTIATE_TEST_SUITE_P(SequenceParallel, Mesh,
                                            Case{"gpt", 4, "tensor: 2, context: 2, sequence_parallel: true", "sharded"},
                                            Case{"llama", 4, "tensor: 2, context: 2, sequence_parallel: true", "auto"}));
 
+// With dropout.
+INSTANTIATE_TEST_SUITE_P(Exported, Mesh,
+                         ::testing::Values(Case{"exported", 2, "data: 2", "overlapped"},
+                                           Case{"exported", 3, "data: 3", "sharded"}));
+
 constexpr const char *kStage2 = "{sharded: {stage: 2}}", *kStage3 = "{sharded: {stage: 3}}";
 INSTANTIATE_TEST_SUITE_P(Stages, Mesh,
                          ::testing::Values(Case{"gpt", 2, "data: 2", kStage2}, Case{"mlp", 3, "data: 3", kStage2},
