@@ -163,7 +163,7 @@ class Data(ProgramTest):
                      "t10k-labels-idx1-ubyte"):
             self.assertIn(name, process.err)
         self.assertIn(root, process.err)
-        self.assertIn("http", process.err)
+        self.assertIn("//tools:download -- mnist", process.err)
         self.assertEqual(1, process.err.count("files are missing from"), process.err)
 
     def test_forks(self):
