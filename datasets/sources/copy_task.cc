@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "datasets/batch_memory.h"
@@ -26,6 +27,7 @@ struct CopyConfig {
   std::int64_t train_samples = 8000;
   std::int64_t test_samples = 500;
   std::int64_t seed = 1;
+  std::string root;
 
   template <class V>
   void visit(V& v) {
@@ -35,6 +37,7 @@ struct CopyConfig {
     v("train_samples", train_samples, "sequences to train on", config::at_least(1));
     v("test_samples", test_samples, "sequences to test on, drawn apart from those", config::at_least(1));
     v("seed", seed, "random seed of the sequences");
+    v("root", root, "unused, since there are no files");
   }
 };
 
