@@ -79,7 +79,6 @@ class Spirals final : public Dataset {
     return {random, static_cast<std::int64_t>(label)};
   }
 
- private:
   SpiralsConfig config_;
   SampleSpec spec_ = classification_samples({2}, config_.classes);
   std::int64_t samples_;

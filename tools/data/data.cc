@@ -1,13 +1,11 @@
 // Looks at data and prepares it: data stats --config configs/quickstart.yaml
 #include <gflags/gflags.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "engine/experiment/config.h"
 #include "framework/base/config/config.h"
-#include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
@@ -30,17 +28,14 @@ DEFINE_int64(seed, 1, "of what is drawn at random");
 namespace phalanx {
 namespace {
 
-namespace fs = std::filesystem;
-
-// bazel run changes the folder, and paths are those of whoever called it.
-std::string path_of(const std::string& flag, const char* name) {
+const std::string& given(const std::string& flag, const char* name) {
   if (flag.empty()) throw ConfigError(std::string("--") + name + " is missing");
-  return fs::path(environment("BUILD_WORKING_DIRECTORY").value_or("")) / flag;
+  return flag;
 }
 
 ExperimentConfig config_of(const std::vector<std::string>& overrides) {
   ExperimentConfig config;
-  config::load(config, path_of(FLAGS_config, "config"), overrides);
+  config::load(config, given(FLAGS_config, "config"), overrides);
   return config;
 }
 
@@ -66,17 +61,17 @@ int run(int argc, char** argv) {
   if (command == "stats") {
     print_statistics(splits(overrides), samples_or(10'000), FLAGS_seed);
   } else if (command == "inspect") {
-    write_contact_sheet(splits(overrides), samples_or(64), FLAGS_seed, path_of(FLAGS_html, "html"));
+    write_contact_sheet(splits(overrides), samples_or(64), FLAGS_seed, given(FLAGS_html, "html"));
   } else if (command == "speed") {
     print_speed(config_of(overrides), samples_or(10'000));
   } else if (command == "shard") {
     if (FLAGS_per_shard < 1) throw ConfigError("--per_shard: must be at least 1");
-    write_shards(path_of(FLAGS_from, "from"), path_of(FLAGS_to, "to"), FLAGS_per_shard, FLAGS_seed);
+    write_shards(given(FLAGS_from, "from"), given(FLAGS_to, "to"), FLAGS_per_shard, FLAGS_seed);
   } else if (command == "tokenize") {
     if (!(FLAGS_train_share > 0 && FLAGS_train_share < 1)) throw ConfigError("--train_share: lies between 0 and 1");
     const bool file = FLAGS_tokenizer != "bytes";
-    write_tokens(path_of(FLAGS_text, "text"), file ? path_of(FLAGS_tokenizer, "tokenizer") : FLAGS_tokenizer,
-                 path_of(FLAGS_to, "to"), FLAGS_train_share);
+    write_tokens(given(FLAGS_text, "text"), file ? given(FLAGS_tokenizer, "tokenizer") : FLAGS_tokenizer,
+                 given(FLAGS_to, "to"), FLAGS_train_share);
   } else {
     throw ConfigError(commands.empty() ? "name one command: stats, inspect, speed, shard or tokenize (see --help)"
                                        : "unexpected \"" + commands[commands.size() > 1 ? 1 : 0] +

@@ -63,12 +63,9 @@ KnownSet wanted(const std::vector<std::string>& words) {
 }
 
 fs::path folder_of(const KnownSet& set) {
-  fs::path folder = FLAGS_to;
-  if (FLAGS_to.empty()) {
-    const auto data = environment("PHALANX_DATA").value_or("");
-    folder = fs::path(data.empty() ? "data" : data) / set.folder;
-  }
-  return fs::path(environment("BUILD_WORKING_DIRECTORY").value_or("")) / folder;
+  if (!FLAGS_to.empty()) return FLAGS_to;
+  const auto data = environment("PHALANX_DATA").value_or("");
+  return fs::path(data.empty() ? "data" : data) / set.folder;
 }
 
 // One line of a terminal, a few times a second.

@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/parallel/pipeline/timeline.h"
@@ -85,15 +83,12 @@ void compare(const ScheduleOptions& options) {
   }
 }
 
-void show(const ScheduleOptions& options) {
-  const auto schedule = make_schedule(FLAGS_name, options);
-  const auto timeline = simulate(schedule, options.costs);
+void show(const pipeline::Schedule& schedule, const pipeline::Timeline& timeline, const Costs& costs) {
   std::printf("%s\n", to_text(schedule, timeline, FLAGS_width).c_str());
   std::printf("F forward, B gradient of the input, W gradient of the weights, D both; then the micro-batch\n");
   std::printf("bubble          %.1f %% of the step", 100 * timeline.bubble);
-  const Costs& costs = options.costs;
   const bool equal = costs.forward == costs.input_gradient && costs.forward == costs.weight_gradient;
-  const double known = equal && costs.transfer == 0 ? known_bubble(schedule) : -1;
+  const double known = equal && costs.transfer == 0 ? pipeline::known_bubble(schedule) : -1;
   if (known >= 0) std::printf(" (%.1f %% by formula)", 100 * known);
   std::printf("\nwithout a stop  %.1f %%, if ranks begin the next step as soon as they have ended this one\n",
               100 * timeline.bubble_without_stop);
@@ -102,10 +97,9 @@ void show(const ScheduleOptions& options) {
   std::printf(" micro-batches at most, by rank\n");
 }
 
-// bazel run changes the folder, and paths are those of whoever called it.
 void write(const std::string& flag, const std::string& text) {
   if (flag.empty()) return;
-  write_atomically(std::filesystem::path(environment("BUILD_WORKING_DIRECTORY").value_or("")) / flag, text);
+  write_atomically(flag, text);
 }
 
 int run(int argc, char** argv) {
@@ -120,9 +114,9 @@ int run(int argc, char** argv) {
     compare(all);
     return kDone;
   }
-  show(all);
   const auto schedule = make_schedule(FLAGS_name, all);
   const auto timeline = simulate(schedule, all.costs);
+  show(schedule, timeline, all.costs);
   write(FLAGS_svg, to_svg(schedule, timeline));
   write(FLAGS_json, to_json(schedule, timeline));
   return kDone;

@@ -3,11 +3,9 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "launch/exit_status.h"
@@ -27,12 +25,6 @@ namespace {
 
 constexpr const char* kCommands =
     "list FILE, convert FROM TO, diff A B, verify FILE --config CONFIG or merge FROM TO --config CONFIG";
-
-// bazel run changes the folder, and paths are those of whoever called it.
-std::string path_of(const std::string& word) {
-  if (word.empty()) return word;
-  return std::filesystem::path(environment("BUILD_WORKING_DIRECTORY").value_or("")) / word;
-}
 
 std::int64_t shard_bytes() {
   if (FLAGS_shard_size.empty()) return 0;
@@ -60,25 +52,24 @@ int run(int argc, char** argv) {
     throw ConfigError(command + " takes " + (count == 1 ? "one file" : "two files") + ", and got " +
                       std::to_string(given.size() - 1) + ": " + kCommands);
   };
-  const std::string json = path_of(FLAGS_json);
   bool good = true;
   if (command == "list") {
     files(1);
-    list_weights(path_of(given[1]), json);
+    list_weights(given[1], FLAGS_json);
   } else if (command == "convert") {
     files(2);
-    convert_weights(path_of(given[1]), path_of(given[2]), shard_bytes(), FLAGS_dtype, json);
+    convert_weights(given[1], given[2], shard_bytes(), FLAGS_dtype, FLAGS_json);
   } else if (command == "diff") {
     files(2);
-    good = compare_weights(path_of(given[1]), path_of(given[2]), json);
+    good = compare_weights(given[1], given[2], FLAGS_json);
   } else if (command == "verify") {
     files(1);
     if (FLAGS_config.empty()) throw ConfigError("--config is missing: verify FILE --config CONFIG");
-    good = verify_weights(path_of(given[1]), path_of(FLAGS_config), overrides, json);
+    good = verify_weights(given[1], FLAGS_config, overrides, FLAGS_json);
   } else if (command == "merge") {
     files(2);
     if (FLAGS_config.empty()) throw ConfigError("--config is missing: merge FROM TO --config CONFIG");
-    merge_adapters(path_of(given[1]), path_of(given[2]), path_of(FLAGS_config), overrides, json);
+    merge_adapters(given[1], given[2], FLAGS_config, overrides, FLAGS_json);
   } else {
     throw ConfigError("unexpected \"" + command + "\": the commands are " + kCommands);
   }
