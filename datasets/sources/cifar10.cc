@@ -4,40 +4,28 @@
 //     offset 0     label, 0 to 9
 //     offset 1     3,072 bytes: 32 x 32 pixels of red, then of green, then of blue, each row by row
 //
-// 10,000 a file as it is published; any number will do. Training may crop and flip (datasets/augmentation.h).
-#include <filesystem>
-#include <span>
+// 10,000 a file as it is published; any number will do.
 #include <string>
-#include <system_error>
-#include <vector>
 
-#include "datasets/augmentation.h"
 #include "datasets/dataset.h"
-#include "datasets/root.h"
-#include "datasets/sources/cifar_records.h"
+#include "datasets/files/cifar_records.h"
 #include "framework/base/config/visitor.h"
 
 namespace phalanx {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr CifarRecords kRecords{.dataset = "cifar10", .title = "CIFAR-10", .classes = 10};
-constexpr const char* kFolderInArchive = "cifar-10-batches-bin";
+constexpr CifarRecords kRecords{
+    .dataset = "cifar10", .title = "CIFAR-10", .folder_in_archive = "cifar-10-batches-bin", .classes = 10};
 
 struct Cifar10Config {
   std::string root;
-  bool augment = false;
-  std::vector<double> mean{0.4914, 0.4822, 0.4465};  // of the training images, as is the deviation
-  std::vector<double> deviation{0.2470, 0.2435, 0.2616};
+  CifarImages images{.mean = {0.4914, 0.4822, 0.4465}, .deviation = {0.2470, 0.2435, 0.2616}};
 
   template <class V>
   void visit(V& v) {
     v("root", root,
       "folder of the six files, or of cifar-10-batches-bin; empty: ${PHALANX_DATA}/cifar10, else data/cifar10");
-    v("augment", augment, "random crops with 4 pixels of padding, and random horizontal flips, of training images");
-    v("mean", mean, "mean of red, green and blue (0 to 1), which is subtracted", config::between(0, 1));
-    v("deviation", deviation, "standard deviation of red, green and blue, which divides", config::above(0));
+    images.visit(v);
   }
 };
 
@@ -50,14 +38,7 @@ Splits load_cifar10(const Cifar10Config& config) {
           "To get them: https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz, unpacked there.\n"
           "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it.\n"
           "To train without files: the dataset \"digits\" generates its own."};
-  fs::path root = dataset_root(config.root, files.dataset);
-  std::error_code unreadable;
-  if (fs::is_directory(root / kFolderInArchive, unreadable)) root /= kFolderInArchive;
-  const auto paths = find_files(files, root);
-  const auto statistics = cifar_statistics(kRecords, config.mean, config.deviation);
-  const Augmentation augmentation{.padding = config.augment ? 4 : 0, .flip = config.augment};
-  return {.train = read_cifar(std::span(paths).first(5), kRecords, statistics, augmentation),
-          .test = read_cifar(std::span(paths).last(1), kRecords, statistics, {})};
+  return load_cifar(files, config.root, kRecords, config.images);
 }
 
 const bool registered = Datasets::global().add<Cifar10Config>(

@@ -104,6 +104,8 @@ TEST_F(Cifar10, AugmentsTrainingAloneAndOnlyIfAsked) {
   EXPECT_TRUE(at::equal(first.targets[0], second.targets[0]));
   EXPECT_TRUE(at::equal(gather(*augmented.train, train, 1).inputs[0], first.inputs[0]));
   EXPECT_TRUE(at::equal(gather(*augmented.test, test, 1).inputs[0], gather(*plain.test, test, 2).inputs[0]));
+  EXPECT_THAT([] { load(", augment: true, transforms: [{transform: flip}]"); },
+              refused<ConfigError>("dataset.augment: cannot be together with dataset.transforms"));
 }
 
 TEST_F(Cifar10, FindsTheFolderThatTheArchiveUnpacks) {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/files/table.h"
 #include "datasets/malformed.h"
 #include "datasets/root.h"
-#include "datasets/sources/table.h"
 #include "framework/base/config/visitor.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"

@@ -2,12 +2,10 @@
 // MNIST, in six divisions. Images are stored transposed, and the letters are numbered from 1.
 #include <array>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "datasets/dataset.h"
-#include "datasets/root.h"
-#include "datasets/sources/idx_images.h"
+#include "datasets/files/idx_images.h"
 #include "framework/base/config/visitor.h"
 
 namespace phalanx {
@@ -29,11 +27,13 @@ std::vector<std::string> names_of_divisions() {
 struct EmnistConfig {
   std::string root;
   std::string division = "balanced";
+  std::vector<TransformConfig> transforms;
 
   template <class V>
   void visit(V& v) {
     v("root", root, "folder of the IDX files; empty: ${PHALANX_DATA}/emnist, else data/emnist");
     v("division", division, "which part of the images, and with which classes", config::one_of(names_of_divisions()));
+    v("transforms", transforms, kTransformsHelp);
   }
 };
 
@@ -47,14 +47,12 @@ Splits load_emnist(const EmnistConfig& config) {
   const auto prefix = "emnist-" + config.division;
   const DatasetFiles files{
       .dataset = "emnist",
-      .names = {prefix + "-train-images-idx3-ubyte", prefix + "-train-labels-idx1-ubyte",
-                prefix + "-test-images-idx3-ubyte", prefix + "-test-labels-idx1-ubyte"},
+      .names = idx_image_names(prefix + "-train", prefix + "-test"),
       .suffixes = {"", ".gz"},
       .how_to_get =
           "To get them: bazel run //tools:download -- emnist, whose archive gzip.zip is to be unpacked there.\n"
           "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it."};
-  const auto paths = find_files(files, dataset_root(config.root, files.dataset));
-  return {.train = read_idx_images(paths[0], paths[1], images), .test = read_idx_images(paths[2], paths[3], images)};
+  return load_idx_images(files, config.root, images, config.transforms);
 }
 
 const bool registered = Datasets::global().add<EmnistConfig>(

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/files/image_files.h"
 #include "datasets/images/decode.h"
 #include "datasets/images/image_config.h"
 #include "datasets/root.h"
-#include "datasets/sources/image_files.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 

@@ -1,10 +1,15 @@
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdlib>
+#include <stdexcept>
+#include <string>
 
 #include "datasets/dataset.h"
 #include "datasets/testing/idx_files.h"
+#include "framework/base/config/config.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -54,6 +59,25 @@ TEST_F(Mnist, ReadsPlainAndCompressedFiles) {
   splits.train->gather(std::array<std::int64_t, 2>{2, 0}, 0, batch);
   EXPECT_EQ(batch.targets[0].data_ptr<std::int64_t>()[0], 9);
   EXPECT_NEAR(batch.inputs[0].data_ptr<float>()[0], (2 / 255.0 - 0.1307) / 0.3081, 1e-6);
+}
+
+TEST_F(Mnist, TransformsTrainingAloneAndOnlyIfAsked) {
+  const auto load_with = [](const std::string& transforms) {
+    const auto section = "{name: mnist, transforms: [" + transforms + "]}";
+    return config::load_as<Datasets::Choice>("dataset", section, "test.yaml").make();
+  };
+  const auto plain = load(), moved = load_with("{transform: {name: random_crop, size: 28, padding: 4}}");
+  const auto image = [](const Dataset& split, std::int64_t index, std::uint64_t seed) {
+    Batch batch;
+    split.gather(std::array{index}, seed, batch);
+    return batch.inputs[0];
+  };
+  EXPECT_FALSE(at::equal(image(*moved.train, 2, 1), image(*plain.train, 2, 1)));
+  EXPECT_TRUE(at::equal(image(*moved.train, 2, 1), image(*moved.train, 2, 1)));
+  EXPECT_TRUE(at::allclose(image(*moved.train->unchanged(), 2, 1), image(*plain.train, 2, 1)));
+  EXPECT_TRUE(at::equal(image(*moved.test, 1, 1), image(*plain.test, 1, 1)));
+  const auto smaller = load_with("{transform: {name: center_crop, size: 20}}");
+  EXPECT_THROW(image(*smaller.train, 0, 1), std::invalid_argument);
 }
 
 TEST_F(Mnist, SaysWhatToGetWhereWhenTheFolderIsMissing) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
-#include "datasets/sources/npy_file.h"
+#include "datasets/files/npy_file.h"
 #include "datasets/testing/idx_files.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/files/npy_file.h"
+#include "datasets/files/table.h"
 #include "datasets/root.h"
-#include "datasets/sources/npy_file.h"
-#include "datasets/sources/table.h"
 #include "framework/base/config/visitor.h"
 #include "framework/base/error.h"
 

@@ -19,6 +19,7 @@
 #include "engine/sync/synchronizers.h"
 #include "engine/task/task.h"
 #include "engine/watch/config.h"
+#include "framework/base/plugins.h"
 #include "framework/collectives/selection/rule.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/mesh.h"
@@ -240,6 +241,7 @@ struct TurnConfig {
 /// Everything that a run is made of: the YAML file of tools:train.
 struct ExperimentConfig {
   std::string name = "run";
+  std::vector<std::string> plugins;
   std::int64_t seed = 1;
   LaunchConfig launch;
   RolesConfig roles;
@@ -272,6 +274,8 @@ struct ExperimentConfig {
   template <class V>
   void visit(V& v) {
     v("name", name, "name of the run, used for its folder");
+    v("plugins", plugins, "shared libraries of your own that add models, datasets and so on; loaded before all else");
+    load_plugins(plugins);  // what they register can be named from here on
     v("seed", seed, "random seed of initial values and sample order", config::at_least(0));
     v("launch", launch, "how to start the ranks");
     v("roles", roles, "what ranks do other than training");

@@ -1,7 +1,6 @@
 #include "framework/base/cuda.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
 #include <filesystem>
 #include <stdexcept>
@@ -9,6 +8,7 @@
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/base/loaded_library.h"
 
 namespace phalanx {
 namespace {
@@ -17,23 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPlugin = "libphalanx_cuda.so";
 constexpr const char* kInstead = "; or use device: cpu";
-
-// The folder of a library that this process has loaded; empty: it has not.
-std::string folder_of_loaded(const std::string& library) {
-  struct Search {
-    const std::string& name;
-    std::string folder;
-  } search{library, {}};
-  const auto look = [](dl_phdr_info* info, std::size_t, void* data) {
-    auto& wanted = *static_cast<Search*>(data);
-    const fs::path path(info->dlpi_name);
-    if (path.filename() != wanted.name) return 0;
-    wanted.folder = path.parent_path();
-    return 1;
-  };
-  ::dl_iterate_phdr(look, &search);
-  return search.folder;
-}
 
 // Beside the program, or where Bazel puts what a program uses.
 std::string find_plugin() {

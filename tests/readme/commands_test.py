@@ -20,6 +20,7 @@ Real are the tools and mpirun. Stand-ins, found in the clone or first on PATH, t
     //tools:data                   the real data
     //tools:doctor                 the real doctor
     //tools:generate               the real generate
+    //tools:list, new              the real ones
     //tools:ps                     the real ps
     //tools:tune                   the real tune, with one short round
     //tools:report                 the real report
@@ -51,10 +52,10 @@ README = "README.md"
 # Their commands are run to the end, so that results can be compared.
 WITH_RESULTS = {README, "docs/first_dataset.md", "docs/first_model.md"}
 
-# Commands that name one of tests/readme/examples are for a train that has it.
+# Commands that name what a page adds to the tree are for a train that has it.
 TRAIN = """
 case " $* " in
-  *=tiny* | *=rings*) train=%(root)s/tests/readme/examples/train ;;
+  *tiny.yaml* | *=rings*) train=%(root)s/tests/readme/examples/train ;;
   *) train=%(root)s/tools/train ;;
 esac
 exec "$train" "$@" %(limits)s
@@ -67,6 +68,8 @@ PS = 'exec %(root)s/tools/ps/ps "$@"'
 TUNE = 'exec %(root)s/tools/tune/tune "$@" --rounds=1 --budget_ms=0.2'
 DATA = 'exec %(root)s/tools/data/data "$@"'
 EVAL = 'exec %(root)s/tools/eval/eval "$@"'
+LIST = 'exec %(root)s/tools/list/list "$@"'
+NEW = 'exec %(root)s/tools/new/new "$@"'
 GENERATE = 'exec %(root)s/tools/generate/generate "$@"'
 REPORT = 'exec %(root)s/tools/report/report "$@"'
 SCHEDULE = 'exec %(root)s/tools/schedule/schedule "$@"'
@@ -129,6 +132,8 @@ class Clone(ProgramTest):
         for path in ("gpt_cluster.yaml", "published/horovod.yaml", "published/torchtitan.yaml"):
             (clone / "tools/simulate/published").mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / "tools/simulate" / path, clone / "tools/simulate" / path)
+        (clone / "models/zoo").mkdir(parents=True)
+        (clone / "WORKSPACE").touch()
         (clone / "data/mnist").mkdir(parents=True)
         for split, count in (("train", 256), ("t10k", 64)):
             (clone / f"data/mnist/{split}-images-idx3-ubyte").write_bytes(idx([count, 28, 28], bytes(count * 784)))
@@ -140,6 +145,7 @@ class Clone(ProgramTest):
                    "targets/tools/bench": BENCH, "targets/tools/bench_train": BENCH_TRAIN,
                    "targets/tools/doctor": DOCTOR, "targets/tools/tune": TUNE, "targets/tools/report": REPORT,
                    "targets/tools/data": DATA, "targets/tools/eval": EVAL, "targets/tools/ps": PS,
+                   "targets/tools/list": LIST, "targets/tools/new": NEW,
                    "targets/tools/schedule": SCHEDULE, "targets/tools/generate": GENERATE,
                    "targets/tools/plan": PLAN, "targets/tools/simulate": SIMULATE,
                    "targets/tools/weights": WEIGHTS}

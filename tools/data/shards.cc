@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "datasets/files/image_files.h"
 #include "datasets/images/tar_entry.h"
-#include "datasets/sources/image_files.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "tools/data/commands.h"

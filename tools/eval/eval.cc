@@ -8,9 +8,6 @@
 #include <vector>
 
 #include "engine/experiment/evaluate.h"
-#include "engine/experiment/run_folder.h"
-#include "framework/base/config/config.h"
-#include "framework/base/config/locate.h"
 #include "framework/base/error.h"
 #include "framework/comm/launch_environment.h"
 #include "launch/exit_status.h"
@@ -18,7 +15,9 @@
 #include "launch/program.h"
 #include "launch/stop_signal.h"
 #include "launch/temporary_folder.h"
+#include "tools/flags/load_checked.h"
 #include "tools/flags/parse_flags.h"
+#include "tools/flags/saved_run.h"
 #include "tools/flags/take_overrides.h"
 
 DEFINE_string(run, "", "run folder whose config.yaml and weights.safetensors to take");
@@ -51,14 +50,6 @@ int evaluate(const RankContext& rank, const EvaluationContext& wanted) {
   return kDone;
 }
 
-// Of a flag, or else of the run folder's.
-std::string file_of(const std::string& flag, const std::string& in_run, const char* what) {
-  const std::string file = flag.empty() && !FLAGS_run.empty() ? in_run : flag;
-  if (file.empty()) throw ConfigError(std::string("no ") + what + ": eval --run RUN, or --weights FILE --config FILE");
-  if (!fs::exists(file)) throw ConfigError(file + ": no such file");
-  return file;
-}
-
 int run(int argc, char** argv) {
   Job job{.command = {argv, argv + argc}, .started = process_start(), .quiet = true};
   std::vector<std::string> words(argv + 1, argv + argc);
@@ -71,19 +62,12 @@ int run(int argc, char** argv) {
   if (FLAGS_split != "test" && FLAGS_split != "validation") {
     throw ConfigError("--split: \"" + FLAGS_split + "\" is neither test nor validation");
   }
-  const RunFolder source(FLAGS_run);
-  const EvaluationContext wanted{.weights = file_of(FLAGS_weights, source.weights(), "weights"),
-                                 .split = FLAGS_split,
-                                 .predictions = FLAGS_predictions};
+  const SavedRun saved = find_saved_run("eval", FLAGS_run, FLAGS_weights, FLAGS_config);
+  const EvaluationContext wanted{.weights = saved.weights, .split = FLAGS_split, .predictions = FLAGS_predictions};
   // What is for training alone, and might not suit these ranks.
   for (const char* one : {"checkpoint.resume=none", "determinism=run", "strategy=auto"}) overrides.emplace_back(one);
-  job.sources = {file_of(FLAGS_config, source.config(), "config"), overrides};
-  config::load(job.config, job.sources.path, job.sources.overrides);
-  try {
-    check(job.config);
-  } catch (const ConfigError& error) {
-    throw config::located(error, job.sources);
-  }
+  job.sources = {saved.config, overrides};
+  load_checked(job.config, job.sources);
   job.command[0] = fs::canonical("/proc/self/exe").string();
   job.body = [&wanted](const RankContext& rank) { return evaluate(rank, wanted); };
   job.saves = false;

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <sstream>
@@ -16,14 +15,13 @@
 #include "datasets/text/tokenizer.h"
 #include "engine/experiment/experiment.h"
 #include "engine/experiment/load_model.h"
-#include "engine/experiment/run_folder.h"
 #include "engine/generation/text_generator.h"
-#include "framework/base/config/config.h"
-#include "framework/base/config/locate.h"
 #include "framework/base/error.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
+#include "tools/flags/load_checked.h"
 #include "tools/flags/parse_flags.h"
+#include "tools/flags/saved_run.h"
 #include "tools/flags/take_overrides.h"
 
 DEFINE_string(run, "", "run folder whose config.yaml and weights.safetensors to take");
@@ -40,8 +38,6 @@ DEFINE_bool(cache, true, "keep the keys and values of tokens that the model has 
 
 namespace phalanx {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Of tokens that stand for no text: numbers with spaces between.
 class Numbers final : public Tokenizer {
@@ -75,16 +71,6 @@ class Numbers final : public Tokenizer {
  private:
   std::int64_t size_;
 };
-
-// Of a flag, or else of the run folder's.
-std::string file_of(const std::string& flag, const std::string& in_run, const char* what) {
-  const std::string file = flag.empty() && !FLAGS_run.empty() ? in_run : flag;
-  if (file.empty()) {
-    throw ConfigError(std::string("no ") + what + ": generate --run RUN, or --weights FILE --config FILE");
-  }
-  if (!fs::exists(file)) throw ConfigError(file + ": no such file");
-  return file;
-}
 
 std::vector<std::int64_t> prompt_of(const Tokenizer& tokenizer) {
   try {
@@ -143,17 +129,10 @@ int run(int argc, char** argv) {
                       .files = "tools/generate/"},
                      words));
   if (FLAGS_tokens < 1) throw ConfigError("--tokens: must be at least 1");
-  const RunFolder source(FLAGS_run);
-  const std::string weights = file_of(FLAGS_weights, source.weights(), "weights");
-  const config::Sources sources{file_of(FLAGS_config, source.config(), "config"), overrides};
+  const SavedRun saved = find_saved_run("generate", FLAGS_run, FLAGS_weights, FLAGS_config);
   ExperimentConfig config;
-  config::load(config, sources.path, sources.overrides);
-  try {
-    check(config);
-  } catch (const ConfigError& error) {
-    throw config::located(error, sources);
-  }
-  generate(config, weights);
+  load_checked(config, {saved.config, overrides});
+  generate(config, saved.weights);
   return kDone;
 }
 

@@ -12,7 +12,6 @@
 
 #include "engine/experiment/plan_check.h"
 #include "engine/experiment/step_plan.h"
-#include "framework/base/config/config.h"
 #include "framework/base/config/locate.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -21,6 +20,7 @@
 #include "launch/job/job.h"
 #include "launch/program.h"
 #include "launch/temporary_folder.h"
+#include "tools/flags/load_checked.h"
 #include "tools/flags/parse_flags.h"
 #include "tools/flags/take_overrides.h"
 
@@ -128,9 +128,8 @@ int run(int argc, char** argv) {
                      words));
   if (FLAGS_config.empty()) throw ConfigError("no config: plan --config FILE (see --help)");
   job.sources = {FLAGS_config, overrides};
-  config::load(job.config, FLAGS_config, overrides);
+  load_checked(job.config, job.sources);
   try {
-    phalanx::check(job.config);
     if (!FLAGS_check) return plan(job.config);
   } catch (const ConfigError& error) {
     throw config::located(error, job.sources);

@@ -14,7 +14,12 @@
 namespace phalanx::config {
 
 void load_file_into(const Visit& visit, const std::string& path, const std::vector<std::string>& overrides) {
-  load_text_into(visit, read_config(path), path, overrides);
+  try {
+    load_text_into(visit, read_config(path), path, overrides);
+  } catch (const ConfigError& error) {
+    // What visit() itself has thrown knows no more than a key.
+    throw located(error, {path, overrides});
+  }
 }
 
 void load_text_into(const Visit& visit, const std::string& text, const std::string& origin,

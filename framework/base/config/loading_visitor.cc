@@ -21,9 +21,16 @@ std::vector<std::string> names_with(const Selection& selection, const std::strin
   return names;
 }
 
-std::string known_names(const Selection& selection) {
+// More than these nobody reads in an error.
+constexpr std::size_t kMostNames = 20;
+
+// `path`: of the selection, or of its name.
+std::string known_names(const Selection& selection, std::string path) {
   const auto names = selection.names();
-  return names.empty() ? "; nothing is registered here" : "; known: " + join(names, ", ");
+  if (names.empty()) return "; nothing is registered here";
+  if (names.size() <= kMostNames) return "; known: " + join(names, ", ");
+  if (path.ends_with(".name")) path.erase(path.rfind('.'));
+  return "; train --help_config=" + path.substr(path.rfind('.') + 1) + " lists those that are known";
 }
 
 // {sgd: {lr: 0.1}} and what is told by one of its keys, as {name: ..., ...}; what else is written stays as it is.
@@ -157,17 +164,17 @@ bool LoadingVisitor::select(const Node* node, const Node* name, const std::strin
   if (!name) {
     if (!selection.selected().empty()) return true;
     report(node ? node->location : root_location_, node ? path_of(path, "name") : path,
-           {"missing" + known_names(selection)});
+           {"missing" + known_names(selection, path)});
     return false;
   }
   const std::string name_path = node == name ? path : path_of(path, "name");
   if (name->kind != Node::Kind::kScalar) {
-    report(name->location, name_path, {"expected a name, got " + what_is(*name) + known_names(selection)});
+    report(name->location, name_path, {"expected a name, got " + what_is(*name) + known_names(selection, path)});
     return false;
   }
   if (std::ranges::count(selection.names(), name->text) == 0) {
     report(name->location, name_path,
-           {"unknown name " + what_is(*name) + known_names(selection), meant_by(name->text, selection.names())});
+           {"unknown name " + what_is(*name) + known_names(selection, path), meant_by(name->text, selection.names())});
     return false;
   }
   // What is selected already may have defaults of its own, set by the struct that holds it.

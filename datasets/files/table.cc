@@ -1,4 +1,4 @@
-#include "datasets/sources/table.h"
+#include "datasets/files/table.h"
 
 #include <c10/util/Exception.h>
 

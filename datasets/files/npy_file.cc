@@ -1,4 +1,4 @@
-#include "datasets/sources/npy_file.h"
+#include "datasets/files/npy_file.h"
 
 #include <zlib.h>
 

@@ -1,4 +1,4 @@
-#include "datasets/sources/image_files.h"
+#include "datasets/files/image_files.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,12 +1,13 @@
-#include "datasets/sources/idx_images.h"
+#include "datasets/files/idx_images.h"
 
 #include <algorithm>
-#include <array>
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "datasets/idx_file.h"
+#include "datasets/files/idx_file.h"
 #include "datasets/malformed.h"
 
 namespace phalanx {
@@ -42,10 +43,8 @@ void transpose(std::vector<std::uint8_t>& pixels) {
   }
 }
 
-}  // namespace
-
-std::shared_ptr<const Dataset> read_idx_images(const fs::path& images_file, const fs::path& labels_file,
-                                               const IdxImages& expected) {
+std::shared_ptr<const Dataset> read(const fs::path& images_file, const fs::path& labels_file, const IdxImages& expected,
+                                    const std::vector<TransformConfig>& transforms) {
   auto [shape, pixels] = read_idx(images_file, 3);
   for (const int dimension : {1, 2}) {
     if (shape[static_cast<std::size_t>(dimension)] == kSide) continue;
@@ -55,8 +54,22 @@ std::shared_ptr<const Dataset> read_idx_images(const fs::path& images_file, cons
   }
   if (expected.transposed) transpose(pixels);
   Images images{.pixels = std::move(pixels), .labels = read_labels(labels_file, shape[0], expected)};
-  const auto spec = classification_samples({1, kSide, kSide}, expected.classes);
-  return std::make_shared<ImageDataset>(std::move(images), spec, std::array{expected.statistics});
+  return images_in_memory(std::move(images), classification_samples({1, kSide, kSide}, expected.classes),
+                          {.statistics = {expected.statistics}, .transforms = transforms});
+}
+
+}  // namespace
+
+std::vector<std::string> idx_image_names(const std::string& train, const std::string& test) {
+  return {train + "-images-idx3-ubyte", train + "-labels-idx1-ubyte", test + "-images-idx3-ubyte",
+          test + "-labels-idx1-ubyte"};
+}
+
+Splits load_idx_images(const DatasetFiles& files, const std::string& root, const IdxImages& expected,
+                       const std::vector<TransformConfig>& transforms) {
+  const auto paths = find_files(files, dataset_root(root, files.dataset));
+  return {.train = read(paths.at(0), paths.at(1), expected, transforms),
+          .test = read(paths.at(2), paths.at(3), expected, {})};
 }
 
 }  // namespace phalanx

@@ -1,4 +1,4 @@
-#include "datasets/idx_file.h"
+#include "datasets/files/idx_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,9 @@
-#include "datasets/sources/cifar_records.h"
+#include "datasets/files/cifar_records.h"
 
+#include <filesystem>
+#include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "datasets/malformed.h"
@@ -39,12 +42,10 @@ void read_records(const fs::path& file, const CifarRecords& format, Images& imag
   }
 }
 
-}  // namespace
-
-std::vector<ChannelStatistics> cifar_statistics(const CifarRecords& records, const std::vector<double>& mean,
-                                                const std::vector<double>& deviation) {
+std::vector<ChannelStatistics> statistics_of(const CifarImages& images, const char* dataset) {
+  const auto &mean = images.mean, &deviation = images.deviation;
   if (mean.size() != kChannels || deviation.size() != kChannels) {
-    throw ConfigError(std::string("dataset ") + records.dataset +
+    throw ConfigError(std::string("dataset ") + dataset +
                       ": mean and deviation need one number for each of 3 channels, but have " +
                       std::to_string(mean.size()) + " and " + std::to_string(deviation.size()));
   }
@@ -56,13 +57,25 @@ std::vector<ChannelStatistics> cifar_statistics(const CifarRecords& records, con
   return statistics;
 }
 
-std::shared_ptr<const Dataset> read_cifar(std::span<const fs::path> files, const CifarRecords& records,
-                                          std::span<const ChannelStatistics> statistics,
-                                          const Augmentation& augmentation) {
-  Images images;
-  for (const auto& file : files) read_records(file, records, images);
-  const auto spec = classification_samples({kChannels, kSide, kSide}, records.classes);
-  return std::make_shared<ImageDataset>(std::move(images), spec, statistics, augmentation);
+}  // namespace
+
+Splits load_cifar(const DatasetFiles& files, const std::string& root, const CifarRecords& records,
+                  const CifarImages& images) {
+  fs::path folder = dataset_root(root, files.dataset);
+  std::error_code unreadable;
+  if (fs::is_directory(folder / records.folder_in_archive, unreadable)) folder /= records.folder_in_archive;
+  const auto paths = find_files(files, folder);
+  const auto statistics = statistics_of(images, records.dataset);
+  const auto read = [&](std::span<const fs::path> of_split, const MemoryImagesOptions& options) {
+    Images all;
+    for (const auto& file : of_split) read_records(file, records, all);
+    return images_in_memory(std::move(all), classification_samples({kChannels, kSide, kSide}, records.classes),
+                            options);
+  };
+  const Augmentation augmentation{.padding = images.augment ? 4 : 0, .flip = images.augment};
+  return {.train = read(std::span(paths).first(paths.size() - 1),
+                        {.statistics = statistics, .augmentation = augmentation, .transforms = images.transforms}),
+          .test = read(std::span(paths).last(1), {.statistics = statistics})};
 }
 
 }  // namespace phalanx

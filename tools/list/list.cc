@@ -1,0 +1,148 @@
+// Tells what a config can name: list models; list models gpt
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/config/describe.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/base/plugins.h"
+#include "framework/base/text.h"
+#include "launch/exit_status.h"
+#include "launch/program.h"
+#include "tools/flags/parse_flags.h"
+#include "tools/list/kinds.h"
+#include "tools/list/schema.h"
+
+DEFINE_string(json, "",
+              "file to write all of it to, with each field's type, default and limits; - for standard output");
+DEFINE_string(plugins, "", "shared libraries of your own to load first, separated by commas");
+
+namespace phalanx {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string kind_names() {
+  std::vector<std::string> names;
+  for (const auto& kind : kinds()) names.push_back(kind.name);
+  return join(names, ", ");
+}
+
+const Kind& find_kind(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& kind : kinds()) {
+    if (kind.name == name) return kind;
+    names.push_back(kind.name);
+  }
+  const std::string meant = nearest(name, names);
+  throw ConfigError("\"" + name + "\" is no kind of thing; there are " + kind_names() +
+                    (meant.empty() ? "" : " (did you mean \"" + meant + "\"?)"));
+}
+
+void check_name(const Kind& kind, const std::string& name) {
+  const auto names = kind.all->names();
+  if (std::ranges::count(names, name) > 0) return;
+  const std::string meant = nearest(name, names);
+  throw ConfigError("there is no \"" + name + "\" among the " + kind.name +
+                    (meant.empty() ? "" : " (did you mean \"" + meant + "\"?)"));
+}
+
+config::Visit fields_of_entry(const Kind& kind, const std::string& name) {
+  return [&kind, name](config::Visitor& visitor) { kind.all->visit_defaults(name, visitor); };
+}
+
+Json entry_of(const Kind& kind, const std::string& name) {
+  return {{"name", name}, {"help", kind.all->help(name)}, {"fields", fields_of(fields_of_entry(kind, name))}};
+}
+
+Json entries_of(const Kind& kind) {
+  Json entries = Json::array();
+  for (const auto& name : kind.all->names()) entries.push_back(entry_of(kind, name));
+  return entries;
+}
+
+void write_json(const Json& json) {
+  const std::string text = json.dump(2) + "\n";
+  if (FLAGS_json == "-") {
+    std::fputs(text.c_str(), stdout);
+  } else {
+    write_atomically(FLAGS_json, text);
+  }
+}
+
+// Two columns.
+void print(const std::vector<std::pair<std::string, std::string>>& rows) {
+  std::size_t width = 0;
+  for (const auto& [name, help] : rows) width = std::max(width, name.size());
+  for (const auto& [name, help] : rows) {
+    std::printf("%-*s  %s\n", static_cast<int>(width), name.c_str(), help.c_str());
+  }
+}
+
+void list_kinds() {
+  if (!FLAGS_json.empty()) {
+    Json all;
+    for (const auto& kind : kinds()) all[kind.name] = entries_of(kind);
+    return write_json(all);
+  }
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const auto& kind : kinds()) {
+    rows.emplace_back(kind.name, std::to_string(kind.all->names().size()) + ": " + kind.what);
+  }
+  print(rows);
+}
+
+void list_names(const Kind& kind) {
+  if (!FLAGS_json.empty()) return write_json(entries_of(kind));
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const auto& name : kind.all->names()) rows.emplace_back(name, kind.all->help(name));
+  print(rows);
+}
+
+void list_fields(const Kind& kind, const std::string& name) {
+  check_name(kind, name);
+  if (!FLAGS_json.empty()) return write_json(entry_of(kind, name));
+  std::printf("%s: %s\n", name.c_str(), kind.all->help(name).c_str());
+  const auto visit = fields_of_entry(kind, name);
+  if (fields_of(visit).empty()) {
+    std::puts("It has no fields.");
+  } else {
+    std::fputs(config::describe_from(visit).c_str(), stdout);
+  }
+}
+
+int run(int argc, char** argv) {
+  const auto words = parse_flags({.purpose = "tells what a config can name, and the fields of each\n\n"
+                                             "  list\n"
+                                             "  list models\n"
+                                             "  list models gpt\n"
+                                             "  list models --json models.json",
+                                  .files = "tools/list/"},
+                                 argc, argv);
+  std::vector<std::string> plugins;
+  std::istringstream named(FLAGS_plugins);
+  for (std::string path; std::getline(named, path, ',');) plugins.push_back(path);
+  load_plugins(plugins);
+  if (words.size() > 2) refuse({words[2]});
+  if (words.empty()) {
+    list_kinds();
+  } else if (words.size() == 1) {
+    list_names(find_kind(words[0]));
+  } else {
+    list_fields(find_kind(words[0]), words[1]);
+  }
+  return kDone;
+}
+
+}  // namespace
+}  // namespace phalanx
+
+int main(int argc, char** argv) {
+  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
+}

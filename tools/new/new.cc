@@ -1,0 +1,146 @@
+// Begins a model: new model NAME
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/base/loaded_library.h"
+#include "launch/exit_status.h"
+#include "launch/program.h"
+#include "models/model.h"
+#include "tools/flags/parse_flags.h"
+#include "tools/new/templates.h"
+
+DEFINE_string(plugin, "", "folder for a model outside of this repository, as a shared library of its own");
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct NewFile {
+  fs::path path;
+  std::string text;
+  bool program = false;
+};
+
+// The checkout around the current folder.
+fs::path find_root() {
+  for (fs::path folder = fs::current_path();; folder = folder.parent_path()) {
+    if (fs::exists(folder / "WORKSPACE") && fs::exists(folder / "models/zoo")) return folder;
+    if (folder == folder.root_path()) {
+      throw ConfigError(fs::current_path().string() + " is in no checkout of Phalanx: call new from within one");
+    }
+  }
+}
+
+void check_name(const std::string& name) {
+  const auto good = [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '_'; };
+  if (name.empty() || !std::islower(static_cast<unsigned char>(name[0])) || !std::ranges::all_of(name, good)) {
+    throw ConfigError("\"" + name +
+                      "\": a model's name has lower-case letters, digits and _, and begins with a letter");
+  }
+  const auto names = Models::global().names();
+  if (std::ranges::count(names, name) > 0) throw ConfigError("there is a model \"" + name + "\" already");
+}
+
+// "tiny_net" as "TinyNet".
+std::string class_name(const std::string& name) {
+  std::string result;
+  bool upper = true;
+  for (const char c : name) {
+    if (c == '_') {
+      upper = true;
+      continue;
+    }
+    result += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = false;
+  }
+  return result;
+}
+
+std::string replaced(std::string text, const std::vector<std::pair<std::string, std::string>>& words) {
+  for (const auto& [from, to] : words) {
+    for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+    }
+  }
+  return text;
+}
+
+// All or none of them.
+void write(const std::vector<NewFile>& files) {
+  for (const auto& file : files) {
+    if (fs::exists(file.path)) throw ConfigError(file.path.string() + " exists; nothing was written");
+  }
+  for (const auto& file : files) {
+    write_atomically(file.path, file.text);
+    if (file.program) fs::permissions(file.path, fs::perms::owner_exec, fs::perm_options::add);
+    std::printf("wrote %s\n", file.path.c_str());
+  }
+}
+
+void write_plugin(const std::string& name, const std::string& model, const std::string& config) {
+  const std::string libtorch = folder_of_loaded("libtorch_cpu.so");
+  const std::string script =
+      replaced(kBuildScript,
+               {{"tiny", name}, {"@PHALANX@", find_root()}, {"@LIBTORCH@", fs::canonical(libtorch).parent_path()}});
+  const fs::path folder = fs::absolute(FLAGS_plugin).lexically_normal();
+  fs::create_directories(folder);
+  const std::string line = "name: " + name + "\n";
+  const std::string with_plugin = replaced(config, {{line, line + "plugins: [lib" + name + ".so]\n"}});
+  write({{folder / (name + ".cc"), model},
+         {folder / (name + ".yaml"), with_plugin},
+         {folder / "build.sh", script, true}});
+  std::printf("\nBuild it with %s/build.sh; then, in that folder, train --config %s.yaml\n", folder.c_str(),
+              name.c_str());
+}
+
+void write_in_zoo(const std::string& name, const std::string& model, const std::string& test,
+                  const std::string& config) {
+  const fs::path root = find_root();
+  write({{root / "models/zoo" / (name + ".cc"), model},
+         {root / "models/zoo" / (name + "_test.cc"), test},
+         {root / "configs" / (name + ".yaml"), config}});
+  std::printf(
+      "\nTest it with ./bazelw test //models/zoo:%s_test //tests/zoo:zoo_test\n"
+      "Train it with ./bazelw run //tools:train -- --config configs/%s.yaml\n",
+      name.c_str(), name.c_str());
+}
+
+int run(int argc, char** argv) {
+  const auto words =
+      parse_flags({.purpose = "begins a model: writes a file with a network of two layers, a config that "
+                              "trains it, and a test\n\n"
+                              "  new model NAME\n"
+                              "  new model NAME --plugin FOLDER",
+                   .files = "tools/new/"},
+                  argc, argv);
+  if (words.size() != 2 || words[0] != "model") throw ConfigError("new model NAME is all that is taken (see --help)");
+  const std::string& name = words[1];
+  check_name(name);
+  const std::vector<std::pair<std::string, std::string>> names = {{"tiny", name}, {"Tiny", class_name(name)}};
+  const std::string model = replaced(kModel, names), config = replaced(kModelConfig, names);
+  if (FLAGS_plugin.empty()) {
+    write_in_zoo(name, model, replaced(kModelTest, names), config);
+  } else {
+    write_plugin(name, model, config);
+  }
+  return kDone;
+}
+
+}  // namespace
+}  // namespace phalanx
+
+int main(int argc, char** argv) {
+  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
+}
