@@ -1,16 +1,20 @@
 #include "tests/equivalence/mesh_runs.h"
 
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
+#include <mutex>
 
 #include "framework/base/error.h"
 #include "framework/base/storage/safetensors.h"
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/file_name.h"
 #include "framework/testing/worlds.h"
+#include "tests/zoo/scripted.h"
 
 namespace phalanx::testing {
 namespace {
@@ -34,6 +38,17 @@ Changes model_of(const std::string& kind) {
     changes.push_back("dataset={name: text, file: " + text_file() + ", context: 16}");
   } else if (kind == "exported") {
     changes.push_back("model={name: exported, file: tests/zoo/exported/mlp.pt2}");
+    changes.push_back(
+        "dataset={name: random_images, train_samples: 60, test_samples: 20, channels: 1, side: 8, classes: 5}");
+  } else if (kind == "torchscript") {
+    // Ranks are threads or processes: each process writes a file of its own, with the same values.
+    static std::once_flag written;
+    const std::string path = ::testing::TempDir() + "/mlp" + std::to_string(::getpid()) + ".pt";
+    std::call_once(written, [&] {
+      at::manual_seed(3);
+      save_scripted_mlp(path, {64, 24, 12, 5});
+    });
+    changes.push_back("model={name: torchscript, file: " + path + "}");
     changes.push_back(
         "dataset={name: random_images, train_samples: 60, test_samples: 20, channels: 1, side: 8, classes: 5}");
   } else if (kind == "lenet") {

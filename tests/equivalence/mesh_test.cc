@@ -73,6 +73,10 @@ INSTANTIATE_TEST_SUITE_P(Exported, Mesh,
                          ::testing::Values(Case{"exported", 2, "data: 2", "overlapped"},
                                            Case{"exported", 3, "data: 3", "sharded"}));
 
+INSTANTIATE_TEST_SUITE_P(TorchScript, Mesh,
+                         ::testing::Values(Case{"torchscript", 2, "data: 2", "overlapped"},
+                                           Case{"torchscript", 2, "data: 2", "sharded"}));
+
 constexpr const char *kStage2 = "{sharded: {stage: 2}}", *kStage3 = "{sharded: {stage: 3}}";
 INSTANTIATE_TEST_SUITE_P(Stages, Mesh,
                          ::testing::Values(Case{"gpt", 2, "data: 2", kStage2}, Case{"mlp", 3, "data: 3", kStage2},

@@ -142,10 +142,10 @@ class Zoo : public ::testing::TestWithParam<std::string> {
   const Batch batch_ = prepared(*task_, batch_of(sample_, inputs_));
 };
 
-// Exported programs are what their files say: tests/zoo/exported_test.cc.
+// Programs are what their files say: tests/zoo/exported_test.cc and torchscript_test.cc.
 std::vector<std::string> models_without_files() {
   auto names = Models::global().names();
-  std::erase(names, "exported");
+  for (const char* program : {"exported", "torchscript"}) std::erase(names, program);
   return names;
 }
 

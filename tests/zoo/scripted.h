@@ -1,0 +1,27 @@
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace phalanx::testing {
+
+/// What torch.jit.script would write of the model "mlp" with these widths, from the first input to the last output, and
+/// of its parameters' names; initial values are drawn from LibTorch's generator. To `path`, without Python.
+void save_scripted_mlp(const std::string& path, const std::vector<std::int64_t>& widths,
+                       at::ScalarType dtype = at::kFloat);
+
+/// One tensor of a program.
+struct ScriptedTensor {
+  std::string name;
+  std::vector<std::int64_t> sizes;  // all elements are 0.1
+  bool is_parameter = true;
+  bool requires_grad = true;
+};
+
+/// A program with these tensors, an attribute `training`, a whole number `steps` and these functions, in TorchScript.
+void save_scripted(const std::string& path, const std::vector<ScriptedTensor>& tensors, const std::string& source);
+
+}  // namespace phalanx::testing
