@@ -55,7 +55,7 @@ class List(ProgramTest):
         compression = fields["strategies"]["all_reduce"]["compression"]
         self.assertEqual(("selection", "none", "compressions"),
                          (compression["type"], compression["default"], compression["kind"]))
-        served = fields["strategies"]["sync_ps"]["optimizer"]
+        served = fields["strategies"]["downpour"]["server_optimizer"]
         self.assertEqual("none", served["default"])
         self.assertTrue({"none", "adam"} <= set(served["names"]))
         parts = fields["schedules"]["chained"]["parts"]

@@ -102,10 +102,10 @@ class Plugin(New):
 
     def test_a_plugin_that_is_missing_or_none_is_refused_with_its_line(self):
         shutil.copy(self.mine / "tiny.yaml", self.folder / "tiny.yaml")
-        self.assertIn("tiny.yaml:3:10: plugins: libtiny.so: No such file or directory; paths begin at the current folder",
+        self.assertIn("tiny.yaml:3:1: plugins: libtiny.so: No such file or directory; paths begin at the current folder",
                       self.run_in(self.folder, TRAIN, "--config", "tiny.yaml", status=2))
         (self.folder / "libtiny.so").write_text("text")
-        self.assertIn("tiny.yaml:3:10: plugins: libtiny.so: ",
+        self.assertIn("tiny.yaml:3:1: plugins: libtiny.so: ",
                       self.run_in(self.folder, TRAIN, "--config", "tiny.yaml", status=2))
 
     def test_a_library_without_a_stamp_or_with_another_is_refused(self):
