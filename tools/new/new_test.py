@@ -105,7 +105,7 @@ class Plugin(New):
         self.assertIn("tiny.yaml:3:1: plugins: libtiny.so: No such file or directory; paths begin at the current folder",
                       self.run_in(self.folder, TRAIN, "--config", "tiny.yaml", status=2))
         (self.folder / "libtiny.so").write_text("text")
-        self.assertIn("tiny.yaml:3:1: plugins: libtiny.so: ",
+        self.assertIn(f"tiny.yaml:3:1: plugins: {self.folder.resolve()}/libtiny.so: ",
                       self.run_in(self.folder, TRAIN, "--config", "tiny.yaml", status=2))
 
     def test_a_library_without_a_stamp_or_with_another_is_refused(self):
