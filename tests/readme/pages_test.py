@@ -135,10 +135,17 @@ class Code(unittest.TestCase):
             self.assertIn((EXAMPLES / example).read_text(), self.shown("docs/parameter_server.md", "cpp"))
 
     def test_their_targets(self):
-        for page, name in (("docs/first_dataset.md", "rings"), ("docs/communication.md", "relay")):
-            rule = documents.rule(EXAMPLES / "BUILD.bazel", name)
-            self.assertTrue(rule, name)
-            self.assertIn(rule, self.shown(page, "python"))
+        rule = documents.rule(EXAMPLES / "BUILD.bazel", "relay")
+        self.assertTrue(rule)
+        self.assertIn(rule, self.shown("docs/communication.md", "python"))
+
+    def test_models_and_datasets_need_no_target(self):
+        """A target that a page showed would be there twice."""
+        for page, folder in (("docs/first_model.md", "models/zoo"), ("docs/first_dataset.md", "datasets/sources")):
+            self.assertEqual([], self.shown(page, "python"), page)
+            build = (ROOT / folder / "BUILD.bazel").read_text()
+            self.assertEqual(1, len(re.findall(r"^\[cc_library\(", build, re.M)), folder)
+            self.assertRegex(build, r'glob\(\s*\["\*\.cc"\]', folder)
 
 
 if __name__ == "__main__":
