@@ -26,6 +26,15 @@ void transform(const std::uint8_t* __restrict in, float* __restrict out, std::in
 
 }  // namespace
 
+std::vector<ChannelStatistics> channel_statistics(std::span<const double> mean, std::span<const double> deviation) {
+  TORCH_CHECK(mean.size() == deviation.size(), mean.size(), " means and ", deviation.size(), " deviations");
+  std::vector<ChannelStatistics> statistics;
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    statistics.push_back({.mean = static_cast<float>(mean[i]), .deviation = static_cast<float>(deviation[i])});
+  }
+  return statistics;
+}
+
 ImageDataset::ImageDataset(Images images, SampleSpec spec, std::span<const ChannelStatistics> statistics,
                            const Augmentation& augmentation)
     : images_(std::make_shared<const Images>(std::move(images))),

@@ -23,6 +23,9 @@ struct ChannelStatistics {
   float deviation = 1;  // > 0
 };
 
+/// Those of a config's two lists, which have a number for each channel. Throws c10::Error for lists of other lengths.
+std::vector<ChannelStatistics> channel_statistics(std::span<const double> mean, std::span<const double> deviation);
+
 /// Images held in memory as bytes, a quarter of what a batch takes. gather() gives
 ///   inputs[0]   float32 [n, channels, height, width], (pixel / 255 - mean) / deviation
 ///   targets[0]  int64 [n]

@@ -15,6 +15,7 @@
 #include "launch/job/job.h"
 #include "launch/program.h"
 #include "tools/command_line.h"
+#include "tools/flags/load_checked.h"
 
 namespace phalanx {
 namespace {
@@ -36,7 +37,6 @@ void fill_standard_streams() {
 std::string own_path() { return std::filesystem::canonical("/proc/self/exe").string(); }
 
 int run(const CommandLine& line, Job& job) {
-  check(job.config);
   if (line.print_config) {
     std::fputs(config::dump(job.config).c_str(), stdout);
     return kDone;
@@ -59,7 +59,7 @@ int run(int argc, char** argv) {
   }
   if (line.config.empty()) throw ConfigError("no config: train --config FILE (see --help, --help_config)");
   job.sources = {line.config, line.overrides};
-  config::load(job.config, line.config, line.overrides);
+  load_checked(job.config, job.sources);
   try {
     return run(line, job);
   } catch (const ConfigError& error) {

@@ -49,12 +49,7 @@ std::vector<ChannelStatistics> statistics_of(const CifarImages& images, const ch
                       ": mean and deviation need one number for each of 3 channels, but have " +
                       std::to_string(mean.size()) + " and " + std::to_string(deviation.size()));
   }
-  std::vector<ChannelStatistics> statistics;
-  for (std::size_t channel = 0; channel < kChannels; ++channel) {
-    statistics.push_back(
-        {.mean = static_cast<float>(mean[channel]), .deviation = static_cast<float>(deviation[channel])});
-  }
-  return statistics;
+  return channel_statistics(mean, deviation);
 }
 
 }  // namespace

@@ -35,13 +35,10 @@ std::shared_ptr<const Dataset> ImageConfig::samples(std::shared_ptr<const ImageS
     return TransformChain(configured.empty() ? default_transforms(side, of_training) : configured);
   };
   TransformedImages::Options options{.spec = classification_samples({color ? 3 : 1, side, side}, classes),
-                                     .statistics = {},
+                                     .statistics = channel_statistics(mean, deviation),
                                      .transforms = training ? chain(transforms, true) : chain(test_transforms, false),
                                      .plain = chain(test_transforms, false),
                                      .skip = skip_corrupt};
-  for (std::size_t i = 0; i < mean.size(); ++i) {
-    options.statistics.push_back({.mean = static_cast<float>(mean[i]), .deviation = static_cast<float>(deviation[i])});
-  }
   if (!color && mean.size() == 3) options.statistics = {{.mean = 0.449F, .deviation = 0.226F}};
   return std::make_shared<TransformedImages>(std::move(source), std::move(options));
 }

@@ -32,12 +32,6 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// What the dynamic linker says of a failure; it fits on a line.
-std::string open_error() {
-  const char* said = ::dlerror();
-  return said != nullptr ? said : "it cannot be opened";
-}
-
 template <class Function>
 Function* symbol(void* library, const char* name) {
   return reinterpret_cast<Function*>(::dlsym(library, name));
@@ -62,18 +56,18 @@ const Cuda& Cuda::global() {
 void Cuda::load(const CudaPaths& paths) {
   void* driver = ::dlopen(paths.driver.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (driver == nullptr) {
-    missing_ = "there is no NVIDIA driver (" + open_error() + "); install one" + kInstead;
+    missing_ = "there is no NVIDIA driver (" + link_error() + "); install one" + kInstead;
     return;
   }
   if (::dlopen(paths.libtorch.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    missing_ = "this LibTorch is one without CUDA, or lacks CUDA's libraries (" + open_error() +
+    missing_ = "this LibTorch is one without CUDA, or lacks CUDA's libraries (" + link_error() +
                "); run with the same version built for CUDA" + kInstead;
     return;
   }
   void* plugin = ::dlopen(paths.plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
   const auto runtime_version = plugin == nullptr ? nullptr : symbol<int()>(plugin, "phalanx_cuda_runtime_version");
   if (runtime_version == nullptr) {
-    missing_ = std::string("there is no plug-in ") + kPlugin + " of this program (" + open_error() +
+    missing_ = std::string("there is no plug-in ") + kPlugin + " of this program (" + link_error() +
                "); build with --config=cuda" + kInstead;
     return;
   }

@@ -1,5 +1,6 @@
 #include "framework/base/loaded_library.h"
 
+#include <dlfcn.h>
 #include <link.h>
 
 #include <cstddef>
@@ -21,6 +22,11 @@ std::string folder_of_loaded(const std::string& library) {
   };
   ::dl_iterate_phdr(look, &search);
   return search.folder;
+}
+
+std::string link_error() {
+  const char* said = ::dlerror();
+  return said != nullptr ? said : "it cannot be opened";
 }
 
 }  // namespace phalanx

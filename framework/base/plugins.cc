@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "framework/base/error.h"
+#include "framework/base/loaded_library.h"
 #include "framework/base/plugin_stamp.h"
 
 namespace phalanx {
@@ -44,8 +45,7 @@ std::string& loading() {
 
 // The part of the dynamic linker's message behind the path, which refuse() adds.
 std::string open_error(const std::string& path) {
-  const char* said = ::dlerror();
-  std::string text = said != nullptr ? said : "it cannot be opened";
+  std::string text = link_error();
   if (text.starts_with(path + ": ")) text.erase(0, path.size() + 2);
   return text;
 }

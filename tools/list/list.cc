@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/base/config/describe.h"
+#include "framework/base/config/keys.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/plugins.h"
@@ -28,10 +29,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string kind_names() {
-  std::vector<std::string> names;
-  for (const auto& kind : kinds()) names.push_back(kind.name);
-  return join(names, ", ");
+[[noreturn]] void refuse_name(const std::string& message, const std::string& name,
+                              const std::vector<std::string>& names) {
+  throw ConfigError({ConfigProblem{.message = message, .suggestion = nearest(name, names)}});
 }
 
 const Kind& find_kind(const std::string& name) {
@@ -40,17 +40,13 @@ const Kind& find_kind(const std::string& name) {
     if (kind.name == name) return kind;
     names.push_back(kind.name);
   }
-  const std::string meant = nearest(name, names);
-  throw ConfigError("\"" + name + "\" is no kind of thing; there are " + kind_names() +
-                    (meant.empty() ? "" : " (did you mean \"" + meant + "\"?)"));
+  refuse_name("\"" + name + "\" is no kind of thing; there are " + join(names, ", "), name, names);
 }
 
 void check_name(const Kind& kind, const std::string& name) {
   const auto names = kind.all->names();
   if (std::ranges::count(names, name) > 0) return;
-  const std::string meant = nearest(name, names);
-  throw ConfigError("there is no \"" + name + "\" among the " + kind.name +
-                    (meant.empty() ? "" : " (did you mean \"" + meant + "\"?)"));
+  refuse_name("there is no \"" + name + "\" among the " + kind.name, name, names);
 }
 
 config::Visit fields_of_entry(const Kind& kind, const std::string& name) {
@@ -109,11 +105,10 @@ void list_fields(const Kind& kind, const std::string& name) {
   check_name(kind, name);
   if (!FLAGS_json.empty()) return write_json(entry_of(kind, name));
   std::printf("%s: %s\n", name.c_str(), kind.all->help(name).c_str());
-  const auto visit = fields_of_entry(kind, name);
-  if (fields_of(visit).empty()) {
+  if (config::keys_of(*kind.all, name).empty()) {
     std::puts("It has no fields.");
   } else {
-    std::fputs(config::describe_from(visit).c_str(), stdout);
+    std::fputs(config::describe_from(fields_of_entry(kind, name)).c_str(), stdout);
   }
 }
 

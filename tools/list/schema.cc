@@ -26,8 +26,7 @@ class SchemaVisitor final : public config::Visitor {
 
  private:
   bool enter(const Field& section) override {
-    add(section, "section");
-    levels_.push_back(Json::array());
+    open(section, "section");
     return true;
   }
   void leave(const Field&) override { close(); }
@@ -55,14 +54,12 @@ class SchemaVisitor final : public config::Visitor {
     }
   }
   void visit(const Field& field, config::SectionList& sections) override {
-    add(field, "list of sections");
-    levels_.push_back(Json::array());
+    open(field, "list of sections");
     sections.visit_defaults(*this);
     close();
   }
   void visit(const Field& field, config::SectionMap& sections) override {
-    add(field, "sections by key");
-    levels_.push_back(Json::array());
+    open(field, "sections by key");
     sections.visit_defaults(*this);
     close();
   }
@@ -95,7 +92,12 @@ class SchemaVisitor final : public config::Visitor {
     if (!limits.choices.empty()) json["choices"] = limits.choices;
   }
 
-  // What was visited last belongs to the section before it.
+  // What is visited next belongs to this field, until close().
+  void open(const Field& field, const char* type) {
+    add(field, type);
+    levels_.push_back(Json::array());
+  }
+
   void close() {
     Json fields = std::move(levels_.back());
     levels_.pop_back();
