@@ -52,9 +52,11 @@ const SampleSpec kMasks{.inputs = {{.name = "image", .shape = {3, 32, 32}}},
                         .targets = {{.name = "mask", .shape = {32, 32}, .dtype = at::kLong, .classes = 4}},
                         .task = "segmentation"};
 
+const SampleSpec kPairs{.inputs = {kText.inputs[0], kText.inputs[0]}, .targets = kText.targets, .task = kText.task};
+
 // What a model can be fed with: pictures, text or clicks.
 SampleSpec sample_for(const std::string& name) {
-  for (const auto& sample : {kSample, kLarger, kLarge, kText, kReconstructed, kMasks}) {
+  for (const auto& sample : {kSample, kLarger, kLarge, kText, kPairs, kReconstructed, kMasks}) {
     try {
       make_model(testing::small_section(name), sample);
       return sample;
