@@ -44,7 +44,7 @@ void transpose(std::vector<std::uint8_t>& pixels) {
 }
 
 std::shared_ptr<const Dataset> read(const fs::path& images_file, const fs::path& labels_file, const IdxImages& expected,
-                                    const std::vector<TransformConfig>& transforms) {
+                                    const IdxPixels& as, bool training) {
   auto [shape, pixels] = read_idx(images_file, 3);
   for (const int dimension : {1, 2}) {
     if (shape[static_cast<std::size_t>(dimension)] == kSide) continue;
@@ -54,8 +54,10 @@ std::shared_ptr<const Dataset> read(const fs::path& images_file, const fs::path&
   }
   if (expected.transposed) transpose(pixels);
   Images images{.pixels = std::move(pixels), .labels = read_labels(labels_file, shape[0], expected)};
-  return images_in_memory(std::move(images), classification_samples({1, kSide, kSide}, expected.classes),
-                          {.statistics = {expected.statistics}, .transforms = transforms});
+  return images_in_memory(
+      std::move(images), classification_samples({1, kSide, kSide}, expected.classes),
+      {.statistics = {{.mean = static_cast<float>(as.mean), .deviation = static_cast<float>(as.deviation)}},
+       .transforms = training ? as.transforms : std::vector<TransformConfig>()});
 }
 
 }  // namespace
@@ -66,10 +68,10 @@ std::vector<std::string> idx_image_names(const std::string& train, const std::st
 }
 
 Splits load_idx_images(const DatasetFiles& files, const std::string& root, const IdxImages& expected,
-                       const std::vector<TransformConfig>& transforms) {
+                       const IdxPixels& pixels) {
   const auto paths = find_files(files, dataset_root(root, files.dataset));
-  return {.train = read(paths.at(0), paths.at(1), expected, transforms),
-          .test = read(paths.at(2), paths.at(3), expected, {})};
+  return {.train = read(paths.at(0), paths.at(1), expected, pixels, /*training=*/true),
+          .test = read(paths.at(2), paths.at(3), expected, pixels, /*training=*/false)};
 }
 
 }  // namespace phalanx

@@ -27,18 +27,18 @@ std::vector<std::string> names_of_divisions() {
 struct EmnistConfig {
   std::string root;
   std::string division = "balanced";
-  std::vector<TransformConfig> transforms;
+  IdxPixels pixels{.mean = 0.1736, .deviation = 0.3317};  // of all divisions
 
   template <class V>
   void visit(V& v) {
     v("root", root, "folder of the IDX files; empty: ${PHALANX_DATA}/emnist, else data/emnist");
     v("division", division, "which part of the images, and with which classes", config::one_of(names_of_divisions()));
-    v("transforms", transforms, kTransformsHelp);
+    pixels.visit(v);
   }
 };
 
 Splits load_emnist(const EmnistConfig& config) {
-  IdxImages images{.transposed = true, .statistics = {.mean = 0.1736f, .deviation = 0.3317f}};  // of all of them
+  IdxImages images{.transposed = true};
   for (const auto& division : kDivisions) {
     if (config.division != division.name) continue;
     images.classes = division.classes;
@@ -52,7 +52,7 @@ Splits load_emnist(const EmnistConfig& config) {
       .how_to_get =
           "To get them: bazel run //tools:download -- emnist, whose archive gzip.zip is to be unpacked there.\n"
           "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it."};
-  return load_idx_images(files, config.root, images, config.transforms);
+  return load_idx_images(files, config.root, images, config.pixels);
 }
 
 const bool registered = Datasets::global().add<EmnistConfig>(

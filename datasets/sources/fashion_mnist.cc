@@ -1,6 +1,5 @@
 // Fashion-MNIST (Xiao, Rasul, Vollgraf 2017, arXiv:1708.07747): the files of MNIST, with images of clothes.
 #include <string>
-#include <vector>
 
 #include "datasets/dataset.h"
 #include "datasets/files/idx_images.h"
@@ -9,16 +8,14 @@
 namespace phalanx {
 namespace {
 
-constexpr IdxImages kImages{.statistics = {.mean = 0.2860f, .deviation = 0.3530f}};  // of the training images
-
 struct FashionMnistConfig {
   std::string root;
-  std::vector<TransformConfig> transforms;
+  IdxPixels pixels{.mean = 0.2860, .deviation = 0.3530};
 
   template <class V>
   void visit(V& v) {
     v("root", root, "folder of the four IDX files; empty: ${PHALANX_DATA}/fashion_mnist, else data/fashion_mnist");
-    v("transforms", transforms, kTransformsHelp);
+    pixels.visit(v);
   }
 };
 
@@ -31,7 +28,7 @@ Splits load_fashion_mnist(const FashionMnistConfig& config) {
           "To get them: bazel run //tools:download -- fashion_mnist.\n"
           "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it.\n"
           "To train without files: the dataset \"digits\" generates its own."};
-  return load_idx_images(files, config.root, kImages, config.transforms);
+  return load_idx_images(files, config.root, {}, config.pixels);
 }
 
 const bool registered = Datasets::global().add<FashionMnistConfig>(

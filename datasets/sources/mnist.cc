@@ -1,5 +1,4 @@
 #include <string>
-#include <vector>
 
 #include "datasets/dataset.h"
 #include "datasets/files/idx_images.h"
@@ -8,16 +7,14 @@
 namespace phalanx {
 namespace {
 
-constexpr IdxImages kImages{.statistics = {.mean = 0.1307f, .deviation = 0.3081f}};  // of the training images
-
 struct MnistConfig {
   std::string root;
-  std::vector<TransformConfig> transforms;
+  IdxPixels pixels{.mean = 0.1307, .deviation = 0.3081};
 
   template <class V>
   void visit(V& v) {
     v("root", root, "folder of the four IDX files; empty: ${PHALANX_DATA}/mnist, else data/mnist");
-    v("transforms", transforms, kTransformsHelp);
+    pixels.visit(v);
   }
 };
 
@@ -30,7 +27,7 @@ Splits load_mnist(const MnistConfig& config) {
           "To get them: bazel run //tools:download -- mnist, or any mirror of MNIST, compressed or not.\n"
           "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it.\n"
           "To train without files: the dataset \"digits\" generates its own."};
-  return load_idx_images(files, config.root, kImages, config.transforms);
+  return load_idx_images(files, config.root, {}, config.pixels);
 }
 
 const bool registered =

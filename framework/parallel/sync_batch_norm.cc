@@ -22,6 +22,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+// What statistics of an input are applied with.
+at::ScalarType precision_of(const at::Tensor& input) {
+  return input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
 // Of the values of each channel. [C] float64 each.
 struct Moments {
   double count = 0;
@@ -41,7 +46,7 @@ Moments combined(const Moments& a, const Moments& b) {
 at::Tensor own_moments(const at::Tensor& input, std::int64_t valid) {
   const auto channels = input.size(1);
   if (valid == 0) return at::zeros({1 + 2 * channels}, at::kDouble);
-  const at::Tensor samples = input.narrow(0, 0, valid).to(at::kFloat);
+  const at::Tensor samples = input.narrow(0, 0, valid).to(precision_of(input));
   const auto [mean, variance] = at::batch_norm_update_stats(samples, {}, {}, 0);
   const auto count = static_cast<double>(samples.numel() / channels);
   const at::Tensor first = at::zeros({1}, at::kDouble).fill_(count);
@@ -60,19 +65,20 @@ Moments moments_of_all(const at::Tensor& input, const BatchStatistics& statistic
   return moments;
 }
 
-// The mean and variance that the batch is normalised with, [C] float32.
+// The mean and variance that the batch is normalised with, [C].
 std::pair<at::Tensor, at::Tensor> normal_of(const Moments& moments, const at::Tensor& input,
                                             const RunningStatistics& running) {
-  if (moments.count > 0) return {moments.mean.to(at::kFloat), (moments.squares / moments.count).to(at::kFloat)};
+  const auto dtype = precision_of(input);
+  if (moments.count > 0) return {moments.mean.to(dtype), (moments.squares / moments.count).to(dtype)};
   if (running.mean.defined()) return {running.mean.clone(), running.variance.clone()};
-  return {at::zeros({input.size(1)}), at::ones({input.size(1)})};
+  return {at::zeros({input.size(1)}, dtype), at::ones({input.size(1)}, dtype)};
 }
 
 void keep(const Moments& moments, const RunningStatistics& running) {
   if (!running.mean.defined() || moments.count == 0) return;
   at::Tensor mean = running.mean, variance = running.variance;
-  mean.lerp_(moments.mean.to(at::kFloat), running.momentum);
-  variance.lerp_((moments.squares / std::max(moments.count - 1, 1.0)).to(at::kFloat), running.momentum);
+  mean.lerp_(moments.mean.to(mean.scalar_type()), running.momentum);
+  variance.lerp_((moments.squares / std::max(moments.count - 1, 1.0)).to(variance.scalar_type()), running.momentum);
 }
 
 struct Shared final : torch::CustomClassHolder {
@@ -85,7 +91,7 @@ struct Shared final : torch::CustomClassHolder {
 at::Tensor along(const at::Tensor& channels, const at::Tensor& input) {
   std::vector<std::int64_t> shape(static_cast<std::size_t>(input.dim()), 1);
   shape[1] = channels.numel();
-  return channels.to(at::kFloat).view(shape);
+  return channels.to(precision_of(input)).view(shape);
 }
 
 class SyncBatchNorm final : public torch::autograd::Function<SyncBatchNorm> {
@@ -132,10 +138,10 @@ class SyncBatchNorm final : public torch::autograd::Function<SyncBatchNorm> {
     const at::Tensor slope = weight.to(at::kDouble) * inverse;
     const at::Tensor by_input = -slope * inverse * means.narrow(0, channels, channels);
     const at::Tensor constant = -slope * means.narrow(0, 0, channels) - by_input * mean;
-    const at::Tensor whole = grad_input.to(at::kFloat);  // a tensor of this function's own, whatever its dtype
+    const at::Tensor whole = grad_input.to(precision_of(input));  // a tensor of this function's own, whatever its dtype
     whole.narrow(0, 0, valid)
         .add_(along(constant, input))
-        .addcmul_(input.narrow(0, 0, valid).to(at::kFloat), along(by_input, input));
+        .addcmul_(input.narrow(0, 0, valid).to(precision_of(input)), along(by_input, input));
     return whole.to(grad_input.scalar_type());
   }
 };

@@ -14,7 +14,7 @@ struct BatchStatistics {
   std::int64_t valid = 0;  // the first `valid` rows of this rank's next input are samples, the rest is padding
 };
 
-/// What batch norm keeps for evaluation, [C] float32 each; undefined: nothing is kept.
+/// What batch norm keeps for evaluation, [C] float32 each, or float64; undefined: nothing is kept.
 struct RunningStatistics {
   at::Tensor mean{}, variance{};
   double momentum = 0.1;  // share of a new batch
@@ -22,9 +22,10 @@ struct RunningStatistics {
 
 /// Batch norm (Ioffe and Szegedy 2015, arXiv:1502.03167) in training, with mean and variance over the samples of all
 /// ranks, as torch.nn.SyncBatchNorm: what comes of a sample does not depend on how many ranks share the batch.
-/// input: [n, C, ...] float32, bfloat16 or float16 in any memory format; weight, bias: [C] float32. Padding is
-/// normalised like the rest, but does not count, and its gradient goes through by itself. A batch without samples on
-/// any rank is normalised with the running statistics, where there are some, and leaves them as they are.
+/// input: [n, C, ...] float32, bfloat16 or float16 in any memory format; weight, bias: [C] float32. Or all of them
+/// float64. Padding is normalised like the rest, but does not count, and its gradient goes through by itself. A batch
+/// without samples on any rank is normalised with the running statistics, where there are some, and leaves them as they
+/// are.
 ///
 /// Ranks' means and sums of squared differences are combined pairwise (Chan, Golub and LeVeque 1979), in the order of
 /// ranks and in float64, so running statistics are bitwise the same on all ranks. Gradients of weight and bias are of

@@ -61,6 +61,13 @@ Changes sections_of(const std::string& kind) {
     return {"model={name: vit_b_16, patch: 4, layers: 2, heads: 2, width: 16, hidden: 32}",
             "dataset={name: digits, train_samples: 300, test_samples: 40, side: 16}"};
   }
+  if (kind == "vae" || kind == "dcgan") {
+    const bool vae = kind == "vae";
+    return {vae ? "model={name: vae, hidden: [24]}" : "model={name: dcgan, width: 4}",
+            vae ? "task=variational" : "task=adversarial",
+            "train.sync_batch_norm=" + std::string(vae ? "false" : "true"),
+            "dataset={name: with_noise, size: 5, of: {name: digits, train_samples: 300, test_samples: 40, side: 16}}"};
+  }
   if (kind == "exported") return {"model={name: exported, file: tests/zoo/exported/mlp.pt2}", kImages};
   if (kind == "torchscript") return {"model={name: torchscript, file: " + scripted_file() + "}", kImages};
   if (kind == "lenet") return {"model=lenet", "dataset={name: digits, train_samples: 60, test_samples: 20, side: 28}"};

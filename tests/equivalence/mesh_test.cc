@@ -69,6 +69,12 @@ INSTANTIATE_TEST_SUITE_P(SequenceParallel, Mesh,
                                            Case{"gpt", 4, "tensor: 2, context: 2, sequence_parallel: true", "sharded"},
                                            Case{"llama", 4, "tensor: 2, context: 2, sequence_parallel: true", "auto"}));
 
+// Noise is of the dataset, so that it does not depend on the ranks.
+INSTANTIATE_TEST_SUITE_P(Generative, Mesh,
+                         ::testing::Values(Case{"vae", 3, "data: 3", "overlapped"},
+                                           Case{"dcgan", 2, "data: 2", "all_reduce"},
+                                           Case{"dcgan", 3, "data: 3", "sharded"}));
+
 // With dropout.
 INSTANTIATE_TEST_SUITE_P(Exported, Mesh,
                          ::testing::Values(Case{"exported", 2, "data: 2", "overlapped"},
@@ -89,10 +95,11 @@ INSTANTIATE_TEST_SUITE_P(Stages, Mesh,
 TEST_P(Mesh, TrainsAsOneProcess) { expect_as_alone({"seed=2"}); }
 
 TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
-  // Experts look at the balance of what is computed at once.
-  const bool experts = std::get<0>(GetParam()) == "moe";
+  // Experts look at the balance of what is computed at once, and batch norm at its mean.
+  const auto& kind = std::get<0>(GetParam());
+  const bool at_once = kind == "moe" || kind == "dcgan";
   expect_as_alone(
-      {experts ? "train.accumulate=1" : "train.accumulate=2", "train.clip_norm=0.1", "train.ema_decay=0.9"});
+      {at_once ? "train.accumulate=1" : "train.accumulate=2", "train.clip_norm=0.1", "train.ema_decay=0.9"});
 }
 
 TEST(MeshOptions, ActivationsMayBeComputedAgain) {

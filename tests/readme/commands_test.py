@@ -22,6 +22,7 @@ Real are the tools and mpirun. Stand-ins, found in the clone or first on PATH, t
     //tools:generate               the real generate
     //tools:list, new              the real ones
     //tools:ps                     the real ps
+    //tools:sample                 the real sample
     //tools:tune                   the real tune, with one short round
     //tools:report                 the real report
     //tools:schedule               the real schedule
@@ -71,6 +72,7 @@ EVAL = 'exec %(root)s/tools/eval/eval "$@"'
 LIST = 'exec %(root)s/tools/list/list "$@"'
 NEW = 'exec %(root)s/tools/new/new "$@"'
 GENERATE = 'exec %(root)s/tools/generate/generate "$@"'
+SAMPLE = 'exec %(root)s/tools/sample/sample "$@"'
 REPORT = 'exec %(root)s/tools/report/report "$@"'
 SCHEDULE = 'exec %(root)s/tools/schedule/schedule "$@"'
 PLAN = 'exec %(root)s/tools/plan/plan "$@"'
@@ -147,6 +149,7 @@ class Clone(ProgramTest):
                    "targets/tools/data": DATA, "targets/tools/eval": EVAL, "targets/tools/ps": PS,
                    "targets/tools/list": LIST, "targets/tools/new": NEW,
                    "targets/tools/schedule": SCHEDULE, "targets/tools/generate": GENERATE,
+                   "targets/tools/sample": SAMPLE,
                    "targets/tools/plan": PLAN, "targets/tools/simulate": SIMULATE,
                    "targets/tools/weights": WEIGHTS}
         if not shutil.which("torchrun"):

@@ -10,6 +10,7 @@ namespace {
 const std::map<std::string, std::string> kSmall{
     {"alexnet", "hidden: 16, dropout: 0"},
     {"convnext", "width: 8, stochastic_depth: 0"},
+    {"dcgan", "width: 8"},
     {"densenet", "growth: 4"},
     {"efficientnet", "width_mult: 0.25, dropout: 0, stochastic_depth: 0"},
     {"mlp_mixer", "patch: 4, layers: 2, width: 16, token_hidden: 8, channel_hidden: 32"},

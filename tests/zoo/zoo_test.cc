@@ -48,6 +48,10 @@ const SampleSpec kLarger = classification_samples({3, 32, 32}, 10), kLarge = cla
 
 const SampleSpec kReconstructed{.inputs = kSample.inputs, .targets = {}, .task = "reconstruction"};
 
+const std::vector<TensorSpec> kNoisy{{.name = "image", .shape = {1, 28, 28}}, {.name = "noise", .shape = {6}}};
+const SampleSpec kVariational{.inputs = kNoisy, .targets = {}, .task = "variational"};
+const SampleSpec kAdversarial{.inputs = kNoisy, .targets = {}, .task = "adversarial"};
+
 const SampleSpec kMasks{.inputs = {{.name = "image", .shape = {3, 32, 32}}},
                         .targets = {{.name = "mask", .shape = {32, 32}, .dtype = at::kLong, .classes = 4}},
                         .task = "segmentation"};
@@ -56,7 +60,8 @@ const SampleSpec kPairs{.inputs = {kText.inputs[0], kText.inputs[0]}, .targets =
 
 // What a model can be fed with: pictures, text or clicks.
 SampleSpec sample_for(const std::string& name) {
-  for (const auto& sample : {kSample, kLarger, kLarge, kText, kPairs, kReconstructed, kMasks}) {
+  for (const auto& sample :
+       {kSample, kLarger, kLarge, kText, kPairs, kReconstructed, kMasks, kVariational, kAdversarial}) {
     try {
       make_model(testing::small_section(name), sample);
       return sample;

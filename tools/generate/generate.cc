@@ -98,6 +98,9 @@ void generate(const ExperimentConfig& config, const std::string& weights) {
     throw ConfigError(
         "dataset: is no text: generate goes on with sequences of tokens, as of the datasets text and tokens");
   }
+  if (splits.test->spec().task == "masked_language_modelling") {
+    throw ConfigError("dataset: hides tokens between others, so its models do not go on with a text");
+  }
   const auto& input = spec.inputs[0];
   std::shared_ptr<const Tokenizer> tokenizer = splits.tokenizer;
   if (!tokenizer) tokenizer = std::make_shared<const Numbers>(input.classes);

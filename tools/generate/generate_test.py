@@ -49,6 +49,10 @@ class Generate(ProgramTest):
         self.assertIn('"5" is no token: the dataset\'s tokens stand for no text, and are the numbers 0 to 4',
                       self.generate("--run=run", "--prompt=1 5", status=2).err)
 
+    def test_refuses_models_of_masked_tokens(self):
+        self.train_on("{name: masked_tokens, of: %s}" % self.text, 1, model="{name: bert, layers: 1, width: 32}")
+        self.assertIn("its models do not go on with a text", self.generate("--run=run", "--prompt=a", status=2).err)
+
     def test_refuses_what_it_cannot_go_on_with(self):
         self.train_on(self.text, 1)
         for arguments, error in (

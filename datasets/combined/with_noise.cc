@@ -1,0 +1,101 @@
+// Samples of another dataset with noise as one more input, for models that are to make samples of it: [n, size]
+// float32, normal with mean 0 and deviation 1. It is drawn anew in each epoch for training, and once for testing, so
+// that what a model makes depends on neither the number of ranks nor what else is in a batch.
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numbers>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "datasets/batch_memory.h"
+#include "datasets/combined/nested_dataset.h"
+#include "datasets/dataset.h"
+#include "datasets/random_stream.h"
+#include "framework/base/config/visitor.h"
+#include "framework/base/random.h"
+
+namespace phalanx {
+namespace {
+
+struct NoiseConfig {
+  NestedDataset of;
+  std::int64_t size = 64;
+  std::int64_t seed = 1;
+  std::string root;
+
+  template <class V>
+  void visit(V& v) {
+    v("of", of, "dataset whose samples get the noise");
+    v("size", size, "numbers for each sample", config::between(1, 1 << 20));
+    v("seed", seed, "random seed of the noise");
+    v("root", root, "unused: the dataset has a folder of its own");
+  }
+};
+
+class WithNoise final : public Dataset {
+ public:
+  // `fixed`: the same noise in all epochs.
+  WithNoise(const NoiseConfig& config, std::shared_ptr<const Dataset> of, bool fixed)
+      : config_(config), of_(std::move(of)), fixed_(fixed), spec_(of_->spec()) {
+    spec_.inputs.push_back({.name = "noise", .shape = {config.size}});
+    spec_.task.clear();  // that of the dataset takes no noise
+  }
+
+  std::int64_t size() const override { return of_->size(); }
+  const SampleSpec& spec() const override { return spec_; }
+  bool samples_overlap() const override { return of_->samples_overlap(); }
+  std::int64_t label(std::int64_t index) const override { return of_->label(index); }
+  std::int64_t length(std::int64_t index) const override { return of_->length(index); }
+
+  std::shared_ptr<const Dataset> unchanged() const override {
+    if (fixed_) return nullptr;
+    const auto inner = of_->unchanged();
+    return std::make_shared<const WithNoise>(config_, inner ? inner : of_, /*fixed=*/true);
+  }
+
+  void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
+    of_->gather(indices, seed, batch);
+    const std::array shape{std::ssize(indices), config_.size};
+    auto* noise = ensure(batch.inputs, of_->spec().inputs.size(), shape, at::kFloat).data_ptr<float>();
+    const auto stream = fixed_ ? mix(static_cast<std::uint64_t>(config_.seed), 0)
+                               : mix(mix(static_cast<std::uint64_t>(config_.seed), 1), seed);
+    for (const auto index : indices) {
+      fill({noise, static_cast<std::size_t>(config_.size)},
+           RandomStream(mix(stream, static_cast<std::uint64_t>(index))));
+      noise += config_.size;
+    }
+  }
+
+ private:
+  // Pairs of normal numbers of pairs of uniform ones (Box and Muller 1958).
+  static void fill(std::span<float> values, RandomStream draw) {
+    for (std::size_t i = 0; i < values.size(); i += 2) {
+      const double radius = std::sqrt(-2 * std::log(1.0 - draw.between(0, 1)));
+      const double angle = 2 * std::numbers::pi * draw.between(0, 1);
+      values[i] = static_cast<float>(radius * std::cos(angle));
+      if (i + 1 < values.size()) values[i + 1] = static_cast<float>(radius * std::sin(angle));
+    }
+  }
+
+  NoiseConfig config_;
+  std::shared_ptr<const Dataset> of_;
+  bool fixed_;
+  SampleSpec spec_;
+};
+
+Splits make_with_noise(const NoiseConfig& config) {
+  Splits splits = config.of.make("of");
+  splits.train = std::make_shared<WithNoise>(config, splits.train, /*fixed=*/false);
+  splits.test = std::make_shared<WithNoise>(config, splits.test, /*fixed=*/true);
+  if (splits.validation) splits.validation = std::make_shared<WithNoise>(config, splits.validation, /*fixed=*/true);
+  return splits;
+}
+
+const bool registered = Datasets::global().add<NoiseConfig>(
+    "with_noise", "samples of another dataset, with noise as one more input", make_with_noise);
+
+}  // namespace
+}  // namespace phalanx
