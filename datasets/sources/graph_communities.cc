@@ -47,7 +47,7 @@ struct GraphConfig {
   std::int64_t least_nodes = 32;
   double inside = 0.5;
   double between = 0.05;
-  double noise = 1;
+  double noise = 0.8;
   std::int64_t seed = 1;
   std::string root;
 
