@@ -30,7 +30,7 @@ struct FocalConfig {
   void visit(V& v) {
     v("gamma", gamma, "how much less samples count that are told well; 0: not at all", config::at_least(0));
     v("alpha", alpha,
-      "weights: of class numbers one for each class; of 0 and 1 one number, for 1, and the rest of 1 for 0",
+      "weights: of class numbers one each; of values from 0 to 1 one number a, for 1, and 1 - a for 0; []: all alike",
       config::between(0, 1));
   }
 };

@@ -69,7 +69,9 @@ struct TripletConfig {
   void visit(V& v) {
     v("margin", margin, "by which others are to be farther away than samples of the same class", config::above(0));
     v("distance", distance, "between embeddings", config::one_of({"squared", "euclidean"}));
-    v("mining", mining, "the triplets of the dataset; or the hardest ones that a rank's part of the batch has",
+    v("mining", mining,
+      "the triplets of the dataset; or the hardest ones that a rank's part of the batch has, so other ones on more "
+      "ranks",
       config::one_of({"given", "batch_hard"}));
   }
 };
