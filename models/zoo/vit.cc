@@ -6,9 +6,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/linear.h>
-#include <ATen/ops/matmul.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/zeros.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/normalization.h>
@@ -22,6 +19,7 @@
 #include "models/image_sample.h"
 #include "models/initial_values.h"
 #include "models/linear.h"
+#include "models/multihead_attention.h"
 #include "models/network.h"
 
 namespace phalanx {
@@ -52,51 +50,12 @@ torch::nn::LayerNorm layer_norm(std::int64_t width) {
   return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(1e-6));
 }
 
-// torch.nn.MultiheadAttention of a sequence with itself: in_proj_{weight, bias}, out_proj.{weight, bias}.
-class Attention final : public torch::nn::Module {
- public:
-  explicit Attention(const VitConfig& config) : heads_(config.heads) {
-    const auto width = config.width;
-    in_weight_ = register_parameter("in_proj_weight", at::empty({3 * width, width}));
-    in_bias_ = register_parameter("in_proj_bias", at::zeros({3 * width}));
-    out_proj_ = register_module("out_proj", Linear(width, width));
-    dropout_ = register_module("dropout", Dropout(config.attention_dropout));
-    drops_ = config.attention_dropout > 0;
-    const at::NoGradGuard no_grad;
-    torch::nn::init::xavier_uniform_(in_weight_);
-    out_proj_->bias.zero_();
-  }
-
-  // [n, t, width] -> the same
-  at::Tensor forward(const at::Tensor& x) {
-    const auto rows = x.size(0), length = x.size(1), width = x.size(2);
-    const auto parts = at::linear(x, in_weight_, in_bias_).view({rows, length, 3, heads_, width / heads_}).unbind(2);
-    const at::Tensor query = parts[0].transpose(1, 2), key = parts[1].transpose(1, 2), value = parts[2].transpose(1, 2);
-    const at::Tensor seen =
-        drops_ && is_training() ? attend(query, key, value) : at::scaled_dot_product_attention(query, key, value);
-    return out_proj_(seen.transpose(1, 2).reshape({rows, length, width}));
-  }
-
- private:
-  // With dropout of the weights, whose numbers LibTorch's kernel would draw itself.
-  at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
-    const double scale = 1 / std::sqrt(static_cast<double>(query.size(3)));
-    const at::Tensor weights = (at::matmul(query, key.transpose(2, 3)) * scale).softmax(-1);
-    return at::matmul(dropout_(weights), value);
-  }
-
-  std::int64_t heads_;
-  bool drops_ = false;
-  at::Tensor in_weight_, in_bias_;
-  Linear out_proj_{nullptr};
-  Dropout dropout_{nullptr};
-};
-
 class Layer final : public torch::nn::Module {
  public:
   explicit Layer(const VitConfig& config) {
     ln_1_ = register_module("ln_1", layer_norm(config.width));
-    attention_ = register_module("self_attention", std::make_shared<Attention>(config));
+    attention_ = register_module(
+        "self_attention", std::make_shared<MultiheadAttention>(config.width, config.heads, config.attention_dropout));
     dropout_ = register_module("dropout", Dropout(config.dropout));
     ln_2_ = register_module("ln_2", layer_norm(config.width));
     const Linear first(config.width, config.hidden), second(config.hidden, config.width);
@@ -117,14 +76,14 @@ class Layer final : public torch::nn::Module {
 
  private:
   torch::nn::LayerNorm ln_1_{nullptr}, ln_2_{nullptr};
-  std::shared_ptr<Attention> attention_;
+  std::shared_ptr<MultiheadAttention> attention_;
   Dropout dropout_{nullptr};
   std::shared_ptr<Sequence> mlp_;
 };
 
 class Vit final : public Network {
  public:
-  Vit(const VitConfig& config, const ImageSample& sample) {
+  Vit(const VitConfig& config, const ImageSample& sample) : drops_(config.dropout > 0) {
     const auto width = config.width, side = sample.height / config.patch;
     class_token_ = register_parameter("class_token", at::zeros({1, 1, width}));
     conv_proj_ = register_module(
@@ -147,6 +106,14 @@ class Vit final : public Network {
     add_block("head", {"encoder.ln", "heads"}, [this](const at::Tensor& x) { return head_(ln_(x).select(1, 0)); });
   }
 
+  // What is left out inside of a feed-forward layer is drawn for all of its features.
+  TensorPlan tensor_plan() const override {
+    const std::string layer = "encoder.layers.encoder_layer_*.";
+    TensorPlan plan{{layer + "self_attention", "column"}, {layer + "self_attention.out_proj", "row"}};
+    if (!drops_) plan.insert({{layer + "mlp.0", "column"}, {layer + "mlp.3", "row"}});
+    return plan;
+  }
+
  private:
   at::Tensor embedded(const at::Tensor& image) {
     const at::Tensor patches = conv_proj_(image).flatten(2).transpose(1, 2);
@@ -162,6 +129,7 @@ class Vit final : public Network {
     head_->bias.zero_();
   }
 
+  bool drops_;
   at::Tensor class_token_, position_;
   torch::nn::Conv2d conv_proj_{nullptr};
   Dropout dropout_{nullptr};

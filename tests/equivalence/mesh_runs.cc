@@ -27,37 +27,52 @@ std::string text_file() {
   return path;
 }
 
+constexpr const char* kImages =
+    "dataset={name: random_images, train_samples: 60, test_samples: 20, channels: 1, side: 8, classes: 5}";
+
+// Ranks are threads or processes: each process writes a file of its own, with the same values.
+std::string scripted_file() {
+  static std::once_flag written;
+  const std::string path = ::testing::TempDir() + "/mlp" + std::to_string(::getpid()) + ".pt";
+  std::call_once(written, [&] {
+    at::manual_seed(3);
+    save_scripted_mlp(path, {64, 24, 12, 5});
+  });
+  return path;
+}
+
+// The model and the dataset of a kind.
+Changes sections_of(const std::string& kind) {
+  const std::string text = "{name: text, file: " + text_file() + ", context: 16}";
+  if (kind == "gpt") return {"model={name: gpt, layers: 2, heads: 4, width: 16}", "dataset=" + text};
+  if (kind == "moe") return {"model={name: moe_gpt, layers: 2, heads: 4, width: 16, experts: 4}", "dataset=" + text};
+  if (kind == "llama") {
+    return {"model={name: llama, layers: 2, heads: 4, key_value_heads: 2, width: 16}", "dataset=" + text};
+  }
+  if (kind == "bert") {
+    return {"model={name: bert, layers: 2, heads: 4, width: 16}", "dataset={name: masked_tokens, of: " + text + "}"};
+  }
+  if (kind == "lstm") return {"model={name: lstm, layers: 2, width: 12}", "dataset=" + text};
+  if (kind == "transformer") {
+    return {"model={name: transformer, layers: 2, heads: 4, width: 16, padding: 9}",
+            "dataset={name: reversal, symbols: 8, length: 6, shortest: 3, train_samples: 300, test_samples: 40}"};
+  }
+  if (kind == "vit") {
+    return {"model={name: vit_b_16, patch: 4, layers: 2, heads: 2, width: 16, hidden: 32}",
+            "dataset={name: digits, train_samples: 300, test_samples: 40, side: 16}"};
+  }
+  if (kind == "exported") return {"model={name: exported, file: tests/zoo/exported/mlp.pt2}", kImages};
+  if (kind == "torchscript") return {"model={name: torchscript, file: " + scripted_file() + "}", kImages};
+  if (kind == "lenet") return {"model=lenet", "dataset={name: digits, train_samples: 60, test_samples: 20, side: 28}"};
+  return {"model={name: mlp, hidden: [24, 12]}",
+          "dataset={name: digits, train_samples: 300, test_samples: 40, side: 16}"};
+}
+
 // 20 steps of a small model of each kind. Adam, so that every element's gradient counts alike.
 Changes model_of(const std::string& kind) {
   Changes changes{"optimizer={name: adamw, lr: 0.003}", "train.max_steps=20", "train.global_batch_size=12",
                   "schedule=constant"};
-  if (kind == "gpt" || kind == "moe" || kind == "llama") {
-    changes.push_back(kind == "gpt"   ? "model={name: gpt, layers: 2, heads: 4, width: 16}"
-                      : kind == "moe" ? "model={name: moe_gpt, layers: 2, heads: 4, width: 16, experts: 4}"
-                                      : "model={name: llama, layers: 2, heads: 4, key_value_heads: 2, width: 16}");
-    changes.push_back("dataset={name: text, file: " + text_file() + ", context: 16}");
-  } else if (kind == "exported") {
-    changes.push_back("model={name: exported, file: tests/zoo/exported/mlp.pt2}");
-    changes.push_back(
-        "dataset={name: random_images, train_samples: 60, test_samples: 20, channels: 1, side: 8, classes: 5}");
-  } else if (kind == "torchscript") {
-    // Ranks are threads or processes: each process writes a file of its own, with the same values.
-    static std::once_flag written;
-    const std::string path = ::testing::TempDir() + "/mlp" + std::to_string(::getpid()) + ".pt";
-    std::call_once(written, [&] {
-      at::manual_seed(3);
-      save_scripted_mlp(path, {64, 24, 12, 5});
-    });
-    changes.push_back("model={name: torchscript, file: " + path + "}");
-    changes.push_back(
-        "dataset={name: random_images, train_samples: 60, test_samples: 20, channels: 1, side: 8, classes: 5}");
-  } else if (kind == "lenet") {
-    changes.push_back("model=lenet");
-    changes.push_back("dataset={name: digits, train_samples: 60, test_samples: 20, side: 28}");
-  } else {
-    changes.push_back("model={name: mlp, hidden: [24, 12]}");
-    changes.push_back("dataset={name: digits, train_samples: 300, test_samples: 40, side: 16}");
-  }
+  for (auto& section : sections_of(kind)) changes.push_back(std::move(section));
   return changes;
 }
 

@@ -36,14 +36,15 @@ class Mesh : public ::testing::TestWithParam<Case> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Tensor, Mesh,
-                         ::testing::Values(Case{"gpt", 2, "tensor: 2", "auto"}, Case{"gpt", 4, "tensor: 4", "auto"},
-                                           Case{"gpt", 4, "tensor: 2", "all_reduce"},
-                                           Case{"gpt", 4, "tensor: 2", "overlapped"},
-                                           Case{"gpt", 4, "tensor: 2", "sharded"},
-                                           Case{"llama", 4, "tensor: 2", "sharded"},
-                                           Case{"mlp", 2, "tensor: 2", "auto"}, Case{"mlp", 3, "tensor: 3", "auto"},
-                                           Case{"mlp", 6, "tensor: 3", "sharded"}));
+INSTANTIATE_TEST_SUITE_P(
+    Tensor, Mesh,
+    ::testing::Values(Case{"gpt", 2, "tensor: 2", "auto"}, Case{"gpt", 4, "tensor: 4", "auto"},
+                      Case{"gpt", 4, "tensor: 2", "all_reduce"}, Case{"gpt", 4, "tensor: 2", "overlapped"},
+                      Case{"gpt", 4, "tensor: 2", "sharded"}, Case{"llama", 4, "tensor: 2", "sharded"},
+                      Case{"bert", 4, "tensor: 2", "overlapped"}, Case{"transformer", 4, "tensor: 2", "sharded"},
+                      Case{"vit", 2, "tensor: 2", "auto"}, Case{"mlp", 2, "tensor: 2", "auto"},
+                      Case{"lstm", 3, "data: 3", "overlapped"}, Case{"mlp", 3, "tensor: 3", "auto"},
+                      Case{"mlp", 6, "tensor: 3", "sharded"}));
 
 INSTANTIATE_TEST_SUITE_P(Expert, Mesh,
                          ::testing::Values(Case{"moe", 2, "data: 2", "auto"}, Case{"moe", 2, "expert: 2", "auto"},
@@ -123,6 +124,9 @@ TEST(MeshOptions, DropoutBelongsToTheRowsOfTheGlobalBatch) {
   expect_as_alone("gpt", 3, {"strategy=all_reduce"}, {dropout, "train.checkpoint_activations=2"});
   expect_as_alone("gpt", 2, {"strategy=all_reduce", "train.data_parallel=2"}, {dropout, "seed=3"});
   expect_as_alone("gpt", 4, {"mesh.tensor=2", "strategy=sharded"}, {dropout, "train.accumulate=2"});
+  expect_as_alone("bert", 2, {"mesh.tensor=2", "strategy=auto"}, {dropout});
+  expect_as_alone("vit", 2, {"mesh.tensor=2", "strategy=auto"}, {dropout, "model.attention_dropout=0.3"});
+  expect_as_alone("lstm", 2, {"strategy=all_reduce"}, {dropout});
   expect_as_alone("gpt", 4, {"mesh={context: 2, tensor: 2, sequence_parallel: true}", "strategy=auto"},
                   {dropout, "seed=3"});
 }

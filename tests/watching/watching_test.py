@@ -316,6 +316,26 @@ class Pictures(ProgramTest):
         self.assertIn("1.222 after 3 s", text)
         self.assertIn("1,800", text)  # of 1920 samples
 
+    def test_that_of_results(self):
+        """Of runs that are there: three readings of each split."""
+        names = re.findall(r'^    "(\w+)": "', (ROOT / "tools/draw_results").read_text(), re.M)
+        for name in names:
+            run = self.folder / "runs" / name
+            run.mkdir(parents=True)
+            (run / "summary.json").write_text("{}")
+            (run / "metrics.jsonl").write_text("".join(
+                json.dumps({"step": 10 * i, "split": split, "loss": 2 / i, "accuracy": 0.3 * i, "seconds": 700 * i}) + "\n"
+                for i in (1, 2, 3) for split in ("train", "test")))
+        process = self.start(f"--runs={self.folder / 'runs'}", f"--out={self.folder / 'picture.svg'}", f"--train={TRAIN}",
+                             command=[ROOT / "tools/draw_results"])
+        self.assert_status(0, process)
+        space = "{http://www.w3.org/2000/svg}"
+        picture = xml.etree.ElementTree.parse(self.folder / "picture.svg").getroot()
+        self.assertEqual(3 * len(names), len(list(picture.iter(f"{space}polyline"))), "two splits and a goal each")
+        text = [element.text for element in picture.iter(f"{space}text")]
+        self.assertIn("accuracy 90.00% after 2,100 s", text)
+        self.assertIn("loss 0.667 after 2,100 s", text)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -52,6 +52,8 @@ const SampleSpec kMasks{.inputs = {{.name = "image", .shape = {3, 32, 32}}},
                         .targets = {{.name = "mask", .shape = {32, 32}, .dtype = at::kLong, .classes = 4}},
                         .task = "segmentation"};
 
+const SampleSpec kPairs{.inputs = {kText.inputs[0], kText.inputs[0]}, .targets = kText.targets, .task = kText.task};
+
 const SampleSpec kTriplets{.inputs = {{.name = "images", .shape = {3, 1, 12, 12}}},
                            .targets = {{.name = "classes", .shape = {3}, .dtype = at::kLong, .classes = 3}},
                            .task = "metric_learning"};
@@ -60,9 +62,9 @@ const SampleSpec kGraphs{.inputs = {{.name = "features", .shape = {9, 4}}, {.nam
                          .targets = {{.name = "classes", .shape = {9}, .dtype = at::kLong, .classes = 3}},
                          .task = "classification"};
 
-// What a model can be fed with: pictures, text or clicks.
+// What a model can be fed with: pictures, text, members, graphs or clicks.
 SampleSpec sample_for(const std::string& name) {
-  for (const auto& sample : {kSample, kLarger, kLarge, kText, kReconstructed, kMasks, kTriplets, kGraphs}) {
+  for (const auto& sample : {kSample, kLarger, kLarge, kText, kPairs, kReconstructed, kMasks, kTriplets, kGraphs}) {
     try {
       make_model(testing::small_section(name), sample);
       return sample;

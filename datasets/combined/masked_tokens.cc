@@ -1,0 +1,135 @@
+// Tokens of another dataset of text, some of them hidden, for models that look to both sides (Devlin et al. 2019, BERT,
+// arXiv:1810.04805, section 3.1): input [n, t] int64, target [n, t] int64, the token that was there where one was
+// chosen, kIgnored elsewhere. Of the chosen ones most become the mask, some a token at random, and some stay as they
+// are. Which ones are chosen is drawn anew in each epoch for training, and once for testing; padding never is, and each
+// sample has one at least.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "datasets/batch_memory.h"
+#include "datasets/combined/nested_dataset.h"
+#include "datasets/dataset.h"
+#include "datasets/random_stream.h"
+#include "framework/base/config/visitor.h"
+#include "framework/base/error.h"
+#include "framework/base/random.h"
+
+namespace phalanx {
+namespace {
+
+struct MaskedConfig {
+  NestedDataset of;
+  double share = 0.15;
+  double random = 0.1;
+  double kept = 0.1;
+  std::int64_t mask = -1;
+  std::int64_t seed = 1;
+  std::string root;
+
+  template <class V>
+  void visit(V& v) {
+    v("of", of, "dataset of text");
+    v("share", share, "of the tokens that are chosen", {.min = 0, .max = 1, .exclusive = true});
+    v("random", random, "of the chosen ones, that become a token at random", config::between(0, 1));
+    v("kept", kept, "of the chosen ones, that stay as they are", config::between(0, 1));
+    v("mask", mask, "token that the others become; -1: a new one, behind all that there are", config::at_least(-1));
+    v("seed", seed, "random seed of what is hidden");
+    v("root", root, "unused: the dataset has a folder of its own");
+  }
+};
+
+class MaskedTokens final : public Dataset {
+ public:
+  // `fixed`: hides the same tokens in all epochs.
+  MaskedTokens(const MaskedConfig& config, std::shared_ptr<const Dataset> of, bool fixed)
+      : config_(config),
+        of_(std::move(of)),
+        fixed_(fixed),
+        tokens_(of_->spec().inputs.at(0).classes),
+        mask_(config.mask < 0 ? tokens_ : config.mask) {
+    const auto classes = std::max(tokens_, mask_ + 1);
+    spec_ = language_samples(of_->spec().inputs[0].shape[0], classes, /*padded=*/true);
+    spec_.targets[0].name = "hidden_tokens";
+    spec_.task = "masked_language_modelling";
+  }
+
+  std::int64_t size() const override { return of_->size(); }
+  const SampleSpec& spec() const override { return spec_; }
+  bool samples_overlap() const override { return of_->samples_overlap(); }
+  std::int64_t length(std::int64_t index) const override { return of_->length(index); }
+
+  std::shared_ptr<const Dataset> unchanged() const override {
+    return fixed_ ? nullptr : std::make_shared<const MaskedTokens>(config_, of_, /*fixed=*/true);
+  }
+
+  void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
+    of_->gather(indices, seed, batch);
+    const auto all = spec_.inputs[0].shape[0];
+    auto* input = batch.inputs.at(0).data_ptr<std::int64_t>();
+    auto* target = batch.targets.at(0).data_ptr<std::int64_t>();
+    const auto stream = fixed_ ? mix(static_cast<std::uint64_t>(config_.seed), 0)
+                               : mix(mix(static_cast<std::uint64_t>(config_.seed), 1), seed);
+    for (const auto index : indices) {
+      const auto length = of_->length(index);
+      hide({input, static_cast<std::size_t>(length < 0 ? all : length)}, target,
+           RandomStream(mix(stream, static_cast<std::uint64_t>(index))));
+      input += all;
+      target += all;
+    }
+  }
+
+ private:
+  // Of one sample, without its padding; `target` has spec()'s length.
+  void hide(std::span<std::int64_t> tokens, std::int64_t* target, RandomStream draw) const {
+    std::fill_n(target, spec_.targets[0].shape[0], kIgnored);
+    const auto surely = draw.below(tokens.size());
+    bool any = false;
+    const auto choose = [&](std::size_t i) {
+      any = true;
+      target[i] = tokens[i];
+      const double what = draw.between(0, 1);
+      if (what < config_.random) {
+        tokens[i] = static_cast<std::int64_t>(draw.below(static_cast<std::uint64_t>(tokens_)));
+      } else if (what >= config_.random + config_.kept) {
+        tokens[i] = mask_;
+      }
+    };
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (draw.between(0, 1) < config_.share) choose(i);
+    }
+    if (!any) choose(surely);
+  }
+
+  MaskedConfig config_;
+  std::shared_ptr<const Dataset> of_;
+  bool fixed_;
+  std::int64_t tokens_, mask_;
+  SampleSpec spec_;
+};
+
+Splits make_masked(const MaskedConfig& config) {
+  Splits splits = config.of.make("of");
+  const auto& spec = splits.train->spec();
+  if (spec.task != "language_modelling" || spec.inputs.size() != 1 || spec.inputs[0].shape.size() != 1) {
+    throw ConfigError("dataset.of: masked_tokens hides tokens of a text, and its samples are for task " +
+                      (spec.task.empty() ? "none" : spec.task) + "; use a dataset of text, such as text or tokens");
+  }
+  if (config.random + config.kept > 1) {
+    throw ConfigError("dataset.random and dataset.kept are shares of the same tokens: their sum is more than 1");
+  }
+  splits.train = std::make_shared<MaskedTokens>(config, splits.train, /*fixed=*/false);
+  splits.test = std::make_shared<MaskedTokens>(config, splits.test, /*fixed=*/true);
+  if (splits.validation) splits.validation = std::make_shared<MaskedTokens>(config, splits.validation, /*fixed=*/true);
+  return splits;
+}
+
+const bool registered = Datasets::global().add<MaskedConfig>(
+    "masked_tokens", "text of another dataset, of which tokens are hidden", make_masked);
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+
+#include "models/attention.h"
+#include "models/dropout.h"
+#include "models/linear.h"
+#include "models/tensor_parallel.h"
+
+namespace phalanx {
+
+/// torch.nn.MultiheadAttention, with its names, layouts and initial values: in_proj_weight [3 width, width] and
+/// in_proj_bias for queries, keys and values, and out_proj.{weight, bias}. Whole, or divided by heads: the layer itself
+/// by column, out_proj by row.
+class MultiheadAttention final : public torch::nn::Module, public TensorParallel {
+ public:
+  /// dropout: of the weights. Heads must divide width.
+  MultiheadAttention(std::int64_t width, std::int64_t heads, double dropout);
+
+  /// Of a sequence with itself: x [n, t, width] -> the same.
+  at::Tensor forward(const at::Tensor& x, const AttentionPattern& pattern = {});
+
+  /// Of a sequence with another one: x [n, t, width], memory [n, s, width] -> the shape of x.
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& memory, const AttentionPattern& pattern);
+
+  Placements divide(TensorStyle style, const CommunicatorPtr& group) override;
+
+ private:
+  at::Tensor by_head(const at::Tensor& x) const;  // [n, t, heads here x head width] -> [n, heads, t, head width]
+  at::Tensor attend_and_project(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                                const AttentionPattern& pattern);
+
+  std::int64_t head_width_;
+  bool drops_;
+  DividedLinear in_proj_;
+  at::Tensor in_weight_, in_bias_;
+  Linear out_proj_{nullptr};
+  Dropout dropout_{nullptr};
+};
+
+}  // namespace phalanx

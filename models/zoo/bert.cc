@@ -1,0 +1,226 @@
+// A bidirectional transformer (Devlin et al. 2019, BERT: Pre-training of Deep Bidirectional Transformers for Language
+// Understanding, arXiv:1810.04805) with its head for masked tokens: input [n, t] int64 tokens, t <= context -> logits
+// [n, t, classes] of the token that was there. Each position looks at all of its sample; all are of the first segment.
+//
+// Parameters have the names and layouts of Hugging Face's BertForMaskedLM, of which cls.predictions.decoder is
+// bert.embeddings.word_embeddings and cls.predictions.bias, and not listed. Initial values: normal with deviation 0.02;
+// biases 0, norms 1.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/zeros.h>
+#include <torch/nn/modules/normalization.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "models/attention.h"
+#include "models/network.h"
+#include "models/projection.h"
+#include "models/refuse_sample.h"
+#include "models/token_embedding.h"
+
+namespace phalanx {
+namespace {
+
+constexpr double kDeviation = 0.02;
+
+struct BertConfig {
+  std::int64_t layers = 4;
+  std::int64_t heads = 4;
+  std::int64_t width = 128;
+  std::int64_t hidden = 0;
+  double dropout = 0;
+  double attention_dropout = 0;
+  std::int64_t padding = -1;
+
+  template <class V>
+  void visit(V& v) {
+    v("layers", layers, "number of transformer blocks", config::at_least(1));
+    v("heads", heads, "attention heads", config::at_least(1));
+    v("width", width, "embedding size, a multiple of heads", config::at_least(1));
+    v("hidden", hidden, "features of the feed-forward layers; 0: 4 of width", config::at_least(0));
+    v("dropout", dropout, "share left out of the embeddings and of what each layer adds", config::between(0, 0.99));
+    v("attention_dropout", attention_dropout, "share left out of the weights of attention", config::between(0, 0.99));
+    v("padding", padding, "token that fills samples up, at which no position looks; -1: none", config::at_least(-1));
+  }
+
+  std::int64_t hidden_features() const { return hidden > 0 ? hidden : 4 * width; }
+};
+
+std::shared_ptr<Projection> linear(std::int64_t in, std::int64_t out, std::int64_t unit = 1) {
+  return std::make_shared<Projection>(
+      Projection::Options{.in = in, .out = out, .deviation = kDeviation, .grain = {1, unit}});
+}
+
+torch::nn::LayerNorm layer_norm(std::int64_t width) {
+  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(1e-12));
+}
+
+// What a layer adds to its input, and the norm of the sum: {dense, LayerNorm}.
+class Output final : public torch::nn::Module {
+ public:
+  Output(const BertConfig& config, std::int64_t in, std::int64_t unit = 1) {
+    dense_ = register_module("dense", linear(in, config.width, unit));
+    norm_ = register_module("LayerNorm", layer_norm(config.width));
+    dropout_ = register_module("dropout", Dropout(config.dropout));
+  }
+
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& input) {
+    return norm_(dropout_(dense_->forward(x)) + input);
+  }
+
+ private:
+  std::shared_ptr<Projection> dense_;
+  torch::nn::LayerNorm norm_{nullptr};
+  Dropout dropout_{nullptr};
+};
+
+// Of the heads, those that are here.
+class Attention final : public torch::nn::Module {
+ public:
+  explicit Attention(const BertConfig& config) : head_width_(config.width / config.heads) {
+    const auto self = register_module("self", std::make_shared<torch::nn::Module>());
+    const auto add = [&](const char* name) {
+      return self->register_module(name, linear(config.width, config.width, head_width_));
+    };
+    query_ = add("query");
+    key_ = add("key");
+    value_ = add("value");
+    dropout_ = self->register_module("dropout", Dropout(config.attention_dropout));
+    drops_ = config.attention_dropout > 0;
+    output_ = register_module("output", std::make_shared<Output>(config, config.width, head_width_));
+  }
+
+  at::Tensor forward(const at::Tensor& x, const AttentionPattern& pattern) {
+    const auto by_head = [&](const at::Tensor& part) {
+      return part.view({part.size(0), part.size(1), -1, head_width_}).transpose(1, 2);
+    };
+    const at::Tensor seen = attend(by_head(query_->forward(x)), by_head(key_->forward(x)), by_head(value_->forward(x)),
+                                   pattern, drops_ ? dropout_.get() : nullptr);
+    return output_->forward(seen.transpose(1, 2).flatten(2), x);
+  }
+
+ private:
+  std::int64_t head_width_;
+  bool drops_ = false;
+  std::shared_ptr<Projection> query_, key_, value_;
+  Dropout dropout_{nullptr};
+  std::shared_ptr<Output> output_;
+};
+
+class Layer final : public torch::nn::Module {
+ public:
+  explicit Layer(const BertConfig& config) {
+    attention_ = register_module("attention", std::make_shared<Attention>(config));
+    const auto intermediate = register_module("intermediate", std::make_shared<torch::nn::Module>());
+    dense_ = intermediate->register_module("dense", linear(config.width, config.hidden_features()));
+    output_ = register_module("output", std::make_shared<Output>(config, config.hidden_features()));
+  }
+
+  at::Tensor forward(const at::Tensor& input, const AttentionPattern& pattern) {
+    const at::Tensor x = attention_->forward(input, pattern);
+    return output_->forward(at::gelu(dense_->forward(x)), x);
+  }
+
+ private:
+  std::shared_ptr<Attention> attention_;
+  std::shared_ptr<Projection> dense_;
+  std::shared_ptr<Output> output_;
+};
+
+class Bert final : public Network {
+ public:
+  Bert(const BertConfig& config, std::int64_t context, std::int64_t classes) : padding_(config.padding) {
+    const auto body = register_module("bert", std::make_shared<torch::nn::Module>());
+    const auto embeddings = body->register_module("embeddings", std::make_shared<torch::nn::Module>());
+    const auto table = [&](const char* name, std::int64_t rows) {
+      return embeddings->register_module(name, std::make_shared<TokenEmbedding>(rows, config.width, kDeviation));
+    };
+    words_ = table("word_embeddings", classes);
+    positions_ = table("position_embeddings", context);
+    segments_ = table("token_type_embeddings", 2);
+    norm_ = embeddings->register_module("LayerNorm", layer_norm(config.width));
+    dropout_ = embeddings->register_module("dropout", Dropout(config.dropout));
+    const auto layers = body->register_module("encoder", std::make_shared<torch::nn::Module>())
+                            ->register_module("layer", std::make_shared<torch::nn::Module>());
+    for (std::int64_t i = 0; i < config.layers; ++i) {
+      layers_.push_back(layers->register_module(std::to_string(i), std::make_shared<Layer>(config)));
+    }
+    const auto head = register_module("cls", std::make_shared<torch::nn::Module>())
+                          ->register_module("predictions", std::make_shared<torch::nn::Module>());
+    head_bias_ = head->register_parameter("bias", at::zeros({classes}));
+    const auto transform = head->register_module("transform", std::make_shared<torch::nn::Module>());
+    head_dense_ = transform->register_module("dense", linear(config.width, config.width));
+    head_norm_ = transform->register_module("LayerNorm", layer_norm(config.width));
+    if (padding_ < 0) add_blocks();
+  }
+
+  TensorPlan tensor_plan() const override {
+    TensorPlan plan{{"bert.embeddings.word_embeddings", "vocabulary"}};
+    for (std::size_t i = 0; i < layers_.size(); ++i) {  // * would take both of the layers that are named output.dense
+      const auto layer = "bert.encoder.layer." + std::to_string(i) + ".";
+      for (const char* name :
+           {"attention.self.query", "attention.self.key", "attention.self.value", "intermediate.dense"}) {
+        plan[layer + name] = "column";
+      }
+      for (const char* name : {"attention.output.dense", "output.dense"}) plan[layer + name] = "row";
+    }
+    return plan;
+  }
+
+  // A chain where no padding has to be known to all layers.
+  at::Tensor forward(at::Tensor tokens) override {
+    if (padding_ < 0) return Network::forward(tokens);
+    const AttentionPattern pattern{.keys = tokens.ne(padding_)};
+    at::Tensor x = embedded(tokens);
+    for (const auto& layer : layers_) x = layer->forward(x, pattern);
+    return scores(x);
+  }
+
+ private:
+  void add_blocks() {
+    add_block("embedding", {"bert.embeddings"}, [this](const at::Tensor& tokens) { return embedded(tokens); });
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const auto name = "bert.encoder.layer." + std::to_string(i);
+      add_block(name, {name}, [layer = layers_[i].get()](const at::Tensor& x) { return layer->forward(x, {}); });
+    }
+    add_block("head", {"cls", "bert.embeddings.word_embeddings"}, [this](const at::Tensor& x) { return scores(x); });
+  }
+
+  at::Tensor embedded(const at::Tensor& tokens) {
+    const auto length = tokens.size(1), context = positions_->weight.size(0);
+    TORCH_CHECK(length <= context, "bert has positions for ", context, " tokens, but got ", length);
+    const at::Tensor places = positions_->weight.narrow(0, 0, length) + segments_->weight[0];
+    return dropout_(norm_(words_->forward(tokens) + places));
+  }
+
+  at::Tensor scores(const at::Tensor& x) {
+    return words_->logits(head_norm_(at::gelu(head_dense_->forward(x)))) + head_bias_;
+  }
+
+  std::int64_t padding_;
+  std::shared_ptr<TokenEmbedding> words_, positions_, segments_;
+  torch::nn::LayerNorm norm_{nullptr}, head_norm_{nullptr};
+  Dropout dropout_{nullptr};
+  std::vector<std::shared_ptr<Layer>> layers_;
+  at::Tensor head_bias_;
+  std::shared_ptr<Projection> head_dense_;
+};
+
+std::shared_ptr<Model> make_bert(const BertConfig& config, const ModelSpec& spec) {
+  const auto [context, classes] = next_token("bert", spec);
+  refuse_uneven_heads("bert", config.width, config.heads);
+  if (config.padding >= classes) {
+    throw ConfigError("model bert: padding: " + std::to_string(config.padding) + " is none of the " +
+                      std::to_string(classes) + " tokens");
+  }
+  return std::make_shared<Bert>(config, context, classes);
+}
+
+const bool registered =
+    Models::global().add<BertConfig>("bert", "bidirectional transformer that guesses masked tokens", make_bert);
+
+}  // namespace
+}  // namespace phalanx

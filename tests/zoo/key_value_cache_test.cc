@@ -1,0 +1,50 @@
+// Caches of keys and values, of each model that has some.
+#include "models/key_value_cache.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/concat.h>
+#include <ATen/ops/tensor.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "tests/zoo/model_under_test.h"
+
+namespace phalanx {
+namespace {
+
+using testing::make_model;
+
+constexpr const char* kWithCaches[] = {"{name: llama, layers: 2, heads: 4, key_value_heads: 2, width: 16}",
+                                       "{name: gpt, layers: 2, heads: 2, width: 8}",
+                                       "{name: gpt, layers: 2, heads: 2, width: 8, attention: explicit}",
+                                       "{name: moe_gpt, layers: 2, heads: 2, width: 8, experts: 2, balance: 0}"};
+
+at::Tensor some_text() { return at::tensor({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8}, at::kLong).view({2, 6}); }
+
+TEST(KeyValueCaches, GoOnAsIfAllHadBeenComputedAtOnce) {
+  const at::NoGradGuard no_grad;
+  for (const auto* section : kWithCaches) {
+    const auto model = make_model(section, language_samples(6, 11));
+    model->eval();
+    const at::Tensor whole = model->forward(some_text());
+    KeyValueCache cache(6);
+    ASSERT_TRUE(model->go_on_from(&cache)) << section;
+    std::vector<at::Tensor> parts;
+    for (const auto& [begin, count] : {std::pair(0, 2), std::pair(2, 1), std::pair(3, 3)}) {
+      EXPECT_EQ(cache.length(), begin);
+      parts.push_back(model->forward(some_text().narrow(1, begin, count)));
+    }
+    EXPECT_TRUE(at::allclose(at::concat(parts, 1), whole, 1e-5, 1e-6)) << section;
+    EXPECT_ANY_THROW(model->forward(some_text().narrow(1, 0, 1))) << "the context is full";
+    model->go_on_from(nullptr);
+    EXPECT_TRUE(at::allclose(model->forward(some_text()), whole, 1e-5, 1e-6)) << section;
+  }
+  KeyValueCache unused(6);
+  EXPECT_FALSE(make_model("mlp", classification_samples({1, 8, 8}, 10))->go_on_from(&unused));
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,202 @@
+// What is known of models of text: tests/zoo/goldens/make_text.py writes what others' models say.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/tensor.h>
+#include <gmock/gmock.h>
+
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "models/weights_layout.h"
+#include "tests/zoo/model_under_test.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::make_model;
+using ::testing::ThrowsMessage;
+
+constexpr std::int64_t kClasses = 11;
+
+const SampleSpec kText = language_samples(6, kClasses);
+
+SampleSpec pairs(std::int64_t source_classes = kClasses) {
+  auto spec = kText;
+  spec.inputs.insert(spec.inputs.begin(),
+                     {.name = "source", .shape = {6}, .dtype = at::kLong, .classes = source_classes});
+  return spec;
+}
+
+SampleSpec sample_of(const std::string& section) {
+  return section.find("transformer") != std::string::npos ? pairs() : kText;
+}
+
+struct Golden {
+  struct Step {
+    double loss, loss_after, score;
+  };
+  std::map<std::string, std::int64_t> counts;  // of parameters, by section
+  std::map<std::string, Step> steps;
+  std::map<std::string, std::string> layouts;
+};
+
+Golden golden() {
+  Golden all;
+  std::istringstream lines(read_file("tests/zoo/text.golden"));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string kind, section, parameter, shape;
+    std::int64_t classes = 0;
+    std::getline(fields, kind, '\t');
+    std::getline(fields, section, '\t');
+    if (kind == "count") {
+      fields >> classes >> all.counts[section];
+    } else if (kind == "step") {
+      auto& step = all.steps[section];
+      fields >> step.loss >> step.loss_after >> step.score;
+    } else {
+      std::getline(fields, parameter, '\t');
+      std::getline(fields, shape);
+      all.layouts[section] += parameter + " " + shape + "\n";
+    }
+  }
+  return all;
+}
+
+at::Tensor some_text() { return at::tensor({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8}, at::kLong).view({2, 6}); }
+
+Tensors inputs_of(const std::string& section) {
+  if (sample_of(section).inputs.size() == 1) return {some_text()};
+  return {some_text(), some_text() * 7 % kClasses};
+}
+
+// By hand, of sizes that no test allocates.
+std::int64_t llama_parameters(std::int64_t layers, std::int64_t width, std::int64_t shared, std::int64_t hidden,
+                              std::int64_t rows) {
+  return rows * width + layers * (2 * width * width + 2 * width * shared + 3 * width * hidden + 2 * width) + width;
+}
+
+std::int64_t bert_parameters(std::int64_t layers, std::int64_t width, std::int64_t context, std::int64_t classes) {
+  const auto square = width * width, norm = 2 * width, dense = square + width;
+  return (classes + context + 2) * width + norm + layers * (4 * dense + 2 * norm + 8 * square + 5 * width) + classes +
+         dense + norm;
+}
+
+TEST(TextModels, HaveTheNamesAndShapesOfTheOriginals) {
+  const auto expected = golden();
+  ASSERT_EQ(expected.layouts.size(), 9u);
+  for (const auto& [section, layout] : expected.layouts) {
+    EXPECT_EQ(testing::layout_of(*make_model(section, sample_of(section))), layout) << section;
+  }
+}
+
+TEST(TextModels, HaveAsManyParametersAsPublished) {
+  const auto expected = golden();
+  const auto text = language_samples(64, 65);
+  EXPECT_EQ(expected.counts.at("{name: llama, layers: 32, heads: 32, width: 4096, hidden: 11008}"),
+            llama_parameters(32, 4096, 4096, 11008, 2 * 32000));
+  EXPECT_EQ(expected.counts.at(
+                "{name: llama, layers: 16, heads: 32, key_value_heads: 8, width: 2048, hidden: 8192, tied: true}"),
+            llama_parameters(16, 2048, 512, 8192, 128256));
+  EXPECT_EQ(testing::parameters_of(*make_model("{name: llama, heads: 4, key_value_heads: 2, hidden: 352}", text)),
+            llama_parameters(4, 128, 64, 352, 2 * 65));
+  EXPECT_EQ(testing::parameters_of(*make_model("{name: llama, tied: true}", text)),
+            llama_parameters(4, 128, 128, 352, 65));
+  EXPECT_EQ(expected.counts.at("{name: bert, layers: 12, heads: 12, width: 768}"),
+            bert_parameters(12, 768, 512, 30522));
+  EXPECT_EQ(testing::parameters_of(*make_model("bert", text)), bert_parameters(4, 128, 64, 65));
+}
+
+TEST(TextModels, ComputeAndLearnAsTheOriginals) {
+  const auto expected = golden();
+  ASSERT_EQ(expected.steps.size(), 9u);
+  for (const auto& [section, step] : expected.steps) {
+    const auto model = make_model(section, sample_of(section));
+    weights_to_double(*model);
+    testing::fill(*model);
+    const auto loss = [&](const at::Tensor& scores) {
+      return at::cross_entropy_loss(scores.flatten(0, 1), (some_text() * 3 % kClasses).flatten());
+    };
+    const at::Tensor scores = model->outputs(inputs_of(section)).at(0);
+    EXPECT_NEAR(scores[0][5][10].item<double>(), step.score, 1e-6) << section;
+    const at::Tensor before = loss(scores);
+    EXPECT_NEAR(before.item<double>(), step.loss, 1e-6) << section;
+    before.backward();
+    const at::NoGradGuard no_grad;
+    for (auto& parameter : model->parameters()) parameter.sub_(parameter.grad(), 0.1);
+    EXPECT_NEAR(loss(model->outputs(inputs_of(section)).at(0)).item<double>(), step.loss_after, 1e-6) << section;
+  }
+}
+
+// Which positions of the output change with position `changed` of input `which`.
+std::vector<bool> changes(Model& model, const Tensors& inputs, std::size_t which, std::int64_t changed) {
+  const at::NoGradGuard no_grad;
+  const auto before = model.outputs(inputs).at(0);
+  auto others = inputs;
+  others[which] = others[which].clone();
+  others[which].select(1, changed).fill_(10);
+  const auto after = model.outputs(others).at(0);
+  std::vector<bool> result;
+  for (std::int64_t i = 0; i < 6; ++i) {
+    result.push_back(!at::allclose(after.select(1, i), before.select(1, i), 0, 1e-6));
+  }
+  return result;
+}
+
+TEST(TextModels, NoPositionSeesWhatComesLater) {
+  for (const std::string section :
+       {"{name: gpt, layers: 2, heads: 4, width: 16}",
+        "{name: gpt, layers: 2, heads: 4, width: 16, attention: explicit}",
+        "{name: llama, layers: 2, heads: 4, key_value_heads: 2, width: 16, hidden: 24}", "{name: lstm, width: 12}",
+        "{name: gru, width: 12}", "{name: transformer, layers: 2, heads: 4, width: 16}"}) {
+    const auto model = make_model(section, sample_of(section));
+    testing::fill(*model);
+    const auto inputs = inputs_of(section);
+    for (std::int64_t changed = 0; changed < 6; ++changed) {
+      std::vector<bool> expected(6);
+      for (std::size_t i = 0; i < 6; ++i) expected[i] = std::cmp_greater_equal(i, changed);
+      EXPECT_EQ(changes(*model, inputs, inputs.size() - 1, changed), expected) << section << " " << changed;
+    }
+  }
+}
+
+TEST(TextModels, BertAndSourcesAreSeenAsAWhole) {
+  const std::vector<bool> all(6, true);
+  for (const std::string section :
+       {"{name: bert, layers: 2, heads: 4, width: 16}", "{name: transformer, layers: 2, heads: 4, width: 16}"}) {
+    const auto model = make_model(section, sample_of(section));
+    testing::fill(*model);
+    for (std::int64_t changed = 0; changed < 6; ++changed) {
+      EXPECT_EQ(changes(*model, inputs_of(section), 0, changed), all) << section << " " << changed;
+    }
+  }
+}
+
+TEST(TextModels, RefuseWhatDoesNotFit) {
+  const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
+  for (const std::string name : {"bert", "gru", "llama", "lstm"}) {
+    EXPECT_THAT([&] { make_model(name, classification_samples({1, 28, 28}, 10)); },
+                refused("model " + name + " needs a sequence of indices"));
+  }
+  EXPECT_THAT([] { make_model("{name: llama, heads: 3}", kText); }, refused("width 128 cannot be divided among 3"));
+  EXPECT_THAT([] { make_model("{name: llama, heads: 4, key_value_heads: 3}", kText); },
+              refused("4 heads cannot share key_value_heads: 3 equally"));
+  EXPECT_THAT([] { make_model("{name: llama, heads: 128}", kText); }, refused("heads of 1 features"));
+  EXPECT_THAT([] { make_model("{name: bert, heads: 3}", kText); }, refused("width 128 cannot be divided among 3"));
+  EXPECT_THAT([] { make_model("{name: bert, padding: 11}", kText); }, refused("padding: 11 is none of the 11 tokens"));
+  EXPECT_THAT([] { make_model("transformer", kText); }, refused("two sequences of indices, a source and a target"));
+  EXPECT_THAT([] { make_model("transformer", pairs(12)); }, refused("use tied: false"));
+  EXPECT_THAT([] { make_model("{name: transformer, padding: 11}", pairs()); }, refused("none of the 11 tokens"));
+  EXPECT_EQ(make_model("{name: transformer, tied: false}", pairs(12))->outputs(inputs_of("transformer"))[0].sizes(),
+            (at::IntArrayRef{2, 6, 11}));
+}
+
+}  // namespace
+}  // namespace phalanx
