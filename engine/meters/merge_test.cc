@@ -76,6 +76,9 @@ const std::vector<Case> kCases = {
     {"mean_average_precision", labels},
     {"auc", scores},
     {"auc", classes},
+    {"verification", tokens},
+    {"retrieval", tokens},
+    {"{name: retrieval, k: 3}", classes},
 };
 
 // Rows [begin, begin + rows) of the samples, and then two that must not count: their scores and labels are all 1.

@@ -35,6 +35,9 @@ SampleSpec sample_for(const std::string& task) {
   if (task == "segmentation") {
     return {{image}, {{.name = "classes", .shape = {4, 5}, .dtype = at::kLong, .classes = 6, .ignored = true}}, task};
   }
+  if (task == "metric_learning") {
+    return {{image}, {{.name = "classes", .shape = {2}, .dtype = at::kLong, .classes = 6}}, task};
+  }
   if (task.ends_with("language_modelling")) return language_samples(4, 6, /*padded=*/true);
   return classification_samples({3, 4, 5}, 6);
 }
@@ -132,6 +135,21 @@ TEST(Task, ReconstructionIsOfTheInput) {
   const Batch batch = batch_for(*task, sample, 2, 0);
   ASSERT_THAT(batch.targets, SizeIs(1));
   EXPECT_EQ(task->mean_loss({batch.inputs[0]}, batch).item<double>(), 0);
+}
+
+TEST(Task, MetricLearningWantsAnEmbeddingOfEachMember) {
+  const auto samples = [](Shape members) {
+    return SampleSpec{sample_for("metric_learning").inputs,
+                      {{.name = "classes", .shape = std::move(members), .dtype = at::kLong, .classes = 6}},
+                      "metric_learning"};
+  };
+  EXPECT_EQ(make("metric_learning", samples({2}))->model().outputs[0].shape, (Shape{2, 32}));
+  EXPECT_EQ(make("metric_learning", samples({3}))->model().outputs[0].shape, (Shape{3, 32}));
+  EXPECT_EQ(make("metric_learning", samples({}), "triplet")->model().outputs[0].shape, (Shape{32}));
+  EXPECT_THAT([&] { make("metric_learning", samples({})); },
+              ThrowsMessage<ConfigError>(HasSubstr("loss: {name: triplet, mining: batch_hard}")));
+  EXPECT_THAT([] { make("metric_learning", sample_for("regression")); },
+              ThrowsMessage<ConfigError>(HasSubstr("task metric_learning needs the class of each member")));
 }
 
 TEST(Task, TakesTheLossOfTheConfig) {

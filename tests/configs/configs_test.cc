@@ -66,7 +66,7 @@ TEST(ConfigFolder, HasOneOfEachStrategyAndDataset) {
   std::set<std::string> strategies,
       datasets{"cifar100",     "concat",       "csv",      "cutmix", "documents", "emnist",        "fashion_mnist",
                "image_folder", "image_shards", "mix",      "mixup",  "numpy",     "random_images", "random_tokens",
-               "regression",   "repeat",       "resample", "split",  "subset",    "tokens"};
+               "regression",   "repeat",       "resample", "split",  "subset",    "tokens",        "triplets"};
   for (const auto& file : config_files()) {
     ExperimentConfig config;
     config::load(config, file);

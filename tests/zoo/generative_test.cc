@@ -13,8 +13,8 @@
 #include "engine/task/task.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
-#include "framework/base/files.h"
 #include "models/weights_layout.h"
+#include "tests/zoo/golden.h"
 #include "tests/zoo/model_under_test.h"
 
 namespace phalanx {
@@ -37,20 +37,14 @@ struct Golden {
 
 Golden golden() {
   Golden all;
-  std::istringstream lines(read_file("tests/zoo/generative.golden"));
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    std::string kind, name, parameter, shape;
-    std::getline(fields, kind, '\t');
-    std::getline(fields, name, '\t');
+  for (const auto& line : testing::golden_lines("tests/zoo/generative.golden")) {
+    const auto &kind = line.text(1), &name = line.text(2);
     if (kind == "step") {
-      fields >> all.steps[name].first >> all.steps[name].second;
+      all.steps[name] = {line.value(3), line.value(4)};
     } else if (kind == "count") {
-      fields >> all.counts[name];
+      all.counts[name] = std::stoll(line.text(3));
     } else {
-      std::getline(fields, parameter, '\t');
-      std::getline(fields, shape);
-      all.layouts[name] += parameter + " " + shape + "\n";
+      all.layouts[name] += line.text(3) + " " + line.text(4) + "\n";
     }
   }
   return all;

@@ -13,6 +13,7 @@ const std::map<std::string, std::string> kSmall{
     {"dcgan", "width: 8"},
     {"densenet", "growth: 4"},
     {"efficientnet", "width_mult: 0.25, dropout: 0, stochastic_depth: 0"},
+    {"graph_convolution", "dropout: 0"},
     {"mlp_mixer", "patch: 4, layers: 2, width: 16, token_hidden: 8, channel_hidden: 32"},
     {"mobilenet", "width_mult: 0.25, dropout: 0"},
     {"resnet", "width: 16"},

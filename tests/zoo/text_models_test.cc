@@ -7,13 +7,12 @@
 #include <gmock/gmock.h>
 
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/base/files.h"
 #include "models/weights_layout.h"
+#include "tests/zoo/golden.h"
 #include "tests/zoo/model_under_test.h"
 
 namespace phalanx {
@@ -49,22 +48,14 @@ struct Golden {
 
 Golden golden() {
   Golden all;
-  std::istringstream lines(read_file("tests/zoo/text.golden"));
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    std::string kind, section, parameter, shape;
-    std::int64_t classes = 0;
-    std::getline(fields, kind, '\t');
-    std::getline(fields, section, '\t');
+  for (const auto& line : testing::golden_lines("tests/zoo/text.golden")) {
+    const auto &kind = line.text(1), &section = line.text(2);
     if (kind == "count") {
-      fields >> classes >> all.counts[section];
+      all.counts[section] = std::stoll(line.text(4));
     } else if (kind == "step") {
-      auto& step = all.steps[section];
-      fields >> step.loss >> step.loss_after >> step.score;
+      all.steps[section] = {line.value(3), line.value(4), line.value(5)};
     } else {
-      std::getline(fields, parameter, '\t');
-      std::getline(fields, shape);
-      all.layouts[section] += parameter + " " + shape + "\n";
+      all.layouts[section] += line.text(3) + " " + line.text(4) + "\n";
     }
   }
   return all;

@@ -58,10 +58,18 @@ const SampleSpec kMasks{.inputs = {{.name = "image", .shape = {3, 32, 32}}},
 
 const SampleSpec kPairs{.inputs = {kText.inputs[0], kText.inputs[0]}, .targets = kText.targets, .task = kText.task};
 
-// What a model can be fed with: pictures, text or clicks.
+const SampleSpec kTriplets{.inputs = {{.name = "images", .shape = {3, 1, 12, 12}}},
+                           .targets = {{.name = "classes", .shape = {3}, .dtype = at::kLong, .classes = 3}},
+                           .task = "metric_learning"};
+
+const SampleSpec kGraphs{.inputs = {{.name = "features", .shape = {9, 4}}, {.name = "adjacency", .shape = {9, 9}}},
+                         .targets = {{.name = "classes", .shape = {9}, .dtype = at::kLong, .classes = 3}},
+                         .task = "classification"};
+
+// What a model can be fed with: pictures, text, members, graphs or clicks.
 SampleSpec sample_for(const std::string& name) {
-  for (const auto& sample :
-       {kSample, kLarger, kLarge, kText, kPairs, kReconstructed, kMasks, kVariational, kAdversarial}) {
+  for (const auto& sample : {kSample, kLarger, kLarge, kText, kPairs, kReconstructed, kMasks, kVariational,
+                             kAdversarial, kTriplets, kGraphs}) {
     try {
       make_model(testing::small_section(name), sample);
       return sample;
@@ -77,6 +85,11 @@ Tensors some_inputs(const SampleSpec& sample, std::int64_t rows) {
   for (const auto& tensor : sample.inputs) {
     auto sizes = tensor.shape;
     sizes.insert(sizes.begin(), rows);
+    if (tensor.name == "adjacency") {
+      const auto edges = at::randn(sizes);
+      inputs.push_back((edges + edges.transpose(1, 2)).gt(0.5).to(at::kFloat));
+      continue;
+    }
     inputs.push_back(tensor.dtype == at::kLong ? at::randint(tensor.classes, sizes, at::kLong) : at::randn(sizes));
   }
   return inputs;

@@ -1,0 +1,136 @@
+// Graphs of communities (Holland, Laskey, Leinhardt 1983, Stochastic Blockmodels: First Steps), whose nodes are to be
+// told apart. Made by the program.
+//
+//   features [n, nodes, classes] float: 1 for the node's community, 0 for others, and normal noise on all of them
+//   adjacency [n, nodes, nodes] float: 1 for an edge, symmetric, without loops
+//   target [n, nodes] int64: the community of each node
+//
+// Two nodes of one community have an edge with the probability `inside`, others with `between`. Of the noise, a node
+// alone is often taken for one of another community; its neighbours tell more. Graphs have from `least_nodes` to
+// `nodes` nodes, and are filled up with ones that have no features and no edges, and whose targets are ignored.
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numbers>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "datasets/batch_memory.h"
+#include "datasets/dataset.h"
+#include "datasets/random_stream.h"
+#include "framework/base/config/visitor.h"
+#include "framework/base/error.h"
+#include "framework/base/random.h"
+
+namespace phalanx {
+namespace {
+
+// In (0, 1].
+double uniform(RandomStream& random) { return std::ldexp(static_cast<double>((random.next() >> 11) + 1), -53); }
+
+// Box and Muller 1958.
+double normal(RandomStream& random) {
+  const double radius = std::sqrt(-2 * std::log(uniform(random)));
+  return radius * std::cos(2 * std::numbers::pi * uniform(random));
+}
+
+struct GraphConfig {
+  std::int64_t train_samples = 2000;
+  std::int64_t test_samples = 400;
+  std::int64_t classes = 4;
+  std::int64_t nodes = 48;
+  std::int64_t least_nodes = 32;
+  double inside = 0.5;
+  double between = 0.05;
+  double noise = 0.8;
+  std::int64_t seed = 1;
+  std::string root;
+
+  template <class V>
+  void visit(V& v) {
+    v("train_samples", train_samples, "graphs to train on", config::at_least(1));
+    v("test_samples", test_samples, "graphs to test on", config::at_least(1));
+    v("classes", classes, "communities of a graph, which are the classes of its nodes", config::between(2, 1000));
+    v("nodes", nodes, "that a graph has at most; smaller ones are filled up", config::between(1, 4096));
+    v("least_nodes", least_nodes, "that a graph has at least", config::between(1, 4096));
+    v("inside", inside, "probability of an edge within a community", config::between(0, 1));
+    v("between", between, "probability of an edge between communities", config::between(0, 1));
+    v("noise", noise, "standard deviation of the noise on the features", config::at_least(0));
+    v("seed", seed, "random seed of the graphs");
+    v("root", root, "unused, since there are no files");
+  }
+};
+
+class GraphCommunities final : public Dataset {
+ public:
+  // `split` keeps the graphs of training and test apart.
+  GraphCommunities(const GraphConfig& config, std::int64_t samples, std::uint64_t split)
+      : config_(config), samples_(samples), seed_(mix(static_cast<std::uint64_t>(config.seed), split)) {}
+
+  std::int64_t size() const override { return samples_; }
+  const SampleSpec& spec() const override { return spec_; }
+
+  void gather(std::span<const std::int64_t> indices, std::uint64_t, Batch& batch) const override {
+    const auto rows = std::ssize(indices), nodes = config_.nodes, classes = config_.classes;
+    auto* features = ensure(batch.inputs, 0, std::array{rows, nodes, classes}, at::kFloat).data_ptr<float>();
+    auto* adjacency = ensure(batch.inputs, 1, std::array{rows, nodes, nodes}, at::kFloat).data_ptr<float>();
+    auto* target = ensure(batch.targets, 0, std::array{rows, nodes}, at::kLong).data_ptr<std::int64_t>();
+    std::fill_n(features, rows * nodes * classes, 0.0F);
+    std::fill_n(adjacency, rows * nodes * nodes, 0.0F);
+    std::fill_n(target, rows * nodes, kIgnored);
+    for (const auto index : indices) {
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      RandomStream random(mix(seed_, static_cast<std::uint64_t>(index)));
+      const auto drawn = random.below(static_cast<std::uint64_t>(nodes - config_.least_nodes + 1));
+      const auto count = config_.least_nodes + static_cast<std::int64_t>(drawn);
+      for (std::int64_t i = 0; i < count; ++i) {
+        target[i] = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(classes)));
+        for (std::int64_t j = 0; j < i; ++j) {
+          const double probability = target[i] == target[j] ? config_.inside : config_.between;
+          if (uniform(random) > probability) continue;
+          adjacency[i * nodes + j] = adjacency[j * nodes + i] = 1;
+        }
+        for (std::int64_t c = 0; c < classes; ++c) {
+          const double noise = config_.noise * normal(random);
+          features[i * classes + c] = static_cast<float>(noise + (c == target[i] ? 1 : 0));
+        }
+      }
+      features += nodes * classes;
+      adjacency += nodes * nodes;
+      target += nodes;
+    }
+  }
+
+ private:
+  GraphConfig config_;
+  SampleSpec spec_{.inputs = {{.name = "features", .shape = {config_.nodes, config_.classes}},
+                              {.name = "adjacency", .shape = {config_.nodes, config_.nodes}}},
+                   .targets = {{.name = "communities",
+                                .shape = {config_.nodes},
+                                .dtype = at::kLong,
+                                .classes = config_.classes,
+                                .ignored = config_.least_nodes < config_.nodes}},
+                   .task = "classification"};
+  std::int64_t samples_;
+  std::uint64_t seed_;
+};
+
+Splits make_graphs(const GraphConfig& config) {
+  if (config.least_nodes > config.nodes) {
+    throw ConfigError("dataset.least_nodes: " + std::to_string(config.least_nodes) + " is more than the " +
+                      std::to_string(config.nodes) + " of dataset.nodes; use fewer");
+  }
+  return {.train = std::make_shared<GraphCommunities>(config, config.train_samples, 0),
+          .test = std::make_shared<GraphCommunities>(config, config.test_samples, 1)};
+}
+
+const bool registered = Datasets::global().add<GraphConfig>(
+    "graph_communities", "graphs whose nodes belong to communities, needs no files", make_graphs);
+
+}  // namespace
+}  // namespace phalanx

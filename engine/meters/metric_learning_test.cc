@@ -1,0 +1,87 @@
+// verification and retrieval: meters of embeddings.
+#include <ATen/core/Tensor.h>
+#include <gmock/gmock.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "engine/meters/testing_meter.h"
+#include "framework/base/error.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::integers;
+using testing::numbers;
+using ::testing::Pair;
+using testing::reading_of;
+using testing::readings_of;
+using ::testing::ThrowsMessage;
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// Distances 0.1 and 0.9 within a class, 0.4 and 2 between classes.
+const at::Tensor kPairs = numbers({0, 0.1, 1, 1.9, 2, 2.4, 3, 5}).view({4, 2, 1});
+const at::Tensor kClasses = integers({1, 1, 2, 2, 1, 2, 3, 4}).view({4, 2});
+
+TEST(Verification, TellsPairsByTheirDistance) {
+  EXPECT_THAT(readings_of("verification", kPairs, kClasses), ElementsAre(Pair("accuracy", 0.5)));
+  EXPECT_EQ(reading_of("{name: verification, threshold: 0.3}", kPairs, kClasses), 0.75);
+  EXPECT_EQ(reading_of("{name: verification, threshold: 1}", kPairs, kClasses), 0.75);
+}
+
+TEST(Verification, ComparesTheFirstMemberWithAllOthers) {
+  const auto triplets = numbers({0, 0.1, 3, 0, 0.1, 0.2}).view({2, 3, 1});
+  EXPECT_EQ(reading_of("verification", triplets, integers({1, 1, 2, 5, 5, 6}).view({2, 3})), 0.75);
+}
+
+TEST(Verification, OfWhatIsNoNumberIsNeverRight) {
+  const auto pairs = numbers({0, kNone, kNone, 1}).view({2, 2, 1});
+  EXPECT_EQ(reading_of("verification", pairs, integers({1, 1, 1, 2}).view({2, 2})), 0);
+}
+
+TEST(Verification, RefusesSamplesOfOneMemberAndOtherShapes) {
+  EXPECT_THAT([] { reading_of("verification", numbers({1, 2}).view({2, 1}), integers({1, 2})); },
+              ThrowsMessage<ConfigError>(HasSubstr("two members or more")));
+  EXPECT_THAT([] { reading_of("retrieval", numbers({1, 2}), integers({1, 2})); },
+              ThrowsMessage<ConfigError>(HasSubstr("a meter needs embeddings")));
+}
+
+// On a line: class 1 at 0 and 1, class 2 at 1.4 and 8, class 3 at 20, alone. Nearest to 1 is 1.4, to 8 too.
+const at::Tensor kLine = numbers({0, 1, 1.4, 8, 20}).view({5, 1});
+const at::Tensor kLineClasses = integers({1, 1, 2, 2, 3});
+
+TEST(Retrieval, CountsSamplesWithOneOfTheirClassAmongTheNearest) {
+  EXPECT_THAT(readings_of("retrieval", kLine, kLineClasses), ElementsAre(Pair("recall_at_1", 0.5)));
+  EXPECT_THAT(readings_of("{name: retrieval, k: 2}", kLine, kLineClasses), ElementsAre(Pair("recall_at_2", 0.75)));
+  EXPECT_THAT(readings_of("{name: retrieval, k: 3}", kLine, kLineClasses), ElementsAre(Pair("recall_at_3", 1.0)));
+}
+
+TEST(Retrieval, OfMembersTakesTheFirst) {
+  EXPECT_EQ(reading_of("retrieval", kPairs, kClasses), 0.0) << "at 0 and 2, with one of another class at 1 between";
+  EXPECT_EQ(reading_of("{name: retrieval, k: 2}", kPairs, kClasses), 0.5) << "and another one at 3";
+}
+
+TEST(Retrieval, OfWhatIsNoNumberFindsNothing) {
+  EXPECT_EQ(reading_of("retrieval", numbers({kNone, kNone, 1}).view({3, 1}), integers({1, 1, 2})), 0);
+}
+
+TEST(Retrieval, LooksAtAllRanksSamplesAndNotAtPadding) {
+  testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
+    const auto meter = testing::make_meter("retrieval");
+    const auto line = numbers({0, 1, 1.4, 8, 1.45}).view({5, 1}), classes = integers({1, 1, 2, 2, 2});
+    const std::int64_t from = 2 * group->rank(), rows = 2 + group->rank();
+    Batch batch = testing::batch_of(classes.narrow(0, from, rows));
+    batch.valid = 2;  // without that at 1.45
+    meter->add(batch, {.outputs = {line.narrow(0, from, rows)}});
+    EXPECT_THAT(meter->take(*group), ElementsAre(Pair("recall_at_1", 0.5)));
+    EXPECT_THAT(meter->take(*group), ElementsAre(Pair("recall_at_1", 0.0))) << "nothing added";
+  });
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,105 @@
+// Siamese network (Bromley et al. 1993, Signature Verification using a "Siamese" Time Delay Neural Network; with
+// convolutions as Hadsell, Chopra, LeCun 2006 and Koch, Zemel, Salakhutdinov 2015): one encoder for all members of a
+// sample, which are a pair or a triplet.
+//
+//   input [n, members, c, h, w] float, or [n, members, ...] without convolutions -> embeddings [n, members, width]
+//
+// The encoder has a 3 x 3 convolution with ReLU and max pooling for each of `channels`, and linear layers of the widths
+// `hidden`, with ReLU, and of that of the embeddings, which the task says. Embeddings have the length 1 (FaceNet,
+// Schroff et al. 2015), unless `normalize` is false. Parameters conv<i>.{weight, bias}, fc<i>.{weight, bias}.
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/relu.h>
+#include <torch/nn/modules/conv.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "models/linear.h"
+#include "models/network.h"
+#include "models/refuse_sample.h"
+
+namespace phalanx {
+namespace {
+
+struct SiameseConfig {
+  std::vector<std::int64_t> channels{16, 32};
+  std::vector<std::int64_t> hidden{128};
+  bool normalize = true;
+
+  template <class V>
+  void visit(V& v) {
+    v("channels", channels,
+      "of each convolution of the encoder, all of which halve the image; []: none, for any numbers",
+      config::at_least(1));
+    v("hidden", hidden, "width of each hidden linear layer of the encoder", config::at_least(1));
+    v("normalize", normalize, "give embeddings the length 1");
+  }
+};
+
+class Siamese final : public Network {
+ public:
+  // `member`: the shape of one of them.
+  Siamese(const SiameseConfig& config, std::vector<std::int64_t> member, std::int64_t width)
+      : normalize_(config.normalize) {
+    for (const auto channels : config.channels) {
+      const auto options = torch::nn::Conv2dOptions(member[0], channels, 3).padding(1);
+      convolutions_.push_back(
+          register_module("conv" + std::to_string(convolutions_.size() + 1), torch::nn::Conv2d(options)));
+      member = {channels, member[1] / 2, member[2] / 2};
+    }
+    std::int64_t in = 1;
+    for (const auto length : member) in *= length;
+    auto widths = config.hidden;
+    widths.push_back(width);
+    for (const auto out : widths) {
+      linears_.push_back(register_module("fc" + std::to_string(linears_.size() + 1), Linear(in, out)));
+      in = out;
+    }
+  }
+
+  at::Tensor forward(at::Tensor input) override {
+    const auto members = input.size(1);
+    at::Tensor x = input.flatten(0, 1);
+    for (auto& convolution : convolutions_) x = at::max_pool2d(at::relu(convolution(x)), 2);
+    x = x.flatten(1);
+    for (std::size_t i = 0; i < linears_.size(); ++i) x = linears_[i](i == 0 ? x : at::relu(x));
+    if (normalize_) x = x / x.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-12);
+    return x.unflatten(0, {-1, members});
+  }
+
+ private:
+  bool normalize_;
+  std::vector<torch::nn::Conv2d> convolutions_;
+  std::vector<Linear> linears_;
+};
+
+std::shared_ptr<Model> make_siamese(const SiameseConfig& config, const ModelSpec& spec) {
+  const auto [input, output] = one_to_one("siamese", spec);
+  if (output.shape.size() != 2) {
+    throw ConfigError(
+        "model siamese gives an embedding of each member of a sample, as the task metric_learning wants of "
+        "the datasets pairs and triplets; this task wants something else");
+  }
+  if (input.dtype != at::kFloat || input.shape.empty() || input.shape[0] != output.shape[0]) {
+    refuse_sample("siamese", "pairs or triplets of numbers, as the datasets pairs and triplets make", input);
+  }
+  const std::vector<std::int64_t> member(input.shape.begin() + 1, input.shape.end());
+  if (config.channels.empty()) return std::make_shared<Siamese>(config, member, output.shape[1]);
+  const auto least = std::int64_t{1} << std::min<std::size_t>(config.channels.size(), 40);
+  if (member.size() != 3 || member[1] < least || member[2] < least) {
+    const auto side = std::to_string(least);
+    refuse_sample("siamese",
+                  "members [channels, height, width] of at least " + side + " x " + side +
+                      " pixels, or channels: [] for any numbers",
+                  input);
+  }
+  return std::make_shared<Siamese>(config, member, output.shape[1]);
+}
+
+const bool registered = Models::global().add<SiameseConfig>(
+    "siamese", "one encoder for both samples of a pair, or all of a triplet; for metric learning", make_siamese);
+
+}  // namespace
+}  // namespace phalanx
