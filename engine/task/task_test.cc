@@ -38,6 +38,7 @@ SampleSpec sample_for(const std::string& task) {
   if (task == "metric_learning") {
     return {{image}, {{.name = "classes", .shape = {2}, .dtype = at::kLong, .classes = 6}}, task};
   }
+  if (task == "variational" || task == "adversarial") return {{image, {.name = "noise", .shape = {2}}}, {}, task};
   if (task.ends_with("language_modelling")) return language_samples(4, 6, /*padded=*/true);
   return classification_samples({3, 4, 5}, 6);
 }
@@ -67,19 +68,21 @@ INSTANTIATE_TEST_SUITE_P(Registered, EveryTask, ::testing::ValuesIn(Tasks::globa
 TEST_P(EveryTask, ItsDefaultLossAndMetersTakeWhatItAsksOfModels) {
   const auto sample = sample_for(GetParam());
   const auto task = make(GetParam(), sample);
-  ASSERT_THAT(task->model().outputs, SizeIs(1));
-  auto shape = task->model().outputs[0].shape;
-  shape.insert(shape.begin(), 5);
-  const at::Tensor output = at::randn(shape).requires_grad_();
+  Tensors outputs;
+  for (const auto& spec : task->model().outputs) {
+    auto shape = spec.shape;
+    shape.insert(shape.begin(), 5);
+    outputs.push_back(at::randn(shape).requires_grad_());
+  }
   const Batch batch = batch_for(*task, sample, 5, 1);
-  const Tensors predictions = task->predictions({output});
+  const Tensors predictions = task->predictions(outputs);
   const at::Tensor loss = task->mean_loss(predictions, batch);
   EXPECT_EQ(loss.dim(), 0);
   loss.backward();
-  EXPECT_TRUE(output.grad().ne(0).any().item<bool>());
+  EXPECT_TRUE(outputs.at(0).grad().ne(0).any().item<bool>());
 
   MeterSet meters(task->meters());
-  meters.add(batch, {.outputs = {predictions[0].detach()}, .loss = loss.detach(), .weight = batch.weight()});
+  meters.add(batch, {.outputs = {predictions.at(0).detach()}, .loss = loss.detach(), .weight = batch.weight()});
   std::set<std::string> names;
   testing::run_ranks("inproc", 1, [&](const CommunicatorPtr& group) {
     for (const auto& [name, value] : meters.take(*group)) names.insert(name);

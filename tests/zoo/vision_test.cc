@@ -9,11 +9,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "framework/base/files.h"
+#include "tests/zoo/golden.h"
 #include "tests/zoo/model_under_test.h"
 
 namespace phalanx {
@@ -21,29 +20,16 @@ namespace {
 
 using testing::make_model;
 
-struct Golden {
-  std::string name;  // of the model
-  std::vector<std::string> columns;
+struct Golden : testing::GoldenLine {
+  explicit Golden(const GoldenLine& line)
+      : GoldenLine(line), name(text(1).substr(7, text(1).find_first_of(",}") - 7)) {}  // of "{name: vgg11}"
 
-  const std::string& column(std::size_t number) const { return columns.at(number - 1); }  // from 1, as the script
-  double value(std::size_t number) const { return std::stod(column(number)); }
+  std::string name;
 };
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
-  return parts;
-}
 
 std::vector<Golden> goldens() {
   std::vector<Golden> all;
-  for (const auto& line : split(read_file("tests/zoo/vision.golden"), '\n')) {
-    Golden golden{.name = {}, .columns = split(line, '\t')};
-    const auto& section = golden.column(1);
-    golden.name = section.substr(7, section.find_first_of(",}") - 7);  // of "{name: vgg11}"
-    all.push_back(golden);
-  }
+  for (const auto& line : testing::golden_lines("tests/zoo/vision.golden")) all.emplace_back(line);
   return all;
 }
 
@@ -101,9 +87,9 @@ INSTANTIATE_TEST_SUITE_P(Models, Vision, ::testing::ValuesIn(goldens()),
 TEST_P(Vision, HasNamesShapesAndInitialValuesOfItsOriginal) {
   const auto& golden = GetParam();
   const bool segments = golden.name == "unet";
-  const auto model = make_model(golden.column(1), samples(golden, segments ? 64 : 224, segments ? 2 : 1000), 1);
-  EXPECT_EQ(std::to_string(testing::parameters_of(*model)), golden.column(2));
-  EXPECT_EQ(hash_of(testing::layout_of(*model)), golden.column(3))
+  const auto model = make_model(golden.text(1), samples(golden, segments ? 64 : 224, segments ? 2 : 1000), 1);
+  EXPECT_EQ(std::to_string(testing::parameters_of(*model)), golden.text(2));
+  EXPECT_EQ(hash_of(testing::layout_of(*model)), golden.text(3))
       << "compare with make_vision.py --layout " << golden.name << ":\n"
       << testing::layout_of(*model);
   double first = 0, spread = 0;
@@ -122,7 +108,7 @@ TEST_P(Vision, HasNamesShapesAndInitialValuesOfItsOriginal) {
 TEST_P(Vision, ComputesAndLearnsAsItsOriginal) {
   const auto& golden = GetParam();
   const auto side = static_cast<std::int64_t>(golden.value(7));
-  const auto model = make_model(golden.column(6), samples(golden, side, golden.name == "unet" ? 3 : 10));
+  const auto model = make_model(golden.text(6), samples(golden, side, golden.name == "unet" ? 3 : 10));
   fill_in_double(*model);
   const auto images = testing::waves({2, 3, side, side}).to(at::kDouble);
   const auto near = [](double expected) { return ::testing::DoubleNear(expected, 1e-5 * (1e-3 + std::abs(expected))); };
@@ -130,10 +116,10 @@ TEST_P(Vision, ComputesAndLearnsAsItsOriginal) {
     const at::NoGradGuard no_grad;
     model->eval();
     const auto output = model->forward(images).flatten(1);
-    const auto expected = split(golden.column(8), ',');
-    EXPECT_THAT(output[0][0].item<double>(), near(std::stod(expected.at(0))));
-    EXPECT_THAT(output[0][-1].item<double>(), near(std::stod(expected.at(1))));
-    EXPECT_THAT(output[1][-1].item<double>(), near(std::stod(expected.at(2))));
+    const auto expected = golden.values(8);
+    EXPECT_THAT(output[0][0].item<double>(), near(expected.at(0)));
+    EXPECT_THAT(output[0][-1].item<double>(), near(expected.at(1)));
+    EXPECT_THAT(output[1][-1].item<double>(), near(expected.at(2)));
   }
   const auto loss = loss_of(*model, images);
   EXPECT_THAT(loss.item<double>(), near(golden.value(9)));
