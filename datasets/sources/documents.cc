@@ -45,7 +45,7 @@ struct DocumentsConfig {
     v("root", root, "folder of the files; empty: ${PHALANX_DATA}/documents, else data/documents");
     v("file", file, "text file");
     v("separator", separator, "line between two documents");
-    v("tokenizer", tokenizer, "bytes, or a tokenizer.json or a folder with vocab.json and merges.txt, in root");
+    v("tokenizer", tokenizer, "bytes, or in root a tokenizer.json, a SentencePiece .model, or a folder with one of these");
     v("packing", packing, "pack: documents share samples; pad: each has its own, padded",
       config::one_of({"pack", "pad"}));
     v("context", context, "tokens per sample", config::between(1, 1 << 20));
