@@ -59,6 +59,11 @@ def main():
             rules.write(letters + "\t" + by + "\n")
         rules.flush()
         train(folder / "testing_unigram.model", model_type="unigram", vocab_size=90, normalization_rule_tsv=rules.name)
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules:
+        rules.write("74\t54\n")  # t becomes T once a text is decoded
+        rules.flush()
+        train(folder / "testing_denormalizer.model", model_type="char", vocab_size=40,
+              normalization_rule_name="identity", denormalization_rule_tsv=rules.name)
     train(
         folder / "testing_bpe.model",
         model_type="bpe",

@@ -3,6 +3,7 @@
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,7 @@ class SentencePiece final : public Tokenizer {
     space_ = processor_.PieceToId(kSpace);
     begins_with_space_ = processor_.DecodePieces(std::vector<std::string>{std::string(kSpace) + "a"}) == "a";
     keeps_lines_ = encoded("a\na") != encoded("a a");
+    refuse_other_texts(file);
   }
 
   std::int64_t size() const override { return processor_.GetPieceSize(); }
@@ -87,6 +89,18 @@ class SentencePiece final : public Tokenizer {
   }
 
  private:
+  // A model may have rules that change a text once more after decoding; they depend on all of it.
+  void refuse_other_texts(const std::string& file) const {
+    for (std::int64_t token = 0; token < size(); ++token) {
+      const auto number = static_cast<int>(token);
+      if (processor_.IsByte(number) || processor_.IsControl(number) || processor_.IsUnknown(number)) continue;
+      if (processor_.DecodeIds({number}) == decode(std::array{token})) continue;
+      throw DataError(file +
+                      ": has rules for the text of its pieces (a denormalizer), of which Phalanx knows nothing: \"" +
+                      processor_.IdToPiece(number) + "\" is \"" + processor_.DecodeIds({number}) + "\"");
+    }
+  }
+
   std::vector<int> encoded(std::string_view text) const {
     std::vector<int> numbers;
     const auto status = processor_.Encode(text, &numbers);

@@ -134,5 +134,11 @@ TEST(SentencePiece, RefusesOtherFiles) {
   }
 }
 
+TEST(SentencePiece, RefusesModelsThatChangeTextsAfterDecoding) {
+  EXPECT_THAT([] { make_tokenizer("datasets/text/testing_denormalizer.model"); },
+              ThrowsMessage<DataError>(
+                  HasSubstr("testing_denormalizer.model: has rules for the text of its pieces (a denormalizer)")));
+}
+
 }  // namespace
 }  // namespace phalanx
