@@ -58,6 +58,11 @@ def third_party_repositories():
     system_library(name = "openssl_tls", headers = ["openssl"], libraries = ["ssl", "crypto"], debian = "libssl-dev")
     system_library(name = "pcre2", headers = ["pcre2.h"], libraries = ["pcre2-8"], debian = "libpcre2-dev")
     system_library(name = "png", headers = ["png.h", "pngconf.h", "pnglibconf.h"], debian = "libpng-dev")
+    system_library(
+        name = "sentencepiece",
+        headers = ["sentencepiece_processor.h"],
+        debian = "libsentencepiece-dev",
+    )
     system_library(name = "yaml_cpp", headers = ["yaml-cpp"], libraries = ["yaml-cpp"], debian = "libyaml-cpp-dev")
     system_library(name = "zlib", headers = ["zlib.h", "zconf.h"], libraries = ["z"], debian = "zlib1g-dev")
 

@@ -45,7 +45,8 @@ struct DocumentsConfig {
     v("root", root, "folder of the files; empty: ${PHALANX_DATA}/documents, else data/documents");
     v("file", file, "text file");
     v("separator", separator, "line between two documents");
-    v("tokenizer", tokenizer, "bytes, or a tokenizer.json or a folder with vocab.json and merges.txt, in root");
+    v("tokenizer", tokenizer,
+      "bytes, or in root a tokenizer.json, a SentencePiece .model, or a folder with one of these");
     v("packing", packing, "pack: documents share samples; pad: each has its own, padded",
       config::one_of({"pack", "pad"}));
     v("context", context, "tokens per sample", config::between(1, 1 << 20));
@@ -149,7 +150,8 @@ Splits load_documents(const DocumentsConfig& config) {
                                               "dataset.root and dataset.file."},
                                root)
                         .front();
-  const auto tokenizer = make_tokenizer(config.tokenizer == "bytes" ? "bytes" : (root / config.tokenizer).string());
+  const std::shared_ptr<const Tokenizer> tokenizer =
+      make_tokenizer(config.tokenizer == "bytes" ? "bytes" : (root / config.tokenizer).string());
   const auto documents = documents_of(read_file(file), config.separator);
   const auto border = static_cast<std::size_t>(static_cast<double>(documents.size()) * config.train_share);
   if (border == 0) {
@@ -158,7 +160,8 @@ Splits load_documents(const DocumentsConfig& config) {
                     "line between them");
   }
   return {.train = split_of(config, *tokenizer, std::span(documents).first(border), file),
-          .test = split_of(config, *tokenizer, std::span(documents).subspan(border), file)};
+          .test = split_of(config, *tokenizer, std::span(documents).subspan(border), file),
+          .tokenizer = tokenizer};
 }
 
 const bool registered = Datasets::global().add<DocumentsConfig>(

@@ -1,6 +1,6 @@
 // Tokens that a tokenizer has numbered, in files of nothing but unsigned little-endian integers of 16 or 32 bits, as
-// nanoGPT's: input [n, context] int64 -> target [n, context] int64, the same tokens one further on. Only what is read is
-// loaded, and ranks of a host share it.
+// nanoGPT's: input [n, context] int64 -> target [n, context] int64, the same tokens one further on. Only what is read
+// is loaded, and ranks of a host share it.
 #include <c10/util/Exception.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -55,8 +55,9 @@ struct TokensConfig {
     v("stride", stride, "distance between training samples, in tokens; 0: context, so that they do not overlap",
       config::at_least(0));
     v("tokenizer", tokenizer,
-      "what the tokens stand for, as for tools:data tokenize: bytes, a tokenizer.json, or a folder with vocab.json and"
-      " merges.txt; empty: unknown");
+      "what the tokens stand for, as for tools:data tokenize: bytes, a tokenizer.json, a SentencePiece .model, or a "
+      "folder "
+      "with one of these; empty: unknown");
   }
 };
 

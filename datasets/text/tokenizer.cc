@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "datasets/text/byte_pair_encoding.h"
+#include "datasets/text/sentence_piece.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 
@@ -127,11 +128,18 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name) {
   if (name == "bytes") return std::make_unique<Bytes>();
   const fs::path path = name;
   std::error_code unreadable;
-  if (fs::is_regular_file(path, unreadable)) return from_tokenizer_json(path);
+  if (fs::is_regular_file(path, unreadable)) {
+    return path.extension() == ".model" ? make_sentence_piece(path) : from_tokenizer_json(path);
+  }
+  // Before tokenizer.json, which models with SentencePiece have beside it, and which is then no byte-level BPE.
+  for (const char* file : {"tokenizer.model", "spiece.model"}) {
+    if (fs::is_regular_file(path / file, unreadable)) return make_sentence_piece(path / file);
+  }
   if (fs::is_regular_file(path / "tokenizer.json", unreadable)) return from_tokenizer_json(path / "tokenizer.json");
   if (fs::is_regular_file(path / "vocab.json", unreadable)) return from_gpt2_files(path);
   throw DataError("tokenizer \"" + name +
-                  "\": neither bytes, nor a tokenizer.json, nor a folder with that or with vocab.json and merges.txt");
+                  "\": neither bytes, nor a tokenizer.json or NAME.model, nor a folder with one of these or with "
+                  "vocab.json and merges.txt");
 }
 
 }  // namespace phalanx

@@ -19,7 +19,8 @@ DEFINE_int64(samples, 0, "stats, inspect, speed: samples to read; 0: 10000, or 6
 DEFINE_string(html, "samples.html", "inspect: page to write");
 DEFINE_string(from, "", "shard: folder of train, val and test, with a folder of images for each class in each");
 DEFINE_string(text, "", "tokenize: file of text in UTF-8");
-DEFINE_string(tokenizer, "bytes", "tokenize: bytes, a tokenizer.json, or a folder with vocab.json and merges.txt");
+DEFINE_string(tokenizer, "bytes",
+              "tokenize: bytes, a tokenizer.json, a SentencePiece .model, or a folder with one of these");
 DEFINE_double(train_share, 0.9, "tokenize: part of the text to train on; the rest is for testing");
 DEFINE_string(to, "", "shard, tokenize: folder to write to");
 DEFINE_int64(per_shard, 1000, "shard: images in an archive");

@@ -96,6 +96,13 @@ class Data(ProgramTest):
         tokens = b"".join((self.folder / "tokens" / name).read_bytes() for name in ("train.bin", "val.bin"))
         self.assertEqual((297, 269, 259, 272, 271), struct.unpack("<5H", tokens))
 
+    def test_takes_a_model_of_sentence_piece(self):
+        (self.folder / "book.txt").write_text("the cat sat there.")
+        self.data("tokenize", "--text=book.txt", f"--tokenizer={ROOT}/datasets/text/testing_bpe.model", "--to=tokens",
+                  "--train_share=0.5")
+        tokens = b"".join((self.folder / "tokens" / name).read_bytes() for name in ("train.bin", "val.bin"))
+        self.assertEqual((262, 290, 314, 281, 50), struct.unpack("<5H", tokens))
+
     def test_refuses_what_it_cannot_do(self):
         for status, arguments, why in (
                 (2, [], "name one command: stats, inspect, speed, shard or tokenize"),

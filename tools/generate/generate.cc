@@ -89,6 +89,12 @@ void show(const std::string& text) {
   std::fflush(stdout);
 }
 
+// What a token adds to the text of the one before it, with which SentencePiece's keep the space in front of a word.
+std::string text_behind(const Tokenizer& tokenizer, std::int64_t last, std::int64_t token) {
+  if (last >= tokenizer.size()) return tokenizer.decode(std::array{token});
+  return tokenizer.decode(std::array{last, token}).substr(tokenizer.decode(std::array{last}).size());
+}
+
 void generate(const ExperimentConfig& config, const std::string& weights) {
   const Splits splits = config.dataset.make();
   const auto task = config.task.make(splits.test->spec(), config.loss.make());
@@ -113,8 +119,10 @@ void generate(const ExperimentConfig& config, const std::string& weights) {
        .sampling = {.temperature = FLAGS_temperature, .top_k = FLAGS_top_k, .top_p = FLAGS_top_p, .seed = FLAGS_seed}});
   show(tokenizer->decode(prompt));
   const auto start = std::chrono::steady_clock::now();
+  std::int64_t last = prompt.back();
   generator.run(prompt, FLAGS_tokens, [&](std::int64_t token) {
-    show(token < tokenizer->size() ? tokenizer->decode(std::array{token}) : "?");
+    show(token < tokenizer->size() ? text_behind(*tokenizer, last, token) : "?");
+    last = token;
     return true;
   });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """generate goes on with a text as the model of a run would."""
 
+import shutil
 import unittest
 
 from program import ROOT, SHORT, ProgramTest, sets
@@ -48,6 +49,15 @@ class Generate(ProgramTest):
         self.assertRegex(process.out, r"^ 3 1 2 4 [0-4] [0-4]\n$")
         self.assertIn('"5" is no token: the dataset\'s tokens stand for no text, and are the numbers 0 to 4',
                       self.generate("--run=run", "--prompt=1 5", status=2).err)
+
+    def test_keeps_the_spaces_between_words_of_sentence_piece(self):
+        shutil.copy(ROOT / "datasets/text/testing_bpe.model", self.folder / "letters.model")
+        words = "the cat sat there and the dog sat there "
+        (self.folder / "documents.txt").write_text("\n\n".join([(words * 30).strip()] * 2))
+        self.train_on("{name: documents, root: ., context: 16, tokenizer: letters.model, train_share: 0.5}", 60)
+        text = self.generate("--run=run", "--prompt=the cat", "--tokens=12", "--temperature=0").out.rstrip("\n")
+        self.assertTrue((words * 3).startswith(text), text)
+        self.assertGreater(len(text.split()), 6)
 
     def test_refuses_models_of_masked_tokens(self):
         self.train_on("{name: masked_tokens, of: %s}" % self.text, 1, model="{name: bert, layers: 1, width: 32}")

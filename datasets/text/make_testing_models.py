@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Trains the SentencePiece models of tokenizer_test.cc and prints what they give. Needs sentencepiece 0.2.
+
+  datasets/text/make_testing_models.py FOLDER
+
+Normalization by a few rules of its own, since the precompiled ones are 240 KB.
+"""
+
+import io
+import pathlib
+import sys
+import tempfile
+
+import sentencepiece
+
+SENTENCES = [
+    "the cat sat on the mat and the dog sat there",
+    "what have you heard of the other cats and dogs",
+    "a small model learns small words before it learns long ones",
+    "there are cats and there are dogs in the house",
+    "the house of the dog is a small house",
+    "we have heard that there is a long word in the model",
+    "words and numbers: 1990, 42 and 7",
+    "naïve café, über alles",
+] * 4
+
+TEXTS = [
+    "the cat sat there.",
+    "  it's   what\n\nwe've heard: 1990s & 42!",
+    "naïve übercafé 東京 🙂",
+    "ＡＢ the ﬁsh",
+    "one<sep>the other<sep>",
+    "",
+    "\ttabs\tand trailing   ",
+]
+
+COMMON = dict(user_defined_symbols=["<sep>"], minloglevel=2, num_threads=1, hard_vocab_limit=False)
+
+
+def train(path, **options):
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(SENTENCES), model_writer=model, **COMMON, **options
+    )
+    path.write_bytes(model.getvalue())
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    print(path.name, len(model.getvalue()), "bytes,", processor.get_piece_size(), "pieces")
+    for text in TEXTS:
+        numbers = processor.encode(text)
+        print(repr(text), "{" + ", ".join(map(str, numbers)) + "}", repr(processor.decode(numbers)))
+        print("    ", processor.encode(text, out_type=str))
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules:
+        # full-width A and B, the ligature fi, tab and line feed
+        for letters, by in [("FF21", "61"), ("FF22", "62"), ("FB01", "66 69"), ("9", "20"), ("A", "20")]:
+            rules.write(letters + "\t" + by + "\n")
+        rules.flush()
+        train(folder / "testing_unigram.model", model_type="unigram", vocab_size=90, normalization_rule_tsv=rules.name)
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules:
+        rules.write("74\t54\n")  # t becomes T once a text is decoded
+        rules.flush()
+        train(folder / "testing_denormalizer.model", model_type="char", vocab_size=40,
+              normalization_rule_name="identity", denormalization_rule_tsv=rules.name)
+    train(
+        folder / "testing_bpe.model",
+        model_type="bpe",
+        vocab_size=360,
+        byte_fallback=True,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+    )
+
+
+main()
