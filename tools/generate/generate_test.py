@@ -52,7 +52,7 @@ class Generate(ProgramTest):
 
     def test_keeps_the_spaces_between_words_of_sentence_piece(self):
         shutil.copy(ROOT / "datasets/text/testing_bpe.model", self.folder / "letters.model")
-        words = "the cat sat there and the dog sat there "
+        words = "the cat sat in a house with small words "
         (self.folder / "documents.txt").write_text("\n\n".join([(words * 30).strip()] * 2))
         self.train_on("{name: documents, root: ., context: 16, tokenizer: letters.model, train_share: 0.5}", 60)
         text = self.generate("--run=run", "--prompt=the cat", "--tokens=12", "--temperature=0").out.rstrip("\n")
