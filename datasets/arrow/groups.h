@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "datasets/arrow/table_file.h"
+
+namespace phalanx {
+
+/// The groups of rows of some files, one behind the other. Thread-safe.
+class RowGroups {
+ public:
+  /// Throws DataError for a file that is no table, and where there is no row.
+  explicit RowGroups(const std::vector<std::filesystem::path>& files);
+
+  std::int64_t rows() const { return begins_.back(); }
+  std::size_t size() const { return groups_.size(); }
+
+  struct Place {
+    std::size_t group;
+    std::int64_t row;  // in it
+  };
+  /// Throws c10::IndexError for what is no row.
+  Place place(std::int64_t index) const;
+
+  /// A column of a group. Throws DataError.
+  std::shared_ptr<arrow::Array> read(std::size_t group, const std::string& column) const;
+
+  /// "train-0.parquet, group 3, column x", for errors.
+  std::string name(std::size_t group, const std::string& column) const;
+
+ private:
+  struct Group {
+    std::shared_ptr<const TableFile> file;
+    int number;  // in its file
+  };
+  std::vector<Group> groups_;
+  std::vector<std::int64_t> begins_;  // the first row of each, and the number of rows
+};
+
+/// What was made of the groups that were used last. Thread-safe; others wait while something is made.
+template <class Made>
+class LastUsed {
+ public:
+  explicit LastUsed(std::int64_t most) : most_(static_cast<std::size_t>(most)) {}
+
+  template <class Make>
+  std::shared_ptr<const Made> get(std::size_t group, const Make& make) {
+    const std::lock_guard lock(mutex_);
+    for (auto it = used_.begin(); it != used_.end(); ++it) {
+      if (it->first != group) continue;
+      used_.splice(used_.begin(), used_, it);
+      return it->second;
+    }
+    used_.emplace_front(group, std::make_shared<const Made>(make()));
+    if (used_.size() > most_) used_.pop_back();
+    return used_.front().second;
+  }
+
+ private:
+  std::size_t most_;
+  std::mutex mutex_;
+  std::list<std::pair<std::size_t, std::shared_ptr<const Made>>> used_;  // the last one first
+};
+
+}  // namespace phalanx

@@ -1,0 +1,102 @@
+// Encoded images in Parquet files and those of Arrow, as Hugging Face's datasets keep them: a column of structures with
+// a field "bytes", or of bytes, and one of classes. Groups of rows are read when an image of them is, and those used
+// last are kept; classes are all read at first.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "datasets/arrow/columns.h"
+#include "datasets/arrow/groups.h"
+#include "datasets/dataset.h"
+#include "datasets/images/decode.h"
+#include "datasets/images/image_config.h"
+#include "datasets/root.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+struct ParquetImagesConfig : ImageConfig {
+  std::string root;
+  std::vector<std::string> train{"train-*.parquet"};
+  std::vector<std::string> validation;
+  std::vector<std::string> test{"test-*.parquet"};
+  std::string image = "image";
+  std::string target = "label";
+  std::int64_t classes = 1000;
+  std::int64_t groups = 16;
+
+  template <class V>
+  void visit(V& v) {
+    v("root", root, "folder of the files; empty: ${PHALANX_DATA}/parquet_images, else data/parquet_images");
+    v("train", train, "files to train on, of Parquet or Arrow, * being any part of a name");
+    v("validation", validation, "files to validate on; empty: none");
+    v("test", test, "files to test on");
+    v("image", image, "column of JPEG or PNG images");
+    v("target", target, "column of classes");
+    v("classes", classes, "how many classes there are", config::at_least(1));
+    v("groups", groups, "groups of rows that are kept in memory, in each split", config::at_least(1));
+    ImageConfig::visit(v);
+  }
+};
+
+class ParquetImages final : public ImageSource {
+ public:
+  ParquetImages(const ParquetImagesConfig& config, const std::vector<std::filesystem::path>& files)
+      : column_(config.image), decoding_(config.decoding()), groups_(files), kept_(config.groups) {
+    labels_.reserve(static_cast<std::size_t>(groups_.rows()));
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+      const auto where = groups_.name(group, config.target);
+      const at::Tensor labels = numbers_of(*groups_.read(group, config.target), /*whole=*/true, where);
+      for (std::int64_t row = 0; row < labels.numel(); ++row) {
+        const auto label = labels.const_data_ptr<std::int64_t>()[row];
+        if (label < 0 || label >= config.classes) {
+          throw DataError(where + ": class " + std::to_string(label) + " in row " + std::to_string(row) +
+                          " of the group, expected 0 to " + std::to_string(config.classes - 1) + " (dataset.classes)");
+        }
+        labels_.push_back(label);
+      }
+    }
+  }
+
+  std::int64_t size() const override { return groups_.rows(); }
+  std::int64_t label(std::int64_t index) const override { return labels_.at(static_cast<std::size_t>(index)); }
+
+  at::Tensor image(std::int64_t index) const override {
+    const auto [group, row] = groups_.place(index);
+    const auto images =
+        kept_.get(group, [&] { return ImageColumn(groups_.read(group, column_), groups_.name(group, column_)); });
+    return decode_image(std::string(images->bytes(row)), decoding_, name(index));
+  }
+
+  std::string name(std::int64_t index) const override {
+    const auto [group, row] = groups_.place(index);
+    return groups_.name(group, column_) + ", row " + std::to_string(row);
+  }
+
+ private:
+  std::string column_;
+  DecodeOptions decoding_;
+  RowGroups groups_;
+  mutable LastUsed<ImageColumn> kept_;
+  std::vector<std::int64_t> labels_;
+};
+
+Splits load_parquet_images(const ParquetImagesConfig& config) {
+  const auto root = dataset_root(config.root, "parquet_images");
+  const auto split = [&](const char* key, const std::vector<std::string>& patterns, bool training) {
+    auto source = std::make_shared<ParquetImages>(config, files_like(patterns, root, std::string("dataset.") + key));
+    return config.samples(std::move(source), config.classes, training);
+  };
+  Splits splits{
+      .train = split("train", config.train, true), .validation = nullptr, .test = split("test", config.test, false)};
+  if (!config.validation.empty()) splits.validation = split("validation", config.validation, false);
+  return splits;
+}
+
+const bool registered = Datasets::global().add<ParquetImagesConfig>(
+    "parquet_images", "JPEG and PNG images in Parquet or Arrow files", load_parquet_images);
+
+}  // namespace
+}  // namespace phalanx
