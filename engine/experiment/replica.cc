@@ -19,6 +19,7 @@
 #include "engine/experiment/initial_weights.h"
 #include "engine/experiment/make_section.h"
 #include "engine/experiment/shared_statistics.h"
+#include "engine/optim/matrix_exchange.h"
 #include "engine/sync/grouped.h"
 #include "framework/base/console.h"
 #include "framework/base/error.h"
@@ -52,14 +53,6 @@ TensorPlan plan_of(const ExperimentConfig& config, const Model& model) {
   throw ConfigError(
       "mesh.tensor: model " + config.model.selected() +
       " has no plan of its own by which its layers could be divided; set plan, or leave mesh.tensor at 1");
-}
-
-// Optimizers that look at whole parameters would look at parts.
-void refuse_whole_parameters(const ExperimentConfig& config, const Optimizer& optimizer) {
-  if (config.mesh.tensor == 1 || optimizer.cut() == Cut::kAnywhere) return;
-  throw ConfigError("mesh.tensor: optimizer " + config.optimizer.selected() +
-                    " looks at whole parameters, of which ranks have parts; use one that looks at elements, such as "
-                    "adamw");
 }
 
 }  // namespace
@@ -123,7 +116,6 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
           config, make_optimizer(), *synchronizer_, mesh, placements_, experts_,
           [this](const std::string& name) { return pipeline_ ? pipeline_->holders(name) : 1; }, watching),
       step_(setup_of_step(task, watching)) {
-  refuse_whole_parameters(config, update_.optimizer());
   if (BlockRunner runner = synchronizer_->run_blocks(model_->blocks())) model_->run_blocks_by(std::move(runner));
 }
 
@@ -333,9 +325,28 @@ std::unique_ptr<Synchronizer> Replica::make_synchronizer(const ExperimentContext
 
 std::unique_ptr<Optimizer> Replica::make_optimizer() const {
   auto elsewhere = synchronizer_->make_optimizer();
-  if (!elsewhere) return turns_.make_optimizer();
+  if (!elsewhere) {
+    auto optimizer = turns_.make_optimizer();
+    if (!placements_.empty()) gather_parts(*optimizer);
+    return optimizer;
+  }
   if (!turns_.any()) return elsewhere;
   throw ConfigError("strategy: servers that update the parameters take no turns; let the ranks update them");
+}
+
+// Optimizers that look at whole parameters would look at parts.
+void Replica::gather_parts(Optimizer& optimizer) const {
+  constexpr AxisSet kPartsAndReplicas{Axis::kData, Axis::kTensor, Axis::kExpert, Axis::kContext};
+  const auto& group = mesh_.group(kPartsAndReplicas);  // all ranks make it
+  if (optimizer.cut() == Cut::kAnywhere) return;
+  if (auto* const gathers = dynamic_cast<GathersMatrices*>(&optimizer)) {
+    const auto dtype = parameters_.buckets().at(0).values.scalar_type();
+    return gathers->gather_by(std::make_unique<MatrixExchange>(group, placements_, dtype));
+  }
+  throw ConfigError(std::string("mesh.") + (mesh_.along(Axis::kTensor)->size() > 1 ? "tensor" : "expert") +
+                    ": optimizer " + config_.optimizer.selected() +
+                    " looks at whole parameters, of which ranks have parts; use muon, which gathers them, or one that "
+                    "looks at elements, such as adamw");
 }
 
 TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {

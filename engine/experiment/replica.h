@@ -94,6 +94,7 @@ class Replica {
   NamedTensors gathered_weights(bool wanted) const;
   std::unique_ptr<Synchronizer> make_synchronizer(const ExperimentContext& context);
   std::unique_ptr<Optimizer> make_optimizer() const;
+  void gather_parts(Optimizer& optimizer) const;
   TrainingStep::Setup setup_of_step(Task& task, Watching& watching);
 
   const ExperimentConfig& config_;

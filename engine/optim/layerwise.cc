@@ -20,6 +20,9 @@ void LayerwiseOptimizer::attach(std::vector<Slice> slices) {
   }
   attached_.clear();
   for (std::size_t i = 0; i < slices_.size(); ++i) add_parameters(i);
+  std::vector<const Parameter*> all;
+  for (const auto& one : attached_) all.push_back(&one.parameter);
+  attached(all);
 }
 
 void LayerwiseOptimizer::add_parameters(std::size_t slice) {
@@ -52,11 +55,12 @@ void LayerwiseOptimizer::add_parameter(std::size_t slice, const Segment& segment
 void LayerwiseOptimizer::update() {
   const at::NoGradGuard no_grad;
   ++updates_;
-  for (const auto& attached : attached_) {
-    const auto& group = groups_[attached.group];
-    update_parameter(attached.parameter,
-                     {learning_rate_ * group.lr_factor, weight_decay_ * group.weight_decay_factor, updates_});
+  std::vector<Due> all;
+  for (const auto& [parameter, slice, index] : attached_) {
+    const auto& group = groups_[index];
+    all.push_back({parameter, {learning_rate_ * group.lr_factor, weight_decay_ * group.weight_decay_factor, updates_}});
   }
+  update_parameters(all);
   for (const auto& slice : slices_) slice.gradients.zero_();
 }
 

@@ -61,6 +61,20 @@ class LayerwiseOptimizer : public Optimizer {
   /// Called without autograd. May overwrite the gradients, which are zeroed afterwards.
   virtual void update_parameter(const Parameter& parameter, const Rates& rates) const = 0;
 
+  /// An update of one parameter.
+  struct Due {
+    const Parameter& parameter;
+    Rates rates;
+  };
+
+  /// All of one update(), for optimizers that do something for several parameters at once.
+  virtual void update_parameters(const std::vector<Due>& all) const {
+    for (const auto& [parameter, rates] : all) update_parameter(parameter, rates);
+  }
+
+  /// What attach() has attached.
+  virtual void attached(const std::vector<const Parameter*>& /*all*/) {}
+
  private:
   void add_parameters(std::size_t slice);
   void add_parameter(std::size_t slice, const Segment& segment);

@@ -5,20 +5,27 @@
 //   p -= lr * sqrt(max(1, n / m)) * orthogonal(u)
 // orthogonal() makes all singular values about 1, by `steps` iterations of a Newton-Schulz polynomial of degree 5:
 //   X = u / |u|;  X = a X + (b A + c A^2) X with A = X X^T
-// All else (vectors, and what `adamw.match` names: embeddings and the output layer) is updated by AdamW (adam.cc),
-// whose learning rate follows the schedule as well.
+// Of a weight that ranks have divided, each has that part of g, b and p, and u is brought together on one of them,
+// which computes orthogonal(u) and gives each rank its part (matrix_exchange.h). All else (vectors, and what
+// `adamw.match` names: embeddings and the output layer) is updated by AdamW (adam.cc), whose learning rate follows the
+// schedule as well.
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <c10/util/accumulate.h>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <regex>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/optim/layerwise.h"
+#include "engine/optim/matrix_exchange.h"
 #include "engine/optim/moments_config.h"
 #include "framework/base/error.h"
 
@@ -69,7 +76,7 @@ at::Tensor orthogonal(at::Tensor x, std::int64_t steps) {
   return tall ? x.t() : x;
 }
 
-class Muon final : public LayerwiseOptimizer {
+class Muon final : public LayerwiseOptimizer, public GathersMatrices {
  public:
   Muon(const MuonConfig& config, const ParameterGroups& groups)
       : LayerwiseOptimizer("muon", config.lr, config.weight_decay, groups), config_(config) {
@@ -82,6 +89,8 @@ class Muon final : public LayerwiseOptimizer {
       throw ConfigError("adamw.match: \"" + config.adamw.match + "\" is not a regular expression: " + error.what());
     }
   }
+
+  void gather_by(std::unique_ptr<MatrixExchange> exchange) override { exchange_ = std::move(exchange); }
 
  private:
   // The mean gradient is Muon's momentum.
@@ -105,16 +114,61 @@ class Muon final : public LayerwiseOptimizer {
     }
   }
 
+  // Of this parameter, ranks have parts.
+  bool divided(const Parameter& parameter) const {
+    return exchange_ && hidden(parameter) && exchange_->placement(parameter.name) != nullptr;
+  }
+
+  void attached(const std::vector<const Parameter*>& all) override {
+    if (!exchange_) return;
+    std::vector<std::string> names;
+    for (const auto* const parameter : all) {
+      if (divided(*parameter)) names.push_back(parameter->name);
+    }
+    exchange_->attach(names);
+  }
+
+  void update_parameters(const std::vector<Due>& all) const override {
+    std::vector<Due> divided_ones;
+    std::vector<at::Tensor> directions;
+    for (const auto& due : all) {
+      if (divided(due.parameter)) {
+        divided_ones.push_back(due);
+        directions.push_back(ahead(due.parameter));
+      } else {
+        update_parameter(due.parameter, due.rates);
+      }
+    }
+    if (!exchange_) return;
+    exchange_->update(directions, [this](const at::Tensor& whole) { return direction(whole); });
+    for (std::size_t i = 0; i < divided_ones.size(); ++i) {
+      const auto& [parameter, rates] = divided_ones[i];
+      move(parameter, rates, directions[i], exchange_->placement(parameter.name)->shape);
+    }
+  }
+
   void update_hidden(const Parameter& parameter, const Rates& rates) const {
-    const auto& values = parameter.values;
+    move(parameter, rates, direction(ahead(parameter)), parameter.values.sizes());
+  }
+
+  // The gradient with momentum, in memory of its own.
+  at::Tensor ahead(const Parameter& parameter) const {
     const auto& mean = parameter.state[0];
     mean.lerp_(parameter.gradients, 1 - config_.momentum);
-    const at::Tensor ahead = config_.nesterov ? parameter.gradients.lerp(mean, config_.momentum) : mean;
-    const auto rows = values.size(0), columns = values.numel() / rows;
-    const double shape = std::sqrt(std::max(1.0, static_cast<double>(rows) / static_cast<double>(columns)));
-    if (rates.weight_decay != 0) values.mul_(1 - rates.learning_rate * rates.weight_decay);
-    const at::Tensor direction = orthogonal(ahead.reshape({rows, columns}), config_.steps);
-    values.sub_(direction.view(values.sizes()), rates.learning_rate * shape);
+    return config_.nesterov ? parameter.gradients.lerp(mean, config_.momentum) : mean.clone();
+  }
+
+  at::Tensor direction(const at::Tensor& ahead) const {
+    const auto rows = ahead.size(0), columns = ahead.numel() / rows;
+    return orthogonal(ahead.reshape({rows, columns}), config_.steps).reshape(ahead.sizes());
+  }
+
+  // `shape`: of the whole parameter.
+  static void move(const Parameter& parameter, const Rates& rates, const at::Tensor& direction, at::IntArrayRef shape) {
+    const auto rows = static_cast<double>(shape[0]), all = static_cast<double>(c10::multiply_integers(shape));
+    const double factor = std::sqrt(std::max(1.0, rows * rows / all));
+    if (rates.weight_decay != 0) parameter.values.mul_(1 - rates.learning_rate * rates.weight_decay);
+    parameter.values.sub_(direction, rates.learning_rate * factor);
   }
 
   void update_other(const Parameter& parameter, const Rates& rates) const {
@@ -127,6 +181,7 @@ class Muon final : public LayerwiseOptimizer {
 
   MuonConfig config_;
   std::regex others_;
+  std::unique_ptr<MatrixExchange> exchange_;  // null: no rank has parts
 };
 
 const bool registered = Optimizers::global().add<MuonConfig>(

@@ -102,6 +102,16 @@ TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
       {at_once ? "train.accumulate=1" : "train.accumulate=2", "train.clip_norm=0.1", "train.ema_decay=0.9"});
 }
 
+// Each rank's part of a matrix comes together with the others', and with ZeRO on the rank that updates it.
+TEST(MeshOptions, MuonUpdatesWholeMatrices) {
+  const Changes muon{"optimizer={name: muon, lr: 0.01, weight_decay: 0.1}", "train.clip_norm=0.1"};
+  expect_as_alone("gpt", 2, {"mesh.tensor=2", "strategy=auto"}, muon);
+  for (const char* strategy : {"all_reduce", "sharded", "{sharded: {stage: 2}}", "{sharded: {stage: 3}}"}) {
+    expect_as_alone("gpt", 4, {"mesh.tensor=2", std::string("strategy=") + strategy}, muon);
+  }
+  expect_as_alone("mlp", 3, {"mesh.tensor=3", "strategy=auto"}, muon);
+}
+
 TEST(MeshOptions, ActivationsMayBeComputedAgain) {
   for (const char* axis : {"mesh.tensor=2", "mesh.context=2", "mesh={tensor: 2, sequence_parallel: true}"}) {
     expect_as_alone("gpt", 2, {axis, "strategy=auto"}, {"train.checkpoint_activations=2"});
