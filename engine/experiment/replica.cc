@@ -345,8 +345,8 @@ void Replica::gather_parts(Optimizer& optimizer) const {
   }
   throw ConfigError(std::string("mesh.") + (mesh_.along(Axis::kTensor)->size() > 1 ? "tensor" : "expert") +
                     ": optimizer " + config_.optimizer.selected() +
-                    " looks at whole parameters, of which ranks have parts; use muon, which gathers them, or one that "
-                    "looks at elements, such as adamw");
+                    " looks at whole parameters, of which ranks have parts; use muon, which gathers them unless a task "
+                    "trains in turns, or one that looks at elements, such as adamw");
 }
 
 TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {

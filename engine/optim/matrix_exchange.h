@@ -14,10 +14,11 @@
 
 namespace phalanx {
 
-/// Matrices that ranks have divided, for updates that need the whole of each. Every matrix has an owner among the ranks
-/// that have its parts: these send it their parts, it computes the update, and they get their parts of that back (Ahn
-/// et al. 2025, Dion2, arXiv:2512.16928: each matrix is orthogonalized on one rank). Where several replicas have the
-/// same matrix, each does so for itself. Matrices are dealt out so that ranks compute as much as each other, about.
+/// Matrices that ranks have divided, for updates that need the whole of each, such as Muon's (Liu et al. 2025, Muon is
+/// Scalable for LLM Training, arXiv:2502.16982, gather each for that). Every matrix has an owner among the ranks that
+/// have its parts: these send it their parts, it computes the update, and they get their parts of that back. Where
+/// several replicas have the same matrix, each does so for itself. Matrices are dealt out so that ranks compute as much
+/// as each other, about.
 ///
 /// Two all_to_alls per update, whatever the number of matrices. With n bytes of divided matrices per rank and T ranks
 /// that have parts of each, a rank sends (T - 1) / T n and then, if it owns as much as it has, the same once more. It

@@ -11,6 +11,7 @@
 #include <ATen/ops/relu.h>
 #include <torch/nn/modules/conv.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,9 +45,10 @@ class Siamese final : public Network {
   Siamese(const SiameseConfig& config, std::vector<std::int64_t> member, std::int64_t width)
       : normalize_(config.normalize) {
     for (const auto channels : config.channels) {
+      const auto name = "conv" + std::to_string(convolutions_.size() + 1);
       const auto options = torch::nn::Conv2dOptions(member[0], channels, 3).padding(1);
-      convolutions_.push_back(
-          register_module("conv" + std::to_string(convolutions_.size() + 1), torch::nn::Conv2d(options)));
+      convolutions_.push_back(register_module(name, torch::nn::Conv2d(options)));
+      add_block(name, {name}, [this, i = convolutions_.size() - 1](const at::Tensor& x) { return convolved(i, x); });
       member = {channels, member[1] / 2, member[2] / 2};
     }
     std::int64_t in = 1;
@@ -54,22 +56,37 @@ class Siamese final : public Network {
     auto widths = config.hidden;
     widths.push_back(width);
     for (const auto out : widths) {
-      linears_.push_back(register_module("fc" + std::to_string(linears_.size() + 1), Linear(in, out)));
+      const auto name = "fc" + std::to_string(linears_.size() + 1);
+      linears_.push_back(register_module(name, Linear(in, out)));
+      add_block(name, {name}, [this, i = linears_.size() - 1](const at::Tensor& x) { return transformed(i, x); });
       in = out;
     }
   }
 
-  at::Tensor forward(at::Tensor input) override {
-    const auto members = input.size(1);
-    at::Tensor x = input.flatten(0, 1);
-    for (auto& convolution : convolutions_) x = at::max_pool2d(at::relu(convolution(x)), 2);
-    x = x.flatten(1);
-    for (std::size_t i = 0; i < linears_.size(); ++i) x = linears_[i](i == 0 ? x : at::relu(x));
-    if (normalize_) x = x / x.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-12);
-    return x.unflatten(0, {-1, members});
+  // The linear layers by turns, so that only every other one ends with an exchange.
+  TensorPlan tensor_plan() const override {
+    TensorPlan plan;
+    const auto count = linears_.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool alone = i + 1 == count && i % 2 == 0;
+      plan["fc" + std::to_string(i + 1)] = i % 2 == 1 ? "row" : alone ? "column_gathered" : "column";
+    }
+    return plan;
   }
 
  private:
+  // Both of [n, members, ...].
+  at::Tensor convolved(std::size_t layer, const at::Tensor& x) {
+    const at::Tensor y = at::max_pool2d(at::relu(convolutions_[layer](x.flatten(0, 1))), 2);
+    return y.unflatten(0, {x.size(0), x.size(1)});
+  }
+
+  at::Tensor transformed(std::size_t layer, const at::Tensor& x) {
+    const at::Tensor y = linears_[layer](layer == 0 ? x.flatten(2) : x);
+    if (layer + 1 < linears_.size()) return at::relu(y);
+    return normalize_ ? y / y.norm(2, {-1}, /*keepdim=*/true).clamp_min(1e-12) : y;
+  }
+
   bool normalize_;
   std::vector<torch::nn::Conv2d> convolutions_;
   std::vector<Linear> linears_;
@@ -82,7 +99,7 @@ std::shared_ptr<Model> make_siamese(const SiameseConfig& config, const ModelSpec
         "model siamese gives an embedding of each member of a sample, as the task metric_learning wants of "
         "the datasets pairs and triplets; this task wants something else");
   }
-  if (input.dtype != at::kFloat || input.shape.empty() || input.shape[0] != output.shape[0]) {
+  if (input.dtype != at::kFloat || input.shape.size() < 2 || input.shape[0] != output.shape[0]) {
     refuse_sample("siamese", "pairs or triplets of numbers, as the datasets pairs and triplets make", input);
   }
   const std::vector<std::int64_t> member(input.shape.begin() + 1, input.shape.end());

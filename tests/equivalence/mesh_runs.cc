@@ -68,6 +68,10 @@ Changes sections_of(const std::string& kind) {
             "train.sync_batch_norm=" + std::string(vae ? "false" : "true"),
             "dataset={name: with_noise, size: 5, of: {name: digits, train_samples: 300, test_samples: 40, side: 16}}"};
   }
+  if (kind == "siamese") {
+    return {"model={name: siamese, channels: [4], hidden: [24]}",
+            "dataset={name: pairs, of: {name: digits, train_samples: 300, test_samples: 40, side: 16}}"};
+  }
   if (kind == "exported") return {"model={name: exported, file: tests/zoo/exported/mlp.pt2}", kImages};
   if (kind == "torchscript") return {"model={name: torchscript, file: " + scripted_file() + "}", kImages};
   if (kind == "lenet") return {"model=lenet", "dataset={name: digits, train_samples: 60, test_samples: 20, side: 28}"};

@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"bert", 4, "tensor: 2", "overlapped"}, Case{"transformer", 4, "tensor: 2", "sharded"},
                       Case{"vit", 2, "tensor: 2", "auto"}, Case{"mlp", 2, "tensor: 2", "auto"},
                       Case{"lstm", 3, "data: 3", "overlapped"}, Case{"mlp", 3, "tensor: 3", "auto"},
-                      Case{"mlp", 6, "tensor: 3", "sharded"}));
+                      Case{"mlp", 6, "tensor: 3", "sharded"}, Case{"siamese", 2, "tensor: 2", "auto"}));
 
 INSTANTIATE_TEST_SUITE_P(Expert, Mesh,
                          ::testing::Values(Case{"moe", 2, "data: 2", "auto"}, Case{"moe", 2, "expert: 2", "auto"},
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Stages, Mesh,
                                            Case{"gpt", 4, "tensor: 2", kStage2}, Case{"moe", 4, "expert: 2", kStage2},
                                            Case{"gpt", 4, "data: 4", kStage3}, Case{"mlp", 3, "data: 3", kStage3},
                                            Case{"gpt", 4, "tensor: 2", kStage3}, Case{"moe", 4, "expert: 2", kStage3},
-                                           Case{"moe", 2, "data: 2", kStage3}));
+                                           Case{"moe", 2, "data: 2", kStage3}, Case{"siamese", 3, "data: 3", kStage3}));
 
 TEST_P(Mesh, TrainsAsOneProcess) { expect_as_alone({"seed=2"}); }
 
@@ -110,6 +110,8 @@ TEST(MeshOptions, MuonUpdatesWholeMatrices) {
     expect_as_alone("gpt", 4, {"mesh.tensor=2", std::string("strategy=") + strategy}, muon);
   }
   expect_as_alone("mlp", 3, {"mesh.tensor=3", "strategy=auto"}, muon);
+  expect_as_alone("moe", 2, {"mesh.expert=2", "strategy=auto"}, muon);
+  expect_as_alone("moe", 4, {"mesh={tensor: 2, expert: 2}", "strategy=sharded"}, muon);
 }
 
 TEST(MeshOptions, ActivationsMayBeComputedAgain) {
@@ -255,6 +257,8 @@ TEST(MeshErrors, NameWhatDoesNotFit) {
   expect_refused(2, "gpt", {"mesh.tensor=2", "plan=[{layers: transformer.wte, style: row}]"},
                  "is divided by vocabulary alone");
   expect_refused(2, "gpt", {"mesh.tensor=2", "optimizer={name: lamb, lr: 0.01}"}, "looks at whole parameters");
+  expect_refused(2, "moe", {"mesh.expert=2", "optimizer={name: lamb, lr: 0.01}"},
+                 "mesh.expert: optimizer lamb looks at whole");
   expect_refused(2, "gpt", {"mesh.expert=2"}, "model gpt has no experts");
   expect_refused(3, "moe", {"mesh.expert=3"}, "h.0.mlp has 4 experts, which cannot be divided among mesh.expert: 3");
   expect_refused(2, "mlp", {"mesh.tensor=2", "model=lenet", "dataset.side=28"}, "model lenet has no plan of its own");

@@ -48,7 +48,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"gpt", 4, "tensor: 2, pipe: 2", "auto"}, Case{"mlp", 4, "tensor: 2, pipe: 2", "auto"},
                       Case{"gpt", 8, "data: 2, tensor: 2, pipe: 2", "sharded"},
                       Case{"llama", 4, "tensor: 2, pipe: 2", "auto"}, Case{"bert", 2, "pipe: 2", "auto"},
-                      Case{"lstm", 3, "pipe: 3", "auto"}, Case{"gpt", 4, "context: 2, pipe: 2", "auto"},
+                      Case{"lstm", 3, "pipe: 3", "auto"}, Case{"siamese", 3, "pipe: 3", "auto"},
+                      Case{"gpt", 4, "context: 2, pipe: 2", "auto"},
                       Case{"gpt", 4, "tensor: 2, pipe: 2, sequence_parallel: true", "auto"},
                       Case{"gpt", 8, "tensor: 2, context: 2, pipe: 2, sequence_parallel: true", "all_reduce"}));
 
