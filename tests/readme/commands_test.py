@@ -131,7 +131,8 @@ class Clone(ProgramTest):
         """The folder in which commands run; it has what they need of the tree, and a small MNIST."""
         clone = self.folder / "clone"
         shutil.copytree(ROOT / "configs", clone / "configs")
-        for path in ("gpt_cluster.yaml", "published/horovod.yaml", "published/torchtitan.yaml"):
+        for path in ("gpt_cluster.yaml", "published/horovod.yaml", "published/megatron.yaml",
+                     "published/torchtitan.yaml"):
             (clone / "tools/simulate/published").mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / "tools/simulate" / path, clone / "tools/simulate" / path)
         (clone / "models/zoo").mkdir(parents=True)

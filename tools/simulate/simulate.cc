@@ -67,7 +67,7 @@ void print_search(const Scenario& scenario) {
 
 void print_validation(const std::string& path) {
   for (const auto& row : simulate::validate(path)) {
-    std::printf("  %-40s measured %9.3f  predicted %9.3f  %s\n", row.name.c_str(), row.measured, row.predicted,
+    std::printf("  %-40s measured %9.4g  predicted %9.4g  %s\n", row.name.c_str(), row.measured, row.predicted,
                 row.calibrates ? "calibrated" : format_text("%+.1f %%", 100 * row.error()).c_str());
   }
 }

@@ -223,6 +223,7 @@ void expect_within(const std::string& file, double most) {
 }
 
 TEST(Published, HorovodOnUpTo512Gpus) { expect_within("horovod.yaml", 0.1); }
+TEST(Published, MegatronOnUpTo3072Gpus) { expect_within("megatron.yaml", 0.1); }
 TEST(Published, TorchTitanOn128Gpus) { expect_within("torchtitan.yaml", 0.03); }
 
 TEST(Scenarios, ExampleLoads) {
