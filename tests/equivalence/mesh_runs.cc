@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <fstream>
 #include <mutex>
 
 #include "framework/base/error.h"
+#include "framework/base/files.h"
 #include "framework/base/storage/safetensors.h"
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/file_name.h"
@@ -19,11 +19,16 @@
 namespace phalanx::testing {
 namespace {
 
-// 10 letters whose order has a pattern, so that there is something to learn.
+// 10 letters whose order has a pattern, so that there is something to learn. Ranks are threads or processes, and none
+// may read what another one has begun to write.
 std::string text_file() {
+  static std::once_flag written;
   const std::string path = ::testing::TempDir() + "/letters.txt";
-  std::ofstream file(path);
-  for (int i = 0; i < 3000; ++i) file << static_cast<char>('a' + (i * i / 7 + i / 3) % 10);
+  std::call_once(written, [&] {
+    std::string letters;
+    for (int i = 0; i < 3000; ++i) letters += static_cast<char>('a' + (i * i / 7 + i / 3) % 10);
+    write_atomically(path, letters);
+  });
   return path;
 }
 
