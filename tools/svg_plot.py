@@ -59,7 +59,7 @@ class Panel:
                 yield f'<line x1="{self.left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="{GRID}"/>'
                 yield text(self.left - 6, y + 4, y_format.format(value), "end")
         for value in round_ticks(0, self.most):
-            yield text(self.x(value), bottom + 16, f"{value:,.0f}" if value >= 1 else f"{value:g}", "middle")
+            yield text(self.x(value), bottom + 16, f"{value:,.6g}", "middle")
         yield text(self.left + self.width / 2, bottom + 32, x_label, "middle", f'fill="{INK}"')
         x, y = self.left - 44, self.top + self.height / 2
         yield text(x, y, y_label, "middle", f'fill="{INK}" transform="rotate(-90 {x} {y:.1f})"')
