@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "datasets/batch_memory.h"
 #include "datasets/combined/nested_dataset.h"
+#include "datasets/combined/redrawn.h"
 #include "datasets/dataset.h"
 #include "datasets/random_stream.h"
 #include "framework/base/config/visitor.h"
@@ -72,8 +72,7 @@ class MaskedTokens final : public Dataset {
     const auto all = spec_.inputs[0].shape[0];
     auto* input = batch.inputs.at(0).data_ptr<std::int64_t>();
     auto* target = batch.targets.at(0).data_ptr<std::int64_t>();
-    const auto stream = fixed_ ? mix(static_cast<std::uint64_t>(config_.seed), 0)
-                               : mix(mix(static_cast<std::uint64_t>(config_.seed), 1), seed);
+    const auto stream = seed_of_draws(config_.seed, fixed_, seed);
     for (const auto index : indices) {
       const auto length = of_->length(index);
       hide({input, static_cast<std::size_t>(length < 0 ? all : length)}, target,
@@ -122,10 +121,7 @@ Splits make_masked(const MaskedConfig& config) {
   if (config.random + config.kept > 1) {
     throw ConfigError("dataset.random and dataset.kept are shares of the same tokens: their sum is more than 1");
   }
-  splits.train = std::make_shared<MaskedTokens>(config, splits.train, /*fixed=*/false);
-  splits.test = std::make_shared<MaskedTokens>(config, splits.test, /*fixed=*/true);
-  if (splits.validation) splits.validation = std::make_shared<MaskedTokens>(config, splits.validation, /*fixed=*/true);
-  return splits;
+  return redrawn<MaskedTokens>(config, std::move(splits));
 }
 
 const bool registered = Datasets::global().add<MaskedConfig>(

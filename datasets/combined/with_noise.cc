@@ -12,6 +12,7 @@
 
 #include "datasets/batch_memory.h"
 #include "datasets/combined/nested_dataset.h"
+#include "datasets/combined/redrawn.h"
 #include "datasets/dataset.h"
 #include "datasets/random_stream.h"
 #include "framework/base/config/visitor.h"
@@ -60,8 +61,7 @@ class WithNoise final : public Dataset {
     of_->gather(indices, seed, batch);
     const std::array shape{std::ssize(indices), config_.size};
     auto* noise = ensure(batch.inputs, of_->spec().inputs.size(), shape, at::kFloat).data_ptr<float>();
-    const auto stream = fixed_ ? mix(static_cast<std::uint64_t>(config_.seed), 0)
-                               : mix(mix(static_cast<std::uint64_t>(config_.seed), 1), seed);
+    const auto stream = seed_of_draws(config_.seed, fixed_, seed);
     for (const auto index : indices) {
       fill({noise, static_cast<std::size_t>(config_.size)},
            RandomStream(mix(stream, static_cast<std::uint64_t>(index))));
@@ -86,13 +86,7 @@ class WithNoise final : public Dataset {
   SampleSpec spec_;
 };
 
-Splits make_with_noise(const NoiseConfig& config) {
-  Splits splits = config.of.make("of");
-  splits.train = std::make_shared<WithNoise>(config, splits.train, /*fixed=*/false);
-  splits.test = std::make_shared<WithNoise>(config, splits.test, /*fixed=*/true);
-  if (splits.validation) splits.validation = std::make_shared<WithNoise>(config, splits.validation, /*fixed=*/true);
-  return splits;
-}
+Splits make_with_noise(const NoiseConfig& config) { return redrawn<WithNoise>(config, config.of.make("of")); }
 
 const bool registered = Datasets::global().add<NoiseConfig>(
     "with_noise", "samples of another dataset, with noise as one more input", make_with_noise);
