@@ -113,4 +113,16 @@ std::string_view ImageColumn::bytes(std::int64_t row) const {
   return static_cast<const arrow::LargeBinaryArray&>(*bytes_).GetView(row);
 }
 
+TextColumn::TextColumn(std::shared_ptr<arrow::Array> column, const std::string& where)
+    : where_(where), text_(std::move(column)) {
+  if (text_->type_id() == arrow::Type::STRING || text_->type_id() == arrow::Type::LARGE_STRING) return;
+  refuse(where, "has the type " + text_->type()->ToString() + ", expected text");
+}
+
+std::string_view TextColumn::text(std::int64_t row) const {
+  if (text_->IsNull(row)) refuse(where_, "nothing (null) in row " + std::to_string(row) + " of the group");
+  if (text_->type_id() == arrow::Type::STRING) return static_cast<const arrow::StringArray&>(*text_).GetView(row);
+  return static_cast<const arrow::LargeStringArray&>(*text_).GetView(row);
+}
+
 }  // namespace phalanx

@@ -4,6 +4,7 @@
 #include <arrow/array.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,22 @@ class ImageColumn {
  private:
   std::string where_;
   std::shared_ptr<arrow::Array> bytes_;
+};
+
+/// The text in each row, in UTF-8.
+class TextColumn {
+ public:
+  /// Throws DataError for a column of another type.
+  TextColumn(std::shared_ptr<arrow::Array> column, const std::string& where);
+
+  std::int64_t rows() const { return text_->length(); }
+
+  /// Throws DataError where there is none.
+  std::string_view text(std::int64_t row) const;
+
+ private:
+  std::string where_;
+  std::shared_ptr<arrow::Array> text_;
 };
 
 }  // namespace phalanx

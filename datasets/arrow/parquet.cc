@@ -14,20 +14,16 @@
 
 #include "datasets/arrow/columns.h"
 #include "datasets/arrow/groups.h"
+#include "datasets/arrow/table_files.h"
 #include "datasets/batch_memory.h"
 #include "datasets/dataset.h"
-#include "datasets/root.h"
 #include "framework/base/config/visitor.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
 
-struct ParquetConfig {
-  std::string root;
-  std::vector<std::string> train{"train-*.parquet"};
-  std::vector<std::string> validation;
-  std::vector<std::string> test{"test-*.parquet"};
+struct ParquetConfig : TableFiles {
   std::vector<std::string> inputs;
   std::string target;
   std::int64_t classes = 0;
@@ -35,10 +31,7 @@ struct ParquetConfig {
 
   template <class V>
   void visit(V& v) {
-    v("root", root, "folder of the files; empty: ${PHALANX_DATA}/parquet, else data/parquet");
-    v("train", train, "files to train on, of Parquet or Arrow, * being any part of a name");
-    v("validation", validation, "files to validate on; empty: none");
-    v("test", test, "files to test on");
+    TableFiles::visit(v);
     v("inputs", inputs, "columns of numbers, or one column of lists of numbers");
     v("target", target, "column to be told");
     v("classes", classes, "the target is one of so many classes, 0 to classes - 1; 0: it is a number",
@@ -153,18 +146,8 @@ class ParquetRows final : public Dataset {
 Splits load_parquet(const ParquetConfig& config) {
   if (config.inputs.empty()) throw ConfigError("dataset.inputs: names no column; [x, y, ...]");
   if (config.target.empty()) throw ConfigError("dataset.target: names no column");
-  const auto root = dataset_root(config.root, "parquet");
-  const auto split = [&](const char* key, const std::vector<std::string>& patterns) {
-    return std::make_shared<ParquetRows>(config, files_like(patterns, root, std::string("dataset.") + key));
-  };
-  Splits splits{.train = split("train", config.train), .validation = nullptr, .test = split("test", config.test)};
-  if (!config.validation.empty()) splits.validation = split("validation", config.validation);
-  for (const auto& other : {splits.test, splits.validation}) {
-    if (other && other->spec().inputs[0].shape != splits.train->spec().inputs[0].shape) {
-      throw DataError("dataset parquet: samples to test on have another size than those to train on");
-    }
-  }
-  return splits;
+  return config.splits("parquet",
+                       [&](const auto& files, bool) { return std::make_shared<ParquetRows>(config, files); });
 }
 
 const bool registered =

@@ -8,20 +8,16 @@
 
 #include "datasets/arrow/columns.h"
 #include "datasets/arrow/groups.h"
+#include "datasets/arrow/table_files.h"
 #include "datasets/dataset.h"
 #include "datasets/images/decode.h"
 #include "datasets/images/image_config.h"
-#include "datasets/root.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
 
-struct ParquetImagesConfig : ImageConfig {
-  std::string root;
-  std::vector<std::string> train{"train-*.parquet"};
-  std::vector<std::string> validation;
-  std::vector<std::string> test{"test-*.parquet"};
+struct ParquetImagesConfig : TableFiles, ImageConfig {
   std::string image = "image";
   std::string target = "label";
   std::int64_t classes = 1000;
@@ -29,10 +25,7 @@ struct ParquetImagesConfig : ImageConfig {
 
   template <class V>
   void visit(V& v) {
-    v("root", root, "folder of the files; empty: ${PHALANX_DATA}/parquet_images, else data/parquet_images");
-    v("train", train, "files to train on, of Parquet or Arrow, * being any part of a name");
-    v("validation", validation, "files to validate on; empty: none");
-    v("test", test, "files to test on");
+    TableFiles::visit(v);
     v("image", image, "column of JPEG or PNG images");
     v("target", target, "column of classes");
     v("classes", classes, "how many classes there are", config::at_least(1));
@@ -84,15 +77,9 @@ class ParquetImages final : public ImageSource {
 };
 
 Splits load_parquet_images(const ParquetImagesConfig& config) {
-  const auto root = dataset_root(config.root, "parquet_images");
-  const auto split = [&](const char* key, const std::vector<std::string>& patterns, bool training) {
-    auto source = std::make_shared<ParquetImages>(config, files_like(patterns, root, std::string("dataset.") + key));
-    return config.samples(std::move(source), config.classes, training);
-  };
-  Splits splits{
-      .train = split("train", config.train, true), .validation = nullptr, .test = split("test", config.test, false)};
-  if (!config.validation.empty()) splits.validation = split("validation", config.validation, false);
-  return splits;
+  return config.splits("parquet_images", [&](const auto& files, bool training) {
+    return config.samples(std::make_shared<ParquetImages>(config, files), config.classes, training);
+  });
 }
 
 const bool registered = Datasets::global().add<ParquetImagesConfig>(

@@ -16,9 +16,11 @@
 
 #include "framework/base/error.h"
 #include "models/attention.h"
+#include "models/dropout.h"
 #include "models/network.h"
 #include "models/projection.h"
 #include "models/refuse_sample.h"
+#include "models/self_attention.h"
 #include "models/token_embedding.h"
 
 namespace phalanx {
@@ -77,36 +79,24 @@ class Output final : public torch::nn::Module {
   Dropout dropout_{nullptr};
 };
 
-// Of the heads, those that are here.
 class Attention final : public torch::nn::Module {
  public:
-  explicit Attention(const BertConfig& config) : head_width_(config.width / config.heads) {
-    const auto self = register_module("self", std::make_shared<torch::nn::Module>());
-    const auto add = [&](const char* name) {
-      return self->register_module(name, linear(config.width, config.width, head_width_));
-    };
-    query_ = add("query");
-    key_ = add("key");
-    value_ = add("value");
-    dropout_ = self->register_module("dropout", Dropout(config.attention_dropout));
-    drops_ = config.attention_dropout > 0;
-    output_ = register_module("output", std::make_shared<Output>(config, config.width, head_width_));
+  explicit Attention(const BertConfig& config) {
+    self_ = register_module("self", std::make_shared<SelfAttention>(SelfAttention::Options{
+                                        .width = config.width,
+                                        .heads = config.heads,
+                                        .deviation = kDeviation,
+                                        .dropout = config.attention_dropout,
+                                    }));
+    output_ = register_module("output", std::make_shared<Output>(config, config.width, config.width / config.heads));
   }
 
   at::Tensor forward(const at::Tensor& x, const AttentionPattern& pattern) {
-    const auto by_head = [&](const at::Tensor& part) {
-      return part.view({part.size(0), part.size(1), -1, head_width_}).transpose(1, 2);
-    };
-    const at::Tensor seen = attend(by_head(query_->forward(x)), by_head(key_->forward(x)), by_head(value_->forward(x)),
-                                   pattern, drops_ ? dropout_.get() : nullptr);
-    return output_->forward(seen.transpose(1, 2).flatten(2), x);
+    return output_->forward(self_->forward(x, pattern), x);
   }
 
  private:
-  std::int64_t head_width_;
-  bool drops_ = false;
-  std::shared_ptr<Projection> query_, key_, value_;
-  Dropout dropout_{nullptr};
+  std::shared_ptr<SelfAttention> self_;
   std::shared_ptr<Output> output_;
 };
 
@@ -161,10 +151,7 @@ class Bert final : public Network {
     TensorPlan plan{{"bert.embeddings.word_embeddings", "vocabulary"}};
     for (std::size_t i = 0; i < layers_.size(); ++i) {  // * would take both of the layers that are named output.dense
       const auto layer = "bert.encoder.layer." + std::to_string(i) + ".";
-      for (const char* name :
-           {"attention.self.query", "attention.self.key", "attention.self.value", "intermediate.dense"}) {
-        plan[layer + name] = "column";
-      }
+      for (const char* name : {"attention.self", "intermediate.dense"}) plan[layer + name] = "column";
       for (const char* name : {"attention.output.dense", "output.dense"}) plan[layer + name] = "row";
     }
     return plan;

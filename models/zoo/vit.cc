@@ -1,7 +1,8 @@
 // Vision transformer (Dosovitskiy et al. 2021, An Image is Worth 16x16 Words, section 3.1): input [n, c, side, side]
-// float -> logits [n, classes]. Parameters class_token, conv_proj, encoder.pos_embedding,
-// encoder.layers.encoder_layer_N.{ln_1, self_attention, ln_2, mlp.0, mlp.3}, encoder.ln and heads.head, with the
-// initial values of torchvision's vit_b_16: the head starts at 0.
+// float -> logits [n, classes]. Under two names, whose parameters and initial values are those of
+//  - vit_b_16: torchvision's model of this name, with one matrix for queries, keys and values; the head starts at 0.
+//  - vit: Hugging Face's ViTForImageClassification, as its files have them, with a matrix for each; weights are normal
+//    with deviation 0.02, biases 0, norms 1.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -21,6 +22,9 @@
 #include "models/linear.h"
 #include "models/multihead_attention.h"
 #include "models/network.h"
+#include "models/projection.h"
+#include "models/refuse_sample.h"
+#include "models/self_attention.h"
 
 namespace phalanx {
 namespace {
@@ -46,13 +50,29 @@ struct VitConfig {
   }
 };
 
-torch::nn::LayerNorm layer_norm(std::int64_t width) {
-  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(1e-6));
+constexpr double kDeviation = 0.02;  // of Hugging Face's
+
+torch::nn::LayerNorm layer_norm(std::int64_t width, double eps = 1e-6) {
+  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(eps));
 }
 
-class Layer final : public torch::nn::Module {
+torch::nn::Conv2d patches(const VitConfig& config, const ImageSample& sample) {
+  return torch::nn::Conv2d(torch::nn::Conv2dOptions(sample.channels, config.width, config.patch).stride(config.patch));
+}
+
+// A token, and a feature vector of each patch [n, width, rows, columns] -> [n, 1 + patches, width].
+at::Tensor with_token(const at::Tensor& token, const at::Tensor& patches) {
+  return at::cat({token.expand({patches.size(0), 1, patches.size(1)}), patches.flatten(2).transpose(1, 2)}, 1);
+}
+
+std::int64_t positions(const VitConfig& config, const ImageSample& sample) {
+  const auto side = sample.height / config.patch;
+  return side * side + 1;
+}
+
+class TorchvisionLayer final : public torch::nn::Module {
  public:
-  explicit Layer(const VitConfig& config) {
+  explicit TorchvisionLayer(const VitConfig& config) {
     ln_1_ = register_module("ln_1", layer_norm(config.width));
     attention_ = register_module(
         "self_attention", std::make_shared<MultiheadAttention>(config.width, config.heads, config.attention_dropout));
@@ -81,20 +101,19 @@ class Layer final : public torch::nn::Module {
   std::shared_ptr<Sequence> mlp_;
 };
 
-class Vit final : public Network {
+class TorchvisionVit final : public Network {
  public:
-  Vit(const VitConfig& config, const ImageSample& sample) : drops_(config.dropout > 0) {
-    const auto width = config.width, side = sample.height / config.patch;
+  TorchvisionVit(const VitConfig& config, const ImageSample& sample) : drops_(config.dropout > 0) {
+    const auto width = config.width;
     class_token_ = register_parameter("class_token", at::zeros({1, 1, width}));
-    conv_proj_ = register_module(
-        "conv_proj",
-        torch::nn::Conv2d(torch::nn::Conv2dOptions(sample.channels, width, config.patch).stride(config.patch)));
+    conv_proj_ = register_module("conv_proj", patches(config, sample));
     const auto encoder = register_module("encoder", std::make_shared<torch::nn::Module>());
-    position_ = encoder->register_parameter("pos_embedding", at::empty({1, side * side + 1, width}).normal_(0, 0.02));
+    position_ =
+        encoder->register_parameter("pos_embedding", at::empty({1, positions(config, sample), width}).normal_(0, 0.02));
     dropout_ = encoder->register_module("dropout", Dropout(config.dropout));
     const auto layers = encoder->register_module("layers", std::make_shared<Sequence>());
     for (std::int64_t i = 0; i < config.layers; ++i) {
-      layers->add("encoder_layer_" + std::to_string(i), std::make_shared<Layer>(config));
+      layers->add("encoder_layer_" + std::to_string(i), std::make_shared<TorchvisionLayer>(config));
     }
     ln_ = encoder->register_module("ln", layer_norm(width));
     const auto heads = register_module("heads", std::make_shared<torch::nn::Module>());
@@ -116,9 +135,7 @@ class Vit final : public Network {
 
  private:
   at::Tensor embedded(const at::Tensor& image) {
-    const at::Tensor patches = conv_proj_(image).flatten(2).transpose(1, 2);
-    const at::Tensor token = class_token_.expand({patches.size(0), 1, patches.size(2)});
-    return dropout_(at::cat({token, patches}, 1) + position_);
+    return dropout_(with_token(class_token_, conv_proj_(image)) + position_);
   }
 
   void initialize(double fan_in) {
@@ -137,22 +154,121 @@ class Vit final : public Network {
   Linear head_{nullptr};
 };
 
-std::shared_ptr<Model> make_vit(const VitConfig& config, const ModelSpec& spec) {
-  const auto sample = image_sample("vit_b_16", spec, config.patch);
-  const auto refuse = [](const std::string& why) { throw ConfigError("model vit_b_16: " + why); };
-  if (config.width % config.heads != 0) {
-    refuse("width " + std::to_string(config.width) + " cannot be divided among " + std::to_string(config.heads) +
-           " heads: use a multiple");
+// A layer {dense} with dropout behind it.
+class Dense final : public torch::nn::Module {
+ public:
+  Dense(std::int64_t in, std::int64_t out, double dropout, std::int64_t unit = 1) {
+    dense_ = register_module("dense", std::make_shared<Projection>(Projection::Options{
+                                          .in = in, .out = out, .deviation = kDeviation, .grain = {1, unit}}));
+    dropout_ = register_module("dropout", Dropout(dropout));
   }
+
+  at::Tensor forward(const at::Tensor& x) { return dropout_(dense_->forward(x)); }
+
+ private:
+  std::shared_ptr<Projection> dense_;
+  Dropout dropout_{nullptr};
+};
+
+class HuggingFaceLayer final : public torch::nn::Module {
+ public:
+  explicit HuggingFaceLayer(const VitConfig& config) {
+    const auto attention = register_module("attention", std::make_shared<torch::nn::Module>());
+    attention_ = attention->register_module(
+        "attention", std::make_shared<SelfAttention>(SelfAttention::Options{.width = config.width,
+                                                                            .heads = config.heads,
+                                                                            .deviation = kDeviation,
+                                                                            .dropout = config.attention_dropout}));
+    projected_ = attention->register_module(
+        "output", std::make_shared<Dense>(config.width, config.width, config.dropout, config.width / config.heads));
+    before_ = register_module("layernorm_before", layer_norm(config.width, 1e-12));
+    after_ = register_module("layernorm_after", layer_norm(config.width, 1e-12));
+    intermediate_ = register_module("intermediate", std::make_shared<Dense>(config.width, config.hidden, 0));
+    output_ = register_module("output", std::make_shared<Dense>(config.hidden, config.width, config.dropout));
+  }
+
+  at::Tensor forward(const at::Tensor& input) {
+    const at::Tensor x = input + projected_->forward(attention_->forward(before_(input)));
+    return x + output_->forward(at::gelu(intermediate_->forward(after_(x))));
+  }
+
+ private:
+  std::shared_ptr<SelfAttention> attention_;
+  std::shared_ptr<Dense> projected_, intermediate_, output_;
+  torch::nn::LayerNorm before_{nullptr}, after_{nullptr};
+};
+
+class HuggingFaceVit final : public Network {
+ public:
+  HuggingFaceVit(const VitConfig& config, const ImageSample& sample) : layers_(config.layers) {
+    const auto width = config.width;
+    const auto body = register_module("vit", std::make_shared<torch::nn::Module>());
+    const auto embeddings = body->register_module("embeddings", std::make_shared<torch::nn::Module>());
+    const auto normal = [](at::IntArrayRef shape) { return at::empty(shape).normal_(0, kDeviation); };
+    token_ = embeddings->register_parameter("cls_token", normal({1, 1, width}));
+    position_ = embeddings->register_parameter("position_embeddings", normal({1, positions(config, sample), width}));
+    projection_ = embeddings->register_module("patch_embeddings", std::make_shared<torch::nn::Module>())
+                      ->register_module("projection", patches(config, sample));
+    dropout_ = embeddings->register_module("dropout", Dropout(config.dropout));
+    const auto layers = body->register_module("encoder", std::make_shared<torch::nn::Module>())
+                            ->register_module("layer", std::make_shared<Sequence>());
+    for (std::int64_t i = 0; i < layers_; ++i) layers->add(std::make_shared<HuggingFaceLayer>(config));
+    norm_ = body->register_module("layernorm", layer_norm(width, 1e-12));
+    classifier_ = register_module("classifier", Linear(width, sample.classes));
+    initialize();
+    add_block("embedding", {"vit.embeddings"},
+              [this](const at::Tensor& image) { return dropout_(with_token(token_, projection_(image)) + position_); });
+    add_blocks("vit.encoder.layer", *layers);
+    add_block("head", {"vit.layernorm", "classifier"},
+              [this](const at::Tensor& x) { return classifier_(norm_(x).select(1, 0)); });
+  }
+
+  TensorPlan tensor_plan() const override {
+    TensorPlan plan;
+    for (std::int64_t i = 0; i < layers_; ++i) {  // * would take both of the layers that are named output.dense
+      const auto layer = "vit.encoder.layer." + std::to_string(i) + ".";
+      for (const char* name : {"attention.attention", "intermediate.dense"}) plan[layer + name] = "column";
+      for (const char* name : {"attention.output.dense", "output.dense"}) plan[layer + name] = "row";
+    }
+    return plan;
+  }
+
+ private:
+  void initialize() {
+    const at::NoGradGuard no_grad;
+    for (const auto& weight : {projection_->weight, classifier_->weight}) at::Tensor(weight).normal_(0, kDeviation);
+    for (const auto& bias : {projection_->bias, classifier_->bias}) at::Tensor(bias).zero_();
+  }
+
+  std::int64_t layers_;
+  at::Tensor token_, position_;
+  torch::nn::Conv2d projection_{nullptr};
+  Dropout dropout_{nullptr};
+  torch::nn::LayerNorm norm_{nullptr};
+  Linear classifier_{nullptr};
+};
+
+template <class Made>
+std::shared_ptr<Model> make(const std::string& name, const VitConfig& config, const ModelSpec& spec) {
+  const auto sample = image_sample(name, spec, config.patch);
+  refuse_uneven_heads(name, config.width, config.heads);
   if (sample.height != sample.width || sample.height % config.patch != 0) {
-    refuse("images of " + std::to_string(sample.height) + " x " + std::to_string(sample.width) +
-           " pixels are no squares of patches of " + std::to_string(config.patch) + " pixels: set patch to a divisor");
+    throw ConfigError("model " + name + ": images of " + std::to_string(sample.height) + " x " +
+                      std::to_string(sample.width) + " pixels are no squares of patches of " +
+                      std::to_string(config.patch) + " pixels: set patch to a divisor");
   }
-  return std::make_shared<Vit>(config, sample);
+  return std::make_shared<Made>(config, sample);
+}
+
+template <class Made>
+bool add(const std::string& name, const std::string& help) {
+  return Models::global().add<VitConfig>(
+      name, help, [name](const VitConfig& config, const ModelSpec& spec) { return make<Made>(name, config, spec); });
 }
 
 const bool registered =
-    Models::global().add<VitConfig>("vit_b_16", "vision transformer, by default of the basic size", make_vit);
+    add<TorchvisionVit>("vit_b_16", "vision transformer with torchvision's names, by default of the basic size") &&
+    add<HuggingFaceVit>("vit", "vision transformer with Hugging Face's names, by default of the basic size");
 
 }  // namespace
 }  // namespace phalanx

@@ -47,6 +47,13 @@ class Tables(ProgramTest):
                                **{"train.epochs": 10})
         self.assertEqual(1, result["accuracy"])
 
+    def test_learns_from_documents(self):
+        text = "name: parquet_text, root: ., train: ['train-*.parquet'], test: [test-0.arrow], context: 8"
+        for packing in ("pack", "pad"):
+            result = self.train_on(f"{text}, packing: {packing}",
+                                   **{"train.epochs": 20, "model": "{name: gpt, layers: 1, heads: 2, width: 16}"})
+            self.assertLess(result["loss"], 1.5, "of rows as \"row 17\", whose first half is always the same")
+
     def test_names_what_does_not_fit(self):
         test = f"{NUMBERS}, test: [test.stream]"
         (self.folder / "text.parquet").write_text("x,y\n1,2\n")
@@ -71,6 +78,10 @@ class Tables(ProgramTest):
                  "cut.parquet: Invalid"),
                 ("name: parquet, root: ., train: [none.parquet], test: [test.stream], inputs: [x], target: y",
                  "none.parquet"),
+                ("name: parquet_text, root: ., train: [train-0.parquet], test: [test.stream], column: x",
+                 "column x: has the type float, expected text"),
+                ("name: parquet_text, root: ., train: [train-0.parquet], test: [test.stream], tokenizer: none.model",
+                 "none.model"),
                 ("name: parquet_images, root: ., train: [train-0.parquet], test: [train-0.parquet], image: text, classes: 2",
                  "column text: has the type string, expected images as bytes")):
             text = self.train_on(dataset, status=2 if "names no column" in error else 1)

@@ -62,8 +62,8 @@ Changes sections_of(const std::string& kind) {
     return {"model={name: transformer, layers: 2, heads: 4, width: 16, padding: 9}",
             "dataset={name: reversal, symbols: 8, length: 6, shortest: 3, train_samples: 300, test_samples: 40}"};
   }
-  if (kind == "vit") {
-    return {"model={name: vit_b_16, patch: 4, layers: 2, heads: 2, width: 16, hidden: 32}",
+  if (kind == "vit" || kind == "vit_b_16") {
+    return {"model={name: " + kind + ", patch: 4, layers: 2, heads: 2, width: 16, hidden: 32}",
             "dataset={name: digits, train_samples: 300, test_samples: 40, side: 16}"};
   }
   if (kind == "vae" || kind == "dcgan") {

@@ -42,9 +42,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"gpt", 4, "tensor: 2", "all_reduce"}, Case{"gpt", 4, "tensor: 2", "overlapped"},
                       Case{"gpt", 4, "tensor: 2", "sharded"}, Case{"llama", 4, "tensor: 2", "sharded"},
                       Case{"bert", 4, "tensor: 2", "overlapped"}, Case{"transformer", 4, "tensor: 2", "sharded"},
-                      Case{"vit", 2, "tensor: 2", "auto"}, Case{"mlp", 2, "tensor: 2", "auto"},
-                      Case{"lstm", 3, "data: 3", "overlapped"}, Case{"mlp", 3, "tensor: 3", "auto"},
-                      Case{"mlp", 6, "tensor: 3", "sharded"}, Case{"siamese", 2, "tensor: 2", "auto"}));
+                      Case{"vit", 2, "tensor: 2", "auto"}, Case{"vit_b_16", 2, "tensor: 2", "auto"},
+                      Case{"mlp", 2, "tensor: 2", "auto"}, Case{"lstm", 3, "data: 3", "overlapped"},
+                      Case{"mlp", 3, "tensor: 3", "auto"}, Case{"mlp", 6, "tensor: 3", "sharded"},
+                      Case{"siamese", 2, "tensor: 2", "auto"}));
 
 INSTANTIATE_TEST_SUITE_P(Expert, Mesh,
                          ::testing::Values(Case{"moe", 2, "data: 2", "auto"}, Case{"moe", 2, "expert: 2", "auto"},
@@ -143,8 +144,10 @@ TEST(MeshOptions, DropoutBelongsToTheRowsOfTheGlobalBatch) {
   expect_as_alone("gpt", 3, {"strategy=all_reduce"}, {dropout, "train.checkpoint_activations=2"});
   expect_as_alone("gpt", 2, {"strategy=all_reduce", "train.data_parallel=2"}, {dropout, "seed=3"});
   expect_as_alone("gpt", 4, {"mesh.tensor=2", "strategy=sharded"}, {dropout, "train.accumulate=2"});
-  expect_as_alone("bert", 2, {"mesh.tensor=2", "strategy=auto"}, {dropout});
-  expect_as_alone("vit", 2, {"mesh.tensor=2", "strategy=auto"}, {dropout, "model.attention_dropout=0.3"});
+  expect_as_alone("bert", 2, {"mesh.tensor=2", "strategy=auto"}, {dropout, "model.attention_dropout=0.3"});
+  for (const char* kind : {"vit", "vit_b_16"}) {
+    expect_as_alone(kind, 2, {"mesh.tensor=2", "strategy=auto"}, {dropout, "model.attention_dropout=0.3"});
+  }
   expect_as_alone("lstm", 2, {"strategy=all_reduce"}, {dropout});
   expect_as_alone("gpt", 4, {"mesh={context: 2, tensor: 2, sequence_parallel: true}", "strategy=auto"},
                   {dropout, "seed=3"});

@@ -155,6 +155,24 @@ TEST(ExportedBatch, SmallerThanTheProgramTakesIsPaddedUnlessBatchNormSeesIt) {
   EXPECT_EQ(model->forward(one).sizes(), (std::vector<std::int64_t>{1, 5}));
 }
 
+TEST(ExportedBatch, PaddingHasNoWeightInTraining) {
+  const auto model = load("mlp");
+  fill_as_python(*model);
+  model->train();
+  const at::Tensor inputs = batch_for("mlp").first;
+  const auto gradients_of_first = [&](std::int64_t rows) {
+    const RandomRows scope(RandomKey{.step = 5, .first_row = 0});  // so dropout leaves out the same
+    std::vector<at::Tensor> gradients;
+    for (const auto& parameter : model->parameters()) at::Tensor(parameter).mutable_grad() = at::Tensor();
+    model->forward(inputs.narrow(0, 0, rows)).narrow(0, 0, 1).square().sum().backward();
+    for (const auto& parameter : model->parameters()) gradients.push_back(parameter.grad());
+    return gradients;
+  };
+  const auto padded = gradients_of_first(1), whole = gradients_of_first(3);
+  ASSERT_FALSE(padded.empty());
+  for (std::size_t i = 0; i < padded.size(); ++i) EXPECT_TRUE(at::allclose(padded[i], whole[i], 1e-5, 1e-7)) << i;
+}
+
 std::string copy_of(const std::string& name, const std::string& what, const std::string& by) {
   std::ifstream file(kFolder + name, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
@@ -186,6 +204,12 @@ TEST(ExportedFile, NamesANodeThatIsNotSupportedAndItsLineOfPython) {
   EXPECT_THAT([&] { load(path, kImages); },
               ThrowsMessage<ConfigError>(AllOf(HasSubstr("the node tanh"), HasSubstr("make_exported.py"),
                                                HasSubstr("line 4"), HasSubstr("aten.tank.default is no operator"))));
+}
+
+TEST(ExportedFile, WithControlFlowIsRefused) {
+  const auto path = copy_of("mlp.pt2", "torch.ops.aten.tanh.default", "torch.ops.higher_order.cond");
+  EXPECT_THAT([&] { load(path, kImages); },
+              ThrowsMessage<ConfigError>(AllOf(HasSubstr("the node tanh"), HasSubstr("higher_order.cond"))));
 }
 
 TEST(ExportedFile, MustSuitTheDataset) {

@@ -90,7 +90,7 @@ class Chain : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Models, Chain,
                          ::testing::Values("char_lm", "resnet18", "lenet", "mlp", "alexnet", "vgg11_bn", "densenet121",
                                            "mobilenet_v2", "mobilenet_v3_small", "efficientnet_b0", "convnext_tiny",
-                                           "vit_b_16", "mlp_mixer"),
+                                           "vit", "vit_b_16", "mlp_mixer"),
                          [](const auto& info) { return info.param; });
 
 TEST_P(Chain, IsTheModel) {

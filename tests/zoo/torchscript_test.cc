@@ -68,9 +68,10 @@ TEST(TorchScript, TrainsAsTheSameModelInCpp) {
   EXPECT_EQ(names_of(*script), names_of(*native));
   testing::fill(*script);
   testing::fill(*native);
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(step(*script), step(*native)) << i;
-  for (std::size_t i = 0; i < state_of(*native).size(); ++i) {
-    EXPECT_TRUE(at::equal(state_of(*script)[i].second, state_of(*native)[i].second)) << state_of(*native)[i].first;
+  for (int i = 0; i < 20; ++i) EXPECT_NEAR(step(*script), step(*native), 1e-4) << i;
+  for (std::size_t i = 0; i < state_of(*native).size(); ++i) {  // other kernels may compute it, and round differently
+    EXPECT_TRUE(at::allclose(state_of(*script)[i].second, state_of(*native)[i].second, 1e-3, 1e-4))
+        << state_of(*native)[i].first;
   }
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/zoo/vision.golden: what torchvision 0.28 and timm 1.0 say of the vision models of the zoo.
+"""Writes tests/zoo/vision.golden: what torchvision 0.28, timm 1.0 and transformers 5.24 say of vision models of the zoo.
 
     python3 tests/zoo/goldens/make_vision.py > tests/zoo/vision.golden
     python3 tests/zoo/goldens/make_vision.py --layout vgg16    # names and shapes, to compare with by eye
@@ -125,6 +125,28 @@ def mixer(**fields):
     return make
 
 
+class HuggingFaceVit(nn.Module):
+    """ViTForImageClassification, with the names that its parameters have in files."""
+    NAMES = (("vit.layers.", "vit.encoder.layer."), ("attention.q_proj", "attention.attention.query"),
+             ("attention.k_proj", "attention.attention.key"), ("attention.v_proj", "attention.attention.value"),
+             ("attention.o_proj", "attention.output.dense"), ("mlp.fc1", "intermediate.dense"),
+             ("mlp.fc2", "output.dense"))
+
+    def __init__(self, **fields):
+        from transformers import ViTConfig, ViTForImageClassification
+        super().__init__()
+        self.model = ViTForImageClassification(ViTConfig(**fields))
+
+    def forward(self, images):
+        return self.model(images).logits
+
+    def named_parameters(self, *_, **__):
+        for name, values in self.model.named_parameters():
+            for ours, in_files in self.NAMES:
+                name = name.replace(ours, in_files)
+            yield name, values
+
+
 def models():
     """Sections, what makes their models, and the side of images to compute with."""
     yield ("{name: alexnet}", published("alexnet"), "{name: alexnet, hidden: 64, dropout: 0}",
@@ -152,6 +174,10 @@ def models():
     yield ("{name: vit_b_16}", published("vit_b_16"),
            "{name: vit_b_16, patch: 8, layers: 3, heads: 4, width: 48, hidden: 80}",
            lambda: VisionTransformer(32, 8, 3, 4, 48, 80, num_classes=10), 32)
+    yield ("{name: vit}", lambda: HuggingFaceVit(num_labels=1000),
+           "{name: vit, patch: 8, layers: 3, heads: 4, width: 48, hidden: 80}",
+           lambda: HuggingFaceVit(image_size=32, patch_size=8, num_hidden_layers=3, num_attention_heads=4,
+                                  hidden_size=48, intermediate_size=80, num_labels=10), 32)
     yield ("{name: mlp_mixer}", mixer(patch_size=16, num_blocks=12, embed_dim=768),
            "{name: mlp_mixer, patch: 8, layers: 3, width: 48, token_hidden: 24, channel_hidden: 96}",
            mixer(num_classes=10, img_size=32, patch_size=8, num_blocks=3, embed_dim=48, mlp_ratio=(0.5, 2.0)), 32)

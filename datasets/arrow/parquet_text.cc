@@ -1,0 +1,77 @@
+// Documents in a column of text of Parquet and Arrow files, one in each row, as sequences of tokens
+// (datasets/text/document_sequences.h).
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "datasets/arrow/columns.h"
+#include "datasets/arrow/groups.h"
+#include "datasets/arrow/table_files.h"
+#include "datasets/dataset.h"
+#include "datasets/root.h"
+#include "datasets/text/document_sequences.h"
+#include "datasets/text/tokenizer.h"
+#include "framework/base/config/visitor.h"
+
+namespace phalanx {
+namespace {
+
+struct ParquetTextConfig : TableFiles, SequencesConfig {
+  std::string column = "text";
+  std::string tokenizer = "bytes";
+
+  template <class V>
+  void visit(V& v) {
+    TableFiles::visit(v);
+    v("column", column, "column of text");
+    v("tokenizer", tokenizer,
+      "bytes, or in root a tokenizer.json, a SentencePiece .model, or a folder with one of these");
+    SequencesConfig::visit(v);
+  }
+};
+
+// Row by row, with one group of rows in memory.
+class Rows {
+ public:
+  Rows(const std::vector<std::filesystem::path>& files, std::string column)
+      : groups_(files), column_(std::move(column)) {}
+
+  std::optional<std::string_view> operator()() {
+    while (!texts_ || row_ == texts_->rows()) {
+      if (group_ == groups_.size()) return std::nullopt;
+      texts_.emplace(groups_.read(group_, column_), groups_.name(group_, column_));
+      ++group_;
+      row_ = 0;
+    }
+    return texts_->text(row_++);
+  }
+
+ private:
+  RowGroups groups_;
+  std::string column_;
+  std::size_t group_ = 0;  // the next one
+  std::optional<TextColumn> texts_;
+  std::int64_t row_ = 0;  // the next one of texts_
+};
+
+Splits load_parquet_text(const ParquetTextConfig& config) {
+  const std::filesystem::path root = dataset_root(config.root, "parquet_text");
+  const std::shared_ptr<const Tokenizer> tokenizer =
+      make_tokenizer(config.tokenizer == "bytes" ? "bytes" : (root / config.tokenizer).string());
+  auto splits = config.splits("parquet_text", [&](const auto& files, bool) {
+    Rows rows(files, config.column);
+    return document_sequences(config, *tokenizer, std::ref(rows), files.front().string());
+  });
+  splits.tokenizer = tokenizer;
+  return splits;
+}
+
+const bool registered = Datasets::global().add<ParquetTextConfig>(
+    "parquet_text", "documents in Parquet or Arrow files, packed or padded to sequences of tokens", load_parquet_text);
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "datasets/dataset.h"
+#include "framework/base/config/visitor.h"
+
+namespace phalanx {
+
+/// Where the tables of each split are: fields of all datasets of tables.
+struct TableFiles {
+  std::string root;
+  std::vector<std::string> train{"train-*.parquet"};
+  std::vector<std::string> validation;
+  std::vector<std::string> test{"test-*.parquet"};
+
+  template <class V>
+  void visit(V& v) {
+    v("root", root, "folder of the files; empty: that of the dataset's name in ${PHALANX_DATA}, else in data");
+    v("train", train, "files to train on, of Parquet or Arrow, * being any part of a name");
+    v("validation", validation, "files to validate on; empty: none");
+    v("test", test, "files to test on");
+  }
+
+  using Make =
+      std::function<std::shared_ptr<const Dataset>(const std::vector<std::filesystem::path>& files, bool training)>;
+
+  /// What `make` makes of the files of each split. Throws DataError for patterns that no file fits, with their key, and
+  /// for samples to test on that are of another shape than those to train on.
+  Splits splits(const std::string& dataset, const Make& make) const;
+};
+
+}  // namespace phalanx

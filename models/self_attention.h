@@ -1,0 +1,40 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "models/attention.h"
+#include "models/dropout.h"
+#include "models/projection.h"
+#include "models/tensor_parallel.h"
+
+namespace phalanx {
+
+/// The attention of a sequence to itself in Hugging Face's encoders, up to the results of the heads: layers query, key
+/// and value, each [width, width] with a bias. Whole, or divided by heads: the module itself by column, and by row the
+/// layer behind it, with the grain {1, width / heads}.
+class SelfAttention final : public torch::nn::Module, public TensorParallel {
+ public:
+  struct Options {
+    std::int64_t width, heads;  // heads divide width
+    double deviation;           // of the initial weights
+    double dropout = 0;         // of the weights of attention
+  };
+
+  explicit SelfAttention(const Options& options);
+
+  /// x [n, t, width] -> [n, t, features of the heads that are here]
+  at::Tensor forward(const at::Tensor& x, const AttentionPattern& pattern = {});
+
+  Placements divide(TensorStyle style, const CommunicatorPtr& group) override;
+
+ private:
+  std::int64_t head_width_;
+  bool drops_;
+  std::shared_ptr<Projection> query_, key_, value_;
+  Dropout dropout_{nullptr};
+};
+
+}  // namespace phalanx
