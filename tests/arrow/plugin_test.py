@@ -52,7 +52,7 @@ class Tables(ProgramTest):
         for packing in ("pack", "pad"):
             result = self.train_on(f"{text}, packing: {packing}",
                                    **{"train.epochs": 20, "model": "{name: gpt, layers: 1, heads: 2, width: 16}"})
-            self.assertLess(result["loss"], 1.5, "of rows as \"row 17\", whose first half is always the same")
+            self.assertLess(result["loss"], 2.3, "the letters and digits alone, in any order, give 2.6")
 
     def test_names_what_does_not_fit(self):
         test = f"{NUMBERS}, test: [test.stream]"
