@@ -91,20 +91,25 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   const std::string no_use = config.strategy.selected() + " uses no parameter servers, nor does the model; known: " +
                              strategies_where(&StrategyTraits::parameter_servers) + ", and embeddings: servers";
   refuse_if(problems, servers > 0 && !served, "roles.server", no_use);
-  const bool elsewhere = !config.roles.servers_at.empty();
+  const bool elsewhere = config.roles.elsewhere();
+  const char* const there_by = config.roles.servers_file.empty() ? "roles.servers_at" : "roles.servers_file";
+  refuse_if(problems, !config.roles.servers_at.empty() && !config.roles.servers_file.empty(), "roles.servers_file",
+            "the servers are those in the file, or those of roles.servers_at; leave one of the two out");
   refuse_if(
-      problems, elsewhere && servers > 0, "roles.servers_at",
+      problems, elsewhere && servers > 0, there_by,
       "servers elsewhere leave nothing to do for roles.server: " + std::to_string(servers) + "; use one of the two");
-  refuse_if(problems, elsewhere && !served, "roles.servers_at", no_use);
+  refuse_if(problems, elsewhere && !served, there_by, no_use);
   refuse_if(problems, elsewhere == config.roles.secret_file.empty(), "roles.secret_file",
-            elsewhere ? "roles.servers_at needs it: the file that the servers were given"
+            elsewhere ? std::string(there_by) + " needs it: the file that the servers were given"
                       : "is that of roles.servers_at, of which there are none");
   const auto replicas = config.roles.replicas;
   const auto there = static_cast<std::int64_t>(config.roles.servers_at.size());
+  refuse_if(problems, replicas > 1 && !config.roles.servers_file.empty(), "roles.replicas",
+            "parts that have replicas stay where they are; list their servers in roles.servers_at");
   refuse_if(problems, replicas > 1 && !elsewhere, "roles.replicas",
             "replicas are for roles.servers_at: a server of the job that dies ends the job; start tools:ps");
   refuse_if(
-      problems, replicas > 1 && elsewhere && replicas > there, "roles.replicas",
+      problems, replicas > 1 && !config.roles.servers_at.empty() && replicas > there, "roles.replicas",
       std::to_string(replicas) + " of each part need as many servers; roles.servers_at has " + std::to_string(there));
   // Of the ranks that have the same samples, one counts.
   std::string sharing;

@@ -58,6 +58,7 @@ struct LaunchConfig {
 struct RolesConfig {
   std::int64_t server = 0;
   std::vector<std::string> servers_at;
+  std::string servers_file;
   std::string secret_file;
   std::int64_t replicas = 1;
   double failover = 5;
@@ -66,12 +67,17 @@ struct RolesConfig {
   void visit(V& v) {
     v("server", server, "ranks, the last ones, that are parameter servers instead of training", config::at_least(0));
     v("servers_at", servers_at, "addresses of parameter servers that belong to no job (tools:ps)");
-    v("secret_file", secret_file, "file with the secret of roles.servers_at, which its owner alone may read");
+    v("servers_file", servers_file,
+      "file with these, one in each line, in place of servers_at; when it changes, the run moves to the new ones");
+    v("secret_file", secret_file, "file with the secret of these servers, which its owner alone may read");
     v("replicas", replicas, "servers of roles.servers_at that hold each part; above 1, all but one of them may be lost",
       config::between(1, 2));
     v("failover", failover, "seconds after which another replica leads in place of a server that cannot be reached",
       config::above(0));
   }
+
+  /// Whether there are servers that belong to no job.
+  bool elsewhere() const { return !servers_at.empty() || !servers_file.empty(); }
 };
 
 struct FrameworkConfig {

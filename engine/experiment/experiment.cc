@@ -16,6 +16,7 @@
 #include "engine/experiment/sample_shares.h"
 #include "engine/experiment/sequence_share.h"
 #include "engine/experiment/served_embeddings.h"
+#include "engine/experiment/server_moves.h"
 #include "engine/experiment/unreadable_samples.h"
 #include "engine/sync/replica_check.h"
 #include "engine/watch/stop_vote.h"
@@ -56,6 +57,10 @@ class Experiment {
         vote_(
             mesh_.control(), context.stop_asked, [this, started = context.started] { return time_is_up(started); },
             replica_.agreement().strategy.traits().steps_ahead),
+        moves_({.file = config.roles.servers_file,
+                .delay = replica_.agreement().strategy.traits().steps_ahead,
+                .shown = config.watch.progress},
+               mesh_.control(), context.servers),
         report_(config, context, {config.train.epochs, steps_, loader_->batches()}, watching_.clock(),
                 replica_.update()),
         checkpointing_(checkpointed_run(context, splits.train->size())),
@@ -170,6 +175,7 @@ class Experiment {
     shares_.attach(engine_);
     add_parts();
     checkpointing_.attach();
+    moves_.attach(engine_);
     engine_.on(Event::kStart, [this](State& state) {
       state.stop |= early_stop_.stopped();
       if (state.step > 0) set_learning_rate(state.step - 1);  // that of the last step, until there is another
@@ -257,6 +263,7 @@ class Experiment {
   ExperimentResult result_after(std::int64_t steps) {
     const auto& config = config_;
     Figures figures = replica_.synchronizer().figures();
+    if (moves_.moves() > 0) figures.emplace_back("server_moves", static_cast<double>(moves_.moves()));
     for (auto& figure : embeddings_.figures()) figures.push_back(std::move(figure));
     for (auto& figure : replica_.pipeline_figures()) figures.push_back(std::move(figure));
     const bool chosen =
@@ -294,6 +301,7 @@ class Experiment {
   Engine engine_;
   ReplicaCheck replica_check_;
   StopVote vote_;
+  ServerMoves moves_;
   Report report_;
   LastEvaluation last_;
   bool trained_ = false;          // replicas have become equal for good

@@ -14,17 +14,17 @@
 #include "engine/experiment/run_folder.h"
 #include "engine/meters/readings.h"
 #include "framework/comm/communicator.h"
-#include "framework/ps/server_list.h"
+#include "framework/ps/current_servers.h"
 
 namespace phalanx {
 
 /// What an experiment needs beside its config.
 struct ExperimentContext {
-  CommunicatorPtr world;                            // of the ranks that train
-  Splits splits;                                    // the same data on all ranks
-  RunFolder folder;                                 // exists; rank 0 writes to it
-  std::shared_ptr<const ps::ServerList> servers{};  // ranks that are parameter servers; null: none are
-  bool terminal = false;                            // standard output ends at one
+  CommunicatorPtr world;                          // of the ranks that train
+  Splits splits;                                  // the same data on all ranks
+  RunFolder folder;                               // exists; rank 0 writes to it
+  std::shared_ptr<ps::CurrentServers> servers{};  // parameter servers of the run; null: none
+  bool terminal = false;                          // standard output ends at one
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  // when the user started the job
   std::function<bool()> stop_asked = [] { return false; };                           // polled once a step
 

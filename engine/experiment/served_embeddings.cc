@@ -76,7 +76,21 @@ ServedEmbeddings::ServedEmbeddings(const ExperimentConfig& config, Model& model,
                                .group = mesh.control()->split(0, mesh.control()->rank()),
                                .servers = context.servers,
                                .timeout = Seconds(config.framework.timeout)});
-  rows_->connect(service_->client(), service_->group().size());
+  connect();
+  service_->on_change_of_servers([this] { follow_servers(); });
+}
+
+void ServedEmbeddings::connect() { rows_->connect(service_->client(), service_->group().size()); }
+
+void ServedEmbeddings::follow_servers() {
+  auto& group = service_->group();
+  const auto rows = read_rows();
+  rows_->disconnect();
+  auto former = service_->follow_servers();
+  connect();
+  rows_->table().write_rows(rows);
+  group.barrier().wait();  // nobody reads rows before they are there
+  service_->leave(std::move(former));
 }
 
 ServedEmbeddings::~ServedEmbeddings() {
@@ -113,7 +127,7 @@ std::optional<CheckpointPart> ServedEmbeddings::part() {
                         .load = [this](const SavedRanks& saved) { load(saved); }};
 }
 
-NamedTensors ServedEmbeddings::save() {
+ps::SparseTable::Rows ServedEmbeddings::read_rows() {
   auto& group = service_->group();
   rows_->forget_cached();
   group.barrier().wait();  // everything has been pushed
@@ -125,7 +139,12 @@ NamedTensors ServedEmbeddings::save() {
     numbers.push_back(std::move(rows.numbers));
   }
   group.barrier().wait();  // nobody goes on to push while others read
-  return {{"keys", at::concat(keys)}, {"rows", at::concat(numbers)}};
+  return {.keys = at::concat(keys), .numbers = at::concat(numbers)};
+}
+
+NamedTensors ServedEmbeddings::save() {
+  auto rows = read_rows();
+  return {{"keys", std::move(rows.keys)}, {"rows", std::move(rows.numbers)}};
 }
 
 void ServedEmbeddings::load(const SavedRanks& saved) {
@@ -159,7 +178,7 @@ Figures ServedEmbeddings::figures() {
                   {"embedding_bytes_pushed", static_cast<double>(bytes.pushed)}};
   for (auto& figure : staleness_figures("embedding_", rows_->staleness_seen())) figures.push_back(std::move(figure));
   for (auto& figure : service_->figures_of_servers("embedding_")) figures.push_back(std::move(figure));
-  if (const auto lost = service_->client().lost_updates(); lost > 0) {
+  if (const auto lost = service_->lost_updates(); lost > 0) {
     figures.emplace_back("embedding_lost_updates", static_cast<double>(lost));
   }
   const auto of_servers = rows_->table().rows_of_servers();

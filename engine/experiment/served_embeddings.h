@@ -43,10 +43,13 @@ class ServedEmbeddings {
   void settle();
 
   /// Of this rank: rows read from the cache, pulled, pushed and evicted from the cache, bytes of them, and how many
-  /// pulls saw which staleness; and of each server, the rows that it holds.
+  /// pulls saw which staleness; and of each server, the rows that it holds. All since the run uses these servers.
   Figures figures();
 
  private:
+  void connect();
+  void follow_servers();
+  ps::SparseTable::Rows read_rows();  // of the servers that this rank reads; collective
   NamedTensors save();
   void load(const SavedRanks& saved);
 

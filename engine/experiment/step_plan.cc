@@ -41,7 +41,7 @@ void add(OperationCounts& counts, AxisBits axes, Op op, std::int64_t bytes) {
 }
 
 void refuse_unplanned(const ExperimentConfig& config) {
-  if (config.roles.server > 0 || !config.roles.servers_at.empty()) {
+  if (config.roles.server > 0 || config.roles.elsewhere()) {
     throw ConfigError("roles: parameter servers have no place in a plan; plan a strategy without them");
   }
   if (config.train.precision == "fp16") {

@@ -11,6 +11,8 @@
 
 #include "engine/sync/staleness_figures.h"
 #include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/log.h"
 #include "framework/comm/locality.h"
 #include "framework/ps/update_rule.h"
 
@@ -31,32 +33,67 @@ StateDict remembered_by(const std::vector<std::string>& rules, at::ScalarType dt
 
 }  // namespace
 
-ParameterService::ParameterService(const SyncContext& context) : group_(context.group) {
-  ps::ClientOptions options{
-      .job = "strategy of " + group_->name(), .number = group_->rank(), .timeout = context.timeout};
-  if (context.servers) {
-    options.secret = context.servers->secret;
-    options.servers = context.servers->reached_from(host_key());
+ParameterService::ParameterService(const SyncContext& context)
+    : group_(context.group), timeout_(context.timeout), servers_(context.servers) {
+  if (servers_) {
+    const auto& list = servers_->list();
+    // What an earlier start left in the namespace that this one comes to later.
+    if (!list.run.empty() && group_->rank() == 0) connect(list, 1)->clear();
+    client_ = connect_anew(list, 0);
   } else {
     auto started = ps::start_servers(true, *group_);
     server_ = std::move(started.own);
-    options.secret = started.all.secret;
-    options.servers = started.all.reached_from(host_key());
-  }
-  const bool outlives_the_run = context.servers && !context.servers->run.empty();
-  if (outlives_the_run) {
-    options.job = context.servers->run + ": " + options.job;
-    options.retry = context.servers->retry;
-    options.replicas = context.servers->replicas;
-    options.failover = context.servers->failover;
-    if (group_->rank() > 0) group_->barrier().wait();
-  }
-  client_ = std::make_unique<ps::Client>(std::move(options));
-  if (outlives_the_run && group_->rank() == 0) {
-    client_->clear();  // of an earlier start of the run, whose values come from its checkpoint
-    group_->barrier().wait();
+    client_ = connect(started.all, 0);
   }
   group_->barrier().wait();  // no server ends before all have found it
+}
+
+std::unique_ptr<ps::Client> ParameterService::connect(const ps::ServerList& list, std::int64_t moves) const {
+  ps::ClientOptions options{.servers = list.reached_from(host_key()),
+                            .job = "strategy of " + group_->name(),
+                            .number = group_->rank(),
+                            .secret = list.secret,
+                            .timeout = timeout_};
+  if (!list.run.empty()) {
+    options.job = list.run + ": " + options.job + (moves % 2 == 1 ? ", moved" : "");
+    options.retry = list.retry;
+    options.replicas = list.replicas;
+    options.failover = list.failover;
+  }
+  return std::make_unique<ps::Client>(std::move(options));
+}
+
+std::unique_ptr<ps::Client> ParameterService::connect_anew(const ps::ServerList& list, std::int64_t moves) const {
+  if (list.run.empty()) return connect(list, moves);  // they begin with the job
+  if (group_->rank() > 0) group_->barrier().wait();
+  auto client = connect(list, moves);
+  if (group_->rank() == 0) {
+    client->clear();  // the values of this start come from its checkpoint
+    group_->barrier().wait();
+  }
+  return client;
+}
+
+void ParameterService::on_change_of_servers(std::function<void()> move) {
+  if (servers_) servers_->on_change(std::move(move));
+}
+
+std::unique_ptr<ps::Client> ParameterService::follow_servers() {
+  lost_updates_ += client_->lost_updates();
+  auto former = std::exchange(client_, connect_anew(servers_->list(), ++moves_));
+  group_->barrier().wait();
+  return former;
+}
+
+void ParameterService::leave(std::unique_ptr<ps::Client> former) {
+  if (group_->rank() > 0) former.reset();
+  group_->barrier().wait();  // nobody else uses the namespace
+  if (group_->rank() > 0) return;
+  try {
+    former->clear();
+  } catch (const Error& error) {  // nobody will read them
+    log_warning() << "a parameter server that the run has left keeps its tables: " << error.what();
+  }
 }
 
 Figures ParameterService::figures_of_servers(const std::string& prefix) const {
@@ -94,6 +131,15 @@ void BucketTables::attach(const FlatParameters& parameters) {
   }
   if (!values.empty()) remembered_ = remembered_by(contract_.rules, values[0].scalar_type());
   set(values);
+}
+
+void BucketTables::follow() {
+  for (auto& table : tables_) {
+    for (std::size_t behind = 0; behind < reads_left_.size(); ++behind) {
+      reads_left_[behind] += table.staleness_seen()[behind];
+    }
+    table = service_.client().create(table.spec());
+  }
 }
 
 void BucketTables::set(const std::vector<at::Tensor>& values, const StateDict& state) {
@@ -173,13 +219,13 @@ void BucketTables::pull_last(const std::vector<at::Tensor>& tensors, const State
 }
 
 Figures BucketTables::figures() const {
-  std::vector<std::int64_t> reads(ps::kStalenessPlaces);
+  auto reads = reads_left_;
   for (const auto& table : tables_) {
     for (std::size_t behind = 0; behind < reads.size(); ++behind) reads[behind] += table.staleness_seen()[behind];
   }
   Figures all = staleness_figures("", reads);
   for (auto& figure : service_.figures_of_servers("")) all.push_back(std::move(figure));
-  if (const auto lost = service_.client().lost_updates(); lost > 0) {
+  if (const auto lost = service_.lost_updates(); lost > 0) {
     all.emplace_back("lost_updates", static_cast<double>(lost));
   }
   return all;

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "engine/sync/synchronizer.h"
 #include "framework/parallel/flat_parameters.h"
 #include "framework/ps/client.h"
+#include "framework/ps/current_servers.h"
 #include "framework/ps/server.h"
 
 namespace phalanx {
@@ -24,15 +26,40 @@ class ParameterService {
 
   ps::Client& client() { return *client_; }
 
+  /// `move` takes the tables along when the servers of the context change: it begins with follow_servers(). Of servers
+  /// that belong to the ranks, never.
+  void on_change_of_servers(std::function<void()> move);
+
+  /// From now on client() is one of the servers that the context has now, where the service has no tables yet. Returns
+  /// the former one, whose servers still have theirs. Collective. Throws CommError where a server cannot be reached.
+  std::unique_ptr<ps::Client> follow_servers();
+
+  /// Ends that one, and has its servers forget the tables; where they cannot, a warning is logged. Collective.
+  void leave(std::unique_ptr<ps::Client> former);
+
+  /// Client::lost_updates(), also of servers that were left.
+  std::int64_t lost_updates() const { return lost_updates_ + client_->lost_updates(); }
+
   /// What servers have done for the tables of this service so far, whoever asked: of server i, "server_<i>_requests",
   /// "server_<i>_bytes_received" and "server_<i>_bytes_sent". `prefix` comes before each name. Blocks.
   Figures figures_of_servers(const std::string& prefix) const;
   Communicator& group() { return *group_; }
 
  private:
+  // As a client of `list`, in the namespace of the tables after so many moves: no two that follow each other share one,
+  // since a server may be among both the former ones and the new.
+  std::unique_ptr<ps::Client> connect(const ps::ServerList& list, std::int64_t moves) const;
+
+  // The same, where an earlier start of the run may have left tables. Collective.
+  std::unique_ptr<ps::Client> connect_anew(const ps::ServerList& list, std::int64_t moves) const;
+
   CommunicatorPtr group_;
-  std::unique_ptr<ps::Server> server_;  // of this rank; null: the job has its own
+  Seconds timeout_;
+  std::shared_ptr<ps::CurrentServers> servers_;  // null: every rank has one
+  std::unique_ptr<ps::Server> server_;           // of this rank; null: the run has its own
   std::unique_ptr<ps::Client> client_;
+  std::int64_t moves_ = 0;
+  std::int64_t lost_updates_ = 0;  // on servers that were left
 };
 
 /// A tensor on parameter servers for each bucket of a strategy.
@@ -48,6 +75,9 @@ class BucketTables {
 
   /// Makes the tables, with the values of the buckets, which are the same on all ranks. Collective.
   void attach(const FlatParameters& parameters);
+
+  /// Makes the tables again, of zeros, after ParameterService::follow_servers(). Nothing is in flight. Collective.
+  void follow();
 
   /// The values on the servers become these, [n] for each bucket, of rank 0, and what the rules remember becomes
   /// `state`, made by state_of_rules(), unless that is empty. Collective.
@@ -80,7 +110,8 @@ class BucketTables {
   Contract contract_;
   StateDict remembered_;  // by the rules of a table, of two elements: [2], or [1] of what a shard has one number of
   std::vector<ps::Table> tables_;
-  std::int64_t attached_ = 0;  // times
+  std::int64_t attached_ = 0;                                                               // times
+  std::vector<std::int64_t> reads_left_ = std::vector<std::int64_t>(ps::kStalenessPlaces);  // of servers that were left
 };
 
 }  // namespace phalanx

@@ -4,6 +4,7 @@
 #include <ATen/ops/empty_like.h>
 
 #include <string>
+#include <utility>
 
 #include "engine/sync/initial_values.h"
 
@@ -52,10 +53,25 @@ void ServedSynchronizer::make_room_for_rules() {
   if (rules_.empty()) rules_ = tables_.state_of_rules();
 }
 
-StateDict ServedSynchronizer::state() {
+void ServedSynchronizer::read_centre() {
   settle();
   make_room_for_rules();
   if (!anew_) tables_.pull_last(centre_, rules_);
+}
+
+void ServedSynchronizer::follow_servers() {
+  const at::NoGradGuard no_grad;
+  read_centre();
+  auto former = service_.follow_servers();
+  tables_.follow();
+  tables_.set(centre_, rules_);
+  service_.leave(std::move(former));
+  anew_ = false;
+  servers_were_set();
+}
+
+StateDict ServedSynchronizer::state() {
+  read_centre();
   StateDict all;
   for (std::size_t i = 0; i < centre_.size(); ++i) all.push_back({"centre/" + std::to_string(i), centre_[i], true});
   append(all, "servers/", rules_);

@@ -12,7 +12,7 @@ namespace phalanx {
 /// centre. After the last step all replicas are the centre.
 ///
 /// For checkpoints, the ranks meet: what is saved is the centre after all updates of all ranks, and after resuming the
-/// servers have it again before anybody reads.
+/// servers have it again before anybody reads. So it is when the run moves to other servers.
 class ServedSynchronizer : public ReplicatedSynchronizer {
  public:
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) final;
@@ -26,7 +26,9 @@ class ServedSynchronizer : public ReplicatedSynchronizer {
 
  protected:
   ServedSynchronizer(const SyncContext& context, BucketTables::Contract contract)
-      : group_(context.group), service_(context), tables_(service_, std::move(contract)) {}
+      : group_(context.group), service_(context), tables_(service_, std::move(contract)) {
+    service_.on_change_of_servers([this] { follow_servers(); });
+  }
 
   /// The replicas are equal to `centre`, or were written anew.
   virtual void begin(const std::vector<at::Tensor>& values) = 0;
@@ -53,6 +55,8 @@ class ServedSynchronizer : public ReplicatedSynchronizer {
   std::vector<at::Tensor> values_;  // of this rank's replica, by bucket
 
  private:
+  void follow_servers();
+  void read_centre();  // for the checkpoint; collective
   void make_room_for_rules();
 
   std::vector<at::Tensor> centre_;  // for checkpoints

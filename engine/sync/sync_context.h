@@ -7,7 +7,7 @@
 #include "framework/comm/communicator.h"
 #include "framework/comm/mesh.h"
 #include "framework/comm/store.h"
-#include "framework/ps/server_list.h"
+#include "framework/ps/current_servers.h"
 
 namespace phalanx {
 
@@ -21,8 +21,8 @@ struct SyncContext {
   CommunicatorPtr group;       // the ranks that hold a replica each of the strategy's parameters
   std::int64_t backwards = 1;  // that add up to a step's gradients; 0: those are complete in before_update() alone
   double weight = 1;           // of this rank's replica in means over the group, in which all weights have the mean 1
-  std::shared_ptr<const ps::ServerList> servers{};  // ranks of the job that are parameter servers; null: none are
-  Seconds timeout{600};                             // of requests to parameter servers
+  std::shared_ptr<ps::CurrentServers> servers{};  // parameter servers of the run; null: none
+  Seconds timeout{600};                           // of requests to parameter servers
 
   /// The same for a part of the ranks, or of the parameters.
   SyncContext over(CommunicatorPtr ranks, std::int64_t times, double weight = 1) const {

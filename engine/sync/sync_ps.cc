@@ -10,6 +10,7 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/sync/initial_values.h"
@@ -28,7 +29,13 @@ class SyncPs final : public GradientSynchronizer {
       : group_(context.group),
         weight_(context.weight),
         service_(context),
-        sums_{BucketTables(service_, contract("even")), BucketTables(service_, contract("odd"))} {}
+        sums_{BucketTables(service_, contract("even")), BucketTables(service_, contract("odd"))} {
+    service_.on_change_of_servers([this] {
+      auto former = service_.follow_servers();
+      for (auto& sum : sums_) sum.follow();
+      service_.leave(std::move(former));
+    });
+  }
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
     auto slices = broadcast_all(parameters, *group_);

@@ -1,21 +1,15 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
-#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "engine/engine.h"
+#include "engine/watch/delayed_vote.h"
 #include "framework/comm/communicator.h"
 
 namespace phalanx {
 
-/// Stops all ranks after the same step when one of them is asked to stop.
-///
-/// A vote is launched after every step and read `delay` steps later, by when all ranks have long cast theirs: it costs
-/// a small all-reduce and no waiting, unless a rank is that many steps ahead of the slowest.
+/// Stops all ranks after the same step, `delay` steps after one of them was asked to stop (delayed_vote.h).
 class StopVote {
  public:
   /// Polled once a step: whether somebody has asked for it, whether the time is up. `delay`: at least 1.
@@ -36,15 +30,8 @@ class StopVote {
 
   void vote(State& state);
 
-  struct Cast {
-    at::Tensor ballot;  // [1] int64
-    Work sent;
-  };
-
-  CommunicatorPtr group_;
+  DelayedVote vote_;
   std::function<bool()> asked_, time_up_;
-  std::vector<Cast> cast_;  // the last `delay`, in turn
-  std::size_t oldest_ = 0;  // of them
   std::int64_t verdict_ = kGoOn;
 };
 

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/base/text.h"
 #include "framework/comm/address_for_peers.h"
 #include "framework/comm/locality.h"
 #include "framework/comm/texts.h"
@@ -38,7 +42,56 @@ std::vector<ServerList::One> gather(const Server* own, Communicator& group) {
   return servers;
 }
 
+bool looks_like_an_address(const std::string& text) {
+  if (text.find_first_of(" \t") != std::string::npos) return false;
+  if (text.starts_with("unix:")) return text.size() > 5;
+  const auto colon = text.rfind(':');
+  return colon != std::string::npos && colon > 0 && colon + 1 < text.size() &&
+         text.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+}
+
 }  // namespace
+
+std::vector<std::string> read_addresses(const std::string& path) {
+  std::vector<std::string> addresses;
+  std::istringstream lines(read_file(path));
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    line = line.substr(0, line.find('#'));
+    const auto begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos) continue;
+    line = line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
+    const std::string where = path + ":" + std::to_string(number) + ": \"" + line + "\" ";
+    if (!looks_like_an_address(line)) throw DataError(where + "is no address; expected HOST:PORT or unix:PATH");
+    if (std::ranges::find(addresses, line) != addresses.end()) throw DataError(where + "comes twice");
+    addresses.push_back(std::move(line));
+  }
+  if (addresses.empty()) throw DataError(path + ": has no address of a server; expected one in each line, HOST:PORT");
+  return addresses;
+}
+
+std::vector<std::string> read_addresses(const std::string& path, Communicator& group) {
+  std::string text, problem;
+  try {
+    if (group.rank() == 0) text = join(read_addresses(path), "\n");
+  } catch (const DataError& error) {
+    problem = error.what();
+  }
+  problem = broadcast_text(problem, group);
+  if (!problem.empty()) throw DataError(problem);
+  std::istringstream lines(broadcast_text(text, group));
+  std::vector<std::string> addresses;
+  for (std::string line; std::getline(lines, line);) addresses.push_back(line);
+  return addresses;
+}
+
+ServerList ServerList::at(const std::vector<std::string>& addresses) const {
+  ServerList list = *this;
+  list.servers.clear();
+  for (const auto& address : addresses) list.servers.push_back({host_key(), {address}});
+  return list;
+}
 
 std::vector<std::vector<std::string>> ServerList::reached_from(const std::string& host) const {
   std::vector<std::vector<std::string>> all;

@@ -22,9 +22,20 @@ struct ServerList {
   int replicas = 1;     // ClientOptions::replicas
   Seconds failover{5};  // ClientOptions::failover
 
+  /// The same with servers elsewhere, one at each address.
+  ServerList at(const std::vector<std::string>& addresses) const;
+
   /// Of each server the addresses that somebody on `host` may try, for ClientOptions::servers.
   std::vector<std::vector<std::string>> reached_from(const std::string& host) const;
 };
+
+/// The addresses in a file: one in each line, as framework/base/sockets.h has them; what follows a # is a comment.
+/// Throws DataError, with file and line, for a file that cannot be read, another form, an address that comes twice, and
+/// where there is none.
+std::vector<std::string> read_addresses(const std::string& path);
+
+/// The same, as rank 0 reads it. Collective; throws on all ranks alike.
+std::vector<std::string> read_addresses(const std::string& path, Communicator& group);
 
 /// What start_servers() leaves on a rank.
 struct StartedServers {

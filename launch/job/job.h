@@ -11,7 +11,7 @@
 #include "engine/experiment/run_folder.h"
 #include "framework/base/config/locate.h"
 #include "framework/comm/communicator.h"
-#include "framework/ps/server_list.h"
+#include "framework/ps/current_servers.h"
 
 namespace phalanx {
 
@@ -21,7 +21,7 @@ struct RankContext {
   const RunFolder& folder;
   CommunicatorPtr world;                          // of the ranks that train
   Splits splits;                                  // the config's dataset
-  std::shared_ptr<const ps::ServerList> servers;  // ranks that are parameter servers; null: none are
+  std::shared_ptr<ps::CurrentServers> servers;    // parameter servers of the run; null: none
   bool terminal = false;                          // standard output ends at one
   std::chrono::steady_clock::time_point started;  // when the user started the job
 };

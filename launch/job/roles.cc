@@ -8,6 +8,7 @@
 #include "framework/base/log.h"
 #include "framework/comm/locality.h"
 #include "framework/ps/client.h"
+#include "framework/ps/current_servers.h"
 #include "framework/ps/secret_file.h"
 #include "framework/ps/server.h"
 #include "framework/ps/server_list.h"
@@ -31,23 +32,28 @@ int serve(ps::Server& server, int clients, Seconds timeout) {
   return kDone;
 }
 
-// Those of tools:ps. They may be restarted, and are waited for as long as anything is.
-std::shared_ptr<const ps::ServerList> servers_elsewhere(const ExperimentConfig& config) {
-  ps::ServerList list{.servers = {},
-                      .secret = ps::read_secret(config.roles.secret_file),
-                      .run = config.name,
-                      .retry = Seconds(config.framework.timeout),
-                      .replicas = static_cast<int>(config.roles.replicas),
-                      .failover = Seconds(config.roles.failover)};
-  for (const auto& address : config.roles.servers_at) list.servers.push_back({host_key(), {address}});
-  return std::make_shared<const ps::ServerList>(std::move(list));
+// Those of tools:ps. They may be restarted, and are waited for as long as anything is. Collective.
+std::shared_ptr<ps::CurrentServers> servers_elsewhere(const ExperimentConfig& config, Communicator& world) {
+  const auto& roles = config.roles;
+  const ps::ServerList list{.servers = {},
+                            .secret = ps::read_secret(roles.secret_file),
+                            .run = config.name,
+                            .retry = Seconds(config.framework.timeout),
+                            .replicas = static_cast<int>(roles.replicas),
+                            .failover = Seconds(roles.failover)};
+  try {
+    return std::make_shared<ps::CurrentServers>(
+        list.at(roles.servers_file.empty() ? roles.servers_at : ps::read_addresses(roles.servers_file, world)));
+  } catch (const DataError& error) {
+    throw ConfigError(std::string("roles.servers_file: ") + error.what());
+  }
 }
 
 }  // namespace
 
 int run_in_role(const Job& job, RankContext context) {
-  if (!job.config.roles.servers_at.empty()) {
-    context.servers = servers_elsewhere(job.config);
+  if (job.config.roles.elsewhere()) {
+    context.servers = servers_elsewhere(job.config, *context.world);
     return job.body(context);
   }
   const auto servers = static_cast<int>(job.config.roles.server);
@@ -68,7 +74,7 @@ int run_in_role(const Job& job, RankContext context) {
                              .number = world->rank(),
                              .secret = started.all.secret,
                              .timeout = timeout});
-  context.servers = std::make_shared<const ps::ServerList>(std::move(started.all));
+  context.servers = std::make_shared<ps::CurrentServers>(std::move(started.all));
   return job.body(context);
 }
 

@@ -87,6 +87,10 @@ class Serving(Ps):
     def test_a_config_that_does_not_fit_is_refused(self):
         for changes, message in (({"roles.server": 1}, "roles.servers_at: servers elsewhere"),
                                  ({"strategy": "all_reduce"}, "roles.servers_at: all_reduce uses no parameter servers"),
+                                 ({"roles.servers_file": "servers"}, "roles.servers_file: the servers are those in the file"),
+                                 ({"roles.servers_file": "servers", "roles.servers_at": "[]", "roles.replicas": 2},
+                                  "roles.replicas: parts that have replicas stay where they are"),
+                                 ({"roles.servers_file": "servers", "roles.servers_at": "[]"}, "roles.servers_file: servers: No such file"),
                                  ({"roles.replicas": 2}, "roles.replicas: 2 of each part need as many servers"),
                                  ({"roles.secret_file": '""'}, "roles.secret_file: roles.servers_at needs it")):
             process = self.train(*self.settings({"launch.ranks": 2, **changes}))
@@ -141,6 +145,62 @@ class Dying(Ps):
         self.assert_status(0, process)
         self.assertEqual(1500, run.summary["steps"])
         self.assertGreater(run.summary["strategy"]["embedding_lost_updates"], 0)
+
+    def moves(self, *servers):
+        """Lists these servers for runs."""
+        (self.folder / "servers").write_text("# of all runs\n" + "".join(f"{address}\n" for address in servers))
+
+    def move(self, process, run, *servers):
+        """The same, and waits until the run has moved."""
+        told = len(self.lines_of_moves(process))
+        self.moves(*servers)
+        self.assertTrue(becomes_true(lambda: len(self.lines_of_moves(process)) > told), process.text())
+        self.assertIn(f"Moved to {len(servers)} parameter servers ({', '.join(servers)})",
+                      self.lines_of_moves(process)[-1])
+        steps = len(run.metrics)
+        self.assertTrue(becomes_true(lambda: len(run.metrics) > steps + 3), process.text())
+
+    @staticmethod
+    def lines_of_moves(process):
+        return [line for line in process.out.splitlines() if line.startswith("Moved to")]
+
+    def test_a_run_moves_to_the_servers_that_a_file_lists(self):
+        addresses = [f"127.0.0.1:{free_port()}" for _ in range(3)]
+        servers = [self.serve(address=address) for address in addresses]
+        self.moves(addresses[0])
+        process = self.train(*self.settings(ENDLESS, {"roles.servers_at": "[]", "watch.progress": "true",
+                                                      "roles.servers_file": self.folder / "servers"}))
+        run = self.run_folder()
+        self.wait_for_training(run, process)
+        self.move(process, run, *addresses[1:])
+        servers[0].kill(signal.SIGTERM)
+        self.assert_status(0, servers[0])
+        nobody = f"127.0.0.1:{free_port()}"
+        for bad, why in ((nobody, nobody), ("nowhere", 'servers:2: "nowhere" is no address')):
+            self.moves(bad)
+            self.assertTrue(becomes_true(lambda why=why: why in process.err), process.text())
+        self.move(process, run, addresses[2])
+        process.kill(signal.SIGTERM)
+        self.assert_status(130, process)
+        figures = run.summary["strategy"]
+        self.assertEqual(2, figures["server_moves"])
+        self.assertNotIn("lost_updates", figures)
+
+    def test_embeddings_move_to_other_servers(self):
+        other = f"127.0.0.1:{free_port()}"
+        server = self.serve()
+        self.serve(address=other)
+        self.moves(self.address)
+        process = self.train(*self.embeddings(**{**{key: ENDLESS[key] for key in ("train.max_steps", "train.epochs")},
+                                                 "roles.servers_at": "[]", "watch.progress": "true",
+                                                 "roles.servers_file": self.folder / "servers"}))
+        run = self.run_folder()
+        self.wait_for_training(run, process)
+        self.move(process, run, other)
+        server.kill()
+        process.kill(signal.SIGTERM)
+        self.assert_status(130, process)
+        self.assertGreater(run.summary["strategy"]["embedding_rows_on_server_0"], 0)
 
     def test_embeddings_of_a_server_that_stays_away_end_the_run(self):
         server = self.serve()

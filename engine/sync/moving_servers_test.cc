@@ -1,0 +1,122 @@
+// Strategies in whose parameter servers' place others come while they train.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/optim/testing_optimizer.h"
+#include "engine/sync/testing_strategy.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/comm/locality.h"
+#include "framework/ps/current_servers.h"
+#include "framework/ps/testing_service.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx {
+namespace {
+
+using ps::testing::Service;
+using ::testing::HasSubstr;
+using testing::kElements;
+using ::testing::ThrowsMessage;
+
+ps::ServerList list_of(Service& service) {
+  ps::ServerList list{.servers = {}, .secret = ps::testing::kSecret, .run = "a run", .retry = Seconds(30)};
+  for (const auto& server : service.servers()) list.servers.push_back({host_key(), server->addresses()});
+  return list;
+}
+
+// How many tables the first of the servers has.
+std::size_t tables_on(const Service& service) {
+  return nlohmann::json::parse(service.client()->status()[0]).at("tables").size();
+}
+
+struct Case {
+  std::string strategy;
+  int ranks;
+  bool in_turn = true;  // rank 0 talks to the servers first, then rank 1: where they do not wait for each other there
+};
+
+// The values of all ranks after each of 9 steps. With one server alone, or with one, two and one for three steps each.
+std::vector<at::Tensor> train(const Case& of, bool moves) {
+  Service one(1, "unix"), two(2, "unix");
+  std::vector<at::Tensor> seen;
+  testing::run_ranks("inproc", of.ranks, [&](const CommunicatorPtr& group) {
+    const at::NoGradGuard no_grad;
+    const auto servers = std::make_shared<ps::CurrentServers>(list_of(one));
+    const FlatParameters parameters(std::vector<at::Tensor>{at::full({kElements}, 3.0 + group->rank())}, *group,
+                                    1 << 20);
+    const auto& bucket = parameters.buckets().at(0);
+    const auto strategy = make_synchronizer(testing::load_strategy(of.strategy),
+                                            {.mesh = Mesh(group), .group = group, .servers = servers});
+    auto optimizer = strategy->make_optimizer();
+    if (!optimizer) optimizer = testing::make_optimizer("{name: sgd, lr: 0.1}");
+    optimizer->attach(strategy->attach(parameters, optimizer->cut()));
+    strategy->attach_state(optimizer->state());
+    for (int step = 0; step < 9; ++step) {
+      if (moves && step % 3 == 0 && step > 0) {
+        servers->change(list_of(step == 3 ? two : one));
+        group->barrier().wait();
+        if (group->rank() == 0) {
+          EXPECT_EQ(tables_on(step == 3 ? one : two), 0u) << "what was left is forgotten";
+          EXPECT_GT(tables_on(step == 3 ? two : one), 0u);
+        }
+      }
+      bucket.gradients.add_(testing::gradient_at(bucket.values, group->rank(), step));
+      strategy->before_update(step);
+      optimizer->update();
+      for (int turn = 0; turn < group->size(); ++turn) {
+        if (turn == (of.in_turn ? group->rank() : 0)) strategy->after_update(step);
+        group->barrier().wait();
+      }
+      const at::Tensor all = testing::gather(bucket.values, *group);
+      if (group->rank() == 0) seen.push_back(all);
+    }
+    strategy->finish();
+    for (const auto& [name, value] : strategy->figures()) {
+      if (group->rank() == 0 && name == "pulls") {
+        EXPECT_GE(value, 4) << "also those of servers that were left";
+      }
+    }
+  });
+  return seen;
+}
+
+class MovingServers : public ::testing::TestWithParam<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(Strategies, MovingServers,
+                         ::testing::Values(Case{"{name: downpour, every: 1}", 2}, Case{"{name: ssp, staleness: 2}", 2},
+                                           Case{"{name: downpour, every: 1, server_optimizer: adam}", 2},
+                                           Case{"{name: easgd, every: 1}", 2},
+                                           Case{"{name: easgd, every: 1, synchronous: true}", 2}, Case{"sync_ps", 2},
+                                           Case{"{name: sync_ps, server_optimizer: adam}", 2, false},
+                                           Case{"dc_asgd", 1}));
+
+TEST_P(MovingServers, ChangeNoBitOfTheResult) {
+  const auto stayed = train(GetParam(), false), moved = train(GetParam(), true);
+  ASSERT_EQ(moved.size(), 9u);
+  for (std::size_t step = 0; step < moved.size(); ++step) EXPECT_TRUE(at::equal(moved[step], stayed[step])) << step;
+}
+
+TEST(ReadAddresses, TakesOneFromEachLineAndNamesTheLineThatHasNone) {
+  const std::string path = ::testing::TempDir() + "/servers";
+  const auto read = [&](const std::string& text) {
+    write_atomically(path, text);
+    return ps::read_addresses(path);
+  };
+  EXPECT_EQ(read("# two\n10.0.0.1:7000  # the first\n\n unix:@name\r\n"),
+            (std::vector<std::string>{"10.0.0.1:7000", "unix:@name"}));
+  EXPECT_THAT([&] { read("a:1\nhere\n"); }, ThrowsMessage<DataError>(HasSubstr("servers:2: \"here\" is no address")));
+  EXPECT_THAT([&] { read("a:1\na:1\n"); }, ThrowsMessage<DataError>(HasSubstr("servers:2: \"a:1\" comes twice")));
+  EXPECT_THAT([&] { read("# none\n"); }, ThrowsMessage<DataError>(HasSubstr("has no address of a server")));
+  EXPECT_THROW(ps::read_addresses(path + ".none"), DataError);
+}
+
+}  // namespace
+}  // namespace phalanx
