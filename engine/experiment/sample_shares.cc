@@ -91,7 +91,8 @@ SampleShares::SampleShares(const ExperimentConfig& config, const Mesh& mesh, con
     : global_batch_(config.train.global_batch_size),
       all_(mesh.control()),
       place_(mesh.samples()->rank()),
-      clock_(clock) {
+      clock_(clock),
+      counts_all_work_(config.strategy.traits().waits_for_nobody()) {
   const auto& asked = config.loader.shares;
   if (asked == "equal") return;
   const auto ranks = mesh.samples()->size();
@@ -127,8 +128,10 @@ void SampleShares::start_epoch() {
 void SampleShares::end_epoch() {
   double seconds = 0;
   const PhaseTimes times = clock_.total() - before_;
-  for (const auto phase : {Phase::kData, Phase::kForward, Phase::kBackward}) {
-    seconds += times.seconds[static_cast<std::size_t>(phase)];
+  const auto count = [&](Phase phase) { seconds += times.seconds[static_cast<std::size_t>(phase)]; };
+  for (const auto phase : {Phase::kData, Phase::kForward, Phase::kBackward}) count(phase);
+  if (counts_all_work_) {
+    for (const auto phase : {Phase::kCommunication, Phase::kUpdate}) count(phase);
   }
   at::Tensor own = at::empty({2}, at::kDouble), all = at::empty({all_->size(), 2}, at::kDouble);
   own.data_ptr<double>()[0] = place_;

@@ -15,8 +15,9 @@ namespace phalanx {
 /// How many samples of a global batch each rank takes, as loader.shares says.
 ///
 /// With `measured`, ranks begin with equal shares. At the end of every epoch they tell each other how many samples a
-/// second their own work (data, forward, backward) got through, 16 bytes a rank; the share of the next epoch is in
-/// proportion to what is expected of a rank then (expected_rate()). All ranks compute the shares from the same numbers.
+/// second their own work got through, 16 bytes a rank: data, forward and backward, and under strategies that wait for
+/// nobody communication and update too. The share of the next epoch is in proportion to what is expected of a rank then
+/// (expected_rate()). All ranks compute the shares from the same numbers.
 class SampleShares {
  public:
   /// `clock` must outlive it. Throws ConfigError where the shares do not fit the ranks or the batch.
@@ -41,6 +42,7 @@ class SampleShares {
   CommunicatorPtr all_;        // ranks, of which some may have the same samples
   int place_;                  // of this one among those that share a batch
   const StepClock& clock_;
+  bool counts_all_work_;
   PhaseTimes before_;         // the epoch began
   std::int64_t samples_ = 0;  // of this rank, since then
 };

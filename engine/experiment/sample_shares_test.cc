@@ -11,6 +11,8 @@
 
 #include "datasets/dataset.h"
 #include "engine/experiment/testing_run.h"
+#include "engine/optim/decorator.h"
+#include "framework/base/config/config.h"
 #include "framework/base/config/no_fields.h"
 
 namespace phalanx {
@@ -100,6 +102,44 @@ TEST(SampleShares, MeasuredOnesGiveASlowRankLess) {
     EXPECT_EQ(run.results[1].shares, shares);
     EXPECT_EQ(summary(run).at("loader").at("reproducible"), false);
   }
+}
+
+thread_local int milliseconds_per_update = 0;
+
+class SlowOptimizer final : public OptimizerDecorator {
+ public:
+  using OptimizerDecorator::OptimizerDecorator;
+
+  void update() override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds_per_update));
+    OptimizerDecorator::update();
+  }
+};
+
+const bool slow_optimizer = Optimizers::global().add<NoFields>(
+    "adam_slowly", "Adam, slow on some ranks", [](const NoFields&, const ParameterGroups& groups) {
+      return std::make_unique<SlowOptimizer>(
+          config::load_as<Optimizers::Choice>("optimizer", "adam", "test").make(groups));
+    });
+
+// Where the ranks wait for each other, that takes as long whatever the shares are.
+TEST(SampleShares, MeasuredOnesCountUpdatesWhereNobodyWaits) {
+  const Interference slow{.add_hooks = [](Engine& engine, int rank) {
+    engine.on(Event::kStart, [rank](State&) {
+      milliseconds_per_sample = 1;
+      milliseconds_per_update = rank == 1 ? 64 : 0;
+    });
+  }};
+  const auto share_of_slow = [&](const std::string& strategy) {
+    const auto run = run_tiny(
+        2, new_folder(),
+        {"strategy=" + strategy, "dataset=digits_read_slowly", "optimizer=adam_slowly", "loader.shares=measured"},
+        slow);
+    EXPECT_THAT(run.errors, Each("")) << strategy;
+    return run.results[0].shares.at(1);
+  };
+  EXPECT_LE(share_of_slow("downpour"), 8);
+  EXPECT_GE(share_of_slow("all_reduce"), 12);
 }
 
 // Whatever the shares have been, an exact strategy learns the same.

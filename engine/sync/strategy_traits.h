@@ -67,6 +67,9 @@ struct StrategyTraits {
   /// How many steps a rank may be ahead of the slowest before anything but the strategy makes it wait: more than 1
   /// where the ranks do not meet in every step. So many steps a run goes on after it was asked to stop.
   std::int64_t steps_ahead = 1;
+
+  /// Whether time that a rank spends in communication is its own, not that of others.
+  bool waits_for_nobody() const { return steps_ahead == kStepsAhead; }
 };
 
 }  // namespace phalanx
