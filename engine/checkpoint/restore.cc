@@ -27,11 +27,6 @@ std::string text(const Shape& shape) {
 }
 
 // Null: this rank has the parameter whole.
-const Placement* placement_of(const RunState& state, const std::string& parameter) {
-  const auto found = state.placements.find(parameter);
-  return found == state.placements.end() ? nullptr : &found->second;
-}
-
 void check_model(const Checkpoint& checkpoint, const StoredTensors& stored, const RunState& state) {
   const auto refuse = [&](const std::string& why) {
     throw DataError(checkpoint.path + " belongs to another model: " + why);
@@ -101,7 +96,7 @@ std::vector<StateRun> runs_of(const RunState& state) {
   for (const auto& remembered : state.optimizer->state()) {
     const std::string prefix = remembered.kind + "/";
     if (!remembered.parameter.empty()) {
-      runs.push_back({prefix + remembered.parameter, 0, nullptr, remembered.values});
+      runs.push_back({prefix + remembered.parameter, 0, placement_of(state, remembered), remembered.values});
       continue;
     }
     for (const auto& segment : state.slices.at(remembered.slice).segments) {

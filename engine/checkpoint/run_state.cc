@@ -102,9 +102,19 @@ std::vector<Segment> whole_parameters(const FlatParameters& parameters) {
   return all;
 }
 
-std::string stored_name(const RunState& state, const std::string& parameter) {
+const Placement* placement_of(const RunState& state, const std::string& parameter) {
   const auto found = state.placements.find(parameter);
-  return found == state.placements.end() ? parameter : parameter + to_text(found->second);
+  return found == state.placements.end() ? nullptr : &found->second;
+}
+
+const Placement* placement_of(const RunState& state, const StateTensor& of_parameter) {
+  const auto* const placement = placement_of(state, of_parameter.parameter);
+  return placement != nullptr && of_parameter.values.sizes().equals(placement->part_shape()) ? placement : nullptr;
+}
+
+std::string stored_name(const RunState& state, const std::string& parameter) {
+  const auto* const placement = placement_of(state, parameter);
+  return placement == nullptr ? parameter : parameter + to_text(*placement);
 }
 
 std::string stored_name(const RunState& state, const Segment& segment, bool with_shape) {

@@ -42,6 +42,13 @@ struct WritePlan {
   Division state;                                 // parts of that: what optimizers remember of them
 };
 
+/// Where this rank's part of a parameter is; null: it has all of it.
+const Placement* placement_of(const RunState& state, const std::string& parameter);
+
+/// The same of what an optimizer remembers of one parameter by itself: as the parameter, if it is a number for each of
+/// its elements.
+const Placement* placement_of(const RunState& state, const StateTensor& of_parameter);
+
 /// What this rank has of a parameter, as checkpoints name it: the parameter, with its placement behind it.
 std::string stored_name(const RunState& state, const std::string& parameter);
 

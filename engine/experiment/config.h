@@ -164,6 +164,7 @@ struct PipelineConfig {
   std::string schedule = "1f1b";
   std::int64_t micro_batches = 0;
   std::int64_t stages_per_rank = 1;
+  std::int64_t memory_limit = 0;
   std::vector<std::string> cut;
 
   template <class V>
@@ -175,7 +176,18 @@ struct PipelineConfig {
       config::between(0, 65536));
     v("stages_per_rank", stages_per_rank, "stages that each rank has, with schedules that interleave them",
       config::between(1, 64));
+    v("memory_limit", memory_limit,
+      "micro-batches whose activations a rank may hold, with schedule: zero_bubble; 0: as many as with 1f1b",
+      config::between(0, 65536));
     v("cut", cut, "first block of each stage but the first; empty: stages of equal cost");
+  }
+
+  /// For make_schedule(), of so many ranks; the costs are to be filled in.
+  pipeline::ScheduleOptions options(std::int64_t ranks, int count) const {
+    return {.ranks = static_cast<int>(ranks),
+            .stages_per_rank = static_cast<int>(stages_per_rank),
+            .micro_batches = count,
+            .memory_limit = static_cast<int>(memory_limit)};
   }
 };
 

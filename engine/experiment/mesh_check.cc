@@ -47,8 +47,9 @@ void check_pipeline(std::vector<ConfigProblem>& problems, const ExperimentConfig
   const auto& wanted = config.pipeline;
   const auto& train = config.train;
   if (config.mesh.pipe == 1) {
-    refuse_if(problems, !wanted.cut.empty() || wanted.micro_batches > 0 || wanted.stages_per_rank > 1, "pipeline",
-              "divides the model among the ranks of mesh.pipe, which is 1");
+    refuse_if(problems,
+              !wanted.cut.empty() || wanted.micro_batches > 0 || wanted.stages_per_rank > 1 || wanted.memory_limit > 0,
+              "pipeline", "divides the model among the ranks of mesh.pipe, which is 1");
     return;
   }
   refuse_if(problems, train.accumulate > 1, "train.accumulate",
@@ -56,9 +57,8 @@ void check_pipeline(std::vector<ConfigProblem>& problems, const ExperimentConfig
                 std::to_string(train.accumulate) + " or more");
   if (wanted.micro_batches > 0) {
     try {
-      pipeline::make_schedule(wanted.schedule, {.ranks = static_cast<int>(config.mesh.pipe),
-                                                .stages_per_rank = static_cast<int>(wanted.stages_per_rank),
-                                                .micro_batches = static_cast<int>(wanted.micro_batches)});
+      pipeline::make_schedule(wanted.schedule,
+                              wanted.options(config.mesh.pipe, static_cast<int>(wanted.micro_batches)));
     } catch (const ConfigError& error) {
       refuse_if(problems, true, "pipeline", error.what());
     }

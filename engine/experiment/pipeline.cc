@@ -141,11 +141,9 @@ Pipeline::Pipeline(const ExperimentConfig& config, Model& model, const Task& tas
     throw ConfigError("mesh.pipe: a task that trains in turns cannot be divided into stages; leave mesh.pipe at 1");
   }
   try {
-    schedule_ = pipeline::make_schedule(wanted.schedule, {.ranks = static_cast<int>(config.mesh.pipe),
-                                                          .stages_per_rank = static_cast<int>(wanted.stages_per_rank),
-                                                          .micro_batches = micro_batches(config, mesh),
-                                                          .costs = kStepCosts,
-                                                          .memory_limit = 0});
+    auto options = wanted.options(config.mesh.pipe, micro_batches(config, mesh));
+    options.costs = kStepCosts;
+    schedule_ = pipeline::make_schedule(wanted.schedule, options);
   } catch (const ConfigError& error) {
     throw ConfigError(std::string("pipeline.") + error.what());
   }

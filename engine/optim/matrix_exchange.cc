@@ -43,6 +43,8 @@ Held held_by(const std::vector<std::string>& of_ranks) {
   return all;
 }
 
+std::int64_t elements_in(const Placement& placement) { return c10::multiply_integers(placement.part_shape()); }
+
 // So many replicas have a matrix.
 std::size_t replicas_of(const std::string& name, const std::map<std::string, Holders>& parts) {
   const auto replicas = parts.begin()->second.ranks.size();
@@ -50,18 +52,19 @@ std::size_t replicas_of(const std::string& name, const std::map<std::string, Hol
   std::int64_t elements = 0;
   for (const auto& [text, holders] : parts) {
     if (holders.ranks.size() != replicas) throw std::logic_error("some ranks have no part of " + name);
-    elements += c10::multiply_integers(holders.placement.part_shape());
+    elements += elements_in(holders.placement);
   }
   if (elements != c10::multiply_integers(shape)) throw std::logic_error("the ranks have not all of " + name);
   return replicas;
 }
 
-std::int64_t elements_in(const Placement& placement) { return c10::multiply_integers(placement.part_shape()); }
-
-// Operations of a product with its transpose, about: they are what an update costs.
-double cost_of(const std::vector<std::int64_t>& shape) {
-  const auto rows = static_cast<double>(shape[0]), all = static_cast<double>(c10::multiply_integers(shape));
-  return all * std::min(rows, all / rows);
+// Operations of a product with its transpose, about: they are what an update costs. Of three dimensions, the first
+// counts matrices.
+double cost_of(at::IntArrayRef shape) {
+  const bool several = shape.size() == 3;
+  const auto all = static_cast<double>(c10::multiply_integers(shape));
+  const auto count = several ? static_cast<double>(shape[0]) : 1.0, rows = static_cast<double>(shape[several ? 1 : 0]);
+  return all * std::min(rows, all / (count * rows));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Muon (Jordan et al. 2024, kellerjordan.github.io/posts/muon), for a weight [n, m]; weights of convolutions
-// [out, in, ...] are taken for [out, rest]:
+// [out, in, height, width] are taken for [out, rest], and weights [experts, n, m] for as many matrices:
 //   b = momentum * b + (1 - momentum) * g;  u = nesterov ? (1 - momentum) * g + momentum * b : b
 //   p *= 1 - lr * weight_decay
 //   p -= lr * sqrt(max(1, n / m)) * orthogonal(u)
@@ -14,6 +14,7 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/stack.h>
 #include <c10/util/accumulate.h>
 
 #include <algorithm>
@@ -159,12 +160,18 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
   }
 
   at::Tensor direction(const at::Tensor& ahead) const {
+    if (ahead.dim() == 3) {
+      std::vector<at::Tensor> of_experts;
+      for (const auto& matrix : ahead.unbind()) of_experts.push_back(orthogonal(matrix, config_.steps));
+      return at::stack(of_experts);
+    }
     const auto rows = ahead.size(0), columns = ahead.numel() / rows;
     return orthogonal(ahead.reshape({rows, columns}), config_.steps).reshape(ahead.sizes());
   }
 
   // `shape`: of the whole parameter.
   static void move(const Parameter& parameter, const Rates& rates, const at::Tensor& direction, at::IntArrayRef shape) {
+    if (shape.size() == 3) shape = shape.slice(1);
     const auto rows = static_cast<double>(shape[0]), all = static_cast<double>(c10::multiply_integers(shape));
     const double factor = std::sqrt(std::max(1.0, rows * rows / all));
     if (rates.weight_decay != 0) parameter.values.mul_(1 - rates.learning_rate * rates.weight_decay);

@@ -1,11 +1,16 @@
 // Muon against the code in Jordan et al. 2024, and against torch.optim.Muon 2.13 without its rounding to bfloat16.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/linalg_svdvals.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "engine/optim/testing_paper.h"
 #include "framework/base/error.h"
@@ -77,6 +82,26 @@ TEST(Muon, StepsAreAboutOrthogonal) {
       EXPECT_GT(singular.min().item<double>(), 0.5) << name;
       EXPECT_LT(singular.max().item<double>(), 1.3) << name;
     }
+  }
+}
+
+// Of experts [experts, n, m], each is a matrix of its own, of any scale.
+TEST(Muon, OrthogonalizesEachExpertByItself) {
+  const auto step_of = [](std::vector<std::int64_t> shape, const at::Tensor& gradients) {
+    Bucket bucket;
+    bucket.values = at::zeros({gradients.numel()});
+    bucket.gradients = gradients.flatten().clone();
+    bucket.segments.push_back({.name = "weight", .shape = std::move(shape), .count = gradients.numel()});
+    const auto optimizer = make_optimizer("{name: muon, lr: 1}");
+    optimizer->attach({whole(bucket)});
+    optimizer->update();
+    return bucket.values.view(gradients.sizes());
+  };
+  at::Tensor gradients = gradients_of(1, 3 * 6 * 4).view({3, 6, 4});
+  gradients[1] *= 100;
+  const at::Tensor all = step_of({3, 6, 4}, gradients);
+  for (std::int64_t expert = 0; expert < 3; ++expert) {
+    EXPECT_TRUE(at::allclose(all[expert], step_of({6, 4}, gradients[expert]), 1e-5, 1e-6)) << expert;
   }
 }
 

@@ -173,14 +173,42 @@ TEST(MeshOptions, APlanOfTheUsersOwn) {
                   {"seed=2"});
 }
 
-// A run that changes its mesh on the way, twice, is one that never did.
-TEST(MeshCheckpoints, AreOfEveryMesh) {
-  struct Stage {
-    int ranks;
-    Changes changes;
+struct Leg {
+  int ranks;
+  Changes changes;
+};
+
+// A run that changes its mesh on the way, every five steps, is one that never did.
+void expect_journey_as_alone(const std::string& kind, const std::string& name, const std::vector<Leg>& legs,
+                             const Changes& both = {}) {
+  const auto run = file_name(kind + "_journey_" + name);
+  const auto with_both = [&](Changes changes, int steps) {
+    changes.insert(changes.end(), both.begin(), both.end());
+    changes.push_back("train.max_steps=" + std::to_string(steps));
+    changes.emplace_back("checkpoint.every_steps=5");
+    return changes;
   };
+  std::string folder;
+  int steps = 0;
+  for (const auto& leg : legs) {
+    steps += 5;
+    auto changes = with_both(leg.changes, steps);
+    changes.push_back(std::string("checkpoint.resume=") + (steps > 5 && !folder.empty() ? "auto" : "none"));
+    run_ranks(kBackend, leg.ranks, [&](const CommunicatorPtr& world) {
+      const auto trained = train(config_of(kind, changes), world, run);
+      if (world->rank() == 0) folder = trained.folder;
+    });
+    if (folder.empty()) folder = ::testing::TempDir() + "/" + run;  // ranks were processes
+  }
+  run_ranks(kBackend, 1, [&](const CommunicatorPtr& world) {
+    const auto alone = train(config_of(kind, with_both({"strategy=single"}, steps)), world, run + "_alone");
+    EXPECT_LT(relative_difference(folder, alone.folder), testing::kRounding) << kind << " " << name;
+  });
+}
+
+TEST(MeshCheckpoints, AreOfEveryMesh) {
   const char* const kWhole = "mesh={data: 0}";
-  const std::vector<std::vector<Stage>> every_kind{
+  const std::vector<std::vector<Leg>> every_kind{
       {{1, {"strategy=single"}}, {4, {"mesh.tensor=2", "strategy=sharded"}}, {4, {"mesh.tensor=4"}}},
       {{4, {"mesh.tensor=2", "strategy=sharded"}}, {2, {"mesh.tensor=2"}}, {2, {"strategy=all_reduce"}}},
       {{4, {"mesh.tensor=4"}}, {1, {"strategy=single"}}, {4, {"mesh.tensor=2"}}},
@@ -194,38 +222,28 @@ TEST(MeshCheckpoints, AreOfEveryMesh) {
        {2, {kWhole, "strategy={sharded: {stage: 3}}"}},
        {2, {"strategy={sharded: {stage: 2}}"}}},
   };
-  const std::vector<Stage> over_sequences{
+  const std::vector<Leg> over_sequences{
       {4, {"mesh={tensor: 2, context: 2}", "strategy=sharded"}}, {2, {"mesh.context=2"}}, {1, {"strategy=single"}}};
   for (const char* kind : {"gpt", "mlp", "moe"}) {
     auto journeys = every_kind;
     if (kind == std::string("gpt")) journeys.push_back(over_sequences);
     for (std::size_t number = 0; number < journeys.size(); ++number) {
-      const auto run = file_name(std::string(kind) + "_journey" + std::to_string(number));
-      std::string folder;
-      int steps = 0;
-      for (const auto& stage : journeys[number]) {
-        steps += 5;
-        auto changes = stage.changes;
-        if (const auto at = changes[0].find("tensor"); at != std::string::npos && kind == std::string("moe")) {
-          changes[0].replace(at, 6, "expert");
+      for (auto& leg : journeys[number]) {
+        if (const auto at = leg.changes[0].find("tensor"); at != std::string::npos && kind == std::string("moe")) {
+          leg.changes[0].replace(at, 6, "expert");
         }
-        changes.push_back("train.max_steps=" + std::to_string(steps));
-        changes.push_back("checkpoint.every_steps=5");
-        changes.push_back(std::string("checkpoint.resume=") + (steps > 5 && !folder.empty() ? "auto" : "none"));
-        run_ranks(kBackend, stage.ranks, [&](const CommunicatorPtr& world) {
-          const auto trained = train(config_of(kind, changes), world, run);
-          if (world->rank() == 0) folder = trained.folder;
-        });
-        if (folder.empty()) folder = ::testing::TempDir() + "/" + run;  // ranks were processes
       }
-      run_ranks(kBackend, 1, [&](const CommunicatorPtr& world) {
-        const auto alone = train(config_of(kind, {"strategy=single", "train.max_steps=" + std::to_string(steps),
-                                                  "checkpoint.every_steps=5"}),
-                                 world, run + "_alone");
-        EXPECT_LT(relative_difference(folder, alone.folder), testing::kRounding) << kind << " " << number;
-      });
+      expect_journey_as_alone(kind, std::to_string(number), journeys[number]);
     }
   }
+}
+
+// Its momentum is divided as the matrices are.
+TEST(MeshCheckpoints, OfMuonAreOfEveryMesh) {
+  expect_journey_as_alone(
+      "gpt", "muon",
+      {{2, {"mesh.tensor=2", "strategy=auto"}}, {2, {"mesh={data: 0}", "strategy=sharded"}}, {4, {"mesh.tensor=2"}}},
+      {"optimizer={name: muon, lr: 0.01}"});
 }
 
 // What differs between replicas, in each part of the model.

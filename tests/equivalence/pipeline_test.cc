@@ -69,10 +69,10 @@ TEST(PipelineSchedules, ComputeTheSame) {
                       {"seed=2", "train.max_steps=6"});
     }
   }
-  for (const char* schedule : {"zb_h1", "zero_bubble", "dualpipe"}) {
+  for (const char* schedule : {"zb_h1", "zero_bubble", "zero_bubble, memory_limit: 3", "dualpipe"}) {
     expect_as_alone(
         "gpt", 2,
-        {"mesh.pipe=2", std::string("pipeline.schedule=") + schedule, "pipeline.micro_batches=4", "strategy=auto"},
+        {"mesh.pipe=2", std::string("pipeline={micro_batches: 4, schedule: ") + schedule + "}", "strategy=auto"},
         {"seed=2", "train.max_steps=6"});
   }
   expect_as_alone("gpt", 2, {"mesh.pipe=2", "pipeline={schedule: interleaved, stages_per_rank: 2}", "strategy=auto"},
@@ -118,13 +118,17 @@ double figure(const testing::Trained& trained, const std::string& name) {
 TEST(PipelineMemory, OneForwardOneBackwardHoldsNoMoreMicroBatchesThanStages) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
     const auto live = [&](const std::string& schedule) {
-      const auto trained = train(config_of("gpt", {"mesh.pipe=2", "pipeline.micro_batches=6", "train.max_steps=2",
-                                                   "pipeline.schedule=" + schedule}),
-                                 world, file_name("live_" + schedule));
+      const auto trained = train(config_of("gpt", {"mesh.pipe=2", "train.max_steps=2",
+                                                   "pipeline={micro_batches: 6, schedule: " + schedule + "}"}),
+                                 world, file_name("live"));
       return figure(trained, "pipeline_live_micro_batches");
     };
     EXPECT_EQ(live("1f1b"), 2);
     EXPECT_EQ(live("gpipe"), 6);
+    EXPECT_EQ(live("zero_bubble"), 2);
+    const auto most = live("zero_bubble, memory_limit: 3");
+    EXPECT_LE(most, 3);
+    EXPECT_GT(most, 2) << "what it is allowed is used";
   });
 }
 

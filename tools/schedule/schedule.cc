@@ -69,6 +69,7 @@ void compare(const ScheduleOptions& options) {
   for (const auto& name : pipeline::schedule_names()) {
     ScheduleOptions own = options;
     if (name != "interleaved") own.stages_per_rank = 1;
+    if (name != "zero_bubble") own.memory_limit = 0;
     // A rank of interleaved has the same layers, as several shorter stages.
     Costs costs = options.costs;
     for (double* cost : {&costs.forward, &costs.input_gradient, &costs.weight_gradient}) *cost /= own.stages_per_rank;

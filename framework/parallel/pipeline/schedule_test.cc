@@ -132,6 +132,7 @@ TEST(MakeSchedule, SaysWhatFits) {
   refused("dualpipe", {.ranks = 3, .micro_batches = 8}, "not 3; use 4");
   refused("dualpipe", {.ranks = 4, .micro_batches = 6}, "not 6 on 4; use 8");
   refused("zero_bubble", {.ranks = 4, .micro_batches = 8, .memory_limit = -1}, "memory_limit");
+  refused("1f1b", {.ranks = 4, .micro_batches = 8, .memory_limit = 6}, "1f1b keeps to no memory_limit");
 }
 
 // Faults that are planted into good schedules.
