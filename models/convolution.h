@@ -1,14 +1,37 @@
 #pragma once
 
 #include <torch/nn/modules/conv.h>
+#include <torch/nn/pimpl.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "models/sequence.h"
+#include "models/tensor_parallel.h"
 
 namespace phalanx {
+
+/// torch::nn::Conv2d, with the same parameters, whole or divided by channels. Its clone() is a torch::nn::Conv2d.
+class Conv2dImpl final : public torch::nn::Conv2dImpl, public TensorParallel {
+ public:
+  using torch::nn::Conv2dImpl::Conv2dImpl;
+
+  /// [n, in, h, w] -> [n, out, h, w]
+  at::Tensor forward(const at::Tensor& input);
+
+  /// Throws ConfigError for one of several groups.
+  Placements divide(TensorStyle style, const CommunicatorPtr& group) override;
+
+ private:
+  at::Tensor convolve(const at::Tensor& input, const at::Tensor& bias) const;
+
+  TensorStyle style_ = TensorStyle::kColumn;
+  CommunicatorPtr group_;            // null: it is whole
+  std::vector<std::int64_t> sizes_;  // of all ranks' parts of the output
+};
+TORCH_MODULE(Conv2d);
 
 /// A convolution of pictures [n, in, h, w], padded so that stride 1 keeps their size.
 struct Convolution {
@@ -20,7 +43,7 @@ struct Convolution {
   bool bias = false;
 };
 
-torch::nn::Conv2d convolution(const Convolution& shape);
+Conv2d convolution(const Convolution& shape);
 
 /// Options of batch norm, as torch::nn has them.
 struct NormOptions {

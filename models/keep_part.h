@@ -6,9 +6,9 @@
 
 namespace phalanx {
 
-/// A parameter becomes its part, and stays the same leaf.
+/// A parameter becomes its part, and stays the same leaf, with its memory format.
 inline void keep_part(const at::Tensor& parameter, const Placement& placement) {
-  at::Tensor(parameter).set_data(placement.take(parameter.detach()));
+  at::Tensor(parameter).set_data(placement.take(parameter.detach()).contiguous(parameter.suggest_memory_format()));
 }
 
 }  // namespace phalanx

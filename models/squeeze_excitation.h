@@ -2,10 +2,11 @@
 
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
-#include <torch/nn/modules/conv.h>
 
 #include <cstdint>
 #include <functional>
+
+#include "models/convolution.h"
 
 namespace phalanx {
 
@@ -26,7 +27,7 @@ class SqueezeExcitation final : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x);
 
  private:
-  torch::nn::Conv2d fc1_{nullptr}, fc2_{nullptr};
+  Conv2d fc1_{nullptr}, fc2_{nullptr};
   Activations activations_;
 };
 

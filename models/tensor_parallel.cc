@@ -40,7 +40,7 @@ void refuse_if_less_than_ranks(std::int64_t size, const char* what, int ranks) {
 }
 
 // `grain` along a dimension of `size`, rank by rank.
-std::vector<Placement::Run> runs_of(std::int64_t size, DividedLinear::Grain grain, const Communicator& group) {
+std::vector<Placement::Run> runs_of(std::int64_t size, Grain grain, const Communicator& group) {
   const auto pack = size / grain.packs, units = pack / grain.unit;
   if (units % group.size() != 0) {
     throw ConfigError("has " + std::to_string(units) + (grain.unit > 1 ? " heads" : " features") +
@@ -64,29 +64,38 @@ TensorStyle parse_style(const std::string& style) {
   throw ConfigError("\"" + style + "\" is no style; known: " + join(known, ", "));
 }
 
+DividedWeights divide_weights(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
+                              const at::Tensor& bias, std::int64_t out, Grain grain) {
+  const bool row = style == TensorStyle::kRow;
+  const std::int64_t dim = row ? 1 - out : out, size = weight.size(dim);
+  DividedWeights divided;
+  std::vector<Placement::Run> runs;
+  if (style == TensorStyle::kColumnGathered) {
+    refuse_if_less_than_ranks(size, "features", group->size());
+    runs.push_back(nearly_equal_part(size, group->rank(), group->size()));
+    divided.sizes = sizes_of_parts(size, group->size());
+  } else {
+    runs = runs_of(size, grain, *group);
+  }
+  auto& placements = divided.placements;
+  placements["weight"] = {.shape = weight.sizes().vec(), .dim = dim, .runs = runs};
+  keep_part(weight, placements.at("weight"));
+  if (!row && bias.defined()) {
+    placements["bias"] = {.shape = bias.sizes().vec(), .dim = 0, .runs = runs};
+    keep_part(bias, placements.at("bias"));
+  }
+  return divided;
+}
+
 Placements DividedLinear::divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
                                  const at::Tensor& bias) {
   if (style == TensorStyle::kVocabulary) throw ConfigError("is a linear layer, so vocabulary is not for it");
   if (adapter_) throw ConfigError("has an adapter of lora, and cannot be divided; leave mesh.tensor at 1");
   style_ = style;
   group_ = group;
-  const bool row = style == TensorStyle::kRow;
-  const std::int64_t out = layout_ == WeightLayout::kOutIn ? 0 : 1, dim = row ? 1 - out : out, size = weight.size(dim);
-  std::vector<Placement::Run> runs;
-  if (style == TensorStyle::kColumnGathered) {
-    refuse_if_less_than_ranks(size, "features", group->size());
-    runs.push_back(nearly_equal_part(size, group->rank(), group->size()));
-    sizes_ = sizes_of_parts(size, group->size());
-  } else {
-    runs = runs_of(size, grain_, *group);
-  }
-  Placements placements{{"weight", {.shape = weight.sizes().vec(), .dim = dim, .runs = runs}}};
-  keep_part(weight, placements.at("weight"));
-  if (!row && bias.defined()) {
-    placements["bias"] = {.shape = bias.sizes().vec(), .dim = 0, .runs = runs};
-    keep_part(bias, placements.at("bias"));
-  }
-  return placements;
+  auto divided = divide_weights(style, group, weight, bias, layout_ == WeightLayout::kOutIn ? 0 : 1, grain_);
+  sizes_ = std::move(divided.sizes);
+  return std::move(divided.placements);
 }
 
 at::Tensor DividedLinear::forward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const {

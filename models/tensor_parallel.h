@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "framework/comm/communicator.h"
 #include "framework/parallel/class_parts.h"
@@ -15,13 +16,12 @@
 namespace phalanx {
 
 /// How the ranks of a tensor group divide a layer (Shoeybi et al. 2019, arXiv:1909.08053, section 3). P is their
-/// number; x the layer's input and y its output, [..., features].
+/// number; x the layer's input and y its output, [..., features], or of convolutions [n, channels, height, width].
 ///
 ///   column           each has some of the outputs. x is whole, y divided. Backward: all_reduce of x's gradient
 ///   column_gathered  the same, and each gets all of y by an all_gather
 ///   row              each has some of the inputs. x is divided, y whole: all_reduce of the partial sums. The bias,
-///   which
-///                    all have, is added once
+///                    which all have, is added once
 ///   vocabulary       each has some rows of an embedding; all_reduce of y. Logits of the same weight are gathered,
 ///                    unless they are left divided
 ///
@@ -39,6 +39,25 @@ TensorStyle parse_style(const std::string& style);
 
 class DividedLinear;
 
+/// What belongs together and is never divided: the outputs (row: inputs) are `packs` runs of equal length, one behind
+/// the other, each of units that are `unit` long. Of a projection to queries, keys and values by heads: {3, elements of
+/// a head}.
+struct Grain {
+  std::int64_t packs = 1;
+  std::int64_t unit = 1;
+};
+
+/// Where the parts are of a layer divided by column, column_gathered or row.
+struct DividedWeights {
+  Placements placements;            // of "weight" and "bias"
+  std::vector<std::int64_t> sizes;  // of all ranks' parts of the output; column_gathered
+};
+
+/// weight, with the outputs along dimension `out` (0 or 1) and the inputs along the other one of these two, and bias
+/// (may be undefined) become this rank's parts. Throws ConfigError where ranks cannot have a part each.
+DividedWeights divide_weights(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
+                              const at::Tensor& bias, std::int64_t out, Grain grain = {});
+
 /// A layer that can be divided.
 class TensorParallel {
  public:
@@ -55,13 +74,7 @@ class TensorParallel {
 /// The linear part of a layer, whole or divided: what layers that implement TensorParallel are made of.
 class DividedLinear {
  public:
-  /// What belongs together and is never divided: the outputs (row: inputs) are `packs` runs of equal length, one behind
-  /// the other, each of units that are `unit` long. Of a projection to queries, keys and values by heads: {3, elements
-  /// of a head}.
-  struct Grain {
-    std::int64_t packs = 1;
-    std::int64_t unit = 1;
-  };
+  using Grain = phalanx::Grain;
 
   explicit DividedLinear(WeightLayout layout) : layout_(layout) {}
   DividedLinear(WeightLayout layout, Grain grain) : layout_(layout), grain_(grain) {}

@@ -67,7 +67,7 @@ class DenseLayer final : public torch::nn::Module {
 
  private:
   BatchNorm2d norm1_{nullptr}, norm2_{nullptr};
-  torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
+  Conv2d conv1_{nullptr}, conv2_{nullptr};
   Dropout dropout_{nullptr};
 };
 
@@ -83,7 +83,7 @@ class Transition final : public torch::nn::Module {
 
  private:
   BatchNorm2d norm_{nullptr};
-  torch::nn::Conv2d conv_{nullptr};
+  Conv2d conv_{nullptr};
 };
 
 class DenseNet final : public Network {
@@ -135,7 +135,7 @@ class DenseNet final : public Network {
   }
 
   std::shared_ptr<torch::nn::Module> features_;
-  torch::nn::Conv2d conv0_{nullptr};
+  Conv2d conv0_{nullptr};
   BatchNorm2d norm0_{nullptr}, norm5_{nullptr};
   Linear classifier_{nullptr};
 };

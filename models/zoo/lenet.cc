@@ -3,9 +3,9 @@
 // Parameters conv{1,2}.{weight, bias}, fc{1,2,3}.{weight, bias}.
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
-#include <torch/nn/modules/conv.h>
 
 #include "framework/base/config/no_fields.h"
+#include "models/convolution.h"
 #include "models/linear.h"
 #include "models/network.h"
 #include "models/refuse_sample.h"
@@ -17,8 +17,8 @@ class LeNet final : public Network {
  public:
   LeNet(const TensorSpec& image, std::int64_t classes) {
     const auto channels = image.shape[0], height = image.shape[1], width = image.shape[2];
-    conv1_ = register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, 6, 5).padding(2)));
-    conv2_ = register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(6, 16, 5)));
+    conv1_ = register_module("conv1", Conv2d(torch::nn::Conv2dOptions(channels, 6, 5).padding(2)));
+    conv2_ = register_module("conv2", Conv2d(torch::nn::Conv2dOptions(6, 16, 5)));
     fc1_ = register_module("fc1", Linear(16 * after_pools(height) * after_pools(width), 120));
     fc2_ = register_module("fc2", Linear(120, 84));
     fc3_ = register_module("fc3", Linear(84, classes));
@@ -29,11 +29,15 @@ class LeNet final : public Network {
     add_block("fc3", {"fc3"}, [this](const at::Tensor& x) { return fc3_(x); });
   }
 
+  TensorPlan tensor_plan() const override {
+    return {{"conv1", "column"}, {"conv2", "row"}, {"fc1", "column"}, {"fc2", "row"}};
+  }
+
  private:
   static at::Tensor pooled(const at::Tensor& x) { return at::max_pool2d(at::relu(x), 2); }
   static std::int64_t after_pools(std::int64_t length) { return (length / 2 - 4) / 2; }
 
-  torch::nn::Conv2d conv1_{nullptr}, conv2_{nullptr};
+  Conv2d conv1_{nullptr}, conv2_{nullptr};
   Linear fc1_{nullptr}, fc2_{nullptr}, fc3_{nullptr};
 };
 

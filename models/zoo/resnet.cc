@@ -97,7 +97,7 @@ class Residual final : public torch::nn::Module {
     norms_.push_back(register_module("bn" + number, BatchNorm2d(shape.out)));
   }
 
-  std::vector<torch::nn::Conv2d> convolutions_;
+  std::vector<Conv2d> convolutions_;
   std::vector<BatchNorm2d> norms_;
   std::shared_ptr<Sequence> downsample_;
 };
@@ -139,7 +139,7 @@ class ResNet final : public Network {
     return out;
   }
 
-  torch::nn::Conv2d conv1_{nullptr};
+  Conv2d conv1_{nullptr};
   BatchNorm2d bn1_{nullptr};
   Linear fc_{nullptr};
 };

@@ -98,7 +98,7 @@ class UNet final : public Network {
   std::shared_ptr<DoubleConvolution> inc_;
   std::vector<std::shared_ptr<Sequence>> downs_;
   std::vector<std::shared_ptr<Up>> ups_;
-  torch::nn::Conv2d conv_{nullptr};
+  Conv2d conv_{nullptr};
 };
 
 constexpr std::int64_t kSmallest =

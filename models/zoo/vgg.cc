@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "models/batch_norm.h"
 #include "models/convolution.h"
@@ -55,7 +57,7 @@ at::Tensor relu(const at::Tensor& x) { return at::Tensor(x).relu_(); }
 
 class Vgg final : public Network {
  public:
-  Vgg(const Variant& variant, const VggConfig& config, const ImageSample& sample) {
+  Vgg(const Variant& variant, const VggConfig& config, const ImageSample& sample) : batch_norm_(variant.batch_norm) {
     features_ = register_module("features", std::make_shared<Sequence>());
     std::int64_t channels = sample.channels;
     for (std::size_t stage = 0; stage < variant.layers.size(); ++stage) {
@@ -79,7 +81,23 @@ class Vgg final : public Network {
     initialize_linear(*this, 0.01);
   }
 
+  // Convolutions by pairs. What is left out of the classifier is drawn for all of its features.
+  TensorPlan tensor_plan() const override {
+    if (batch_norm_) return {};
+    TensorPlan plan{{"classifier.0", "column_gathered"}, {"classifier.3", "column_gathered"}};
+    std::vector<std::string> convolutions;
+    for (const auto& layer : features_->layers()) {
+      if (layer.module) convolutions.push_back("features." + layer.name);
+    }
+    for (std::size_t i = 0; i + 1 < convolutions.size(); i += 2) {
+      plan[convolutions[i]] = "column";
+      plan[convolutions[i + 1]] = "row";
+    }
+    return plan;
+  }
+
  private:
+  bool batch_norm_;
   std::shared_ptr<Sequence> features_, classifier_;
 };
 

@@ -80,6 +80,10 @@ Changes sections_of(const std::string& kind) {
   if (kind == "exported") return {"model={name: exported, file: tests/zoo/exported/mlp.pt2}", kImages};
   if (kind == "torchscript") return {"model={name: torchscript, file: " + scripted_file() + "}", kImages};
   if (kind == "lenet") return {"model=lenet", "dataset={name: digits, train_samples: 60, test_samples: 20, side: 28}"};
+  if (kind == "vgg11" || kind == "vgg11_bn") {
+    return {"model={name: " + kind + ", width: 4, hidden: 15, dropout: 0}",
+            "dataset={name: digits, train_samples: 60, test_samples: 20, side: 32}"};
+  }
   return {"model={name: mlp, hidden: [24, 12]}",
           "dataset={name: digits, train_samples: 300, test_samples: 40, side: 16}"};
 }

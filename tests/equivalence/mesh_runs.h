@@ -13,8 +13,9 @@ using Changes = std::vector<std::string>;
 inline constexpr double kRounding = 1e-9;
 
 /// 20 steps of a small model: "gpt", "llama", "moe", "bert", "lstm", "transformer", "mlp", "lenet", "vit",
-/// "vit_b_16", "vae", "dcgan", "siamese", "exported" or "torchscript". In double precision unless `more` says otherwise:
-/// Adam divides by the size of a gradient, so what rounding makes of a small one depends on the kernels of the processor.
+/// "vit_b_16", "vgg11", "vgg11_bn", "vae", "dcgan", "siamese", "exported" or "torchscript". In double precision unless
+/// `more` says otherwise: Adam divides by the size of a gradient, so what rounding makes of a small one depends on the
+/// kernels of the processor.
 ExperimentConfig config_of(const std::string& kind, const Changes& more);
 
 /// Of the weights that runs have left in their folders.

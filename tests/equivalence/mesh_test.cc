@@ -43,7 +43,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"gpt", 4, "tensor: 2", "sharded"}, Case{"llama", 4, "tensor: 2", "sharded"},
                       Case{"bert", 4, "tensor: 2", "overlapped"}, Case{"transformer", 4, "tensor: 2", "sharded"},
                       Case{"vit", 2, "tensor: 2", "auto"}, Case{"vit_b_16", 2, "tensor: 2", "auto"},
-                      Case{"mlp", 2, "tensor: 2", "auto"}, Case{"lstm", 3, "data: 3", "overlapped"},
+                      Case{"mlp", 2, "tensor: 2", "auto"}, Case{"lenet", 2, "tensor: 2", "auto"},
+                      Case{"vgg11", 4, "tensor: 2", "overlapped"}, Case{"lstm", 3, "data: 3", "overlapped"},
                       Case{"mlp", 3, "tensor: 3", "auto"}, Case{"mlp", 6, "tensor: 3", "sharded"},
                       Case{"siamese", 2, "tensor: 2", "auto"}));
 
@@ -145,6 +146,7 @@ TEST(MeshOptions, DropoutBelongsToTheRowsOfTheGlobalBatch) {
   expect_as_alone("gpt", 2, {"strategy=all_reduce", "train.data_parallel=2"}, {dropout, "seed=3"});
   expect_as_alone("gpt", 4, {"mesh.tensor=2", "strategy=sharded"}, {dropout, "train.accumulate=2"});
   expect_as_alone("bert", 2, {"mesh.tensor=2", "strategy=auto"}, {dropout, "model.attention_dropout=0.3"});
+  expect_as_alone("vgg11", 2, {"mesh.tensor=2", "strategy=auto"}, {dropout, "train.max_steps=8"});
   for (const char* kind : {"vit", "vit_b_16"}) {
     expect_as_alone(kind, 2, {"mesh.tensor=2", "strategy=auto"}, {dropout, "model.attention_dropout=0.3"});
   }
@@ -163,6 +165,11 @@ TEST(MeshOptions, DropoutChangesWhatIsLearned) {
 }
 
 TEST(MeshOptions, APlanOfTheUsersOwn) {
+  expect_as_alone("vgg11_bn", 3,
+                  {"mesh.tensor=3",
+                   "plan=[{layers: features.0, style: column_gathered}, {layers: features.8, style: column_gathered}]",
+                   "strategy=auto"},
+                  {"train.max_steps=8"});
   expect_as_alone("mlp", 2, {"mesh.tensor=2", "plan=[{layers: fc2, style: column_gathered}]", "strategy=auto"},
                   {"seed=2"});
   expect_as_alone("gpt", 2,
@@ -282,7 +289,12 @@ TEST(MeshErrors, NameWhatDoesNotFit) {
                  "mesh.expert: optimizer lamb looks at whole");
   expect_refused(2, "gpt", {"mesh.expert=2"}, "model gpt has no experts");
   expect_refused(3, "moe", {"mesh.expert=3"}, "h.0.mlp has 4 experts, which cannot be divided among mesh.expert: 3");
-  expect_refused(2, "mlp", {"mesh.tensor=2", "model=lenet", "dataset.side=28"}, "model lenet has no plan of its own");
+  expect_refused(2, "mlp", {"mesh.tensor=2", "model={name: vgg11_bn}", "dataset.side=32"},
+                 "model vgg11_bn has no plan of its own");
+  expect_refused(
+      2, "mlp",
+      {"mesh.tensor=2", "model=mobilenet_v2", "dataset.side=32", "plan=[{layers: features.1.conv.0.0, style: column}]"},
+      "is a convolution of 32 groups, which stays whole");
   expect_refused(4, "llama", {"mesh.tensor=4"}, "k_proj has 2 heads, which cannot be divided among mesh.tensor: 4");
   expect_refused(3, "gpt", {"mesh.context=2"},
                  "data: 1 times context: 2 is 2, but 3 ranks train; {data: 3, context: 1} fits");
