@@ -91,6 +91,9 @@ class Model {
   /// are. False: the model cannot.
   virtual bool share_positions(const CommunicatorPtr& /*group*/) { return false; }
 
+  /// After share_positions(): these positions are exchanged while the layers' products are computed.
+  virtual void overlap_exchange() {}
+
   /// From now on inputs and outputs are of this rank's positions of each sequence alone, as take_positions() gives them
   /// (framework/parallel/sequence_part.h), and the ranks of `group` compute together. Before the model is used, once,
   /// alike on all ranks. False: the model cannot. Throws ConfigError where an option of the model is in the way.

@@ -194,6 +194,13 @@ Placements Network::divide(const TensorPlan& plan, const CommunicatorPtr& group)
   return placements;
 }
 
+void Network::overlap_exchange() {
+  for (const auto& module : named_modules()) {
+    auto* const layer = dynamic_cast<TensorParallel*>(module.value().get());
+    if (layer != nullptr && layer->linear() != nullptr) layer->linear()->overlap_exchange();
+  }
+}
+
 Placements Network::divide_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) {
   Placements placements;
   for (const auto& module : named_modules()) {

@@ -46,6 +46,9 @@ class Network : public torch::nn::Module, public Model {
   /// Layers must implement TensorParallel.
   Placements divide(const TensorPlan& plan, const CommunicatorPtr& group) override;
 
+  /// Of all linear layers.
+  void overlap_exchange() override;
+
   /// Layers that implement ExpertParallel are.
   Placements divide_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) override;
 

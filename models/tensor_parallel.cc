@@ -8,6 +8,7 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/parallel/autograd_collectives.h"
+#include "framework/parallel/overlapped_linear.h"
 #include "models/keep_part.h"
 
 namespace phalanx {
@@ -103,11 +104,20 @@ at::Tensor DividedLinear::forward(const at::Tensor& input, const at::Tensor& wei
     const at::Tensor output = apply_linear(input, weight, bias, layout_);
     return adapter_ ? output + adapter_(input) : output;
   }
+  const auto matrix = [&] { return layout_ == WeightLayout::kOutIn ? weight.t() : weight; };
+  const bool overlaps = positions_ && overlaps_;
   if (style_ == TensorStyle::kRow) {
-    const at::Tensor partial = apply_linear(input, weight, {}, layout_);
-    const at::Tensor sum = positions_ ? sum_and_scatter(partial, kPositions, group_) : sum_over_ranks(partial, group_);
+    const auto sum_of = [&](const at::Tensor& partial) {
+      return positions_ ? sum_and_scatter(partial, kPositions, group_) : sum_over_ranks(partial, group_);
+    };
+    const at::Tensor sum =
+        overlaps ? scattered_product(input, matrix(), group_) : sum_of(apply_linear(input, weight, {}, layout_));
     if (!bias.defined()) return sum;
     return sum + (positions_ ? copy_to_ranks(bias, group_) : bias);  // of each position
+  }
+  if (overlaps && style_ == TensorStyle::kColumn) {
+    const at::Tensor product = gathered_product(input, matrix(), group_);
+    return bias.defined() ? product + bias : product;
   }
   const at::Tensor whole = positions_ ? gather_summed(input, kPositions, group_) : copy_to_ranks(input, group_);
   const at::Tensor output = apply_linear(whole, weight, bias, layout_);

@@ -85,6 +85,10 @@ class DividedLinear {
   /// From now on, of a layer divided by column or row, what is whole otherwise is of this rank's positions.
   void share_positions() { positions_ = true; }
 
+  /// From now on, of a layer that shares positions, their exchange overlaps with the product
+  /// (framework/parallel/overlapped_linear.h).
+  void overlap_exchange() { overlaps_ = true; }
+
   bool divided() const { return group_ != nullptr; }
 
   WeightLayout layout() const { return layout_; }
@@ -102,6 +106,7 @@ class DividedLinear {
   CommunicatorPtr group_;            // null: the layer is whole
   std::vector<std::int64_t> sizes_;  // of all ranks' parts of the output
   bool positions_ = false;           // are shared
+  bool overlaps_ = false;            // their exchange
   std::function<at::Tensor(const at::Tensor& input)> adapter_;
 };
 

@@ -144,6 +144,7 @@ struct MeshConfig {
   std::int64_t expert = 1;
   std::int64_t context = 1;
   bool sequence_parallel = false;
+  bool async_tensor = false;
 
   template <class V>
   void visit(V& v) {
@@ -156,6 +157,7 @@ struct MeshConfig {
       config::at_least(1));
     v("sequence_parallel", sequence_parallel,
       "the ranks of `tensor` divide the positions of what lies between the layers that they divide");
+    v("async_tensor", async_tensor, "with sequence_parallel: positions are exchanged while products are computed");
   }
 };
 

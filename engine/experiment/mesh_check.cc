@@ -105,6 +105,8 @@ void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& co
             "divides layers among the ranks of mesh.tensor, which is 1");
   refuse_if(problems, config.mesh.sequence_parallel && config.mesh.tensor == 1, "mesh.sequence_parallel",
             "divides positions among the ranks of mesh.tensor, which is 1");
+  refuse_if(problems, config.mesh.async_tensor && !config.mesh.sequence_parallel, "mesh.async_tensor",
+            "overlaps the exchange of positions with products, and mesh.sequence_parallel is false");
   refuse_if(problems, config.mesh.sequence_parallel && !config.plan.empty(), "plan",
             "mesh.sequence_parallel goes with the model's own plan alone; leave out one of the two");
   for (std::size_t i = 0; i < config.plan.size(); ++i) {

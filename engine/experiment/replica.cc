@@ -141,6 +141,7 @@ void Replica::share_positions(const ModelSpec& spec) {
                       " has no positions that ranks could divide between its layers; use one that has, such as gpt, or "
                       "leave it out");
   }
+  if (config_.mesh.async_tensor) model_->overlap_exchange();
   const auto& mesh = config_.mesh;
   const auto length = spec.inputs.front().shape.front(), parts = mesh.tensor * mesh.context;
   if (length % parts == 0) return;

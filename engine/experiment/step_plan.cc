@@ -47,9 +47,6 @@ void refuse_unplanned(const ExperimentConfig& config) {
   if (config.train.precision == "fp16") {
     throw ConfigError("train.precision: fp16 leaves out updates as it goes, so steps are not alike; plan bf16 or fp32");
   }
-  if (const auto traits = config.strategy.traits(); traits.frees_gradients || traits.shards_values) {
-    throw ConfigError("strategy.stage: what stages 2 and 3 send is not planned; plan with stage: 1");
-  }
   if (config.determinism == "world_size_invariant") {
     throw ConfigError("determinism: world_size_invariant has collectives of its own; plan with run");
   }
@@ -89,10 +86,16 @@ class StepRehearsal::Replica {
       plan.micro_batches = pipeline->schedule().micro_batches;
       plan.bubble = pipeline::simulate(pipeline->schedule(), kStepCosts).bubble;
     }
+    const auto traits = replica_.agreement().strategy.traits();
     for (const auto& bucket : replica_.parameters().buckets()) {
       ++plan.buckets;
-      plan.parameter_bytes += static_cast<std::int64_t>(bucket.values.nbytes());
-      plan.gradient_bytes += static_cast<std::int64_t>(bucket.gradients.nbytes());
+      if (!traits.shards_values) plan.parameter_bytes += static_cast<std::int64_t>(bucket.values.nbytes());
+      if (!traits.frees_gradients) plan.gradient_bytes += static_cast<std::int64_t>(bucket.gradients.nbytes());
+    }
+    if (by_blocks()) attach();  // blocks have no values before
+    for (const auto& slice : slices_) {
+      if (traits.shards_values) plan.parameter_bytes += static_cast<std::int64_t>(slice.values.nbytes());
+      if (traits.frees_gradients) plan.gradient_bytes += static_cast<std::int64_t>(slice.gradients.nbytes());
     }
     options_.meet();
     run();  // what is made once is made here
@@ -103,8 +106,12 @@ class StepRehearsal::Replica {
       plan.activation_bytes = memory.peak();
     }
     plan.layers = log_->take();
-    attach();
-    plan_gradients(plan);
+    if (by_blocks()) {
+      take_of_strategy(plan);
+    } else {
+      attach();
+      plan_gradients(plan);
+    }
     plan_control(plan);
     for (const auto& state : optimizer().state()) {
       plan.optimizer_bytes += static_cast<std::int64_t>(state.values.nbytes());
@@ -150,8 +157,31 @@ class StepRehearsal::Replica {
 
   void attach() {
     auto& synchronizer = replica_.synchronizer();
-    optimizer().attach(synchronizer.attach(replica_.parameters(), optimizer().cut()));
+    slices_ = synchronizer.attach(replica_.parameters(), optimizer().cut());
+    optimizer().attach(slices_);
     synchronizer.attach_state(optimizer().state());
+  }
+
+  // Of ZeRO's stages 2 and 3: the strategy communicates during forward and backward.
+  bool by_blocks() const { return replica_.agreement().strategy.traits().frees_gradients; }
+
+  // Layers that are divided gather and scatter along other axes. Where parameters stay whole, they are gathered after
+  // the update.
+  void take_of_strategy(StepPlan& plan) {
+    replica_.synchronizer().before_update(steps_);
+    replica_.synchronizer().after_update(steps_++);
+    auto all = log_->take();
+    for (const auto& [kind, count] : plan.layers) {
+      all[kind].count += count.count;
+      all[kind].bytes += count.bytes;
+    }
+    plan.layers.clear();
+    for (const auto& [kind, count] : all) {
+      const bool moves_slices = kind.op == Op::kReduceScatter || kind.op == Op::kAllGather || kind.op == Op::kBarrier;
+      const bool among_replicas = std::ranges::any_of(
+          replica_.groups(), [&](const ReplicaGroup& group) { return axes_of_group(group) == kind.axes; });
+      (moves_slices && among_replicas ? plan.gradients : plan.layers)[kind] = count;
+    }
   }
 
   AxisBits axes_of_group(const ReplicaGroup& group) const {
@@ -214,6 +244,7 @@ class StepRehearsal::Replica {
   MeterSet meters_;  // of training
   std::unique_ptr<Loader> loader_;
   Batch batch_;
+  std::vector<Slice> slices_;           // after attach()
   std::int64_t epoch_ = 0, steps_ = 0;  // of seconds()
 };
 

@@ -42,7 +42,8 @@ struct PlanOptions {
 /// checks. Nothing is launched and no other rank is needed: the rank's replica is built in a world without peers
 /// (engine/plan/rehearsal_world.h) and computes a step there.
 ///
-///   the strategy's   operations follow from the buckets, the groups that have the same parameters, and the strategy
+///   the strategy's   operations follow from the buckets, the groups that have the same parameters, and the strategy;
+///                    those of ZeRO's stages 2 and 3 are counted in a step, as those of the layers
 ///   the layers'      are those that forward and backward of the replica's layers, divided by their plan, ask for
 ///   activations      are counted by the allocator in that forward and backward
 ///

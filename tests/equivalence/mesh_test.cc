@@ -64,12 +64,15 @@ INSTANTIATE_TEST_SUITE_P(Context, Mesh,
                                            Case{"gpt", 4, "tensor: 2, context: 2", "sharded"},
                                            Case{"moe", 4, "expert: 2, context: 2", "all_reduce"}));
 
-INSTANTIATE_TEST_SUITE_P(SequenceParallel, Mesh,
-                         ::testing::Values(Case{"gpt", 2, "tensor: 2, sequence_parallel: true", "auto"},
-                                           Case{"gpt", 4, "tensor: 4, sequence_parallel: true", "all_reduce"},
-                                           Case{"gpt", 4, "data: 2, tensor: 2, sequence_parallel: true", "overlapped"},
-                                           Case{"gpt", 4, "tensor: 2, context: 2, sequence_parallel: true", "sharded"},
-                                           Case{"llama", 4, "tensor: 2, context: 2, sequence_parallel: true", "auto"}));
+INSTANTIATE_TEST_SUITE_P(
+    SequenceParallel, Mesh,
+    ::testing::Values(Case{"gpt", 2, "tensor: 2, sequence_parallel: true", "auto"},
+                      Case{"gpt", 4, "tensor: 4, sequence_parallel: true", "all_reduce"},
+                      Case{"gpt", 4, "data: 2, tensor: 2, sequence_parallel: true", "overlapped"},
+                      Case{"gpt", 4, "tensor: 2, context: 2, sequence_parallel: true", "sharded"},
+                      Case{"gpt", 4, "tensor: 4, sequence_parallel: true, async_tensor: true", "auto"},
+                      Case{"llama", 4, "data: 2, tensor: 2, sequence_parallel: true, async_tensor: true", "sharded"},
+                      Case{"llama", 4, "tensor: 2, context: 2, sequence_parallel: true", "auto"}));
 
 // Noise is of the dataset, so that it does not depend on the ranks.
 INSTANTIATE_TEST_SUITE_P(Generative, Mesh,
@@ -117,7 +120,8 @@ TEST(MeshOptions, MuonUpdatesWholeMatrices) {
 }
 
 TEST(MeshOptions, ActivationsMayBeComputedAgain) {
-  for (const char* axis : {"mesh.tensor=2", "mesh.context=2", "mesh={tensor: 2, sequence_parallel: true}"}) {
+  for (const char* axis : {"mesh.tensor=2", "mesh.context=2", "mesh={tensor: 2, sequence_parallel: true}",
+                           "mesh={tensor: 2, sequence_parallel: true, async_tensor: true}"}) {
     expect_as_alone("gpt", 2, {axis, "strategy=auto"}, {"train.checkpoint_activations=2"});
   }
 }
