@@ -25,6 +25,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kTimed = 9;  // steps, of which the median counts
 constexpr int kOps = static_cast<int>(Op::kCustom) + 1;
 
+constexpr AxisSet kSameExperts{Axis::kData, Axis::kContext};
+
 AxisBits bits_of(const MeshShape& shape, AxisSet axes) {
   AxisBits bits = 0;
   for (int axis = 0; axis < kAxes; ++axis) {
@@ -178,15 +180,24 @@ class StepRehearsal::Replica {
     plan.layers.clear();
     for (const auto& [kind, count] : all) {
       const bool moves_slices = kind.op == Op::kReduceScatter || kind.op == Op::kAllGather || kind.op == Op::kBarrier;
-      const bool among_replicas = std::ranges::any_of(
-          replica_.groups(), [&](const ReplicaGroup& group) { return axes_of_group(group) == kind.axes; });
+      const auto axes = axes_of_replicas();
+      const bool among_replicas = std::ranges::find(axes, kind.axes) != axes.end();
       (moves_slices && among_replicas ? plan.gradients : plan.layers)[kind] = count;
     }
   }
 
   AxisBits axes_of_group(const ReplicaGroup& group) const {
-    constexpr AxisSet kSameExperts{Axis::kData, Axis::kContext};
     return bits_of(shape_, group.group == mesh_.replicas() ? kReplicaAxes : kSameExperts);
+  }
+
+  // Those along which ranks have the same parameters, or, of values that are sharded, parts of them.
+  std::vector<AxisBits> axes_of_replicas() const {
+    std::vector<AxisBits> all;
+    for (const auto& group : replica_.groups()) all.push_back(axes_of_group(group));
+    if (!replica_.agreement().strategy.traits().shards_values) return all;
+    all = {bits_of(shape_, kReplicaAxes)};
+    if (shape_[Axis::kExpert] > 1) all.push_back(bits_of(shape_, kSameExperts));
+    return all;
   }
 
   bool sharded() const { return replica_.agreement().strategy.selected() == "sharded"; }
@@ -221,8 +232,9 @@ class StepRehearsal::Replica {
     if (config_.train.clip_norm > 0) {
       const std::int64_t sums = experts ? 2 * kNumber : kNumber;
       if (sharded()) {
-        const auto each = replica_.groups().size() == 1 ? sums : kNumber;
-        for (const auto& group : replica_.groups()) add(plan.control, axes_of_group(group), Op::kAllReduce, each);
+        const auto of_replicas = axes_of_replicas();
+        const auto each = of_replicas.size() == 1 ? sums : kNumber;
+        for (const auto axes : of_replicas) add(plan.control, axes, Op::kAllReduce, each);
       }
       add(plan.control, bits_of(shape_, kModelAxes), Op::kAllReduce, sums);
       if (experts) add(plan.control, bits_of(shape_, {Axis::kExpert}), Op::kAllReduce, kNumber);

@@ -60,6 +60,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"values_kept", 2, gpt({"strategy={sharded: {stage: 3, reshard_after_forward: false}}"})},
         Case{"data_tensor_values_sharded", 4,
              gpt({"mesh={data: 2, tensor: 2}", "strategy={sharded: {stage: 3}}", "train.clip_norm=1"})},
+        Case{"expert_values_sharded", 4,
+             experts({"mesh={data: 2, expert: 2}", "strategy={sharded: {stage: 3}}", "train.clip_norm=1"})},
         Case{"accumulated", 2, {"train.accumulate=2"}}, Case{"mlp_tensor", 2, {"mesh.tensor=2", "train.clip_norm=1"}},
         Case{"tensor", 2, gpt({"mesh.tensor=2", "train.clip_norm=1"})},
         Case{"tensor_accumulated", 2, gpt({"mesh.tensor=2", "train.accumulate=2"})},
@@ -125,6 +127,19 @@ TEST(StepPlan, HasTheAllReducesOfDividedLayers) {
   const OperationCount sums = divided.layers.at({1U << static_cast<int>(Axis::kTensor), Op::kAllReduce});
   EXPECT_EQ(sums.count, 2 * 2 * 2 + 1 + 1 + 2);
   EXPECT_EQ(sums.bytes, 10 * 12 * 16 * 16 * 4 + 12 * 16 * (4 + 8));
+}
+
+// By hand: two gatherings of all values in forward and backward, and a reduction of all gradients.
+TEST(StepPlan, CountsWhatShardedValuesSendAsTheStrategys) {
+  const auto planned = plan({"strategy={sharded: {stage: 3}}", "launch.ranks=2"});
+  const auto along_data = 1U << static_cast<int>(Axis::kData);
+  const auto gathered = planned.gradients.at({along_data, Op::kAllGather});
+  const auto reduced = planned.gradients.at({along_data, Op::kReduceScatter});
+  EXPECT_EQ(reduced.count, planned.buckets);
+  EXPECT_GE(reduced.bytes, planned.parameters * 4);
+  EXPECT_GE(gathered.count, reduced.count);
+  EXPECT_LE(gathered.count, 2 * reduced.count);
+  EXPECT_TRUE(planned.layers.empty());
 }
 
 TEST(StepPlan, SumsUpToOneAllReduceOfEachBucket) {
