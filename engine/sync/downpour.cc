@@ -80,28 +80,29 @@ class Downpour final : public ServedSynchronizer {
   void settle() override {
     if (!reads_.empty()) integrate();
     push();
+    end_writes();
+  }
+
+  void end_writes() {  // of what was measured before
     wait_all(writes_);
     writes_.clear();
   }
 
-  void measure() {
-    wait_all(writes_);  // of what was measured before
-    writes_.clear();
-    for (std::size_t i = 0; i < values_.size(); ++i) at::sub_out(moved_[i], values_[i], base_[i]);
-  }
+  void measure(std::size_t bucket) { at::sub_out(moved_[bucket], values_[bucket], base_[bucket]); }
 
   void exchange() {
-    measure();
-    auto works = tables_.exchange(moved_, {.rule = 0, .tick = true});
-    wait_all(works);
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      values_[i].copy_(moved_[i]);
-      base_[i].copy_(moved_[i]);
-    }
+    end_writes();
+    tables_.exchange(
+        moved_, {.rule = 0, .tick = true}, [this](std::size_t i) { measure(i); },
+        [this](std::size_t i) {
+          values_[i].copy_(moved_[i]);
+          base_[i].copy_(moved_[i]);
+        });
   }
 
   void push() {
-    measure();
+    end_writes();
+    for (std::size_t i = 0; i < values_.size(); ++i) measure(i);
     writes_ = tables_.push(moved_, {.rule = 0, .tick = true});
     for (std::size_t i = 0; i < values_.size(); ++i) base_[i].copy_(values_[i]);
   }

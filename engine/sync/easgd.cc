@@ -85,13 +85,12 @@ class Easgd final : public ServedSynchronizer {
 
   // The servers move, then this rank.
   void meet() {
-    for (std::size_t i = 0; i < values_.size(); ++i) centre_[i].copy_(values_[i]);
-    auto works = tables_.exchange(centre_, {.rule = kLerp, .tick = true});
-    wait_all(works);
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      at::sub_out(elastic_[i], values_[i], centre_[i]);
-      values_[i].sub_(elastic_[i], alpha_ / (1 - alpha_));
-    }
+    tables_.exchange(
+        centre_, {.rule = kLerp, .tick = true}, [this](std::size_t i) { centre_[i].copy_(values_[i]); },
+        [this](std::size_t i) {
+          at::sub_out(elastic_[i], values_[i], centre_[i]);
+          values_[i].sub_(elastic_[i], alpha_ / (1 - alpha_));
+        });
   }
 
   void read() { reads_ = tables_.pull(centre_); }

@@ -159,23 +159,27 @@ void BucketTables::set(const std::vector<at::Tensor>& values, const StateDict& s
 
 std::vector<Work> BucketTables::push(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options) {
   std::vector<Work> works;
-  for (std::size_t i = 0; i < tables_.size(); ++i)
-    works.push_back(service_.client().push(tables_[i], tensors[i], options));
+  for (auto i = tables_.size(); i-- > 0;) works.push_back(service_.client().push(tables_[i], tensors[i], options));
   return works;
 }
 
 std::vector<Work> BucketTables::pull(const std::vector<at::Tensor>& tensors) {
   std::vector<Work> works;
-  for (std::size_t i = 0; i < tables_.size(); ++i) works.push_back(service_.client().pull(tables_[i], tensors[i]));
+  for (auto i = tables_.size(); i-- > 0;) works.push_back(service_.client().pull(tables_[i], tensors[i]));
   return works;
 }
 
-std::vector<Work> BucketTables::exchange(const std::vector<at::Tensor>& tensors,
-                                         const ps::Client::PushOptions& options) {
-  std::vector<Work> works;
-  for (std::size_t i = 0; i < tables_.size(); ++i)
-    works.push_back(service_.client().exchange(tables_[i], tensors[i], options));
-  return works;
+void BucketTables::exchange(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options,
+                            const WithBucket& prepare, const WithBucket& take) {
+  std::vector<Work> works(tables_.size());
+  for (auto i = tables_.size(); i-- > 0;) {
+    prepare(i);
+    works[i] = service_.client().exchange(tables_[i], tensors[i], options);
+  }
+  for (auto i = tables_.size(); i-- > 0;) {
+    works[i].wait();
+    take(i);
+  }
 }
 
 // On all servers a number is the same, once every rank's updates have been applied.

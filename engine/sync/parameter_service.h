@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -83,10 +84,16 @@ class BucketTables {
   /// `state`, made by state_of_rules(), unless that is empty. Collective.
   void set(const std::vector<at::Tensor>& values, const StateDict& state = {});
 
-  /// Launches the same request for every bucket; `tensors`: one for each.
+  /// Launches the same request for every bucket; `tensors`: one for each. Those of the first layers, which the next
+  /// forward needs first, come first: buckets are in the order of backward.
   std::vector<Work> push(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options);
   std::vector<Work> pull(const std::vector<at::Tensor>& tensors);
-  std::vector<Work> exchange(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options);
+
+  /// A push and then a pull of every bucket, in the same order. `prepare` fills a tensor before it leaves, `take` uses
+  /// what has come back in it, both while other buckets are on their way. Blocks.
+  using WithBucket = std::function<void(std::size_t bucket)>;
+  void exchange(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options,
+                const WithBucket& prepare, const WithBucket& take);
 
   /// Reads all values when every rank's updates have been applied, and what the rules remember into `state`, made by
   /// state_of_rules(). Collective.

@@ -9,6 +9,13 @@
 #include <utility>
 
 namespace phalanx {
+namespace {
+
+void scale(const at::Tensor& sum, double factor) {
+  if (factor != 1) sum.mul_(factor);
+}
+
+}  // namespace
 
 // What the run takes for the optimizer: it gives the gradients away, as whatever is around it has left them.
 class PushedGradients::Taker final : public Optimizer {
@@ -70,27 +77,26 @@ void PushedGradients::after_update(std::int64_t step) {
   const bool none = progress_[0].item<double>() == 0;  // where gradients were left out, on all ranks
   if (none || (step + 1) % options_.every != 0) return;
   const at::NoGradGuard no_grad;
-  auto works = tables_.exchange(sums_, mean_since_last());
-  wait_all(works);
-  for (std::size_t i = 0; i < sums_.size(); ++i) {
-    values_[i].copy_(sums_[i]);
-    sums_[i].zero_();
-  }
+  const auto [factor, options] = mean_since_last();
+  tables_.exchange(
+      sums_, options, [this, factor = factor](std::size_t i) { scale(sums_[i], factor); },
+      [this](std::size_t i) {
+        values_[i].copy_(sums_[i]);
+        sums_[i].zero_();
+      });
 }
 
-// The gradients become it.
-ps::Client::PushOptions PushedGradients::mean_since_last() {
+PushedGradients::Mean PushedGradients::mean_since_last() {
   const double factor = weight_ / progress_[0].item<double>(), rate = progress_[1].item<double>();
-  for (auto& sum : sums_) {
-    if (factor != 1) sum.mul_(factor);
-  }
   progress_.zero_();
-  return {.rule = 0, .scale = rate, .tick = true};
+  return {factor, {.rule = 0, .scale = rate, .tick = true}};
 }
 
 void PushedGradients::send_rest() {
   if (progress_[0].item<double>() == 0) return;
-  auto works = tables_.push(sums_, mean_since_last());
+  const auto [factor, options] = mean_since_last();
+  for (const auto& sum : sums_) scale(sum, factor);
+  auto works = tables_.push(sums_, options);
   wait_all(works);
 }
 

@@ -40,7 +40,13 @@ class PushedGradients final : public ServedSynchronizer {
   void servers_were_set() override;
 
   void take(const std::vector<Slice>& slices, double learning_rate);
-  ps::Client::PushOptions mean_since_last();
+
+  // What makes the sums the mean of the gradients since the last time, and how that is pushed.
+  struct Mean {
+    double factor;
+    ps::Client::PushOptions options;
+  };
+  Mean mean_since_last();
 
   Options options_;
   double weight_;                 // of this rank's gradients

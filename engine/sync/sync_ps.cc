@@ -48,9 +48,9 @@ class SyncPs final : public GradientSynchronizer {
   void before_update(std::int64_t) override {
     const at::NoGradGuard no_grad;
     turn_ = 1 - turn_;
-    auto works = sums_[turn_].exchange(gradients_, {.rule = 0, .scale = weight_, .tick = true});
-    wait_all(works);
-    for (auto& gradient : gradients_) gradient.div_(group_->size());
+    sums_[turn_].exchange(
+        gradients_, {.rule = 0, .scale = weight_, .tick = true}, [](std::size_t) {},
+        [this](std::size_t bucket) { gradients_[bucket].div_(group_->size()); });
   }
 
   Figures figures() const override { return sums_[0].figures(); }
