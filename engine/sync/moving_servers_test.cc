@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, MovingServers,
                          ::testing::Values(Case{"{name: downpour, every: 1}", 2}, Case{"{name: ssp, staleness: 2}", 2},
                                            Case{"{name: downpour, every: 1, server_optimizer: adam}", 2},
                                            Case{"{name: easgd, every: 1}", 2},
-                                           Case{"{name: easgd, every: 1, synchronous: true}", 2}, Case{"sync_ps", 2},
+                                           Case{"{name: easgd, every: 1, synchronous: true}", 1}, Case{"sync_ps", 2},
                                            Case{"{name: sync_ps, server_optimizer: adam}", 2, false},
                                            Case{"dc_asgd", 1}));
 
