@@ -9,6 +9,9 @@
 #include <limits>
 #include <optional>
 
+#include "framework/base/error.h"
+#include "framework/parallel/autograd_collectives.h"
+
 namespace phalanx {
 namespace {
 
@@ -23,10 +26,9 @@ std::optional<at::Tensor> mask_of(const AttentionPattern& pattern, std::int64_t 
   return mask;
 }
 
-}  // namespace
-
-at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                  const AttentionPattern& pattern, const DropoutImpl* dropout) {
+// query [n, heads, t, head width], key and value [n, heads, s, head width] -> the shape of query.
+at::Tensor of_heads(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                    const AttentionPattern& pattern, const DropoutImpl* dropout) {
   if (dropout == nullptr || !dropout->is_training()) {
     const bool causal_alone = pattern.causal && !pattern.keys.defined();
     const auto mask = causal_alone ? std::nullopt : mask_of(pattern, query.size(2), key.size(2));
@@ -37,6 +39,21 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
     scores = scores.masked_fill(mask->logical_not(), -std::numeric_limits<double>::infinity());
   }
   return at::matmul(dropout->forward(scores.softmax(-1)), value);
+}
+
+}  // namespace
+
+at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, std::int64_t head_width,
+                  const AttentionPattern& pattern, const DropoutImpl* dropout) {
+  const auto by_head = [head_width](const at::Tensor& x) {
+    return x.view({x.size(0), x.size(1), -1, head_width}).transpose(1, 2);
+  };
+  return of_heads(by_head(query), by_head(key), by_head(value), pattern, dropout).transpose(1, 2).flatten(2);
+}
+
+void divide_by_heads(TensorStyle style, const CommunicatorPtr& group, DropoutImpl& dropout) {
+  if (style != TensorStyle::kColumn) throw ConfigError("is attention, which is divided by column alone");
+  dropout.divide_positions(group->size(), [group](const at::Tensor& all) { return take_part(all, 1, group); });
 }
 
 }  // namespace phalanx

@@ -5,9 +5,6 @@
 #include <ATen/ops/zeros.h>
 #include <torch/nn/init.h>
 
-#include "framework/base/error.h"
-#include "framework/parallel/autograd_collectives.h"
-
 namespace phalanx {
 
 MultiheadAttention::MultiheadAttention(std::int64_t width, std::int64_t heads, double dropout)
@@ -21,10 +18,6 @@ MultiheadAttention::MultiheadAttention(std::int64_t width, std::int64_t heads, d
   const at::NoGradGuard no_grad;
   torch::nn::init::xavier_uniform_(in_weight_);
   out_proj_->bias.zero_();
-}
-
-at::Tensor MultiheadAttention::by_head(const at::Tensor& x) const {
-  return x.view({x.size(0), x.size(1), -1, head_width_}).transpose(1, 2);
 }
 
 at::Tensor MultiheadAttention::forward(const at::Tensor& x, const AttentionPattern& pattern) {
@@ -44,18 +37,15 @@ at::Tensor MultiheadAttention::forward(const at::Tensor& x, const at::Tensor& me
 
 at::Tensor MultiheadAttention::attend_and_project(const at::Tensor& query, const at::Tensor& key,
                                                   const at::Tensor& value, const AttentionPattern& pattern) {
-  const at::Tensor seen =
-      attend(by_head(query), by_head(key), by_head(value), pattern, drops_ ? dropout_.get() : nullptr);
-  return out_proj_(seen.transpose(1, 2).flatten(2));
+  return out_proj_(attend(query, key, value, head_width_, pattern, drops_ ? dropout_.get() : nullptr));
 }
 
 Placements MultiheadAttention::divide(TensorStyle style, const CommunicatorPtr& group) {
-  if (style != TensorStyle::kColumn) throw ConfigError("is attention, which is divided by column alone");
+  divide_by_heads(style, group, *dropout_);
   Placements placements;
   for (auto& [name, placement] : in_proj_.divide(style, group, in_weight_, in_bias_)) {
     placements.emplace("in_proj_" + name, std::move(placement));
   }
-  dropout_->divide_positions(group->size(), [group](const at::Tensor& all) { return take_part(all, 1, group); });
   return placements;
 }
 

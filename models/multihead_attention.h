@@ -28,7 +28,6 @@ class MultiheadAttention final : public torch::nn::Module, public TensorParallel
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override;
 
  private:
-  at::Tensor by_head(const at::Tensor& x) const;  // [n, t, heads here x head width] -> [n, heads, t, head width]
   at::Tensor attend_and_project(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                 const AttentionPattern& pattern);
 

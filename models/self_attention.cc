@@ -3,9 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "framework/base/error.h"
-#include "framework/parallel/autograd_collectives.h"
-
 namespace phalanx {
 
 SelfAttention::SelfAttention(const Options& options)
@@ -23,16 +20,12 @@ SelfAttention::SelfAttention(const Options& options)
 }
 
 at::Tensor SelfAttention::forward(const at::Tensor& x, const AttentionPattern& pattern) {
-  const auto by_head = [&](const at::Tensor& part) {
-    return part.view({part.size(0), part.size(1), -1, head_width_}).transpose(1, 2);
-  };
-  const at::Tensor seen = attend(by_head(query_->forward(x)), by_head(key_->forward(x)), by_head(value_->forward(x)),
-                                 pattern, drops_ ? dropout_.get() : nullptr);
-  return seen.transpose(1, 2).flatten(2);
+  return attend(query_->forward(x), key_->forward(x), value_->forward(x), head_width_, pattern,
+                drops_ ? dropout_.get() : nullptr);
 }
 
 Placements SelfAttention::divide(TensorStyle style, const CommunicatorPtr& group) {
-  if (style != TensorStyle::kColumn) throw ConfigError("is attention, which is divided by column alone");
+  divide_by_heads(style, group, *dropout_);
   Placements placements;
   for (const auto& layer : named_children()) {
     auto* const projection = layer.value()->as<Projection>();
@@ -41,8 +34,17 @@ Placements SelfAttention::divide(TensorStyle style, const CommunicatorPtr& group
       placements.emplace(layer.key() + "." + name, std::move(placement));
     }
   }
-  dropout_->divide_positions(group->size(), [group](const at::Tensor& all) { return take_part(all, 1, group); });
   return placements;
+}
+
+TensorPlan plan_of_encoder(const std::string& prefix, std::int64_t layers, const std::string& attention) {
+  TensorPlan plan;
+  for (std::int64_t i = 0; i < layers; ++i) {  // * would take both of the layers that are named output.dense
+    const auto layer = prefix + std::to_string(i) + ".";
+    for (const auto& name : {attention, std::string("intermediate.dense")}) plan[layer + name] = "column";
+    for (const char* name : {"attention.output.dense", "output.dense"}) plan[layer + name] = "row";
+  }
+  return plan;
 }
 
 }  // namespace phalanx

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "models/attention.h"
 #include "models/dropout.h"
+#include "models/model.h"
 #include "models/projection.h"
 #include "models/tensor_parallel.h"
 
@@ -36,5 +38,9 @@ class SelfAttention final : public torch::nn::Module, public TensorParallel {
   std::shared_ptr<Projection> query_, key_, value_;
   Dropout dropout_{nullptr};
 };
+
+/// The plan of Hugging Face's encoder layers `prefix`0, `prefix`1 and so on, in each of which `attention` is a
+/// SelfAttention, before attention.output.dense, and intermediate.dense and output.dense are a pair.
+TensorPlan plan_of_encoder(const std::string& prefix, std::int64_t layers, const std::string& attention);
 
 }  // namespace phalanx

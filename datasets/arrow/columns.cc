@@ -60,6 +60,13 @@ bool copy_any(const arrow::Array& array, float* to) {
   return copy_if<arrow::FloatType>(array, to) || copy_if<arrow::DoubleType>(array, to) || copy_whole(array, to);
 }
 
+// Of bytes or text, which Arrow has as bytes.
+std::string_view view_of(const arrow::Array& column, std::int64_t row) {
+  const bool small = column.type_id() == arrow::Type::BINARY || column.type_id() == arrow::Type::STRING;
+  return small ? static_cast<const arrow::BinaryArray&>(column).GetView(row)
+               : static_cast<const arrow::LargeBinaryArray&>(column).GetView(row);
+}
+
 }  // namespace
 
 at::Tensor numbers_of(const arrow::Array& column, bool whole, const std::string& where) {
@@ -109,8 +116,7 @@ ImageColumn::ImageColumn(std::shared_ptr<arrow::Array> column, const std::string
 
 std::string_view ImageColumn::bytes(std::int64_t row) const {
   if (bytes_->IsNull(row)) refuse(where_, "no bytes of an image in row " + std::to_string(row) + " of the group");
-  if (bytes_->type_id() == arrow::Type::BINARY) return static_cast<const arrow::BinaryArray&>(*bytes_).GetView(row);
-  return static_cast<const arrow::LargeBinaryArray&>(*bytes_).GetView(row);
+  return view_of(*bytes_, row);
 }
 
 TextColumn::TextColumn(std::shared_ptr<arrow::Array> column, const std::string& where)
@@ -121,8 +127,7 @@ TextColumn::TextColumn(std::shared_ptr<arrow::Array> column, const std::string& 
 
 std::string_view TextColumn::text(std::int64_t row) const {
   if (text_->IsNull(row)) refuse(where_, "nothing (null) in row " + std::to_string(row) + " of the group");
-  if (text_->type_id() == arrow::Type::STRING) return static_cast<const arrow::StringArray&>(*text_).GetView(row);
-  return static_cast<const arrow::LargeStringArray&>(*text_).GetView(row);
+  return view_of(*text_, row);
 }
 
 }  // namespace phalanx

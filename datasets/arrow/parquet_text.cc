@@ -2,10 +2,11 @@
 // (datasets/text/document_sequences.h).
 #include <cstdint>
 #include <filesystem>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "datasets/arrow/columns.h"
@@ -14,7 +15,6 @@
 #include "datasets/dataset.h"
 #include "datasets/root.h"
 #include "datasets/text/document_sequences.h"
-#include "datasets/text/tokenizer.h"
 #include "framework/base/config/visitor.h"
 
 namespace phalanx {
@@ -22,14 +22,11 @@ namespace {
 
 struct ParquetTextConfig : TableFiles, SequencesConfig {
   std::string column = "text";
-  std::string tokenizer = "bytes";
 
   template <class V>
   void visit(V& v) {
     TableFiles::visit(v);
     v("column", column, "column of text");
-    v("tokenizer", tokenizer,
-      "bytes, or in root a tokenizer.json, a SentencePiece .model, or a folder with one of these");
     SequencesConfig::visit(v);
   }
 };
@@ -59,9 +56,7 @@ class Rows {
 };
 
 Splits load_parquet_text(const ParquetTextConfig& config) {
-  const std::filesystem::path root = dataset_root(config.root, "parquet_text");
-  const std::shared_ptr<const Tokenizer> tokenizer =
-      make_tokenizer(config.tokenizer == "bytes" ? "bytes" : (root / config.tokenizer).string());
+  const auto tokenizer = config.make_tokenizer(dataset_root(config.root, "parquet_text"));
   auto splits = config.splits("parquet_text", [&](const auto& files, bool) {
     Rows rows(files, config.column);
     return document_sequences(config, *tokenizer, std::ref(rows), files.front().string());

@@ -27,7 +27,6 @@ struct DocumentsConfig : SequencesConfig {
   std::string root;
   std::string file = "documents.txt";
   std::string separator;
-  std::string tokenizer = "bytes";
   double train_share = 0.9;
 
   template <class V>
@@ -35,8 +34,6 @@ struct DocumentsConfig : SequencesConfig {
     v("root", root, "folder of the files; empty: ${PHALANX_DATA}/documents, else data/documents");
     v("file", file, "text file");
     v("separator", separator, "line between two documents");
-    v("tokenizer", tokenizer,
-      "bytes, or in root a tokenizer.json, a SentencePiece .model, or a folder with one of these");
     SequencesConfig::visit(v);
     v("train_share", train_share, "part of the documents to train on; the rest is for testing",
       {.min = 0, .max = 1, .exclusive = true});
@@ -79,8 +76,7 @@ Splits load_documents(const DocumentsConfig& config) {
                                               "dataset.root and dataset.file."},
                                root)
                         .front();
-  const std::shared_ptr<const Tokenizer> tokenizer =
-      make_tokenizer(config.tokenizer == "bytes" ? "bytes" : (root / config.tokenizer).string());
+  const auto tokenizer = config.make_tokenizer(root);
   const auto documents = documents_of(read_file(file), config.separator);
   const auto border = static_cast<std::size_t>(static_cast<double>(documents.size()) * config.train_share);
   if (border == 0) {

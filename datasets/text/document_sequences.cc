@@ -59,6 +59,10 @@ class Documents final : public Dataset {
 
 }  // namespace
 
+std::shared_ptr<const Tokenizer> SequencesConfig::make_tokenizer(const std::filesystem::path& root) const {
+  return phalanx::make_tokenizer(tokenizer == "bytes" ? "bytes" : (root / tokenizer).string());
+}
+
 std::shared_ptr<const Dataset> document_sequences(const SequencesConfig& config, const Tokenizer& tokenizer,
                                                   const NextDocument& next, const std::string& where) {
   const auto end = tokenizer.size(), context = config.context;

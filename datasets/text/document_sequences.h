@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,15 +16,21 @@ namespace phalanx {
 
 /// How documents become samples: fields of datasets of text.
 struct SequencesConfig {
+  std::string tokenizer = "bytes";
   std::string packing = "pack";
   std::int64_t context = 256;
 
   template <class V>
   void visit(V& v) {
+    v("tokenizer", tokenizer,
+      "bytes, or in root a tokenizer.json, a SentencePiece .model, or a folder with one of these");
     v("packing", packing, "pack: documents share samples; pad: each has its own, padded",
       config::one_of({"pack", "pad"}));
     v("context", context, "tokens per sample", config::between(1, 1 << 20));
   }
+
+  /// Throws as phalanx::make_tokenizer().
+  std::shared_ptr<const Tokenizer> make_tokenizer(const std::filesystem::path& root) const;
 };
 
 /// The next document of a text; nothing behind the last one.

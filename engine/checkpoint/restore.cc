@@ -26,7 +26,6 @@ std::string text(const Shape& shape) {
   return text.str();
 }
 
-// Null: this rank has the parameter whole.
 void check_model(const Checkpoint& checkpoint, const StoredTensors& stored, const RunState& state) {
   const auto refuse = [&](const std::string& why) {
     throw DataError(checkpoint.path + " belongs to another model: " + why);

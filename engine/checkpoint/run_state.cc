@@ -88,6 +88,10 @@ Held gather_ranges(const std::vector<ParameterRange>& mine, Communicator& world)
   return held;
 }
 
+std::string with_placement(const std::string& parameter, const Placement* placement) {
+  return placement == nullptr ? parameter : parameter + to_text(*placement);
+}
+
 std::string file_name(const char* what, int rank, int ranks) {
   char name[80];
   std::snprintf(name, sizeof(name), "%s-%05d-of-%05d.safetensors", what, rank + 1, ranks);
@@ -113,8 +117,11 @@ const Placement* placement_of(const RunState& state, const StateTensor& of_param
 }
 
 std::string stored_name(const RunState& state, const std::string& parameter) {
-  const auto* const placement = placement_of(state, parameter);
-  return placement == nullptr ? parameter : parameter + to_text(*placement);
+  return with_placement(parameter, placement_of(state, parameter));
+}
+
+std::string stored_name(const RunState& state, const StateTensor& of_parameter) {
+  return with_placement(of_parameter.parameter, placement_of(state, of_parameter));
 }
 
 std::string stored_name(const RunState& state, const Segment& segment, bool with_shape) {

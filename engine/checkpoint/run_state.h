@@ -52,6 +52,9 @@ const Placement* placement_of(const RunState& state, const StateTensor& of_param
 /// What this rank has of a parameter, as checkpoints name it: the parameter, with its placement behind it.
 std::string stored_name(const RunState& state, const std::string& parameter);
 
+/// The same of what an optimizer remembers of one parameter by itself.
+std::string stored_name(const RunState& state, const StateTensor& of_parameter);
+
 /// The same of what a slice has of it: "[A:B]" behind that says which elements. Of values, which are read by their
 /// shape, this is behind a placement in any case: that of the whole parameter, where it has no other.
 std::string stored_name(const RunState& state, const Segment& segment, bool with_shape);

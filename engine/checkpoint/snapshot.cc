@@ -58,10 +58,7 @@ void add_optimizer(const RunState& state, const WritePlan& plan, bool all, const
     if (remembered.parameter.empty()) {
       add_slice(state, remembered, plan, mine, prefix, tensors);
     } else if (all || has_first(plan.state, plan.numbers.at(remembered.parameter), plan.rank)) {
-      const auto* const placement = placement_of(state, remembered);
-      tensors.emplace_back(
-          prefix + remembered.kind + "/" + remembered.parameter + (placement != nullptr ? to_text(*placement) : ""),
-          remembered.values);
+      tensors.emplace_back(prefix + remembered.kind + "/" + stored_name(state, remembered), remembered.values);
     }
   }
 }

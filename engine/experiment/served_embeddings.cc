@@ -83,14 +83,12 @@ ServedEmbeddings::ServedEmbeddings(const ExperimentConfig& config, Model& model,
 void ServedEmbeddings::connect() { rows_->connect(service_->client(), service_->group().size()); }
 
 void ServedEmbeddings::follow_servers() {
-  auto& group = service_->group();
   const auto rows = read_rows();
   rows_->disconnect();
   auto former = service_->follow_servers();
   connect();
   rows_->table().write_rows(rows);
-  group.barrier().wait();  // nobody reads rows before they are there
-  service_->leave(std::move(former));
+  service_->leave(std::move(former));  // which all ranks do together: nobody reads rows before they are there
 }
 
 ServedEmbeddings::~ServedEmbeddings() {

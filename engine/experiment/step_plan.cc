@@ -42,6 +42,13 @@ void add(OperationCounts& counts, AxisBits axes, Op op, std::int64_t bytes) {
   entry.bytes += bytes;
 }
 
+void add(OperationCounts& counts, const OperationCounts& more) {
+  for (const auto& [kind, count] : more) {
+    counts[kind].count += count.count;
+    counts[kind].bytes += count.bytes;
+  }
+}
+
 void refuse_unplanned(const ExperimentConfig& config) {
   if (config.roles.server > 0 || config.roles.elsewhere()) {
     throw ConfigError("roles: parameter servers have no place in a plan; plan a strategy without them");
@@ -173,14 +180,11 @@ class StepRehearsal::Replica {
     replica_.synchronizer().before_update(steps_);
     replica_.synchronizer().after_update(steps_++);
     auto all = log_->take();
-    for (const auto& [kind, count] : plan.layers) {
-      all[kind].count += count.count;
-      all[kind].bytes += count.bytes;
-    }
+    add(all, plan.layers);
     plan.layers.clear();
+    const auto axes = axes_of_replicas();
     for (const auto& [kind, count] : all) {
       const bool moves_slices = kind.op == Op::kReduceScatter || kind.op == Op::kAllGather || kind.op == Op::kBarrier;
-      const auto axes = axes_of_replicas();
       const bool among_replicas = std::ranges::find(axes, kind.axes) != axes.end();
       (moves_slices && among_replicas ? plan.gradients : plan.layers)[kind] = count;
     }
@@ -193,10 +197,11 @@ class StepRehearsal::Replica {
   // Those along which ranks have the same parameters, or, of values that are sharded, parts of them.
   std::vector<AxisBits> axes_of_replicas() const {
     std::vector<AxisBits> all;
+    if (replica_.agreement().strategy.traits().shards_values) {  // in no group
+      all.push_back(bits_of(shape_, kReplicaAxes));
+      if (shape_[Axis::kExpert] > 1) all.push_back(bits_of(shape_, kSameExperts));
+    }
     for (const auto& group : replica_.groups()) all.push_back(axes_of_group(group));
-    if (!replica_.agreement().strategy.traits().shards_values) return all;
-    all = {bits_of(shape_, kReplicaAxes)};
-    if (shape_[Axis::kExpert] > 1) all.push_back(bits_of(shape_, kSameExperts));
     return all;
   }
 
@@ -262,12 +267,7 @@ class StepRehearsal::Replica {
 
 OperationCounts StepPlan::all() const {
   OperationCounts all;
-  for (const auto* counts : {&gradients, &layers, &control}) {
-    for (const auto& [kind, count] : *counts) {
-      all[kind].count += count.count;
-      all[kind].bytes += count.bytes;
-    }
-  }
+  for (const auto* counts : {&gradients, &layers, &control}) add(all, *counts);
   return all;
 }
 

@@ -57,7 +57,7 @@ Gathered gather_and_multiply(const at::Tensor& x, const at::Tensor& matrix, Comm
 // The sum of chunk c begins at rank c + 1, and is complete when it has come round to rank c.
 at::Tensor multiply_and_scatter(const at::Tensor& x, const at::Tensor& matrix, Communicator& group) {
   const auto chunks = x.chunk(group.size(), kPositions);
-  at::Tensor sum, leaving;
+  at::Tensor sum;  // while it leaves, until the next one takes its place
   std::optional<Work> sent;
   for (int step = 1; step <= group.size(); ++step) {
     const at::Tensor& chunk = chunks[static_cast<std::size_t>(before(group, step))];
@@ -75,8 +75,7 @@ at::Tensor multiply_and_scatter(const at::Tensor& x, const at::Tensor& matrix, C
     if (sent) sent->wait();
     sum = own;
     if (step == group.size()) break;
-    leaving = sum;
-    sent = group.send(leaving, after(group, 1), kTag);
+    sent = group.send(sum, after(group, 1), kTag);
   }
   return sum;
 }

@@ -148,12 +148,8 @@ class Bert final : public Network {
   }
 
   TensorPlan tensor_plan() const override {
-    TensorPlan plan{{"bert.embeddings.word_embeddings", "vocabulary"}};
-    for (std::size_t i = 0; i < layers_.size(); ++i) {  // * would take both of the layers that are named output.dense
-      const auto layer = "bert.encoder.layer." + std::to_string(i) + ".";
-      for (const char* name : {"attention.self", "intermediate.dense"}) plan[layer + name] = "column";
-      for (const char* name : {"attention.output.dense", "output.dense"}) plan[layer + name] = "row";
-    }
+    auto plan = plan_of_encoder("bert.encoder.layer.", std::ssize(layers_), "attention.self");
+    plan["bert.embeddings.word_embeddings"] = "vocabulary";
     return plan;
   }
 

@@ -224,13 +224,7 @@ class HuggingFaceVit final : public Network {
   }
 
   TensorPlan tensor_plan() const override {
-    TensorPlan plan;
-    for (std::int64_t i = 0; i < layers_; ++i) {  // * would take both of the layers that are named output.dense
-      const auto layer = "vit.encoder.layer." + std::to_string(i) + ".";
-      for (const char* name : {"attention.attention", "intermediate.dense"}) plan[layer + name] = "column";
-      for (const char* name : {"attention.output.dense", "output.dense"}) plan[layer + name] = "row";
-    }
-    return plan;
+    return plan_of_encoder("vit.encoder.layer.", layers_, "attention.attention");
   }
 
  private:

@@ -125,7 +125,7 @@ class Zoo : public ::testing::TestWithParam<std::string> {
     double square = 0;
     for (const auto& parameter : model.parameters()) square += parameter.grad().square().sum().item<double>();
     // No step is longer than this: deep networks have large gradients at first.
-    const double rate = 0.02 / std::max(1.0, std::sqrt(square));
+    const double rate = 0.005 / std::max(1.0, std::sqrt(square));
     for (auto& parameter : model.parameters()) parameter.sub_(parameter.grad(), rate);
     return loss.item<double>();
   }
@@ -186,7 +186,8 @@ TEST_P(Zoo, TwoStepsOfTrainingMakeTheLossSmaller) {
   const double first = train_step(*model);
   const double second = train_step(*model);
   const double third = train_step(*model);
-  EXPECT_LT(std::min(second, third), first);  // in deep networks the kernels' rounding tells which of them is smaller
+  EXPECT_LT(second, first);
+  EXPECT_LT(third, second);
 }
 
 TEST_P(Zoo, EveryParameterTakesPartInTraining) {
