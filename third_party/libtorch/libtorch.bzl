@@ -1,6 +1,8 @@
 """LibTorch, the C++ part of PyTorch: the folder in LIBTORCH, else an installed PyTorch, else its wheel."""
 
 _BUILD = """\
+load("@//third_party:link_only.bzl", "link_only")
+
 cc_library(
     name = "libtorch",
     hdrs = glob(["include/**", "instead/**"]),
@@ -11,12 +13,17 @@ cc_library(
     ],
     # LibTorch's own headers then name the single operators they use, not all 2,000.
     defines = ["AT_PER_OPERATOR_HEADERS"],
-    # With --config=cuda programs run with LibTorch for CUDA, of the same version.
-    deps = select({{
-        "@//bazel:cuda": ["@libtorch_cuda//:programs"],
-        "//conditions:default": [":programs"],
-    }}),
+    deps = [":linked"],
     visibility = ["//visibility:public"],
+)
+
+# With --config=cuda programs run with LibTorch for CUDA, of the same version.
+link_only(
+    name = "linked",
+    dep = select({{
+        "@//bazel:cuda": "@libtorch_cuda//:programs",
+        "//conditions:default": ":programs",
+    }}),
 )
 
 cc_library(
