@@ -21,21 +21,26 @@ std::int64_t draw_offset(RandomStream& random, std::int64_t padding) {
 
 }  // namespace
 
-void augment(const Augmentation& augmentation, RandomStream& random, const std::array<std::int64_t, 3>& shape,
-             const std::uint8_t* in, std::uint8_t* out) {
+ImageChange draw_change(const Augmentation& augmentation, RandomStream& random) {
+  ImageChange change;
+  change.top = draw_offset(random, augmentation.padding);
+  change.left = draw_offset(random, augmentation.padding);
+  change.flip = random.below(2) == 1 && augmentation.flip;
+  return change;
+}
+
+void apply_change(const ImageChange& change, const std::array<std::int64_t, 3>& shape, const std::uint8_t* in,
+                  std::uint8_t* out) {
   const auto [channels, height, width] = shape;
-  const std::int64_t top = draw_offset(random, augmentation.padding);
-  const std::int64_t left = draw_offset(random, augmentation.padding);
-  const bool flip = random.below(2) == 1 && augmentation.flip;
   for (std::int64_t channel = 0; channel < channels; ++channel, in += height * width) {
     for (std::int64_t row = 0; row < height; ++row, out += width) {
-      const std::int64_t from = row + top;
+      const std::int64_t from = row + change.top;
       if (from >= 0 && from < height) {
-        shift_row(in + from * width, out, width, left);
+        shift_row(in + from * width, out, width, change.left);
       } else {
         std::memset(out, 0, static_cast<std::size_t>(width));
       }
-      if (flip) std::reverse(out, out + width);
+      if (change.flip) std::reverse(out, out + width);
     }
   }
 }

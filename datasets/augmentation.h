@@ -16,10 +16,19 @@ struct Augmentation {
   bool any() const { return padding > 0 || flip; }
 };
 
-/// Writes one image of bytes, [channels, height, width] = `shape`, to `out`, which does not overlap it: cut at a random
-/// place of the padded image, then perhaps flipped, alike in all channels. Draws three values (top, left, flip) from
-/// `random`.
-void augment(const Augmentation& augmentation, RandomStream& random, const std::array<std::int64_t, 3>& shape,
-             const std::uint8_t* in, std::uint8_t* out);
+/// How one image is changed: pixel [row, column] becomes that of [row + top, column + left], or black where there is
+/// none, and then left and right are exchanged if it is flipped.
+struct ImageChange {
+  std::int64_t top = 0, left = 0;  // each in [-padding, padding]
+  bool flip = false;
+};
+
+/// Draws three values (top, left, flip) from `random`.
+ImageChange draw_change(const Augmentation& augmentation, RandomStream& random);
+
+/// Writes one image of bytes, [channels, height, width] = `shape`, to `out`, which does not overlap it, changed alike
+/// in all channels.
+void apply_change(const ImageChange& change, const std::array<std::int64_t, 3>& shape, const std::uint8_t* in,
+                  std::uint8_t* out);
 
 }  // namespace phalanx

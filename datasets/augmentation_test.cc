@@ -18,7 +18,7 @@ constexpr std::array<std::int64_t, 3> kShape{2, 2, 3};
 Bytes augmented(const Augmentation& augmentation, std::uint64_t seed) {
   Bytes out(kImage.size(), 99);
   RandomStream random(seed);
-  augment(augmentation, random, kShape, kImage.data(), out.data());
+  apply_change(draw_change(augmentation, random), kShape, kImage.data(), out.data());
   return out;
 }
 
@@ -90,7 +90,7 @@ TEST(Augmentation, EveryOffsetIsAsLikely) {
 TEST(Augmentation, DrawsAlikeEverywhere) {
   RandomStream random(3);
   Bytes out(kImage.size());
-  augment({.padding = 1, .flip = true}, random, kShape, kImage.data(), out.data());
+  apply_change(draw_change({.padding = 1, .flip = true}, random), kShape, kImage.data(), out.data());
   EXPECT_EQ(out, (Bytes{0, 0, 0, 0, 3, 2, 0, 0, 0, 0, 13, 12})) << "one row up, one pixel from the right, flipped";
   RandomStream same(3);
   for (int i = 0; i < 3; ++i) same.next();

@@ -12,6 +12,16 @@ namespace phalanx {
 
 class Tokenizer;  // datasets/text/tokenizer.h
 
+/// What a dataset changes at random in its samples, done to a batch as a whole, wherever its tensors are. Thread-safe.
+class BatchChanges {
+ public:
+  virtual ~BatchChanges() = default;
+
+  /// Row i of `batch.inputs` is sample indices[i] as unchanged() gives it, and becomes, bit for bit, what gather()
+  /// gives with this seed.
+  virtual void apply(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const = 0;
+};
+
 /// A finite, indexable collection of samples. Thread-safe for reading: any number of threads may gather at once, each
 /// into a batch of its own.
 class Dataset {
@@ -44,6 +54,9 @@ class Dataset {
 
   /// The same samples without changes at random; null: this dataset makes none.
   virtual std::shared_ptr<const Dataset> unchanged() const { return nullptr; }
+
+  /// How samples of unchanged() become these; null: gather() alone can do that, or there are no changes.
+  virtual std::shared_ptr<const BatchChanges> changes() const { return nullptr; }
 };
 
 /// The parts of a dataset, with one spec: to train on, to choose by (when to stop, which version is best; null where

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "datasets/batch_augmentation.h"
 #include "datasets/batch_memory.h"
 #include "datasets/random_stream.h"
 #include "framework/base/random.h"
@@ -72,7 +73,7 @@ void ImageDataset::gather(std::span<const std::int64_t> indices, std::uint64_t s
     const auto* image = images_->pixels.data() + index * pixels;
     if (augmentation_.any()) {
       RandomStream random(mix(seed, static_cast<std::uint64_t>(index)));
-      augment(augmentation_, random, shape, image, changed.data());
+      apply_change(draw_change(augmentation_, random), shape, image, changed.data());
       image = changed.data();
     }
     normalize(image, input);
@@ -86,6 +87,13 @@ std::shared_ptr<const Dataset> ImageDataset::unchanged() const {
   auto same = std::make_shared<ImageDataset>(*this);
   same->augmentation_ = {};
   return same;
+}
+
+std::shared_ptr<const BatchChanges> ImageDataset::changes() const {
+  if (!augmentation_.any()) return nullptr;
+  std::vector<float> black;
+  for (const auto [scale, shift] : normalize_) black.push_back(shift);
+  return std::make_shared<BatchAugmentation>(augmentation_, std::move(black));
 }
 
 void ImageDataset::normalize(const std::uint8_t* pixels, float* out) const {

@@ -42,6 +42,7 @@ class ImageDataset final : public Dataset {
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override;
   std::int64_t label(std::int64_t index) const override { return images_->labels.at(static_cast<std::size_t>(index)); }
   std::shared_ptr<const Dataset> unchanged() const override;
+  std::shared_ptr<const BatchChanges> changes() const override;
 
  private:
   struct Affine {

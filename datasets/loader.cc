@@ -27,7 +27,7 @@ class GatheringLoader final : public Loader {
   bool next(Batch& batch) override {
     if (cursor_ == sampler_.batches()) return false;
     const auto share = sampler_.share(epoch_, cursor_);
-    dataset_->gather(share.indices, mix(mix(seed_, static_cast<std::uint64_t>(epoch_)), kChangesOfSamples), batch);
+    dataset_->gather(share.indices, seed_of_changes(seed_, epoch_), batch);
     batch.valid = share.valid;
     batch.global_rows = share.global_rows;
     batch.first_row = share.first_row;
@@ -44,6 +44,10 @@ class GatheringLoader final : public Loader {
 };
 
 }  // namespace
+
+std::uint64_t seed_of_changes(std::uint64_t seed, std::int64_t epoch) {
+  return mix(mix(seed, static_cast<std::uint64_t>(epoch)), kChangesOfSamples);
+}
 
 std::unique_ptr<Loader> make_loader(std::shared_ptr<const Dataset> dataset, DistributedSampler::Options options) {
   if (options.samples == 0) options.samples = dataset->size();

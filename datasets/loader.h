@@ -30,6 +30,9 @@ class Loader {
   virtual bool next(Batch& batch) = 0;
 };
 
+/// The seed with which a loader of this seed has samples changed in an epoch (Dataset::gather()).
+std::uint64_t seed_of_changes(std::uint64_t seed, std::int64_t epoch);
+
 /// Gathers the shares of `options` from `dataset` straight into the batch's tensors. What the dataset changes at random
 /// is a pure function of (options.seed, epoch, sample). options.samples may be left 0: it is the dataset's size, and
 /// std::invalid_argument is thrown when it says otherwise.

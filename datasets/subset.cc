@@ -18,6 +18,30 @@ namespace {
 
 constexpr std::uint64_t kHeldOut = 0x68656c646f7574;  // stream of the seed, far from those of epochs
 
+std::vector<std::int64_t> mapped(const std::vector<std::int64_t>& to, std::span<const std::int64_t> indices) {
+  std::vector<std::int64_t> theirs;
+  theirs.reserve(indices.size());
+  for (const auto index : indices) {
+    TORCH_CHECK_INDEX(index >= 0 && index < std::ssize(to), "sample ", index, " of ", to.size());
+    theirs.push_back(to[static_cast<std::size_t>(index)]);
+  }
+  return theirs;
+}
+
+class SubsetChanges final : public BatchChanges {
+ public:
+  SubsetChanges(std::shared_ptr<const BatchChanges> changes, std::vector<std::int64_t> indices)
+      : changes_(std::move(changes)), indices_(std::move(indices)) {}
+
+  void apply(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
+    changes_->apply(mapped(indices_, indices), seed, batch);
+  }
+
+ private:
+  std::shared_ptr<const BatchChanges> changes_;
+  std::vector<std::int64_t> indices_;
+};
+
 class Subset final : public Dataset {
  public:
   Subset(std::shared_ptr<const Dataset> dataset, std::vector<std::int64_t> indices)
@@ -32,13 +56,7 @@ class Subset final : public Dataset {
   bool samples_overlap() const override { return repeats_ || dataset_->samples_overlap(); }
 
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
-    std::vector<std::int64_t> theirs;
-    theirs.reserve(indices.size());
-    for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
-      theirs.push_back(indices_[static_cast<std::size_t>(index)]);
-    }
-    dataset_->gather(theirs, seed, batch);
+    dataset_->gather(mapped(indices_, indices), seed, batch);
   }
 
   std::int64_t label(std::int64_t index) const override {
@@ -51,6 +69,10 @@ class Subset final : public Dataset {
   std::shared_ptr<const Dataset> unchanged() const override {
     auto dataset = dataset_->unchanged();
     return dataset ? std::make_shared<Subset>(std::move(dataset), indices_) : nullptr;
+  }
+  std::shared_ptr<const BatchChanges> changes() const override {
+    auto changes = dataset_->changes();
+    return changes ? std::make_shared<SubsetChanges>(std::move(changes), indices_) : nullptr;
   }
 
  private:

@@ -1,0 +1,95 @@
+#include "datasets/resident_loader.h"
+
+#include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
+
+#include <array>
+
+#include "datasets/image_dataset.h"
+#include "datasets/subset.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+constexpr std::int64_t kImages = 23;
+constexpr std::array kStatistics{ChannelStatistics{.mean = 0.25f, .deviation = 0.5f},
+                                 ChannelStatistics{.mean = 0.5f, .deviation = 0.25f}};
+
+std::shared_ptr<const Dataset> images(const Augmentation& augmentation) {
+  Images all;
+  for (int i = 0; i < kImages * 2 * 5 * 7; ++i) all.pixels.push_back(static_cast<std::uint8_t>(i * 37));
+  for (int i = 0; i < kImages; ++i) all.labels.push_back(i % 3);
+  return std::make_shared<ImageDataset>(all, classification_samples({2, 5, 7}, 3), kStatistics, augmentation);
+}
+
+void leave(Batch&) {}
+
+void expect_same_batches(const std::shared_ptr<const Dataset>& dataset) {
+  const DistributedSampler::Options options{
+      .samples = dataset->size(), .global_batch = 5, .seed = 3, .rank = 1, .size = 2};
+  const auto expected = make_loader(dataset, options),
+             resident = make_resident_loader(dataset, options, at::kCPU, leave);
+  ASSERT_EQ(resident->batches(), expected->batches());
+  for (const std::int64_t epoch : {0, 1, 4}) {
+    expected->start_epoch(epoch, epoch == 4 ? 2 : 0);
+    resident->start_epoch(epoch, epoch == 4 ? 2 : 0);
+    Batch a, b;
+    while (expected->next(a)) {
+      ASSERT_TRUE(resident->next(b));
+      EXPECT_TRUE(at::equal(a.inputs.at(0), b.inputs.at(0)));
+      EXPECT_TRUE(at::equal(a.targets.at(0), b.targets.at(0)));
+      EXPECT_EQ(std::tuple(a.valid, a.global_rows, a.first_row), std::tuple(b.valid, b.global_rows, b.first_row));
+    }
+    EXPECT_FALSE(resident->next(b));
+  }
+}
+
+TEST(ResidentLoader, GivesTheBatchesOfALoaderThatReadsThem) { expect_same_batches(images({})); }
+
+TEST(ResidentLoader, ChangesImagesAsTheDatasetDoes) {
+  expect_same_batches(images({.padding = 2, .flip = true}));
+  expect_same_batches(images({.padding = 9}));  // beyond the image
+  expect_same_batches(make_subset(images({.flip = true}), {20, 3, 7, 7, 11, 1, 0}));
+}
+
+TEST(ResidentLoader, CompletesEachSampleOnce) {
+  std::int64_t completed = 0;
+  const auto loader = make_resident_loader(images({}), {.global_batch = 5}, at::kCPU, [&](Batch& batch) {
+    completed += batch.rows();
+    batch.targets = {batch.inputs.at(0)};
+  });
+  for (const std::int64_t epoch : {0, 1}) {
+    loader->start_epoch(epoch);
+    for (Batch batch; loader->next(batch);) EXPECT_TRUE(at::equal(batch.targets.at(0), batch.inputs.at(0)));
+  }
+  EXPECT_EQ(completed, kImages);
+}
+
+TEST(ResidentLoader, RefusesTargetsMadeOfSamplesThatChange) {
+  const auto loader = make_resident_loader(images({.flip = true}), {.global_batch = 5}, at::kCPU,
+                                           [](Batch& batch) { batch.targets = {batch.inputs.at(0)}; });
+  Batch batch;
+  EXPECT_THROW(loader->next(batch), ConfigError);
+}
+
+class ChangedOnTheCpu final : public Dataset {
+ public:
+  std::int64_t size() const override { return inner_->size(); }
+  const SampleSpec& spec() const override { return inner_->spec(); }
+  void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
+    inner_->gather(indices, seed, batch);
+  }
+  std::shared_ptr<const Dataset> unchanged() const override { return inner_; }
+
+ private:
+  std::shared_ptr<const Dataset> inner_ = images({});
+};
+
+TEST(ResidentLoader, RefusesChangesThatNoDeviceMakes) {
+  EXPECT_THAT([] { make_resident_loader(std::make_shared<ChangedOnTheCpu>(), {.global_batch = 5}, at::kCPU, leave); },
+              ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("done on the CPU alone")));
+}
+
+}  // namespace
+}  // namespace phalanx
