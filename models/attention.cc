@@ -16,11 +16,11 @@ namespace phalanx {
 namespace {
 
 // bool, to be broadcast to [n, heads, t, s]; none: every query looks at every key.
-std::optional<at::Tensor> mask_of(const AttentionPattern& pattern, std::int64_t t, std::int64_t s) {
+std::optional<at::Tensor> mask_of(const AttentionPattern& pattern, const at::Tensor& query, const at::Tensor& key) {
   std::optional<at::Tensor> mask;
   if (pattern.keys.defined()) mask = pattern.keys.unsqueeze(1).unsqueeze(1);
   if (pattern.causal) {
-    const at::Tensor earlier = at::ones({t, s}, at::kBool).tril();
+    const at::Tensor earlier = at::ones({query.size(2), key.size(2)}, query.options().dtype(at::kBool)).tril();
     mask = mask ? mask->logical_and(earlier) : earlier;
   }
   return mask;
@@ -31,11 +31,11 @@ at::Tensor of_heads(const at::Tensor& query, const at::Tensor& key, const at::Te
                     const AttentionPattern& pattern, const DropoutImpl* dropout) {
   if (dropout == nullptr || !dropout->is_training()) {
     const bool causal_alone = pattern.causal && !pattern.keys.defined();
-    const auto mask = causal_alone ? std::nullopt : mask_of(pattern, query.size(2), key.size(2));
+    const auto mask = causal_alone ? std::nullopt : mask_of(pattern, query, key);
     return at::scaled_dot_product_attention(query, key, value, mask, 0.0, causal_alone);
   }
   at::Tensor scores = at::matmul(query, key.transpose(2, 3)) / std::sqrt(static_cast<double>(query.size(3)));
-  if (const auto mask = mask_of(pattern, query.size(2), key.size(2))) {
+  if (const auto mask = mask_of(pattern, query, key)) {
     scores = scores.masked_fill(mask->logical_not(), -std::numeric_limits<double>::infinity());
   }
   return at::matmul(dropout->forward(scores.softmax(-1)), value);

@@ -29,7 +29,8 @@ namespace {
 
 using Counts64 = std::vector<std::int64_t>;
 
-Counts64 to_vector(const at::Tensor& counts) {
+Counts64 to_vector(const at::Tensor& anywhere) {
+  const at::Tensor counts = anywhere.to(at::kCPU);
   const auto* data = counts.const_data_ptr<std::int64_t>();
   return {data, data + counts.numel()};
 }
@@ -115,7 +116,7 @@ at::Tensor MixtureOfExperts::within_capacity(const at::Tensor& sorted_experts, c
   at::Tensor before = at::zeros_like(counts);
   std::int64_t all = sorted_experts.numel();
   if (batch_ && batch_->size() > 1) {
-    const at::Tensor of_ranks = at::empty({batch_->size(), counts.numel()}, at::kLong);
+    const at::Tensor of_ranks = at::empty({batch_->size(), counts.numel()}, counts.options());
     batch_->all_gather(of_ranks, counts).wait();
     before = of_ranks.narrow(0, 0, batch_->rank()).sum(0);
     all = of_ranks.sum().item<std::int64_t>();
@@ -123,8 +124,8 @@ at::Tensor MixtureOfExperts::within_capacity(const at::Tensor& sorted_experts, c
   const auto capacity = static_cast<std::int64_t>(
       std::ceil(options_.capacity_factor * static_cast<double>(all) / static_cast<double>(options_.experts)));
   const at::Tensor first = counts.cumsum(0) - counts;  // place of each expert's first choice
-  const at::Tensor place = at::arange(sorted_experts.numel(), at::kLong) - first.index_select(0, sorted_experts) +
-                           before.index_select(0, sorted_experts);
+  const at::Tensor place = at::arange(sorted_experts.numel(), counts.options()) -
+                           first.index_select(0, sorted_experts) + before.index_select(0, sorted_experts);
   return place < capacity;
 }
 
@@ -158,7 +159,7 @@ at::Tensor MixtureOfExperts::apply_experts(const at::Tensor& rows, const at::Ten
   const Counts64 to = to_vector(counts.view({ranks, here}).sum(1)), from = to_vector(coming.view({ranks, here}).sum(1));
   const at::Tensor arrived = exchange_rows(rows, to, from, experts_);
   // They come by rank and then by expert, and are wanted by expert.
-  const at::Tensor expert_of = at::arange(here, at::kLong).repeat({ranks}).repeat_interleave(coming);
+  const at::Tensor expert_of = at::arange(here, counts.options()).repeat({ranks}).repeat_interleave(coming);
   const at::Tensor order = at::argsort(expert_of, /*stable=*/true, 0), back = at::argsort(order, /*stable=*/true, 0);
   const at::Tensor made =
       by_experts(arrived.index_select(0, order), to_vector(coming.view({ranks, here}).sum(0))).index_select(0, back);

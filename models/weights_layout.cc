@@ -5,6 +5,16 @@
 #include "models/model.h"
 
 namespace phalanx {
+namespace {
+
+template <class Change>
+void change_all(Model& model, const Change& change) {
+  const at::NoGradGuard no_grad;
+  for (auto& parameter : model.parameters()) parameter.set_data(change(parameter));
+  for (auto& buffer : model.buffers()) buffer.set_data(change(buffer));
+}
+
+}  // namespace
 
 void weights_to_channels_last(Model& model) {
   const at::NoGradGuard no_grad;
@@ -14,12 +24,12 @@ void weights_to_channels_last(Model& model) {
 }
 
 void weights_to_double(Model& model) {
-  const at::NoGradGuard no_grad;
-  const auto change = [](at::Tensor tensor) {
-    if (tensor.is_floating_point()) tensor.set_data(tensor.to(at::kDouble));
-  };
-  for (auto& parameter : model.parameters()) change(parameter);
-  for (auto& buffer : model.buffers()) change(buffer);
+  change_all(model,
+             [](const at::Tensor& tensor) { return tensor.is_floating_point() ? tensor.to(at::kDouble) : tensor; });
+}
+
+void move_weights(Model& model, const c10::Device& device) {
+  change_all(model, [&](const at::Tensor& tensor) { return tensor.to(device); });
 }
 
 }  // namespace phalanx

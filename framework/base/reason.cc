@@ -20,11 +20,22 @@ std::size_t end_of_message(std::string_view text) {
   return std::min(text.find("\nException raised from "), text.find("\nframe #"));
 }
 
+// "CUDA out of memory. Tried to allocate 2 GiB. GPU 0 has a total capacity of 79 GiB of which 1 GiB is free. ...": the
+// rest is about LibTorch's allocator.
+std::string of_device_memory(std::string_view text) {
+  constexpr std::string_view kEnd = " is free.";
+  const auto end = text.find(kEnd);
+  return std::string(end == text.npos ? text : text.substr(0, end + kEnd.size())) +
+         " Use smaller batches, train.accumulate or train.checkpoint_activations, or divide the model among more "
+         "devices.";
+}
+
 }  // namespace
 
 std::string reason(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "there is not enough memory";
   const std::string_view text = error.what();
+  if (text.starts_with("CUDA out of memory.")) return of_device_memory(text);
   const auto end = end_of_message(text);
   return std::string(end == text.npos ? text : without_place(text.substr(0, end)));
 }

@@ -23,6 +23,15 @@ TEST(Reason, OfLibTorchHasNoStackTrace) {
             "DefaultCPUAllocator: can't allocate memory: you tried to allocate 31 bytes. Error code 12");
 }
 
+TEST(Reason, OfALackOfDeviceMemoryHasItsSizesAndWhatToDo) {
+  EXPECT_EQ(
+      told("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.20 "
+           "GiB is free. Process 7 has 3.00 GiB memory in use.\nException raised from malloc at a.cpp:1"),
+      "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.20 GiB is "
+      "free. Use smaller batches, train.accumulate or train.checkpoint_activations, or divide the model among more "
+      "devices.");
+}
+
 TEST(Reason, OfALackOfMemoryIsInWords) { EXPECT_EQ(reason(std::bad_alloc()), "there is not enough memory"); }
 
 }  // namespace

@@ -21,18 +21,19 @@ using Function = std::function<at::Tensor(const at::Tensor&)>;
 thread_local bool again = false;
 
 struct Again final {
-  explicit Again(const at::Tensor& random) : random_before(random_state()) {
-    set_random_state(random);
+  Again(const at::Tensor& random, const c10::Device& of) : device(of), random_before(random_state(of)) {
+    set_random_state(random, device);
     again = true;
   }
   ~Again() {
     again = before;
-    set_random_state(random_before);
+    set_random_state(random_before, device);
   }
   Again(const Again&) = delete;
   Again& operator=(const Again&) = delete;
 
   bool before = again;
+  c10::Device device;
   at::Tensor random_before;
 };
 
@@ -51,7 +52,7 @@ class Checkpointed final : public torch::autograd::Function<Checkpointed> {
                             const std::function<at::Tensor(const at::Tensor&)>& function) {
     context->save_for_backward({input});
     context->saved_data["kept"] = c10::IValue::make_capsule(
-        c10::make_intrusive<Kept>(function, Autocast::current(input.device().type()), random_state()));
+        c10::make_intrusive<Kept>(function, Autocast::current(input.device().type()), random_state(input.device())));
     return function(input);
   }
 
@@ -68,7 +69,7 @@ class Checkpointed final : public torch::autograd::Function<Checkpointed> {
   static at::Tensor compute_again(const Kept& kept, const at::Tensor& input) {
     const at::AutoGradMode grad(true);
     const Autocast autocast(input.device().type(), kept.autocast);
-    const Again mark(kept.random);
+    const Again mark(kept.random, input.device());
     const RandomRows rows(kept.rows);
     return kept.function(input);
   }

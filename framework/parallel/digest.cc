@@ -5,10 +5,9 @@
 
 namespace phalanx {
 
-std::uint64_t digest(const at::Tensor& tensor) {
-  if (!tensor.is_contiguous() || !tensor.device().is_cpu()) {
-    throw std::invalid_argument("digest: needs a contiguous tensor on the CPU");
-  }
+std::uint64_t digest(const at::Tensor& anywhere) {
+  if (!anywhere.is_contiguous()) throw std::invalid_argument("digest: needs a contiguous tensor");
+  const at::Tensor tensor = anywhere.to(at::kCPU);
   const auto* bytes = static_cast<const std::byte*>(tensor.const_data_ptr());
   const std::size_t size = tensor.nbytes(), words = size / sizeof(std::uint32_t);
   constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15;  // odd, and far from any simple ratio of 2^64

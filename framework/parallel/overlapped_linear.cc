@@ -132,8 +132,9 @@ class ScatteredProduct : public torch::autograd::Function<ScatteredProduct> {
 
 // As autocast would have it for a product: it does not look into functions of our own, whose backward is outside of it.
 at::Tensor cast(const at::Tensor& tensor) {
-  if (!at::autocast::is_autocast_enabled(at::kCPU) || tensor.scalar_type() == at::kDouble) return tensor;
-  return tensor.to(at::autocast::get_autocast_dtype(at::kCPU));
+  const auto device = tensor.device().type();
+  if (!at::autocast::is_autocast_enabled(device) || tensor.scalar_type() == at::kDouble) return tensor;
+  return tensor.to(at::autocast::get_autocast_dtype(device));
 }
 
 template <class Product>

@@ -1,8 +1,13 @@
 #include "framework/parallel/random_rows.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
 
+#include <bit>
 #include <cmath>
 
 #include "framework/base/random.h"
@@ -12,9 +17,11 @@ namespace {
 
 thread_local std::optional<RandomKey> innermost;
 
+constexpr std::uint64_t kGamma = 0x9e3779b97f4a7c15;
+
 // Number `counter` of a stream: SplitMix64 (Steele, Lea, Flood 2014), which jumps to any of its numbers.
 std::uint64_t number(std::uint64_t stream, std::uint64_t counter) {
-  std::uint64_t z = stream + (counter + 1) * 0x9e3779b97f4a7c15;
+  std::uint64_t z = stream + (counter + 1) * kGamma;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
   return z ^ (z >> 31);
@@ -31,6 +38,43 @@ void fill_row(float* row, std::int64_t count, std::uint64_t stream, std::uint64_
 
 constexpr std::int64_t kElementsAThread = 1 << 15;
 
+// The same on devices, whose tensors have no unsigned numbers of 64 bits: sums and products of int64 have the same
+// bits, and shifts bring in copies of the sign, which are cut off.
+
+std::int64_t bits(std::uint64_t number) { return std::bit_cast<std::int64_t>(number); }
+
+at::Tensor shifted(const at::Tensor& z, std::int64_t by) {
+  return z.bitwise_right_shift(by).bitwise_and_((std::int64_t{1} << (64 - by)) - 1);
+}
+
+at::Tensor finalized(const at::Tensor& sum) {
+  at::Tensor z = sum.bitwise_xor(shifted(sum, 30)).mul_(bits(0xbf58476d1ce4e5b9));
+  z = z.bitwise_xor(shifted(z, 27)).mul_(bits(0x94d049bb133111eb));
+  return z.bitwise_xor(shifted(z, 31));
+}
+
+// counters: int64. As number().
+at::Tensor numbers(const at::Tensor& streams, const at::Tensor& counters) {
+  return finalized(streams + (counters + 1) * bits(kGamma));
+}
+
+// As mix() of framework/base/random.h.
+at::Tensor mixed(const at::Tensor& seeds, const at::Tensor& streams) {
+  return numbers(finalized(seeds + bits(kGamma)), streams);
+}
+
+at::Tensor factors_on_device(const at::Tensor& like, double rate, std::uint64_t layer, const RandomKey& key) {
+  const auto rows = like.size(0), count = like.numel() / rows;
+  const auto kind = like.options().dtype(at::kLong).requires_grad(false);
+  const at::Tensor step = key.step_on_device.defined() ? key.step_on_device : at::full({}, bits(key.step), kind);
+  const at::Tensor of_layer = mixed(step, at::full({}, bits(layer), kind));
+  const at::Tensor of_rows = mixed(of_layer, at::arange(key.first_row, key.first_row + rows, kind)).unsqueeze(1);
+  const at::Tensor drawn = numbers(of_rows, at::arange((count + 1) / 2, kind));
+  const at::Tensor halves = at::stack({drawn.bitwise_and(std::int64_t{0xffffffff}), shifted(drawn, 32)}, 2);
+  const at::Tensor kept = halves.reshape({rows, -1}).narrow(1, 0, count).ge(std::llround(rate * 0x1p32));
+  return kept.to(at::kFloat).mul_(static_cast<float>(1 / (1 - rate))).view(like.sizes()).to(like.scalar_type());
+}
+
 }  // namespace
 
 RandomRows::RandomRows(std::optional<RandomKey> key) : before_(innermost) { innermost = key; }
@@ -40,8 +84,9 @@ RandomRows::~RandomRows() { innermost = before_; }
 std::optional<RandomKey> RandomRows::current() { return innermost; }
 
 at::Tensor dropout_factors(const at::Tensor& like, double rate, std::uint64_t layer, const RandomKey& key) {
+  if (like.numel() == 0) return at::empty(like.sizes(), like.options().requires_grad(false));
+  if (!like.is_cpu()) return factors_on_device(like, rate, layer, key);
   at::Tensor factors = at::empty(like.sizes(), at::kFloat);
-  if (factors.numel() == 0) return factors.to(like.options());
   const auto rows = factors.size(0), count = factors.numel() / rows;
   const auto dropped_below = static_cast<std::uint64_t>(std::llround(rate * 0x1p32));
   const auto kept = static_cast<float>(1 / (1 - rate));

@@ -11,6 +11,10 @@ namespace phalanx {
 struct RandomKey {
   std::uint64_t step = 0;      // a seed of its own for each step: mix(seed, step)
   std::int64_t first_row = 0;  // number in the global batch of the first row of what is computed
+
+  // [] int64 on the device that computes, with the bits of `step`, which are read there: a graph of a device that is
+  // replayed in another step draws that step's numbers. Undefined: `step` itself.
+  at::Tensor step_on_device{};
 };
 
 /// While one lives, the thread that made it computes with rows whose random numbers are a function of (step, layer, row
@@ -32,7 +36,8 @@ class RandomRows {
 };
 
 /// Factors for dropout of a tensor [n, ...] like `like`, whose first row is the key's: 0 with probability `rate`
-/// (0 <= rate < 1), else 1 / (1 - rate). Layers with other numbers draw independently.
+/// (0 <= rate < 1), else 1 / (1 - rate). Layers with other numbers draw independently. The same on every device, where
+/// they are computed without the host.
 at::Tensor dropout_factors(const at::Tensor& like, double rate, std::uint64_t layer, const RandomKey& key);
 
 }  // namespace phalanx

@@ -5,6 +5,7 @@
 #include <ATen/ops/batch_norm_update_stats.h>
 #include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/native_batch_norm_backward.h>
 #include <ATen/ops/ones.h>
@@ -45,17 +46,18 @@ Moments combined(const Moments& a, const Moments& b) {
 // [1 + 2 C]: count, means, squares.
 at::Tensor own_moments(const at::Tensor& input, std::int64_t valid) {
   const auto channels = input.size(1);
-  if (valid == 0) return at::zeros({1 + 2 * channels}, at::kDouble);
+  const auto kind = input.options().dtype(at::kDouble);
+  if (valid == 0) return at::zeros({1 + 2 * channels}, kind);
   const at::Tensor samples = input.narrow(0, 0, valid).to(precision_of(input));
   const auto [mean, variance] = at::batch_norm_update_stats(samples, {}, {}, 0);
   const auto count = static_cast<double>(samples.numel() / channels);
-  const at::Tensor first = at::zeros({1}, at::kDouble).fill_(count);
+  const at::Tensor first = at::full({1}, count, kind);
   return at::concat({first, mean.to(at::kDouble), variance.to(at::kDouble) * count});
 }
 
 Moments moments_of_all(const at::Tensor& input, const BatchStatistics& statistics) {
   const auto channels = input.size(1);
-  const at::Tensor all = at::empty({statistics.group->size(), 1 + 2 * channels}, at::kDouble);
+  const at::Tensor all = at::empty({statistics.group->size(), 1 + 2 * channels}, input.options().dtype(at::kDouble));
   statistics.group->all_gather(all, own_moments(input, statistics.valid)).wait();
   Moments moments;
   for (const auto& row : all.unbind(0)) {
@@ -71,7 +73,8 @@ std::pair<at::Tensor, at::Tensor> normal_of(const Moments& moments, const at::Te
   const auto dtype = precision_of(input);
   if (moments.count > 0) return {moments.mean.to(dtype), (moments.squares / moments.count).to(dtype)};
   if (running.mean.defined()) return {running.mean.clone(), running.variance.clone()};
-  return {at::zeros({input.size(1)}, dtype), at::ones({input.size(1)}, dtype)};
+  const auto kind = input.options().dtype(dtype);
+  return {at::zeros({input.size(1)}, kind), at::ones({input.size(1)}, kind)};
 }
 
 void keep(const Moments& moments, const RunningStatistics& running) {

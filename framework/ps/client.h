@@ -91,7 +91,8 @@ class Client {
     bool tick = false;  // the last push of this clock
   };
 
-  /// `update`: [elements] of the table's dtype, dense and on the CPU.
+  /// `update`: [elements] of the table's dtype, dense. Of a device's tensor a copy travels, which is made before this
+  /// returns; what is read is copied to a device by whoever waits.
   Work push(Table& table, at::Tensor update, const PushOptions& options);
 
   /// `values`: as `update`; filled. Completes once the table's contract lets a client of this clock read.

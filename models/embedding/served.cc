@@ -76,7 +76,8 @@ class ServedEmbedding final : public Embedding, public ServedRows {
           "model.embeddings: servers: the rows are on the parameter servers of a training run, and are gone with it;"
           " only tools:train can use this model");
     }
-    const auto [keys, places] = at::_unique(keys_of(ids, spec_).flatten(), /*sorted=*/true, /*return_inverse=*/true);
+    const auto [keys, places] =
+        at::_unique(keys_of(ids.to(at::kCPU), spec_).flatten(), /*sorted=*/true, /*return_inverse=*/true);
     at::Tensor rows = at::empty({keys.size(0), spec_.dim});
     if (is_training() && at::GradMode::is_enabled()) {
       cache_->pull(keys, rows);
@@ -85,7 +86,7 @@ class ServedEmbedding final : public Embedding, public ServedRows {
     } else {
       table_->pull(keys, rows, {.read_only = true}).wait();
     }
-    return rows.index_select(0, places.flatten()).view({ids.size(0), spec_.features, spec_.dim});
+    return rows.index_select(0, places.flatten()).view({ids.size(0), spec_.features, spec_.dim}).to(ids.device());
   }
 
   void connect(ps::Client& client, std::int64_t clients) override {
@@ -128,7 +129,7 @@ class ServedEmbedding final : public Embedding, public ServedRows {
   bool prefetches() const override { return config_.prefetch; }
 
   void prefetch(const at::Tensor& ids) override {
-    cache_->prefetch(std::get<0>(at::_unique(keys_of(ids, spec_).flatten())));
+    cache_->prefetch(std::get<0>(at::_unique(keys_of(ids.to(at::kCPU), spec_).flatten())));
   }
 
   ps::SparseTable& table() override { return *table_; }

@@ -24,6 +24,7 @@
 #include "framework/parallel/autograd_collectives.h"
 #include "framework/parallel/sequence_part.h"
 #include "models/causal_attention.h"
+#include "models/constant.h"
 #include "models/network.h"
 #include "models/projection.h"
 #include "models/refuse_sample.h"
@@ -99,17 +100,17 @@ class RotaryPositions {
     const at::Tensor angles =
         at::outer(at::arange(context, at::kFloat), at::pow(config.rope_theta, exponents).reciprocal());
     const at::Tensor both = at::cat({angles, angles}, 1);
-    cosines_ = both.cos();
-    sines_ = both.sin();
+    cosines_ = Constant(both.cos());
+    sines_ = Constant(both.sin());
   }
 
   std::int64_t context() const { return cosines_.size(0); }
 
   // Of sequences from position `begin` on; of those that this rank of `group` has, if there is one.
   std::pair<at::Tensor, at::Tensor> of(std::int64_t begin, std::int64_t length, const CommunicatorPtr& group,
-                                       c10::ScalarType dtype) const {
-    const auto take = [&](const at::Tensor& table) {
-      at::Tensor rows = table.narrow(0, begin, length).to(dtype);
+                                       const at::Tensor& like) {
+    const auto take = [&](Constant& table) {
+      at::Tensor rows = table.on(like.device()).narrow(0, begin, length).to(like.scalar_type());
       return group ? take_positions(rows, 0, *group) : rows;
     };
     return {take(cosines_), take(sines_)};
@@ -122,13 +123,13 @@ class RotaryPositions {
   }
 
  private:
-  at::Tensor cosines_, sines_;  // [context, head width]
+  Constant cosines_{at::Tensor()}, sines_{at::Tensor()};  // [context, head width]
 };
 
 // Of the heads, those that are here.
 class Attention final : public torch::nn::Module {
  public:
-  Attention(const LlamaConfig& config, std::size_t layer, std::shared_ptr<const RotaryPositions> positions)
+  Attention(const LlamaConfig& config, std::size_t layer, std::shared_ptr<RotaryPositions> positions)
       : head_width_(config.head_width()), positions_(std::move(positions)), attention_(/*fused=*/true, layer) {
     const auto add = [&](const char* name, std::int64_t in, std::int64_t out) {
       return register_module(
@@ -162,7 +163,7 @@ class Attention final : public torch::nn::Module {
     const auto begin = attention_.first_position(), all = length * (context_ ? context_->size() : 1);
     TORCH_CHECK(begin + all <= positions_->context(), "llama has positions for ", positions_->context(),
                 " tokens, but got ", begin + all);
-    const auto tables = positions_->of(begin, all, context_, projected[0].scalar_type());
+    const auto tables = positions_->of(begin, all, context_, projected[0]);
     const at::Tensor seen =
         attention_.forward(RotaryPositions::turn(by_head(projected[0]), tables),
                            RotaryPositions::turn(by_head(projected[1]), tables), by_head(projected[2]));
@@ -171,7 +172,7 @@ class Attention final : public torch::nn::Module {
 
  private:
   std::int64_t head_width_;
-  std::shared_ptr<const RotaryPositions> positions_;
+  std::shared_ptr<RotaryPositions> positions_;
   CausalAttention attention_;
   CommunicatorPtr context_;                          // null: all positions are here
   std::vector<std::shared_ptr<Projection>> inputs_;  // to queries, keys and values
@@ -206,7 +207,7 @@ class Feedforward final : public torch::nn::Module {
 
 class Layer final : public torch::nn::Module {
  public:
-  Layer(const LlamaConfig& config, std::size_t index, std::shared_ptr<const RotaryPositions> positions) {
+  Layer(const LlamaConfig& config, std::size_t index, std::shared_ptr<RotaryPositions> positions) {
     attention_ = register_module("self_attn", std::make_shared<Attention>(config, index, std::move(positions)));
     mlp_ = register_module("mlp", std::make_shared<Feedforward>(config));
     before_attention_ = register_module("input_layernorm", std::make_shared<RmsNorm>(config.width, config.epsilon));
@@ -236,7 +237,7 @@ class Layer final : public torch::nn::Module {
 class Llama final : public Network {
  public:
   Llama(const LlamaConfig& config, std::int64_t context, std::int64_t classes) {
-    const auto positions = std::make_shared<const RotaryPositions>(config, context);
+    const auto positions = std::make_shared<RotaryPositions>(config, context);
     const auto body = register_module("model", std::make_shared<torch::nn::Module>());
     embed_tokens_ =
         body->register_module("embed_tokens", std::make_shared<TokenEmbedding>(classes, config.width, kDeviation));

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "models/constant.h"
 #include "models/linear.h"
 #include "models/multihead_attention.h"
 #include "models/network.h"
@@ -206,11 +207,11 @@ class Transformer final : public Network {
     TORCH_CHECK(length <= sinusoids_.size(0), "transformer has positions for ", sinusoids_.size(0), " tokens, but got ",
                 length);
     const at::Tensor x = table.forward(tokens) * std::sqrt(static_cast<double>(width_));
-    return dropout_(x + sinusoids_.narrow(0, 0, length).to(x.options().requires_grad(false)));
+    return dropout_(x + sinusoids_.on(x.device()).narrow(0, 0, length).to(x.scalar_type()));
   }
 
   std::int64_t width_, padding_;
-  at::Tensor sinusoids_;
+  Constant sinusoids_;
   std::shared_ptr<TokenEmbedding> source_, target_;  // may be one, which gives the scores too
   std::vector<std::shared_ptr<EncoderLayer>> encoder_;
   std::vector<std::shared_ptr<DecoderLayer>> decoder_;

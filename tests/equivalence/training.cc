@@ -11,6 +11,7 @@
 
 #include "engine/experiment/run_folder.h"
 #include "framework/base/config/config.h"
+#include "launch/job/device.h"
 #include "models/model.h"
 
 namespace phalanx::testing {
@@ -51,10 +52,14 @@ Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, cons
   }
   world->barrier().wait();
   const RunFolder folder(path);
-  const auto result = run_experiment(
-      config, {.world = world, .splits = config.dataset.make(), .folder = folder, .stop_asked = std::move(stop_asked)});
+  const Placed placed = config.device == "auto" ? Placed{world} : choose_devices(config, world);
+  const auto result = run_experiment(config, {.world = placed.world,
+                                              .device = placed.device,
+                                              .splits = config.dataset.make(),
+                                              .folder = folder,
+                                              .stop_asked = std::move(stop_asked)});
   std::vector<at::Tensor> flat;
-  for (const auto& parameter : result.model->parameters()) flat.push_back(parameter.detach().flatten());
+  for (const auto& parameter : result.model->parameters()) flat.push_back(parameter.detach().flatten().to(at::kCPU));
   return {at::concat(flat), result.test, path, result.bucket_bytes, result.figures};
 }
 

@@ -7,6 +7,7 @@
 
 #include "framework/backends/device/staging.h"
 #include "framework/base/error.h"
+#include "framework/comm/launch_point.h"
 
 namespace phalanx {
 namespace {
@@ -30,30 +31,29 @@ class Finished final : public Work::State {
 
 }  // namespace
 
-DeviceCommunicator::DeviceCommunicator(CommunicatorPtr host, c10::DeviceType device, Native native,
-                                       std::int64_t chunk_bytes)
-    : Decorator(std::move(host)), device_(device), native_(std::move(native)), chunk_bytes_(chunk_bytes) {}
-
 Work DeviceCommunicator::launch(Operation operation) {
   const at::Tensor& tensor = tensor_of(operation);
   if (!tensor.defined() || tensor.device().type() != device_) return inner()->launch(std::move(operation));
-  if (native_.group && native_.can(operation)) return native_.group->launch(std::move(operation));
-  return launch_staged(std::move(operation));
+  const Native& native = ways_.native;
+  if (native.group && native.can(operation)) return native.group->launch(std::move(operation));
+  return launch_blocking(std::move(operation));
 }
 
-Work DeviceCommunicator::launch_staged(Operation operation) {
+Work DeviceCommunicator::launch_blocking(Operation operation) {
   const Call call = operation.call;
   if (call.op == Op::kSend) return send_staged(*inner(), std::move(operation));
   if (call.op == Op::kRecv) return recv_staged(*inner(), std::move(operation));
   const LaunchPoint point(tensor_of(operation));
-  return run(call, [host = inner(), operation = std::move(operation), point, chunk = chunk_bytes_] {
+  return run(call, [host = inner(), operation = std::move(operation), point, ways = ways_] {
     point.precede_current_stream();
-    do_staged(*host, operation, chunk);
+    if (ways.peers && PeerGroup::can(operation)) return ways.peers->run(*host, operation);
+    if (ways.direct && ways.direct(operation)) return do_direct(*host, operation);
+    do_staged(*host, operation, ways.chunk_bytes);
   });
 }
 
 Work DeviceCommunicator::run(const Call& call, std::function<void()> body) {
-  if (!native_.group) return inner()->run(call, std::move(body));
+  if (!ways_.native.group) return inner()->run(call, std::move(body));
   std::exception_ptr error;
   try {
     inner()->run(call, std::move(body)).wait();
@@ -63,29 +63,39 @@ Work DeviceCommunicator::run(const Call& call, std::function<void()> body) {
   return Work(std::make_shared<Finished>(std::move(error)));
 }
 
+DeviceCommunicator::Ways DeviceCommunicator::of_child() const {
+  return {.native = {nullptr, ways_.native.can},
+          .peers = ways_.peers ? ways_.peers->of_child() : nullptr,
+          .direct = ways_.direct,
+          .chunk_bytes = ways_.chunk_bytes};
+}
+
 CommunicatorPtr DeviceCommunicator::split(int color, int key) {
   auto host = inner()->split(color, key);
-  Native native{nullptr, native_.can};
-  if (native_.group) native.group = native_.group->split(color, key);
-  if (!host) return nullptr;
-  return std::make_shared<DeviceCommunicator>(std::move(host), device_, std::move(native), chunk_bytes_);
+  Ways ways = of_child();
+  if (ways_.native.group) ways.native.group = ways_.native.group->split(color, key);
+  return host ? std::make_shared<DeviceCommunicator>(std::move(host), device_, std::move(ways)) : nullptr;
 }
 
 CommunicatorPtr DeviceCommunicator::shrink() {
-  if (native_.group) refuse_shrink("nccl");
+  if (ways_.native.group) refuse_shrink("nccl");
   return Decorator::shrink();
 }
 
+bool DeviceCommunicator::shares_memory() const { return device_ == c10::kCPU ? inner()->shares_memory() : size() == 1; }
+
 at::Tensor DeviceCommunicator::do_allocate(const Allocation& allocation) {
+  if (allocation.shared() && !shares_memory()) throw ConfigError("ranks have no memory of devices in common");
   if (allocation.options.device().type() != device_ || device_ == c10::kCPU) return inner()->do_allocate(allocation);
-  if (allocation.shared() && size() > 1) {
-    throw ConfigError("ranks have no memory of devices in common; ask for the CPU's");
-  }
-  return native_.group ? native_.group->do_allocate(allocation) : at::zeros(allocation.sizes, allocation.options);
+  if (ways_.native.group) return ways_.native.group->do_allocate(allocation);
+  if (!ways_.peers || size() == 1) return at::zeros(allocation.sizes, allocation.options);
+  at::Tensor memory;
+  run(allocation.call, [&, host = inner()] { memory = ways_.peers->allocate(*host, allocation); }).wait();
+  return memory;
 }
 
 CommunicatorPtr DeviceCommunicator::wrap(CommunicatorPtr child) {
-  return std::make_shared<DeviceCommunicator>(std::move(child), device_, Native{}, chunk_bytes_);
+  return std::make_shared<DeviceCommunicator>(std::move(child), device_, of_child());
 }
 
 }  // namespace phalanx

@@ -5,22 +5,24 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
+#include "framework/backends/device/peer_group.h"
 #include "framework/comm/decorator.h"
 
 namespace phalanx {
 
 /// Makes a group take tensors of a device, too. Those of the CPU stay with `host`.
 ///
-/// Of the device's, what `native` can is launched there, on a stream of its own; everything else, and all of it where
-/// `native` is null, goes through the host's memory (staging.h). So every operation works on both kinds of tensors, in
-/// every dtype, and messages and barriers are always the host's.
+/// Of the device's, what a native group can is launched there, on a stream of its own. What `peers` can goes from
+/// device memory to device memory, what the host's group can do on device memory itself it does there, and everything
+/// else goes through the host's memory (staging.h); all of these block whoever waits. So every operation works on both
+/// kinds of tensors, in every dtype, and messages and barriers are always the host's.
 ///
 /// With `native`, run() blocks until the body has run: operations of a device come in the order of their launch, and
 /// that must be the same on all ranks.
 class DeviceCommunicator final : public Decorator {
  public:
-  /// Operations that a native backend has.
   using Can = std::function<bool(const Operation&)>;
 
   struct Native {
@@ -30,25 +32,35 @@ class DeviceCommunicator final : public Decorator {
 
   static constexpr std::int64_t kChunkBytes = 4 << 20;
 
-  DeviceCommunicator(CommunicatorPtr host, c10::DeviceType device, Native native = {},
-                     std::int64_t chunk_bytes = kChunkBytes);
+  struct Ways {
+    Native native{};
+    std::shared_ptr<PeerGroup> peers{};      // of ranks that are all on one host; null: there is no memory in common
+    Can direct{};                            // what `host` does on device memory; null: nothing
+    std::int64_t chunk_bytes = kChunkBytes;  // of what goes through the host's memory
+  };
+
+  DeviceCommunicator(CommunicatorPtr host, c10::DeviceType device)
+      : DeviceCommunicator(std::move(host), device, Ways()) {}
+  DeviceCommunicator(CommunicatorPtr host, c10::DeviceType device, Ways ways)
+      : Decorator(std::move(host)), device_(device), ways_(std::move(ways)) {}
 
   bool takes(c10::DeviceType device) const override { return device == device_ || inner()->takes(device); }
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
   CommunicatorPtr shrink() override;
+  bool shares_memory() const override;  // of the device
   at::Tensor do_allocate(const Allocation& allocation) override;
 
  protected:
   CommunicatorPtr wrap(CommunicatorPtr child) override;
 
  private:
-  Work launch_staged(Operation operation);
+  Work launch_blocking(Operation operation);
+  Ways of_child() const;  // without the native group
 
   c10::DeviceType device_;
-  Native native_;
-  std::int64_t chunk_bytes_;
+  Ways ways_;
 };
 
 }  // namespace phalanx

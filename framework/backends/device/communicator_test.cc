@@ -24,8 +24,9 @@ class DeviceRouting : public ::testing::Test {
 
   std::shared_ptr<Scribe> host_ = std::make_shared<Scribe>(0, 2);
   std::shared_ptr<Scribe> native_ = std::make_shared<Scribe>(0, 2, c10::kMeta);
-  DeviceCommunicator group_{
-      host_, c10::kMeta, {native_, [](const Operation& operation) { return operation.call.op == Op::kAllReduce; }}};
+  DeviceCommunicator group_{host_, c10::kMeta, {.native = {native_, [](const Operation& operation) {
+                                                             return operation.call.op == Op::kAllReduce;
+                                                           }}}};
 };
 
 TEST_F(DeviceRouting, TakesBothKindsOfTensors) {

@@ -138,7 +138,7 @@ TEST_F(OperationsOnDevice, ThroughTheHost) {
   for (const int ranks : {1, 2, 3}) {
     testing::run_ranks("inproc", ranks, [](const CommunicatorPtr& world) {
       const auto host = world->split(0, world->rank());
-      DeviceCommunicator group(host, device(), {}, 100'000);
+      DeviceCommunicator group(host, device(), {.chunk_bytes = 100'000});
       try_everything(group, *world);
       const auto child = group.split(world->rank() % 2, 0);
       const auto of_cpu = world->split(world->rank() % 2, 0);

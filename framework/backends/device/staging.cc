@@ -2,12 +2,15 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "framework/comm/part_layout.h"
 
@@ -110,16 +113,6 @@ class StagedRecv final : public Work::State {
 
 }  // namespace
 
-LaunchPoint::LaunchPoint(const at::Tensor& tensor) : device_(tensor.device()) {
-  if (!has_streams(device_)) return;
-  event_ = std::make_shared<c10::Event>(device_.type());
-  mark(*event_, device_);
-}
-
-void LaunchPoint::precede_current_stream() const {
-  if (event_) event_->block(current_stream(device_));
-}
-
 at::Tensor host_memory_for(const at::Tensor& tensor) {
   const auto options = at::TensorOptions().dtype(tensor.scalar_type()).pinned_memory(has_streams(tensor.device()));
   return at::empty({tensor.numel()}, options);
@@ -141,6 +134,19 @@ void do_staged(Communicator& host, const Operation& operation, std::int64_t chun
       do_whole(host, operation);
   }
   synchronize_stream((operation.output.defined() ? operation.output : operation.input).device());
+}
+
+void do_direct(Communicator& host, Operation operation) {
+  const at::NoGradGuard no_grad;
+  at::Tensor result = operation.output;
+  const bool mean = operation.reduction.kind() == Reduction::kMean;
+  const bool gets_result = operation.call.op != Op::kReduce || host.rank() == operation.root();
+  if (mean) operation.reduction = Reduction::kSum;
+  synchronize_stream(result.device());
+  host.launch(std::move(operation)).wait();
+  if (!mean || !gets_result) return;
+  result.div_(host.size());
+  synchronize_stream(result.device());
 }
 
 Work send_staged(Communicator& host, Operation operation) {

@@ -1,30 +1,13 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/Event.h>
 
-#include <memory>
-#include <optional>
-#include <vector>
+#include <cstdint>
 
 #include "framework/comm/communicator.h"
 #include "framework/comm/operation.h"
 
 namespace phalanx {
-
-/// The point on the current stream of a tensor's device at which an operation was launched; of the CPU, which has no
-/// streams, nothing.
-class LaunchPoint {
- public:
-  explicit LaunchPoint(const at::Tensor& tensor);
-
-  /// What the current stream of this thread does from now on, comes after that point.
-  void precede_current_stream() const;
-
- private:
-  c10::Device device_;
-  std::shared_ptr<c10::Event> event_;
-};
 
 /// Host memory of as many elements, from which a device copies fastest: pinned where the tensor is on a device.
 at::Tensor host_memory_for(const at::Tensor& tensor);
@@ -38,6 +21,10 @@ void synchronize_stream(const at::Device& device);
 ///
 /// Bytes between ranks: those of the host's operation. Over the bus: what the rank gives once, what it gets once.
 void do_staged(Communicator& host, const Operation& operation, std::int64_t chunk_bytes);
+
+/// Does a collective by a `host` that reads and writes device memory itself, as an MPI that is aware of CUDA: once the
+/// current stream has come that far. A mean is its sum, divided on the device. Blocking; in a body of host.run().
+void do_direct(Communicator& host, Operation operation);
 
 /// Messages of a device. A send copies before it returns; a recv copies when it is waited for.
 Work send_staged(Communicator& host, Operation operation);

@@ -18,7 +18,8 @@ const bool registered = Backends::global().add<StagedConfig>(
     "staged", "for tests: through memory of the host",
     [](const StagedConfig&, const ConnectOptions& options) -> CommunicatorPtr {
       auto host = Backends::Choice("inproc").make(options);
-      return std::make_shared<DeviceCommunicator>(std::move(host), c10::kCPU, DeviceCommunicator::Native{}, 4096);
+      return std::make_shared<DeviceCommunicator>(std::move(host), c10::kCPU,
+                                                  DeviceCommunicator::Ways{.chunk_bytes = 4096});
     });
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <memory>
 #include <utility>
 
+#include "framework/backends/device/communicator.h"
 #include "framework/backends/mpi/communicator.h"
 #include "framework/backends/mpi/runtime.h"
 #include "framework/comm/backend.h"
@@ -14,6 +15,28 @@ struct MpiConfig {
   void visit(V&) {}
 };
 
+// What MPI does with the tensors' own memory, and nothing of ours looks at it.
+bool does_directly(const Operation& operation) {
+  const auto combines = [&] {
+    const auto kind = operation.reduction.kind();
+    const auto dtype = operation.output.scalar_type();
+    const bool number = dtype == at::kInt || dtype == at::kLong || dtype == at::kFloat || dtype == at::kDouble;
+    return number && (kind == Reduction::kSum || kind == Reduction::kMin || kind == Reduction::kMax ||
+                      (kind == Reduction::kMean && c10::isFloatingType(dtype)));
+  };
+  switch (operation.call.op) {
+    case Op::kBroadcast:
+      return true;
+    case Op::kReduce:
+    case Op::kAllReduce:
+      return combines();
+    case Op::kAllToAll:
+      return operation.input_counts.empty() && operation.output_counts.empty();
+    default:
+      return false;
+  }
+}
+
 // The store stays unused: MPI's launcher has connected the ranks.
 CommunicatorPtr connect(const ConnectOptions& options) {
   mpi::start(options.rank_info, options.timeout);
@@ -21,7 +44,10 @@ CommunicatorPtr connect(const ConnectOptions& options) {
       mpi::duplicate_world({.name = "world", .timeout = options.timeout, .local_ranks = options.rank_info.local_size});
   auto queue = std::make_shared<OperationQueue>();
   if (wants_progress_thread(options)) queue->start_progress_thread();
-  return std::make_shared<mpi::MpiCommunicator>(std::move(group), std::move(queue));
+  auto world = std::make_shared<mpi::MpiCommunicator>(std::move(group), std::move(queue));
+  if (!mpi::reads_device_memory()) return world;
+  return std::make_shared<DeviceCommunicator>(std::move(world), c10::kCUDA,
+                                              DeviceCommunicator::Ways{.direct = &does_directly});
 }
 
 const bool registered =

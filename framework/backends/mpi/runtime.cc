@@ -1,6 +1,9 @@
 #include "framework/backends/mpi/runtime.h"
 
 #include <mpi.h>
+#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
 #include <pwd.h>
 #include <unistd.h>
 
@@ -179,6 +182,14 @@ void check_world(const Told& told) {
 }
 
 }  // namespace
+
+bool reads_device_memory() noexcept {
+#ifdef MPIX_CUDA_AWARE_SUPPORT
+  return MPIX_Query_cuda_support() == 1;
+#else
+  return false;
+#endif
+}
 
 void require_threads(int provided) {
   if (provided >= MPI_THREAD_MULTIPLE) return;

@@ -28,6 +28,10 @@ void give_up() noexcept;
 /// Whether MPI may be called to clean up: it runs, nothing has failed and no exception is on its way.
 bool healthy() noexcept;
 
+/// Whether MPI reads and writes memory of CUDA devices itself, as far as it says so: an Open MPI that was built for it.
+/// After start().
+bool reads_device_memory() noexcept;
+
 /// Throws ConfigError unless `provided`, of MPI_Init_thread or MPI_Query_thread, is MPI_THREAD_MULTIPLE.
 void require_threads(int provided);
 

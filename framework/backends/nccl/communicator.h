@@ -35,7 +35,7 @@ class NcclCommunicator final : public Communicator {
   std::shared_ptr<Group> group_;
 };
 
-/// Collective.
+/// Collective. Null where nothing is made, see ConnectRequest.
 CommunicatorPtr connect(const ConnectRequest& request);
 
 }  // namespace phalanx::nccl

@@ -17,8 +17,8 @@ at::Tensor bytes_of(const void* data, std::size_t size) {
   return bytes;
 }
 
-// NCCL itself says no more of it than "invalid usage".
-void refuse_shared_devices(Communicator& host, int device) {
+// Whether two ranks have one device. NCCL itself says no more of it than "invalid usage". Throws unless they may.
+bool share_a_device(Communicator& host, int device, bool may_share) {
   cudaDeviceProp properties{};
   C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
   constexpr std::int64_t kBytes = sizeof(properties.uuid);
@@ -29,11 +29,13 @@ void refuse_shared_devices(Communicator& host, int device) {
   for (int second = 0; second < host.size(); ++second) {
     for (int first = 0; first < second; ++first) {
       if (std::memcmp(uuids + first * kBytes, uuids + second * kBytes, kBytes) != 0) continue;
+      if (may_share) return true;
       throw ConfigError("backend nccl: ranks " + std::to_string(first) + " and " + std::to_string(second) +
                         " have one device, " + properties.name +
-                        ", but NCCL wants one for each rank; start fewer ranks on a host");
+                        ", but NCCL wants one for each rank; start fewer ranks on a host, or use backend: auto");
     }
   }
+  return false;
 }
 
 ncclUniqueId agree_on_id(Communicator& host) {
@@ -54,7 +56,7 @@ ncclUniqueId agree_on_id(Communicator& host) {
 
 CommunicatorPtr connect(const ConnectRequest& request) {
   Communicator& host = *request.host;
-  refuse_shared_devices(host, request.device);
+  if (share_a_device(host, request.device, request.may_share)) return nullptr;
   const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(request.device));
   const ncclUniqueId id = agree_on_id(host);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;

@@ -27,6 +27,11 @@ CommError explain(const std::string& where, ncclResult_t result, ncclComm_t comm
   return {result == ncclRemoteError ? CommError::Kind::kPeerLost : CommError::Kind::kSystem, text};
 }
 
+bool is_recording(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  return cudaStreamIsCapturing(stream, &status) == cudaSuccess && status == cudaStreamCaptureStatusActive;
+}
+
 CommError late(const std::string& where, Seconds waited) {
   std::ostringstream text;
   text.precision(3);
@@ -66,7 +71,7 @@ class Group::InFlight final : public Work::State {
       : what_(std::move(what)), tensors_(std::move(tensors)), health_(std::move(health)), device_(device) {}
 
   void wait() override {
-    if (complete_.load(std::memory_order_acquire)) return;
+    if (!recorded_ && complete_.load(std::memory_order_acquire)) return;
     health_->throw_if_broken();
     ended_.block(c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device_)));
   }
@@ -80,7 +85,7 @@ class Group::InFlight final : public Work::State {
   }
 
   bool done() const override {
-    if (complete_.load(std::memory_order_acquire)) return true;
+    if (recorded_ || complete_.load(std::memory_order_acquire)) return true;
     const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device_));
     if (!ended_.query() || health_->broken()) return false;
     complete_.store(true, std::memory_order_release);
@@ -92,6 +97,7 @@ class Group::InFlight final : public Work::State {
   Clock::time_point launched_ = Clock::now();
   std::vector<at::Tensor> tensors_;
   c10::cuda::CUDAEvent ended_;
+  bool recorded_ = false;  // into a graph, whose replays nobody watches; its memory is the graph's
 
  private:
   std::shared_ptr<Health> health_;
@@ -148,8 +154,9 @@ Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body
   operation->what_ += " #" + std::to_string(operation->ticket_.sequence) + " of " + describe();
   if (health_->broken()) return Work(std::move(operation));  // throws where it is waited for
   launch_now(*operation, operation->what_, body);
-  if (health_->broken()) {
-    recorder_->finished(operation->ticket_, false);
+  operation->recorded_ = is_recording(c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(member_.device)));
+  if (health_->broken() || operation->recorded_) {
+    recorder_->finished(operation->ticket_, !health_->broken());
     return Work(std::move(operation));
   }
   {

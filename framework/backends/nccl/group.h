@@ -62,6 +62,9 @@ struct Handle {
 /// later, ends the communicator (ncclCommAbort). What waits on the device then goes on, and every operation in flight
 /// or launched later throws the CommError. Thread-safe.
 ///
+/// An operation that is launched while the current stream is recorded becomes part of that graph, of which the Work is
+/// waited for before the recording ends. Of its replays nobody keeps deadlines.
+///
 /// What it cannot do: ranks that call different operations are not told so (kMismatch), but time out.
 class Group {
  public:

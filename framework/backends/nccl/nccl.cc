@@ -26,8 +26,8 @@ CommunicatorPtr connect_world(const NcclConfig& config, const ConnectOptions& op
   auto host = Backends::Choice(config.host == "auto" ? automatic : config.host).make(options);
   CommunicatorPtr native;
   connect({.host = host, .device = device, .timeout = options.timeout}, native);
-  return std::make_shared<DeviceCommunicator>(std::move(host), c10::kCUDA,
-                                              DeviceCommunicator::Native{std::move(native), &nccl::has_native});
+  return std::make_shared<DeviceCommunicator>(
+      std::move(host), c10::kCUDA, DeviceCommunicator::Ways{.native = {std::move(native), &nccl::has_native}});
 }
 
 const bool registered = Backends::global().add<NcclConfig>(

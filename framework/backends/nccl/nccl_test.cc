@@ -7,6 +7,7 @@
 #include "framework/backends/nccl/native.h"
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"
+#include "framework/comm/device_kind.h"
 
 namespace phalanx {
 namespace {
@@ -52,6 +53,13 @@ TEST(Nccl, WithoutADriverItSaysSoInOneLine) {
   EXPECT_THAT([] { Backends::Choice("nccl").make(ConnectOptions{}); },
               ThrowsMessage<ConfigError>(
                   AllOf(HasSubstr("cuda: there is no NVIDIA driver (/nowhere/libcuda.so.1"), Not(HasSubstr("\n")))));
+}
+
+TEST(Cuda, WithoutADriverTheDeviceIsMissingForThatReason) {
+  ::setenv("PHALANX_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);
+  EXPECT_EQ(DeviceKinds::Choice("cuda").make()->missing(),
+            "there is no NVIDIA driver (/nowhere/libcuda.so.1: cannot open shared object file: No such file or "
+            "directory); install one; or use device: cpu");
 }
 
 }  // namespace

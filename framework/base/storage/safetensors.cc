@@ -97,7 +97,7 @@ void lay_out_safetensors(const std::string& path, const NamedTensors& tensors, s
   append(&length, sizeof(length));
   append(header.data(), header.size());
   for (const auto& [name, tensor] : tensors) {
-    const at::Tensor dense = tensor.detach().contiguous();
+    const at::Tensor dense = tensor.detach().to(at::kCPU).contiguous();
     append(dense.data_ptr(), dense.nbytes());
   }
 }

@@ -1,10 +1,13 @@
 #include "framework/collectives/compression/compressed_communicator.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <functional>
 #include <stdexcept>
 #include <utility>
 
 #include "framework/base/random.h"
+#include "framework/comm/launch_point.h"
 
 namespace phalanx {
 namespace {
@@ -13,7 +16,17 @@ bool is_compressible(const Communicator& group, const Operation& operation) {
   const at::Tensor& tensor = operation.output;
   const auto kind = operation.reduction.kind();
   if (operation.call.op != Op::kAllReduce || (kind != Reduction::kSum && kind != Reduction::kMean)) return false;
-  return tensor.scalar_type() == at::kFloat && tensor.is_cpu() && tensor.numel() > 0 && group.size() > 1;
+  return tensor.scalar_type() == at::kFloat && tensor.numel() > 0 && group.size() > 1;
+}
+
+// Codes are computed on the CPU: a device's tensor goes there and comes back.
+std::int64_t reduce_to_mean(Compressor& compressor, Communicator& group, const at::Tensor& tensor) {
+  if (tensor.is_cpu()) return compressor.all_reduce_mean(group, tensor);
+  const at::NoGradGuard no_grad;
+  const at::Tensor host = tensor.to(at::kCPU);
+  const auto sent = compressor.all_reduce_mean(group, host);
+  tensor.copy_(host);
+  return sent;
 }
 
 }  // namespace
@@ -34,8 +47,9 @@ Work CompressedCommunicator::launch(Operation operation) {
   const std::lock_guard lock(mutex_);
   auto compressor = table_.of(operation.output);
   auto body = [group = inner(), tensor = operation.output.detach(), sum = operation.reduction.kind() == Reduction::kSum,
-               compressor = std::move(compressor), meter = meter_] {
-    const auto sent = compressor->all_reduce_mean(*group, tensor);
+               compressor = std::move(compressor), meter = meter_, point = LaunchPoint(operation.output)] {
+    point.precede_current_stream();
+    const auto sent = reduce_to_mean(*compressor, *group, tensor);
     if (sum) tensor.mul_(group->size());
     const std::lock_guard counting(meter->mutex);
     ++meter->traffic.reductions;

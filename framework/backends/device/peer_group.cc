@@ -1,0 +1,258 @@
+#include "framework/backends/device/peer_group.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/minimum.h>
+#include <ATen/ops/mul.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "framework/backends/device/staging.h"
+#include "framework/base/parts.h"
+#include "framework/comm/texts.h"
+
+namespace phalanx {
+namespace {
+
+bool is_number(c10::ScalarType dtype) { return dtype != at::kBool && dtype != at::kShort; }
+
+bool reduces(const Reduction& reduction, c10::ScalarType dtype) {
+  switch (reduction.kind()) {
+    case Reduction::kSum:
+    case Reduction::kProduct:
+    case Reduction::kMin:
+    case Reduction::kMax:
+      return is_number(dtype);
+    case Reduction::kMean:
+      return c10::isFloatingType(dtype);
+    default:
+      return false;
+  }
+}
+
+void combine(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b, Reduction::Kind kind) {
+  switch (kind) {
+    case Reduction::kProduct:
+      at::mul_out(sum, a, b);
+      break;
+    case Reduction::kMin:
+      at::minimum_out(sum, a, b);
+      break;
+    case Reduction::kMax:
+      at::maximum_out(sum, a, b);
+      break;
+    default:
+      at::add_out(sum, a, b);
+  }
+}
+
+// Of the ranks' parts in their order, into `result`, which may be one of two parts.
+void reduce_into(at::Tensor result, const std::vector<at::Tensor>& parts, const Reduction& reduction) {
+  const auto dtype = result.scalar_type();
+  const bool half = dtype == at::kHalf || dtype == at::kBFloat16;
+  if (parts.size() == 2 && !half) {
+    combine(result, parts[0], parts[1], reduction.kind());
+    if (reduction.kind() == Reduction::kMean) result.div_(2);
+    return;
+  }
+  at::Tensor sum = parts[0].to(half ? at::kFloat : dtype, /*non_blocking=*/false, /*copy=*/true);
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    combine(sum, sum, half ? parts[i].to(at::kFloat) : parts[i], reduction.kind());
+  if (reduction.kind() == Reduction::kMean) sum.div_(static_cast<double>(parts.size()));
+  result.copy_(sum);
+}
+
+std::vector<at::Tensor> narrowed(const std::vector<at::Tensor>& parts, std::int64_t begin, std::int64_t count) {
+  std::vector<at::Tensor> all;
+  for (const auto& part : parts) all.push_back(part.narrow(0, begin, count));
+  return all;
+}
+
+// Each rank combines one part of all ranks' memory, and writes it to all of them.
+void all_reduce(Communicator& host, const std::vector<at::Tensor>& places, const Reduction& reduction) {
+  const auto begin = part_begin(places[0].numel(), host.size(), host.rank());
+  const auto end = part_begin(places[0].numel(), host.size(), host.rank() + 1);
+  if (begin == end) return;
+  const auto parts = narrowed(places, begin, end - begin);
+  const at::Tensor& own = parts[static_cast<std::size_t>(host.rank())];
+  reduce_into(own, parts, reduction);
+  for (int rank = 0; rank < host.size(); ++rank) {
+    if (rank == host.rank()) continue;
+    at::Tensor other = parts[static_cast<std::size_t>(rank)];
+    other.copy_(own);
+  }
+}
+
+void meet(Communicator& host, const at::Device& device) {
+  synchronize_stream(device);
+  host.barrier().wait();
+}
+
+// What all ranks' places, or windows, hold becomes what the operation's tensor is to be, on all ranks where it reduces,
+// except that a broadcast and a reduce write on some of them alone.
+void work_on(Communicator& host, const Operation& operation, const std::vector<at::Tensor>& places) {
+  const auto root = static_cast<std::size_t>(operation.root()), rank = static_cast<std::size_t>(host.rank());
+  at::Tensor own = places[rank];
+  switch (operation.call.op) {
+    case Op::kAllReduce:
+      all_reduce(host, places, operation.reduction);
+      break;
+    case Op::kReduce:
+      if (rank == root) reduce_into(own, places, operation.reduction);
+      break;
+    default:
+      if (rank != root) own.copy_(places[root]);
+  }
+}
+
+}  // namespace
+
+bool PeerGroup::can(const Operation& operation) {
+  const auto even = [&] { return operation.input_counts.empty() && operation.output_counts.empty(); };
+  switch (operation.call.op) {
+    case Op::kBroadcast:
+      return true;
+    case Op::kReduce:
+    case Op::kAllReduce:
+      return reduces(operation.reduction, operation.output.scalar_type());
+    case Op::kAllGather:
+      return even();
+    case Op::kReduceScatter:
+      return even() && reduces(operation.reduction, operation.output.scalar_type());
+    default:
+      return false;
+  }
+}
+
+void PeerGroup::run(Communicator& host, const Operation& operation) {
+  const at::NoGradGuard no_grad;
+  if (!windows_.own.defined()) windows_ = allocate_block(host, window_bytes_);
+  switch (operation.call.op) {
+    case Op::kAllGather:
+      return gather_in_rounds(host, operation);
+    case Op::kReduceScatter:
+      return scatter_in_rounds(host, operation);
+    default:
+      break;
+  }
+  const Parts places = in_place(host, operation.output);
+  if (places.empty()) return in_rounds(host, operation);
+  work_on(host, operation, places);
+  meet(host, memory_->device());
+}
+
+PeerGroup::Block PeerGroup::allocate_block(Communicator& host, std::int64_t bytes) {
+  Block block{.own = memory_->allocate(std::max<std::int64_t>(bytes, 1)), .of_ranks = {}};
+  const auto handles = all_gather_text(memory_->handle_of(block.own), host);
+  for (int rank = 0; rank < host.size(); ++rank) {
+    block.of_ranks.push_back(
+        rank == host.rank() ? block.own : memory_->open(handles[static_cast<std::size_t>(rank)], block.own.numel()));
+  }
+  host.barrier().wait();  // opened before anybody may end
+  return block;
+}
+
+// The blocks stay: others have them open.
+at::Tensor PeerGroup::allocate(Communicator& host, const Allocation& allocation) {
+  Block block = allocate_block(host, static_cast<std::int64_t>(allocation.bytes()));
+  const at::Tensor own = block.own;
+  blocks_.emplace(next_block_++, std::move(block));
+  return at::for_blob(own.data_ptr(), allocation.sizes)
+      .deleter([own](void*) {})
+      .options(allocation.options.device(own.device()))
+      .target_device(own.device())
+      .make_tensor();
+}
+
+// Also the meeting before the operation: where a rank's memory is, is told once its device has come that far.
+PeerGroup::Parts PeerGroup::in_place(Communicator& host, const at::Tensor& tensor) const {
+  const auto* const begin = static_cast<const std::byte*>(tensor.const_data_ptr());
+  const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
+  const at::Tensor mine = at::full({2}, -1, at::kLong), all = at::empty({host.size(), 2}, at::kLong);
+  for (const auto& [number, block] : blocks_) {
+    const auto offset = begin - static_cast<const std::byte*>(block.own.const_data_ptr());
+    if (offset < 0 || offset + bytes > block.own.numel()) continue;
+    mine.mutable_data_ptr<std::int64_t>()[0] = number;
+    mine.mutable_data_ptr<std::int64_t>()[1] = offset;
+  }
+  synchronize_stream(memory_->device());
+  host.all_gather(all, mine).wait();
+  const auto* const places = all.const_data_ptr<std::int64_t>();
+  Parts parts;
+  for (int rank = 0; rank < host.size(); ++rank) {
+    if (places[2 * rank] < 0 || places[2 * rank] != places[0]) return {};
+    const at::Tensor& memory = blocks_.at(places[0]).of_ranks[static_cast<std::size_t>(rank)];
+    parts.push_back(memory.narrow(0, places[2 * rank + 1], bytes).view(tensor.scalar_type()));
+  }
+  return parts;
+}
+
+PeerGroup::Parts PeerGroup::windows(const at::Tensor& like, std::int64_t elements) const {
+  Parts parts;
+  for (const auto& window : windows_.of_ranks) {
+    parts.push_back(window.narrow(0, 0, elements * like.element_size()).view(like.scalar_type()));
+  }
+  return parts;
+}
+
+// Each round: into the own window, together, and out of it.
+void PeerGroup::in_rounds(Communicator& host, const Operation& operation) {
+  const at::Tensor flat = operation.output.view({-1});
+  const auto step = window_bytes_ / flat.element_size();
+  for (std::int64_t begin = 0; begin < flat.numel(); begin += step) {
+    const auto count = std::min(step, flat.numel() - begin);
+    at::Tensor part = flat.narrow(0, begin, count);
+    const Parts all = windows(flat, count);
+    at::Tensor own = all[static_cast<std::size_t>(host.rank())];
+    own.copy_(part);
+    meet(host, memory_->device());
+    work_on(host, operation, all);
+    meet(host, memory_->device());
+    const bool written = operation.call.op != Op::kReduce || host.rank() == operation.root();
+    if (written) part.copy_(own);
+  }
+  synchronize_stream(memory_->device());
+}
+
+void PeerGroup::gather_in_rounds(Communicator& host, const Operation& operation) {
+  const at::Tensor input = operation.input.view({-1});
+  const at::Tensor output = operation.output.view({host.size(), input.numel()});
+  const auto step = window_bytes_ / input.element_size();
+  for (std::int64_t begin = 0; begin < input.numel(); begin += step) {
+    const auto count = std::min(step, input.numel() - begin);
+    const Parts all = windows(input, count);
+    at::Tensor own = all[static_cast<std::size_t>(host.rank())];
+    own.copy_(input.narrow(0, begin, count));
+    meet(host, memory_->device());
+    for (int rank = 0; rank < host.size(); ++rank) {
+      output[rank].narrow(0, begin, count).copy_(all[static_cast<std::size_t>(rank)]);
+    }
+    meet(host, memory_->device());
+  }
+}
+
+// A window holds as much of the part of each rank.
+void PeerGroup::scatter_in_rounds(Communicator& host, const Operation& operation) {
+  const at::Tensor output = operation.output.view({-1});
+  const at::Tensor input = operation.input.view({host.size(), output.numel()});
+  const auto step = std::max<std::int64_t>(1, window_bytes_ / output.element_size() / host.size());
+  for (std::int64_t begin = 0; begin < output.numel(); begin += step) {
+    const auto count = std::min(step, output.numel() - begin);
+    const Parts all = windows(output, count * host.size());
+    at::Tensor own = all[static_cast<std::size_t>(host.rank())].view({host.size(), count});
+    own.copy_(input.narrow(1, begin, count));
+    meet(host, memory_->device());
+    const Parts mine = narrowed(all, host.rank() * count, count);
+    reduce_into(output.narrow(0, begin, count), mine, operation.reduction);
+    meet(host, memory_->device());
+  }
+}
+
+}  // namespace phalanx

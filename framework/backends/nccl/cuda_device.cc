@@ -1,0 +1,53 @@
+// The device `cuda`, as far as it is in every program.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "framework/backends/device/communicator.h"
+#include "framework/backends/nccl/connect_request.h"
+#include "framework/backends/nccl/make_peer_memory.h"
+#include "framework/backends/nccl/native.h"
+#include "framework/base/config/no_fields.h"
+#include "framework/base/cuda.h"
+#include "framework/comm/device_kind.h"
+#include "framework/comm/locality.h"
+#include "framework/comm/texts.h"
+
+namespace phalanx {
+namespace {
+
+class CudaKind final : public DeviceKind {
+ public:
+  c10::DeviceType type() const override { return c10::kCUDA; }
+  std::string missing() const override { return Cuda::global().missing(); }
+  int count() const override { return Cuda::global().devices(); }
+
+  // By NCCL where each rank has a device; otherwise from memory to memory where all are on one host.
+  CommunicatorPtr connect(CommunicatorPtr host, c10::Device own, Seconds timeout) const override {
+    DeviceCommunicator::Native native{nullptr, &nccl::has_native};
+    std::shared_ptr<PeerGroup> peers;
+    if (host->size() > 1) {
+      const auto connect = Cuda::global().function<nccl::Connect>("phalanx_nccl_connect");
+      connect({.host = host, .device = own.index(), .timeout = timeout, .may_share = true}, native.group);
+      if (!native.group) peers = peers_of(*host, own);
+    }
+    return std::make_shared<DeviceCommunicator>(
+        std::move(host), c10::kCUDA, DeviceCommunicator::Ways{.native = std::move(native), .peers = std::move(peers)});
+  }
+
+ private:
+  static std::shared_ptr<PeerGroup> peers_of(Communicator& host, const c10::Device& own) {
+    const auto hosts = all_gather_text(host_key(), host);
+    if (std::ranges::count(hosts, hosts[0]) < host.size()) return nullptr;
+    std::shared_ptr<PeerMemory> memory;
+    Cuda::global().function<nccl::MakePeerMemory>("phalanx_cuda_peer_memory")(own.index(), memory);
+    return std::make_shared<PeerGroup>(std::move(memory));
+  }
+};
+
+const bool registered = DeviceKinds::global().add<NoFields>(
+    "cuda", "NVIDIA's GPUs",
+    [](const NoFields&) -> std::shared_ptr<const DeviceKind> { return std::make_shared<CudaKind>(); });
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,81 @@
+#include "framework/backends/device/peer_memory.h"
+
+#include <ATen/ops/from_blob.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+
+#include "framework/backends/nccl/make_peer_memory.h"
+#include "framework/base/error.h"
+
+namespace phalanx::nccl {
+namespace {
+
+void require(cudaError_t result, const std::string& what) {
+  if (result == cudaSuccess) return;
+  throw CommError(CommError::Kind::kSystem, what + ": CUDA says: " + cudaGetErrorString(result));
+}
+
+// By CUDA's handles of memory (cudaIpcGetMemHandle).
+class CudaPeerMemory final : public PeerMemory {
+ public:
+  explicit CudaPeerMemory(c10::DeviceIndex device) : device_(c10::kCUDA, device) {}
+
+  at::Device device() const override { return device_; }
+
+  at::Tensor allocate(std::int64_t bytes) override {
+    const c10::cuda::CUDAGuard guard(device_);
+    const std::string what = std::to_string(bytes) + " bytes that ranks share, on " + device_.str();
+    void* memory = nullptr;
+    require(cudaMalloc(&memory, static_cast<std::size_t>(bytes)), what);
+    require(cudaMemset(memory, 0, static_cast<std::size_t>(bytes)), what);
+    require(cudaDeviceSynchronize(), what);  // streams of LibTorch's do not wait for the one that sets
+    return bytes_at(memory, bytes, [](void*) {});
+  }
+
+  std::string handle_of(const at::Tensor& memory) override {
+    const c10::cuda::CUDAGuard guard(device_);
+    cudaIpcMemHandle_t handle;
+    require(cudaIpcGetMemHandle(&handle, memory.data_ptr()), "a handle of memory of " + device_.str());
+    return {reinterpret_cast<const char*>(&handle), sizeof(handle)};
+  }
+
+  at::Tensor open(const std::string& handle, std::int64_t bytes) override {
+    const c10::cuda::CUDAGuard guard(device_);
+    cudaIpcMemHandle_t wanted;
+    if (handle.size() != sizeof(wanted)) {
+      throw CommError(CommError::Kind::kSystem, "another rank's memory has no handle of CUDA's");
+    }
+    std::memcpy(&wanted, handle.data(), sizeof(wanted));
+    void* memory = nullptr;
+    require(cudaIpcOpenMemHandle(&memory, wanted, cudaIpcMemLazyEnablePeerAccess),
+            "another rank's memory, from " + device_.str());
+    const auto close = [device = device_](void* opened) {
+      const c10::cuda::CUDAGuard guard(device);
+      (void)cudaIpcCloseMemHandle(opened);
+    };
+    return bytes_at(memory, bytes, close);
+  }
+
+ private:
+  // Of this device, wherever they are: kernels reach both.
+  template <class Deleter>
+  at::Tensor bytes_at(void* memory, std::int64_t bytes, const Deleter& deleter) const {
+    return at::for_blob(memory, {bytes})
+        .deleter(deleter)
+        .options(at::device(device_).dtype(at::kByte))
+        .target_device(device_)
+        .make_tensor();
+  }
+
+  c10::Device device_;
+};
+
+}  // namespace
+
+std::shared_ptr<PeerMemory> make_peer_memory(int device) {
+  return std::make_shared<CudaPeerMemory>(static_cast<c10::DeviceIndex>(device));
+}
+
+}  // namespace phalanx::nccl

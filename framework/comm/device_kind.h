@@ -1,0 +1,37 @@
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <memory>
+#include <string>
+
+#include "framework/base/registry.h"
+#include "framework/comm/communicator.h"
+#include "framework/comm/store.h"
+
+namespace phalanx {
+
+/// A kind of device, other than the CPU, that ranks can compute on. Kinds register themselves by the name that `device`
+/// has in a config.
+class DeviceKind {
+ public:
+  virtual ~DeviceKind() = default;
+
+  virtual c10::DeviceType type() const = 0;
+
+  /// Why no device of this kind can be used, and what to do: one line, empty if it can. Loads what devices need, but
+  /// starts nothing, so ranks may be forked afterwards.
+  virtual std::string missing() const = 0;
+
+  /// How many devices this process can use, at least one. Ranks may not be forked afterwards. Throws ConfigError.
+  virtual int count() const = 0;
+
+  /// A group of the ranks of `host`, in their order, that takes tensors of their devices beside those of the CPU; `own`
+  /// is this rank's device. As fast as the kind allows, where several ranks may have one device. Collective. Throws
+  /// CommError.
+  virtual CommunicatorPtr connect(CommunicatorPtr host, c10::Device own, Seconds timeout) const = 0;
+};
+
+using DeviceKinds = Registry<std::shared_ptr<const DeviceKind>()>;
+
+}  // namespace phalanx

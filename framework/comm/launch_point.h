@@ -1,0 +1,24 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Event.h>
+
+#include <memory>
+
+namespace phalanx {
+
+/// The point on the current stream of a tensor's device at which an operation was launched; of the CPU, which has no
+/// streams, nothing. For bodies of Communicator::run(), which may run in another thread, that work on such a tensor.
+class LaunchPoint {
+ public:
+  explicit LaunchPoint(const at::Tensor& tensor);
+
+  /// What the current stream of this thread does from now on, comes after that point.
+  void precede_current_stream() const;
+
+ private:
+  c10::Device device_;
+  std::shared_ptr<c10::Event> event_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,96 @@
+// The backend `on_device` of tests: whatever a test does with tensors of the CPU is done with copies of them on a
+// device, and copied back when it is waited for. So every suite of communicators is one of groups of devices too. The
+// device is that of PHALANX_TEST_DEVICE, such as cuda, where ranks are processes; or the pretended one, where they are
+// threads.
+#include "framework/comm/backend.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "framework/base/config/no_fields.h"
+#include "framework/base/environment.h"
+#include "framework/comm/decorator.h"
+#include "framework/comm/device_kind.h"
+
+namespace phalanx::testing {
+namespace {
+
+// A message on a device, which is copied to the CPU's tensor.
+class CopiedBack final : public Work::State {
+ public:
+  CopiedBack(Work work, at::Tensor from, at::Tensor to)
+      : work_(std::move(work)), from_(std::move(from)), to_(std::move(to)) {}
+
+  void wait() override {
+    work_.wait();
+    if (to_.defined() && to_.numel() > 0) to_.copy_(from_);
+    done_ = true;
+  }
+  bool done() const override { return done_; }
+
+ private:
+  Work work_;
+  at::Tensor from_, to_;
+  bool done_ = false;
+};
+
+class OnDevice final : public Decorator {
+ public:
+  OnDevice(CommunicatorPtr inner, c10::Device device) : Decorator(std::move(inner)), device_(device) {}
+
+  bool takes(c10::DeviceType type) const override { return type == c10::kCPU; }
+
+  // In its turn among all others, as the CPU's memory is then.
+  Work launch(Operation operation) override {
+    if (!operation.output.defined() && !operation.input.defined()) return inner()->launch(std::move(operation));
+    if (operation.call.op == Op::kSend || operation.call.op == Op::kRecv) return launch_message(std::move(operation));
+    const Call call = operation.call;
+    return run(call, [inner = inner(), device = device_, operation = std::move(operation)] {
+      const at::Tensor output = operation.output;
+      Operation there = moved(operation, device);
+      const at::Tensor result = there.output;
+      inner->launch(std::move(there)).wait();
+      if (output.defined() && output.numel() > 0) at::Tensor(output).copy_(result);
+    });
+  }
+
+ protected:
+  CommunicatorPtr wrap(CommunicatorPtr child) override { return std::make_shared<OnDevice>(std::move(child), device_); }
+
+ private:
+  static Operation moved(Operation operation, const c10::Device& device) {
+    c10::impl::VirtualGuardImpl(device.type()).setDevice(device);  // whichever thread this is
+    for (auto* tensor : {&operation.output, &operation.input}) {
+      if (tensor->defined()) *tensor = tensor->to(device);
+    }
+    return operation;
+  }
+
+  Work launch_message(Operation operation) {
+    const at::Tensor output = operation.call.op == Op::kSend ? at::Tensor() : operation.output;
+    Operation there = moved(std::move(operation), device_);
+    const at::Tensor result = there.output;
+    return Work(std::make_shared<CopiedBack>(inner()->launch(std::move(there)), result, output));
+  }
+
+  c10::Device device_;
+};
+
+CommunicatorPtr connect(const NoFields&, const ConnectOptions& options) {
+  const auto device = environment("PHALANX_TEST_DEVICE");
+  const auto kind = DeviceKinds::Choice(device.value_or("pretend")).make();
+  const auto own = static_cast<c10::DeviceIndex>(options.rank_info.local_rank % kind->count());
+  const c10::Device place(kind->type(), own);
+  c10::impl::VirtualGuardImpl(kind->type()).setDevice(place);
+  auto host = Backends::Choice(device ? "shm" : "inproc").make(options);
+  return std::make_shared<OnDevice>(kind->connect(std::move(host), place, options.timeout), place);
+}
+
+const bool registered =
+    Backends::global().add<NoFields>("on_device", "for tests: with copies of tensors on a device", &connect);
+
+}  // namespace
+}  // namespace phalanx::testing

@@ -1,0 +1,3 @@
+#include "framework/testing/backend_under_test.h"
+
+const char* const phalanx::testing::kBackend = "on_device";

@@ -1,0 +1,176 @@
+// The device `pretend`, for tests: CUDA, as far as LibTorch's CPU library knows of it, with kernels that compute on the
+// CPU. What runs on it goes the ways that it goes on a GPU, in the same threads. What its memory is for, memory.h says.
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/backends/device/communicator.h"
+#include "framework/base/config/no_fields.h"
+#include "framework/base/environment.h"
+#include "framework/comm/device_kind.h"
+#include "framework/comm/texts.h"
+#include "framework/testing/pretend/graph.h"
+#include "framework/testing/pretend/memory.h"
+#include "framework/testing/pretend/operators.h"
+
+namespace phalanx::testing {
+namespace {
+
+constexpr c10::DeviceIndex kDevices = 8;
+
+thread_local c10::DeviceIndex current_device = 0;
+thread_local std::int64_t current_stream[kDevices] = {};
+std::atomic<std::int64_t> last_stream{0};
+
+// Everything has been done when a call returns, so streams are only numbers and events nothing.
+class Guard final : public c10::impl::DeviceGuardImplInterface {
+ public:
+  c10::DeviceType type() const override { return c10::kCUDA; }
+  c10::DeviceIndex deviceCount() const noexcept override { return kDevices; }
+  c10::Device getDevice() const override { return {c10::kCUDA, current_device}; }
+  void uncheckedSetDevice(c10::Device device) const noexcept override {
+    if (device.has_index()) current_device = device.index();
+  }
+  void setDevice(c10::Device device) const override {
+    TORCH_CHECK(device.index() < kDevices, "there is no ", device);
+    uncheckedSetDevice(device);
+  }
+  c10::Device exchangeDevice(c10::Device device) const override {
+    const c10::Device before = getDevice();
+    setDevice(device);
+    return before;
+  }
+  c10::Stream getStream(c10::Device device) const override { return stream(device, current_stream[device.index()]); }
+  c10::Stream getDefaultStream(c10::Device device) const override { return stream(device, 0); }
+  c10::Stream getNewStream(c10::Device device, int) const override { return stream(device, ++last_stream); }
+  c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override { return getNewStream(device, 0); }
+  c10::Stream exchangeStream(c10::Stream stream) const override {
+    const c10::Stream before = getStream(stream.device());
+    current_stream[stream.device_index()] = stream.id();
+    return before;
+  }
+  void record(void** event, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {
+    *event = this_event();
+  }
+  void block(void*, const c10::Stream&) const override {}
+  bool queryEvent(void*) const override { return true; }
+  bool queryStream(const c10::Stream&) const override { return true; }
+  void synchronizeStream(const c10::Stream&) const override {}
+  void synchronizeEvent(void*) const override {}
+  void synchronizeDevice(const c10::DeviceIndex) const override {}
+
+ private:
+  static void* this_event() {
+    static int event;
+    return &event;
+  }
+  static c10::Stream stream(c10::Device device, std::int64_t id) {
+    const auto index = device.has_index() ? device.index() : current_device;
+    return c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::kCUDA, index), id);
+  }
+};
+
+struct Hooks final : at::CUDAHooksInterface {
+  explicit Hooks(at::CUDAHooksArgs) {}
+  void init() const override {}
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasCUDA() const override { return true; }
+  int getNumGPUs() const override { return kDevices; }
+  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+  c10::DeviceIndex deviceCount() const override { return kDevices; }
+  c10::DeviceIndex current_device() const override { return phalanx::testing::current_device; }
+  c10::DeviceIndex getCurrentDevice() const override { return current_device(); }
+  void setCurrentDevice(c10::DeviceIndex device) const override { phalanx::testing::current_device = device; }
+  void deviceSynchronize(c10::DeviceIndex) const override {}
+  at::Device getDeviceFromPtr(void*) const override { return {c10::kCUDA, current_device()}; }
+  c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetCPUAllocator(); }
+  c10::Allocator* getCUDADeviceAllocator() const override { return &pretended_memory(); }
+
+  // Of the CPU's kind, which its operators can draw from.
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex device) const override {
+    static const std::vector<at::Generator> generators = [] {
+      std::vector<at::Generator> all;
+      for (int i = 0; i < kDevices; ++i) all.push_back(at::detail::createCPUGenerator());
+      return all;
+    }();
+    return generators.at(static_cast<std::size_t>(device < 0 ? current_device() : device));
+  }
+};
+
+// Ranks that are threads have all memory in common.
+class PeersInThreads final : public PeerMemory {
+ public:
+  explicit PeersInThreads(c10::Device device) : device_(device) {}
+
+  at::Device device() const override { return device_; }
+  at::Tensor allocate(std::int64_t bytes) override {
+    at::Tensor memory = at::zeros({bytes}, at::device(device_).dtype(at::kByte));
+    kept_.push_back(memory);
+    return memory;
+  }
+  std::string handle_of(const at::Tensor& memory) override {
+    return std::to_string(reinterpret_cast<std::uintptr_t>(memory.data_ptr()));
+  }
+  at::Tensor open(const std::string& handle, std::int64_t bytes) override {
+    void* const address = reinterpret_cast<void*>(static_cast<std::uintptr_t>(std::stoull(handle)));
+    return at::for_blob(address, {bytes})
+        .options(at::device(device_).dtype(at::kByte))
+        .target_device(device_)
+        .make_tensor();
+  }
+
+ private:
+  c10::Device device_;
+  std::vector<at::Tensor> kept_;
+};
+
+std::shared_ptr<PeerGroup> peers_of(Communicator& host, c10::Device own) {
+  const auto processes = all_gather_text(std::to_string(::getpid()), host);
+  if (std::ranges::count(processes, processes[0]) < host.size()) return nullptr;
+  constexpr std::int64_t kSmallWindow = 4096;  // so that most tensors take several rounds
+  return std::make_shared<PeerGroup>(std::make_shared<PeersInThreads>(own), kSmallWindow);
+}
+
+class PretendedKind final : public DeviceKind {
+ public:
+  c10::DeviceType type() const override { return c10::kCUDA; }
+  std::string missing() const override { return ""; }
+  int count() const override { return kDevices; }
+  CommunicatorPtr connect(CommunicatorPtr host, c10::Device own, Seconds) const override {
+    auto peers = peers_of(*host, own);
+    return std::make_shared<DeviceCommunicator>(std::move(host), c10::kCUDA,
+                                                DeviceCommunicator::Ways{.peers = std::move(peers)});
+  }
+};
+
+// Not beside a real one, which tests have as PHALANX_TEST_DEVICE.
+bool enter() {
+  if (environment("PHALANX_TEST_DEVICE")) return false;
+  static const Guard guard;
+  static const c10::impl::DeviceGuardImplRegistrar guards(c10::kCUDA, &guard);
+  c10::SetAllocator(c10::kCUDA, &pretended_memory());
+  at::CUDAHooksRegistry()->Register("CUDAHooks", [](at::CUDAHooksArgs args) { return std::make_unique<Hooks>(args); });
+  at::GraphImplRegistry()->Register("CUDA", [](at::GraphImplArgs) { return std::make_unique<PretendedGraph>(); });
+  register_operators();
+  DeviceKinds::global().add<NoFields>(
+      "pretend", "for tests: computes on the CPU, in memory that the CPU cannot read",
+      [](const NoFields&) -> std::shared_ptr<const DeviceKind> { return std::make_shared<PretendedKind>(); });
+  return true;
+}
+
+const bool entered = enter();
+
+}  // namespace
+}  // namespace phalanx::testing

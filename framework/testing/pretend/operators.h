@@ -1,0 +1,8 @@
+#pragma once
+
+namespace phalanx::testing {
+
+/// From now on, LibTorch computes with tensors of pretended devices.
+void register_operators();
+
+}  // namespace phalanx::testing

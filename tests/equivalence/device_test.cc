@@ -1,0 +1,173 @@
+// Training on devices against training in one process on the CPU: the same losses and the same weights, of all
+// strategies, meshes and models, and from each other's checkpoints. The device is that of PHALANX_TEST_DEVICE, such as
+// cuda, or else the pretended one, which shows wherever a tensor of a device is taken for one of the CPU.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+
+#include "framework/base/environment.h"
+#include "framework/testing/backend_under_test.h"
+#include "framework/testing/file_name.h"
+#include "framework/testing/worlds.h"
+#include "tests/equivalence/mesh_runs.h"
+#include "tests/equivalence/training.h"
+
+namespace phalanx {
+namespace {
+
+using testing::Changes;
+using testing::file_name;
+using testing::kBackend;
+using testing::relative_difference;
+using testing::run_ranks;
+using testing::train;
+using testing::Trained;
+
+std::string device() { return "device=" + environment("PHALANX_TEST_DEVICE").value_or("pretend"); }
+
+// Model, ranks, what both runs have, what the one on devices has.
+using Case = std::tuple<std::string, int, Changes, Changes>;
+
+class Device : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Device, TrainsAsTheCpu) {
+  auto [kind, ranks, both, own] = GetParam();
+  own.insert(own.begin(), device());
+  if (both.empty()) both.push_back("seed=1");
+  testing::expect_as_alone(kind, ranks, own, both);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Device,
+                         ::testing::Values(Case{"mlp", 1, {}, {}}, Case{"lenet", 1, {}, {}}, Case{"gpt", 1, {}, {}},
+                                           Case{"llama", 1, {}, {}}, Case{"moe", 1, {}, {}}, Case{"bert", 1, {}, {}},
+                                           Case{"transformer", 1, {}, {}}, Case{"vit", 1, {}, {}},
+                                           Case{"vgg11_bn", 1, {}, {}}, Case{"vae", 1, {}, {}},
+                                           Case{"dcgan", 1, {}, {}}, Case{"siamese", 1, {}, {}},
+                                           Case{"exported", 1, {}, {}}, Case{"torchscript", 1, {}, {}}));
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, Device,
+                         ::testing::Values(Case{"mlp", 1, {"optimizer={name: sgd, lr: 0.01, momentum: 0.9}"}, {}},
+                                           Case{"mlp", 1, {"optimizer={name: adagrad, lr: 0.01}"}, {}},
+                                           Case{"mlp", 1, {"optimizer={name: rmsprop, lr: 0.001}"}, {}},
+                                           Case{"mlp", 1, {"optimizer={name: lion, lr: 0.001}"}, {}},
+                                           Case{"mlp", 1, {"optimizer={name: ftrl, lr: 0.01}"}, {}},
+                                           Case{"mlp", 1, {"optimizer={name: lars, lr: 0.01}"}, {}},
+                                           Case{"mlp", 1, {"optimizer={name: lamb, lr: 0.01}"}, {}},
+                                           Case{"mlp", 1, {"optimizer={name: adafactor, lr: 0.01}"}, {}},
+                                           Case{"mlp", 1, {"optimizer={name: muon, lr: 0.01}"}, {}}));
+
+// Everything that shares the update with the optimizer, and what changes how a step is computed.
+INSTANTIATE_TEST_SUITE_P(
+    Steps, Device,
+    ::testing::Values(Case{"gpt", 1, {"model.dropout=0.1"}, {"train.checkpoint_activations=2"}},
+                      Case{"mlp", 1, {"train.clip_norm=0.1", "train.ema_decay=0.9"}, {"train.accumulate=3"}},
+                      Case{"mlp", 1, {"train.clip_value=0.001"}, {"loader.prefetch=2"}},
+                      Case{"lenet", 1, {"train.memory_format=channels_last"}, {"train.deterministic=true"}},
+                      Case{"lenet", 1, {"seed=2"}, {"loader.resident=true"}},
+                      Case{"gpt", 1, {"seed=2"}, {"loader.resident=true"}},
+                      Case{"transformer", 1, {"seed=2"}, {"loader.resident=true"}}));
+
+// The last batch of an epoch is smaller, and computed without the graph.
+INSTANTIATE_TEST_SUITE_P(
+    Captured, Device,
+    ::testing::Values(Case{"mlp", 1, {"train.global_batch_size=32"}, {"train.capture=true"}},
+                      Case{"lenet", 1, {"train.clip_norm=0.1"}, {"train.capture=true", "loader.resident=true"}},
+                      Case{"gpt", 1, {"model.dropout=0.1"}, {"train.capture=true"}},
+                      Case{"vit", 1, {"model.dropout=0.1", "train.accumulate=2"}, {"train.capture=true"}},
+                      Case{"mlp", 2, {"seed=3"}, {"train.capture=true", "strategy=all_reduce"}}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Strategies, Device,
+    ::testing::Values(Case{"mlp", 2, {"train.clip_norm=0.1"}, {"strategy=all_reduce"}},
+                      Case{"mlp", 3, {"train.clip_norm=0.1"}, {"strategy=overlapped"}},
+                      Case{"mlp", 2, {"train.clip_norm=0.1"}, {"strategy=sharded"}},
+                      Case{"mlp", 2, {"train.clip_norm=0.1"}, {"strategy={sharded: {stage: 2}}"}},
+                      Case{"gpt", 2, {"train.clip_norm=0.1"}, {"strategy={sharded: {stage: 3}}"}},
+                      Case{"mlp", 2, {"train.gradients=mean"}, {"strategy=sync_ps"}},
+                      Case{"mlp", 4, {}, {"strategy={intra: sharded, inter: all_reduce, ranks_per_group: 2}"}},
+                      Case{"vgg11_bn", 2, {"train.sync_batch_norm=true"}, {"strategy=all_reduce"}}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Meshes, Device,
+    ::testing::Values(Case{"gpt", 2, {"train.clip_norm=0.1"}, {"mesh.tensor=2"}},
+                      Case{"gpt", 2, {"seed=3"}, {"mesh.tensor=2", "mesh.sequence_parallel=true"}},
+                      Case{"gpt", 2, {"seed=3"}, {"mesh.context=2"}}, Case{"gpt", 2, {"seed=3"}, {"mesh.pipe=2"}},
+                      Case{"moe", 2, {"seed=3"}, {"mesh.expert=2"}}, Case{"lenet", 2, {"seed=3"}, {"mesh.tensor=2"}},
+                      Case{"gpt", 4, {"optimizer={name: muon, lr: 0.01}"}, {"mesh.tensor=2", "strategy=sharded"}},
+                      Case{"gpt", 4, {"seed=3"}, {"mesh.tensor=2", "strategy={sharded: {stage: 3}}"}}));
+
+// Strategies that are not one process in parts: what they compute on devices is what they compute on as many CPUs.
+// Those that wait for nobody do so on one rank.
+class DeviceStrategies : public ::testing::TestWithParam<std::pair<int, std::string>> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Exchanging, DeviceStrategies,
+    ::testing::Values(std::pair(2, "{local_sgd: {every: 3}}"), std::pair(2, "{diloco: {every: 5, compression: int4}}"),
+                      std::pair(2, "gossip"), std::pair(2, "{all_reduce: {compression: topk}}"),
+                      std::pair(2, "{all_reduce: {compression: powersgd}}"),
+                      std::pair(2, "{all_reduce: {compression: one_bit}}"), std::pair(1, "{downpour: {every: 2}}"),
+                      std::pair(1, "{ssp: {staleness: 1}}"), std::pair(1, "dc_asgd"),
+                      std::pair(1, "{easgd: {every: 2}}"),
+                      std::pair(1, "{downpour: {every: 1, server_optimizer: {name: adam, lr: 0.001}}}")));
+
+TEST_P(DeviceStrategies, ExchangeAsOnTheCpu) {
+  const auto& [ranks, strategy] = GetParam();
+  run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) {
+    const Changes changes{"strategy=" + strategy, "train.precision=fp32"};  // that of compression
+    const auto run = file_name("exchanging" + strategy);
+    const Trained cpu = train(testing::config_of("mlp", changes), world, run + "_cpu");
+    auto there = changes;
+    there.push_back(device());
+    const Trained devices = train(testing::config_of("mlp", there), world, run);
+    EXPECT_LT(relative_difference(devices.weights, cpu.weights), 1e-5);
+  });
+}
+
+// Half of a run here, half of it there.
+TEST(DeviceCheckpoints, GoOnOnTheCpuAndTheOtherWayRound) {
+  run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
+    const Changes common{"strategy=sharded", "train.ema_decay=0.9", "checkpoint.every_steps=10"};
+    const auto run_on = [&](const Changes& more, const std::string& name) {
+      auto changes = common;
+      changes.insert(changes.end(), more.begin(), more.end());
+      return train(testing::config_of("mlp", changes), world, name);
+    };
+    const Trained whole = run_on({}, "device_whole");
+    for (const bool device_first : {true, false}) {
+      const std::string name = device_first ? "device_first" : "device_second";
+      const Changes first{device_first ? device() : "device=cpu", "train.max_steps=10"};
+      const Changes second{device_first ? "device=cpu" : device(), "checkpoint.resume=auto"};
+      run_on(first, name);
+      EXPECT_LT(relative_difference(run_on(second, name).weights, whole.weights), testing::kRounding) << name;
+    }
+  });
+}
+
+TEST(DevicePrecision, Bf16AndFp16ComputeThere) {
+  run_ranks(kBackend, 1, [](const CommunicatorPtr& world) {
+    for (const std::string precision : {"bf16", "fp16"}) {
+      const Changes changes{"train.precision=" + precision, "train.max_steps=60"};
+      auto there = changes;
+      there.push_back(device());
+      const auto loss = [&](const Changes& all) {
+        return train(testing::config_of("mlp", all), world, file_name(precision + all.back())).test.at(0).second;
+      };
+      EXPECT_NEAR(loss(there), loss(changes), 0.05) << precision;
+    }
+  });
+}
+
+TEST(DeviceRefusals, NameWhatDoesNotGoTogether) {
+  const auto refused = [](const Changes& more, const char* part) {
+    Changes changes{device()};
+    changes.insert(changes.end(), more.begin(), more.end());
+    testing::expect_refused(2, "mlp", changes, part);
+  };
+  refused({"strategy={sharded: {one_copy: true}}"}, "memory in common");
+  testing::expect_refused(1, "mlp", {"train.capture=true"}, "records no graphs");
+  testing::expect_refused(1, "mlp", {"loader.resident=true"}, "computes on the CPU");
+}
+
+}  // namespace
+}  // namespace phalanx
