@@ -1,10 +1,9 @@
 #include "engine/checkpoint/random_part.h"
 
 #include <ATen/Context.h>
-#include <ATen/ops/randint.h>
 
 #include <cstdint>
-#include <limits>
+#include <string>
 
 #include "framework/base/error.h"
 #include "framework/base/random.h"
@@ -13,28 +12,30 @@
 namespace phalanx {
 namespace {
 
-constexpr const char* kName = "cpu";
-
-// A rank that was not there when the run was saved begins with another's state, and draws other numbers.
-void branch_off(int rank) {
-  const auto next = at::randint(std::numeric_limits<std::int64_t>::max(), {1}, at::kLong).item<std::int64_t>();
-  at::manual_seed(mix(static_cast<std::uint64_t>(next), static_cast<std::uint64_t>(rank)));
+// A rank whose own state is not there draws other numbers than the one whose state it has.
+void branch_off(const at::Tensor& state, int rank) {
+  std::uint64_t seed = static_cast<std::uint64_t>(rank);
+  const auto* const bytes = state.const_data_ptr<std::uint8_t>();
+  for (std::int64_t i = 0; i < state.numel(); ++i) seed = mix(seed, bytes[i]);
+  at::manual_seed(seed);
 }
 
 }  // namespace
 
-CheckpointPart random_part(int rank) {
+CheckpointPart random_part(int rank, c10::Device device) {
+  const std::string own = c10::DeviceTypeName(device.type(), /*lower_case=*/true);
   return {.name = "random",
-          .save = [] { return NamedTensors{{kName, random_state()}}; },
+          .save =
+              [own, device] {
+                return NamedTensors{{own, random_state(device)}};
+              },
           .load =
-              [rank](const SavedRanks& saved) {
-                for (const auto& [name, state] : saved.of(rank % saved.ranks)) {
-                  if (name != kName) continue;
-                  set_random_state(state);
-                  if (rank >= saved.ranks) branch_off(rank);
-                  return;
-                }
-                throw DataError("the checkpoint has no state of the random numbers");
+              [rank, own, device](const SavedRanks& saved) {
+                const auto tensors = saved.of(rank % saved.ranks);
+                if (tensors.empty()) throw DataError("the checkpoint has no state of the random numbers");
+                const auto& [kind, state] = tensors.front();
+                if (kind == own) set_random_state(state, device);
+                if (kind != own || rank >= saved.ranks) branch_off(state, rank);
               }};
 }
 

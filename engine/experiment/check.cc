@@ -10,7 +10,6 @@
 #include "engine/experiment/problems.h"
 #include "framework/base/config/config.h"
 #include "framework/base/config/node.h"
-#include "framework/base/cuda.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/collectives/selection/tuned_file.h"
@@ -46,11 +45,15 @@ void refuse_unreadable(std::vector<ConfigProblem>& problems, const std::string& 
 
 // What is loaded here is there for ranks that are forked afterwards.
 void check_device(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
-  if (config.device != "cuda") return;
-  const auto& cuda = Cuda::global();
-  refuse_if(problems, true, "device",
-            "cuda: " + (cuda.loaded() ? "this program does not train on devices yet; use device: auto or cpu"
-                                      : cuda.missing()));
+  if (config.device == "cpu") return;
+  if (config.device == "auto") {
+    for (const auto& kind : DeviceKinds::global().names()) (void)DeviceKinds::Choice(kind).make()->missing();
+    return;
+  }
+  const std::string missing = DeviceKinds::Choice(config.device).make()->missing();
+  refuse_if(problems, !missing.empty(), "device", config.device + ": " + missing);
+  refuse_if(problems, config.train.data_parallel > 1, "train.data_parallel",
+            "threads of one rank have no device each; start a rank for each device");
 }
 
 constexpr std::size_t kLongestName = 100;  // with the time after it, well below the 255 bytes of a file's name
@@ -185,6 +188,29 @@ void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig
             "needs tests during training: set evaluate.every_epochs or evaluate.every_steps");
 }
 
+// What a recorded step would leave out when it is replayed: messages, and what the host decides.
+void check_capture(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  if (!config.train.capture) return;
+  const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
+    refuse_if(problems, wrong, key, message + " with train.capture");
+  };
+  const auto& traits = config.strategy.traits();
+  refuse(config.device == "cpu", "device", "must be one that records graphs, such as cuda,");
+  refuse(traits.overlaps_backward || traits.frees_gradients || traits.shards_values, "strategy",
+         config.strategy.selected() +
+             " communicates within forward or backward, which is replayed without it; use "
+             "all_reduce, which does so afterwards,");
+  refuse(config.strategy.selected() == "auto" && config.launch.ranks > 1, "strategy",
+         "auto may overlap communication with backward; name one that does not, such as all_reduce,");
+  refuse(!divided_axes(config.mesh).empty(), "mesh",
+         "has ranks that communicate within the step: only data can be used");
+  refuse(config.train.sync_batch_norm, "train.sync_batch_norm", "must be false");
+  refuse(config.train.data_parallel > 1, "train.data_parallel", "must be 1");
+  refuse(config.train.checkpoint_activations > 0, "train.checkpoint_activations", "must be 0");
+  refuse(config.determinism == "world_size_invariant", "determinism", "must be run");
+  refuse(!config.turns.empty(), "turns", "change what a step computes and cannot be combined");
+}
+
 // What goes by blocks, and by each backward.
 void check_shards(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   if (!config.strategy.traits().frees_gradients) return;
@@ -198,6 +224,10 @@ void check_shards(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
 
 void check_loader(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& loader = config.loader;
+  refuse_if(problems, loader.resident && loader.prefetch > 0, "loader.prefetch",
+            "gathers batches on the CPU, and must be 0 with loader.resident");
+  refuse_if(problems, loader.resident && config.device == "cpu", "loader.resident",
+            "keeps samples in the memory of a device, and device is cpu");
   refuse_if(problems, !loader.shuffle && loader.sampler.selected() != "auto", "loader.shuffle",
             "is what sampler: auto goes by; leave it out, since loader.sampler is " + loader.sampler.selected());
   try {
@@ -310,6 +340,7 @@ void check(const ExperimentConfig& config) {
   check_strategy(problems, config);
   check_training(problems, config);
   check_shards(problems, config);
+  check_capture(problems, config);
   check_loader(problems, config);
   check_shares(problems, config);
   check_determinism(problems, config);

@@ -1,11 +1,13 @@
 #include <gmock/gmock.h>
-#include <stdlib.h>
 
+#include <memory>
 #include <string>
 
 #include "engine/experiment/config.h"
 #include "engine/experiment/testing_run.h"
+#include "framework/base/config/no_fields.h"
 #include "framework/base/error.h"
+#include "framework/comm/device_kind.h"
 
 namespace phalanx {
 namespace {
@@ -210,12 +212,38 @@ TEST(Check, OptimizersOfTurnsAreTriedBeforeTheRun) {
             "config: turns.critic.optimizer: nesterov needs a momentum above 0 and no dampening");
 }
 
-TEST(Check, ADeviceWithoutItsDriverIsRefusedInOneLine) {
-  ::setenv("PHALANX_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);  // also where there is one
-  EXPECT_EQ(complaint("device: cuda"),
-            "config: device: cuda: there is no NVIDIA driver (/nowhere/libcuda.so.1: cannot open shared object file: "
-            "No such file or directory); install one; or use device: cpu");
+class MissingKind final : public DeviceKind {
+ public:
+  c10::DeviceType type() const override { return c10::kMeta; }
+  std::string missing() const override { return "nobody has one; use device: cpu"; }
+  int count() const override { return 0; }
+  CommunicatorPtr connect(CommunicatorPtr host, c10::Device, Seconds) const override { return host; }
+};
+
+const bool registered = DeviceKinds::global().add<NoFields>(
+    "missing", "for tests",
+    [](const NoFields&) -> std::shared_ptr<const DeviceKind> { return std::make_shared<MissingKind>(); });
+
+TEST(Check, ADeviceThatIsMissingIsRefusedUnlessItIsLeftOpen) {
+  EXPECT_EQ(complaint("device: missing"), "config: device: missing: nobody has one; use device: cpu");
   EXPECT_EQ(complaint("device: cpu"), "");
+  EXPECT_EQ(complaint("device: auto"), "");
+}
+
+TEST(Check, ARecordedStepCommunicatesNothing) {
+  EXPECT_EQ(complaint("device: cpu, train: {capture: true}"),
+            "config: device: must be one that records graphs, such as cuda, with train.capture");
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: overlapped, train: {capture: true}"),
+            "config: strategy: overlapped communicates within forward or backward, which is replayed without it; use "
+            "all_reduce, which does so afterwards, with train.capture");
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: all_reduce, mesh: {tensor: 2}, train: {capture: true}"),
+            "config: mesh: has ranks that communicate within the step: only data can be used with train.capture");
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: all_reduce, train: {capture: true}"), "");
+}
+
+TEST(Check, ResidentSamplesAreNotGatheredAhead) {
+  EXPECT_EQ(complaint("loader: {resident: true, prefetch: 2}"),
+            "config: loader.prefetch: gathers batches on the CPU, and must be 0 with loader.resident");
 }
 
 TEST(Check, ListsEveryProblemAtOnce) {

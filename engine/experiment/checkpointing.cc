@@ -105,7 +105,10 @@ CheckpointPart strategy_part(Synchronizer& strategy, int rank, const bool& alike
 
 CheckpointPart flag_part(const std::string& name, bool& flag) {
   return {.name = name,
-          .save = [&flag] { return NamedTensors{{"flag", at::full({1}, flag ? 1 : 0, at::kLong)}}; },
+          .save =
+              [&flag] {
+                return NamedTensors{{"flag", at::full({1}, flag ? 1 : 0, at::kLong)}};
+              },
           .load = [&flag](const SavedRanks& saved) { flag = saved.of(0).at(0).second.item<std::int64_t>() != 0; },
           .every_rank = false};
 }
@@ -156,7 +159,7 @@ RunState Checkpointing::run_state() {
                  .owns_frozen = run_.mesh.replicas()->rank() == 0,
                  .part = run_.mesh.model()->rank(),
                  .values_in_slices = run_.config.strategy.traits().shards_values};
-  state.parts.push_back(random_part(run_.world->rank()));
+  state.parts.push_back(random_part(run_.world->rank(), run_.device));
   state.parts.push_back(buffers_part(run_.model, run_.world->rank(), run_.world->size()));
   state.parts.push_back(schedule_part(run_.schedule));
   state.parts.push_back(strategy_part(run_.synchronizer, run_.world->rank(), goes_on_alike_));

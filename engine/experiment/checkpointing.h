@@ -38,6 +38,7 @@ class Checkpointing {
     const RunFolder& folder;
     CommunicatorPtr world;
     const Mesh& mesh;
+    c10::Device device;  // where the rank computes
     Engine& engine;
     const FlatParameters& parameters;
     const Placements& placements;

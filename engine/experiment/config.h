@@ -22,6 +22,7 @@
 #include "framework/base/plugins.h"
 #include "framework/collectives/selection/rule.h"
 #include "framework/comm/backend.h"
+#include "framework/comm/device_kind.h"
 #include "framework/comm/mesh.h"
 #include "framework/parallel/pipeline/schedule.h"
 #include "models/model.h"
@@ -112,6 +113,7 @@ struct LoaderConfig {
   std::int64_t prefetch = 0;
   std::string prefetch_bytes = "1GB";
   std::int64_t threads = 0;
+  bool resident = false;
   std::string on_error = "fail";
   std::int64_t max_errors = 100;
   std::string shares = "equal";
@@ -129,6 +131,8 @@ struct LoaderConfig {
       "memory that batches gathered ahead may take on a rank, such as 256MB; there is always one; 0: any");
     v("threads", threads, "threads that read the samples of a batch ahead, with prefetch; 0: as many as the rank has",
       config::between(0, 1024));
+    v("resident", resident,
+      "on a device: read all training samples into its memory once, and make batches and changes of images there");
     v("on_error", on_error, "a sample that cannot be read; skip: the next one takes its place",
       config::one_of({"fail", "skip"}));
     v("max_errors", max_errors, "samples of a split that a rank may skip before the run fails", config::at_least(1));
@@ -248,6 +252,13 @@ inline std::vector<std::string> known_backends() {
   return names;
 }
 
+/// "auto", "cpu", and the kinds of devices that this program has.
+inline std::vector<std::string> known_devices() {
+  auto names = DeviceKinds::global().names();
+  names.insert(names.begin(), {"auto", "cpu"});
+  return names;
+}
+
 /// Of one turn of a task that trains in turns.
 struct TurnConfig {
   Optimizers::Choice optimizer;
@@ -299,8 +310,8 @@ struct ExperimentConfig {
     v("seed", seed, "random seed of initial values and sample order", config::at_least(0));
     v("launch", launch, "how to start the ranks");
     v("roles", roles, "what ranks do other than training");
-    v("device", device, "where to compute; auto: the fastest that the program is built for",
-      config::one_of({"auto", "cpu", "cuda"}));
+    v("device", device, "where to compute; auto: on CUDA devices where there are any, otherwise on the CPU",
+      config::one_of(known_devices()));
     v("backend", backend, "communication backend; auto: by where the ranks are", config::one_of(known_backends()));
     v("framework", framework, "communication settings");
     v("model", model, "model to train");

@@ -13,6 +13,7 @@
 #include "engine/experiment/replica.h"
 #include "engine/step/plain_step.h"
 #include "framework/base/error.h"
+#include "models/weights_layout.h"
 
 namespace phalanx {
 namespace {
@@ -33,9 +34,10 @@ std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config,
     throw ConfigError("there is no validation split: the dataset has none, and evaluate.validation is not set");
   }
   const auto model = load_model(complete, task->model(), context.weights);
+  move_weights(*model, context.device);
   PlainStep step(*model, *task, 1, arithmetic_of(complete.train, task->model()));
   const Mesh mesh(context.world);
-  Evaluation evaluation(complete, splits, [&](Batch& batch) { task->prepare(batch); }, step, mesh);
+  Evaluation evaluation(complete, splits, {[&](Batch& batch) { task->prepare(batch); }, context.device}, step, mesh);
   std::optional<Predictions> predictions;
   if (!context.predictions.empty()) {
     predictions.emplace(task->model(), task->targets(sample));

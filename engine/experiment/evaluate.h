@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,10 +17,11 @@ namespace phalanx {
 /// What an evaluation needs beside the config of the run.
 struct EvaluationContext {
   CommunicatorPtr world{};
-  Splits splits{};            // the same data on all ranks
-  std::string weights;        // safetensors file with all parameters and buffers of the config's model
-  std::string split{"test"};  // or "validation"
-  std::string predictions{};  // file to write them to, see Predictions; empty: none
+  c10::Device device{c10::kCPU};  // this rank's, where it computes
+  Splits splits{};                // the same data on all ranks
+  std::string weights;            // safetensors file with all parameters and buffers of the config's model
+  std::string split{"test"};      // or "validation"
+  std::string predictions{};      // file to write them to, see Predictions; empty: none
   std::function<bool()> stop_asked = [] { return false; };  // polled once a batch
 };
 

@@ -30,11 +30,11 @@ void order_by(const ExperimentConfig& config, const Dataset& split, DistributedS
 
 }  // namespace
 
-std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& split, std::int64_t global_batch,
+DistributedSampler::Options split_options(const Dataset& split, std::int64_t global_batch,
                                           const ExperimentConfig& config, SplitUse use, const Communicator& group,
                                           std::shared_ptr<const std::vector<std::int64_t>> shares) {
   const bool invariant = config.determinism == "world_size_invariant";
-  DistributedSampler::Options options{.samples = split->size(),
+  DistributedSampler::Options options{.samples = split.size(),
                                       .global_batch = global_batch,
                                       .seed = config.seed,
                                       .shuffle = false,
@@ -42,8 +42,14 @@ std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& 
                                       .size = group.size(),
                                       .parts = invariant ? static_cast<int>(config.train.virtual_shards) : 0,
                                       .shares = std::move(shares)};
-  if (use == SplitUse::kTraining) order_by(config, *split, options);
-  auto loader = make_loader(split, options);
+  if (use == SplitUse::kTraining) order_by(config, split, options);
+  return options;
+}
+
+std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& split, std::int64_t global_batch,
+                                          const ExperimentConfig& config, SplitUse use, const Communicator& group,
+                                          std::shared_ptr<const std::vector<std::int64_t>> shares) {
+  auto loader = make_loader(split, split_options(*split, global_batch, config, use, group, std::move(shares)));
   const auto prefetch = config.loader.prefetch;
   if (prefetch == 0) return loader;
   return make_prefetching(std::move(loader), prefetch, static_cast<int>(config.loader.threads),
@@ -55,18 +61,17 @@ Splits with_held_out(const Splits& splits, const ExperimentConfig& config) {
   return share > 0 ? hold_out(splits, share, config.seed) : splits;
 }
 
-Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, const std::function<void(Batch&)>& prepare,
-                       Step& step, const Mesh& mesh)
+Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, const Preparation& preparation, Step& step,
+                       const Mesh& mesh)
     : evaluator_(step), mesh_(mesh), meters_(config.evaluate.meters) {
   const auto add = [&](const char* name, const std::shared_ptr<const Dataset>& split) {
     if (!split) return;
-    loaders_[name] =
-        make_split_loader(split, config.evaluate.global_batch_size, config, SplitUse::kTesting, *mesh_.samples());
+    loaders_[name] = preparation.of(
+        make_split_loader(split, config.evaluate.global_batch_size, config, SplitUse::kTesting, *mesh_.samples()));
     samples_[name] = split->size();
   };
   add("validation", splits.validation);
   add("test", splits.test);
-  evaluator_.on(Event::kSample, [prepare](State& state) { prepare(state.batch); });
   evaluator_.on(Event::kForwardCriterion, [this](State& state) { meters_.add(state.batch, state.result); });
 }
 

@@ -1,16 +1,16 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
+#include "datasets/sampler.h"
 #include "engine/evaluator.h"
 #include "engine/experiment/config.h"
+#include "engine/experiment/preparation.h"
 #include "engine/meters/meter_set.h"
-#include "framework/base/batch.h"
 #include "framework/comm/communicator.h"
 #include "framework/comm/mesh.h"
 
@@ -18,6 +18,11 @@ namespace phalanx {
 
 /// What a split is used for: epochs to learn from go in the order of loader.sampler, others read every sample once.
 enum class SplitUse { kTraining, kTesting };
+
+/// Which samples of a split a rank takes, as the config says; arguments and errors as below.
+DistributedSampler::Options split_options(const Dataset& split, std::int64_t global_batch,
+                                          const ExperimentConfig& config, SplitUse use, const Communicator& group,
+                                          std::shared_ptr<const std::vector<std::int64_t>> shares = nullptr);
 
 /// A loader of a split, as the config says. `group`: the ranks that share its batches; `shares`: see SampleShares.
 /// Throws ConfigError where the dataset cannot be ordered as loader.sampler says.
@@ -31,9 +36,9 @@ Splits with_held_out(const Splits& splits, const ExperimentConfig& config);
 /// Measures a model on the splits that it is not trained on, every sample once.
 class Evaluation {
  public:
-  /// config.evaluate says how; `prepare` completes a batch as the dataset gave it. Step and mesh must outlive it.
-  Evaluation(const ExperimentConfig& config, const Splits& splits, const std::function<void(Batch&)>& prepare,
-             Step& step, const Mesh& mesh);
+  /// config.evaluate says how. Step and mesh must outlive it.
+  Evaluation(const ExperimentConfig& config, const Splits& splits, const Preparation& preparation, Step& step,
+             const Mesh& mesh);
 
   /// What versions of the model are compared by while it is trained: "validation" where there is such a split,
   /// otherwise "test".

@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "datasets/resident_loader.h"
 #include "engine/checkpoint/numbers_part.h"
 #include "engine/early_stop.h"
 #include "engine/engine.h"
 #include "engine/experiment/checkpointing.h"
 #include "engine/experiment/evaluation.h"
+#include "engine/experiment/preparation.h"
 #include "engine/experiment/replica.h"
 #include "engine/experiment/report.h"
 #include "engine/experiment/sample_shares.h"
@@ -47,10 +49,9 @@ class Experiment {
         schedule_(config.schedule.make()),
         early_stop_(config.train.early_stop),
         shares_(config, mesh_, watching_.clock()),
-        loader_(embeddings_.ahead_of(make_split_loader(splits.train, config.train.global_batch_size, config,
-                                                       SplitUse::kTraining, *mesh_.samples(), shares_.shares()))),
-        evaluation_(
-            config, splits, [this](Batch& batch) { prepare_share(batch); }, replica_.step().step(), mesh_),
+        preparation_{[this](Batch& batch) { complete(batch); }, context.device},
+        loader_(training_loader(splits.train)),
+        evaluation_(config, splits, preparation_, replica_.step().step(), mesh_),
         steps_(total_steps()),
         engine_(replica_.step().step(), optimizer(), replica_.synchronizer()),
         replica_check_(replica_.groups(), config.replica_check.repair, config.replica_check.every_steps),
@@ -89,6 +90,23 @@ class Experiment {
   }
 
  private:
+  std::unique_ptr<Loader> training_loader(const std::shared_ptr<const Dataset>& split) {
+    const auto batch = config_.train.global_batch_size;
+    const auto& group = *mesh_.samples();
+    if (!config_.loader.resident) {
+      return preparation_.of(
+          embeddings_.ahead_of(make_split_loader(split, batch, config_, SplitUse::kTraining, group, shares_.shares())));
+    }
+    if (preparation_.device.is_cpu()) {
+      throw ConfigError(
+          "loader.resident: keeps samples in the memory of a device, but this run computes on the CPU; "
+          "leave it out");
+    }
+    return embeddings_.ahead_of(
+        make_resident_loader(split, split_options(*split, batch, config_, SplitUse::kTraining, group, shares_.shares()),
+                             preparation_.device, preparation_.complete));
+  }
+
   Optimizer& optimizer() { return replica_.update().optimizer(); }
 
   Report::Start start_of(const Splits& splits) const {
@@ -106,6 +124,7 @@ class Experiment {
             .folder = context.folder,
             .world = mesh_.control(),
             .mesh = mesh_,
+            .device = context.device,
             .engine = engine_,
             .parameters = replica_.parameters(),
             .placements = replica_.placements(),
@@ -152,7 +171,7 @@ class Experiment {
 
   void add_hooks() {
     watching_.attach_first(engine_);
-    engine_.on(Event::kSample, [this](State& state) { prepare(state.batch); });
+    engine_.on(Event::kSample, [this](State& state) { add_up_weight(state.batch); });
     engine_.on(Event::kBackward, [this](State& state) { set_learning_rate(state.step); });
     embeddings_.attach(engine_, [this](std::int64_t step) { return schedule_->factor(step, steps_); });
     engine_.on(Event::kUpdate, [this](State& state) {
@@ -198,14 +217,13 @@ class Experiment {
         [this] { return early_stop_.state(); }, [this](const std::vector<double>& state) { early_stop_.load(state); }));
   }
 
-  void prepare_share(Batch& batch) const {
+  void complete(Batch& batch) const {
     task_.prepare(batch);
     sequence_.cut(batch);
   }
 
   // The mean loss of the global batch is over what counts on all ranks.
-  void prepare(Batch& batch) const {
-    prepare_share(batch);
+  void add_up_weight(Batch& batch) const {
     if (!batch.row_weights.defined()) return;
     const at::Tensor weight = at::full({1}, batch.weight(), at::kDouble);
     mesh_.control(kBatchAxes)->all_reduce(weight, Reduction::kSum).wait();
@@ -295,6 +313,7 @@ class Experiment {
   std::unique_ptr<Schedule> schedule_;
   EarlyStop early_stop_;
   SampleShares shares_;
+  Preparation preparation_;
   std::unique_ptr<Loader> loader_;
   Evaluation evaluation_;
   std::int64_t steps_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -20,7 +22,8 @@ namespace phalanx {
 
 /// What an experiment needs beside its config.
 struct ExperimentContext {
-  CommunicatorPtr world;                          // of the ranks that train
+  CommunicatorPtr world;                          // of the ranks that train; takes tensors of `device`
+  c10::Device device{c10::kCPU};                  // this rank's, where it computes
   Splits splits;                                  // the same data on all ranks
   RunFolder folder;                               // exists; rank 0 writes to it
   std::shared_ptr<ps::CurrentServers> servers{};  // parameter servers of the run; null: none

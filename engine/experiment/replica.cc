@@ -109,6 +109,7 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
       pipeline_(divide_into_stages(task)),
       agreement_(choose_agreement(config, context.folder, bytes_of(*model_), mesh)),
       turns_(config, task, *model_),
+      device_(moved_to(context.device)),
       parameters_(dense_first(), *mesh.replicas(), agreement_.bucket_bytes, bucket_groups()),
       groups_(replica_groups(mesh, parameters_, [this](const std::string& name) { return experts_.contains(name); })),
       synchronizer_(make_synchronizer(context)),
@@ -166,6 +167,12 @@ void Replica::divide_sequence() {
 std::optional<Pipeline> Replica::divide_into_stages(const Task& task) {
   if (config_.mesh.pipe == 1) return std::nullopt;
   return Pipeline(config_, *model_, task, mesh_, arithmetic_of(config_.train, task.model()));
+}
+
+// Whole, and divided, on the CPU: a device need not have room for what other ranks keep.
+c10::Device Replica::moved_to(c10::Device device) const {
+  if (!device.is_cpu()) move_weights(*model_, device);
+  return device;
 }
 
 // Buckets hold the parameters of experts or others, so that those of blocks by turns would be many.
@@ -233,7 +240,7 @@ at::Tensor Replica::whole_tensor(const Pipeline::Whole& tensor, const Communicat
   }
   at::Tensor all = at::zeros(divided ? found->second.shape : tensor.shape, at::TensorOptions().dtype(tensor.dtype));
   if (mine && divided) {
-    found->second.put(all, own);
+    found->second.put(all, own.to(at::kCPU));
   } else if (mine) {
     all.copy_(own);
   }
@@ -366,7 +373,8 @@ TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {
                                 ? std::function<void()>([this] { synchronizer_->after_backward(); })
                                 : nullptr,
           .pipeline = pipeline_ ? &*pipeline_ : nullptr,
-          .seed = mix(static_cast<std::uint64_t>(config_.seed), 1)};
+          .seed = mix(static_cast<std::uint64_t>(config_.seed), 1),
+          .device = device_};
 }
 
 void Replica::broadcast_buffers() {

@@ -89,6 +89,7 @@ class Replica {
   std::optional<Pipeline> divide_into_stages(const Task& task);
   std::vector<Pipeline::Whole> whole_parameters() const;
   at::Tensor whole_tensor(const Pipeline::Whole& tensor, const CommunicatorPtr& parts) const;
+  c10::Device moved_to(c10::Device device) const;
   NamedTensors dense_first() const;
   FlatParameters::GroupOf bucket_groups() const;
   NamedTensors gathered_weights(bool wanted) const;
@@ -105,6 +106,7 @@ class Replica {
   std::optional<Pipeline> pipeline_;
   Agreement agreement_;
   TrainingTurns turns_;
+  c10::Device device_;  // where the model is from here on
   FlatParameters parameters_;
   std::vector<ReplicaGroup> groups_;
   Invariant* invariant_ = nullptr;  // what synchronizer_ is with determinism: world_size_invariant

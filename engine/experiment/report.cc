@@ -21,6 +21,7 @@
 #include "engine/watch/time_table.h"
 #include "framework/base/config/config.h"
 #include "framework/base/console.h"
+#include "framework/base/device_memory.h"
 #include "framework/base/files.h"
 #include "framework/base/storage/safetensors.h"
 #include "framework/base/text.h"
@@ -131,6 +132,8 @@ void Report::count(const State& state) {
 void Report::read_meters(const State& state, const Mesh& mesh) {
   Readings readings = meters_.take(*mesh.control(kBatchAxes));
   for (auto& reading : update_.readings()) readings.push_back(std::move(reading));
+  if (!context_.device.is_cpu())
+    readings.emplace_back("device_memory_peak_gib", peak_of_ranks(*mesh.control()) * 0x1p-30);
   latest_ = {.step = state.step,
              .epoch = state.epoch,
              .split = "train",
@@ -144,6 +147,13 @@ void Report::read_meters(const State& state, const Mesh& mesh) {
   window_times_ = clock_.total();
   add(latest_);
   if (progress_) progress_->update(latest_);
+}
+
+// Of the rank that took most.
+double Report::peak_of_ranks(Communicator& ranks) const {
+  const at::Tensor bytes = at::full({1}, peak_bytes(context_.device), at::kLong);
+  ranks.all_reduce(bytes, Reduction::kMax).wait();
+  return static_cast<double>(bytes.item<std::int64_t>());
 }
 
 void Report::read_epoch(const State& state, const Mesh& mesh) {
@@ -283,6 +293,8 @@ std::string Report::summary(const ExperimentResult& result) const {
     loader["unreadable"] = result.unreadable->samples;
     loader["replaced"] = result.unreadable->replaced;
   }
+  nlohmann::ordered_json device = {{"name", context_.device.str()}};
+  if (!context_.device.is_cpu()) device["memory_peak_bytes"] = peak_bytes(context_.device);
   nlohmann::ordered_json update = nlohmann::ordered_json::object();
   for (const auto& [name, value] : result.update) update[name] = value;
   nlohmann::ordered_json made = nlohmann::ordered_json::object();
@@ -290,6 +302,7 @@ std::string Report::summary(const ExperimentResult& result) const {
   const double training = train_seconds_ - evaluation_seconds_;
   return nlohmann::ordered_json{{"name", config_.name},
                                 {"ranks", context_.world->size()},
+                                {"device", device},
                                 {"steps", result.steps},
                                 {"stopped", result.stopped},
                                 {"early_stop", result.early_stop},

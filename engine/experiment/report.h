@@ -62,6 +62,7 @@ class Report {
   void start();
   void count(const State& state);
   void read_meters(const State& state, const Mesh& mesh);
+  double peak_of_ranks(Communicator& ranks) const;
   void read_epoch(const State& state, const Mesh& mesh);
   void add(const Measurement& measurement);
   CheckpointPart meters_part(const std::string& name, MeterSet& meters) const;

@@ -25,6 +25,8 @@ struct TrainConfig {
   std::string memory_format = "contiguous";
   bool sync_batch_norm = false;
   std::int64_t checkpoint_activations = 0;
+  bool capture = false;
+  bool deterministic = false;
   double clip_norm = 0;
   double clip_value = 0;
   double ema_decay = 0;
@@ -56,6 +58,10 @@ struct TrainConfig {
     v("checkpoint_activations", checkpoint_activations,
       "activation checkpointing: segments of the model that backward recomputes to save memory; 0: none",
       config::at_least(0));
+    v("capture", capture,
+      "on a device: record forward and backward once, as a graph (CUDA Graph), and replay it in every step");
+    v("deterministic", deterministic,
+      "on a device: only kernels that give the same bits in every run, though some are slower; on the CPU all do");
     v("clip_norm", clip_norm, "maximum norm of all gradients together; 0: no clipping", config::at_least(0));
     v("clip_value", clip_value, "maximum absolute value of a gradient element; 0: no clipping", config::at_least(0));
     v("ema_decay", ema_decay,

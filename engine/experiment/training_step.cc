@@ -1,6 +1,7 @@
 #include "engine/experiment/training_step.h"
 
 #include <ATen/Context.h>
+#include <ATen/ops/zeros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "engine/step/accumulated_step.h"
+#include "engine/step/captured_step.h"
 #include "engine/step/data_parallel_step.h"
 #include "engine/step/empty_share_step.h"
 #include "engine/step/no_random_step.h"
@@ -99,6 +101,10 @@ TrainingStep::TrainingStep(const Setup& setup)
 
 void TrainingStep::nest(const Setup& setup) {
   const auto& config = setup.config;
+  if (config.capture) {
+    step_seed_->on_device = at::zeros({}, at::device(setup.device).dtype(at::kLong));
+    steps_.push_back(std::make_unique<CapturedStep>(step(), setup.device, setup.loss_scale));
+  }
   if (config.sync_batch_norm) {
     auto statistics = std::make_shared<BatchStatistics>(BatchStatistics{.group = setup.mesh.batch()});
     if (setup.model.synchronize_batch_norm(statistics) == 0) {

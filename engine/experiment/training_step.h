@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,7 +30,7 @@ namespace phalanx {
 Arithmetic arithmetic_of(const TrainConfig& config, const ModelSpec& model);
 
 /// Forward and backward as section `train` says: precision, memory format, batch norm over ranks, checkpointed
-/// activations, stages of a pipeline, replicas in threads, accumulation, virtual shards.
+/// activations, stages of a pipeline, a graph of the device, replicas in threads, accumulation, virtual shards.
 class TrainingStep {
  public:
   /// What it is made of; all that is not a value must outlive it.
@@ -47,6 +49,7 @@ class TrainingStep {
     std::function<void()> after_backward{};  // see Synchronizer; null: nothing
     const Pipeline* pipeline = nullptr;      // that the model is a part of; null: it is whole
     std::uint64_t seed = 0;                  // of random numbers that are drawn in steps
+    c10::Device device{c10::kCPU};           // where the model is
   };
 
   /// Collective. Throws ConfigError where the config asks for what model or samples do not have; so does the first step
@@ -71,7 +74,7 @@ class TrainingStep {
 
   std::vector<std::unique_ptr<Step>> steps_;  // each around the one before
   std::uint64_t seed_;
-  StepSeed step_seed_ = std::make_shared<std::uint64_t>(0);
+  StepSeed step_seed_ = std::make_shared<SeedOfStep>();
   int rank_;
   bool threads_;                     // train beside each other in this process
   VirtualShards* shards_ = nullptr;  // one of them, if any; so is this

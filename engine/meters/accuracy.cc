@@ -11,7 +11,7 @@ namespace {
 
 void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
   const auto [guess, target] = guesses_of(batch, result);
-  mean.add(guess.eq(target).sum().item<double>(), target.numel());
+  mean.add_later(guess.eq(target).sum().to(at::kDouble), 1, static_cast<double>(target.numel()));
 }
 
 const bool registered =

@@ -1,10 +1,18 @@
 #include "engine/optim/clip.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/dot.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace phalanx {
@@ -25,26 +33,70 @@ double sum_of_squares(const at::Tensor& values) {
 }  // namespace
 
 Clip::Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum, Parts parts)
-    : OptimizerDecorator(std::move(inner)), limits_(limits), sum_(std::move(sum)), parts_(std::move(parts)) {}
+    : OptimizerDecorator(std::move(inner)),
+      limits_(limits),
+      sum_(std::move(sum)),
+      parts_(std::move(parts)),
+      norm_(at::full({}, std::numeric_limits<double>::quiet_NaN(), at::kDouble)) {}
 
-void Clip::update() {
-  if (limits_.norm > 0) {
-    norm_ = global_norm();
-    finite_ = std::isfinite(norm_);
-    const double factor = limits_.norm / (norm_ + 1e-6);
-    if (finite_ && factor < 1) {
-      for (auto& slice : slices()) slice.gradients.mul_(factor);
+void Clip::attach(std::vector<Slice> slices) {
+  on_device_ = {};
+  const bool cpu = slices.empty() || slices.front().values.is_cpu();
+  std::vector<std::int64_t> parts;
+  std::vector<double> shares;
+  for (const auto& slice : slices) {
+    if (cpu) break;
+    const auto add = [&](const at::Tensor& gradient, std::size_t part, double share) {
+      on_device_.gradients.push_back(gradient.detach());
+      parts.push_back(static_cast<std::int64_t>(part));
+      shares.push_back(share);
+    };
+    if (slice.segments.empty()) add(slice.gradients, 0, 1);
+    for (const auto& segment : slice.segments) {
+      if (segment.count == 0) continue;
+      add(slice.gradients.narrow(0, segment.begin, segment.count), parts_.of(segment.name), parts_.share(segment.name));
     }
   }
+  if (!cpu) {
+    const auto device = slices.front().values.device();
+    on_device_.parts = at::tensor(parts, at::kLong).to(device);
+    on_device_.shares = at::tensor(shares, at::kDouble).to(device);
+  }
+  OptimizerDecorator::attach(std::move(slices));
+}
+
+void Clip::update() {
+  if (limits_.norm > 0) clip_norm();
   if (limits_.value > 0) {
     for (auto& slice : slices()) slice.gradients.clamp_(-limits_.value, limits_.value);
   }
   inner().update();
 }
 
+void Clip::clip_norm() {
+  at::Tensor sums = sums_of_squares();
+  sum_(sums);
+  norm_ = sums.sum().sqrt();
+  if (!norm_.is_cpu()) {
+    const at::Tensor factor = at::where(norm_.isfinite(), (limits_.norm / (norm_ + 1e-6)).clamp_max(1), 1.0);
+    for (auto& slice : slices()) slice.gradients.mul_(factor);
+    return;
+  }
+  const double factor = limits_.norm / (norm() + 1e-6);
+  if (!finite() || factor >= 1) return;
+  for (auto& slice : slices()) slice.gradients.mul_(factor);
+}
+
 // What lies between parameters does not count.
-double Clip::global_norm() {
-  at::Tensor sums = at::zeros({static_cast<std::int64_t>(parts_.count)}, at::kDouble);
+at::Tensor Clip::sums_of_squares() {
+  const auto count = static_cast<std::int64_t>(parts_.count);
+  if (on_device_.parts.defined()) {
+    const at::Tensor sums = at::zeros({count}, on_device_.shares.options());
+    if (on_device_.gradients.empty()) return sums;
+    const at::Tensor norms = at::stack(at::_foreach_norm(on_device_.gradients, 2, at::kDouble));
+    return sums.index_add_(0, on_device_.parts, norms.square().mul_(on_device_.shares));
+  }
+  at::Tensor sums = at::zeros({count}, at::kDouble);
   auto* const sum = sums.mutable_data_ptr<double>();
   for (const auto& slice : slices()) {
     if (slice.segments.empty()) sum[0] += sum_of_squares(slice.gradients);
@@ -53,8 +105,13 @@ double Clip::global_norm() {
           parts_.share(segment.name) * sum_of_squares(slice.gradients.narrow(0, segment.begin, segment.count));
     }
   }
-  sum_(sums);
-  return std::sqrt(sums.sum().item<double>());
+  return sums;
 }
+
+double Clip::norm() const { return norm_.item<double>(); }
+
+void Clip::set_norm(double norm) { norm_ = at::full({}, norm, at::kDouble); }
+
+bool Clip::finite() const { return limits_.norm == 0 || std::isfinite(norm()); }
 
 }  // namespace phalanx

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/optim/decorator.h"
 
@@ -40,24 +42,36 @@ class Clip final : public OptimizerDecorator {
 
   const ClipLimits& limits() const { return limits_; }
 
-  void update() override;  // collective where `sum` is, if there is a limit of the norm
+  void attach(std::vector<Slice> slices) override;
+
+  /// Collective where `sum` is, if there is a limit of the norm; `sum` then gets sums on the slices' device. Does not
+  /// wait for the device.
+  void update() override;
 
   /// Of the gradients of the last update, before they were clipped; not a number before the first and where there is no
-  /// limit of the norm.
-  double norm() const { return norm_; }
-  void set_norm(double norm) { norm_ = norm; }  // of a run that goes on
+  /// limit of the norm. Waits for the device.
+  double norm() const;
+  void set_norm(double norm);  // of a run that goes on
 
   /// Whether the gradients of the last update had a finite norm; true where there is no limit of the norm.
-  bool finite() const { return finite_; }
+  bool finite() const;
 
  private:
-  double global_norm();
+  // Gradients whose squares are summed on a device, by one kernel for all.
+  struct OnDevice {
+    std::vector<at::Tensor> gradients;  // a view for each parameter
+    at::Tensor parts;                   // [gradients] int64: which sum it belongs to
+    at::Tensor shares;                  // [gradients] double: how much of it counts
+  };
+
+  void clip_norm();
+  at::Tensor sums_of_squares();
 
   ClipLimits limits_;
   SumOverSlices sum_;
   Parts parts_;
-  double norm_ = std::numeric_limits<double>::quiet_NaN();
-  bool finite_ = true;
+  OnDevice on_device_;  // empty: slices are on the CPU
+  at::Tensor norm_;     // [] double, where the slices are
 };
 
 }  // namespace phalanx

@@ -3,11 +3,12 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/full_like.h>
-#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "engine/optim/fused_step.h"
 
 namespace phalanx {
 namespace {
@@ -45,6 +46,10 @@ void ElementwiseOptimizer::attach(std::vector<Slice> slices) {
 }
 
 void ElementwiseOptimizer::add_pieces(std::size_t slice, std::size_t group, std::int64_t begin, std::int64_t end) {
+  if (!slices_[slice].values.is_cpu()) {
+    if (begin < end) pieces_.push_back({group, run_of(slice, begin, end)});
+    return;
+  }
   const std::int64_t whole = begin + (end - begin) / kVectors * kVectors;
   for (; begin < whole; begin += kRun) pieces_.push_back({group, run_of(slice, begin, std::min(begin + kRun, whole))});
   if (whole == end) return;
@@ -64,12 +69,17 @@ ElementwiseOptimizer::Run ElementwiseOptimizer::run_of(std::size_t slice, std::i
 
 void ElementwiseOptimizer::update() {
   ++updates_;
-  const at::Tensor update_tensor = at::scalar_tensor(static_cast<double>(updates_), at::kDouble);
-  at::parallel_for(0, static_cast<std::int64_t>(pieces_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+  if (pieces_.empty()) return;
+  const at::Tensor& first = pieces_.front().run.values;
+  const at::Tensor update_tensor = fused_step(first, updates_);
+  const auto update_pieces = [&](std::int64_t begin, std::int64_t end) {
     // What is updated is detached: there is nothing for autograd to see, which takes time at every call.
     const at::AutoDispatchBelowADInplaceOrView of_this_thread;
     for (auto i = begin; i < end; ++i) update_piece(pieces_[static_cast<std::size_t>(i)], update_tensor);
-  });
+  };
+  const auto count = static_cast<std::int64_t>(pieces_.size());
+  if (!first.is_cpu()) return update_pieces(0, count);
+  at::parallel_for(0, count, 1, update_pieces);
 }
 
 void ElementwiseOptimizer::update_piece(const Piece& piece, const at::Tensor& update_tensor) const {

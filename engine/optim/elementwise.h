@@ -12,9 +12,10 @@
 namespace phalanx {
 
 /// An optimizer that treats every element by itself. A subclass says what it remembers and how a run of elements is
-/// updated. Runs are short enough to stay in a core's cache, where their gradients are then zeroed, so that memory is
-/// passed once; threads share them. What becomes of an element depends, to the last bit, on nothing else: not on where
-/// slices are cut, nor on its neighbours, nor on the number of threads.
+/// updated. On the CPU runs are short enough to stay in a core's cache, where their gradients are then zeroed, so that
+/// memory is passed once; threads share them. On a device a run is as long as it can be, since each costs launches.
+/// What becomes of an element depends, to the last bit, on nothing else: not on where slices are cut, nor on its
+/// neighbours, nor on the number of threads.
 class ElementwiseOptimizer : public Optimizer {
  public:
   ElementwiseOptimizer(double learning_rate, double weight_decay, const ParameterGroups& groups)
@@ -35,7 +36,7 @@ class ElementwiseOptimizer : public Optimizer {
     double initial = 0;
   };
 
-  /// What belongs to the same n elements, n a multiple of 64. All tensors are [n].
+  /// What belongs to the same n elements, on the CPU a multiple of 64. All tensors are [n].
   struct Run {
     at::Tensor values, gradients;
     std::vector<at::Tensor> state;  // by kind
@@ -45,7 +46,7 @@ class ElementwiseOptimizer : public Optimizer {
   struct Rates {
     double learning_rate, weight_decay;
     std::int64_t update;              // its number, from 1
-    const at::Tensor& update_tensor;  // the same, [] double, as LibTorch's fused kernels take it
+    const at::Tensor& update_tensor;  // the same, [], as LibTorch's fused kernels take it: where the values are
   };
 
   virtual std::vector<Kind> kinds() const = 0;

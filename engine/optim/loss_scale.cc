@@ -1,7 +1,7 @@
 #include "engine/optim/loss_scale.h"
 
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
-#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -61,11 +61,12 @@ void LossScale::update() {
 bool LossScale::unscale() {
   std::vector<at::Tensor> gradients;
   for (const auto& slice : slices()) gradients.push_back(slice.gradients);
-  at::Tensor found = at::zeros({1}, at::kFloat);
+  const auto kind = (gradients.empty() ? at::TensorOptions() : gradients.front().options()).dtype(at::kFloat);
+  at::Tensor found = at::zeros({1}, kind);
   if (!gradients.empty()) {
-    at::_amp_foreach_non_finite_check_and_unscale_(gradients, found, at::scalar_tensor(1 / scale(), at::kFloat));
+    at::_amp_foreach_non_finite_check_and_unscale_(gradients, found, at::full({}, 1 / scale(), kind));
   }
-  at::Tensor sums = found.to(at::kDouble);
+  at::Tensor sums = found.to(at::kCPU, at::kDouble);
   sum_(sums);
   return sums.item<double>() == 0;
 }

@@ -13,7 +13,6 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/stack.h>
 #include <c10/util/accumulate.h>
 
@@ -25,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/optim/fused_step.h"
 #include "engine/optim/layerwise.h"
 #include "engine/optim/matrix_exchange.h"
 #include "engine/optim/moments_config.h"
@@ -181,9 +181,8 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
   void update_other(const Parameter& parameter, const Rates& rates) const {
     const auto& adamw = config_.adamw;
     at::_fused_adamw_(parameter.values, parameter.gradients, parameter.state[0], parameter.own_state[0], {},
-                      at::scalar_tensor(static_cast<double>(rates.update), at::kDouble),
-                      rates.learning_rate * (adamw.lr / config_.lr), adamw.beta1, adamw.beta2, rates.weight_decay,
-                      adamw.eps, /*amsgrad=*/false, /*maximize=*/false);
+                      fused_step(parameter.values, rates.update), rates.learning_rate * (adamw.lr / config_.lr),
+                      adamw.beta1, adamw.beta2, rates.weight_decay, adamw.eps, /*amsgrad=*/false, /*maximize=*/false);
   }
 
   MuonConfig config_;

@@ -24,7 +24,7 @@ at::Tensor Computation::laid_out(at::Tensor input) const {
 
 std::optional<RandomKey> Computation::key(const Batch& batch) const {
   if (!seed_) return std::nullopt;
-  return RandomKey{.step = *seed_, .first_row = batch.first_row};
+  return RandomKey{.step = seed_->value, .first_row = batch.first_row, .step_on_device = seed_->on_device};
 }
 
 // Losses see at least float32: a softmax of many classes is beyond what fp16 holds.

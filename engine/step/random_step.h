@@ -1,5 +1,8 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -9,8 +12,17 @@
 
 namespace phalanx {
 
-/// The seed of the random numbers of the step that is being computed (RandomKey::step).
-using StepSeed = std::shared_ptr<std::uint64_t>;
+/// The random numbers of the step that is being computed: see RandomKey for both.
+struct SeedOfStep {
+  std::uint64_t value = 0;
+  at::Tensor on_device{};  // undefined, or made once and then written in each step
+
+  void set(std::uint64_t seed) {
+    value = seed;
+    if (on_device.defined()) on_device.fill_(std::bit_cast<std::int64_t>(seed));
+  }
+};
+using StepSeed = std::shared_ptr<SeedOfStep>;
 
 /// Around all others: gives each step a seed of its own.
 class RandomStep final : public Step {
@@ -23,7 +35,7 @@ class RandomStep final : public Step {
   void set_step(std::int64_t step) { step_ = step; }
 
   Result run(const Batch& batch, const Watch& watch) override {
-    *current_ = mix(seed_, static_cast<std::uint64_t>(step_++));
+    current_->set(mix(seed_, static_cast<std::uint64_t>(step_++)));
     return inner_.run(batch, watch);
   }
   Result evaluate(const Batch& batch, const Watch& watch) override { return inner_.evaluate(batch, watch); }

@@ -54,6 +54,7 @@ struct WatchConfig {
   PrometheusConfig prometheus;
   NanGuardConfig nan_guard;
   ProfileConfig profile;
+  bool nvtx = false;
 
   template <class V>
   void visit(V& v) {
@@ -65,6 +66,7 @@ struct WatchConfig {
     v("prometheus", prometheus, "metrics endpoint for Prometheus");
     v("nan_guard", nan_guard, "check for non-finite values");
     v("profile", profile, "window of steps to trace");
+    v("nvtx", nvtx, "on a device: give operators, forward, backward and update names in NVIDIA's tools");
   }
 };
 

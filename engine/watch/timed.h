@@ -5,23 +5,28 @@
 
 #include "engine/optim/decorator.h"
 #include "engine/watch/step_clock.h"
+#include "framework/observe/named_range.h"
 #include "framework/parallel/step.h"
 
 namespace phalanx {
 
-/// A step whose forward and backward are told to a clock, which must outlive it; what is done by those who watch its
-/// stages is hooks.
+/// A step whose forward and backward are told to a clock, which must outlive it, and have names (NamedRange); what is
+/// done by those who watch its stages is hooks.
 class TimedStep final : public Step {
  public:
   TimedStep(Step& inner, StepClock& clock) : inner_(inner), clock_(clock) {}
 
   Result run(const Batch& batch, const Watch& watch) override {
     clock_.lap(Phase::kHooks);
+    NamedRange range;
+    range.begin("forward");
     return inner_.run(batch, [&](Stage stage, const Result& result) {
       const bool forward = stage == Stage::kForward || stage == Stage::kForwardCriterion;
       clock_.lap(forward ? Phase::kForward : Phase::kBackward);
+      if (stage != Stage::kForward && stage != Stage::kBackwardCriterion) range.end();
       watch(stage, result);
       clock_.lap(Phase::kHooks);
+      if (stage == Stage::kForwardCriterion) range.begin("backward");
     });
   }
   Result evaluate(const Batch& batch, const Watch& watch) override { return inner_.evaluate(batch, watch); }
@@ -40,6 +45,8 @@ class TimedUpdate final : public OptimizerDecorator {
 
   void update() override {
     clock_.lap(Phase::kCommunication);
+    NamedRange range;
+    range.begin("update");
     inner().update();
     clock_.lap(Phase::kUpdate);
   }

@@ -3,7 +3,9 @@
 namespace phalanx {
 
 Watching::Watching(const WatchConfig& config, const CommunicatorPtr& world, const RunFolder& folder)
-    : nan_guard_(config.nan_guard.every_steps, world), profiler_(config.profile, world, clock_, folder.trace()) {}
+    : nan_guard_(config.nan_guard.every_steps, world), profiler_(config.profile, world, clock_, folder.trace()) {
+  if (config.nvtx) nvtx_.emplace();
+}
 
 void Watching::attach_first(Engine& engine) {
   engine.on(Event::kSample, [this](State&) { clock_.lap(Phase::kData); });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "engine/engine.h"
@@ -11,10 +12,12 @@
 #include "engine/watch/profiler.h"
 #include "engine/watch/step_clock.h"
 #include "framework/comm/communicator.h"
+#include "framework/observe/nvtx.h"
 
 namespace phalanx {
 
-/// What watches the steps of a run: the clock of their phases, the guard against numbers that are none, the profiler.
+/// What watches the steps of a run: the clock of their phases, the guard against numbers that are none, the profiler,
+/// and NVIDIA's.
 class Watching {
  public:
   Watching(const WatchConfig& config, const CommunicatorPtr& world, const RunFolder& folder);
@@ -31,6 +34,7 @@ class Watching {
   StepClock clock_;
   NanGuard nan_guard_;
   Profiler profiler_;
+  std::optional<NvtxRanges> nvtx_;
 };
 
 }  // namespace phalanx

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -19,7 +21,8 @@ namespace phalanx {
 struct RankContext {
   const ExperimentConfig& config;
   const RunFolder& folder;
-  CommunicatorPtr world;                          // of the ranks that train
+  CommunicatorPtr world;                          // of the ranks that train; takes tensors of `device`
+  c10::Device device{c10::kCPU};                  // this rank's, where it computes
   Splits splits;                                  // the config's dataset
   std::shared_ptr<ps::CurrentServers> servers;    // parameter servers of the run; null: none
   bool terminal = false;                          // standard output ends at one

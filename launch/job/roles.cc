@@ -13,6 +13,7 @@
 #include "framework/ps/server.h"
 #include "framework/ps/server_list.h"
 #include "launch/exit_status.h"
+#include "launch/job/device.h"
 
 namespace phalanx {
 namespace {
@@ -49,15 +50,22 @@ std::shared_ptr<ps::CurrentServers> servers_elsewhere(const ExperimentConfig& co
   }
 }
 
+int run_on_device(const Job& job, RankContext context) {
+  auto placed = choose_devices(job.config, std::move(context.world));
+  context.world = std::move(placed.world);
+  context.device = placed.device;
+  return job.body(context);
+}
+
 }  // namespace
 
 int run_in_role(const Job& job, RankContext context) {
   if (job.config.roles.elsewhere()) {
     context.servers = servers_elsewhere(job.config, *context.world);
-    return job.body(context);
+    return run_on_device(job, std::move(context));
   }
   const auto servers = static_cast<int>(job.config.roles.server);
-  if (servers == 0) return job.body(context);
+  if (servers == 0) return run_on_device(job, std::move(context));
   const CommunicatorPtr world = context.world;
   const int training = world->size() - servers;
   if (training < 1) {
@@ -75,7 +83,7 @@ int run_in_role(const Job& job, RankContext context) {
                              .secret = started.all.secret,
                              .timeout = timeout});
   context.servers = std::make_shared<ps::CurrentServers>(std::move(started.all));
-  return job.body(context);
+  return run_on_device(job, std::move(context));
 }
 
 }  // namespace phalanx

@@ -12,6 +12,7 @@ namespace phalanx {
 
 int train(const RankContext& rank) {
   const auto result = run_experiment(rank.config, {.world = rank.world,
+                                                   .device = rank.device,
                                                    .splits = rank.splits,
                                                    .folder = rank.folder,
                                                    .servers = rank.servers,

@@ -42,6 +42,7 @@ void print(const EvaluationResult& result, const std::string& split) {
 int evaluate(const RankContext& rank, const EvaluationContext& wanted) {
   EvaluationContext context = wanted;
   context.world = rank.world;
+  context.device = rank.device;
   context.splits = rank.splits;
   context.stop_asked = stop_requested;
   const auto result = evaluate_weights(rank.config, context);

@@ -1,0 +1,89 @@
+#include "engine/step/captured_step.h"
+
+#include <string>
+#include <utility>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+std::unique_ptr<at::GraphImplInterface> make_graph(const c10::Device& device) {
+  if (at::has_graph_impl(device.type())) return at::create_graph_impl(device.type());
+  throw ConfigError("train.capture: the device " + device.str() + " records no graphs; leave it out");
+}
+
+}  // namespace
+
+CapturedStep::CapturedStep(Step& inner, c10::Device device, std::function<double()> loss_scale, std::int64_t warm_up)
+    : inner_(inner), device_(device), loss_scale_(std::move(loss_scale)), warm_up_(warm_up) {
+  (void)make_graph(device_);
+}
+
+CapturedStep::Likeness CapturedStep::likeness_of(const Batch& batch) const {
+  Likeness all{.sizes = {},
+               .dtypes = {},
+               .valid = batch.valid,
+               .first_row = batch.first_row,
+               .weight = batch.weight(),
+               .weight_of_all = batch.weight_of_all(),
+               .loss_scale = loss_scale_ ? loss_scale_() : 1};
+  for (const auto* tensors : {&batch.inputs, &batch.targets}) {
+    for (const auto& tensor : *tensors) {
+      all.sizes.push_back(tensor.sizes().vec());
+      all.dtypes.push_back(tensor.scalar_type());
+    }
+  }
+  return all;
+}
+
+Step::Result CapturedStep::run(const Batch& batch, const Watch& watch) {
+  auto likeness = likeness_of(batch);
+  alike_ = last_ == likeness ? alike_ + 1 : 1;
+  last_ = likeness;
+  if (recorded_ != likeness) {
+    if (alike_ <= warm_up_) return inner_.run(batch, watch);
+    record(batch);
+    recorded_ = std::move(likeness);
+  }
+  copy_in(batch);
+  return replay(watch);
+}
+
+void CapturedStep::record(const Batch& batch) {
+  recorded_.reset();
+  graph_ = make_graph(device_);  // the old one, and its memory, is not needed any more
+  batch_ = batch;
+  for (auto* tensors : {&batch_.inputs, &batch_.targets}) {
+    for (auto& tensor : *tensors) tensor = tensor.clone();
+  }
+  graph_->capture_begin({0, 0}, at::GraphCaptureMode::ThreadLocal);
+  try {
+    result_ = inner_.run(batch_, [](Stage, const Result&) {});
+  } catch (const c10::Error& error) {
+    throw ConfigError(std::string("train.capture: a step of this model, or its loss, does what no graph can record (") +
+                      error.what_without_backtrace() + "); leave it out");
+  }
+  graph_->capture_end();
+}
+
+void CapturedStep::copy_in(const Batch& batch) {
+  const auto copy = [](Tensors& to, const Tensors& from) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i].copy_(from[i], /*non_blocking=*/true);
+  };
+  copy(batch_.inputs, batch.inputs);
+  copy(batch_.targets, batch.targets);
+}
+
+Step::Result CapturedStep::replay(const Watch& watch) {
+  graph_->replay();
+  ++replays_;
+  Result result = result_;
+  result.loss = result_.loss.clone();
+  for (const auto stage : {Stage::kForward, Stage::kForwardCriterion, Stage::kBackwardCriterion, Stage::kBackward}) {
+    watch(stage, result);
+  }
+  return result;
+}
+
+}  // namespace phalanx

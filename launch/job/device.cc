@@ -1,0 +1,95 @@
+#include "launch/job/device.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/full.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+#include "framework/comm/device_kind.h"
+#include "framework/comm/locality.h"
+#include "framework/comm/texts.h"
+
+namespace phalanx {
+namespace {
+
+std::shared_ptr<const DeviceKind> kind_named(const std::string& name) { return DeviceKinds::Choice(name).make(); }
+
+// The devices of this process; none where they cannot be used.
+int usable_devices(const DeviceKind& kind) {
+  if (!kind.missing().empty()) return 0;
+  try {
+    return kind.count();
+  } catch (const ConfigError& error) {
+    log_info() << error.what();
+    return 0;
+  }
+}
+
+bool on_all_ranks(bool here, Communicator& world) {
+  const at::Tensor least = at::full({1}, here ? 1 : 0, at::kLong);
+  world.all_reduce(least, Reduction::kMin).wait();
+  return least.item<std::int64_t>() == 1;
+}
+
+// Null: the CPU.
+std::shared_ptr<const DeviceKind> choose_kind(const std::string& wanted, Communicator& world) {
+  if (wanted == "cpu") return nullptr;
+  if (wanted != "auto") return kind_named(wanted);
+  auto cuda = kind_named("cuda");
+  return on_all_ranks(usable_devices(*cuda) > 0, world) ? cuda : nullptr;
+}
+
+// A rank's number among those of its host.
+int number_on_host(Communicator& world) {
+  const auto hosts = all_gather_text(host_key(), world);
+  return static_cast<int>(std::count(hosts.begin(), hosts.begin() + world.rank(), hosts[world.rank()]));
+}
+
+void refuse_shared_by_threads(Communicator& world, const c10::Device& device, int devices) {
+  const auto all = all_gather_text(host_key() + "/" + std::to_string(::getpid()) + "/" + device.str(), world);
+  for (std::size_t second = 0; second < all.size(); ++second) {
+    const auto first = static_cast<std::size_t>(std::ranges::find(all, all[second]) - all.begin());
+    if (first == second) continue;
+    throw ConfigError("device: ranks " + std::to_string(first) + " and " + std::to_string(second) +
+                      " are threads of one process and would share device " + device.str() + " of " +
+                      std::to_string(devices) + "; make them processes, by backend: shm");
+  }
+}
+
+// Of the whole process. Otherwise cuDNN tries which of its kernels is the fastest, and may choose another one in each
+// run.
+void choose_kernels(bool deterministic) {
+  at::Context& context = at::globalContext();
+  if (deterministic) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // before cuBLAS is used
+  context.setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
+  context.setDeterministicCuDNN(deterministic);
+  context.setBenchmarkCuDNN(!deterministic);
+}
+
+}  // namespace
+
+Placed choose_devices(const ExperimentConfig& config, CommunicatorPtr world) {
+  const auto kind = choose_kind(config.device, *world);
+  if (kind == nullptr) return {std::move(world)};
+  const int devices = kind->count();
+  const c10::Device device(kind->type(), static_cast<c10::DeviceIndex>(number_on_host(*world) % devices));
+  refuse_shared_by_threads(*world, device, devices);
+  const c10::impl::VirtualGuardImpl guard(kind->type());
+  guard.setDevice(device);
+  guard.exchangeStream(guard.getStreamFromGlobalPool(device));
+  choose_kernels(config.train.deterministic);
+  log_info() << "computes on " << device.str() << " of " << devices;
+  if (!world->takes(kind->type())) world = kind->connect(world, device, Seconds(config.framework.timeout));
+  return {std::move(world), device};
+}
+
+}  // namespace phalanx
