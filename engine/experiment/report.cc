@@ -94,6 +94,7 @@ void Report::tell_start(const Start& start) {
   if (start.test_samples > 0) samples.push_back(format_text("%" PRId64 " test", start.test_samples));
   standard_output().write("Samples     " + join(samples, ", ") + "\nParameters  " + std::to_string(start.parameters) +
                           "\n" + (start.selected ? "Selected    strategy " + start.strategy + "\n" : "") +
+                          (context_.device.is_cpu() ? "" : "Device      " + context_.device.str() + "\n") +
                           format_text("Ready       after %.1f s\n", seconds_since(context_.started)));
 }
 

@@ -25,7 +25,10 @@ std::shared_ptr<const DeviceKind> kind_named(const std::string& name) { return D
 
 // The devices of this process; none where they cannot be used.
 int usable_devices(const DeviceKind& kind) {
-  if (!kind.missing().empty()) return 0;
+  if (const std::string missing = kind.missing(); !missing.empty()) {
+    log_info() << "computes on the CPU: " << missing;
+    return 0;
+  }
   try {
     return kind.count();
   } catch (const ConfigError& error) {
@@ -35,6 +38,7 @@ int usable_devices(const DeviceKind& kind) {
 }
 
 bool on_all_ranks(bool here, Communicator& world) {
+  if (world.size() == 1) return here;
   const at::Tensor least = at::full({1}, here ? 1 : 0, at::kLong);
   world.all_reduce(least, Reduction::kMin).wait();
   return least.item<std::int64_t>() == 1;
@@ -54,15 +58,17 @@ int number_on_host(Communicator& world) {
   return static_cast<int>(std::count(hosts.begin(), hosts.begin() + world.rank(), hosts[world.rank()]));
 }
 
-void refuse_shared_by_threads(Communicator& world, const c10::Device& device, int devices) {
+// Why ranks cannot compute on devices that they share; empty: they can.
+std::string shared_by_threads(Communicator& world, const c10::Device& device, int devices) {
   const auto all = all_gather_text(host_key() + "/" + std::to_string(::getpid()) + "/" + device.str(), world);
   for (std::size_t second = 0; second < all.size(); ++second) {
     const auto first = static_cast<std::size_t>(std::ranges::find(all, all[second]) - all.begin());
     if (first == second) continue;
-    throw ConfigError("device: ranks " + std::to_string(first) + " and " + std::to_string(second) +
-                      " are threads of one process and would share device " + device.str() + " of " +
-                      std::to_string(devices) + "; make them processes, by backend: shm");
+    return "ranks " + std::to_string(first) + " and " + std::to_string(second) +
+           " are threads of one process and would share device " + device.str() + " of " + std::to_string(devices) +
+           "; make them processes, by backend: shm";
   }
+  return "";
 }
 
 // Of the whole process. Otherwise cuDNN tries which of its kernels is the fastest, and may choose another one in each
@@ -82,7 +88,11 @@ Placed choose_devices(const ExperimentConfig& config, CommunicatorPtr world) {
   if (kind == nullptr) return {std::move(world)};
   const int devices = kind->count();
   const c10::Device device(kind->type(), static_cast<c10::DeviceIndex>(number_on_host(*world) % devices));
-  refuse_shared_by_threads(*world, device, devices);
+  if (const std::string why = shared_by_threads(*world, device, devices); !why.empty()) {
+    if (config.device != "auto") throw ConfigError("device: " + why);
+    log_info() << "computes on the CPU: " << why;
+    return {std::move(world)};
+  }
   const c10::impl::VirtualGuardImpl guard(kind->type());
   guard.setDevice(device);
   guard.exchangeStream(guard.getStreamFromGlobalPool(device));

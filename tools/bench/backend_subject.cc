@@ -16,10 +16,11 @@ constexpr int kRoot = 0;
 /// The tensors of a case, and its operations.
 class Bench {
  public:
-  Bench(CommunicatorPtr world, const Case& what) : world_(std::move(world)) {
+  Bench(CommunicatorPtr world, const Case& what, c10::Device device) : world_(std::move(world)) {
     const Sizes sizes = sizes_of(what, world_->size());
+    const auto kind = at::device(device).dtype(at::kFloat);
     const auto tensor = [&](std::int64_t elements) {
-      return what.memory == "registered" ? world_->allocate({elements}, at::kFloat) : at::zeros({elements});
+      return what.memory == "registered" ? world_->allocate({elements}, kind) : at::zeros({elements}, kind);
     };
     const Op op = find_operation(what.op).op;
     const bool many_to_part = op == Op::kReduceScatter || op == Op::kScatter;
@@ -77,10 +78,10 @@ std::function<double(std::int64_t)> measured(const Bench& bench, const Case& wha
   if (what.op == "send_recv") return timed_round_trips([bench] { bench.round_trip(); });
   if (what.op == "launch") {
     const auto work = std::make_shared<Work>();
-    return timed_launches([bench, work] { *work = bench.launch(Op::kAllReduce); }, [work] { work->wait(); });
+    return timed_launches([bench, work] { *work = bench.launch(Op::kAllReduce); }, [work] { work->synchronize(); });
   }
   const Op op = find_operation(what.op).op;
-  if (what.algorithm == "native") return timed([bench, op] { bench.launch(op).wait(); });
+  if (what.algorithm == "native") return timed([bench, op] { bench.launch(op).synchronize(); });
   const Algorithm& algorithm = Algorithms::global().find(op, what.algorithm);
   return timed([world = bench.world(), &algorithm, operation = bench.operation(op)] {
     launch(world, algorithm, operation).wait();
@@ -89,8 +90,9 @@ std::function<double(std::int64_t)> measured(const Bench& bench, const Case& wha
 
 class BackendSubject final : public Subject {
  public:
-  BackendSubject(const std::string& name, CommunicatorPtr world, std::vector<std::string> algorithms)
-      : name_(name), world_(std::move(world)), algorithms_(std::move(algorithms)) {}
+  BackendSubject(const std::string& name, CommunicatorPtr world, std::vector<std::string> algorithms,
+                 c10::Device device)
+      : name_(name), world_(std::move(world)), algorithms_(std::move(algorithms)), device_(device) {}
 
   std::string name() const override { return name_; }
   int size() const override { return world_->size(); }
@@ -112,13 +114,13 @@ class BackendSubject final : public Subject {
     const auto all = Algorithms::global().of(find_operation(what.op).op);
     const auto found = std::ranges::find(all, what.algorithm, &Algorithm::name);
     if (found == all.end()) return "no such algorithm for this operation";
-    const Bench bench(world_, {.op = what.op, .bytes = what.bytes});
+    const Bench bench(world_, {.op = what.op, .bytes = what.bytes}, device_);
     const bool possible = suits(**found, *world_, bench.operation((*found)->op));
     return possible ? "" : "the algorithm does not suit this group or size";
   }
 
   std::unique_ptr<Trial> prepare(const Case& what) override {
-    const Bench bench(world_, what);
+    const Bench bench(world_, what, device_);
     return make_trial([world = world_] { world->barrier().wait(); }, measured(bench, what));
   }
 
@@ -126,13 +128,14 @@ class BackendSubject final : public Subject {
   std::string name_;
   CommunicatorPtr world_;
   std::vector<std::string> algorithms_;
+  c10::Device device_;
 };
 
 }  // namespace
 
 std::unique_ptr<Subject> make_backend_subject(const std::string& name, CommunicatorPtr world,
-                                              std::vector<std::string> algorithms) {
-  return std::make_unique<BackendSubject>(name, std::move(world), std::move(algorithms));
+                                              std::vector<std::string> algorithms, c10::Device device) {
+  return std::make_unique<BackendSubject>(name, std::move(world), std::move(algorithms), device);
 }
 
 }  // namespace phalanx::bench

@@ -29,6 +29,7 @@ DEFINE_string(algorithms, "native", "algorithms of the backends: native, names o
 DEFINE_string(bytes, "1KB,64KB,1MB,16MB",
               "sizes, as in nccl-tests: the table says of which tensor; rounded up to divide evenly among the ranks");
 DEFINE_string(memory, "registered,private", "memory to measure: registered (from allocate()), private (any other)");
+DEFINE_string(device, "cpu", "where tensors are: cpu, or a kind of device, such as cuda, which backends alone have");
 DEFINE_int32(ranks, 2, "ranks to start");
 DEFINE_int32(rounds, 40, "samples of each row; backends, algorithms and memories take turns");
 DEFINE_double(budget_ms, 10, "approximate time of one sample");
@@ -76,6 +77,10 @@ void check(const Options& options) {
       std::ranges::find(options.backends, "openmpi") != options.backends.end()) {
     throw ConfigError("openmpi is both in --backends and in --against; name it once");
   }
+  if (options.device != "cpu" && (!options.against.empty() || options.uses("openmpi"))) {
+    throw ConfigError(
+        "--device: peers have tensors of the CPU alone; measure backends with it, such as --backends shm");
+  }
   if (!options.plot.empty() && std::filesystem::path(options.plot).extension() != ".svg") {
     throw ConfigError("--plot: " + options.plot + " does not end in .svg, the only supported format");
   }
@@ -94,6 +99,7 @@ Options parse_options(int argc, char** argv) {
                   .algorithms = choose("algorithms", FLAGS_algorithms),
                   .bytes = choose_bytes(),
                   .memories = choose("memory", FLAGS_memory, {"registered", "private"}),
+                  .device = FLAGS_device,
                   .ranks = FLAGS_ranks,
                   .rounds = FLAGS_rounds,
                   .budget_ms = FLAGS_budget_ms,

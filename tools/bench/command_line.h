@@ -4,7 +4,8 @@
 
 namespace phalanx::bench {
 
-/// Reads --op, --backends, --against, --algorithms, --bytes, --memory, --ranks, --rounds, --budget_ms, --bind,
+/// Reads --op, --backends, --against, --algorithms, --bytes, --memory, --device, --ranks, --rounds, --budget_ms,
+/// --bind,
 /// --progress, --python, --json, --plot. Throws ConfigError.
 Options parse_options(int argc, char** argv);
 

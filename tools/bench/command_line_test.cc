@@ -70,6 +70,7 @@ TEST(CommandLine, SaysWhatIsWrong) {
   EXPECT_NE(problem_of({"--backends=shm,openmpi", "--against=mpi"}).find("name it once"), std::string::npos);
   EXPECT_NE(problem_of({"--plot=a.png"}).find(".svg"), std::string::npos);
   EXPECT_NE(problem_of({"--python=/p"}).find("--against torch"), std::string::npos);
+  EXPECT_NE(problem_of({"--device=cuda"}).find("peers have tensors of the CPU alone"), std::string::npos);
   EXPECT_NE(problem_of({"stray"}).find("\"stray\""), std::string::npos);
 }
 

@@ -1,7 +1,10 @@
 #include "tools/bench/connect.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"
+#include "framework/comm/device_kind.h"
 
 namespace phalanx::bench {
 namespace {
@@ -18,7 +21,8 @@ class Connector {
       if (!mpi_) mpi_ = connect("mpi");  // starts MPI
       connected_.subjects.push_back(make_openmpi_subject());
     } else {
-      connected_.subjects.push_back(make_backend_subject(name, connect(name), options_.algorithms));
+      auto world = connect(name);
+      connected_.subjects.push_back(make_backend_subject(name, on_device(world), options_.algorithms, device_));
     }
   }
 
@@ -46,6 +50,17 @@ class Connector {
     return make_prefix_store("bench/" + user, store_);
   }
 
+  CommunicatorPtr on_device(CommunicatorPtr world) {
+    if (options_.device == "cpu") return world;
+    const auto kind = DeviceKinds::Choice(options_.device).make();
+    if (const auto missing = kind->missing(); !missing.empty()) {
+      throw ConfigError("--device " + options_.device + ": " + missing);
+    }
+    device_ = c10::Device(kind->type(), static_cast<c10::DeviceIndex>(rank_info_.local_rank % kind->count()));
+    c10::impl::VirtualGuardImpl(kind->type()).setDevice(device_);
+    return world->takes(kind->type()) ? world : kind->connect(std::move(world), device_, kTimeout);
+  }
+
   CommunicatorPtr connect(const std::string& name) {
     if (name == "mpi" && mpi_) return mpi_;
     const bool alone = name == "mpi" && !store_;
@@ -60,6 +75,7 @@ class Connector {
 
   const Options& options_;
   RankInfo rank_info_;
+  c10::Device device_{c10::kCPU};
   StorePtr store_;
   CommunicatorPtr mpi_;
   Connected connected_;

@@ -16,6 +16,7 @@ struct Options {
   std::vector<std::string> algorithms{"native"};        // of backends: native, registered names; "all": all there are
   std::vector<std::int64_t> bytes{1 << 10, 64 << 10, 1 << 20, 16 << 20};
   std::vector<std::string> memories{"registered", "private"};
+  std::string device = "cpu";  // where tensors are: cpu, or a kind of device; of backends alone
   int ranks = 2;
   int rounds = 40;                 // samples of each row
   double budget_ms = 10;           // about how long one sample takes

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -40,9 +42,9 @@ class Subject {
 };
 using Subjects = std::vector<std::unique_ptr<Subject>>;
 
-/// A backend, by its Communicator; `algorithms` as in Options.
+/// A backend, by its Communicator, with tensors on `device`; `algorithms` as in Options.
 std::unique_ptr<Subject> make_backend_subject(const std::string& name, CommunicatorPtr world,
-                                              std::vector<std::string> algorithms);
+                                              std::vector<std::string> algorithms, c10::Device device = c10::kCPU);
 
 /// Open MPI by its own calls, blocking ones but for launch, with no Phalanx between. MPI must be running. Registered
 /// memory is that of MPI_Alloc_mem.

@@ -147,6 +147,19 @@ TEST_F(OperationsOnDevice, ThroughTheHost) {
   }
 }
 
+// As an MPI that is aware of CUDA does: here the CPU's memory is the device's.
+TEST_F(OperationsOnDevice, ByAHostThatReadsAndWritesTheirMemory) {
+  const auto direct = [](const Operation& operation) {
+    return !on_cuda() && operation.call.op != Op::kBarrier &&
+           !c10::isIntegralType(operation.output.scalar_type(), true);
+  };
+  testing::run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
+    const auto host = world->split(0, world->rank());
+    DeviceCommunicator group(host, device(), {.direct = direct});
+    try_everything(group, *world);
+  });
+}
+
 TEST_F(OperationsOnDevice, MemoryIsZeroedAndOnTheDevice) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     DeviceCommunicator group(world, device());

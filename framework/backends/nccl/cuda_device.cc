@@ -20,7 +20,11 @@ class CudaKind final : public DeviceKind {
  public:
   c10::DeviceType type() const override { return c10::kCUDA; }
   std::string missing() const override { return Cuda::global().missing(); }
-  int count() const override { return Cuda::global().devices(); }
+  int count() const override {
+    const int devices = Cuda::global().devices();
+    Cuda::global().function<void()>("phalanx_cuda_register_graphs")();
+    return devices;
+  }
 
   // By NCCL where each rank has a device; otherwise from memory to memory where all are on one host.
   CommunicatorPtr connect(CommunicatorPtr host, c10::Device own, Seconds timeout) const override {

@@ -3,6 +3,7 @@
 
 #include "framework/backends/nccl/communicator.h"
 #include "framework/backends/nccl/connect_request.h"
+#include "framework/backends/nccl/graph.h"
 #include "framework/backends/nccl/make_peer_memory.h"
 
 extern "C" {
@@ -20,6 +21,8 @@ int phalanx_cuda_device_count(const char** why) {
 void phalanx_nccl_connect(const phalanx::nccl::ConnectRequest& request, phalanx::CommunicatorPtr& made) {
   made = phalanx::nccl::connect(request);
 }
+
+void phalanx_cuda_register_graphs() { phalanx::nccl::register_graphs(); }
 
 void phalanx_cuda_peer_memory(int device, std::shared_ptr<phalanx::PeerMemory>& made) {
   made = phalanx::nccl::make_peer_memory(device);

@@ -1,0 +1,9 @@
+#pragma once
+
+namespace phalanx::nccl {
+
+/// LibTorch's graphs of devices (at::GraphImplInterface) are those of CUDA from now on, which it has but does not register
+/// itself. The plug-in's function "phalanx_cuda_register_graphs". One thread at a time.
+void register_graphs();
+
+}  // namespace phalanx::nccl
