@@ -194,19 +194,13 @@ void check_capture(std::vector<ConfigProblem>& problems, const ExperimentConfig&
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
     refuse_if(problems, wrong, key, message + " with train.capture");
   };
-  const auto& traits = config.strategy.traits();
   refuse(config.device == "cpu", "device", "must be one that records graphs, such as cuda,");
-  refuse(traits.overlaps_backward || traits.frees_gradients || traits.shards_values, "strategy",
-         config.strategy.selected() +
-             " communicates within forward or backward, which is replayed without it; use "
-             "all_reduce, which does so afterwards,");
-  refuse(config.strategy.selected() == "auto" && config.launch.ranks > 1, "strategy",
-         "auto may overlap communication with backward; name one that does not, such as all_reduce,");
   refuse(!divided_axes(config.mesh).empty(), "mesh",
          "has ranks that communicate within the step: only data can be used");
   refuse(config.train.sync_batch_norm, "train.sync_batch_norm", "must be false");
   refuse(config.train.data_parallel > 1, "train.data_parallel", "must be 1");
   refuse(config.train.checkpoint_activations > 0, "train.checkpoint_activations", "must be 0");
+  refuse(config.train.accumulate > 1, "train.accumulate", "must be 1, since no two parts of a batch are alike,");
   refuse(config.determinism == "world_size_invariant", "determinism", "must be run");
   refuse(!config.turns.empty(), "turns", "change what a step computes and cannot be combined");
 }

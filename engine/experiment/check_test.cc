@@ -233,9 +233,8 @@ TEST(Check, ADeviceThatIsMissingIsRefusedUnlessItIsLeftOpen) {
 TEST(Check, ARecordedStepCommunicatesNothing) {
   EXPECT_EQ(complaint("device: cpu, train: {capture: true}"),
             "config: device: must be one that records graphs, such as cuda, with train.capture");
-  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: overlapped, train: {capture: true}"),
-            "config: strategy: overlapped communicates within forward or backward, which is replayed without it; use "
-            "all_reduce, which does so afterwards, with train.capture");
+  EXPECT_EQ(complaint("train: {capture: true, accumulate: 2}"),
+            "config: train.accumulate: must be 1, since no two parts of a batch are alike, with train.capture");
   EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: all_reduce, mesh: {tensor: 2}, train: {capture: true}"),
             "config: mesh: has ranks that communicate within the step: only data can be used with train.capture");
   EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: all_reduce, train: {capture: true}"), "");

@@ -94,8 +94,8 @@ class Experiment {
     const auto batch = config_.train.global_batch_size;
     const auto& group = *mesh_.samples();
     if (!config_.loader.resident) {
-      return preparation_.of(
-          embeddings_.ahead_of(make_split_loader(split, batch, config_, SplitUse::kTraining, group, shares_.shares())));
+      return embeddings_.ahead_of(
+          preparation_.of(make_split_loader(split, batch, config_, SplitUse::kTraining, group, shares_.shares())));
     }
     if (preparation_.device.is_cpu()) {
       throw ConfigError(

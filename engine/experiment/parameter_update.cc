@@ -19,7 +19,7 @@ std::unique_ptr<Optimizer> remember(std::unique_ptr<Decorator> decorator, Decora
 ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer,
                                  Synchronizer& synchronizer, const Mesh& mesh, const Placements& placements,
                                  const std::set<std::string>& experts, std::function<int(const std::string&)> holders,
-                                 Watching& watching)
+                                 Watching& watching, c10::Device device)
     : optimizer_(watching.nan_guard().guard(std::move(optimizer))) {
   const auto& train = config.train;
   if (train.clip_norm > 0 || train.clip_value > 0) {
@@ -40,7 +40,7 @@ ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr
                                   const bool part = placements.contains(name) && !experts.contains(name);
                                   return (part ? 1.0 : share) / holders(name);
                                 }};
-    optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum, parts), clip_);
+    optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum, parts, device), clip_);
   }
   if (train.precision == "fp16") {
     // Of all ranks, not of slices: replicas that have gone apart leave out updates together, too.

@@ -115,7 +115,7 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
       synchronizer_(make_synchronizer(context)),
       update_(
           config, make_optimizer(), *synchronizer_, mesh, placements_, experts_,
-          [this](const std::string& name) { return pipeline_ ? pipeline_->holders(name) : 1; }, watching),
+          [this](const std::string& name) { return pipeline_ ? pipeline_->holders(name) : 1; }, watching, device_),
       step_(setup_of_step(task, watching)) {
   if (BlockRunner runner = synchronizer_->run_blocks(model_->blocks())) model_->run_blocks_by(std::move(runner));
 }
@@ -357,7 +357,17 @@ void Replica::gather_parts(Optimizer& optimizer) const {
                     "trains in turns, or one that looks at elements, such as adamw");
 }
 
+// A recorded step is replayed without what the host does beside it.
+void Replica::refuse_to_record_messages() const {
+  const auto& traits = agreement_.strategy.traits();
+  if (!config_.train.capture || !(traits.overlaps_backward || traits.frees_gradients || traits.shards_values)) return;
+  throw ConfigError("strategy: " + agreement_.strategy.selected() +
+                    " communicates within forward or backward, which train.capture replays without it; use all_reduce, "
+                    "which does so afterwards");
+}
+
 TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {
+  refuse_to_record_messages();
   return {.config = config_.train,
           .model = *model_,
           .task = task,

@@ -89,6 +89,7 @@ class Replica {
   std::optional<Pipeline> divide_into_stages(const Task& task);
   std::vector<Pipeline::Whole> whole_parameters() const;
   at::Tensor whole_tensor(const Pipeline::Whole& tensor, const CommunicatorPtr& parts) const;
+  void refuse_to_record_messages() const;
   c10::Device moved_to(c10::Device device) const;
   NamedTensors dense_first() const;
   FlatParameters::GroupOf bucket_groups() const;

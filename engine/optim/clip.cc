@@ -32,20 +32,20 @@ double sum_of_squares(const at::Tensor& values) {
 
 }  // namespace
 
-Clip::Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum, Parts parts)
+Clip::Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum, Parts parts, c10::Device device)
     : OptimizerDecorator(std::move(inner)),
       limits_(limits),
       sum_(std::move(sum)),
       parts_(std::move(parts)),
+      device_(device),
       norm_(at::full({}, std::numeric_limits<double>::quiet_NaN(), at::kDouble)) {}
 
 void Clip::attach(std::vector<Slice> slices) {
   on_device_ = {};
-  const bool cpu = slices.empty() || slices.front().values.is_cpu();
   std::vector<std::int64_t> parts;
   std::vector<double> shares;
   for (const auto& slice : slices) {
-    if (cpu) break;
+    if (device_.is_cpu()) break;
     const auto add = [&](const at::Tensor& gradient, std::size_t part, double share) {
       on_device_.gradients.push_back(gradient.detach());
       parts.push_back(static_cast<std::int64_t>(part));
@@ -57,10 +57,9 @@ void Clip::attach(std::vector<Slice> slices) {
       add(slice.gradients.narrow(0, segment.begin, segment.count), parts_.of(segment.name), parts_.share(segment.name));
     }
   }
-  if (!cpu) {
-    const auto device = slices.front().values.device();
-    on_device_.parts = at::tensor(parts, at::kLong).to(device);
-    on_device_.shares = at::tensor(shares, at::kDouble).to(device);
+  if (!device_.is_cpu()) {
+    on_device_.parts = at::tensor(parts, at::kLong).to(device_);
+    on_device_.shares = at::tensor(shares, at::kDouble).to(device_);
   }
   OptimizerDecorator::attach(std::move(slices));
 }

@@ -36,9 +36,10 @@ class Clip final : public OptimizerDecorator {
     std::function<double(const std::string& parameter)> share = [](const std::string&) { return 1.0; };
   };
 
+  /// `device`: of all ranks' slices, also where this one has none.
   Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum)
-      : Clip(std::move(inner), limits, std::move(sum), Parts()) {}
-  Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum, Parts parts);
+      : Clip(std::move(inner), limits, std::move(sum), Parts(), at::kCPU) {}
+  Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum, Parts parts, c10::Device device);
 
   const ClipLimits& limits() const { return limits_; }
 
@@ -70,6 +71,7 @@ class Clip final : public OptimizerDecorator {
   ClipLimits limits_;
   SumOverSlices sum_;
   Parts parts_;
+  c10::Device device_;
   OnDevice on_device_;  // empty: slices are on the CPU
   at::Tensor norm_;     // [] double, where the slices are
 };

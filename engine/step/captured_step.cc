@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/log.h"
 
 namespace phalanx {
 namespace {
@@ -11,6 +12,15 @@ namespace {
 std::unique_ptr<at::GraphImplInterface> make_graph(const c10::Device& device) {
   if (at::has_graph_impl(device.type())) return at::create_graph_impl(device.type());
   throw ConfigError("train.capture: the device " + device.str() + " records no graphs; leave it out");
+}
+
+// Of a recording that failed: the stream computes again.
+void end_recording(at::GraphImplInterface& graph) {
+  try {
+    graph.capture_end();
+  } catch (const c10::Error& error) {
+    log_info() << "the end of a recording that has failed: " << error.what_without_backtrace();
+  }
 }
 
 }  // namespace
@@ -42,7 +52,7 @@ Step::Result CapturedStep::run(const Batch& batch, const Watch& watch) {
   alike_ = last_ == likeness ? alike_ + 1 : 1;
   last_ = likeness;
   if (recorded_ != likeness) {
-    if (alike_ <= warm_up_) return inner_.run(batch, watch);
+    if (alike_ <= warm_up_) return compute(batch, watch);
     record(batch);
     recorded_ = std::move(likeness);
   }
@@ -59,12 +69,33 @@ void CapturedStep::record(const Batch& batch) {
   }
   graph_->capture_begin({0, 0}, at::GraphCaptureMode::ThreadLocal);
   try {
+    record_run();
+  } catch (...) {
+    end_recording(*graph_);
+    graph_.reset();
+    throw;
+  }
+  graph_->capture_end();
+}
+
+void CapturedStep::record_run() {
+  try {
     result_ = inner_.run(batch_, [](Stage, const Result&) {});
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
   } catch (const c10::Error& error) {
     throw ConfigError(std::string("train.capture: a step of this model, or its loss, does what no graph can record (") +
                       error.what_without_backtrace() + "); leave it out");
   }
-  graph_->capture_end();
+}
+
+Step::Result CapturedStep::compute(const Batch& batch, const Watch& watch) {
+  constexpr std::int64_t kPatience = 50;
+  if (++computed_ == kPatience && replays_ == 0) {
+    log_warning() << "train.capture: none of " << kPatience << " batches was like the " << warm_up_
+                  << " before it, in sizes and in how much of it counts, so no step is replayed";
+  }
+  return inner_.run(batch, watch);
 }
 
 void CapturedStep::copy_in(const Batch& batch) {

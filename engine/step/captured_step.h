@@ -21,6 +21,7 @@ namespace phalanx {
 /// - the first `warm_up` batches are, too: libraries of the device choose their kernels then;
 /// - stages are told after the replay, when all of them are under way; nothing may communicate within the step;
 /// - outputs of a result lie where the next replay writes, its loss does not.
+/// Where no two batches in a row are alike, nothing is ever recorded, which the log says after 50.
 ///
 /// The recorded kernels keep all memory of a step for as long as the step lives. On a current stream that is not the
 /// device's default one, where nothing can be recorded. One thread at a time.
@@ -49,6 +50,8 @@ class CapturedStep final : public Step {
 
   Likeness likeness_of(const Batch& batch) const;
   void record(const Batch& batch);
+  void record_run();
+  Result compute(const Batch& batch, const Watch& watch);
   void copy_in(const Batch& batch);
   Result replay(const Watch& watch);
 
@@ -58,7 +61,7 @@ class CapturedStep final : public Step {
   std::int64_t warm_up_;
   std::optional<Likeness> last_;  // of the last batch
   std::int64_t alike_ = 0;        // batches in a row that were like it
-  std::int64_t replays_ = 0;
+  std::int64_t replays_ = 0, computed_ = 0;
 
   std::optional<Likeness> recorded_;
   Batch batch_;    // where the recording reads

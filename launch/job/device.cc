@@ -44,12 +44,35 @@ bool on_all_ranks(bool here, Communicator& world) {
   return least.item<std::int64_t>() == 1;
 }
 
+// What of a config no device has; empty: all of it can be there.
+std::string for_cpus_alone(const ExperimentConfig& config, Communicator& world) {
+  if (config.train.data_parallel > 1) return "train.data_parallel has threads, which are of the CPU";
+  const auto& traits = config.strategy.traits();
+  const bool shared = traits.shared_memory || traits.shared_memory_in_hosts;
+  if (shared && world.size() > 1) {
+    return "strategy " + config.strategy.selected() + " has memory in common on the CPU alone";
+  }
+  if (config.framework.check_collectives) return "framework.check_collectives compares operations of the CPU alone";
+  return "";
+}
+
 // Null: the CPU.
-std::shared_ptr<const DeviceKind> choose_kind(const std::string& wanted, Communicator& world) {
-  if (wanted == "cpu") return nullptr;
-  if (wanted != "auto") return kind_named(wanted);
+std::shared_ptr<const DeviceKind> choose_kind(const ExperimentConfig& config, Communicator& world) {
+  if (config.device == "cpu") return nullptr;
+  const std::string why = for_cpus_alone(config, world);
+  if (config.device != "auto") {
+    if (!why.empty()) throw ConfigError("device: " + config.device + ": " + why + "; leave it out, or use device: cpu");
+    return kind_named(config.device);
+  }
+  if (!why.empty()) {
+    log_info() << "computes on the CPU: " << why;
+    return nullptr;
+  }
   auto cuda = kind_named("cuda");
-  return on_all_ranks(usable_devices(*cuda) > 0, world) ? cuda : nullptr;
+  const bool here = usable_devices(*cuda) > 0;
+  if (on_all_ranks(here, world)) return cuda;
+  if (here) log_info() << "computes on the CPU: another rank has no device";
+  return nullptr;
 }
 
 // A rank's number among those of its host.
@@ -84,7 +107,7 @@ void choose_kernels(bool deterministic) {
 }  // namespace
 
 Placed choose_devices(const ExperimentConfig& config, CommunicatorPtr world) {
-  const auto kind = choose_kind(config.device, *world);
+  const auto kind = choose_kind(config, *world);
   if (kind == nullptr) return {std::move(world)};
   const int devices = kind->count();
   const c10::Device device(kind->type(), static_cast<c10::DeviceIndex>(number_on_host(*world) % devices));

@@ -1,13 +1,16 @@
 #include "framework/backends/device/communicator.h"
 
 #include <ATen/ops/zeros.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <exception>
 #include <utility>
 
+#include "framework/backends/device/launch_point.h"
 #include "framework/backends/device/staging.h"
 #include "framework/base/error.h"
-#include "framework/comm/launch_point.h"
 
 namespace phalanx {
 namespace {
@@ -44,7 +47,9 @@ Work DeviceCommunicator::launch_blocking(Operation operation) {
   if (call.op == Op::kSend) return send_staged(*inner(), std::move(operation));
   if (call.op == Op::kRecv) return recv_staged(*inner(), std::move(operation));
   const LaunchPoint point(tensor_of(operation));
-  return run(call, [host = inner(), operation = std::move(operation), point, ways = ways_] {
+  // On a stream of the thread that runs it: what is launched meanwhile goes on.
+  return run_in_turn(call, [host = inner(), operation = std::move(operation), point, ways = ways_] {
+    const c10::DeviceGuard here(tensor_of(operation).device());
     point.precede_current_stream();
     if (ways.peers && PeerGroup::can(operation)) return ways.peers->run(*host, operation);
     if (ways.direct && ways.direct(operation)) return do_direct(*host, operation);
@@ -53,6 +58,15 @@ Work DeviceCommunicator::launch_blocking(Operation operation) {
 }
 
 Work DeviceCommunicator::run(const Call& call, std::function<void()> body) {
+  if (device_ == c10::kCPU) return run_in_turn(call, std::move(body));
+  const c10::impl::VirtualGuardImpl devices(device_);
+  return run_in_turn(call, [stream = devices.getStream(devices.getDevice()), body = std::move(body)] {
+    const c10::StreamGuard here(stream);
+    body();
+  });
+}
+
+Work DeviceCommunicator::run_in_turn(const Call& call, std::function<void()> body) {
   if (!ways_.native.group) return inner()->run(call, std::move(body));
   std::exception_ptr error;
   try {
@@ -90,7 +104,7 @@ at::Tensor DeviceCommunicator::do_allocate(const Allocation& allocation) {
   if (ways_.native.group) return ways_.native.group->do_allocate(allocation);
   if (!ways_.peers || size() == 1) return at::zeros(allocation.sizes, allocation.options);
   at::Tensor memory;
-  run(allocation.call, [&, host = inner()] { memory = ways_.peers->allocate(*host, allocation); }).wait();
+  run_in_turn(allocation.call, [&, host = inner()] { memory = ways_.peers->allocate(*host, allocation); }).wait();
   return memory;
 }
 

@@ -11,10 +11,12 @@
 #include <ATen/ops/mul.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 
 #include "framework/backends/device/staging.h"
+#include "framework/base/error.h"
 #include "framework/base/parts.h"
 #include "framework/comm/texts.h"
 
@@ -90,6 +92,25 @@ void all_reduce(Communicator& host, const std::vector<at::Tensor>& places, const
   }
 }
 
+// What went wrong on this rank; empty: nothing.
+std::string trouble_of(const std::function<void()>& body) {
+  try {
+    body();
+    return "";
+  } catch (const CommError& error) {
+    return error.what();
+  }
+}
+
+// On all ranks alike: of the first that has any.
+void throw_first(const std::vector<std::string>& troubles) {
+  for (std::size_t rank = 0; rank < troubles.size(); ++rank) {
+    if (troubles[rank].empty()) continue;
+    throw CommError(CommError::Kind::kSystem,
+                    "memory of devices that ranks share, on rank " + std::to_string(rank) + ": " + troubles[rank]);
+  }
+}
+
 void meet(Communicator& host, const at::Device& device) {
   synchronize_stream(device);
   host.barrier().wait();
@@ -133,7 +154,7 @@ bool PeerGroup::can(const Operation& operation) {
 
 void PeerGroup::run(Communicator& host, const Operation& operation) {
   const at::NoGradGuard no_grad;
-  if (!windows_.own.defined()) windows_ = allocate_block(host, window_bytes_);
+  open_windows(host);
   switch (operation.call.op) {
     case Op::kAllGather:
       return gather_in_rounds(host, operation);
@@ -148,14 +169,26 @@ void PeerGroup::run(Communicator& host, const Operation& operation) {
   meet(host, memory_->device());
 }
 
+void PeerGroup::open_windows(Communicator& host) {
+  if (!windows_.own.defined()) windows_ = allocate_block(host, window_bytes_);
+}
+
 PeerGroup::Block PeerGroup::allocate_block(Communicator& host, std::int64_t bytes) {
-  Block block{.own = memory_->allocate(std::max<std::int64_t>(bytes, 1)), .of_ranks = {}};
-  const auto handles = all_gather_text(memory_->handle_of(block.own), host);
-  for (int rank = 0; rank < host.size(); ++rank) {
-    block.of_ranks.push_back(
-        rank == host.rank() ? block.own : memory_->open(handles[static_cast<std::size_t>(rank)], block.own.numel()));
-  }
-  host.barrier().wait();  // opened before anybody may end
+  Block block;
+  std::string handle;
+  const auto make = [&] {
+    block.own = memory_->allocate(std::max<std::int64_t>(bytes, 1));
+    handle = memory_->handle_of(block.own);
+  };
+  throw_first(all_gather_text(trouble_of(make), host));
+  const auto handles = all_gather_text(handle, host);
+  const auto open = [&] {
+    for (int rank = 0; rank < host.size(); ++rank) {
+      const auto& theirs = handles[static_cast<std::size_t>(rank)];
+      block.of_ranks.push_back(rank == host.rank() ? block.own : memory_->open(theirs, block.own.numel()));
+    }
+  };
+  throw_first(all_gather_text(trouble_of(open), host));
   return block;
 }
 

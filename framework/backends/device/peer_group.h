@@ -39,6 +39,10 @@ class PeerGroup {
   /// numbers and the reductions that LibTorch has on devices.
   static bool can(const Operation& operation);
 
+  /// Makes the windows, which the first operation does otherwise. Collective; throws CommError on all ranks where one
+  /// cannot make or open memory: nothing was changed then.
+  void open_windows(Communicator& host);
+
   /// Does the operation, in a body of host.run(). Blocks until the result is there. Throws CommError.
   void run(Communicator& host, const Operation& operation);
 

@@ -9,6 +9,8 @@
 #include "framework/backends/nccl/native.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/cuda.h"
+#include "framework/base/error.h"
+#include "framework/base/log.h"
 #include "framework/comm/device_kind.h"
 #include "framework/comm/locality.h"
 #include "framework/comm/texts.h"
@@ -45,7 +47,15 @@ class CudaKind final : public DeviceKind {
     if (std::ranges::count(hosts, hosts[0]) < host.size()) return nullptr;
     std::shared_ptr<PeerMemory> memory;
     Cuda::global().function<nccl::MakePeerMemory>("phalanx_cuda_peer_memory")(own.index(), memory);
-    return std::make_shared<PeerGroup>(std::move(memory));
+    auto peers = std::make_shared<PeerGroup>(std::move(memory));
+    try {
+      peers->open_windows(host);
+    } catch (const CommError& error) {  // such as GPUs that do not reach each other
+      if (error.kind() != CommError::Kind::kSystem) throw;
+      log_info() << "tensors of devices go through the host's memory: " << error.what();
+      return nullptr;
+    }
+    return peers;
   }
 };
 

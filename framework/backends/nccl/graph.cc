@@ -42,8 +42,12 @@ class Graph final : public at::GraphImplInterface {
 }  // namespace
 
 void register_graphs() {
-  if (at::has_graph_impl(c10::kCUDA)) return;
-  at::GraphImplRegistry()->Register("CUDA", [](at::GraphImplArgs args) { return std::make_unique<Graph>(args); });
+  static const bool once = [] {
+    if (at::has_graph_impl(c10::kCUDA)) return false;
+    at::GraphImplRegistry()->Register("CUDA", [](at::GraphImplArgs args) { return std::make_unique<Graph>(args); });
+    return true;
+  }();
+  (void)once;
 }
 
 }  // namespace phalanx::nccl

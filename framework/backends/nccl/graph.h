@@ -2,8 +2,8 @@
 
 namespace phalanx::nccl {
 
-/// LibTorch's graphs of devices (at::GraphImplInterface) are those of CUDA from now on, which it has but does not register
-/// itself. The plug-in's function "phalanx_cuda_register_graphs". One thread at a time.
+/// LibTorch's graphs of devices (at::GraphImplInterface) are those of CUDA from now on, which it has but does not
+/// register itself. The plug-in's function "phalanx_cuda_register_graphs". Thread-safe.
 void register_graphs();
 
 }  // namespace phalanx::nccl

@@ -3,6 +3,7 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -17,6 +18,19 @@ void require(cudaError_t result, const std::string& what) {
   throw CommError(CommError::Kind::kSystem, what + ": CUDA says: " + cudaGetErrorString(result));
 }
 
+// What another rank gets. CUDA's handle is for other processes alone.
+struct Handle {
+  pid_t process;
+  void* address;
+  cudaIpcMemHandle_t memory;
+};
+
+// What lies in one granule is shared together.
+std::size_t in_granules(std::int64_t bytes) {
+  constexpr std::size_t kGranule = 2 << 20;
+  return (static_cast<std::size_t>(bytes) + kGranule - 1) / kGranule * kGranule;
+}
+
 // By CUDA's handles of memory (cudaIpcGetMemHandle).
 class CudaPeerMemory final : public PeerMemory {
  public:
@@ -28,7 +42,7 @@ class CudaPeerMemory final : public PeerMemory {
     const c10::cuda::CUDAGuard guard(device_);
     const std::string what = std::to_string(bytes) + " bytes that ranks share, on " + device_.str();
     void* memory = nullptr;
-    require(cudaMalloc(&memory, static_cast<std::size_t>(bytes)), what);
+    require(cudaMalloc(&memory, in_granules(bytes)), what);
     require(cudaMemset(memory, 0, static_cast<std::size_t>(bytes)), what);
     require(cudaDeviceSynchronize(), what);  // streams of LibTorch's do not wait for the one that sets
     return bytes_at(memory, bytes, [](void*) {});
@@ -36,20 +50,21 @@ class CudaPeerMemory final : public PeerMemory {
 
   std::string handle_of(const at::Tensor& memory) override {
     const c10::cuda::CUDAGuard guard(device_);
-    cudaIpcMemHandle_t handle;
-    require(cudaIpcGetMemHandle(&handle, memory.data_ptr()), "a handle of memory of " + device_.str());
+    Handle handle{.process = ::getpid(), .address = memory.data_ptr(), .memory = {}};
+    require(cudaIpcGetMemHandle(&handle.memory, memory.data_ptr()), "a handle of memory of " + device_.str());
     return {reinterpret_cast<const char*>(&handle), sizeof(handle)};
   }
 
   at::Tensor open(const std::string& handle, std::int64_t bytes) override {
     const c10::cuda::CUDAGuard guard(device_);
-    cudaIpcMemHandle_t wanted;
+    Handle wanted{};
     if (handle.size() != sizeof(wanted)) {
       throw CommError(CommError::Kind::kSystem, "another rank's memory has no handle of CUDA's");
     }
     std::memcpy(&wanted, handle.data(), sizeof(wanted));
+    if (wanted.process == ::getpid()) return bytes_at(wanted.address, bytes, [](void*) {});
     void* memory = nullptr;
-    require(cudaIpcOpenMemHandle(&memory, wanted, cudaIpcMemLazyEnablePeerAccess),
+    require(cudaIpcOpenMemHandle(&memory, wanted.memory, cudaIpcMemLazyEnablePeerAccess),
             "another rank's memory, from " + device_.str());
     const auto close = [device = device_](void* opened) {
       const c10::cuda::CUDAGuard guard(device);

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "framework/base/random.h"
-#include "framework/comm/launch_point.h"
 
 namespace phalanx {
 namespace {
@@ -20,12 +19,12 @@ bool is_compressible(const Communicator& group, const Operation& operation) {
 }
 
 // Codes are computed on the CPU: a device's tensor goes there and comes back.
-std::int64_t reduce_to_mean(Compressor& compressor, Communicator& group, const at::Tensor& tensor) {
-  if (tensor.is_cpu()) return compressor.all_reduce_mean(group, tensor);
+std::int64_t reduce_compressed(Compressor& compressor, Communicator& group, const at::Tensor& tensor, bool sum) {
   const at::NoGradGuard no_grad;
-  const at::Tensor host = tensor.to(at::kCPU);
+  const at::Tensor host = tensor.to(at::kCPU);  // itself, if it is there
   const auto sent = compressor.all_reduce_mean(group, host);
-  tensor.copy_(host);
+  if (sum) host.mul_(group.size());
+  if (!tensor.is_cpu()) tensor.copy_(host);
   return sent;
 }
 
@@ -47,10 +46,8 @@ Work CompressedCommunicator::launch(Operation operation) {
   const std::lock_guard lock(mutex_);
   auto compressor = table_.of(operation.output);
   auto body = [group = inner(), tensor = operation.output.detach(), sum = operation.reduction.kind() == Reduction::kSum,
-               compressor = std::move(compressor), meter = meter_, point = LaunchPoint(operation.output)] {
-    point.precede_current_stream();
-    const auto sent = reduce_to_mean(*compressor, *group, tensor);
-    if (sum) tensor.mul_(group->size());
+               compressor = std::move(compressor), meter = meter_] {
+    const auto sent = reduce_compressed(*compressor, *group, tensor, sum);
     const std::lock_guard counting(meter->mutex);
     ++meter->traffic.reductions;
     meter->traffic.sent_bytes += sent;

@@ -74,7 +74,9 @@ TEST_P(PeerGroups, WorkOnPartsOfIt) {
     part.fill_(rank.host->rank() + 1);
     rank.group->reduce(part, Reduction::kSum, 0).wait();
     const auto n = rank.host->size();
-    if (rank.host->rank() == 0) EXPECT_TRUE(at::equal(part.to(at::kCPU), at::full({700}, n * (n + 1) / 2.0F)));
+    if (rank.host->rank() == 0) {
+      EXPECT_TRUE(at::equal(part.to(at::kCPU), at::full({700}, n * (n + 1) / 2.0F)));
+    }
     EXPECT_TRUE(at::equal(memory[0].to(at::kCPU), at::zeros({1001})));
     EXPECT_TRUE(at::equal(memory[2].to(at::kCPU), at::zeros({1001})));
   });

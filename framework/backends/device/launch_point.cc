@@ -1,4 +1,4 @@
-#include "framework/comm/launch_point.h"
+#include "framework/backends/device/launch_point.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
