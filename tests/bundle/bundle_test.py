@@ -19,6 +19,8 @@ import bundle
 from elf import Elf
 
 TRAIN, SMALL = "tools/train", "framework/backends/nccl/nccl_test"
+SCRIPTS = ("tools/device_checks", "tools/device_programs.py")
+CUDA = {"PHALANX_CUDA_DRIVER": "/nowhere/libcuda.so.1"}  # also where there is a driver
 
 
 def pack(out, *programs, files=(), more=()):
@@ -32,7 +34,7 @@ def setUpModule():
     FOLDER = tempfile.TemporaryDirectory(prefix="phalanx-bundle-")
     unittest.addModuleCleanup(FOLDER.cleanup)
     packed = pathlib.Path(FOLDER.name, "bundle.tar.gz")
-    PACKED = pack(packed, TRAIN, SMALL, files=["configs/quickstart.yaml"])
+    PACKED = pack(packed, TRAIN, SMALL, files=["configs/quickstart.yaml", *SCRIPTS])
     assert PACKED.returncode == 0, PACKED.stderr
     with tarfile.open(packed) as archive:
         archive.extractall(FOLDER.name)
@@ -130,7 +132,7 @@ class Running(BundleTest):
     def test_lists_what_there_is(self):
         done = self.run_bundle()
         self.assertEqual(f"built with LibTorch {self.version}, without the plug-in for CUDA\n"
-                         "nccl_test\ntrain\n", done.stdout)
+                         "nccl_test\ntrain\ndevice_checks\n", done.stdout)
 
     def test_says_that_there_is_no_libtorch(self):
         without_packages = (sys.executable, "-I", "-S")
@@ -158,7 +160,22 @@ class Running(BundleTest):
             self.assert_refused(self.run_bundle("train"), words)
 
     def test_says_what_there_is_instead_of_another_program(self):
-        self.assert_refused(self.run_bundle("trian"), "no trian; it has nccl_test, train")
+        self.assert_refused(self.run_bundle("trian"), "no trian; it has nccl_test, train, device_checks")
+
+
+class OnDevices(BundleTest):
+    def test_the_checks_say_that_there_is_no_driver(self):
+        done = self.run_bundle("device_checks", "--only=nccl", **CUDA)
+        self.assert_refused(done, "device_checks: ", "device: cuda: there is no NVIDIA driver (/nowhere/libcuda.so.1")
+
+    def test_the_checks_run_suites_on_a_device(self):
+        """The CPU, which is always there."""
+        done = self.run_bundle("device_checks", "--device=cpu", "--only=nccl", f"--json={self.folder}/checks.json")
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        self.assertIn("1 of 1 suites passed on cpu", done.stdout)
+        suite, = json.loads((self.folder / "checks.json").read_text())["suites"]
+        self.assertEqual(("nccl", "passed"), (suite["suite"], suite["result"]))
+        self.assertGreater(suite["passed"], 0)
 
 
 if __name__ == "__main__":
