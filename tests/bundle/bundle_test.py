@@ -19,8 +19,17 @@ import bundle
 from elf import Elf
 
 TRAIN, SMALL = "tools/train", "framework/backends/nccl/nccl_test"
-SCRIPTS = ("tools/device_checks", "tools/device_programs.py")
+SCRIPTS = ("tools/device_bench", "tools/device_checks", "tools/device_peer.py", "tools/device_programs.py",
+           "tools/bench_train/ddp_models.py")
 CUDA = {"PHALANX_CUDA_DRIVER": "/nowhere/libcuda.so.1"}  # also where there is a driver
+
+# An interpreter that answers as device_peer.py does, always with the same time for a step; or says that it has torch.
+PEER = """#!/bin/sh
+[ "$1" != -c ] || exit 0
+case "$2" in *'"compile": true'*) echo "no compiler" >&2; exit 1;; esac
+echo '{"torch": "2.13.0", "device": "a fake"}'
+while read -r word steps; do echo "{\\"seconds\\": $steps, \\"loss\\": 1}"; done
+"""
 
 
 def pack(out, *programs, files=(), more=()):
@@ -132,7 +141,7 @@ class Running(BundleTest):
     def test_lists_what_there_is(self):
         done = self.run_bundle()
         self.assertEqual(f"built with LibTorch {self.version}, without the plug-in for CUDA\n"
-                         "nccl_test\ntrain\ndevice_checks\n", done.stdout)
+                         "nccl_test\ntrain\ndevice_bench\ndevice_checks\n", done.stdout)
 
     def test_says_that_there_is_no_libtorch(self):
         without_packages = (sys.executable, "-I", "-S")
@@ -160,7 +169,7 @@ class Running(BundleTest):
             self.assert_refused(self.run_bundle("train"), words)
 
     def test_says_what_there_is_instead_of_another_program(self):
-        self.assert_refused(self.run_bundle("trian"), "no trian; it has nccl_test, train, device_checks")
+        self.assert_refused(self.run_bundle("trian"), "no trian; it has nccl_test, train, device_bench, device_checks")
 
 
 class OnDevices(BundleTest):
@@ -176,6 +185,39 @@ class OnDevices(BundleTest):
         suite, = json.loads((self.folder / "checks.json").read_text())["suites"]
         self.assertEqual(("nccl", "passed"), (suite["suite"], suite["result"]))
         self.assertGreater(suite["passed"], 0)
+
+    def bench(self, *flags, script=PEER, **variables):
+        python = self.folder / "python"
+        python.write_text(script)
+        python.chmod(0o755)
+        return self.run_bundle("device_bench", f"--python={python}", f"--json={self.folder}/rows.json", *flags, **variables)
+
+    def test_measures_in_turns_and_leaves_out_a_peer_that_fails(self):
+        done = self.bench("--device=cpu", "--quick", "--only=lenet")
+        self.assertEqual(1, done.returncode, done.stdout + done.stderr)
+        self.assertIn("device_bench: lenet: torch.compile: ended with status 1: no compiler; left out\n", done.stderr)
+        row, = json.loads((self.folder / "rows.json").read_text())["rows"]
+        self.assertEqual([64], row["per_second"]["eager"])
+        self.assertGreater(row["per_second"]["Phalanx"][0], 0)
+        self.assertAlmostEqual(row["per_second"]["Phalanx"][0] / 64, row["ratio"]["eager"], places=6)
+        self.assertIsNone(row["ratio"]["torch.compile"])
+        self.assertIn("| LeNet, MNIST, 64, samples | ", done.stdout)
+        self.assert_nothing_left()
+
+    def test_trains_every_case(self):
+        """As far as the CPU does; no peer can."""
+        done = self.bench("--device=cpu", "--quick", script="#!/bin/sh\n[ $1 = -c ]\n")
+        rows = json.loads((self.folder / "rows.json").read_text())["rows"]
+        self.assertEqual(["lenet", "mlp", "resnet18", "gpt"], [row["case"] for row in rows])
+        for row in rows:
+            self.assertEqual(["Phalanx"], list(row["per_second"]), done.stderr)
+        self.assertEqual(4, done.stdout.count("not measured"), done.stdout)
+
+    def test_the_benchmark_says_that_there_is_no_driver(self):
+        self.assert_refused(self.bench(**CUDA), "device_bench: ", "device: cuda: there is no NVIDIA driver")
+
+    def test_the_benchmark_says_that_an_interpreter_has_no_torch(self):
+        self.assert_refused(self.bench("--device=cpu", script="#!/bin/sh\nexit 1\n"), "python has no PyTorch")
 
 
 if __name__ == "__main__":

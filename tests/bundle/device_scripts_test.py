@@ -35,7 +35,7 @@ def running(stat):
         return False
 
 
-checks = load("device_checks")
+checks, bench = load("device_checks"), load("device_bench")
 
 
 class Checks(unittest.TestCase):
@@ -115,6 +115,44 @@ exit 1"""
         build = (ROOT / "tools/bundle/BUILD.bazel").read_text()
         for suite in checks.SUITES:
             self.assertIn('"//{}:{}"'.format(*suite.program.rsplit("/", 1)), build)
+
+
+class Bench(unittest.TestCase):
+    def comparison(self, case, **seconds):
+        """As after its rounds, where steps took the given seconds."""
+        comparison = bench.Comparison.__new__(bench.Comparison)
+        comparison.case, comparison.runs_with = case, {"torch": "2.13.0", "device": "a fake"}
+        comparison.seconds = {name.replace("_", "."): steps for name, steps in seconds.items()}
+        return comparison
+
+    def test_figures_are_medians_and_ratios_those_within_a_round(self):
+        comparison = self.comparison(bench.LENET, Phalanx=[0.1, 0.2, 0.4], eager=[0.3, 0.5, 0.4], torch_compile=[0.1, 0.1, 0.4])
+        row = comparison.row()
+        self.assertAlmostEqual(2.5, row["ratio"]["eager"])  # of 3, 2.5 and 1
+        self.assertAlmostEqual(1, row["ratio"]["torch.compile"])  # of 1, 0.5 and 1
+        self.assertTrue(row["target"]["met"])
+        self.assertEqual("| LeNet, MNIST, 64, samples | 320 | 160 | 640 | 2.50 | 1.00 | 1.5 x eager: met |",
+                         bench.markdown([row]).splitlines()[-1])
+
+    def test_a_target_is_missed_or_not_measured(self):
+        gpt = bench.CASES[-1]
+        rows = [self.comparison(gpt, Phalanx=[1.0], eager=[2.0], torch_compile=[0.9]).row(),
+                self.comparison(gpt, Phalanx=[1.0], eager=[2.0]).row()]
+        first, second = bench.markdown(rows).splitlines()[-2:]
+        self.assertIn("16, tokens | 16,384 | 8,192 | 18,204 | 2.00 | 0.90 | 1 x torch.compile: missed |", first)
+        self.assertIn("| 16,384 | 8,192 | - | 2.00 | - | 1 x torch.compile: not measured |", second)
+
+    def test_the_gpt_has_124_million_parameters(self):
+        layers, width, _ = bench.CASES[-1].sizes
+        embeddings = (bench.CASES[-1].classes + bench.CASES[-1].sample[0]) * width
+        self.assertEqual(124, (embeddings + layers * (12 * width * width + 13 * width) + 2 * width) // 1_000_000)
+
+    def test_wrong_arguments_are_refused(self):
+        for flag in ("--rounds=0", "--seconds=0", "--only=alexnet"):
+            with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as ended:
+                sys.argv = ["device_bench", flag]
+                bench.parse()
+            self.assertEqual(2, ended.exception.code)
 
 
 if __name__ == "__main__":
