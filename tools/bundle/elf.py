@@ -1,0 +1,66 @@
+"""What a shared library or program says to the dynamic linker."""
+
+import struct
+
+_LOAD, _DYNAMIC = 1, 2  # kinds of segments
+_END, _NEEDED, _STRTAB, _RPATH, _RUNPATH = 0, 1, 5, 15, 29  # kinds of entries
+
+
+class Elf:
+    """A file of 64 bits, little-endian. Throws ValueError for what is none."""
+
+    def __init__(self, data):
+        self.data = bytearray(data)
+        if self.data[:6] != b"\x7fELF\2\1":
+            raise ValueError("no ELF file of 64 bits, little-endian")
+        self._segments = []
+        begin, = struct.unpack_from("<Q", self.data, 32)
+        size, count = struct.unpack_from("<HH", self.data, 54)
+        for at in range(begin, begin + size * count, size):
+            kind, _, offset, address, _, length = struct.unpack_from("<IIQQQQ", self.data, at)
+            self._segments.append((kind, offset, address, length))
+        self._entries = list(self._dynamic())
+        self._strings = next((self._offset_of(value) for _, tag, value in self._entries if tag == _STRTAB), None)
+        if self._strings is None:
+            raise ValueError("linked with no shared library")
+
+    def _dynamic(self):
+        for kind, offset, _, length in self._segments:
+            for at in range(offset, offset + length, 16) if kind == _DYNAMIC else ():
+                tag, value = struct.unpack_from("<QQ", self.data, at)
+                if tag == _END:
+                    return
+                yield at, tag, value
+
+    def _offset_of(self, address):
+        for kind, offset, begin, length in self._segments:
+            if kind == _LOAD and begin <= address < begin + length:
+                return offset + address - begin
+        raise ValueError(f"address {address:#x} is in no segment")
+
+    def _string(self, value):
+        begin = self._strings + value
+        return self.data[begin:self.data.index(b"\0", begin)].decode()
+
+    def needed(self):
+        """The names of the libraries that it is linked with."""
+        return [self._string(value) for _, tag, value in self._entries if tag == _NEEDED]
+
+    def run_paths(self):
+        """[(whether it goes for what the libraries need too, the path)]: DT_RPATH does, DT_RUNPATH does not."""
+        return [(tag == _RPATH, self._string(value)) for _, tag, value in self._entries if tag in (_RPATH, _RUNPATH)]
+
+    def set_run_path(self, path):
+        """In place of the present ones, for what the libraries need too; nothing where there is none.
+
+        Unlike LD_LIBRARY_PATH, it is not handed on to other programs. Throws ValueError where the old one is shorter.
+        """
+        present = [entry for entry in self._entries if entry[1] in (_RPATH, _RUNPATH)]
+        for at, _, value in present:
+            old = self._string(value)
+            if len(old) < len(path):
+                raise ValueError(f"its run path {old} is too short for {path}")
+            # The end of a string may be another string: only as much as is needed is written over.
+            self.data[self._strings + value:self._strings + value + len(path) + 1] = path.encode() + b"\0"
+            struct.pack_into("<Q", self.data, at, _RPATH)
+        self._entries = list(self._dynamic())
