@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "framework/base/config/config.h"
-#include "framework/base/environment.h"
 #include "framework/comm/backend.h"
 
 namespace phalanx::testing {
@@ -116,16 +115,13 @@ void run_under_mpirun(const std::string& backend, int ranks, const RankBody& bod
 }  // namespace
 
 void run_ranks(const std::string& backend, int ranks, const RankBody& body, Seconds timeout) {
-  // Threads of one process would share a real device's backward.
-  const bool pretended = backend == "on_device" && !environment("PHALANX_TEST_DEVICE");
-  if (backend == "inproc" || backend == "gloo" || backend == "staged" || pretended) {
-    return run_threads(backend, ranks, body, timeout);
+  for (const auto* const name : {"inproc", "gloo", "staged", "on_device"}) {
+    if (backend == name) return run_threads(backend, ranks, body, timeout);
   }
   if (backend == "mpi" || (backend == "hybrid" && detect_launch_environment())) {
     return run_under_mpirun(backend, ranks, body, timeout);
   }
-  if (backend == "shm" || backend == "on_device" || has_hosts(backend))
-    return run_processes(backend, ranks, body, timeout);
+  if (backend == "shm" || has_hosts(backend)) return run_processes(backend, ranks, body, timeout);
   FAIL() << "no way to run ranks of backend " << backend;
 }
 

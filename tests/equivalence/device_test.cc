@@ -7,8 +7,11 @@
 #include <tuple>
 
 #include "framework/base/environment.h"
+#include "framework/base/reason.h"
+#include "framework/comm/device_kind.h"
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/file_name.h"
+#include "framework/testing/pretend/memory.h"
 #include "framework/testing/worlds.h"
 #include "tests/equivalence/mesh_runs.h"
 #include "tests/equivalence/training.h"
@@ -31,6 +34,16 @@ using Case = std::tuple<std::string, int, Changes, Changes>;
 
 class Device : public ::testing::TestWithParam<Case> {};
 
+// Once, and not in each of the processes that are forked: libraries of CUDA take seconds.
+class LoadedDevice final : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    const auto name = environment("PHALANX_TEST_DEVICE").value_or("pretend");
+    ASSERT_EQ(DeviceKinds::Choice(name).make()->missing(), "");
+  }
+};
+const auto* const loaded = ::testing::AddGlobalTestEnvironment(new LoadedDevice);
+
 TEST_P(Device, TrainsAsTheCpu) {
   auto [kind, ranks, both, own] = GetParam();
   own.insert(own.begin(), device());
@@ -43,8 +56,11 @@ INSTANTIATE_TEST_SUITE_P(Models, Device,
                                            Case{"llama", 1, {}, {}}, Case{"moe", 1, {}, {}}, Case{"bert", 1, {}, {}},
                                            Case{"transformer", 1, {}, {}}, Case{"vit", 1, {}, {}},
                                            Case{"vgg11_bn", 1, {}, {}}, Case{"vae", 1, {}, {}},
-                                           Case{"dcgan", 1, {}, {}}, Case{"siamese", 1, {}, {}},
-                                           Case{"exported", 1, {}, {}}, Case{"torchscript", 1, {}, {}}));
+                                           Case{"dcgan", 1, {}, {}}, Case{"siamese", 1, {}, {}}));
+
+// Of files beside the test.
+INSTANTIATE_TEST_SUITE_P(Programs, Device,
+                         ::testing::Values(Case{"exported", 1, {}, {}}, Case{"torchscript", 1, {}, {}}));
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, Device,
                          ::testing::Values(Case{"mlp", 1, {"optimizer={name: sgd, lr: 0.01, momentum: 0.9}"}, {}},
@@ -155,6 +171,21 @@ TEST(DevicePrecision, Bf16AndFp16ComputeThere) {
       };
       EXPECT_NEAR(loss(there), loss(changes), 0.05) << precision;
     }
+  });
+}
+
+TEST(DeviceMemory, ThatIsNotThereIsToldWithItsSizes) {
+  if (environment("PHALANX_TEST_DEVICE")) return;  // it has no limit that a test could reach
+  run_ranks(kBackend, 1, [](const CommunicatorPtr& world) {
+    testing::limit_pretended_memory(200'000);
+    std::string text = "there was enough";
+    try {
+      train(testing::config_of("lenet", {device()}), world, "little_memory");
+    } catch (const std::exception& error) {
+      text = reason(error);
+    }
+    EXPECT_EQ(text.find("CUDA out of memory. Tried to allocate "), 0u) << text;
+    EXPECT_NE(text.find(" is free. Use smaller batches"), std::string::npos) << text;
   });
 }
 

@@ -1,7 +1,7 @@
 // The backend `on_device` of tests: whatever a test does with tensors of the CPU is done with copies of them on a
 // device, and copied back when it is waited for. So every suite of communicators is one of groups of devices too. The
-// device is that of PHALANX_TEST_DEVICE, such as cuda, where ranks are processes; or the pretended one, where they are
-// threads.
+// device is that of PHALANX_TEST_DEVICE, such as cuda, or else the pretended one. Ranks are threads: they need no
+// backward, and a process takes long to get a device.
 #include "framework/comm/backend.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -80,12 +80,11 @@ class OnDevice final : public Decorator {
 };
 
 CommunicatorPtr connect(const NoFields&, const ConnectOptions& options) {
-  const auto device = environment("PHALANX_TEST_DEVICE");
-  const auto kind = DeviceKinds::Choice(device.value_or("pretend")).make();
+  const auto kind = DeviceKinds::Choice(environment("PHALANX_TEST_DEVICE").value_or("pretend")).make();
   const auto own = static_cast<c10::DeviceIndex>(options.rank_info.local_rank % kind->count());
   const c10::Device place(kind->type(), own);
   c10::impl::VirtualGuardImpl(kind->type()).setDevice(place);
-  auto host = Backends::Choice(device ? "shm" : "inproc").make(options);
+  auto host = Backends::Choice("inproc").make(options);
   return std::make_shared<OnDevice>(kind->connect(std::move(host), place, options.timeout), place);
 }
 
