@@ -55,6 +55,7 @@ class ParameterService {
   std::unique_ptr<ps::Client> connect_anew(const ps::ServerList& list, std::int64_t moves) const;
 
   CommunicatorPtr group_;
+  std::string owner_;  // of the tables, among all strategies that use the servers
   Seconds timeout_;
   std::shared_ptr<ps::CurrentServers> servers_;  // null: every rank has one
   std::unique_ptr<ps::Server> server_;           // of this rank; null: the run has its own
