@@ -198,7 +198,7 @@ StateDict BucketTables::state_of_rules() const {
   for (std::size_t i = 0; i < tables_.size(); ++i) {
     for (const auto& one : remembered_) {
       const std::int64_t elements = one.values.numel() == 1 ? 1 : tables_[i].spec().elements;
-      all.push_back({std::to_string(i) + "/" + one.name, at::zeros({elements}, one.values.options()), true});
+      all.push_back({one.name, at::zeros({elements}, one.values.options()), true});
     }
   }
   return all;

@@ -100,8 +100,8 @@ class BucketTables {
   /// state_of_rules(). Collective.
   void pull_last(const std::vector<at::Tensor>& tensors, const StateDict& state = {});
 
-  /// Room for what the rules of all tables remember, after attach(): "<bucket>/<name>", [n] or, of what a shard has one
-  /// number of, [1].
+  /// Room for what the rules of all tables remember, after attach(), bucket by bucket and as many of each: [n] or, of
+  /// what a shard has one number of, [1].
   StateDict state_of_rules() const;
   void read_state(const StateDict& state);
 
