@@ -97,6 +97,11 @@ std::string describe(const Agreement& agreement, const ExperimentConfig& config)
   for (const auto& [axis, size] : divided_axes(config.mesh)) mesh += "\nmesh." + axis + ": " + std::to_string(size);
   if (config.mesh.sequence_parallel) mesh += "\nmesh.sequence_parallel: true";
   for (const auto& entry : config.plan) mesh += "\nplan: " + entry.layers + " " + entry.style;
+  if (config.mesh.pipe > 1) {
+    const auto& pipeline = config.pipeline;
+    mesh += "\npipeline: " + pipeline.schedule + " " + std::to_string(pipeline.stages_per_rank) + " " +
+            join(pipeline.cut, " ");
+  }
   return config::dump_as("strategy", agreement.strategy) + "determinism: " + config.determinism + mesh +
          std::string(kField) + std::to_string(agreement.bucket_bytes) + "\n";
 }

@@ -20,6 +20,7 @@
 #include "framework/base/console.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
+#include "framework/base/state_dict.h"
 #include "framework/base/text.h"
 #include "models/model.h"
 #include "models/trained.h"
@@ -79,9 +80,21 @@ CheckpointPart buffers_part(Model& model, int rank, int ranks) {
               }};
 }
 
+// Puts back what is `there`, and leaves the rest in `wanted`.
+void take(StateDict& wanted, const NamedTensors& there) {
+  const std::map<std::string, at::Tensor> by_name(there.begin(), there.end());
+  std::erase_if(wanted, [&](const StateEntry& one) {
+    const auto found = by_name.find(one.name);
+    if (found == by_name.end() || !found->second.sizes().equals(one.values.sizes())) return false;
+    one.values.copy_(found->second);
+    return true;
+  });
+}
+
 // `alike`: whether the checkpoint is of as many ranks with the same strategy, in the same buckets. Of others only what
-// it has in common is taken over.
-CheckpointPart strategy_part(Synchronizer& strategy, int rank, const bool& alike) {
+// it has in common is taken over, from the first rank that has it; of parameters of which ranks have parts nothing,
+// since theirs may be other parts.
+CheckpointPart strategy_part(Synchronizer& strategy, int rank, const Placements& placements, const bool& alike) {
   return {.name = "strategy",
           .save =
               [&strategy] {
@@ -90,16 +103,15 @@ CheckpointPart strategy_part(Synchronizer& strategy, int rank, const bool& alike
                 return all;
               },
           .load =
-              [&strategy, rank, &alike](const SavedRanks& saved) {
+              [&strategy, rank, &placements, &alike](const SavedRanks& saved) {
                 const at::NoGradGuard no_grad;
                 strategy.begin_anew();
-                const NamedTensors all = saved.of(alike ? rank : 0);
-                const std::map<std::string, at::Tensor> by_name(all.begin(), all.end());
-                for (auto& one : strategy.state()) {
-                  const auto found = by_name.find(one.name);
-                  if (found == by_name.end() || !found->second.sizes().equals(one.values.sizes())) continue;
-                  if (one.alike || alike) one.values.copy_(found->second);
-                }
+                StateDict wanted = strategy.state();
+                if (alike) take(wanted, saved.of(rank));
+                std::erase_if(wanted, [&](const StateEntry& one) {
+                  return !one.alike || placements.contains(one.name.substr(one.name.rfind('/') + 1));
+                });
+                for (int from = 0; from < saved.ranks && !wanted.empty(); ++from) take(wanted, saved.of(from));
               }};
 }
 
@@ -162,7 +174,7 @@ RunState Checkpointing::run_state() {
   state.parts.push_back(random_part(run_.world->rank(), run_.device));
   state.parts.push_back(buffers_part(run_.model, run_.world->rank(), run_.world->size()));
   state.parts.push_back(schedule_part(run_.schedule));
-  state.parts.push_back(strategy_part(run_.synchronizer, run_.world->rank(), goes_on_alike_));
+  state.parts.push_back(strategy_part(run_.synchronizer, run_.world->rank(), run_.placements, goes_on_alike_));
   state.parts.push_back(flag_part("were_apart", were_apart_));
   return state;
 }

@@ -118,11 +118,16 @@ void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& co
   const auto& mesh = config.mesh;
   const auto divided = divided_axes(mesh);
   if (divided.empty()) return;
+  for (const auto& [axis, size] : divided) {
+    if (axis == "pipe" || !config.strategy.traits().parameter_servers) continue;
+    refuse_if(problems, true, "strategy",
+              config.strategy.selected() +
+                  " keeps whole layers on its servers, which cannot be combined with mesh." + axis + " above 1");
+    break;
+  }
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
     refuse_if(problems, wrong, key, message + " with mesh." + divided.front().first + " above 1");
   };
-  refuse(config.strategy.traits().parameter_servers, "strategy",
-         config.strategy.selected() + " keeps whole parameters on its servers, which cannot be combined");
   refuse(config.determinism != "run", "determinism", "world_size_invariant cannot be combined");
   refuse(config.train.data_parallel > 1, "train.data_parallel",
          "has threads whose replicas would share one communicator, so it must be 1");

@@ -18,7 +18,7 @@ std::unique_ptr<Optimizer> remember(std::unique_ptr<Decorator> decorator, Decora
 
 ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer,
                                  Synchronizer& synchronizer, const Mesh& mesh, const Placements& placements,
-                                 const std::set<std::string>& experts, std::function<int(const std::string&)> holders,
+                                 const std::set<std::string>& experts, std::function<int(const std::string&)> updaters,
                                  Watching& watching, c10::Device device)
     : optimizer_(watching.nan_guard().guard(std::move(optimizer))) {
   const auto& train = config.train;
@@ -36,9 +36,9 @@ ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr
     const Clip::Parts parts{.count = experts.empty() ? 1u : 2u,
                             .of = [experts](const std::string& name) { return experts.count(name); },
                             .share =
-                                [placements, experts, share, holders](const std::string& name) {
+                                [placements, experts, share, updaters](const std::string& name) {
                                   const bool part = placements.contains(name) && !experts.contains(name);
-                                  return (part ? 1.0 : share) / holders(name);
+                                  return (part ? 1.0 : share) / updaters(name);
                                 }};
     optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum, parts, device), clip_);
   }

@@ -25,11 +25,11 @@ class ParameterUpdate {
  public:
   /// Synchronizer and watching must outlive it. The norm of the gradients is that of the whole model, whatever ranks
   /// have it: of parameters that have no placement, and of experts, all tensor ranks of the model have the same; and
-  /// `holders` ranks of the pipe axis have one. On gradients that are not finite all ranks of the mesh agree.
+  /// `updaters` ranks of the pipe axis update one. On gradients that are not finite all ranks of the mesh agree.
   /// `device`: where parameters are.
   ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer, Synchronizer& synchronizer,
                   const Mesh& mesh, const Placements& placements, const std::set<std::string>& experts,
-                  std::function<int(const std::string& parameter)> holders, Watching& watching, c10::Device device);
+                  std::function<int(const std::string& parameter)> updaters, Watching& watching, c10::Device device);
 
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }

@@ -128,6 +128,7 @@ std::vector<std::size_t> cut_at(const std::vector<BlockCost>& blocks, const std:
 Pipeline::Pipeline(const ExperimentConfig& config, Model& model, const Task& task, const Mesh& mesh,
                    Arithmetic arithmetic)
     : rank_(mesh.along(Axis::kPipe)->rank()),
+      lends_(config.strategy.traits().parameter_servers),
       parameters_(described(model.named_parameters())),
       buffers_(described(model.named_buffers())) {
   const auto& wanted = config.pipeline;
@@ -156,6 +157,7 @@ Pipeline::Pipeline(const ExperimentConfig& config, Model& model, const Task& tas
   measure(model, task, mesh, std::move(arithmetic));
   begins_ = wanted.cut.empty() ? cut_evenly(blocks_, stages) : cut_at(blocks_, wanted.cut, stages);
   find_holders(model);
+  check_updates(model);
   model.keep_blocks(blocks_of(rank_));
   share(model, mesh);
   std::string stages_text;
@@ -199,22 +201,13 @@ void Pipeline::measure(Model& model, const Task& task, const Mesh& mesh, Arithme
   for (const auto& prediction : computation.predictions({x})) predictions_.push_back(row_of(prediction));
 }
 
-// A rank with nothing to train would take no part in what the others agree on.
 void Pipeline::find_holders(const Model& model) {
-  std::set<std::string> trained;
-  for (const auto& [name, parameter] : trained_parameters(model)) trained.insert(name);
   std::map<std::string, std::set<int>> having;
   for (int rank = 0; rank < schedule_.ranks; ++rank) {
-    bool parameters = false;
     for (const auto index : blocks_of(rank)) {
       const auto& block = model.blocks()[index];
       for (const auto& name : block.parameters) having[name].insert(rank);
       for (const auto& name : block.buffers) having[name].insert(rank);
-      parameters |= std::ranges::any_of(block.parameters, [&](const auto& name) { return trained.contains(name); });
-    }
-    if (!parameters) {
-      throw ConfigError("mesh.pipe: the stages of rank " + std::to_string(rank) +
-                        " of the pipeline have no parameters to train; set pipeline.cut, or use fewer ranks");
     }
   }
   for (const auto& [name, ranks] : having) holders_[name] = {ranks.begin(), ranks.end()};
@@ -227,6 +220,27 @@ void Pipeline::find_holders(const Model& model) {
     if (holders(buffer.name) == 1) continue;
     throw ConfigError("pipeline.schedule: " + schedule_.name + " has the stage with the running statistics " +
                       buffer.name + " on two ranks, each of which would see half of the micro-batches; use 1f1b");
+  }
+}
+
+// A rank with nothing to update would take no part in what the others agree on.
+void Pipeline::check_updates(const Model& model) const {
+  std::set<int> training, updating;
+  for (const auto& [name, parameter] : trained_parameters(model)) {
+    const auto& ranks = holders_.at(name);
+    training.insert(ranks.begin(), ranks.end());
+    updating.insert(ranks.begin(), lends_ ? ranks.begin() + 1 : ranks.end());
+  }
+  for (int rank = 0; rank < schedule_.ranks; ++rank) {
+    const std::string whose = "rank " + std::to_string(rank) + " of the pipeline";
+    if (!training.contains(rank)) {
+      throw ConfigError("mesh.pipe: the stages of " + whose +
+                        " have no parameters to train; set pipeline.cut, or use fewer ranks");
+    }
+    if (updating.contains(rank)) continue;
+    throw ConfigError("mesh.pipe: parameter servers have each parameter once, and all those of " + whose +
+                      " are also a rank's before it, which updates them; with pipeline.schedule: " + schedule_.name +
+                      " use another strategy, or another schedule, such as 1f1b");
   }
 }
 
@@ -250,8 +264,8 @@ void Pipeline::share(const Model& model, const Mesh& mesh) {
   const NamedTensors own = model.named_parameters();
   const std::map<std::string, at::Tensor> by_name(own.begin(), own.end());
   for (const auto& [ranks, of] : names) {
-    PipelineStep::Shared shared{.group = group_of(*mesh.along(Axis::kPipe), ranks), .parameters = {}};
-    if (!shared.group) continue;
+    SharedParameters::Group shared{.ranks = group_of(*mesh.along(Axis::kPipe), ranks), .parameters = {}};
+    if (!shared.ranks) continue;
     for (const auto& name : of) {
       if (by_name.at(name).requires_grad()) shared.parameters.push_back(by_name.at(name));
     }
@@ -262,6 +276,9 @@ void Pipeline::share(const Model& model, const Mesh& mesh) {
 PipelineStep::Setup Pipeline::setup(Model& model, const Task& task, const Mesh& mesh) const {
   std::vector<RowSpec> inputs;
   for (std::size_t s = 0; s + 1 < begins_.size(); ++s) inputs.push_back(s == 0 ? RowSpec() : given_[begins_[s] - 1]);
+  using Updates = SharedParameters::Updates;
+  // Two stages' strategies may round, or compress, what they reduce in different places of their buckets.
+  const auto updates = lends_ ? Updates::kOnce : mesh.replicas()->size() > 1 ? Updates::kNearly : Updates::kAlike;
   return {.model = model,
           .task = task,
           .schedule = schedule_,
@@ -270,9 +287,7 @@ PipelineStep::Setup Pipeline::setup(Model& model, const Task& task, const Mesh& 
           .predictions = predictions_,
           .pipe = mesh.along(Axis::kPipe),
           .control = mesh.control({Axis::kPipe}),
-          .shared = shared_,
-          // Two stages' strategies may round, or compress, what they reduce in different places of their buckets.
-          .equalize = mesh.replicas()->size() > 1};
+          .shared = SharedParameters(shared_, updates)};
 }
 
 }  // namespace phalanx

@@ -11,6 +11,7 @@
 #include "engine/experiment/config.h"
 #include "engine/precision/arithmetic.h"
 #include "engine/step/pipeline_step.h"
+#include "engine/step/shared_parameters.h"
 #include "engine/task/task.h"
 #include "framework/base/named_tensors.h"
 #include "framework/comm/mesh.h"
@@ -60,6 +61,12 @@ class Pipeline {
   int holders(const std::string& tensor) const { return static_cast<int>(holders_.at(tensor).size()); }
   bool first_holder(const std::string& tensor) const { return holders_.at(tensor).front() == rank_; }
 
+  /// How many of these update it: all, or the first alone, which lends it to the others. Parameter servers have each
+  /// parameter once: from tables of their own, in which updates of several replicas are added up in another order, or
+  /// at another time, copies would go apart.
+  int updaters(const std::string& parameter) const { return lends_ ? 1 : holders(parameter); }
+  bool updates(const std::string& parameter) const { return !lends_ || first_holder(parameter); }
+
   /// Both copy what the step needs of it.
   const pipeline::Schedule& schedule() const { return schedule_; }
   PipelineStep::Setup setup(Model& model, const Task& task, const Mesh& mesh) const;
@@ -67,10 +74,12 @@ class Pipeline {
  private:
   void measure(Model& model, const Task& task, const Mesh& mesh, Arithmetic arithmetic);
   void find_holders(const Model& model);
+  void check_updates(const Model& model) const;
   std::vector<std::size_t> blocks_of(int rank) const;
   void share(const Model& model, const Mesh& mesh);
 
   int rank_;
+  bool lends_;
   std::vector<BlockCost> blocks_;
   std::vector<RowSpec> given_;  // by block
   std::vector<RowSpec> predictions_;
@@ -78,7 +87,7 @@ class Pipeline {
   std::vector<std::size_t> begins_;
   std::vector<Whole> parameters_, buffers_;
   std::map<std::string, std::vector<int>> holders_;  // of parameters and buffers: ranks of the pipeline, ascending
-  std::vector<PipelineStep::Shared> shared_;
+  std::vector<SharedParameters::Group> shared_;
 };
 
 }  // namespace phalanx

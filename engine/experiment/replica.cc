@@ -110,12 +110,12 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
       agreement_(choose_agreement(config, context.folder, bytes_of(*model_), mesh)),
       turns_(config, task, *model_),
       device_(moved_to(context.device)),
-      parameters_(dense_first(), *mesh.replicas(), agreement_.bucket_bytes, bucket_groups()),
+      parameters_(updated_here(), *mesh.replicas(), agreement_.bucket_bytes, bucket_groups()),
       groups_(replica_groups(mesh, parameters_, [this](const std::string& name) { return experts_.contains(name); })),
       synchronizer_(make_synchronizer(context)),
       update_(
           config, make_optimizer(), *synchronizer_, mesh, placements_, experts_,
-          [this](const std::string& name) { return pipeline_ ? pipeline_->holders(name) : 1; }, watching, device_),
+          [this](const std::string& name) { return pipeline_ ? pipeline_->updaters(name) : 1; }, watching, device_),
       step_(setup_of_step(task, watching)) {
   if (BlockRunner runner = synchronizer_->run_blocks(model_->blocks())) model_->run_blocks_by(std::move(runner));
 }
@@ -176,8 +176,9 @@ c10::Device Replica::moved_to(c10::Device device) const {
 }
 
 // Buckets hold the parameters of experts or others, so that those of blocks by turns would be many.
-NamedTensors Replica::dense_first() const {
+NamedTensors Replica::updated_here() const {
   NamedTensors parameters = trained_parameters(*model_);
+  if (pipeline_) std::erase_if(parameters, [this](const auto& named) { return !pipeline_->updates(named.first); });
   std::ranges::stable_partition(parameters, [this](const auto& named) { return !experts_.contains(named.first); });
   return parameters;
 }
@@ -286,9 +287,10 @@ std::set<std::string> Replica::elsewhere() const {
   for (const auto* tensors : {&pipeline_->parameters(), &pipeline_->buffers()}) {
     for (const auto& tensor : *tensors) names.insert(tensor.name);
   }
-  for (const auto& named : {model_->named_parameters(), model_->named_buffers()}) {
-    for (const auto& [name, tensor] : named) names.erase(name);
+  for (const auto& [name, parameter] : model_->named_parameters()) {
+    if (pipeline_->updates(name)) names.erase(name);
   }
+  for (const auto& [name, buffer] : model_->named_buffers()) names.erase(name);
   return names;
 }
 
@@ -404,7 +406,11 @@ void Replica::keep_values() {
 void Replica::as_evaluated(const std::function<void()>& body) {
   std::optional<SharedStatistics> statistics;
   if (invariant_ == nullptr) statistics.emplace(*model_, *mesh_.batch());
-  update_.with_averages(body);
+  update_.with_averages([&] {
+    step_.lend_parameters();
+    body();
+  });
+  step_.lend_parameters();  // that are no averages any more
 }
 
 }  // namespace phalanx

@@ -46,7 +46,7 @@ class Replica {
 
   std::int64_t parameter_count() const;  // of the whole model
 
-  /// Parameters and buffers that only other ranks of the pipeline have.
+  /// Parameters and buffers that only other ranks of the pipeline have, or update.
   std::set<std::string> elsewhere() const;
 
   /// Of a pipeline: the part of the steps' time in which its ranks waited, and that of the schedule with stages that
@@ -91,7 +91,7 @@ class Replica {
   at::Tensor whole_tensor(const Pipeline::Whole& tensor, const CommunicatorPtr& parts) const;
   void refuse_to_record_messages() const;
   c10::Device moved_to(c10::Device device) const;
-  NamedTensors dense_first() const;
+  NamedTensors updated_here() const;
   FlatParameters::GroupOf bucket_groups() const;
   NamedTensors gathered_weights(bool wanted) const;
   std::unique_ptr<Synchronizer> make_synchronizer(const ExperimentContext& context);
@@ -108,7 +108,7 @@ class Replica {
   Agreement agreement_;
   TrainingTurns turns_;
   c10::Device device_;  // where the model is from here on
-  FlatParameters parameters_;
+  FlatParameters parameters_;  // that this rank's strategy updates
   std::vector<ReplicaGroup> groups_;
   Invariant* invariant_ = nullptr;  // what synchronizer_ is with determinism: world_size_invariant
   std::unique_ptr<Synchronizer> synchronizer_;

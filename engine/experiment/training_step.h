@@ -11,6 +11,7 @@
 #include "engine/experiment/train_config.h"
 #include "engine/experiment/training_turns.h"
 #include "engine/precision/arithmetic.h"
+#include "engine/step/pipeline_step.h"
 #include "engine/step/random_step.h"
 #include "engine/step/turn_step.h"
 #include "engine/step/virtual_shards.h"
@@ -60,6 +61,11 @@ class TrainingStep {
 
   /// The one inside of the others; null: the model is whole.
   const PipelineStep* pipeline() const { return pipeline_; }
+
+  /// Gives this rank the values of parameters that others of the pipeline update for it. Collective.
+  void lend_parameters() const {
+    if (pipeline_ != nullptr) pipeline_->shared().lend();
+  }
 
   /// Before the first step, which is that of this number; after a checkpoint was restored. Random numbers begin here:
   /// those that belong to the rows of the global batch, and those of LibTorch's generator, each rank's with others.

@@ -349,24 +349,9 @@ Step::Result PipelineStep::carry_out(const Batch& batch, bool training) {
 
 Step::Result PipelineStep::run(const Batch& batch, const Watch& watch) {
   setup_.model.train();
-  if (setup_.equalize) {
-    const at::NoGradGuard no_grad;
-    for (const auto& [group, parameters] : setup_.shared) {
-      for (const auto& parameter : parameters) {
-        at::Tensor values = parameter.detach().contiguous();
-        group->broadcast(values, 0).wait();
-        if (!parameter.is_contiguous()) parameter.detach().copy_(values);
-      }
-    }
-  }
+  setup_.shared.before_step();
   Result result = carry_out(batch, true);
-  for (const auto& [group, parameters] : setup_.shared) {
-    for (const auto& parameter : parameters) {
-      at::Tensor sum = parameter.grad().contiguous();
-      group->all_reduce(sum, Reduction::kSum).wait();
-      if (!parameter.grad().is_contiguous()) parameter.grad().copy_(sum);
-    }
-  }
+  setup_.shared.add_up_gradients();
   tell_step(watch, result);
   return result;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/step/computation.h"
+#include "engine/step/shared_parameters.h"
 #include "framework/comm/communicator.h"
 #include "framework/parallel/pipeline/schedule.h"
 #include "framework/parallel/step.h"
@@ -35,12 +36,6 @@ struct RowSpec {
 /// from those of parameters, layers that can put the latter off do (DeferGradients); the others compute both at once.
 class PipelineStep final : public Step {
  public:
-  /// Tensors that some ranks of the pipeline have alike, such as tied embeddings; this one among them.
-  struct Shared {
-    CommunicatorPtr group;
-    std::vector<at::Tensor> parameters;  // in the same order on all of them
-  };
-
   struct Setup {
     Model& model;  // with the blocks of this rank's stages
     const Task& task;
@@ -53,16 +48,18 @@ class PipelineStep final : public Step {
     Arithmetic arithmetic{};
     StepSeed seed{};
     std::int64_t segments = 0;  // of each stage that are checkpointed (Model::checkpoint_activations)
-    std::vector<Shared> shared{};
-    bool equalize = false;  // shared parameters may differ by rounding after an update: take the first rank's
+    SharedParameters shared{};
   };
 
   /// Throws ConfigError for a schedule with more messages than there are tags.
   explicit PipelineStep(Setup setup);
 
-  /// Gradients of shared parameters are the sums over their ranks. Collective over the pipeline, as evaluate().
+  /// Gradients of shared parameters are the sums over their ranks, wherever these are updated. Collective over the
+  /// pipeline, as evaluate().
   Result run(const Batch& batch, const Watch& watch) override;
   Result evaluate(const Batch& batch, const Watch& watch) override;
+
+  const SharedParameters& shared() const { return setup_.shared; }
 
   /// The most micro-batches whose activations a rank has had at once, on all of its stages together.
   std::size_t most_live() const { return most_live_; }

@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros_like.h>
@@ -13,6 +14,7 @@
 #include <string>
 
 #include "engine/step/plain_step.h"
+#include "engine/step/shared_parameters.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
 
@@ -185,6 +187,26 @@ TEST(PipelineStep, HoldsActivationsFromForwardToBackward) {
     };
     EXPECT_EQ(most("gpipe"), 6u);
     EXPECT_EQ(most("1f1b"), world->rank() == 0 ? 2u : 1u);
+  });
+}
+
+TEST(SharedParameters, OfOneRankAreUpdatedThereAndLentToTheOthers) {
+  run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
+    const double own = world->rank() + 1;
+    at::Tensor row_by_row = at::full({2, 3}, own).requires_grad_();
+    at::Tensor by_columns = at::full({3, 2}, own).t().requires_grad_();
+    const SharedParameters shared({{world, {row_by_row, by_columns}}}, SharedParameters::Updates::kOnce);
+    for (auto* parameter : {&row_by_row, &by_columns}) {
+      if (world->rank() == 0) parameter->mutable_grad() = at::zeros_like(*parameter);  // as a bucket has one
+      parameter->mutable_grad().add_(own);
+    }
+    shared.add_up_gradients();
+    for (auto* parameter : {&row_by_row, &by_columns}) {
+      EXPECT_TRUE(parameter->grad().eq(world->rank() == 0 ? 6 : 0).all().item<bool>()) << "rank " << world->rank();
+      EXPECT_TRUE(parameter->eq(own).all().item<bool>());
+    }
+    shared.lend();
+    for (auto* parameter : {&row_by_row, &by_columns}) EXPECT_TRUE(parameter->eq(1).all().item<bool>());
   });
 }
 

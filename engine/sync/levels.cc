@@ -101,8 +101,8 @@ class Levels final : public Synchronizer {
         group_(context.group),
         level_(divide("host", group_, key_of(*group_, config.ranks_per_group))),
         links_(group_->split(level_.intra->rank(), group_->rank())),
-        intra_(make_synchronizer(config.intra, context.over(level_.intra, context.backwards))),
-        inter_(make_synchronizer(config.inter, context.over(links_, 1, weight_of(level_, *group_)))),
+        intra_(make_synchronizer(config.intra, context.at_level("intra").over(level_.intra, context.backwards))),
+        inter_(make_synchronizer(config.inter, context.at_level("inter").over(links_, 1, weight_of(level_, *group_)))),
         shares_out_(!config.intra.traits().shards_update) {
     if (!shares_out_ && !level_.cartesian()) {
       throw ConfigError("strategy.intra: " + config.intra.selected() +

@@ -1,5 +1,6 @@
 // Strategies in whose parameter servers' place others come while they train.
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
@@ -102,6 +103,35 @@ TEST_P(MovingServers, ChangeNoBitOfTheResult) {
   const auto stayed = train(GetParam(), false), moved = train(GetParam(), true);
   ASSERT_EQ(moved.size(), 9u);
   for (std::size_t step = 0; step < moved.size(); ++step) EXPECT_TRUE(at::equal(moved[step], stayed[step])) << step;
+}
+
+// Groups of a host and groups of several hosts have the same names.
+TEST(ServersOfLevels, HaveTablesForEachLevel) {
+  Service service(2, "unix");
+  testing::run_ranks("inproc", 4, [&](const CommunicatorPtr& group) {
+    const at::NoGradGuard no_grad;
+    const auto values_after_steps = [&](const std::string& strategy_yaml, const SyncContext& context) {
+      const FlatParameters parameters(std::vector<at::Tensor>{at::full({kElements}, 3.0)}, *group, 1 << 20);
+      const auto& bucket = parameters.buckets().at(0);
+      const auto strategy = make_synchronizer(testing::load_strategy(strategy_yaml), context);
+      auto optimizer = testing::make_optimizer("{name: sgd, lr: 0.1}");
+      optimizer->attach(strategy->attach(parameters, optimizer->cut()));
+      strategy->attach_state(optimizer->state());
+      for (int step = 0; step < 5; ++step) {
+        bucket.gradients.add_(testing::gradient_at(bucket.values, group->rank(), step));
+        strategy->before_update(step);
+        optimizer->update();
+        strategy->after_update(step);
+      }
+      strategy->finish();
+      return bucket.values.clone();
+    };
+    const auto servers = std::make_shared<ps::CurrentServers>(list_of(service));
+    const auto levels = values_after_steps("{intra: sync_ps, inter: sync_ps, ranks_per_group: 2}",
+                                           {.mesh = Mesh(group), .group = group, .servers = servers});
+    const auto expected = values_after_steps("all_reduce", {.mesh = Mesh(group), .group = group});
+    EXPECT_TRUE(at::allclose(levels, expected, 1e-5)) << "rank " << group->rank();
+  });
 }
 
 TEST(ReadAddresses, TakesOneFromEachLineAndNamesTheLineThatHasNone) {

@@ -7,6 +7,8 @@
 
 #include <utility>
 
+#include "engine/sync/by_parameter.h"
+
 namespace phalanx {
 
 ParameterAverage::ParameterAverage(CommunicatorPtr group, Compressors::Choice compression, double weight,
@@ -16,9 +18,10 @@ ParameterAverage::ParameterAverage(CommunicatorPtr group, Compressors::Choice co
       outer_(outer) {}
 
 void ParameterAverage::attach(const FlatParameters& parameters) {
-  values_.clear(), last_.clear(), moved_.clear(), velocity_.clear();
+  values_.clear(), segments_.clear(), last_.clear(), moved_.clear(), velocity_.clear();
   for (const auto& bucket : parameters.buckets()) {
     values_.push_back(bucket.values);
+    segments_.push_back(bucket.segments);
     if (!measures()) continue;
     last_.push_back(bucket.values.clone());
     moved_.push_back(at::zeros_like(bucket.values));
@@ -82,12 +85,10 @@ void ParameterAverage::average(const at::Tensor& values) {
 StateDict ParameterAverage::state() {
   wait_for_all();
   StateDict all = steps_.state();
-  for (std::size_t i = 0; i < last_.size(); ++i) all.push_back({"last/" + std::to_string(i), last_[i], true});
-  for (std::size_t i = 0; i < velocity_.size(); ++i) {
-    all.push_back({"velocity/" + std::to_string(i), velocity_[i], true});
-  }
+  for (std::size_t i = 0; i < last_.size(); ++i) append_by_parameter(all, "last/", last_[i], segments_[i]);
+  for (std::size_t i = 0; i < velocity_.size(); ++i) append_by_parameter(all, "velocity/", velocity_[i], segments_[i]);
   for (std::size_t i = 0; outer_ && outer_->late && i < moved_.size(); ++i) {
-    all.push_back({"moved/" + std::to_string(i), moved_[i], true});
+    append_by_parameter(all, "moved/", moved_[i], segments_[i]);
   }
   return all;
 }

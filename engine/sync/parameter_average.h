@@ -50,8 +50,8 @@ class ParameterAverage {
   /// The same of something else that goes with them, such as what an optimizer remembers; never compressed. Collective.
   void average(const at::Tensor& values);
 
-  /// Of each bucket its values when replicas were equal, what compression has not sent yet, the outer momentum, and
-  /// mean movements that are late. Waits for what is under way.
+  /// Of each parameter its values when replicas were equal, the outer momentum, and mean movements that are late; and
+  /// of each bucket what compression has not sent yet. Waits for what is under way.
   StateDict state();
 
   Traffic traffic() const { return steps_.traffic(); }
@@ -66,6 +66,7 @@ class ParameterAverage {
   GradientGroup uncompressed_, steps_;
   std::optional<Outer> outer_;
   std::vector<at::Tensor> values_;
+  std::vector<std::vector<Segment>> segments_;  // of these
   std::vector<at::Tensor> last_;       // values when replicas were equal; empty unless it measures()
   std::vector<at::Tensor> moved_;      // since then; as last_
   std::map<std::size_t, Work> works_;  // under way, by bucket

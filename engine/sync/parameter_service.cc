@@ -34,7 +34,10 @@ StateDict remembered_by(const std::vector<std::string>& rules, at::ScalarType dt
 }  // namespace
 
 ParameterService::ParameterService(const SyncContext& context)
-    : group_(context.group), timeout_(context.timeout), servers_(context.servers) {
+    : group_(context.group),
+      owner_(context.level + "strategy of " + group_->name()),
+      timeout_(context.timeout),
+      servers_(context.servers) {
   if (servers_) {
     const auto& list = servers_->list();
     // What an earlier start left in the namespace that this one comes to later.
@@ -50,7 +53,7 @@ ParameterService::ParameterService(const SyncContext& context)
 
 std::unique_ptr<ps::Client> ParameterService::connect(const ps::ServerList& list, std::int64_t moves) const {
   ps::ClientOptions options{.servers = list.reached_from(host_key()),
-                            .job = "strategy of " + group_->name(),
+                            .job = owner_,
                             .number = group_->rank(),
                             .secret = list.secret,
                             .timeout = timeout_};
@@ -195,7 +198,7 @@ StateDict BucketTables::state_of_rules() const {
   for (std::size_t i = 0; i < tables_.size(); ++i) {
     for (const auto& one : remembered_) {
       const std::int64_t elements = one.values.numel() == 1 ? 1 : tables_[i].spec().elements;
-      all.push_back({std::to_string(i) + "/" + one.name, at::zeros({elements}, one.values.options()), true});
+      all.push_back({one.name, at::zeros({elements}, one.values.options()), true});
     }
   }
   return all;

@@ -55,6 +55,7 @@ class ParameterService {
   std::unique_ptr<ps::Client> connect_anew(const ps::ServerList& list, std::int64_t moves) const;
 
   CommunicatorPtr group_;
+  std::string owner_;  // of the tables, among all strategies that use the servers
   Seconds timeout_;
   std::shared_ptr<ps::CurrentServers> servers_;  // null: every rank has one
   std::unique_ptr<ps::Server> server_;           // of this rank; null: the run has its own
@@ -99,8 +100,8 @@ class BucketTables {
   /// state_of_rules(). Collective.
   void pull_last(const std::vector<at::Tensor>& tensors, const StateDict& state = {});
 
-  /// Room for what the rules of all tables remember, after attach(): "<bucket>/<name>", [n] or, of what a shard has one
-  /// number of, [1].
+  /// Room for what the rules of all tables remember, after attach(), bucket by bucket and as many of each: [n] or, of
+  /// what a shard has one number of, [1].
   StateDict state_of_rules() const;
   void read_state(const StateDict& state);
 

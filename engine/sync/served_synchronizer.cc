@@ -3,9 +3,9 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 
-#include <string>
 #include <utility>
 
+#include "engine/sync/by_parameter.h"
 #include "engine/sync/initial_values.h"
 
 namespace phalanx {
@@ -13,10 +13,11 @@ namespace phalanx {
 std::vector<Slice> ServedSynchronizer::attach(const FlatParameters& parameters, Cut) {
   const at::NoGradGuard no_grad;
   auto slices = broadcast_all(parameters, *group_);
-  values_.clear(), centre_.clear(), rules_.clear();
+  values_.clear(), centre_.clear(), segments_.clear(), rules_.clear();
   for (const auto& bucket : parameters.buckets()) {
     values_.push_back(bucket.values);
     centre_.push_back(bucket.values.clone());
+    segments_.push_back(bucket.segments);
   }
   tables_.attach(parameters);
   begin(values_);
@@ -73,8 +74,11 @@ void ServedSynchronizer::follow_servers() {
 StateDict ServedSynchronizer::state() {
   read_centre();
   StateDict all;
-  for (std::size_t i = 0; i < centre_.size(); ++i) all.push_back({"centre/" + std::to_string(i), centre_[i], true});
-  append(all, "servers/", rules_);
+  for (std::size_t i = 0; i < centre_.size(); ++i) append_by_parameter(all, "centre/", centre_[i], segments_[i]);
+  for (std::size_t i = 0; i < rules_.size(); ++i) {
+    const auto bucket = i / (rules_.size() / centre_.size());
+    append_by_parameter(all, "servers/" + rules_[i].name + "/", rules_[i].values, segments_[bucket]);
+  }
   append(all, "", own_state());
   return all;
 }

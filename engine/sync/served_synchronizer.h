@@ -11,8 +11,8 @@ namespace phalanx {
 /// A strategy whose ranks train replicas of their own, which meet in the values that parameter servers hold: the
 /// centre. After the last step all replicas are the centre.
 ///
-/// For checkpoints, the ranks meet: what is saved is the centre after all updates of all ranks, and after resuming the
-/// servers have it again before anybody reads. So it is when the run moves to other servers.
+/// For checkpoints, the ranks meet: what is saved is the centre after all updates of all ranks, parameter by parameter,
+/// and after resuming the servers have it again before anybody reads. So it is when the run moves to other servers.
 class ServedSynchronizer : public ReplicatedSynchronizer {
  public:
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) final;
@@ -59,7 +59,8 @@ class ServedSynchronizer : public ReplicatedSynchronizer {
   void read_centre();  // for the checkpoint; collective
   void make_room_for_rules();
 
-  std::vector<at::Tensor> centre_;  // for checkpoints
+  std::vector<at::Tensor> centre_;              // for checkpoints
+  std::vector<std::vector<Segment>> segments_;  // of the same
   StateDict rules_;                 // the same of what the servers' rules remember, once it is needed
   std::vector<StateTensor> state_;  // of the optimizer
   bool anew_ = false;               // the servers have to get the centre before anybody reads

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "framework/comm/communicator.h"
@@ -23,6 +24,7 @@ struct SyncContext {
   double weight = 1;           // of this rank's replica in means over the group, in which all weights have the mean 1
   std::shared_ptr<ps::CurrentServers> servers{};  // parameter servers of the run; null: none
   Seconds timeout{600};                           // of requests to parameter servers
+  std::string level{};                            // which of several in one strategy this is, for servers' tables
 
   /// The same for a part of the ranks, or of the parameters.
   SyncContext over(CommunicatorPtr ranks, std::int64_t times, double weight = 1) const {
@@ -30,6 +32,13 @@ struct SyncContext {
     part.group = std::move(ranks);
     part.backwards = times;
     part.weight = weight;
+    return part;
+  }
+
+  /// The same for one of the strategies that another one is made of, whose groups may have the same name.
+  SyncContext at_level(const std::string& name) const {
+    SyncContext part = *this;
+    part.level += name + " ";
     return part;
   }
 };

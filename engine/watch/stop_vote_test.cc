@@ -1,17 +1,20 @@
 #include "engine/watch/stop_vote.h"
 
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
 #include <limits>
 #include <vector>
 
 #include "engine/testing/fakes.h"
+#include "engine/watch/delayed_vote.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
@@ -101,6 +104,24 @@ TEST(StopVote, SaysWhetherItWasTheTime) {
       EXPECT_EQ(vote.time_up(), !asked) << "who asks counts for more";
     });
   }
+}
+
+// Ranks 0 and 1 agree on something else in every step; rank 2 has not cast its first vote before they have taken six.
+TEST(DelayedVotes, AreNotWaitedForByRanksThatAgreeOnSomethingElse) {
+  testing::run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
+    const auto others = world->split(world->rank() < 2 ? 0 : 1, world->rank());
+    const at::Tensor word = at::zeros({1});
+    DelayedVote vote(world, 6);
+    std::vector<std::int64_t> read;
+    if (world->rank() == 2) world->recv(word, 0).wait();
+    for (std::int64_t step = 0; step < 12; ++step) {
+      if (step == 6 && world->rank() == 0) world->send(word, 2).wait();
+      read.push_back(vote.read());
+      vote.cast(10 * step + world->rank());
+      others->all_reduce(word, Reduction::kSum).wait();
+    }
+    EXPECT_THAT(read, ElementsAre(0, 0, 0, 0, 0, 0, 2, 12, 22, 32, 42, 52)) << "rank " << world->rank();
+  });
 }
 
 }  // namespace

@@ -101,13 +101,37 @@ void expect_same_readings(const Readings& got, const Readings& expected) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i].second, expected[i].second, 1e-4) << got[i].first;
 }
 
-// On rank 0 alone, while the others wait.
-Trained train_alone(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run) {
-  const auto alone = world->split(world->rank(), 0);
+// On the first ranks alone, while the others wait.
+Trained train_on(int ranks, const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run) {
+  const bool first = world->rank() < ranks;
+  const auto alone = world->split(first ? 0 : 1, world->rank());
   Trained trained;
-  if (world->rank() == 0) trained = train(config, alone, run);
+  if (first) trained = train(config, alone, run);
   world->barrier().wait();
   return trained;
+}
+
+Changes both_of(Changes some, const Changes& others) {
+  some.insert(some.end(), others.begin(), others.end());
+  return some;
+}
+
+struct Runs {
+  std::string kind, name;
+  Changes divided, plain;
+};
+
+// On `ranks` ranks, and on the first `others` of them.
+void expect_same(const Runs& runs, int ranks, int others, double tolerance) {
+  const auto& [kind, name, divided, plain] = runs;
+  run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) {
+    const auto run = file_name(kind + std::to_string(ranks) + name);
+    const Trained trained = train(config_of(kind, divided), world, run);
+    const Trained expected = train_on(others, config_of(kind, plain), world, run + "_plain");
+    if (world->rank() != 0) return;
+    EXPECT_LT(relative_difference(trained.folder, expected.folder), tolerance) << kind << ' ' << name;
+    expect_same_readings(trained.test, expected.test);
+  });
 }
 
 }  // namespace
@@ -134,18 +158,12 @@ double relative_difference(const std::string& folder, const std::string& expecte
 }
 
 void expect_as_alone(const std::string& kind, int ranks, const Changes& mesh, const Changes& both, double tolerance) {
-  run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) {
-    auto many = both;
-    many.insert(many.end(), mesh.begin(), mesh.end());
-    const auto run = file_name(kind + std::to_string(ranks) + mesh[0] + many.back() + both[0]);
-    const Trained divided = train(config_of(kind, many), world, run);
-    auto one = both;
-    one.push_back("strategy=single");
-    const Trained alone = train_alone(config_of(kind, one), world, run + "_alone");
-    if (world->rank() != 0) return;
-    EXPECT_LT(relative_difference(divided.folder, alone.folder), tolerance);
-    expect_same_readings(divided.test, alone.test);
-  });
+  const auto name = mesh[0] + mesh.back() + both[0];
+  expect_same({kind, name, both_of(both, mesh), both_of(both, {"strategy=single"})}, ranks, 1, tolerance);
+}
+
+void expect_same(const std::string& kind, int ranks, const Changes& divided, int others, const Changes& plain) {
+  expect_same({kind, divided[0] + divided.back(), divided, plain}, ranks, others, kRounding);
 }
 
 void expect_refused(int ranks, const std::string& kind, const Changes& changes, const char* part) {

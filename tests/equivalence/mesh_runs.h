@@ -26,6 +26,9 @@ double relative_difference(const std::string& folder, const std::string& expecte
 void expect_as_alone(const std::string& kind, int ranks, const Changes& mesh, const Changes& both,
                      double tolerance = kRounding);
 
+/// The same with `plain` on the first `others` of these ranks, where these are other changes than `divided`.
+void expect_same(const std::string& kind, int ranks, const Changes& divided, int others, const Changes& plain);
+
 /// Expects a ConfigError whose text has `part` on all ranks.
 void expect_refused(int ranks, const std::string& kind, const Changes& changes, const char* part);
 

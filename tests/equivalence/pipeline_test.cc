@@ -196,7 +196,6 @@ TEST(PipelineErrors, WhatDoesNotGoTogetherIsFoundBeforeRanksStart) {
            {"train.data_parallel=2", "train.data_parallel"},
            {"loader.shares=measured", "loader.shares: must be equal with mesh.pipe above 1"},
            {"strategy=hogwild", "strategy: hogwild has ranks that write into the same parameters"},
-           {"strategy=sync_ps", "strategy: sync_ps keeps whole parameters on its servers"},
            {"determinism=world_size_invariant", "determinism: world_size_invariant cannot be combined"}}) {
     EXPECT_NE(complaint({change}).find(part), std::string::npos) << complaint({change});
   }

@@ -44,6 +44,11 @@ ExperimentConfig training_config(const std::vector<std::string>& changes) {
 
 Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run,
               std::function<bool()> stop_asked) {
+  return train(config, world, run, [&](ExperimentContext& context) { context.stop_asked = std::move(stop_asked); });
+}
+
+Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run,
+              const std::function<void(ExperimentContext&)>& prepare) {
   at::set_num_threads(1);
   const std::string path = scratch(run);
   if (world->rank() == 0 && config.checkpoint.resume == "none") {
@@ -53,11 +58,10 @@ Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, cons
   world->barrier().wait();
   const RunFolder folder(path);
   const Placed placed = config.device == "auto" ? Placed{world} : choose_devices(config, world);
-  const auto result = run_experiment(config, {.world = placed.world,
-                                              .device = placed.device,
-                                              .splits = config.dataset.make(),
-                                              .folder = folder,
-                                              .stop_asked = std::move(stop_asked)});
+  ExperimentContext context{
+      .world = placed.world, .device = placed.device, .splits = config.dataset.make(), .folder = folder};
+  prepare(context);
+  const auto result = run_experiment(config, context);
   std::vector<at::Tensor> flat;
   for (const auto& parameter : result.model->parameters()) flat.push_back(parameter.detach().flatten().to(at::kCPU));
   return {at::concat(flat), result.test, path, result.bucket_bytes, result.figures};

@@ -30,6 +30,10 @@ Trained train(
     const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run,
     std::function<bool()> stop_asked = [] { return false; });
 
+/// The same with what else `prepare` puts into the context of the run.
+Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run,
+              const std::function<void(ExperimentContext&)>& prepare);
+
 /// Trains on rank 0 alone and broadcasts its weights and readings. `like`: a result of the same model, for their shapes
 /// and names. Collective.
 Trained train_on_first(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run,

@@ -59,12 +59,16 @@ class Local(Roles):
         self.assert_server(self.run_folder().log(2))
 
     def test_synchronous_servers_learn_what_all_reduce_learns(self):
-        losses = {}
-        for strategy, servers in (("all_reduce", 0), ("sync_ps", 1)):
-            settings = sets(SERVED, {"strategy": strategy, "launch.ranks": 2 + servers, "roles.server": servers})
-            self.assert_status(0, self.train(*settings, run=strategy))
-            losses[strategy] = self.run_folder(strategy).summary["test"]["loss"]
-        self.assertAlmostEqual(losses["all_reduce"], losses["sync_ps"], places=5)
+        losses = []
+        for strategy, ranks, servers, mesh in (("all_reduce", 2, 0, "{data: 2}"), ("sync_ps", 2, 1, "{data: 2}"),
+                                               ("sync_ps", 4, 1, "{data: 2, pipe: 2}")):
+            settings = sets(SERVED, {"strategy": strategy, "launch.ranks": ranks + servers, "roles.server": servers,
+                                     "mesh": mesh})
+            run = f"{strategy}_on_{ranks}"
+            self.assert_status(0, self.train(*settings, run=run))
+            losses.append(self.run_folder(run).summary["test"]["loss"])
+        for loss in losses:
+            self.assertAlmostEqual(losses[0], loss, places=5)
 
     def test_embeddings_are_served_beside_parameters_that_are_all_reduced(self):
         settings = ({key: value for key, value in SHORT.items() if not key.startswith("dataset")}, EMBEDDINGS,

@@ -1,0 +1,56 @@
+#include "engine/step/shared_parameters.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <utility>
+
+namespace phalanx {
+
+SharedParameters::SharedParameters(std::vector<Group> groups, Updates updates)
+    : groups_(std::move(groups)), updates_(updates) {
+  for (const auto& group : groups_) {
+    if (!lent_to(group)) continue;
+    for (const auto& parameter : group.parameters) parameter.mutable_grad() = at::zeros_like(parameter);
+  }
+}
+
+void SharedParameters::before_step() const {
+  if (updates_ != Updates::kAlike) take_first_values();
+}
+
+void SharedParameters::lend() const {
+  if (updates_ == Updates::kOnce) take_first_values();
+}
+
+void SharedParameters::take_first_values() const {
+  const at::NoGradGuard no_grad;
+  for (const auto& [ranks, parameters] : groups_) {
+    for (const auto& parameter : parameters) {
+      at::Tensor values = parameter.detach().contiguous();
+      ranks->broadcast(values, 0).wait();
+      if (!parameter.is_contiguous()) parameter.detach().copy_(values);
+    }
+  }
+}
+
+void SharedParameters::add_up_gradients() const {
+  for (const auto& group : groups_) {
+    for (const auto& parameter : group.parameters) {
+      const at::Tensor& gradient = parameter.grad();
+      at::Tensor sum = gradient.contiguous();
+      if (updates_ == Updates::kOnce) {
+        group.ranks->reduce(sum, Reduction::kSum, 0).wait();
+      } else {
+        group.ranks->all_reduce(sum, Reduction::kSum).wait();
+      }
+      if (lent_to(group)) {
+        gradient.zero_();
+      } else if (!gradient.is_contiguous()) {
+        gradient.copy_(sum);
+      }
+    }
+  }
+}
+
+}  // namespace phalanx

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "framework/comm/communicator.h"
+
+namespace phalanx {
+
+/// Parameters that some ranks of a pipeline have alike, such as tied embeddings, as one of these ranks sees them. Each
+/// computes a part of their gradients. All functions are collective over the pipeline.
+class SharedParameters {
+ public:
+  /// Who updates them with their gradients.
+  enum class Updates {
+    kAlike,   // every rank its own, to the same bits
+    kNearly,  // the same up to rounding: before each step all take the values of the first rank
+    kOnce,    // the first rank; others have its values before the next step, and no gradients after one
+  };
+
+  struct Group {
+    CommunicatorPtr ranks;
+    std::vector<at::Tensor> parameters;  // in the same order on all of them
+  };
+
+  SharedParameters() = default;
+
+  /// Where others update a parameter for this rank, makes its grad, which is in no bucket.
+  SharedParameters(std::vector<Group> groups, Updates updates);
+
+  void before_step() const;
+
+  /// After backward: gradients become the sums over their ranks.
+  void add_up_gradients() const;
+
+  /// Where the first rank alone updates them, gives the others its values: for whoever looks at these between two
+  /// steps.
+  void lend() const;
+
+ private:
+  bool lent_to(const Group& group) const { return updates_ == Updates::kOnce && group.ranks->rank() > 0; }
+  void take_first_values() const;
+
+  std::vector<Group> groups_;
+  Updates updates_ = Updates::kAlike;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,230 @@
+// Strategies with parameter servers on pipelines: each stage has tables of its own, and what two stages have alike is
+// in those of the first of them alone. Linked with one backend at a time.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/experiment/config.h"
+#include "engine/experiment/experiment.h"
+#include "framework/base/error.h"
+#include "framework/comm/locality.h"
+#include "framework/comm/texts.h"
+#include "framework/ps/current_servers.h"
+#include "framework/ps/testing_service.h"
+#include "framework/testing/backend_under_test.h"
+#include "framework/testing/file_name.h"
+#include "framework/testing/worlds.h"
+#include "tests/equivalence/mesh_runs.h"
+#include "tests/equivalence/training.h"
+
+namespace phalanx {
+namespace {
+
+using testing::Changes;
+using testing::config_of;
+using testing::expect_refused;
+using testing::expect_same;
+using testing::file_name;
+using testing::kBackend;
+using testing::relative_difference;
+using testing::run_ranks;
+using testing::train;
+
+using Case = std::tuple<std::string, int, std::string, std::string>;  // model, ranks, mesh, strategy
+
+class SynchronousServers : public ::testing::TestWithParam<Case> {
+ protected:
+  void expect_as_alone(const Changes& both) const {
+    const auto& [kind, ranks, mesh, strategy] = GetParam();
+    testing::expect_as_alone(kind, ranks, {"mesh={" + mesh + "}", "strategy=" + strategy}, both);
+  }
+};
+
+// gpt has a tied embedding, which the first stage and the last one have.
+INSTANTIATE_TEST_SUITE_P(
+    Pipelines, SynchronousServers,
+    ::testing::Values(Case{"gpt", 2, "pipe: 2", "sync_ps"}, Case{"mlp", 3, "pipe: 3", "sync_ps"},
+                      Case{"gpt", 4, "data: 2, pipe: 2", "sync_ps"}, Case{"gpt", 6, "data: 3, pipe: 2", "sync_ps"},
+                      Case{"gpt", 8, "data: 4, pipe: 2", "{intra: overlapped, inter: sync_ps, ranks_per_group: 2}"},
+                      Case{"gpt", 8, "data: 4, pipe: 2",
+                           "{intra: all_reduce, inter: sync_ps, ranks_per_group: 2, leaders: 1}"}));
+
+TEST_P(SynchronousServers, TrainAsOneProcess) { expect_as_alone({"seed=2"}); }
+
+TEST_P(SynchronousServers, TrainAsOneProcessWithClippingAndAverages) {
+  expect_as_alone({"train.clip_norm=0.1", "train.ema_decay=0.9"});
+}
+
+constexpr const char* kServerAdamw = "{sync_ps: {server_optimizer: {name: adamw, lr: 0.003}}}";
+
+TEST(ServerOptimizers, OfStagesTrainAsOneProcessWithThatOptimizer) {
+  const std::string strategy = std::string("strategy=") + kServerAdamw;
+  testing::expect_as_alone("gpt", 4, {"mesh={data: 2, pipe: 2}", strategy}, {"seed=2"});
+  testing::expect_as_alone("gpt", 2, {"mesh.pipe=2", strategy}, {"train.clip_norm=0.1"});
+}
+
+// With one worker for each table nothing depends on the order of arrival.
+TEST(AsynchronousServers, OnAPipelineOfOneReplicaComputeWhatTheyDoOnOneRank) {
+  for (const std::string strategy :
+       {"{downpour: {every: 3}}", "{downpour: {every: 4, delay: 2, prefetch: 2, staleness_power: 1}}",
+        "{downpour: {every: 2, server_optimizer: {name: adam, lr: 0.003}}}", "{ssp: {staleness: 1}}",
+        "{easgd: {every: 2}}", "{easgd: {every: 2, synchronous: true}}", "{dc_asgd: {lr: 0.05, lambda: 2}}"}) {
+    for (const std::string kind : {"gpt", "mlp"}) {
+      const Changes plain{"train.clip_norm=0.1", "train.ema_decay=0.9", "strategy=" + strategy};
+      expect_same(kind, 2, {"mesh.pipe=2", plain[0], plain[1], plain[2]}, 1, plain);
+    }
+  }
+}
+
+// Where ranks wait for each other's updates, what is read depends on nothing but their sum. Updates of three replicas
+// would drive two copies of an embedding apart.
+TEST(AsynchronousServers, OnPipelinesWaitForEachOtherAsReplicasOnOneRankEachDo) {
+  for (const std::string strategy : {"{ssp: {staleness: 0}}", "{easgd: {every: 2, synchronous: true}}"}) {
+    for (const int replicas : {2, 3}) {
+      const Changes plain{"train.clip_norm=0.1", "strategy=" + strategy};
+      const auto mesh = "mesh={data: " + std::to_string(replicas) + ", pipe: 2}";
+      expect_same("gpt", 2 * replicas, {mesh, plain[0], plain[1]}, replicas, plain);
+    }
+  }
+}
+
+struct Leg {
+  int ranks;
+  std::string mesh;
+};
+
+// Every five steps on another mesh, a run is one that never changed it.
+void expect_journey_as_alone(const std::string& kind, const Changes& both, const std::vector<Leg>& legs,
+                             const std::string& strategy_alone) {
+  const auto run = file_name(kind + "_served_journey_" + both[0]);
+  int steps = 0;
+  const auto with = [&](Changes changes) {
+    changes.push_back("train.max_steps=" + std::to_string(steps));
+    changes.push_back("checkpoint.every_steps=5");
+    return changes;
+  };
+  for (const auto& leg : legs) {
+    steps += 5;
+    Changes changes = with(both);
+    changes.push_back("mesh={" + leg.mesh + "}");
+    changes.push_back(std::string("checkpoint.resume=") + (steps > 5 ? "auto" : "none"));
+    run_ranks(kBackend, leg.ranks, [&](const CommunicatorPtr& world) { train(config_of(kind, changes), world, run); });
+  }
+  run_ranks(kBackend, 1, [&](const CommunicatorPtr& world) {
+    const auto alone = train(config_of(kind, with({strategy_alone})), world, run + "_alone");
+    EXPECT_LT(relative_difference(::testing::TempDir() + "/" + run, alone.folder), testing::kRounding) << both[0];
+  });
+}
+
+// The centre and what servers' optimizers remember are of parameters, wherever their tables are.
+TEST(ServedPipelineCheckpoints, AreOfEveryMesh) {
+  for (const std::string kind : {"gpt", "mlp"}) {
+    expect_journey_as_alone(kind, {"strategy=sync_ps"},
+                            {{1, "data: 1"}, {2, "pipe: 2"}, {4, "data: 2, pipe: 2"}, {2, "data: 2"}},
+                            "strategy=single");
+    const std::string servers_update = std::string("strategy=") + kServerAdamw;
+    expect_journey_as_alone(kind, {servers_update}, {{1, "data: 1"}, {4, "data: 2, pipe: 2"}, {3, "data: 1, pipe: 3"}},
+                            "strategy=single");
+    for (const std::string strategy :
+         {"strategy={downpour: {every: 1}}", "strategy={easgd: {every: 5}}",
+          "strategy={downpour: {every: 1, server_optimizer: {name: adam, lr: 0.003}}}"}) {
+      expect_journey_as_alone(kind, {strategy}, {{2, "pipe: 2"}, {1, "data: 1"}, {3, "pipe: 3"}}, strategy);
+    }
+  }
+}
+
+// Stages that are cut elsewhere have other parameters.
+TEST(ServedPipelineCheckpoints, AreOfEveryCut) {
+  const Changes both{std::string("strategy=") + kServerAdamw, "checkpoint.every_steps=5", "mesh.pipe=2"};
+  run_ranks(kBackend, 2, [&](const CommunicatorPtr& world) {
+    const auto on = [&](const std::string& cut, int steps, const std::string& resume) {
+      auto changes = both;
+      changes.insert(changes.end(), {"pipeline.cut=[" + cut + "]", "train.max_steps=" + std::to_string(steps),
+                                     "checkpoint.resume=" + resume});
+      return train(config_of("mlp", changes), world, "served_cut").folder;
+    };
+    on("fc2", 5, "none");
+    const auto folder = on("fc3", 10, "auto");
+    auto changes = both;
+    changes.insert(changes.end(), {"train.max_steps=10"});
+    const auto whole = train(config_of("mlp", changes), world, "served_cut_whole").folder;
+    if (world->rank() == 0) {
+      EXPECT_LT(relative_difference(folder, whole), testing::kRounding);
+    }
+  });
+}
+
+/// Servers that rank 0 has, for all ranks.
+class Servers {
+ public:
+  Servers(int count, Communicator& world) {
+    if (world.rank() == 0) service_.emplace(count, "unix");
+    list_ = ps::ServerList{.servers = {}, .secret = ps::testing::kSecret, .run = "a run", .retry = Seconds(30)};
+    for (int i = 0; i < count; ++i) {
+      const auto address =
+          world.rank() == 0 ? service_->servers()[static_cast<std::size_t>(i)]->addresses().at(0) : std::string();
+      list_.servers.push_back({host_key(), {broadcast_text(address, world)}});
+    }
+  }
+
+  const ps::ServerList& list() const { return list_; }
+
+ private:
+  std::optional<ps::testing::Service> service_;
+  ps::ServerList list_;
+};
+
+// Each stage takes its own tables along.
+TEST(ServedPipelineMoves, ChangeNothingOfTheResult) {
+  for (const auto& [ranks, changes] : std::vector<std::pair<int, Changes>>{
+           {4, {"mesh={data: 2, pipe: 2}", "strategy=sync_ps"}},
+           {4, {"mesh={data: 2, pipe: 2}", std::string("strategy=") + kServerAdamw}},
+           {2, {"mesh.pipe=2", "strategy={downpour: {every: 3, server_optimizer: {name: adam, lr: 0.003}}}"}},
+           {2, {"mesh.pipe=2", "strategy={easgd: {every: 2}}"}}}) {
+    run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) {
+      const Servers one(1, *world), two(2, *world);
+      const auto current = std::make_shared<ps::CurrentServers>(one.list());
+      const auto run = file_name("moves" + changes[0] + changes[1]);
+      const auto moved = train(config_of("gpt", changes), world, run, [&](ExperimentContext& context) {
+        context.servers = current;
+        context.add_hooks = [&](Engine& engine) {
+          engine.on(Event::kUpdate, [&](State& state) {
+            if (state.step == 5) current->change(two.list());
+            if (state.step == 10) current->change(one.list());
+          });
+        };
+      });
+      const auto stayed = train(config_of("gpt", changes), world, run + "_stayed");
+      if (world->rank() == 0) {
+        EXPECT_LT(relative_difference(moved.folder, stayed.folder), testing::kRounding) << changes[1];
+      }
+      world->barrier().wait();
+    });
+  }
+}
+
+TEST(ServedPipelineErrors, NameWhatDoesNotFit) {
+  expect_refused(2, "gpt", {"mesh.pipe=2", "pipeline={schedule: dualpipe, micro_batches: 4}", "strategy=sync_ps"},
+                 "parameter servers have each parameter once, and all those of rank 1 of the pipeline are also a "
+                 "rank's before it");
+  const auto config = config_of(
+      "gpt", {"launch.ranks=4", "mesh={pipe: 2, tensor: 2}", "strategy=downpour", "optimizer={name: sgd, lr: 0.1}"});
+  try {
+    check(config);
+    FAIL() << "nothing was refused";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("strategy: downpour keeps whole layers on its servers, which cannot be "
+                                             "combined with mesh.tensor above 1"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace phalanx
