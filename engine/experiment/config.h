@@ -241,7 +241,8 @@ struct CheckpointConfig {
     v("best_is", best_is, "which value of it is best; auto: what the task says of its own metric",
       config::one_of({"auto", "highest", "lowest"}));
     v("resume", resume, "where to resume: none, auto (newest checkpoint of the run folder) or a checkpoint's path");
-    v("final_weights", final_weights, "write weights.safetensors to the run folder at the end");
+    v("final_weights", final_weights,
+      "write weights.safetensors to the run folder at the end, and rows of embeddings on servers beside it");
   }
 };
 

@@ -38,6 +38,7 @@ class Experiment {
   Experiment(const ExperimentConfig& config, const Splits& splits, UnreadableSamples& unreadable, Task& task,
              const ExperimentContext& context)
       : config_(config),
+        folder_(context.folder),
         unreadable_(unreadable),
         task_(task),
         mesh_(context.world, mesh_shape(config.mesh, context.world->size())),
@@ -81,6 +82,7 @@ class Experiment {
     replica_check_.at_end(end.step);
     ExperimentResult result = evaluate_at_end(end);
     result.unreadable = unreadable_.count(*mesh_.samples());
+    if (config_.checkpoint.final_weights) embeddings_.write_rows(folder_.embeddings());
     replica_.as_evaluated([&] { report_.finish(result, replica_.whole_weights(config_.checkpoint.final_weights)); });
     replica_.keep_values();
     // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.
@@ -302,6 +304,7 @@ class Experiment {
   }
 
   const ExperimentConfig& config_;
+  const RunFolder& folder_;
   UnreadableSamples& unreadable_;
   const Task& task_;
   Mesh mesh_;

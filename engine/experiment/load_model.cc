@@ -2,10 +2,14 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <filesystem>
+
 #include "engine/experiment/initial_weights.h"
 #include "engine/experiment/replica.h"
+#include "engine/experiment/run_folder.h"
 #include "framework/base/error.h"
 #include "framework/base/storage/weights_file.h"
+#include "models/embedding/served_rows.h"
 
 namespace phalanx {
 
@@ -16,7 +20,26 @@ std::shared_ptr<Model> load_model(const ExperimentConfig& config, const ModelSpe
   if (!fit.exact()) throw DataError(weights + " does not fit the config's model: " + fit.text());
   const at::NoGradGuard no_grad;
   for (auto [tensor, entry] : fit.fitting) tensor.copy_(file.read(*entry));
+  read_rows_beside(weights, *model);
   return model;
+}
+
+std::string rows_beside(const std::string& weights) {
+  const std::filesystem::path path(weights);
+  if (std::filesystem::is_directory(path)) return RunFolder(path).embeddings();
+  return RunFolder(path.has_parent_path() ? path.parent_path() : ".").embeddings();
+}
+
+void read_rows_beside(const std::string& weights, Model& model) {
+  auto* const rows = served_rows_of(model);
+  if (rows == nullptr) return;
+  try {
+    rows->read_from(rows_beside(weights));
+  } catch (const DataError& error) {
+    throw DataError(std::string(error.what()) +
+                    "; the model has embeddings on parameter servers, whose rows a run leaves beside its weights, in"
+                    " embeddings.safetensors");
+  }
 }
 
 }  // namespace phalanx

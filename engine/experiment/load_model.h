@@ -11,7 +11,14 @@ namespace phalanx {
 
 /// The config's model, whole, with the parameters and buffers that a file of weights has by their names
 /// (framework/base/storage/weights_file.h). Throws DataError, with the first few of what does not fit, unless they are
-/// those of the model.
+/// those of the model. Rows of embeddings on parameter servers are those beside the weights.
 std::shared_ptr<Model> load_model(const ExperimentConfig& config, const ModelSpec& spec, const std::string& weights);
+
+/// The file of rows of embeddings that a run leaves in the folder of these weights: embeddings.safetensors.
+std::string rows_beside(const std::string& weights);
+
+/// Of a model whose embeddings are on parameter servers, rows are read from that file from now on, and evaluation alone
+/// may use it; to others nothing happens. Throws DataError where the file is missing, damaged, or of other embeddings.
+void read_rows_beside(const std::string& weights, Model& model);
 
 }  // namespace phalanx

@@ -7,7 +7,8 @@
 namespace phalanx {
 
 /// The folder that holds everything a run leaves: config.yaml, metrics.jsonl, summary.json, report.html, trace.json,
-/// weights.safetensors, checkpoints/, tensorboard/ and logs/rank<r>.log.
+/// weights.safetensors, embeddings.safetensors (of a model whose embeddings are on parameter servers), checkpoints/,
+/// tensorboard/ and logs/rank<r>.log.
 class RunFolder {
  public:
   RunFolder() = default;
@@ -33,6 +34,7 @@ class RunFolder {
   std::string trace() const { return path_ + "/trace.json"; }
   std::string tensorboard() const { return path_ + "/tensorboard"; }
   std::string weights() const { return path_ + "/weights.safetensors"; }
+  std::string embeddings() const { return path_ + "/embeddings.safetensors"; }
   std::string checkpoints() const { return path_ + "/checkpoints"; }
   std::string logs() const { return path_ + "/logs"; }
   std::string log(int rank) const { return logs() + "/rank" + std::to_string(rank) + ".log"; }

@@ -11,6 +11,7 @@
 
 #include "engine/sync/staleness_figures.h"
 #include "framework/base/error.h"
+#include "framework/ps/rows_file.h"
 
 namespace phalanx {
 namespace {
@@ -162,6 +163,14 @@ void ServedEmbeddings::load(const SavedRanks& saved) {
     table.write_rows({.keys = keys, .numbers = rows});
   }
   service_->group().barrier().wait();  // nobody reads rows before they are there
+}
+
+// Rows that only evaluation has read were not created, so the servers hold those of training, and nobody else asks.
+void ServedEmbeddings::write_rows(const std::string& path) {
+  if (rows_ == nullptr) return;
+  settle();
+  if (service_->group().rank() == 0) ps::write_rows_file(path, rows_->table());
+  service_->group().barrier().wait();  // before anybody's server ends
 }
 
 Figures ServedEmbeddings::figures() {

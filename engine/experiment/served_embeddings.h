@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "datasets/loader.h"
 #include "engine/checkpoint/checkpoint_part.h"
@@ -41,6 +42,10 @@ class ServedEmbeddings {
 
   /// What all ranks have pushed is applied, and may be read. Collective.
   void settle();
+
+  /// Writes all rows to a file, without what their rules remember (ps::RowsFile): rank 0 does, block by block.
+  /// Collective. Throws DataError.
+  void write_rows(const std::string& path);
 
   /// Of this rank: rows read from the cache, pulled, pushed and evicted from the cache, bytes of them, and how many
   /// pulls saw which staleness; and of each server, the rows that it holds. All since the run uses these servers.

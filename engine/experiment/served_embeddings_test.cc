@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
@@ -14,12 +15,16 @@
 
 #include "engine/checkpoint/folder.h"
 #include "engine/checkpoint/run_state.h"
+#include "engine/experiment/evaluate.h"
 #include "engine/experiment/testing_run.h"
+#include "framework/base/error.h"
 #include "framework/base/storage/safetensors.h"
+#include "framework/testing/worlds.h"
 
 namespace phalanx {
 namespace {
 
+using ::testing::AllOf;
 using testing::Changes;
 using testing::column;
 using ::testing::Each;
@@ -30,13 +35,13 @@ using testing::new_folder;
 using testing::reading;
 using testing::run_tiny;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr const char* kClicks =
     "dataset={name: clicks, train_samples: 160, test_samples: 20, features: 3, keys: 50, dense: 2}";
 
 // 20 steps.
-Finished run(int ranks, const std::string& embeddings, const Changes& changes = {},
-             const RunFolder& folder = new_folder(), const testing::Interference& interference = {}) {
+Changes changes_of(const std::string& embeddings, const Changes& changes) {
   Changes all{kClicks,
               "model={name: dlrm, dim: 4, bottom: [8], top: [8], embeddings: " + embeddings + "}",
               "optimizer={name: sgd, lr: 0.5}",
@@ -45,7 +50,12 @@ Finished run(int ranks, const std::string& embeddings, const Changes& changes = 
               "watch.every_steps=1",
               "expect={}"};
   all.insert(all.end(), changes.begin(), changes.end());
-  return run_tiny(ranks, folder, all, interference);
+  return all;
+}
+
+Finished run(int ranks, const std::string& embeddings, const Changes& changes = {},
+             const RunFolder& folder = new_folder(), const testing::Interference& interference = {}) {
+  return run_tiny(ranks, folder, changes_of(embeddings, changes), interference);
 }
 
 // With scale 0 rows begin alike, and with staleness 0 and no cache each step reads what the one before has pushed.
@@ -190,6 +200,77 @@ TEST(ServedEmbeddings, TheResultSaysWhatTravelledAndWhereRowsAre) {
   EXPECT_GT(first, 30);
   EXPECT_GT(second, 30);
   EXPECT_LE(first + second, 150) << "3 features of 50 keys";
+}
+
+// Most ids of the test samples are in none of the training samples.
+constexpr const char* kRareIds =
+    "dataset={name: clicks, train_samples: 160, test_samples: 100, features: 3, keys: 5000, dense: 2}";
+
+struct Measured {
+  Readings readings;
+  std::string error;  // that rank 0 threw; empty: none
+};
+
+// What the weights in a folder are measured as, on so many ranks, where there are no servers.
+Measured measure(int ranks, const RunFolder& folder, const std::string& embeddings) {
+  const auto config = testing::tiny_config(changes_of(embeddings, {kRareIds}));
+  const auto splits = config.dataset.make();
+  Measured measured;
+  testing::run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
+    std::string error;
+    Readings readings;
+    try {
+      readings = evaluate_weights(config, {.world = world, .splits = splits, .weights = folder.weights()})->readings;
+    } catch (const DataError& thrown) {
+      error = thrown.what();
+    }
+    if (world->rank() == 0) measured = {readings, error};
+  });
+  return measured;
+}
+
+void expect_near(const Readings& readings, const Readings& expected, const std::string& of) {
+  ASSERT_EQ(readings.size(), expected.size()) << of;
+  for (const auto& [name, value] : expected) EXPECT_NEAR(reading(readings, name), value, 1e-6) << name << " of " << of;
+}
+
+TEST(ServedEmbeddings, WhatARunHasLeftIsMeasuredWithoutServersOnAnyNumberOfRanks) {
+  for (const std::string how : {"rule: sgd, lr: 0.5", "partition: range, cache_staleness: 3", "capacity: 90"}) {
+    const std::string embeddings = "{name: servers, scale: 1, " + how + "}";
+    for (const int trained_on : {1, 2, 3}) {
+      const auto trained = run(trained_on, embeddings, {kRareIds});
+      ASSERT_THAT(trained.errors, Each(""));
+      for (const int ranks : {1, 2}) {
+        expect_near(measure(ranks, trained.folder, embeddings).readings, trained.results[0].test,
+                    how + " on " + std::to_string(trained_on) + " ranks, measured on " + std::to_string(ranks));
+      }
+    }
+  }
+}
+
+TEST(ServedEmbeddings, RowsThatTrainingNeverUsedAreMeasuredAsTheyBegin) {
+  const std::string embeddings = "{name: servers, scale: 3, seed: 1}";
+  const auto trained = run(1, embeddings, {kRareIds});
+  const auto others = measure(1, trained.folder, "{name: servers, scale: 3, seed: 2}").readings;
+  EXPECT_GT(std::abs(reading(others, "loss") - reading(trained.results[0].test, "loss")), 1e-4)
+      << "they follow from the seed";
+}
+
+TEST(ServedEmbeddings, WithoutTheirRowsNothingIsMeasured) {
+  const auto folder = run(1, "servers", {kRareIds}).folder;
+  const auto refused = [&](const std::string& why) {
+    EXPECT_THAT(measure(1, folder, "servers").error, AllOf(StartsWith(folder.embeddings() + ": "), HasSubstr(why)));
+  };
+  std::filesystem::resize_file(folder.embeddings(), 1000);
+  refused("data_offsets");
+  std::filesystem::remove(folder.embeddings());
+  refused("No such file or directory; the model has embeddings on parameter servers");
+}
+
+TEST(ServedEmbeddings, ARunThatLeavesNoWeightsLeavesNoRows) {
+  const auto folder = run(2, "servers", {"checkpoint.final_weights=false"}).folder;
+  EXPECT_FALSE(std::filesystem::exists(folder.embeddings()));
+  EXPECT_FALSE(std::filesystem::exists(run(1, "local").folder.embeddings())) << "there are none on servers";
 }
 
 TEST(ServedEmbeddings, RefuseWhatTheyCannotBeCombinedWith) {

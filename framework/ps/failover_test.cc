@@ -1,12 +1,14 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -16,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/ps/client.h"
 #include "framework/ps/server.h"
@@ -41,16 +44,17 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  // Returns when it listens: a leader goes on without a member at whose address nobody does.
   void start() {
+    std::array<int, 2> ready{};
+    if (::pipe2(ready.data(), O_CLOEXEC) != 0) throw Error("no pipe");
+    const Descriptor told(ready[0]);
+    Descriptor tells(ready[1]);
     process_ = ::fork();
-    if (process_ != 0) return;
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    try {
-      const Server server({.listen = {address_}, .secret = kSecret});
-      while (true) ::pause();
-    } catch (const std::exception&) {
-      ::_exit(1);
-    }
+    if (process_ == 0) serve(tells.get());
+    tells.close();
+    char byte = 0;
+    if (::read(told.get(), &byte, 1) != 1) throw Error("a server did not start at " + address_);
   }
   void send(int signal) const { ::kill(process_, signal); }
   void end(int signal) {
@@ -62,6 +66,17 @@ class Process {
   const std::string& address() const { return address_; }
 
  private:
+  [[noreturn]] void serve(int tells) const {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    try {
+      const Server server({.listen = {address_}, .secret = kSecret});
+      if (::write(tells, "r", 1) != 1) ::_exit(1);
+      while (true) ::pause();
+    } catch (const std::exception&) {
+      ::_exit(1);
+    }
+  }
+
   std::string address_;
   pid_t process_ = -1;
 };

@@ -136,9 +136,8 @@ std::int64_t SparseTable::most_records() const {
   return std::max<std::int64_t>(1, kMostRecordBytes / bytes);
 }
 
-SparseTable::Rows SparseTable::read_rows(std::size_t server) {
+void SparseTable::for_each_block(std::size_t server, const std::function<void(const Rows& block)>& visit) {
   std::int64_t most = std::min<std::int64_t>(1024, most_records());
-  std::vector<at::Tensor> keys{at::empty({0}, at::kLong)}, numbers{at::empty({0, numbers_}, at::kFloat)};
   const auto answered = std::make_shared<Header>();  // with the place to go on from
   do {
     const Records block(most, numbers_);
@@ -151,10 +150,17 @@ SparseTable::Rows SparseTable::read_rows(std::size_t server) {
                   .done = [answered](const Header& reply) { *answered = reply; }}},
                 {.verb = Verb::kReadRows, .clock = answered->clock})
         .wait();
-    keys.push_back(block.keys.narrow(0, 0, answered->rows).clone());
-    numbers.push_back(block.numbers.narrow(0, 0, answered->rows).clone());
+    visit({.keys = block.keys.narrow(0, 0, answered->rows), .numbers = block.numbers.narrow(0, 0, answered->rows)});
     most = std::min(2 * most, most_records());
   } while (answered->clock >= 0);
+}
+
+SparseTable::Rows SparseTable::read_rows(std::size_t server) {
+  std::vector<at::Tensor> keys{at::empty({0}, at::kLong)}, numbers{at::empty({0, numbers_}, at::kFloat)};
+  for_each_block(server, [&](const Rows& block) {
+    keys.push_back(block.keys.clone());
+    numbers.push_back(block.numbers.clone());
+  });
   return {.keys = at::concat(keys), .numbers = at::concat(numbers)};
 }
 

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,9 @@ class SparseTable {
 
   /// All that a server holds, in no particular order. Waits for no clock: nobody may pull or push meanwhile. Blocks.
   Rows read_rows(std::size_t server);
+
+  /// The same by blocks of at most 32 MB, which belong to the table again when `visit` returns.
+  void for_each_block(std::size_t server, const std::function<void(const Rows& block)>& visit);
 
   /// Rows on the servers that their keys belong to become these; is no update. Blocks. Throws std::invalid_argument for
   /// keys that the table does not have.

@@ -20,6 +20,7 @@
 
 #include "framework/base/config/visitor.h"
 #include "framework/base/error.h"
+#include "framework/ps/rows_file.h"
 #include "framework/ps/sparse_cache.h"
 #include "framework/ps/sparse_table.h"
 #include "models/embedding/embedding.h"
@@ -71,38 +72,27 @@ class ServedEmbedding final : public Embedding, public ServedRows {
   }
 
   at::Tensor forward(const at::Tensor& ids) override {
-    if (!table_) {
-      throw ConfigError(
-          "model.embeddings: servers: the rows are on the parameter servers of a training run, and are gone with it;"
-          " only tools:train can use this model");
-    }
     const auto [keys, places] =
         at::_unique(keys_of(ids.to(at::kCPU), spec_).flatten(), /*sorted=*/true, /*return_inverse=*/true);
     at::Tensor rows = at::empty({keys.size(0), spec_.dim});
     if (is_training() && at::GradMode::is_enabled()) {
+      if (!cache_) throw absent();
       cache_->pull(keys, rows);
       rows.requires_grad_(true);
       used_.push_back({keys, rows});
+    } else if (file_) {
+      file_->read(keys, rows);
     } else {
+      if (!table_) throw absent();
       table_->pull(keys, rows, {.read_only = true}).wait();
     }
     return rows.index_select(0, places.flatten()).view({ids.size(0), spec_.features, spec_.dim}).to(ids.device());
   }
 
   void connect(ps::Client& client, std::int64_t clients) override {
-    const std::string rule =
-        config_.rule == "rowwise_adagrad" ? "{name: adagrad, rowwise: true}" : "{name: " + config_.rule + "}";
-    table_.emplace(client, ps::TableSpec{.name = "embeddings",
-                                         .rules = {rule},
-                                         .clients = clients,
-                                         .staleness = config_.staleness,
-                                         .dim = spec_.dim,
-                                         .sparse = {.partition = config_.partition,
-                                                    .keys = spec_.features * spec_.keys,
-                                                    .capacity = config_.capacity,
-                                                    .initial = "normal",
-                                                    .scale = config_.scale,
-                                                    .seed = config_.seed}});
+    ps::TableSpec spec = table_spec();
+    spec.clients = clients;
+    table_.emplace(client, spec);
     cache_.emplace(*table_,
                    ps::SparseCacheOptions{.capacity = config_.cache_rows, .staleness = config_.cache_staleness});
   }
@@ -112,6 +102,8 @@ class ServedEmbedding final : public Embedding, public ServedRows {
     table_.reset();
     used_.clear();
   }
+
+  void read_from(const std::string& path) override { file_.emplace(path, table_spec()); }
 
   void push(double share, double factor) override {
     const at::NoGradGuard no_grad;
@@ -141,8 +133,30 @@ class ServedEmbedding final : public Embedding, public ServedRows {
     at::Tensor keys, rows;  // [u], [u, dim] with the gradient
   };
 
+  ps::TableSpec table_spec() const {
+    const std::string rule =
+        config_.rule == "rowwise_adagrad" ? "{name: adagrad, rowwise: true}" : "{name: " + config_.rule + "}";
+    return {.name = "embeddings",
+            .rules = {rule},
+            .staleness = config_.staleness,
+            .dim = spec_.dim,
+            .sparse = {.partition = config_.partition,
+                       .keys = spec_.features * spec_.keys,
+                       .capacity = config_.capacity,
+                       .initial = "normal",
+                       .scale = config_.scale,
+                       .seed = config_.seed}};
+  }
+
+  static ConfigError absent() {
+    return ConfigError(
+        "model.embeddings: servers: there are no servers here that have the rows; tools:train uses such a model, and"
+        " tools:eval one that a run has left. Others need model.embeddings: local");
+  }
+
   ServedConfig config_;
   EmbeddingSpec spec_;
+  std::optional<ps::RowsFile> file_;  // in place of a table
   std::optional<ps::SparseTable> table_;
   std::optional<ps::CachedSparseTable> cache_;
   std::vector<Used> used_;  // by forwards since the last push

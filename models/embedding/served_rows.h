@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "framework/ps/client.h"
@@ -26,6 +27,10 @@ class ServedRows {
   /// every step.
   virtual void connect(ps::Client& client, std::int64_t clients) = 0;
   virtual void disconnect() = 0;
+
+  /// In place of connect(), for evaluation alone: rows are those of a file (ps::RowsFile). Throws DataError where it is
+  /// missing, damaged, or of other embeddings.
+  virtual void read_from(const std::string& path) = 0;
 
   /// Sends the gradients, times `share`, of all forwards in training mode since the last push, as this client's part of
   /// one step. `factor`: of the schedule, times the rows' own learning rate.

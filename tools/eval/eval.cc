@@ -20,8 +20,8 @@
 #include "tools/flags/saved_run.h"
 #include "tools/flags/take_overrides.h"
 
-DEFINE_string(run, "", "run folder whose config.yaml and weights.safetensors to take");
-DEFINE_string(weights, "", "safetensors file, in place of the run's");
+DEFINE_string(run, "", "run folder whose config.yaml, weights.safetensors and embeddings.safetensors to take");
+DEFINE_string(weights, "", "safetensors file, in place of the run's; embeddings.safetensors is to lie beside it");
 DEFINE_string(config, "", "YAML file of a run with these weights, in place of the run's");
 DEFINE_string(set, "", "key.path=value, overrides the config file; may be repeated");
 DEFINE_string(split, "test", "test or validation");
@@ -65,8 +65,10 @@ int run(int argc, char** argv) {
   }
   const SavedRun saved = find_saved_run("eval", FLAGS_run, FLAGS_weights, FLAGS_config);
   const EvaluationContext wanted{.weights = saved.weights, .split = FLAGS_split, .predictions = FLAGS_predictions};
-  // What is for training alone, and might not suit these ranks.
-  for (const char* one : {"checkpoint.resume=none", "determinism=run", "strategy=auto"}) overrides.emplace_back(one);
+  // What is for training alone, and might not suit these ranks. Servers may be gone, and all ranks evaluate.
+  for (const char* one : {"checkpoint.resume=none", "determinism=run", "strategy=auto", "roles={}"}) {
+    overrides.emplace_back(one);
+  }
   job.sources = {saved.config, overrides};
   load_checked(job.config, job.sources);
   job.command[0] = fs::canonical("/proc/self/exe").string();

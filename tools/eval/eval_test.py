@@ -5,9 +5,10 @@ import json
 import struct
 import unittest
 
-from program import ROOT, SHORT, ProgramTest, sets
+from program import ROOT, SHORT, ProgramTest, becomes_true, free_port, sets
 
 EVAL = str(ROOT / "tools/eval/eval")
+PS = str(ROOT / "tools/ps/ps")
 
 
 def safetensors(path):
@@ -20,7 +21,7 @@ def safetensors(path):
             for name, entry in header.items() if name != "__metadata__"}
 
 
-class Eval(ProgramTest):
+class EvalTest(ProgramTest):
     def evaluate(self, *arguments, status=0):
         process = self.start(*arguments, command=[EVAL])
         self.assert_status(status, process)
@@ -34,6 +35,17 @@ class Eval(ProgramTest):
         lines = [line.split() for line in process.out.splitlines() if line.startswith("  ")]
         return {name: float(value) for name, value in lines}
 
+    def assert_measured_again(self, run):
+        expected = json.loads((run / "summary.json").read_text())["test"]
+        self.assertTrue(expected)
+        for ranks in (1, 2):
+            readings = self.readings(self.evaluate(f"--run={run.name}", f"--set=launch.ranks={ranks}"))
+            self.assertEqual(expected.keys(), readings.keys())
+            for name, value in expected.items():
+                self.assertAlmostEqual(value, readings[name], 4, f"{name} on {ranks} ranks")
+
+
+class Eval(EvalTest):
     def test_reads_what_the_run_has_read(self):
         run = self.finish("run")
         expected = json.loads((run / "summary.json").read_text())["test"]
@@ -75,6 +87,10 @@ class Eval(ProgramTest):
         self.assertTrue(process.out.startswith("validation split, 128 samples\n"), process.out)
         self.assertAlmostEqual(expected["loss"], self.readings(process)["loss"], 4)
 
+    def test_needs_no_servers_of_dense_parameters(self):
+        self.assert_measured_again(self.finish("run", **{"launch.ranks": 3, "roles.server": 1,
+                                                         "strategy": "{ssp: {staleness: 2}}"}))
+
     def test_says_what_is_wrong(self):
         self.finish("run")
         for arguments, status, why in (
@@ -87,6 +103,52 @@ class Eval(ProgramTest):
             with self.subTest(arguments=arguments):
                 process = self.evaluate(*arguments, status=status)
                 self.assertIn(why, process.err)
+
+
+class ServedEmbeddings(EvalTest):
+    """Of models whose embeddings were on parameter servers, which have ended."""
+
+    def settings(self, **more):
+        everything = {**SHORT, "launch.ranks": 2, "strategy": "all_reduce",
+                      "dataset": "{name: clicks, train_samples: 512, test_samples: 128}",
+                      "model": "{name: dlrm, embeddings: {name: servers, scale: 1, cache_staleness: 2}}", **more}
+        return {key: value for key, value in everything.items() if not key.startswith("dataset.")}
+
+    def finish(self, name, **settings):
+        self.assert_status(0, self.train(*sets(self.settings(**settings)), run=name))
+        return self.folder / name
+
+    def test_on_servers_in_every_rank(self):
+        self.assert_measured_again(self.finish("run"))
+
+    def test_on_ranks_that_serve(self):
+        self.assert_measured_again(self.finish("run", **{"launch.ranks": 4, "roles.server": 2}))
+
+    def test_on_servers_elsewhere(self):
+        secret = self.folder / "secret"
+        secret.write_text("nobody knows\n")
+        secret.chmod(0o600)
+        addresses = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+        servers = [self.start(f"--secret_file={secret}", f"--listen={address}", command=[PS]) for address in addresses]
+        for server in servers:
+            self.assertTrue(becomes_true(lambda: "ready" in server.out or not server.running), server.text())
+        run = self.finish("run", **{"roles.servers_at": json.dumps(addresses), "roles.secret_file": secret})
+        for server in servers:
+            server.kill()
+            server.wait()
+        secret.unlink()
+        self.assert_measured_again(run)
+
+    def test_says_once_that_rows_are_missing_or_damaged(self):
+        run = self.finish("run")
+        rows = (run / "embeddings.safetensors").read_bytes()
+        (run / "embeddings.safetensors").write_bytes(rows[:-1])
+        process = self.evaluate("--run=run", status=1)
+        self.assertEqual(1, process.words.count("embeddings.safetensors: the header"), process.err)
+        (run / "embeddings.safetensors").unlink()
+        process = self.evaluate("--run=run", status=1)
+        self.assertEqual(1, process.words.count("embeddings.safetensors: No such file or directory"), process.err)
+        self.assertIn("the model has embeddings on parameter servers", process.words)
 
 
 if __name__ == "__main__":

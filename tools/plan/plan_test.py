@@ -49,6 +49,9 @@ class Plan(ProgramTest):
         for arguments, words in ((("--rank=5",), "--rank: 5"), (("--set=strategy=gossip",), "strategy: what gossip")):
             error = self.plan(*arguments, status=2, **{"launch.ranks": 2}).err
             self.assertIn(words, error)
+        served = ["--set=model={name: dlrm, embeddings: servers}", "--set=dataset={name: clicks}"]
+        process = self.run_program(PLAN, f"--config={QUICKSTART}", *served, "--set=expect={}", status=2)
+        self.assertIn("there are no servers here that have the rows", process.words)
         scenario = f"--scenario={ROOT}/tools/simulate/gpt_cluster.yaml"
         self.assertIn("mesh:", self.run_program(SIMULATE, scenario, "--set=mesh.tensor=7", status=2).err)
         self.assertIn("cluster.memory", self.run_program(SIMULATE, scenario, "--search", "--set=cluster.memory=1000",

@@ -11,6 +11,9 @@ GOLDENS = ROOT / "framework/base/storage/goldens"
 TINY = ("model: {name: mlp, hidden: [8]}\n"
         "dataset: {name: digits, train_samples: 64, test_samples: 16, side: 16}\n"
         "train: {global_batch_size: 32, epochs: 1}\n")
+SERVED = ("model: {name: dlrm, dim: 4, embeddings: servers}\n"
+          "dataset: {name: clicks, train_samples: 64, test_samples: 16}\n"
+          "train: {global_batch_size: 32, epochs: 1}\n")
 
 
 class Weights(ProgramTest):
@@ -56,6 +59,17 @@ class Weights(ProgramTest):
         self.assertEqual("4 tensors of tiny.pt fit model mlp, and nothing is left over\n", out)
         out = self.weights("verify", "tiny.pt", "--config=tiny.yaml", "--set", "model.hidden=[9]", status=1).out
         self.assertIn("other: fc1.weight: Float [8, 256] there, Float [9, 256] here\n", out)
+
+    def test_looks_for_the_rows_of_embeddings_on_servers(self):
+        (self.folder / "served.yaml").write_text(SERVED)
+        self.assert_status(0, self.train("--config=served.yaml", run="run"))
+        self.assertRegex(self.weights("list", "run/embeddings.safetensors").out, r"rows +Float +\[\d+, 4\] ")
+        verify = ["verify", "run/weights.safetensors", "--config=served.yaml"]
+        self.assertIn("the rows in run/embeddings.safetensors fit too\n", self.weights(*verify).out)
+        out = self.weights(*verify, "--set", "model.dim=5", status=1).out
+        self.assertIn("its rows have 4 numbers, those of the table 5", out)
+        (self.folder / "run/embeddings.safetensors").unlink()
+        self.assertIn("run/embeddings.safetensors is not there: training can begin", self.weights(*verify).out)
 
     def test_writes_what_train_begins_with(self):
         self.train_tiny()

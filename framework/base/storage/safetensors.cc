@@ -7,14 +7,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <stdexcept>
-#include <string_view>
 
 #include "framework/base/error.h"
-#include "framework/base/files.h"
+#include "framework/base/storage/safetensors_layout.h"
+#include "framework/base/storage/safetensors_writer.h"
 
 namespace phalanx {
 namespace {
@@ -22,20 +20,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "elements are written as they lie in memory");
 
 using Entry = SafetensorsFile::Entry;
-
-const std::map<std::string, at::ScalarType>& dtypes() {
-  static const std::map<std::string, at::ScalarType> all{
-      {"F16", at::kHalf},  {"BF16", at::kBFloat16}, {"F32", at::kFloat}, {"F64", at::kDouble}, {"I8", at::kChar},
-      {"I16", at::kShort}, {"I32", at::kInt},       {"I64", at::kLong},  {"U8", at::kByte},    {"BOOL", at::kBool}};
-  return all;
-}
-
-std::string name_of(at::ScalarType dtype, const std::string& path, const std::string& tensor) {
-  for (const auto& [name, type] : dtypes()) {
-    if (type == dtype) return name;
-  }
-  throw DataError(path + ": tensor " + tensor + " has dtype " + c10::toString(dtype) + ", which is not supported");
-}
 
 std::vector<std::uint64_t> whole_numbers(const nlohmann::ordered_json& list) {
   for (const auto& item : list) {
@@ -46,10 +30,10 @@ std::vector<std::uint64_t> whole_numbers(const nlohmann::ordered_json& list) {
 
 Entry parse_entry(const std::string& name, const nlohmann::ordered_json& json) {
   const auto dtype_name = json.at("dtype").get<std::string>();
-  const auto found = dtypes().find(dtype_name);
-  if (found == dtypes().end()) throw std::out_of_range("dtype " + dtype_name + " of " + name + " is not supported");
+  const auto dtype = safetensors_dtype(dtype_name);
+  if (!dtype) throw std::out_of_range("dtype " + dtype_name + " of " + name + " is not supported");
   const auto shape = whole_numbers(json.at("shape")), offsets = whole_numbers(json.at("data_offsets"));
-  return {name, found->second, {shape.begin(), shape.end()}, offsets.at(0), offsets.at(1)};
+  return {name, *dtype, {shape.begin(), shape.end()}, offsets.at(0), offsets.at(1)};
 }
 
 // Before anything is allocated for it.
@@ -65,37 +49,23 @@ void check_entry(const Entry& entry, std::uint64_t data_bytes) {
   }
 }
 
-std::string header_of(const std::string& path, const NamedTensors& tensors) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  std::set<std::string_view> names;
-  std::uint64_t begin = 0;
-  for (const auto& [name, tensor] : tensors) {
-    if (!names.insert(name).second) throw DataError(path + ": two tensors are called " + name);
-    header[name] = {{"dtype", name_of(tensor.scalar_type(), path, name)},
-                    {"shape", tensor.sizes().vec()},
-                    {"data_offsets", {begin, begin + tensor.nbytes()}}};
-    begin += tensor.nbytes();
-  }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // elements start at a multiple of 8
-  return text;
+std::vector<SafetensorsLayout::Tensor> described(const NamedTensors& tensors) {
+  std::vector<SafetensorsLayout::Tensor> all;
+  for (const auto& [name, tensor] : tensors) all.push_back({name, tensor.scalar_type(), tensor.sizes().vec()});
+  return all;
 }
 
 }  // namespace
 
 void lay_out_safetensors(const std::string& path, const NamedTensors& tensors, std::string& file) {
-  const std::string header = header_of(path, tensors);
-  const std::uint64_t length = header.size();
-  std::size_t bytes = sizeof(length) + header.size();
-  for (const auto& [name, tensor] : tensors) bytes += tensor.nbytes();
-  file.resize(bytes);
+  const SafetensorsLayout layout(path, described(tensors));
+  file.resize(layout.bytes);
   char* next = file.data();
   const auto append = [&next](const void* data, std::size_t count) {
     if (count > 0) std::memcpy(next, data, count);
     next += count;
   };
-  append(&length, sizeof(length));
-  append(header.data(), header.size());
+  append(layout.head.data(), layout.head.size());
   for (const auto& [name, tensor] : tensors) {
     const at::Tensor dense = tensor.detach().to(at::kCPU).contiguous();
     append(dense.data_ptr(), dense.nbytes());
@@ -103,9 +73,9 @@ void lay_out_safetensors(const std::string& path, const NamedTensors& tensors, s
 }
 
 void save_safetensors(const std::string& path, const NamedTensors& tensors) {
-  std::string file;
-  lay_out_safetensors(path, tensors, file);
-  write_atomically(path, file);
+  SafetensorsWriter writer(path, described(tensors));
+  for (std::size_t i = 0; i < tensors.size(); ++i) writer.append(i, tensors[i].second);
+  writer.finish();
 }
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {

@@ -39,6 +39,9 @@ class SafetensorsFile {
   const std::vector<Entry>& entries() const { return entries_; }  // in the order of the file
   at::Tensor read(const Entry& entry) const;
 
+  /// Where the elements of a tensor begin in the file, for those who read parts of it.
+  std::uint64_t offset_of(const Entry& entry) const { return data_begin_ + entry.begin; }
+
  private:
   std::string path_;
   std::uint64_t data_begin_ = 0;

@@ -1,0 +1,59 @@
+#include "framework/base/atomic_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>  // rename
+#include <filesystem>
+#include <system_error>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+// In the same folder, because rename() is atomic only within one file system; of this process and call, so that two
+// writers of one file do not mix what they write.
+std::string temporary_name(const std::string& path) {
+  static std::atomic<int> calls{0};
+  return path + "." + std::to_string(::getpid()) + "." + std::to_string(calls++) + ".tmp";
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const std::string& path)
+    : path_(path),
+      temporary_(temporary_name(path)),
+      file_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+  if (!file_.valid()) fail();
+}
+
+AtomicFile::~AtomicFile() {
+  if (!replaced_) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::fail() const { throw DataError(path_ + ": " + std::generic_category().message(errno)); }
+
+void AtomicFile::write(std::string_view bytes, std::uint64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail();
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+    offset += static_cast<std::uint64_t>(written);
+  }
+}
+
+void AtomicFile::replace() {
+  if (::fsync(file_.get()) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
+  replaced_ = true;
+  // The new name lives in the folder, which has to reach the disk too. Some file systems cannot sync a folder; the
+  // file itself is safe there, so that is no failure.
+  const auto folder = std::filesystem::path(path_).parent_path();
+  const Descriptor opened(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.valid()) ::fsync(opened.get());
+}
+
+}  // namespace phalanx
