@@ -13,9 +13,9 @@ SafetensorsWriter::SafetensorsWriter(const std::string& path, const std::vector<
 
 void SafetensorsWriter::append(std::size_t tensor, const at::Tensor& elements) {
   const auto& entry = layout_.entries.at(tensor);
-  const at::Tensor dense = elements.detach().contiguous();
-  if (dense.scalar_type() != entry.dtype || !dense.is_cpu() || dense.nbytes() > entry.end - next_[tensor]) {
-    throw std::invalid_argument("elements of tensor " + entry.name + " are of another dtype or device, or too many");
+  const at::Tensor dense = elements.detach().to(at::kCPU).contiguous();
+  if (dense.scalar_type() != entry.dtype || dense.nbytes() > entry.end - next_[tensor]) {
+    throw std::invalid_argument("elements of tensor " + entry.name + " are of another dtype, or too many");
   }
   file_.write({static_cast<const char*>(dense.const_data_ptr()), dense.nbytes()}, layout_.head.size() + next_[tensor]);
   next_[tensor] += dense.nbytes();

@@ -18,7 +18,7 @@ class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::string& path, const std::vector<SafetensorsLayout::Tensor>& tensors);
 
-  /// Puts elements, on the CPU, behind those that tensor number `tensor` has already. Throws std::invalid_argument for
+  /// Puts elements, on any device, behind those that tensor number `tensor` has already. Throws std::invalid_argument for
   /// another dtype, and for more than the tensor has.
   void append(std::size_t tensor, const at::Tensor& elements);
 
