@@ -20,12 +20,24 @@ using nlohmann::json;
 constexpr std::chrono::seconds kPatience{90};
 constexpr int kCoreLinks = 16;
 
+// The lines of the launcher's frame up to the first one without text, joined: what failed, without its log.
+std::string framed(const std::string& text, std::size_t begin) {
+  const std::string bar = "│ ";
+  std::string joined;
+  while (text.compare(begin, bar.size(), bar) == 0) {
+    const auto end = std::min(text.find('\n', begin), text.size());
+    joined += (joined.empty() ? "" : " ") + text.substr(begin + bar.size(), end - begin - bar.size());
+    begin = end + 1;
+    if (begin >= text.size()) break;
+  }
+  return joined;
+}
+
 // What a program said last that explains its end, on one line.
 std::string reason(const Captured& ended) {
   if (ended.late) return "no answer within " + std::to_string(kPatience.count()) + " s";
-  std::string text = ended.errors.empty() ? "exit status " + std::to_string(ended.status) : ended.errors;
-  // The launcher's frame: what counts is the line in it that is no title.
-  if (const auto bar = text.find("│ "); bar != std::string::npos) text.erase(0, bar + std::string("│ ").size());
+  const std::string text = ended.errors.empty() ? "exit status " + std::to_string(ended.status) : ended.errors;
+  if (const auto frame = text.find("│ "); frame != std::string::npos) return framed(text, frame);
   return text.substr(0, text.find('\n'));
 }
 

@@ -53,7 +53,9 @@ void on_libraries(const Diagnosis& found, Notes& notes) {
 }
 
 void on_backends(const Diagnosis& found, Notes& notes) {
+  const bool no_devices = found.machine.devices.empty();
   for (const auto& backend : found.backends) {
+    if (backend.device != "cpu" && no_devices) continue;
     const auto failed = std::ranges::count_if(
         backend.operations, [](const auto& one) { return one.second != "ok" && one.second != kNotInThisBuild; });
     if (failed > 0) {
@@ -61,10 +63,8 @@ void on_backends(const Diagnosis& found, Notes& notes) {
                       std::to_string(backend.operations.size()) + " operations; the table says why");
     }
   }
-  const auto* nccl = found.find("nccl");
-  const bool without_devices = nccl == nullptr || nccl->operations.begin()->second == kNotInThisBuild;
-  if (!found.machine.devices.empty() && without_devices) {
-    notes.push_back("this build computes on the CPU, though there is " + join(found.machine.devices, ", "));
+  if (!no_devices && !found.works("nccl")) {
+    notes.push_back("ranks cannot compute on " + join(found.machine.devices, ", ") + ": see backend nccl in the table");
   }
 }
 

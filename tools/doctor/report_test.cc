@@ -78,6 +78,12 @@ TEST(Report, JsonHasEveryCell) {
 
 TEST(Notes, AreNoneForAHealthyMachine) { EXPECT_EQ(notes_on(healthy()), std::vector<std::string>{}); }
 
+TEST(Notes, SayNothingOfDevicesWhereThereIsNone) {
+  Diagnosis found = healthy();
+  found.backends[1] = all_of("nccl", "cuda: there is no NVIDIA driver");
+  EXPECT_EQ(notes_on(found), std::vector<std::string>{});
+}
+
 std::string note_on(const Diagnosis& found) {
   const auto notes = notes_on(found);
   EXPECT_EQ(notes.size(), 1u);
@@ -111,7 +117,7 @@ TEST(Notes, SayWhatWillCostTimeOrTrouble) {
 
   found = healthy();
   found.machine.devices = {"Some GPU"};
-  EXPECT_TRUE(has(note_on(found), "Some GPU"));
+  EXPECT_TRUE(has(note_on(found), "ranks cannot compute on Some GPU"));
 }
 
 }  // namespace
