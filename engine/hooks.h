@@ -22,7 +22,7 @@ struct State {
   bool training = true;     // false in an evaluation
   bool stop = false;        // set by a hook: leave after this step; all ranks must set it after the same step
   Batch batch{};
-  Step::Result result{};
+  Step::Result result{};  // of a training step of a pipeline, on one of its ranks: see Step::Result::elsewhere()
 };
 
 /// Functions that wait for events, called in the order of their registration.

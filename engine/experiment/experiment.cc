@@ -58,9 +58,10 @@ class Experiment {
         replica_check_(replica_.groups(), config.replica_check.repair, config.replica_check.every_steps),
         vote_(
             mesh_.control(), context.stop_asked, [this, started = context.started] { return time_is_up(started); },
-            replica_.agreement().strategy.traits().steps_ahead),
+            replica_.agreement().strategy.traits().steps_ahead, config.mesh.pipe > 1),
         moves_({.file = config.roles.servers_file,
                 .delay = replica_.agreement().strategy.traits().steps_ahead,
+                .apart = config.mesh.pipe > 1,
                 .shown = config.watch.progress},
                mesh_.control(), context.servers),
         report_(config, context, {config.train.epochs, steps_, loader_->batches()}, watching_.clock(),

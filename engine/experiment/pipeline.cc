@@ -287,6 +287,7 @@ PipelineStep::Setup Pipeline::setup(Model& model, const Task& task, const Mesh& 
           .predictions = predictions_,
           .pipe = mesh.along(Axis::kPipe),
           .control = mesh.control({Axis::kPipe}),
+          .communicates = mesh.shape()[Axis::kPipe] < mesh.world()->size() / mesh.data()->size(),
           .shared = SharedParameters(shared_, updates)};
 }
 

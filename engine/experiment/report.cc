@@ -131,7 +131,7 @@ void Report::count(const State& state) {
 }
 
 void Report::read_meters(const State& state, const Mesh& mesh) {
-  Readings readings = meters_.take(*mesh.control(kBatchAxes));
+  Readings readings = meters_.take(*mesh.control(kResultAxes));
   for (auto& reading : update_.readings()) readings.push_back(std::move(reading));
   if (!context_.device.is_cpu())
     readings.emplace_back("device_memory_peak_gib", peak_of_ranks(*mesh.control()) * 0x1p-30);
@@ -159,7 +159,7 @@ double Report::peak_of_ranks(Communicator& ranks) const {
 
 void Report::read_epoch(const State& state, const Mesh& mesh) {
   const auto so_far = epoch_meters_.state();
-  Readings readings = epoch_meters_.take(*mesh.control(kBatchAxes));
+  Readings readings = epoch_meters_.take(*mesh.control(kResultAxes));
   // A run that ends within an epoch may be resumed there.
   if (state.cursor < steps_per_epoch_) epoch_meters_.load(so_far, true);
   const bool measured = std::exchange(epoch_has_steps_, false);  // a run that resumes may only have an end to come

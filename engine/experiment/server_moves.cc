@@ -31,7 +31,7 @@ ServerMoves::ServerMoves(Options options, CommunicatorPtr group, std::shared_ptr
     : options_(std::move(options)),
       group_(group),
       servers_(std::move(servers)),
-      vote_(std::move(group), options_.delay) {}
+      vote_(std::move(group), options_.delay, options_.apart) {}
 
 void ServerMoves::attach(Engine& engine) {
   if (options_.file.empty()) return;

@@ -24,6 +24,7 @@ class ServerMoves {
   struct Options {
     std::string file;        // roles.servers_file; empty: servers stay
     std::int64_t delay = 1;  // in steps, of the agreement
+    bool apart = false;      // see DelayedVote
     bool shown = false;      // on rank 0's standard output
   };
 

@@ -245,7 +245,16 @@ class StepRehearsal::Replica {
       if (experts) add(plan.control, bits_of(shape_, {Axis::kExpert}), Op::kAllReduce, kNumber);
     }
     if (batch_.row_weights.defined()) add(plan.control, bits_of(shape_, kBatchAxes), Op::kAllReduce, kNumber);
-    add(plan.control, bits_of(shape_, AxisSet::all()), Op::kAllReduce, kNumber);  // the vote on stopping
+    plan_vote(plan, kNumber);
+  }
+
+  // On stopping.
+  void plan_vote(StepPlan& plan, std::int64_t bytes) const {
+    const auto all = bits_of(shape_, AxisSet::all());
+    if (shape_[Axis::kPipe] == 1) return add(plan.control, all, Op::kAllReduce, bytes);
+    for (int peer = 1; peer < shape_.product(); ++peer) {
+      for (const auto op : {Op::kSend, Op::kRecv}) add(plan.control, all, op, bytes);
+    }
   }
 
   PlanOptions options_;

@@ -147,6 +147,17 @@ TEST_P(Merge, OneRankMayHaveEverything) {
   });
 }
 
+TEST_P(Merge, BatchesOfOneRankCountOnceWhereOthersAddNothing) {
+  const auto expected = alone(GetParam(), samples_);
+  testing::run_ranks("inproc", 3, [&](const CommunicatorPtr& group) {
+    const auto meter = testing::make_meter(GetParam().meter);
+    for (std::int64_t batch = 0; batch < kBatches; ++batch) {
+      group->rank() == 1 ? add(*meter, samples_, batch * kRows, kRows) : meter->add_nothing();
+    }
+    EXPECT_EQ(meter->take(*group), expected);
+  });
+}
+
 TEST_P(Merge, NothingAddedReadsZeroOrNothing) {
   testing::run_ranks("inproc", 2, [&](const CommunicatorPtr& group) {
     for (const auto& [name, value] : testing::make_meter(GetParam().meter)->take(*group)) EXPECT_EQ(value, 0) << name;

@@ -27,6 +27,9 @@ class Meter {
   /// This rank's share of a batch. Throws ConfigError where target and output are not of the kind that it measures.
   virtual void add(const Batch& batch, const Step::Result& result) = 0;
 
+  /// In place of add(), for a batch whose results another rank of the group has.
+  virtual void add_nothing() {}
+
   /// The readings over all that the ranks of `group` have added since the last take(), and starts anew. 0 where there
   /// was nothing to measure. Collective.
   virtual Readings take(Communicator& group) = 0;

@@ -31,7 +31,7 @@ class MeterSet {
   }
 
   void add(const Batch& batch, const Step::Result& result) {
-    for (auto& meter : meters_) meter->add(batch, result);
+    for (auto& meter : meters_) result.elsewhere() ? meter->add_nothing() : meter->add(batch, result);
   }
 
   /// The readings of all, in the order of the meters. Collective.

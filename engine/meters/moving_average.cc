@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "engine/meters/across_ranks.h"
@@ -41,9 +42,9 @@ class MovingAverage final : public Meter {
 
   void add(const Batch&, const Step::Result& result) override {
     const double weight = result.weight;
-    shares_.push_back({.loss = weight > 0 ? result.loss : at::Tensor(), .sum = 0, .weight = weight});
-    if (shares_.size() > window_) shares_.pop_front();
+    keep({.loss = weight > 0 ? result.loss : at::Tensor(), .sum = 0, .weight = weight});
   }
+  void add_nothing() override { keep({}); }
 
   Readings take(Communicator& group) override {
     const auto batches = shares_.size();
@@ -90,6 +91,11 @@ class MovingAverage final : public Meter {
     at::Tensor loss{};  // as long as it has not been read into `sum`
     double sum = 0, weight = 0;
   };
+
+  void keep(Share share) {
+    shares_.push_back(std::move(share));
+    if (shares_.size() > window_) shares_.pop_front();
+  }
 
   // All at once: each read waits for the device.
   void read_losses() {

@@ -4,8 +4,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full_like.h>
-#include <ATen/ops/scalar_tensor.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -41,16 +39,22 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 PipelineStep::PipelineStep(Setup setup)
     : setup_(std::move(setup)),
       computation_(setup_.task, setup_.arithmetic, nullptr, setup_.seed),
-      buffers_(setup_.model.buffers()) {
+      buffers_(setup_.model.buffers()),
+      results_{.pipe = setup_.pipe,
+               .control = setup_.control,
+               .from = {},
+               .predictions = setup_.predictions,
+               .loss = setup_.arithmetic.dtype == at::kDouble ? at::kDouble : at::kFloat} {
   const auto& schedule = setup_.schedule;
   for (int stage = 0; stage < schedule.stages; ++stage) {
     for (int i = 0; i < schedule.micro_batches; ++i) ranks_.push_back(schedule.rank_of(stage, i));
   }
   const auto messages = std::int64_t{2} * schedule.stages * schedule.micro_batches;
-  if (messages - 1 <= kMaxTag) return;
+  for (int i = 0; i < schedule.micro_batches; ++i) results_.from.push_back(schedule.rank_of(schedule.stages - 1, i));
+  if (messages <= kResultsTag) return;
   throw ConfigError("pipeline.micro_batches: " + std::to_string(schedule.micro_batches) + " on " +
                     std::to_string(schedule.stages) + " stages are " + std::to_string(messages) +
-                    " messages, but tags tell " + std::to_string(kMaxTag + 1) + " apart; use fewer");
+                    " messages, but tags tell " + std::to_string(kResultsTag) + " apart; use fewer");
 }
 
 at::Tensor PipelineStep::run_blocks(std::size_t stage, at::Tensor x, bool training) const {
@@ -67,7 +71,12 @@ at::Tensor PipelineStep::run_blocks(std::size_t stage, at::Tensor x, bool traini
 class PipelineStep::Pass {
  public:
   Pass(PipelineStep& step, const Batch& batch, bool training)
-      : step_(step), setup_(step.setup_), schedule_(setup_.schedule), batch_(batch), training_(training) {
+      : step_(step),
+        setup_(step.setup_),
+        schedule_(setup_.schedule),
+        batch_(batch),
+        training_(training),
+        results_(step.results_, parts_, empty_) {
     const std::int64_t rows = batch.rows(), parts = schedule_.micro_batches;
     for (std::int64_t i = 0; i < parts; ++i) {
       const auto begin = rows * i / parts, end = rows * (i + 1) / parts;
@@ -78,7 +87,6 @@ class PipelineStep::Pass {
     for (const auto& action : schedule_.actions.at(rank())) {
       if (action.kind == Kind::kForward || training) actions_.push_back(action);
     }
-    results_.resize(parts_.size());
   }
 
   void run() {
@@ -97,7 +105,7 @@ class PipelineStep::Pass {
     while (!sent_gradients_.empty()) pop_gradient();
   }
 
-  Result share_results() const;
+  const PipelineResults& results() const { return results_; }
 
   std::size_t most_live() const { return most_live_; }
   double busy() const { return busy_; }
@@ -125,18 +133,12 @@ class PipelineStep::Pass {
     return ((gradient ? schedule_.stages : 0) + stage) * schedule_.micro_batches + of.micro_batch;
   }
 
-  std::vector<std::int64_t> shape(const RowSpec& row, const Batch& part) const {
-    std::vector<std::int64_t> shape{part.rows()};
-    shape.insert(shape.end(), row.shape.begin(), row.shape.end());
-    return shape;
-  }
-
   const Batch& part(int micro_batch) const { return parts_[static_cast<std::size_t>(micro_batch)]; }
 
   at::Tensor room(int stage, int micro_batch) const {
     const auto& row = setup_.inputs[static_cast<std::size_t>(stage)];
     const auto options = batch_.inputs.at(0).options().dtype(row.dtype);
-    return at::empty(shape(row, part(micro_batch)), options);
+    return at::empty(row.sizes(part(micro_batch).rows()), options);
   }
 
   void post_receive(const Action& action) {
@@ -176,9 +178,9 @@ class PipelineStep::Pass {
   const pipeline::Schedule& schedule_;
   const Batch& batch_;
   bool training_;
-  std::vector<Batch> parts_;  // by micro-batch, as the next two
-  std::vector<bool> empty_;   // one row of padding, for a part without any
-  std::vector<Result> results_;
+  std::vector<Batch> parts_;                  // by micro-batch, as the next one
+  std::vector<bool> empty_;                   // one row of padding, for a part without any
+  PipelineResults results_;
   std::vector<Action> actions_;               // of this rank
   std::size_t posted_ = 0;                    // of the actions, those whose receive is posted
   std::map<int, Message> arriving_, sent_;    // by tag; sent_: activations
@@ -211,9 +213,8 @@ void PipelineStep::Pass::forward(const Action& action) {
   if (training_) live.auxiliary = setup_.model.take_auxiliary_loss();
   if (last(action.stage)) {
     const at::Tensor loss = step_.computation_.mean_loss(predictions, own, weight);
-    auto& result = results_[static_cast<std::size_t>(action.micro_batch)];
-    for (const auto& prediction : predictions) result.outputs.push_back(prediction.detach());
-    result.loss = loss.detach();
+    for (auto& prediction : predictions) prediction = prediction.detach();
+    results_.set(action.micro_batch, {.outputs = std::move(predictions), .loss = loss.detach()});
     live.output = loss * live.scale;
   }
   busy_ += seconds_since(begin);
@@ -226,7 +227,8 @@ void PipelineStep::Pass::forward(const Action& action) {
 void PipelineStep::Pass::send_output(const Action& action, const at::Tensor& output) {
   const int next = action.stage + 1, number = tag(action, next, false);
   const auto& row = setup_.inputs[static_cast<std::size_t>(next)];
-  if (output.sizes() != at::IntArrayRef(shape(row, part(action.micro_batch))) || output.scalar_type() != row.dtype) {
+  const auto expected = row.sizes(part(action.micro_batch).rows());
+  if (output.sizes() != at::IntArrayRef(expected) || output.scalar_type() != row.dtype) {
     std::ostringstream text;
     text << "pipeline: stage " << action.stage << " gives " << output.sizes() << ' ' << output.scalar_type()
          << ", but stage " << next << " was to get rows of " << at::IntArrayRef(row.shape) << ' ' << row.dtype
@@ -299,58 +301,21 @@ void PipelineStep::Pass::send_gradient(const Action& action, const Live& live) {
   }
 }
 
-// From the rank that has the last stage of each micro-batch. A sum of one loss and zeros is that loss.
-Step::Result PipelineStep::Pass::share_results() const {
-  const int stage = schedule_.stages - 1;
-  at::Tensor losses = at::zeros({schedule_.micro_batches}, at::kDouble);
-  std::vector<Tensors> outputs;
-  std::vector<Work> works;
-  for (int i = 0; i < schedule_.micro_batches; ++i) {
-    const auto& own = results_[static_cast<std::size_t>(i)];
-    auto& of = outputs.emplace_back();
-    if (here(stage, i)) losses[i].fill_(own.loss.item<double>());
-    if (empty_[static_cast<std::size_t>(i)]) continue;
-    for (std::size_t k = 0; k < setup_.predictions.size(); ++k) {
-      const auto& row = setup_.predictions[k];
-      const auto options = batch_.inputs.at(0).options().dtype(row.dtype);
-      of.push_back(here(stage, i) ? own.outputs.at(k).contiguous() : at::empty(shape(row, part(i)), options));
-      works.push_back(setup_.pipe->broadcast(of.back(), peer(stage, i)));
-    }
-  }
-  wait_all(works);
-  setup_.control->all_reduce(losses, Reduction::kSum).wait();
-  const auto dtype = setup_.arithmetic.dtype == c10::ScalarType::Double ? at::kDouble : at::kFloat;
-  MergedResults whole;
-  for (int i = 0; i < schedule_.micro_batches; ++i) {
-    if (empty_[static_cast<std::size_t>(i)]) continue;
-    whole.add({.outputs = std::move(outputs[static_cast<std::size_t>(i)]),
-               .loss = at::scalar_tensor(losses[i].item<double>(), dtype),
-               .weight = part(i).weight()});
-  }
-  return whole.whole();
-}
-
-Step::Result PipelineStep::carry_out(const Batch& batch, bool training) {
-  // What was launched before, such as a vote of all ranks, runs in the next operation that is waited for, of stages
-  // that communicate inside of them: while one rank is there, others would wait for its messages, and nobody would
-  // come.
-  setup_.pipe->barrier().wait();
-  Pass pass(*this, batch, training);
-  const auto begin = Clock::now();
-  pass.run();
-  if (training) {
-    seconds_ += seconds_since(begin);
-    busy_ += pass.busy();
-    most_live_ = std::max(most_live_, pass.most_live());
-  }
-  const at::NoGradGuard no_grad;
-  return pass.share_results();
-}
+// What was launched before, such as a vote of all ranks, runs in the next operation that is waited for, of stages that
+// communicate inside of them: while one rank is there, others would wait for its messages, and nobody would come.
+void PipelineStep::meet() { setup_.pipe->barrier().wait(); }
 
 Step::Result PipelineStep::run(const Batch& batch, const Watch& watch) {
   setup_.model.train();
   setup_.shared.before_step();
-  Result result = carry_out(batch, true);
+  if (setup_.communicates) meet();
+  Pass pass(*this, batch, true);
+  const auto begin = Clock::now();
+  pass.run();
+  seconds_ += seconds_since(begin);
+  busy_ += pass.busy();
+  most_live_ = std::max(most_live_, pass.most_live());
+  Result result = pass.results().collect();
   setup_.shared.add_up_gradients();
   tell_step(watch, result);
   return result;
@@ -359,7 +324,10 @@ Step::Result PipelineStep::run(const Batch& batch, const Watch& watch) {
 Step::Result PipelineStep::evaluate(const Batch& batch, const Watch& watch) {
   const at::NoGradGuard no_grad;
   setup_.model.eval();
-  Result result = carry_out(batch, false);
+  meet();
+  Pass pass(*this, batch, false);
+  pass.run();
+  Result result = pass.results().share();
   tell_evaluation(watch, result);
   return result;
 }

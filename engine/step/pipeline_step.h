@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "engine/step/computation.h"
+#include "engine/step/pipeline_results.h"
+#include "engine/step/row_spec.h"
 #include "engine/step/shared_parameters.h"
 #include "framework/comm/communicator.h"
 #include "framework/parallel/pipeline/schedule.h"
@@ -16,20 +18,18 @@
 
 namespace phalanx {
 
-/// What a layer gives of one row of a batch.
-struct RowSpec {
-  std::vector<std::int64_t> shape{};  // without the batch dimension
-  c10::ScalarType dtype = c10::ScalarType::Float;
-};
-
 /// Forward and backward of a model whose blocks are divided into stages among the ranks of a pipeline (Huang et al.
 /// 2019, GPipe, arXiv:1811.06965; Narayanan et al. 2021, arXiv:2104.04473): the batch is cut into micro-batches, and
 /// while one of them is on a stage others are on others, in the order of a schedule.
 ///
 /// Bytes on the wire: each micro-batch's activations once over each boundary of stages that lie on different ranks, and
-/// as many of gradients; what the last stage gives (the predictions) once to all ranks of the pipeline, so that all of
-/// them have the results that meters and hooks look at. Messages are told apart by tags: a rank may receive them in any
-/// order, and all sends are in flight while it computes. An activation is kept from its forward to its backward alone.
+/// as many of gradients; in an evaluation also what the last stage gives (the predictions), once to all ranks of the
+/// pipeline. Messages are told apart by tags: a rank may receive them in any order, and all sends are in flight while
+/// it computes. An activation is kept from its forward to its backward alone.
+///
+/// In training, results stay on one rank with the last stage; those of other ranks have no outputs, no loss and the
+/// weight 0. So no rank waits for the later stages to end: where its update does not either, it goes on to the next
+/// step ("bypassing optimizer synchronizations", Qi et al. 2023, arXiv:2401.10241, section 4).
 ///
 /// A batch has as many micro-batches as the schedule, nearly equal; where it has fewer rows some are one row of
 /// padding, which does not count and leaves buffers as they are. Where a schedule has the gradients of inputs apart
@@ -47,6 +47,7 @@ class PipelineStep final : public Step {
     double factor = 1;              // as PlainStep
     Arithmetic arithmetic{};
     StepSeed seed{};
+    bool communicates = false;  // inside of stages, with ranks of other axes
     std::int64_t segments = 0;  // of each stage that are checkpointed (Model::checkpoint_activations)
     SharedParameters shared{};
   };
@@ -70,12 +71,13 @@ class PipelineStep final : public Step {
  private:
   class Pass;
 
-  Result carry_out(const Batch& batch, bool training);
+  void meet();
   at::Tensor run_blocks(std::size_t stage, at::Tensor x, bool training) const;
 
   Setup setup_;
   Computation computation_;
   std::vector<at::Tensor> buffers_;
+  PipelineResults::Setup results_;
   std::vector<int> ranks_;  // that compute a micro-batch on a stage: by stage, then by micro-batch
   std::size_t most_live_ = 0;
   double busy_ = 0, seconds_ = 0;

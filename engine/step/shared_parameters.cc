@@ -6,6 +6,11 @@
 #include <utility>
 
 namespace phalanx {
+namespace {
+
+constexpr int kValuesTag = kMaxTag - 2;  // above those of activations
+
+}  // namespace
 
 SharedParameters::SharedParameters(std::vector<Group> groups, Updates updates)
     : groups_(std::move(groups)), updates_(updates) {
@@ -15,26 +20,37 @@ SharedParameters::SharedParameters(std::vector<Group> groups, Updates updates)
   }
 }
 
-void SharedParameters::before_step() const {
-  if (updates_ != Updates::kAlike) take_first_values();
+void SharedParameters::before_step() {
+  if (updates_ != Updates::kAlike) sent_ = take_first_values();
 }
 
 void SharedParameters::lend() const {
-  if (updates_ == Updates::kOnce) take_first_values();
+  if (updates_ != Updates::kOnce) return;
+  auto sent = take_first_values();
+  wait_all(sent);
 }
 
-void SharedParameters::take_first_values() const {
+// What the first rank has sent.
+std::vector<Work> SharedParameters::take_first_values() const {
   const at::NoGradGuard no_grad;
+  std::vector<Work> sent;
   for (const auto& [ranks, parameters] : groups_) {
     for (const auto& parameter : parameters) {
       at::Tensor values = parameter.detach().contiguous();
-      ranks->broadcast(values, 0).wait();
+      for (int peer = 1; ranks->rank() == 0 && peer < ranks->size(); ++peer) {
+        sent.push_back(ranks->send(values, peer, kValuesTag));
+      }
+      if (ranks->rank() == 0) continue;
+      ranks->recv(values, 0, kValuesTag).wait();
       if (!parameter.is_contiguous()) parameter.detach().copy_(values);
     }
   }
+  return sent;
 }
 
-void SharedParameters::add_up_gradients() const {
+void SharedParameters::add_up_gradients() {
+  wait_all(sent_);
+  sent_.clear();
   for (const auto& group : groups_) {
     for (const auto& parameter : group.parameters) {
       const at::Tensor& gradient = parameter.grad();

@@ -9,7 +9,8 @@
 namespace phalanx {
 
 /// Parameters that some ranks of a pipeline have alike, such as tied embeddings, as one of these ranks sees them. Each
-/// computes a part of their gradients. All functions are collective over the pipeline.
+/// computes a part of their gradients. All functions are collective over the pipeline. Values travel as messages, so
+/// that the first rank waits for nobody before a step.
 class SharedParameters {
  public:
   /// Who updates them with their gradients.
@@ -29,10 +30,10 @@ class SharedParameters {
   /// Where others update a parameter for this rank, makes its grad, which is in no bucket.
   SharedParameters(std::vector<Group> groups, Updates updates);
 
-  void before_step() const;
+  void before_step();
 
   /// After backward: gradients become the sums over their ranks.
-  void add_up_gradients() const;
+  void add_up_gradients();
 
   /// Where the first rank alone updates them, gives the others its values: for whoever looks at these between two
   /// steps.
@@ -40,10 +41,11 @@ class SharedParameters {
 
  private:
   bool lent_to(const Group& group) const { return updates_ == Updates::kOnce && group.ranks->rank() > 0; }
-  void take_first_values() const;
+  std::vector<Work> take_first_values() const;
 
   std::vector<Group> groups_;
   Updates updates_ = Updates::kAlike;
+  std::vector<Work> sent_;  // values, which do not change before others have them
 };
 
 }  // namespace phalanx

@@ -12,9 +12,9 @@ constexpr int kVoteTag = kMaxTag - 1;  // kMaxTag: clocks
 
 }  // namespace
 
-DelayedVote::DelayedVote(CommunicatorPtr group, std::int64_t delay)
-    : group_(std::move(group)), cast_(static_cast<std::size_t>(delay)) {
-  for (auto& one : cast_) one.ballots = at::zeros({delay > 1 ? group_->size() : 1}, at::kLong);
+DelayedVote::DelayedVote(CommunicatorPtr group, std::int64_t delay, bool apart)
+    : group_(std::move(group)), by_messages_(apart || delay > 1), cast_(static_cast<std::size_t>(delay)) {
+  for (auto& one : cast_) one.ballots = at::zeros({by_messages_ ? group_->size() : 1}, at::kLong);
 }
 
 std::int64_t DelayedVote::read() {
@@ -27,7 +27,7 @@ std::int64_t DelayedVote::read() {
 
 void DelayedVote::cast(std::int64_t ballot) {
   auto& oldest = cast_[oldest_];
-  if (cast_.size() > 1) {
+  if (by_messages_) {
     oldest.ballots.data_ptr<std::int64_t>()[group_->rank()] = ballot;
     send_to_all(oldest);
   } else {

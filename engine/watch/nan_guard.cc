@@ -90,8 +90,10 @@ void NanGuard::check_now() {
 
 void NanGuard::keep_loss(const State& state) {
   step_ = state.step + 1;
-  losses_.push_back(state.result.loss);
-  steps_of_losses_.push_back(step_);
+  if (!state.result.elsewhere()) {
+    losses_.push_back(state.result.loss);
+    steps_of_losses_.push_back(step_);
+  }
   if (step_ % every_ == 0 || losses_.size() == kMostLosses) look_at_losses();
   due_ = !finding_ && step_ % every_ == 0;
 }

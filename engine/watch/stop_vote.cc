@@ -5,8 +5,8 @@
 namespace phalanx {
 
 StopVote::StopVote(CommunicatorPtr group, std::function<bool()> asked, std::function<bool()> time_up,
-                   std::int64_t delay)
-    : vote_(std::move(group), delay), asked_(std::move(asked)), time_up_(std::move(time_up)) {}
+                   std::int64_t delay, bool apart)
+    : vote_(std::move(group), delay, apart), asked_(std::move(asked)), time_up_(std::move(time_up)) {}
 
 void StopVote::attach(Engine& engine) {
   engine.on(Event::kUpdate, [this](State& state) { vote(state); });

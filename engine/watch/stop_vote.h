@@ -12,10 +12,10 @@ namespace phalanx {
 /// Stops all ranks after the same step, `delay` steps after one of them was asked to stop (delayed_vote.h).
 class StopVote {
  public:
-  /// Polled once a step: whether somebody has asked for it, whether the time is up. `delay`: at least 1.
+  /// Polled once a step: whether somebody has asked for it, whether the time is up. `delay`, `apart`: see DelayedVote.
   StopVote(
       CommunicatorPtr group, std::function<bool()> asked, std::function<bool()> time_up = [] { return false; },
-      std::int64_t delay = 1);
+      std::int64_t delay = 1, bool apart = false);
 
   void attach(Engine& engine);
 

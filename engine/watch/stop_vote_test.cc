@@ -124,5 +124,16 @@ TEST(DelayedVotes, AreNotWaitedForByRanksThatAgreeOnSomethingElse) {
   });
 }
 
+// A step of a pipeline does not end on all ranks at the same time.
+TEST(DelayedVotes, OfRanksThatAreApartAreReadOneStepLater) {
+  testing::run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
+    DelayedVote vote(world, 1, true);
+    for (std::int64_t step = 0; step < 5; ++step) {
+      EXPECT_EQ(vote.read(), step == 0 ? 0 : 10 * (step - 1) + 2);
+      vote.cast(10 * step + world->rank());
+    }
+  });
+}
+
 }  // namespace
 }  // namespace phalanx

@@ -53,6 +53,8 @@ struct MeshShape {
 ///   kSampleAxes   that have samples of their own: how a batch is shared out
 ///   kBatchAxes    that have a part of the global batch: its loss and meters, statistics of batch norm, running
 ///                 statistics, random numbers (dropout); every part is with one rank of these
+///   kResultAxes   that have the results of the global batch: those of kBatchAxes, of which the stages of a pipeline
+///                 have them together
 ///   kReplicaAxes  that have the same parameters: gradients and whatever a strategy exchanges, initial values, digests.
 ///                 Of the parameters of experts these are {Axis::kData, Axis::kContext} alone.
 ///   kModelAxes    that have the parts of one replica: the norm of all gradients, after sums over each part
@@ -60,6 +62,7 @@ struct MeshShape {
 /// On all ranks: whether gradients are finite, votes, checkpoints, where the ranks are, their times.
 inline constexpr AxisSet kSampleAxes{Axis::kData, Axis::kExpert};
 inline constexpr AxisSet kBatchAxes{Axis::kData, Axis::kExpert, Axis::kContext};
+inline constexpr AxisSet kResultAxes{Axis::kData, Axis::kPipe, Axis::kExpert, Axis::kContext};
 inline constexpr AxisSet kReplicaAxes{Axis::kData, Axis::kExpert, Axis::kContext};
 inline constexpr AxisSet kModelAxes{Axis::kPipe, Axis::kTensor};
 

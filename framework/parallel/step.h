@@ -29,6 +29,9 @@ class Step {
       return class_parts == nullptr ? outputs.at(0) : gather_scores(outputs.at(0), *class_parts);
     }
 
+    // Another rank of a pipeline has all of it; the weight is 0 here.
+    bool elsewhere() const { return outputs.empty() && !loss.defined(); }
+
     // Of a batch that was taken in parts: [parts] double, each part's loss times its weight, without rounding.
     at::Tensor loss_sums{};
   };
@@ -38,7 +41,7 @@ class Step {
   virtual ~Step() = default;
 
   /// Adds the gradients of this rank's part of the global loss to the parameters' grad, scaled so that the mean over
-  /// all ranks is the gradient of the mean loss over the global batch.
+  /// all ranks is the gradient of the mean loss over the global batch. Of a pipeline, one rank has the result.
   virtual Result run(const Batch& batch, const Watch& watch) = 0;
 
   /// Forward alone, without gradients and in evaluation mode.

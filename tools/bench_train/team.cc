@@ -119,7 +119,7 @@ Team::Team(const System& system, const Setting& setting) : system_(system) {
 
 Turn Team::run(std::int64_t steps) {
   Turn turn{.steps = steps, .losses = std::vector<double>(static_cast<std::size_t>(steps))};
-  std::size_t rank = 0;
+  std::size_t rank = 0, with_losses = 0;
   const double busy_before = busy_seconds();
   try {
     for (auto& child : ranks_) child->tell("run " + std::to_string(steps));
@@ -129,9 +129,12 @@ Turn Team::run(std::int64_t steps) {
       turn.seconds = std::max(turn.seconds, seconds);
       turn.backward_seconds += answer.at("backward").get<double>() / static_cast<double>(ranks_.size());
       const std::vector<double> losses = answer.at("losses");
+      if (losses.empty()) continue;
       if (losses.size() != turn.losses.size()) throw Error("expected as many losses as steps");
-      for (std::size_t i = 0; i < losses.size(); ++i) turn.losses[i] += losses[i] / static_cast<double>(ranks_.size());
+      for (std::size_t i = 0; i < losses.size(); ++i) turn.losses[i] += losses[i];
+      ++with_losses;
     }
+    for (auto& loss : turn.losses) loss /= static_cast<double>(with_losses);
   } catch (const Error& error) {
     throw with_name(system_, rank, error);
   } catch (const nlohmann::json::exception& error) {

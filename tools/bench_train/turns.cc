@@ -41,7 +41,7 @@ void Turns::wait() {
 }
 
 void Turns::count(const State& state) {
-  losses_.push_back(state.result.loss.item<double>());
+  if (!state.result.elsewhere()) losses_.push_back(state.result.loss.item<double>());
   if (--left_ > 0) return;
   const nlohmann::json turn = {
       {"seconds", seconds(Clock::now() - start_)}, {"backward", seconds(backward_)}, {"losses", losses_}};

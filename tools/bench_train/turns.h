@@ -12,7 +12,8 @@ namespace phalanx::bench_train {
 
 /// A rank's end of being measured in turns. It says "ready VERSION", then trains as it is told, a line each on its
 /// input, and sleeps meanwhile:
-///   run STEPS     says {"seconds": of all these steps, "backward": seconds of them in backward, "losses": of each}
+///   run STEPS     says {"seconds": of all these steps, "backward": seconds of them in backward, "losses": of each;
+///                 empty where another rank of a pipeline has them}
 /// When the input ends, the process does too, at once.
 class Turns {
  public:

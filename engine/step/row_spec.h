@@ -1,0 +1,23 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace phalanx {
+
+/// What a layer gives of one row of a batch.
+struct RowSpec {
+  std::vector<std::int64_t> shape{};  // without the batch dimension
+  c10::ScalarType dtype = c10::ScalarType::Float;
+
+  /// Of so many rows.
+  std::vector<std::int64_t> sizes(std::int64_t rows) const {
+    std::vector<std::int64_t> sizes{rows};
+    sizes.insert(sizes.end(), shape.begin(), shape.end());
+    return sizes;
+  }
+};
+
+}  // namespace phalanx
