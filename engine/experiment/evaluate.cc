@@ -10,7 +10,7 @@
 #include "engine/experiment/experiment.h"
 #include "engine/experiment/load_model.h"
 #include "engine/experiment/predictions.h"
-#include "engine/experiment/replica.h"
+#include "engine/experiment/training_step.h"
 #include "engine/step/plain_step.h"
 #include "framework/base/error.h"
 #include "models/weights_layout.h"

@@ -118,7 +118,7 @@ class Experiment {
                         .test_samples = splits.test ? splits.test->size() : 0,
                         .strategy = replica_.agreement().strategy.selected(),
                         .selected = config_.strategy.selected() == "auto"};
-    start.parameters = replica_.parameter_count();
+    start.parameters = replica_.whole().parameter_count();
     return start;
   }
 
@@ -131,7 +131,7 @@ class Experiment {
             .engine = engine_,
             .parameters = replica_.parameters(),
             .placements = replica_.placements(),
-            .elsewhere = replica_.elsewhere(),
+            .elsewhere = replica_.whole().elsewhere(),
             .model = *replica_.model(),
             .optimizer = optimizer(),
             .schedule = *schedule_,

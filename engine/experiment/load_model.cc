@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "engine/experiment/initial_weights.h"
-#include "engine/experiment/replica.h"
+#include "engine/experiment/make_model.h"
 #include "engine/experiment/run_folder.h"
 #include "framework/base/error.h"
 #include "framework/base/storage/weights_file.h"

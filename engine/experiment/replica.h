@@ -3,17 +3,18 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "engine/experiment/agreement.h"
 #include "engine/experiment/config.h"
+#include "engine/experiment/divided_model.h"
 #include "engine/experiment/experiment.h"
 #include "engine/experiment/parameter_update.h"
 #include "engine/experiment/pipeline.h"
 #include "engine/experiment/training_step.h"
 #include "engine/experiment/training_turns.h"
+#include "engine/experiment/whole_model.h"
 #include "engine/sync/invariant.h"
 #include "engine/sync/replica_groups.h"
 #include "engine/sync/synchronizers.h"
@@ -26,10 +27,6 @@
 
 namespace phalanx {
 
-/// The model that the config names for what the task asks of it, with the initial values of the config's seed: the same
-/// on all ranks. Throws ConfigError.
-std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpec& spec);
-
 /// One rank's replica of the model, and all that changes it: its step, its optimizer, and how it agrees with others.
 class Replica {
  public:
@@ -39,21 +36,18 @@ class Replica {
 
   /// This rank's part of the model, where the mesh divides it.
   const std::shared_ptr<Model>& model() const { return model_; }
-  const Placements& placements() const { return placements_; }
+  const Placements& placements() const { return divided_.placements; }
+  const WholeModel& whole() const { return whole_; }
 
   /// The parameters by the ranks that have the same ones; none where each value is on one rank alone.
   std::vector<ReplicaGroup> groups() const;
-
-  std::int64_t parameter_count() const;  // of the whole model
-
-  /// Parameters and buffers that only other ranks of the pipeline have, or update.
-  std::set<std::string> elsewhere() const;
 
   /// Of a pipeline: the part of the steps' time in which its ranks waited, and that of the schedule with stages that
   /// take as long as each other; the most micro-batches whose activations a rank had at once. Collective.
   Figures pipeline_figures() const;
 
-  /// Parameters and buffers of the whole model, on rank 0; elsewhere, and unless `wanted`, none. Collective.
+  /// Parameters and buffers of the whole model, also where a strategy has values only while they are used: see
+  /// WholeModel::gather(). Collective.
   NamedTensors whole_weights(bool wanted) const;
 
   const FlatParameters& parameters() const { return parameters_; }
@@ -81,19 +75,11 @@ class Replica {
   void as_evaluated(const std::function<void()>& body);
 
  private:
-  std::shared_ptr<Model> make_initial_model(const ModelSpec& spec) const;
-  std::shared_ptr<Model> make_other_model(const ModelSpec& spec) const;
-  Placements divide_model(const ModelSpec& spec);
-  void share_positions(const ModelSpec& spec);
-  void divide_sequence();
   std::optional<Pipeline> divide_into_stages(const Task& task);
-  std::vector<Pipeline::Whole> whole_parameters() const;
-  at::Tensor whole_tensor(const Pipeline::Whole& tensor, const CommunicatorPtr& parts) const;
   void refuse_to_record_messages() const;
   c10::Device moved_to(c10::Device device) const;
   NamedTensors updated_here() const;
   FlatParameters::GroupOf bucket_groups() const;
-  NamedTensors gathered_weights(bool wanted) const;
   std::unique_ptr<Synchronizer> make_synchronizer(const ExperimentContext& context);
   std::unique_ptr<Optimizer> make_optimizer() const;
   void gather_parts(Optimizer& optimizer) const;
@@ -102,12 +88,12 @@ class Replica {
   const ExperimentConfig& config_;
   const Mesh& mesh_;
   std::shared_ptr<Model> model_;
-  std::set<std::string> experts_;  // parameters of experts that ranks have divided
-  Placements placements_;          // of its parameters
+  DividedModel divided_;
   std::optional<Pipeline> pipeline_;
+  WholeModel whole_;
   Agreement agreement_;
   TrainingTurns turns_;
-  c10::Device device_;  // where the model is from here on
+  c10::Device device_;         // where the model is from here on
   FlatParameters parameters_;  // that this rank's strategy updates
   std::vector<ReplicaGroup> groups_;
   Invariant* invariant_ = nullptr;  // what synchronizer_ is with determinism: world_size_invariant

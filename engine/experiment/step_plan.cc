@@ -88,7 +88,7 @@ class StepRehearsal::Replica {
 
   StepPlan plan() {
     StepPlan plan{.shape = shape_, .strategy = replica_.agreement().strategy.selected()};
-    plan.parameters = replica_.parameter_count();
+    plan.parameters = replica_.whole().parameter_count();
     plan.samples = batch_.valid;
     plan.micro_batches = config_.train.accumulate;
     if (const auto* pipeline = replica_.pipeline()) {

@@ -1,6 +1,5 @@
 #include "framework/ps/client.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
+#include "framework/comm/copied_result.h"
 #include "framework/comm/part_layout.h"
 #include "framework/ps/link.h"
 #include "framework/ps/shard_host.h"
@@ -86,29 +86,6 @@ std::vector<Message> ask_all(const std::vector<std::shared_ptr<Link>>& links, co
   return replies;
 }
 
-// A request whose answer is copied to a device by whoever waits for it.
-class CopiedToDevice final : public Work::State {
- public:
-  CopiedToDevice(Work work, at::Tensor host, at::Tensor device)
-      : work_(std::move(work)), host_(std::move(host)), device_(std::move(device)) {}
-
-  void wait() override {
-    const std::lock_guard lock(mutex_);
-    if (done()) return;
-    work_.wait();
-    const at::NoGradGuard no_grad;
-    device_.copy_(host_);
-    done_.store(true, std::memory_order_release);
-  }
-  bool done() const override { return done_.load(std::memory_order_acquire); }
-
- private:
-  std::mutex mutex_;
-  Work work_;
-  at::Tensor host_, device_;
-  std::atomic<bool> done_{false};
-};
-
 }  // namespace
 
 Header Client::request_of(Verb verb, const PushOptions& options, std::int64_t clock) {
@@ -182,7 +159,7 @@ Work Client::launch(Table& table, at::Tensor tensor, const Header& request) {
       request.verb == Verb::kPull ? at::empty(tensor.sizes(), tensor.options().device(at::kCPU)) : tensor.to(at::kCPU);
   Work work = launch_divided(table, spec, host, request);
   if (request.verb == Verb::kPush) return work;
-  return Work(std::make_shared<CopiedToDevice>(std::move(work), host, std::move(tensor)));
+  return with_result_copied(std::move(work), host, std::move(tensor));
 }
 
 Work Client::launch_divided(Table& table, const TableSpec& spec, const at::Tensor& tensor, const Header& request) {

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/equivalence/training.h"
@@ -31,5 +34,18 @@ void expect_same(const std::string& kind, int ranks, const Changes& divided, int
 
 /// Expects a ConfigError whose text has `part` on all ranks.
 void expect_refused(int ranks, const std::string& kind, const Changes& changes, const char* part);
+
+/// A model of config_of(), the number of ranks, a mesh and a strategy.
+using MeshCase = std::tuple<std::string, int, std::string, std::string>;
+
+/// Suites over cases.
+class OnMesh : public ::testing::TestWithParam<MeshCase> {
+ protected:
+  /// Of its case, with `both` on all ranks and on one.
+  void expect_as_alone(const Changes& both) const {
+    const auto& [kind, ranks, mesh, strategy] = GetParam();
+    testing::expect_as_alone(kind, ranks, {"mesh={" + mesh + "}", "strategy=" + strategy}, both);
+  }
+};
 
 }  // namespace phalanx::testing

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "framework/testing/backend_under_test.h"
@@ -26,15 +25,10 @@ using testing::relative_difference;
 using testing::run_ranks;
 using testing::train;
 using testing::Trained;
-using Case = std::tuple<std::string, int, std::string, std::string>;  // model, ranks, mesh, strategy
 
-class Mesh : public ::testing::TestWithParam<Case> {
- protected:
-  void expect_as_alone(const Changes& both) const {
-    const auto& [kind, ranks, mesh, strategy] = GetParam();
-    testing::expect_as_alone(kind, ranks, {"mesh={" + mesh + "}", "strategy=" + strategy}, both);
-  }
-};
+using Case = testing::MeshCase;
+
+class Mesh : public testing::OnMesh {};
 
 INSTANTIATE_TEST_SUITE_P(
     Tensor, Mesh,

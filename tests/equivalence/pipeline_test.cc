@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,15 +28,9 @@ using testing::relative_difference;
 using testing::run_ranks;
 using testing::train;
 
-using Case = std::tuple<std::string, int, std::string, std::string>;  // model, ranks, mesh, strategy
+using Case = testing::MeshCase;
 
-class Pipelines : public ::testing::TestWithParam<Case> {
- protected:
-  void expect_as_alone(const Changes& both) const {
-    const auto& [kind, ranks, mesh, strategy] = GetParam();
-    testing::expect_as_alone(kind, ranks, {"mesh={" + mesh + "}", "strategy=" + strategy}, both);
-  }
-};
+class Pipelines : public testing::OnMesh {};
 
 INSTANTIATE_TEST_SUITE_P(
     Meshes, Pipelines,

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -36,15 +35,9 @@ using testing::relative_difference;
 using testing::run_ranks;
 using testing::train;
 
-using Case = std::tuple<std::string, int, std::string, std::string>;  // model, ranks, mesh, strategy
+using Case = testing::MeshCase;
 
-class SynchronousServers : public ::testing::TestWithParam<Case> {
- protected:
-  void expect_as_alone(const Changes& both) const {
-    const auto& [kind, ranks, mesh, strategy] = GetParam();
-    testing::expect_as_alone(kind, ranks, {"mesh={" + mesh + "}", "strategy=" + strategy}, both);
-  }
-};
+class SynchronousServers : public testing::OnMesh {};
 
 // gpt has a tied embedding, which the first stage and the last one have.
 INSTANTIATE_TEST_SUITE_P(
@@ -131,9 +124,8 @@ TEST(ServedPipelineCheckpoints, AreOfEveryMesh) {
     const std::string servers_update = std::string("strategy=") + kServerAdamw;
     expect_journey_as_alone(kind, {servers_update}, {{1, "data: 1"}, {4, "data: 2, pipe: 2"}, {3, "data: 1, pipe: 3"}},
                             "strategy=single");
-    for (const std::string strategy :
-         {"strategy={downpour: {every: 1}}", "strategy={easgd: {every: 5}}",
-          "strategy={downpour: {every: 1, server_optimizer: {name: adam, lr: 0.003}}}"}) {
+    for (const std::string strategy : {"strategy={downpour: {every: 1}}", "strategy={easgd: {every: 5}}",
+                                       "strategy={downpour: {every: 1, server_optimizer: {name: adam, lr: 0.003}}}"}) {
       expect_journey_as_alone(kind, {strategy}, {{2, "pipe: 2"}, {1, "data: 1"}, {3, "pipe: 3"}}, strategy);
     }
   }
@@ -219,8 +211,9 @@ TEST(ServedPipelineErrors, NameWhatDoesNotFit) {
     check(config);
     FAIL() << "nothing was refused";
   } catch (const ConfigError& error) {
-    EXPECT_NE(std::string(error.what()).find("strategy: downpour keeps whole layers on its servers, which cannot be "
-                                             "combined with mesh.tensor above 1"),
+    EXPECT_NE(std::string(error.what())
+                  .find("strategy: downpour keeps whole layers on its servers, which cannot be "
+                        "combined with mesh.tensor above 1"),
               std::string::npos)
         << error.what();
   }

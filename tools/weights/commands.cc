@@ -17,7 +17,7 @@
 #include "engine/experiment/config.h"
 #include "engine/experiment/initial_weights.h"
 #include "engine/experiment/load_model.h"
-#include "engine/experiment/replica.h"
+#include "engine/experiment/make_model.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"

@@ -6,12 +6,10 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
-#include <atomic>
-#include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "framework/comm/copied_result.h"
 #include "framework/comm/part_layout.h"
 
 namespace phalanx {
@@ -88,29 +86,6 @@ void do_whole(Communicator& host, const Operation& operation) {
   output.out();
 }
 
-// A recv, whose message is copied to the device by whoever waits for it.
-class StagedRecv final : public Work::State {
- public:
-  StagedRecv(Work work, at::Tensor device, at::Tensor host)
-      : work_(std::move(work)), device_(std::move(device)), host_(std::move(host)) {}
-
-  void wait() override {
-    const std::lock_guard lock(mutex_);
-    if (done()) return;
-    work_.wait();
-    const at::NoGradGuard no_grad;
-    device_.view({-1}).copy_(host_);
-    done_.store(true, std::memory_order_release);
-  }
-  bool done() const override { return done_.load(std::memory_order_acquire); }
-
- private:
-  std::mutex mutex_;
-  Work work_;
-  at::Tensor device_, host_;
-  std::atomic<bool> done_{false};
-};
-
 }  // namespace
 
 at::Tensor host_memory_for(const at::Tensor& tensor) {
@@ -161,7 +136,7 @@ Work recv_staged(Communicator& host, Operation operation) {
   const at::Tensor device = std::move(operation.output);
   operation.output = host_memory_for(device);
   const at::Tensor staged = operation.output;
-  return Work(std::make_shared<StagedRecv>(host.launch(std::move(operation)), device, staged));
+  return with_result_copied(host.launch(std::move(operation)), staged, device);
 }
 
 }  // namespace phalanx

@@ -12,30 +12,12 @@
 
 #include "framework/base/config/no_fields.h"
 #include "framework/base/environment.h"
+#include "framework/comm/copied_result.h"
 #include "framework/comm/decorator.h"
 #include "framework/comm/device_kind.h"
 
 namespace phalanx::testing {
 namespace {
-
-// A message on a device, which is copied to the CPU's tensor.
-class CopiedBack final : public Work::State {
- public:
-  CopiedBack(Work work, at::Tensor from, at::Tensor to)
-      : work_(std::move(work)), from_(std::move(from)), to_(std::move(to)) {}
-
-  void wait() override {
-    work_.wait();
-    if (to_.defined() && to_.numel() > 0) to_.copy_(from_);
-    done_ = true;
-  }
-  bool done() const override { return done_; }
-
- private:
-  Work work_;
-  at::Tensor from_, to_;
-  bool done_ = false;
-};
 
 class OnDevice final : public Decorator {
  public:
@@ -70,10 +52,12 @@ class OnDevice final : public Decorator {
   }
 
   Work launch_message(Operation operation) {
-    const at::Tensor output = operation.call.op == Op::kSend ? at::Tensor() : operation.output;
+    const bool sends = operation.call.op == Op::kSend;
+    const at::Tensor output = operation.output;
     Operation there = moved(std::move(operation), device_);
     const at::Tensor result = there.output;
-    return Work(std::make_shared<CopiedBack>(inner()->launch(std::move(there)), result, output));
+    Work work = inner()->launch(std::move(there));
+    return sends ? std::move(work) : with_result_copied(std::move(work), result, output);
   }
 
   c10::Device device_;
