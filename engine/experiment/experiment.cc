@@ -131,7 +131,7 @@ class Experiment {
             .engine = engine_,
             .parameters = replica_.parameters(),
             .placements = replica_.placements(),
-            .elsewhere = replica_.whole().elsewhere(),
+            .elsewhere = replica_.elsewhere(),
             .model = *replica_.model(),
             .optimizer = optimizer(),
             .schedule = *schedule_,

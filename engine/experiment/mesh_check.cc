@@ -118,13 +118,6 @@ void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& co
   const auto& mesh = config.mesh;
   const auto divided = divided_axes(mesh);
   if (divided.empty()) return;
-  for (const auto& [axis, size] : divided) {
-    if (axis == "pipe" || !config.strategy.traits().parameter_servers) continue;
-    refuse_if(problems, true, "strategy",
-              config.strategy.selected() +
-                  " keeps whole layers on its servers, which cannot be combined with mesh." + axis + " above 1");
-    break;
-  }
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
     refuse_if(problems, wrong, key, message + " with mesh." + divided.front().first + " above 1");
   };

@@ -17,14 +17,12 @@ std::unique_ptr<Optimizer> remember(std::unique_ptr<Decorator> decorator, Decora
 }  // namespace
 
 ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer,
-                                 Synchronizer& synchronizer, const Mesh& mesh, const Placements& placements,
-                                 const std::set<std::string>& experts, std::function<int(const std::string&)> updaters,
-                                 Watching& watching, c10::Device device)
+                                 Synchronizer& synchronizer, const Mesh& mesh, Clip::Parts norm, Watching& watching,
+                                 c10::Device device)
     : optimizer_(watching.nan_guard().guard(std::move(optimizer))) {
   const auto& train = config.train;
   if (train.clip_norm > 0 || train.clip_value > 0) {
     const ClipLimits limits{.norm = train.clip_norm, .value = train.clip_value};
-    // One sum of the parameters that all ranks of a replica have, and one of the experts, where ranks divide these.
     const auto sum = timed(
         [&synchronizer, model = mesh.model(), along = mesh.along(Axis::kExpert)](at::Tensor& sums) {
           synchronizer.sum_over_slices(sums);
@@ -32,15 +30,7 @@ ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr
           if (sums.numel() > 1) along->all_reduce(sums.narrow(0, 1, 1), Reduction::kSum).wait();
         },
         watching.clock());
-    const double share = 1.0 / mesh.along(Axis::kTensor)->size();
-    const Clip::Parts parts{.count = experts.empty() ? 1u : 2u,
-                            .of = [experts](const std::string& name) { return experts.count(name); },
-                            .share =
-                                [placements, experts, share, updaters](const std::string& name) {
-                                  const bool part = placements.contains(name) && !experts.contains(name);
-                                  return (part ? 1.0 : share) / updaters(name);
-                                }};
-    optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum, parts, device), clip_);
+    optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum, std::move(norm), device), clip_);
   }
   if (train.precision == "fp16") {
     // Of all ranks, not of slices: replicas that have gone apart leave out updates together, too.

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -15,7 +14,6 @@
 #include "engine/sync/synchronizer.h"
 #include "engine/watch/watching.h"
 #include "framework/comm/mesh.h"
-#include "framework/parallel/placement.h"
 
 namespace phalanx {
 
@@ -24,12 +22,10 @@ namespace phalanx {
 class ParameterUpdate {
  public:
   /// Synchronizer and watching must outlive it. The norm of the gradients is that of the whole model, whatever ranks
-  /// have it: of parameters that have no placement, and of experts, all tensor ranks of the model have the same; and
-  /// `updaters` ranks of the pipe axis update one. On gradients that are not finite all ranks of the mesh agree.
-  /// `device`: where parameters are.
+  /// have it: `norm` has one sum of what the ranks of Mesh::model() have, and, where ranks have experts of their own,
+  /// one of these. On gradients that are not finite all ranks of the mesh agree. `device`: where parameters are.
   ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer, Synchronizer& synchronizer,
-                  const Mesh& mesh, const Placements& placements, const std::set<std::string>& experts,
-                  std::function<int(const std::string& parameter)> updaters, Watching& watching, c10::Device device);
+                  const Mesh& mesh, Clip::Parts norm, Watching& watching, c10::Device device);
 
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }

@@ -47,9 +47,7 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
       parameters_(updated_here(), *mesh.replicas(), agreement_.bucket_bytes, bucket_groups()),
       groups_(replica_groups(mesh, parameters_, [this](const std::string& name) { return divided_.is_expert(name); })),
       synchronizer_(make_synchronizer(context)),
-      update_(
-          config, make_optimizer(), *synchronizer_, mesh, divided_.placements, divided_.experts,
-          [this](const std::string& name) { return pipeline_ ? pipeline_->updaters(name) : 1; }, watching, device_),
+      update_(config, make_optimizer(), *synchronizer_, mesh, parts_of_norm(), watching, device_),
       step_(setup_of_step(task, watching)) {
   if (BlockRunner runner = synchronizer_->run_blocks(model_->blocks())) model_->run_blocks_by(std::move(runner));
 }
@@ -65,10 +63,60 @@ c10::Device Replica::moved_to(c10::Device device) const {
   return device;
 }
 
+// Parameter servers have each parameter once: two copies that they update in the order of arrival would drift apart.
+bool Replica::lends_along_tensor(const std::string& parameter) const {
+  return agreement_.strategy.traits().parameter_servers && mesh_.along(Axis::kTensor)->size() > 1 &&
+         divided_.same_along_tensor(parameter);
+}
+
+bool Replica::updates(const std::string& parameter) const {
+  if (pipeline_ && !pipeline_->updates(parameter)) return false;
+  return !lends_along_tensor(parameter) || mesh_.position(Axis::kTensor) == 0;
+}
+
+std::set<std::string> Replica::elsewhere() const {
+  return whole_.elsewhere([this](const std::string& name) { return updates(name); });
+}
+
+std::vector<at::Tensor> Replica::lent_along_tensor() const {
+  std::vector<at::Tensor> lent;
+  for (const auto& [name, parameter] : trained_parameters(*model_)) {
+    const bool of_stage = !pipeline_ || pipeline_->updates(name);
+    if (of_stage && lends_along_tensor(name)) lent.push_back(parameter);
+  }
+  return lent;
+}
+
+// Of parameters that ranks of the same sum have alike, each counts in part.
+Clip::Parts Replica::parts_of_norm() const {
+  return {.count = divided_.experts.empty() ? 1u : 2u,
+          .of = [this](const std::string& name) { return std::size_t{divided_.is_expert(name)}; },
+          .share =
+              [this](const std::string& name) {
+                const bool alike = divided_.same_along_tensor(name) && !lends_along_tensor(name);
+                const int tensor_ranks = alike ? mesh_.along(Axis::kTensor)->size() : 1;
+                return 1.0 / (tensor_ranks * (pipeline_ ? pipeline_->updaters(name) : 1));
+              }};
+}
+
+// They would take no part in what the others agree on. All ranks throw where one is idle.
+void Replica::refuse_idle_ranks(bool idle) const {
+  if (!agreement_.strategy.traits().parameter_servers || mesh_.along(Axis::kTensor)->size() == 1) return;
+  const at::Tensor any = at::full({1}, idle ? 1 : 0, at::kLong);
+  mesh_.control()->all_reduce(any, Reduction::kMax).wait();
+  if (any.item<std::int64_t>() == 0) return;
+  throw ConfigError(
+      "mesh.tensor: parameter servers have each parameter once, so the first rank of the axis updates what all of its "
+      "ranks have alike. In one of the stages that is everything, and the other ranks would have nothing to update; "
+      "divide more layers (plan), or use another strategy");
+}
+
 // Buckets hold the parameters of experts or others, so that those of blocks by turns would be many.
 NamedTensors Replica::updated_here() const {
   NamedTensors parameters = trained_parameters(*model_);
-  if (pipeline_) std::erase_if(parameters, [this](const auto& named) { return !pipeline_->updates(named.first); });
+  const bool any = !parameters.empty();
+  std::erase_if(parameters, [this](const auto& named) { return !updates(named.first); });
+  refuse_idle_ranks(any && parameters.empty());
   std::ranges::stable_partition(parameters, [this](const auto& named) { return !divided_.is_expert(named.first); });
   return parameters;
 }
@@ -203,6 +251,7 @@ TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {
                                 ? std::function<void()>([this] { synchronizer_->after_backward(); })
                                 : nullptr,
           .pipeline = pipeline(),
+          .lent = lent_along_tensor(),
           .seed = mix(static_cast<std::uint64_t>(config_.seed), 1),
           .device = device_};
 }

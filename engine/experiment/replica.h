@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "engine/experiment/training_step.h"
 #include "engine/experiment/training_turns.h"
 #include "engine/experiment/whole_model.h"
+#include "engine/optim/clip.h"
 #include "engine/sync/invariant.h"
 #include "engine/sync/replica_groups.h"
 #include "engine/sync/synchronizers.h"
@@ -38,6 +40,9 @@ class Replica {
   const std::shared_ptr<Model>& model() const { return model_; }
   const Placements& placements() const { return divided_.placements; }
   const WholeModel& whole() const { return whole_; }
+
+  /// Parameters and buffers that only other ranks of the replica have, or update.
+  std::set<std::string> elsewhere() const;
 
   /// The parameters by the ranks that have the same ones; none where each value is on one rank alone.
   std::vector<ReplicaGroup> groups() const;
@@ -78,7 +83,12 @@ class Replica {
   std::optional<Pipeline> divide_into_stages(const Task& task);
   void refuse_to_record_messages() const;
   c10::Device moved_to(c10::Device device) const;
+  bool lends_along_tensor(const std::string& parameter) const;
+  bool updates(const std::string& parameter) const;
   NamedTensors updated_here() const;
+  void refuse_idle_ranks(bool idle) const;
+  std::vector<at::Tensor> lent_along_tensor() const;
+  Clip::Parts parts_of_norm() const;
   FlatParameters::GroupOf bucket_groups() const;
   std::unique_ptr<Synchronizer> make_synchronizer(const ExperimentContext& context);
   std::unique_ptr<Optimizer> make_optimizer() const;

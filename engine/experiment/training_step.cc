@@ -94,6 +94,7 @@ TrainingStep::TrainingStep(const Setup& setup)
       threads_(setup.config.data_parallel > 1 || shares_its_process(*setup.mesh.control())) {
   steps_.push_back(innermost(setup));
   nest(setup);
+  lend(setup);
   auto random = std::make_unique<RandomStep>(step(), step_seed_, seed_);
   random_ = random.get();
   steps_.push_back(std::move(random));
@@ -130,6 +131,16 @@ void TrainingStep::nest(const Setup& setup) {
     turns_ = turns.get();
     steps_.push_back(std::move(turns));
   }
+}
+
+// Before a pipeline lends what its first rank has to the stages behind.
+void TrainingStep::lend(const Setup& setup) {
+  if (setup.lent.empty()) return;
+  auto lending = std::make_unique<LendingStep>(
+      step(), SharedParameters({{.ranks = setup.mesh.along(Axis::kTensor), .parameters = setup.lent}},
+                               SharedParameters::Updates::kOnceAsOne));
+  lending_ = lending.get();
+  steps_.push_back(std::move(lending));
 }
 
 // Among replicas in threads.

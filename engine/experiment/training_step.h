@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "engine/experiment/train_config.h"
 #include "engine/experiment/training_turns.h"
 #include "engine/precision/arithmetic.h"
+#include "engine/step/lending_step.h"
 #include "engine/step/pipeline_step.h"
 #include "engine/step/random_step.h"
 #include "engine/step/turn_step.h"
@@ -49,6 +51,7 @@ class TrainingStep {
     Invariant* invariant = nullptr;          // takes the gradients of virtual shards; null: there are none
     std::function<void()> after_backward{};  // see Synchronizer; null: nothing
     const Pipeline* pipeline = nullptr;      // that the model is a part of; null: it is whole
+    std::vector<at::Tensor> lent{};          // parameters that the first tensor rank updates for all
     std::uint64_t seed = 0;                  // of random numbers that are drawn in steps
     c10::Device device{c10::kCPU};           // where the model is
   };
@@ -62,8 +65,9 @@ class TrainingStep {
   /// The one inside of the others; null: the model is whole.
   const PipelineStep* pipeline() const { return pipeline_; }
 
-  /// Gives this rank the values of parameters that others of the pipeline update for it. Collective.
+  /// Gives this rank the values of parameters that others of its replica update for it. Collective.
   void lend_parameters() const {
+    if (lending_ != nullptr) lending_->shared().lend();
     if (pipeline_ != nullptr) pipeline_->shared().lend();
   }
 
@@ -75,6 +79,7 @@ class TrainingStep {
   std::unique_ptr<Step> innermost(const Setup& setup);
   std::unique_ptr<Step> plain(const Setup& setup, Model& model) const;
   void nest(const Setup& setup);  // the steps around the plain one
+  void lend(const Setup& setup);
   void share_out(const Setup& setup);
   void divide(const Setup& setup);
 
@@ -86,6 +91,7 @@ class TrainingStep {
   VirtualShards* shards_ = nullptr;  // one of them, if any; so is this
   TurnStep* turns_ = nullptr;
   PipelineStep* pipeline_ = nullptr;
+  LendingStep* lending_ = nullptr;
   RandomStep* random_ = nullptr;  // the outermost
 };
 

@@ -24,15 +24,14 @@ std::int64_t WholeModel::parameter_count() const {
   return count;
 }
 
-std::set<std::string> WholeModel::elsewhere() const {
+std::set<std::string> WholeModel::elsewhere(const std::function<bool(const std::string&)>& updates) const {
   std::set<std::string> names;
-  if (pipeline_ == nullptr) return names;
-  for (const auto* tensors : {&pipeline_->parameters(), &pipeline_->buffers()}) {
-    for (const auto& tensor : *tensors) names.insert(tensor.name);
-  }
+  for (const auto& parameter : parameters()) names.insert(parameter.name);
   for (const auto& [name, parameter] : part_.named_parameters()) {
-    if (pipeline_->updates(name)) names.erase(name);
+    if (updates(name)) names.erase(name);
   }
+  if (pipeline_ == nullptr) return names;
+  for (const auto& buffer : pipeline_->buffers()) names.insert(buffer.name);
   for (const auto& [name, buffer] : part_.named_buffers()) names.erase(name);
   return names;
 }

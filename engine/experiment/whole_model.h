@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,8 +26,9 @@ class WholeModel {
 
   std::int64_t parameter_count() const;
 
-  /// Parameters and buffers that only other ranks of the pipeline have, or update.
-  std::set<std::string> elsewhere() const;
+  /// Parameters and buffers that only other ranks of the replica have, or update; `updates`: whether this one does,
+  /// where it has a parameter.
+  std::set<std::string> elsewhere(const std::function<bool(const std::string& parameter)>& updates) const;
 
   /// Parameters and buffers, on rank 0; elsewhere, and unless `wanted`, none. Those that are not divided are the
   /// model's own tensors. Collective.

@@ -25,7 +25,7 @@ void SharedParameters::before_step() {
 }
 
 void SharedParameters::lend() const {
-  if (updates_ != Updates::kOnce) return;
+  if (!lends()) return;
   auto sent = take_first_values();
   wait_all(sent);
 }
@@ -54,19 +54,20 @@ void SharedParameters::add_up_gradients() {
   for (const auto& group : groups_) {
     for (const auto& parameter : group.parameters) {
       const at::Tensor& gradient = parameter.grad();
-      at::Tensor sum = gradient.contiguous();
-      if (updates_ == Updates::kOnce) {
-        group.ranks->reduce(sum, Reduction::kSum, 0).wait();
-      } else {
-        group.ranks->all_reduce(sum, Reduction::kSum).wait();
-      }
-      if (lent_to(group)) {
-        gradient.zero_();
-      } else if (!gradient.is_contiguous()) {
-        gradient.copy_(sum);
-      }
+      if (updates_ != Updates::kOnceAsOne) add_up(group, gradient);
+      if (lent_to(group)) gradient.zero_();
     }
   }
+}
+
+void SharedParameters::add_up(const Group& group, const at::Tensor& gradient) const {
+  at::Tensor sum = gradient.contiguous();
+  if (updates_ == Updates::kOnce) {
+    group.ranks->reduce(sum, Reduction::kSum, 0).wait();
+  } else {
+    group.ranks->all_reduce(sum, Reduction::kSum).wait();
+  }
+  if (!gradient.is_contiguous() && !lent_to(group)) gradient.copy_(sum);
 }
 
 }  // namespace phalanx

@@ -7,6 +7,50 @@
 
 namespace phalanx {
 
+// What takes the gradients of all groups, each those of its own slices.
+class GroupedSynchronizer::Takers final : public Optimizer {
+ public:
+  Takers(std::vector<std::unique_ptr<Optimizer>> members, const std::vector<std::size_t>& slices)
+      : members_(std::move(members)), slices_(slices) {}
+
+  void attach(std::vector<Slice> slices) override {
+    auto next = std::make_move_iterator(slices.begin());
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      const auto end = next + static_cast<std::ptrdiff_t>(slices_.at(i));
+      members_[i]->attach({next, end});
+      next = end;
+    }
+  }
+
+  void update() override {
+    for (auto& member : members_) member->update();
+  }
+
+  double learning_rate() const override { return members_[0]->learning_rate(); }
+  void set_learning_rate(double rate) override {
+    for (auto& member : members_) member->set_learning_rate(rate);
+  }
+  std::int64_t updates() const override { return members_[0]->updates(); }
+  void set_updates(std::int64_t updates) override {
+    for (auto& member : members_) member->set_updates(updates);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Optimizer>> members_;
+  const std::vector<std::size_t>& slices_;  // how many each has
+};
+
+// All members are strategies of one kind. What takes gradients for one remembers nothing.
+std::unique_ptr<Optimizer> GroupedSynchronizer::make_optimizer() {
+  std::vector<std::unique_ptr<Optimizer>> takers;
+  for (auto& member : members_) {
+    auto taker = member.strategy->make_optimizer();
+    if (!taker) return nullptr;
+    takers.push_back(std::move(taker));
+  }
+  return std::make_unique<Takers>(std::move(takers), slices_);
+}
+
 std::vector<Slice> GroupedSynchronizer::attach(const FlatParameters&, Cut cut) {
   std::vector<Slice> all;
   slices_.clear();

@@ -23,6 +23,8 @@ class GroupedSynchronizer final : public Synchronizer {
 
   explicit GroupedSynchronizer(std::vector<Member> members) : members_(std::move(members)) {}
 
+  std::unique_ptr<Optimizer> make_optimizer() override;
+
   /// `parameters` are those of all groups.
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override;
   void attach_state(const std::vector<StateTensor>& state) override;
@@ -41,6 +43,8 @@ class GroupedSynchronizer final : public Synchronizer {
   Figures figures() const override;  // of the first group
 
  private:
+  class Takers;
+
   std::vector<Member> members_;
   std::vector<std::size_t> slices_;  // how many each has
 };

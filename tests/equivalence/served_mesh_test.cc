@@ -1,7 +1,8 @@
-// Strategies with parameter servers on pipelines: each stage has tables of its own, and what two stages have alike is
-// in those of the first of them alone. Linked with one backend at a time.
+// Strategies with parameter servers on meshes: each part of the model has tables of its own, and what several of its
+// ranks have alike is in those of the first of them alone. Linked with one backend at a time.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,6 +49,21 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"gpt", 8, "data: 4, pipe: 2",
                            "{intra: all_reduce, inter: sync_ps, ranks_per_group: 2, leaders: 1}"}));
 
+// Layer norms are alike on the ranks that divide the other layers.
+INSTANTIATE_TEST_SUITE_P(
+    Tensor, SynchronousServers,
+    ::testing::Values(Case{"mlp", 2, "tensor: 2", "sync_ps"}, Case{"gpt", 4, "data: 2, tensor: 2", "sync_ps"},
+                      Case{"llama", 4, "data: 2, tensor: 2, sequence_parallel: true", "sync_ps"},
+                      Case{"gpt", 8, "data: 2, tensor: 2, pipe: 2", "sync_ps"},
+                      Case{"gpt", 8, "data: 4, tensor: 2", "{intra: overlapped, inter: sync_ps, ranks_per_group: 2}"}));
+
+INSTANTIATE_TEST_SUITE_P(ExpertAndContext, SynchronousServers,
+                         ::testing::Values(Case{"moe", 2, "expert: 2", "sync_ps"},
+                                           Case{"moe", 4, "data: 2, expert: 2", "sync_ps"},
+                                           Case{"moe", 8, "data: 2, tensor: 2, expert: 2", "sync_ps"},
+                                           Case{"gpt", 4, "data: 2, context: 2", "sync_ps"},
+                                           Case{"moe", 4, "expert: 2, context: 2", "sync_ps"}));
+
 TEST_P(SynchronousServers, TrainAsOneProcess) { expect_as_alone({"seed=2"}); }
 
 TEST_P(SynchronousServers, TrainAsOneProcessWithClippingAndAverages) {
@@ -56,34 +72,56 @@ TEST_P(SynchronousServers, TrainAsOneProcessWithClippingAndAverages) {
 
 constexpr const char* kServerAdamw = "{sync_ps: {server_optimizer: {name: adamw, lr: 0.003}}}";
 
-TEST(ServerOptimizers, OfStagesTrainAsOneProcessWithThatOptimizer) {
+TEST(ServerOptimizers, OfPartsTrainAsOneProcessWithThatOptimizer) {
   const std::string strategy = std::string("strategy=") + kServerAdamw;
+  testing::expect_as_alone("gpt", 4, {"mesh={data: 2, tensor: 2}", strategy}, {"train.clip_norm=0.1"});
+  testing::expect_as_alone("moe", 4, {"mesh={data: 2, expert: 2}", strategy}, {"train.clip_norm=0.1"});
+  testing::expect_as_alone("moe", 4, {"mesh={tensor: 2, expert: 2}", strategy}, {"seed=2"});
   testing::expect_as_alone("gpt", 4, {"mesh={data: 2, pipe: 2}", strategy}, {"seed=2"});
   testing::expect_as_alone("gpt", 2, {"mesh.pipe=2", strategy}, {"train.clip_norm=0.1"});
 }
 
 // With one worker for each table nothing depends on the order of arrival.
-TEST(AsynchronousServers, OnAPipelineOfOneReplicaComputeWhatTheyDoOnOneRank) {
+TEST(AsynchronousServers, OfOneReplicaOnSeveralRanksComputeWhatTheyDoOnOneRank) {
   for (const std::string strategy :
        {"{downpour: {every: 3}}", "{downpour: {every: 4, delay: 2, prefetch: 2, staleness_power: 1}}",
         "{downpour: {every: 2, server_optimizer: {name: adam, lr: 0.003}}}", "{ssp: {staleness: 1}}",
         "{easgd: {every: 2}}", "{easgd: {every: 2, synchronous: true}}", "{dc_asgd: {lr: 0.05, lambda: 2}}"}) {
     for (const std::string kind : {"gpt", "mlp"}) {
       const Changes plain{"train.clip_norm=0.1", "train.ema_decay=0.9", "strategy=" + strategy};
-      expect_same(kind, 2, {"mesh.pipe=2", plain[0], plain[1], plain[2]}, 1, plain);
+      for (const std::string axis : {"pipe", "tensor"}) {
+        expect_same(kind, 2, {"mesh." + axis + "=2", plain[0], plain[1], plain[2]}, 1, plain);
+      }
     }
   }
 }
 
 // Where ranks wait for each other's updates, what is read depends on nothing but their sum. Updates of three replicas
 // would drive two copies of an embedding apart.
-TEST(AsynchronousServers, OnPipelinesWaitForEachOtherAsReplicasOnOneRankEachDo) {
+TEST(AsynchronousServers, OnMeshesWaitForEachOtherAsReplicasOnOneRankEachDo) {
   for (const std::string strategy : {"{ssp: {staleness: 0}}", "{easgd: {every: 2, synchronous: true}}"}) {
     for (const int replicas : {2, 3}) {
       const Changes plain{"train.clip_norm=0.1", "strategy=" + strategy};
-      const auto mesh = "mesh={data: " + std::to_string(replicas) + ", pipe: 2}";
-      expect_same("gpt", 2 * replicas, {mesh, plain[0], plain[1]}, replicas, plain);
+      for (const std::string axis : {"pipe", "tensor"}) {
+        const auto mesh = "mesh={data: " + std::to_string(replicas) + ", " + axis + ": 2}";
+        expect_same("gpt", 2 * replicas, {mesh, plain[0], plain[1]}, replicas, plain);
+      }
     }
+  }
+}
+
+// Whose updates are of the ranks that have the same experts, and of all of them for the rest.
+TEST(AsynchronousServers, TrainExperts) {
+  for (const std::string strategy : {"{downpour: {every: 2}}", "{easgd: {every: 2}}",
+                                     "{ssp: {staleness: 1, server_optimizer: {name: adam, lr: 0.001}}}"}) {
+    run_ranks(kBackend, 4, [&](const CommunicatorPtr& world) {
+      const auto loss_after = [&](const std::string& steps) {
+        const Changes changes{"mesh={data: 2, expert: 2}", "strategy=" + strategy, "train.max_steps=" + steps};
+        const auto readings = train(config_of("moe", changes), world, file_name("experts" + strategy + steps)).test;
+        return std::ranges::find(readings, "loss", &Readings::value_type::first)->second;
+      };
+      EXPECT_LT(loss_after("20"), loss_after("1")) << strategy;
+    });
   }
 }
 
@@ -116,23 +154,23 @@ void expect_journey_as_alone(const std::string& kind, const Changes& both, const
 }
 
 // The centre and what servers' optimizers remember are of parameters, wherever their tables are.
-TEST(ServedPipelineCheckpoints, AreOfEveryMesh) {
+TEST(ServedCheckpoints, AreOfEveryMesh) {
   for (const std::string kind : {"gpt", "mlp"}) {
     expect_journey_as_alone(kind, {"strategy=sync_ps"},
-                            {{1, "data: 1"}, {2, "pipe: 2"}, {4, "data: 2, pipe: 2"}, {2, "data: 2"}},
+                            {{1, "data: 1"}, {2, "pipe: 2"}, {4, "data: 2, tensor: 2"}, {4, "data: 2, pipe: 2"}},
                             "strategy=single");
     const std::string servers_update = std::string("strategy=") + kServerAdamw;
-    expect_journey_as_alone(kind, {servers_update}, {{1, "data: 1"}, {4, "data: 2, pipe: 2"}, {3, "data: 1, pipe: 3"}},
-                            "strategy=single");
+    expect_journey_as_alone(kind, {servers_update},
+                            {{2, "tensor: 2"}, {4, "data: 2, pipe: 2"}, {4, "data: 2, tensor: 2"}}, "strategy=single");
     for (const std::string strategy : {"strategy={downpour: {every: 1}}", "strategy={easgd: {every: 5}}",
                                        "strategy={downpour: {every: 1, server_optimizer: {name: adam, lr: 0.003}}}"}) {
-      expect_journey_as_alone(kind, {strategy}, {{2, "pipe: 2"}, {1, "data: 1"}, {3, "pipe: 3"}}, strategy);
+      expect_journey_as_alone(kind, {strategy}, {{2, "pipe: 2"}, {1, "data: 1"}, {2, "tensor: 2"}}, strategy);
     }
   }
 }
 
 // Stages that are cut elsewhere have other parameters.
-TEST(ServedPipelineCheckpoints, AreOfEveryCut) {
+TEST(ServedCheckpoints, AreOfEveryCut) {
   const Changes both{std::string("strategy=") + kServerAdamw, "checkpoint.every_steps=5", "mesh.pipe=2"};
   run_ranks(kBackend, 2, [&](const CommunicatorPtr& world) {
     const auto on = [&](const std::string& cut, int steps, const std::string& resume) {
@@ -172,13 +210,13 @@ class Servers {
   ps::ServerList list_;
 };
 
-// Each stage takes its own tables along.
-TEST(ServedPipelineMoves, ChangeNothingOfTheResult) {
+// Each part of the model takes its own tables along.
+TEST(ServedMoves, ChangeNothingOfTheResult) {
   for (const auto& [ranks, changes] : std::vector<std::pair<int, Changes>>{
            {4, {"mesh={data: 2, pipe: 2}", "strategy=sync_ps"}},
            {4, {"mesh={data: 2, pipe: 2}", std::string("strategy=") + kServerAdamw}},
            {2, {"mesh.pipe=2", "strategy={downpour: {every: 3, server_optimizer: {name: adam, lr: 0.003}}}"}},
-           {2, {"mesh.pipe=2", "strategy={easgd: {every: 2}}"}}}) {
+           {2, {"mesh.tensor=2", "strategy={easgd: {every: 2}}"}}}) {
     run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) {
       const Servers one(1, *world), two(2, *world);
       const auto current = std::make_shared<ps::CurrentServers>(one.list());
@@ -201,22 +239,13 @@ TEST(ServedPipelineMoves, ChangeNothingOfTheResult) {
   }
 }
 
-TEST(ServedPipelineErrors, NameWhatDoesNotFit) {
+TEST(ServedErrors, NameWhatDoesNotFit) {
   expect_refused(2, "gpt", {"mesh.pipe=2", "pipeline={schedule: dualpipe, micro_batches: 4}", "strategy=sync_ps"},
                  "parameter servers have each parameter once, and all those of rank 1 of the pipeline are also a "
                  "rank's before it");
-  const auto config = config_of(
-      "gpt", {"launch.ranks=4", "mesh={pipe: 2, tensor: 2}", "strategy=downpour", "optimizer={name: sgd, lr: 0.1}"});
-  try {
-    check(config);
-    FAIL() << "nothing was refused";
-  } catch (const ConfigError& error) {
-    EXPECT_NE(std::string(error.what())
-                  .find("strategy: downpour keeps whole layers on its servers, which cannot be "
-                        "combined with mesh.tensor above 1"),
-              std::string::npos)
-        << error.what();
-  }
+  expect_refused(4, "mlp", {"mesh={pipe: 2, tensor: 2}", "plan=[{layers: fc1, style: column}]", "strategy=sync_ps"},
+                 "the other ranks would have nothing to update");
+  expect_refused(2, "gpt", {"mesh.context=2", "strategy=downpour"}, "one that reduces gradients in every step");
 }
 
 }  // namespace
