@@ -15,6 +15,7 @@
 #include "engine/checkpoint/provenance.h"
 #include "engine/checkpoint/random_part.h"
 #include "engine/checkpoint/restore.h"
+#include "engine/experiment/strategy_part.h"
 #include "engine/watch/metrics_log.h"
 #include "framework/base/config/config.h"
 #include "framework/base/console.h"
@@ -28,7 +29,6 @@
 namespace phalanx {
 namespace {
 
-// What the samples are, wherever their files lie.
 // A section as one line: what it says, wherever files lie.
 std::string in_one_line(const std::string& key, const std::string& yaml) {
   std::istringstream lines(yaml);
@@ -77,41 +77,6 @@ CheckpointPart buffers_part(Model& model, int rank, int ranks) {
                   const auto found = by_name.find(name);  // not there: that rank had other layers
                   if (found != by_name.end()) buffer.copy_(found->second);
                 }
-              }};
-}
-
-// Puts back what is `there`, and leaves the rest in `wanted`.
-void take(StateDict& wanted, const NamedTensors& there) {
-  const std::map<std::string, at::Tensor> by_name(there.begin(), there.end());
-  std::erase_if(wanted, [&](const StateEntry& one) {
-    const auto found = by_name.find(one.name);
-    if (found == by_name.end() || !found->second.sizes().equals(one.values.sizes())) return false;
-    one.values.copy_(found->second);
-    return true;
-  });
-}
-
-// `alike`: whether the checkpoint is of as many ranks with the same strategy, in the same buckets. Of others only what
-// it has in common is taken over, from the first rank that has it; of parameters of which ranks have parts nothing,
-// since theirs may be other parts.
-CheckpointPart strategy_part(Synchronizer& strategy, int rank, const Placements& placements, const bool& alike) {
-  return {.name = "strategy",
-          .save =
-              [&strategy] {
-                NamedTensors all;
-                for (const auto& one : strategy.state()) all.emplace_back(one.name, one.values);
-                return all;
-              },
-          .load =
-              [&strategy, rank, &placements, &alike](const SavedRanks& saved) {
-                const at::NoGradGuard no_grad;
-                strategy.begin_anew();
-                StateDict wanted = strategy.state();
-                if (alike) take(wanted, saved.of(rank));
-                std::erase_if(wanted, [&](const StateEntry& one) {
-                  return !one.alike || placements.contains(one.name.substr(one.name.rfind('/') + 1));
-                });
-                for (int from = 0; from < saved.ranks && !wanted.empty(); ++from) take(wanted, saved.of(from));
               }};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -138,10 +139,19 @@ void GroupedSynchronizer::share_values() {
   for (auto& member : members_) member.strategy->share_values();
 }
 
+// What is alike and named by a parameter is told apart by that, on any mesh.
 StateDict GroupedSynchronizer::state() {
   StateDict all;
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    append(all, "group" + std::to_string(i) + "/", members_[i].strategy->state());
+    std::set<std::string> parameters;
+    for (const auto& bucket : members_[i].of.parameters.buckets()) {
+      for (const auto& segment : bucket.segments) parameters.insert(segment.name);
+    }
+    for (auto& one : members_[i].strategy->state()) {
+      const bool named = one.alike && parameters.contains(one.name.substr(one.name.rfind('/') + 1));
+      if (!named) one.name = "group" + std::to_string(i) + "/" + one.name;
+      all.push_back(std::move(one));
+    }
   }
   return all;
 }

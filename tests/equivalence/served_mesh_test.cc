@@ -74,8 +74,9 @@ constexpr const char* kServerAdamw = "{sync_ps: {server_optimizer: {name: adamw,
 
 TEST(ServerOptimizers, OfPartsTrainAsOneProcessWithThatOptimizer) {
   const std::string strategy = std::string("strategy=") + kServerAdamw;
-  testing::expect_as_alone("gpt", 4, {"mesh={data: 2, tensor: 2}", strategy}, {"train.clip_norm=0.1"});
-  testing::expect_as_alone("moe", 4, {"mesh={data: 2, expert: 2}", strategy}, {"train.clip_norm=0.1"});
+  testing::expect_as_alone("gpt", 4, {"mesh={data: 2, tensor: 2}", strategy}, {"seed=2"});
+  testing::expect_as_alone("gpt", 2, {"mesh.tensor=2", strategy}, {"train.clip_norm=0.1"});
+  testing::expect_as_alone("moe", 4, {"mesh={data: 2, expert: 2}", strategy}, {"seed=2"});
   testing::expect_as_alone("moe", 4, {"mesh={tensor: 2, expert: 2}", strategy}, {"seed=2"});
   testing::expect_as_alone("gpt", 4, {"mesh={data: 2, pipe: 2}", strategy}, {"seed=2"});
   testing::expect_as_alone("gpt", 2, {"mesh.pipe=2", strategy}, {"train.clip_norm=0.1"});
@@ -169,6 +170,14 @@ TEST(ServedCheckpoints, AreOfEveryMesh) {
   }
 }
 
+TEST(ServedCheckpoints, AreOfAnyDivisionOfExperts) {
+  for (const auto& strategy : {std::string("sync_ps"), std::string(kServerAdamw)}) {
+    expect_journey_as_alone("moe", {"strategy=" + strategy},
+                            {{2, "expert: 2"}, {4, "tensor: 2, expert: 2"}, {4, "expert: 4"}, {1, "data: 1"}},
+                            strategy == "sync_ps" ? "strategy=single" : "strategy=" + strategy);
+  }
+}
+
 // Stages that are cut elsewhere have other parameters.
 TEST(ServedCheckpoints, AreOfEveryCut) {
   const Changes both{std::string("strategy=") + kServerAdamw, "checkpoint.every_steps=5", "mesh.pipe=2"};
@@ -243,7 +252,9 @@ TEST(ServedErrors, NameWhatDoesNotFit) {
   expect_refused(2, "gpt", {"mesh.pipe=2", "pipeline={schedule: dualpipe, micro_batches: 4}", "strategy=sync_ps"},
                  "parameter servers have each parameter once, and all those of rank 1 of the pipeline are also a "
                  "rank's before it");
-  expect_refused(4, "mlp", {"mesh={pipe: 2, tensor: 2}", "plan=[{layers: fc1, style: column}]", "strategy=sync_ps"},
+  expect_refused(4, "mlp",
+                 {"mesh={pipe: 2, tensor: 2}", "pipeline.cut=[fc3]",
+                  "plan=[{layers: fc1, style: column}, {layers: fc2, style: row}]", "strategy=sync_ps"},
                  "the other ranks would have nothing to update");
   expect_refused(2, "gpt", {"mesh.context=2", "strategy=downpour"}, "one that reduces gradients in every step");
 }
