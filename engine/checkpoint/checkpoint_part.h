@@ -4,6 +4,7 @@
 #include <string>
 
 #include "framework/base/storage/safetensors.h"
+#include "framework/parallel/placement.h"
 
 namespace phalanx {
 
@@ -11,6 +12,11 @@ namespace phalanx {
 struct SavedRanks {
   int ranks = 0;                             // how many there were
   std::function<NamedTensors(int rank)> of;  // 0 <= rank < ranks; of a part that rank 0 saves alone: 0
+
+  /// Fills `into` with a tensor, or with a part of it, from what all ranks have saved under its name, whole or as parts
+  /// with to_text(Placement) behind the name. False, and nothing is changed, where there is none of this size. Throws
+  /// DataError where some of its parts are missing.
+  std::function<bool(const std::string& name, const Placement* part, const at::Tensor& into)> read{};
 };
 
 /// Something beside parameters and optimizer that goes on where it was: random numbers, buffers, meters, a schedule.

@@ -1,5 +1,7 @@
 #include "engine/checkpoint/restore.h"
 
+#include <c10/util/accumulate.h>
+
 #include <algorithm>
 #include <set>
 #include <sstream>
@@ -127,6 +129,31 @@ void restore_optimizer(const StoredTensors& stored, const std::vector<StateRun>&
   for (const auto& run : runs) stored.read(run.name, run.range(), run.values);
 }
 
+// Under the names that it was saved by.
+NamedTensors saved_in(const SafetensorsFile& file, const std::string& prefix) {
+  NamedTensors all;
+  for (const auto& entry : file.entries()) {
+    if (entry.name.starts_with(prefix)) all.emplace_back(entry.name.substr(prefix.size()), file.read(entry));
+  }
+  return all;
+}
+
+void load(const CheckpointPart& part, const std::vector<SafetensorsFile>& files) {
+  const std::string prefix = "part/" + part.name + "/";
+  const StoredTensors all(files, prefix);
+  const auto read = [&](const std::string& name, const Placement* placement, const at::Tensor& into) {
+    if (!all.has(name)) return false;
+    const auto wanted = placement == nullptr ? into.numel() : c10::multiply_integers(placement->shape);
+    Shape there;
+    if (!all.shape(name, there) || c10::multiply_integers(there) != wanted) return false;
+    all.read(name, {.count = into.numel(), .placement = placement}, into);
+    return true;
+  };
+  part.load({.ranks = static_cast<int>(files.size()),
+             .of = [&](int rank) { return saved_in(files.at(static_cast<std::size_t>(rank)), prefix); },
+             .read = read});
+}
+
 }  // namespace
 
 void check_fits(const Checkpoint& checkpoint, const RunState& state) {
@@ -157,13 +184,7 @@ void restore(const Checkpoint& checkpoint, RunState& state, std::optional<int> s
   }
   for (const auto& [name, buffer] : state.buffers) whole.read(name, {.count = buffer.numel()}, buffer);
   state.optimizer->set_updates(checkpoint.manifest.updates);
-  for (const auto& part : state.parts) {
-    const auto of = [&](int saved_rank) {
-      const std::vector<SafetensorsFile> file{rest.at(static_cast<std::size_t>(saved_rank))};
-      return StoredTensors(file, "part/" + part.name + "/").read_whole();
-    };
-    part.load({.ranks = checkpoint.manifest.ranks, .of = of});
-  }
+  for (const auto& part : state.parts) load(part, rest);
 }
 
 }  // namespace phalanx

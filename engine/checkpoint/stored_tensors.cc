@@ -149,13 +149,4 @@ void StoredTensors::read(const std::string& name, const Range& range, const at::
   if (!into.is_contiguous()) into.copy_(rows.view(into.sizes()));
 }
 
-NamedTensors StoredTensors::read_whole() const {
-  NamedTensors all;
-  for (const auto& [name, runs] : tensors_) {
-    if (!runs.front().in_parts && !runs.front().placement)
-      all.emplace_back(name, runs.front().file->read(*runs.front().entry));
-  }
-  return all;
-}
-
 }  // namespace phalanx

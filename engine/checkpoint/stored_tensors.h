@@ -40,9 +40,6 @@ class StoredTensors {
   /// in memory, one tensor at a time. Throws DataError where not all of them are stored.
   void read(const std::string& name, const Range& range, const at::Tensor& into) const;
 
-  /// All that are stored whole.
-  NamedTensors read_whole() const;
-
  private:
   struct Run {
     const SafetensorsFile* file;

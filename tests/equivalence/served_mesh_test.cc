@@ -256,7 +256,15 @@ TEST(ServedErrors, NameWhatDoesNotFit) {
                  {"mesh={pipe: 2, tensor: 2}", "pipeline.cut=[fc3]",
                   "plan=[{layers: fc1, style: column}, {layers: fc2, style: row}]", "strategy=sync_ps"},
                  "the other ranks would have nothing to update");
-  expect_refused(2, "gpt", {"mesh.context=2", "strategy=downpour"}, "one that reduces gradients in every step");
+  const auto config =
+      config_of("gpt", {"launch.ranks=2", "mesh.context=2", "strategy=downpour", "optimizer={name: sgd, lr: 0.1}"});
+  try {
+    check(config);
+    FAIL() << "nothing was refused";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("use one that reduces gradients in every step"), std::string::npos)
+        << error.what();
+  }
 }
 
 }  // namespace
