@@ -128,10 +128,7 @@ class Gossip final : public ReplicatedSynchronizer {
     const double theirs = weights_.at(partner), share = theirs / (weights_[group_->rank()] + theirs);
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       const at::Tensor& values = slices_[i].values;
-      const auto read = [&](const at::Tensor& message) {
-        return code_.read(message, values.numel(), values.scalar_type());
-      };
-      values.add_(read(received_[i]).sub(read(sent_[i])), share);
+      values.add_(code_.read(received_[i], values).sub(code_.read(sent_[i], values)), share);
     }
   }
 

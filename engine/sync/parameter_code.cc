@@ -49,15 +49,15 @@ void ParameterCode::write(const at::Tensor& values, const at::Tensor& message) c
     message.copy_(values);
     return;
   }
-  const at::Tensor rest = values.clone();
+  const at::Tensor rest = values.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true);
   code_->encode(elements_of(rest), message.mutable_data_ptr<std::uint8_t>());
 }
 
-at::Tensor ParameterCode::read(const at::Tensor& message, std::int64_t elements, at::ScalarType dtype) const {
-  if (!code_) return message.to(dtype);
-  const at::Tensor values = at::zeros({elements}, dtype);
+at::Tensor ParameterCode::read(const at::Tensor& message, const at::Tensor& like) const {
+  if (!code_) return message.to(like.scalar_type());
+  const at::Tensor values = at::zeros({like.numel()}, at::kFloat);
   code_->add(message.const_data_ptr<std::uint8_t>(), 1, elements_of(values));
-  return values;
+  return values.to(like.device());
 }
 
 }  // namespace phalanx

@@ -20,14 +20,14 @@ class ParameterCode {
   /// Throws std::invalid_argument for another name.
   explicit ParameterCode(const std::string& name);
 
-  /// Memory for the message of values like these, [n], all bytes 0. Throws ConfigError for int8 of another dtype than
-  /// float32.
+  /// Memory for the message of values like these, [n], all bytes 0: on their device, but of int8 on the CPU. Throws
+  /// ConfigError for int8 of another dtype than float32.
   at::Tensor make_message(const at::Tensor& values) const;
 
   void write(const at::Tensor& values, const at::Tensor& message) const;
 
-  /// What a message says, as values of `dtype`, [n].
-  at::Tensor read(const at::Tensor& message, std::int64_t elements, at::ScalarType dtype) const;
+  /// What a message says of values like these, [n], with their dtype, on their device.
+  at::Tensor read(const at::Tensor& message, const at::Tensor& like) const;
 
  private:
   at::ScalarType dtype_ = at::kFloat;      // of messages that are numbers; unless exact_

@@ -120,7 +120,8 @@ class DeviceStrategies : public ::testing::TestWithParam<std::pair<int, std::str
 INSTANTIATE_TEST_SUITE_P(
     Exchanging, DeviceStrategies,
     ::testing::Values(std::pair(2, "{local_sgd: {every: 3}}"), std::pair(2, "{diloco: {every: 5, compression: int4}}"),
-                      std::pair(2, "gossip"), std::pair(2, "{all_reduce: {compression: topk}}"),
+                      std::pair(2, "gossip"), std::pair(2, "{gossip: {compression: int8}}"),
+                      std::pair(2, "{all_reduce: {compression: topk}}"),
                       std::pair(2, "{all_reduce: {compression: powersgd}}"),
                       std::pair(2, "{all_reduce: {compression: one_bit}}"), std::pair(1, "{downpour: {every: 2}}"),
                       std::pair(1, "{ssp: {staleness: 1}}"), std::pair(1, "dc_asgd"),
@@ -136,7 +137,9 @@ TEST_P(DeviceStrategies, ExchangeAsOnTheCpu) {
     auto there = changes;
     there.push_back(device());
     const Trained devices = train(testing::config_of("mlp", there), world, run);
-    EXPECT_LT(relative_difference(devices.weights, cpu.weights), 1e-5);
+    // Rounding moves values that hardly differ apart, and nothing makes up for that.
+    const double tolerance = strategy == "{gossip: {compression: int8}}" ? 1e-3 : 1e-5;
+    EXPECT_LT(relative_difference(devices.weights, cpu.weights), tolerance);
   });
 }
 
