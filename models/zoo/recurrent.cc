@@ -93,7 +93,7 @@ class Recurrent final : public Network {
     const at::Tensor state = at::zeros({1, x.size(0), width_}, x.options());
     const auto run = [&](const auto& function, const auto& begin) {
       return std::get<0>(function(x, begin, layers_[i], /*has_biases=*/true, /*num_layers=*/1, /*dropout=*/0.0,
-                                  /*train=*/false, /*bidirectional=*/false, /*batch_first=*/true));
+                                  is_training(), /*bidirectional=*/false, /*batch_first=*/true));
     };
     if (cell_ == Cell::kGru) return run([](auto&&... a) { return at::gru(a...); }, state);
     return run([](auto&&... a) { return at::lstm(a...); }, std::vector<at::Tensor>{state, state});

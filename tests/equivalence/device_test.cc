@@ -53,9 +53,9 @@ TEST_P(Device, TrainsAsTheCpu) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Device,
                          ::testing::Values(Case{"mlp", 1, {}, {}}, Case{"lenet", 1, {}, {}}, Case{"gpt", 1, {}, {}},
-                                           Case{"llama", 1, {}, {}}, Case{"moe", 1, {}, {}}, Case{"bert", 1, {}, {}},
-                                           Case{"transformer", 1, {}, {}}, Case{"vit", 1, {}, {}},
-                                           Case{"vgg11_bn", 1, {}, {}}, Case{"vae", 1, {}, {}},
+                                           Case{"llama", 1, {}, {}}, Case{"lstm", 1, {}, {}}, Case{"moe", 1, {}, {}},
+                                           Case{"bert", 1, {}, {}}, Case{"transformer", 1, {}, {}},
+                                           Case{"vit", 1, {}, {}}, Case{"vgg11_bn", 1, {}, {}}, Case{"vae", 1, {}, {}},
                                            Case{"dcgan", 1, {}, {}}, Case{"siamese", 1, {}, {}}));
 
 // Of files beside the test.

@@ -25,6 +25,7 @@
 #include <tuple>
 
 #include "framework/testing/pretend/graph.h"
+#include "framework/testing/pretend/lstm_cell.h"
 #include "framework/testing/pretend/memory.h"
 
 namespace phalanx::testing {
@@ -219,6 +220,8 @@ void register_operators() {
   m.impl("_copy_from_and_resize", TORCH_FN(copy_and_resize));
   m.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
   m.impl("native_batch_norm", TORCH_FN(native_batch_norm));
+  m.impl("_thnn_fused_lstm_cell", TORCH_FN(lstm_cell));
+  m.impl("_thnn_fused_lstm_cell_backward_impl", TORCH_FN(lstm_cell_backward));
   m.impl("convolution_backward", torch::CppFunction::makeFromBoxedFunction<&compute_on_cpu>());
   m.impl("record_stream", TORCH_FN(record_stream));
   m.impl("resize_", TORCH_FN(resize));
