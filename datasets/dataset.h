@@ -52,6 +52,10 @@ class Dataset {
   /// How many positions of sample `index` are no padding; -1: all samples are as long as their spec says.
   virtual std::int64_t length(std::int64_t /*index*/) const { return -1; }
 
+  /// Whether gather() gives other samples with another seed. A dataset that takes its samples from others says what
+  /// these say, unless it draws something itself.
+  virtual bool varies() const { return unchanged() != nullptr; }
+
   /// The same samples without changes at random; null: this dataset makes none.
   virtual std::shared_ptr<const Dataset> unchanged() const { return nullptr; }
 

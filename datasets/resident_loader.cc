@@ -38,13 +38,15 @@ class ResidentLoader final : public Loader {
         seed_(static_cast<std::uint64_t>(options.seed)),
         device_(device),
         complete_(std::move(complete)) {
-    auto unchanged = dataset->unchanged();
-    if (unchanged && !changes_) {
-      throw ConfigError(
-          "loader.resident: the dataset changes its samples at random in a way that is done on the CPU alone; leave it "
-          "out, or the changes");
+    if (!dataset->varies()) {
+      samples_ = std::move(dataset);
+      return;
     }
-    samples_ = unchanged ? std::move(unchanged) : std::move(dataset);
+    samples_ = dataset->unchanged();
+    if (samples_ && !samples_->varies() && changes_) return;
+    throw ConfigError(
+        "loader.resident: the dataset changes its samples at random in a way that is done on the CPU alone; leave it "
+        "out, or the changes");
   }
 
   std::int64_t batches() const override { return sampler_.batches(); }

@@ -3,10 +3,14 @@
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
+#include <memory>
+#include <vector>
 
 #include "datasets/image_dataset.h"
 #include "datasets/subset.h"
+#include "datasets/tolerant.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -86,9 +90,60 @@ class ChangedOnTheCpu final : public Dataset {
   std::shared_ptr<const Dataset> inner_ = images({});
 };
 
-TEST(ResidentLoader, RefusesChangesThatNoDeviceMakes) {
-  EXPECT_THAT([] { make_resident_loader(std::make_shared<ChangedOnTheCpu>(), {.global_batch = 5}, at::kCPU, leave); },
+// What each seed gives are other images.
+class DrawnAnew final : public Dataset {
+ public:
+  std::int64_t size() const override { return inner_->size(); }
+  const SampleSpec& spec() const override { return inner_->spec(); }
+  bool varies() const override { return true; }
+  void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
+    std::vector<std::int64_t> drawn;
+    for (const auto index : indices) drawn.push_back(static_cast<std::int64_t>((seed + 3) % kImages) * index % kImages);
+    inner_->gather(drawn, 0, batch);
+  }
+
+ private:
+  std::shared_ptr<const Dataset> inner_ = images({});
+};
+
+void expect_refused(const std::shared_ptr<const Dataset>& dataset) {
+  EXPECT_THAT([&] { make_resident_loader(dataset, {.global_batch = 5}, at::kCPU, leave); },
               ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("done on the CPU alone")));
+}
+
+TEST(ResidentLoader, RefusesWhatVariesInAWayThatNoDeviceHas) {
+  const std::vector<std::shared_ptr<const Dataset>> all{std::make_shared<ChangedOnTheCpu>(),
+                                                        std::make_shared<DrawnAnew>()};
+  for (const auto& dataset : all) {
+    expect_refused(dataset);
+    expect_refused(make_subset(dataset, {3, 1}));
+    expect_refused(std::make_shared<TolerantDataset>(dataset, 2));
+  }
+}
+
+// Images of which one cannot be read.
+class Damaged final : public Dataset {
+ public:
+  explicit Damaged(std::shared_ptr<const Dataset> inner) : inner_(std::move(inner)) {}
+  std::int64_t size() const override { return inner_->size(); }
+  const SampleSpec& spec() const override { return inner_->spec(); }
+  void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
+    if (std::ranges::find(indices, 4) != indices.end()) throw DataError("image 4 is damaged");
+    inner_->gather(indices, seed, batch);
+  }
+  bool varies() const override { return inner_->varies(); }
+  std::shared_ptr<const Dataset> unchanged() const override { return std::make_shared<Damaged>(inner_->unchanged()); }
+  std::shared_ptr<const BatchChanges> changes() const override { return inner_->changes(); }
+
+ private:
+  std::shared_ptr<const Dataset> inner_;
+};
+
+TEST(ResidentLoader, ChangesWhatIsReadInPlaceOfUnreadableSamples) {
+  expect_same_batches(std::make_shared<TolerantDataset>(images({.flip = true}), 1));
+  const auto tolerant = std::make_shared<TolerantDataset>(std::make_shared<Damaged>(images({.padding = 2})), 1);
+  expect_same_batches(tolerant);
+  EXPECT_EQ(tolerant->left_out(), 1);
 }
 
 }  // namespace

@@ -66,6 +66,7 @@ class Subset final : public Dataset {
     return dataset_->length(indices_.at(static_cast<std::size_t>(index)));
   }
 
+  bool varies() const override { return dataset_->varies(); }
   std::shared_ptr<const Dataset> unchanged() const override {
     auto dataset = dataset_->unchanged();
     return dataset ? std::make_shared<Subset>(std::move(dataset), indices_) : nullptr;

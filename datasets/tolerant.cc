@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,14 +28,46 @@ void put(const Tensors& single, std::int64_t row, std::int64_t rows, Tensors& te
   }
 }
 
+// Those of the samples that were read in place of others.
+class ReplacementChanges final : public BatchChanges {
+ public:
+  ReplacementChanges(std::shared_ptr<const BatchChanges> changes, std::function<std::int64_t(std::int64_t)> replacement)
+      : changes_(std::move(changes)), replacement_(std::move(replacement)) {}
+
+  void apply(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
+    std::vector<std::int64_t> read;
+    for (const auto index : indices) read.push_back(replacement_(index));
+    changes_->apply(read, seed, batch);
+  }
+
+ private:
+  std::shared_ptr<const BatchChanges> changes_;
+  std::function<std::int64_t(std::int64_t)> replacement_;
+};
+
 }  // namespace
 
 TolerantDataset::TolerantDataset(std::shared_ptr<const Dataset> dataset, std::int64_t most)
     : dataset_(std::move(dataset)), most_(most) {}
 
 std::int64_t TolerantDataset::left_out() const {
-  const std::lock_guard lock(mutex_);
-  return std::ssize(unreadable_);
+  const std::lock_guard lock(found_->mutex);
+  return std::ssize(found_->unreadable);
+}
+
+std::shared_ptr<const Dataset> TolerantDataset::unchanged() const {
+  auto dataset = dataset_->unchanged();
+  if (!dataset) return nullptr;
+  auto same = std::make_shared<TolerantDataset>(*this);
+  same->dataset_ = std::move(dataset);
+  return same;
+}
+
+std::shared_ptr<const BatchChanges> TolerantDataset::changes() const {
+  auto changes = dataset_->changes();
+  if (!changes) return nullptr;
+  return std::make_shared<ReplacementChanges>(std::move(changes),
+                                              [same = *this](std::int64_t index) { return same.replacement(index); });
 }
 
 void TolerantDataset::gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {
@@ -48,7 +81,7 @@ void TolerantDataset::gather(std::span<const std::int64_t> indices, std::uint64_
   }
   try {
     dataset_->gather(wanted, seed, batch);
-    replaced_ += replaced;
+    found_->replaced += replaced;
   } catch (const DataError&) {
     gather_each(indices, seed, batch);  // which of them it is
   }
@@ -74,19 +107,19 @@ void TolerantDataset::gather_each(std::span<const std::int64_t> indices, std::ui
       break;
     }
   }
-  replaced_ += replaced;
+  found_->replaced += replaced;
 }
 
 std::int64_t TolerantDataset::replacement(std::int64_t index) const {
-  const std::lock_guard lock(mutex_);
-  while (unreadable_.contains(index)) index = (index + 1) % size();
+  const std::lock_guard lock(found_->mutex);
+  while (found_->unreadable.contains(index)) index = (index + 1) % size();
   return index;
 }
 
 void TolerantDataset::note(std::int64_t index, const char* why) const {
-  const std::lock_guard lock(mutex_);
-  if (!unreadable_.insert(index).second) return;  // another thread has found it
-  const auto count = std::ssize(unreadable_);
+  const std::lock_guard lock(found_->mutex);
+  if (!found_->unreadable.insert(index).second) return;  // another thread has found it
+  const auto count = std::ssize(found_->unreadable);
   if (count > most_ || count == size()) {
     throw DataError(std::string(why) + "; " + std::to_string(count) + " of " + std::to_string(size()) +
                     " samples cannot be read, and loader.max_errors allows " + std::to_string(most_));

@@ -12,7 +12,8 @@
 namespace phalanx {
 
 /// Another dataset, of which some samples may be unreadable. In place of one comes the next that can be read, whatever
-/// the number of ranks, and a line in the log names the file and the offset once.
+/// the number of ranks, and a line in the log names the file and the offset once. What a copy, or unchanged(), finds,
+/// this one has found, too.
 class TolerantDataset final : public Dataset {
  public:
   /// `most`: how many samples may be left out. gather() throws DataError for another one, and where none can be read.
@@ -24,20 +25,27 @@ class TolerantDataset final : public Dataset {
   std::int64_t label(std::int64_t index) const override { return dataset_->label(index); }
   std::int64_t length(std::int64_t index) const override { return dataset_->length(index); }
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override;
+  bool varies() const override { return dataset_->varies(); }
+  std::shared_ptr<const Dataset> unchanged() const override;
+  std::shared_ptr<const BatchChanges> changes() const override;
 
-  std::int64_t left_out() const;                       // samples that could not be read, each once
-  std::int64_t replaced() const { return replaced_; }  // rows of batches that other samples have taken
+  std::int64_t left_out() const;                              // samples that could not be read, each once
+  std::int64_t replaced() const { return found_->replaced; }  // rows of batches that other samples have taken
 
  private:
+  struct Found {
+    std::atomic<std::int64_t> replaced{0};
+    std::mutex mutex;  // guards what follows
+    std::set<std::int64_t> unreadable;
+  };
+
   void gather_each(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const;
   std::int64_t replacement(std::int64_t index) const;
   void note(std::int64_t index, const char* why) const;
 
   std::shared_ptr<const Dataset> dataset_;
   std::int64_t most_;
-  mutable std::atomic<std::int64_t> replaced_{0};
-  mutable std::mutex mutex_;  // guards what follows
-  mutable std::set<std::int64_t> unreadable_;
+  std::shared_ptr<Found> found_ = std::make_shared<Found>();
 };
 
 }  // namespace phalanx

@@ -146,6 +146,20 @@ TEST(Mix, DrawsInProportionAndAnewForEachSeed) {
   EXPECT_TRUE(splits.train->samples_overlap());
 }
 
+// With another seed, samples are others where the numbers are changed or drawn anew.
+TEST(Combined, SaysWhetherItsSamplesVary) {
+  const std::string plain = "{name: numbers}", changed = "{name: numbers, chance: true}",
+                    drawn = "{name: mix, of: [" + plain + "]}";
+  const auto varies = [](const std::string& yaml) { return load(yaml).train->varies(); };
+  EXPECT_FALSE(varies("{name: concat, of: [" + plain + ", " + plain + "]}"));
+  EXPECT_TRUE(varies("{name: concat, of: [" + plain + ", " + changed + "]}"));
+  EXPECT_TRUE(varies(drawn));
+  EXPECT_TRUE(varies("{name: concat, of: [" + plain + ", " + drawn + "]}"));
+  EXPECT_TRUE(varies("{name: subset, train_samples: 3, of: " + drawn + "}"));
+  EXPECT_FALSE(varies("{name: subset, train_samples: 3, of: " + plain + "}"));
+  EXPECT_TRUE(load("{name: concat, of: [" + changed + ", " + drawn + "]}").train->unchanged()->varies());
+}
+
 TEST(Subset, TakesSomeSamplesOnce) {
   const auto splits = load("{name: subset, train_samples: 6, test_samples: 1, of: {name: numbers}}");
   const auto all = all_of(*splits.train);

@@ -147,6 +147,9 @@ class Joined final : public Combined {
     return false;
   }
 
+  bool varies() const override {
+    return std::ranges::any_of(parts(), [](const auto& part) { return part->varies(); });
+  }
   std::shared_ptr<const Dataset> unchanged() const override {
     auto parts = unchanged_parts();
     return parts.empty() ? nullptr : std::make_shared<Joined>(std::move(parts), spec());
@@ -170,6 +173,7 @@ class Mixed final : public Combined {
 
   std::int64_t size() const override { return samples_; }
   bool samples_overlap() const override { return true; }
+  bool varies() const override { return true; }
 
  private:
   Place place(std::int64_t index, std::uint64_t seed) const override {

@@ -63,6 +63,8 @@ class MaskedTokens final : public Dataset {
   bool samples_overlap() const override { return of_->samples_overlap(); }
   std::int64_t length(std::int64_t index) const override { return of_->length(index); }
 
+  bool varies() const override { return !fixed_ || of_->varies(); }
+
   std::shared_ptr<const Dataset> unchanged() const override {
     return fixed_ ? nullptr : std::make_shared<const MaskedTokens>(config_, of_, /*fixed=*/true);
   }

@@ -76,6 +76,8 @@ class Partners final : public Dataset {
   bool samples_overlap() const override { return true; }  // each may be another one's partner
   std::int64_t label(std::int64_t index) const override { return classes_->labels.at(static_cast<std::size_t>(index)); }
 
+  bool varies() const override { return !fixed_ || dataset_->varies(); }
+
   // With the partners of tests, of samples as they are.
   std::shared_ptr<const Dataset> unchanged() const override {
     auto same = dataset_->unchanged();

@@ -51,6 +51,8 @@ class WithNoise final : public Dataset {
   std::int64_t label(std::int64_t index) const override { return of_->label(index); }
   std::int64_t length(std::int64_t index) const override { return of_->length(index); }
 
+  bool varies() const override { return !fixed_ || of_->varies(); }
+
   std::shared_ptr<const Dataset> unchanged() const override {
     if (fixed_) return nullptr;
     const auto inner = of_->unchanged();
