@@ -173,22 +173,29 @@ void PeerGroup::open_windows(Communicator& host) {
   if (!windows_.own.defined()) windows_ = allocate_block(host, window_bytes_);
 }
 
+// What one rank cannot make or open, the others close and give back.
 PeerGroup::Block PeerGroup::allocate_block(Communicator& host, std::int64_t bytes) {
   Block block;
   std::string handle;
-  const auto make = [&] {
+  const auto on_all = [&](const std::function<void()>& body) {
+    const auto troubles = all_gather_text(trouble_of(body), host);
+    if (std::ranges::all_of(troubles, [](const auto& trouble) { return trouble.empty(); })) return;
+    block.of_ranks.clear();
+    host.barrier().wait();
+    if (block.own.defined()) memory_->give_back(block.own);
+    throw_first(troubles);
+  };
+  on_all([&] {
     block.own = memory_->allocate(std::max<std::int64_t>(bytes, 1));
     handle = memory_->handle_of(block.own);
-  };
-  throw_first(all_gather_text(trouble_of(make), host));
+  });
   const auto handles = all_gather_text(handle, host);
-  const auto open = [&] {
+  on_all([&] {
     for (int rank = 0; rank < host.size(); ++rank) {
       const auto& theirs = handles[static_cast<std::size_t>(rank)];
       block.of_ranks.push_back(rank == host.rank() ? block.own : memory_->open(theirs, block.own.numel()));
     }
-  };
-  throw_first(all_gather_text(trouble_of(open), host));
+  });
   return block;
 }
 

@@ -19,6 +19,9 @@ class PeerMemory {
   /// views them is gone, they are given back when the process ends. Throws CommError where there are not enough.
   virtual at::Tensor allocate(std::int64_t bytes) = 0;
 
+  /// Gives memory of allocate() back at once, which nobody has open any more.
+  virtual void give_back(const at::Tensor& memory) = 0;
+
   /// What another rank opens memory of allocate() with; `memory` is all of it.
   virtual std::string handle_of(const at::Tensor& memory) = 0;
 

@@ -13,8 +13,10 @@
 namespace phalanx::nccl {
 namespace {
 
+// The error is told here alone: LibTorch takes one that is left behind for that of its own next kernel.
 void require(cudaError_t result, const std::string& what) {
   if (result == cudaSuccess) return;
+  (void)cudaGetLastError();
   throw CommError(CommError::Kind::kSystem, what + ": CUDA says: " + cudaGetErrorString(result));
 }
 
@@ -46,6 +48,12 @@ class CudaPeerMemory final : public PeerMemory {
     require(cudaMemset(memory, 0, static_cast<std::size_t>(bytes)), what);
     require(cudaDeviceSynchronize(), what);  // streams of LibTorch's do not wait for the one that sets
     return bytes_at(memory, bytes, [](void*) {});
+  }
+
+  // Where CUDA does not take it, it ends with the process.
+  void give_back(const at::Tensor& memory) override {
+    const c10::cuda::CUDAGuard guard(device_);
+    if (cudaFree(memory.data_ptr()) != cudaSuccess) (void)cudaGetLastError();
   }
 
   std::string handle_of(const at::Tensor& memory) override {

@@ -120,6 +120,9 @@ class PeersInThreads final : public PeerMemory {
     kept_.push_back(memory);
     return memory;
   }
+  void give_back(const at::Tensor& memory) override {
+    std::erase_if(kept_, [&](const at::Tensor& kept) { return kept.is_same(memory); });
+  }
   std::string handle_of(const at::Tensor& memory) override {
     return std::to_string(reinterpret_cast<std::uintptr_t>(memory.data_ptr()));
   }
