@@ -216,8 +216,8 @@ void Replica::gather_parts(Optimizer& optimizer) const {
   const auto& group = mesh_.group(kPartsAndReplicas);  // all ranks make it
   if (optimizer.cut() == Cut::kAnywhere) return;
   if (auto* const gathers = dynamic_cast<GathersMatrices*>(&optimizer)) {
-    const auto dtype = parameters_.buckets().at(0).values.scalar_type();
-    return gathers->gather_by(std::make_unique<MatrixExchange>(group, divided_.placements, dtype));
+    const auto options = parameters_.buckets().at(0).values.options();
+    return gathers->gather_by(std::make_unique<MatrixExchange>(group, divided_.placements, options));
   }
   throw ConfigError(std::string("mesh.") + (mesh_.along(Axis::kTensor)->size() > 1 ? "tensor" : "expert") +
                     ": optimizer " + config_.optimizer.selected() +

@@ -69,8 +69,8 @@ double cost_of(at::IntArrayRef shape) {
 
 }  // namespace
 
-MatrixExchange::MatrixExchange(CommunicatorPtr group, Placements placements, at::ScalarType dtype)
-    : group_(std::move(group)), placements_(std::move(placements)), dtype_(dtype) {}
+MatrixExchange::MatrixExchange(CommunicatorPtr group, Placements placements, at::TensorOptions options)
+    : group_(std::move(group)), placements_(std::move(placements)), options_(options) {}
 
 const Placement* MatrixExchange::placement(const std::string& name) const {
   const auto found = placements_.find(name);
@@ -147,7 +147,7 @@ void MatrixExchange::update(const std::vector<at::Tensor>& parts, const Update& 
   const auto total = [](const std::vector<std::int64_t>& counts) {
     return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   };
-  const at::Tensor own = at::empty({total(to_)}, dtype_), arrived = at::empty({total(from_)}, dtype_);
+  const at::Tensor own = at::empty({total(to_)}, options_), arrived = at::empty({total(from_)}, options_);
   std::vector<at::Tensor> leaving, arriving;  // views of these
   std::int64_t begin = 0;
   for (const auto part : leaving_) {
@@ -163,7 +163,7 @@ void MatrixExchange::update(const std::vector<at::Tensor>& parts, const Update& 
   }
   group_->all_to_all(arrived, own, from_, to_).wait();
   for (const auto& matrix : owned_) {
-    const at::Tensor whole = at::empty(matrix.shape, dtype_);
+    const at::Tensor whole = at::empty(matrix.shape, options_);
     for (const auto visit : matrix.visits) arriving_[visit].placement.put(whole, arriving[visit]);
     const at::Tensor updated = update(whole);
     for (const auto visit : matrix.visits) arriving[visit].copy_(arriving_[visit].placement.take(updated));

@@ -26,8 +26,8 @@ namespace phalanx {
 class MatrixExchange {
  public:
   /// `group`: all ranks that may have parts of the same matrices, or the same parts. `placements`: of this rank's
-  /// parts; what has none is whole. `dtype`: of all parts.
-  MatrixExchange(CommunicatorPtr group, Placements placements, at::ScalarType dtype);
+  /// parts; what has none is whole. `options`: dtype and device of all parts.
+  MatrixExchange(CommunicatorPtr group, Placements placements, at::TensorOptions options);
 
   /// Where this rank's part of a parameter is; null: it has all of it.
   const Placement* placement(const std::string& name) const;
@@ -60,7 +60,7 @@ class MatrixExchange {
 
   CommunicatorPtr group_;
   Placements placements_;
-  at::ScalarType dtype_;
+  at::TensorOptions options_;
   bool any_ = false;                  // on any rank
   std::vector<Visit> arriving_;       // by rank
   std::vector<std::size_t> leaving_;  // parts, by owner
