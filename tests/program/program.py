@@ -36,6 +36,16 @@ def sets(*settings, **more):
     return [f"--set={key}={value}" for key, value in merged.items()]
 
 
+def as_if_on_a_device(config):
+    """Changes the file of a run's config into that of a run on a device, with all options that are for these alone."""
+    text = config.read_text()
+    for was, on_device in (("device: auto", "device: cuda"), ("capture: false", "capture: true"),
+                           ("resident: false", "resident: true")):
+        assert text.count(was) == 1, f"{was} in {config}"
+        text = text.replace(was, on_device)
+    config.write_text(text)
+
+
 def mpirun(ranks):
     """The begin of a command by which a person starts ranks by hand. Open MPI looks for its parts beside the real path."""
     program = os.path.realpath(ROOT / os.environ["MPIRUN"])

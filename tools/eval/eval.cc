@@ -16,6 +16,7 @@
 #include "launch/stop_signal.h"
 #include "launch/temporary_folder.h"
 #include "tools/flags/load_checked.h"
+#include "tools/flags/on_the_cpu.h"
 #include "tools/flags/parse_flags.h"
 #include "tools/flags/saved_run.h"
 #include "tools/flags/take_overrides.h"
@@ -69,6 +70,7 @@ int run(int argc, char** argv) {
   for (const char* one : {"checkpoint.resume=none", "determinism=run", "strategy=auto", "roles={}"}) {
     overrides.emplace_back(one);
   }
+  leave_out_training_on_devices(overrides);
   job.sources = {saved.config, overrides};
   load_checked(job.config, job.sources);
   job.command[0] = fs::canonical("/proc/self/exe").string();

@@ -5,7 +5,7 @@ import json
 import struct
 import unittest
 
-from program import ROOT, SHORT, ProgramTest, becomes_true, free_port, sets
+from program import ROOT, SHORT, ProgramTest, as_if_on_a_device, becomes_true, free_port, sets
 
 EVAL = str(ROOT / "tools/eval/eval")
 PS = str(ROOT / "tools/ps/ps")
@@ -90,6 +90,13 @@ class Eval(EvalTest):
     def test_needs_no_servers_of_dense_parameters(self):
         self.assert_measured_again(self.finish("run", **{"launch.ranks": 3, "roles.server": 1,
                                                          "strategy": "{ssp: {staleness: 2}}"}))
+
+    def test_measures_on_the_cpu_what_was_trained_on_a_device(self):
+        run = self.finish("run")
+        as_if_on_a_device(run / "config.yaml")
+        expected = json.loads((run / "summary.json").read_text())["test"]
+        process = self.evaluate("--run=run", "--set=device=cpu")
+        self.assertAlmostEqual(expected["loss"], self.readings(process)["loss"], 4)
 
     def test_says_what_is_wrong(self):
         self.finish("run")

@@ -20,6 +20,7 @@
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "tools/flags/load_checked.h"
+#include "tools/flags/on_the_cpu.h"
 #include "tools/flags/parse_flags.h"
 #include "tools/flags/saved_run.h"
 #include "tools/flags/take_overrides.h"
@@ -133,7 +134,7 @@ void generate(const ExperimentConfig& config, const std::string& weights) {
 
 int run(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  const auto overrides = take_overrides(words);
+  auto overrides = take_overrides(words);
   refuse(parse_flags({.purpose = "goes on with a text as a trained language model would\n\n"
                                  "  generate --run runs/NAME --prompt \"To be\" --temperature 0.8\n"
                                  "  generate --weights weights.safetensors --config configs/shakespeare_gpt_tp2.yaml",
@@ -141,6 +142,7 @@ int run(int argc, char** argv) {
                      words));
   if (FLAGS_tokens < 1) throw ConfigError("--tokens: must be at least 1");
   const SavedRun saved = find_saved_run("generate", FLAGS_run, FLAGS_weights, FLAGS_config);
+  stay_on_the_cpu(overrides);
   ExperimentConfig config;
   load_checked(config, {saved.config, overrides});
   generate(config, saved.weights);

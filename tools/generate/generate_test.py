@@ -4,7 +4,7 @@
 import shutil
 import unittest
 
-from program import ROOT, SHORT, ProgramTest, sets
+from program import ROOT, SHORT, ProgramTest, as_if_on_a_device, sets
 
 GENERATE = str(ROOT / "tools/generate/generate")
 MODEL = {"model": "{name: llama, layers: 1, heads: 2, width: 32}", "launch.ranks": 1, "evaluate.every_epochs": 0,
@@ -36,6 +36,11 @@ class Generate(ProgramTest):
         (self.folder / "run/config.yaml").rename(self.folder / "c.yaml")
         self.assertEqual(process.out, self.generate("--weights=w.safetensors", "--config=c.yaml", "--prompt=fgh",
                                                     "--tokens=30", "--top_k=1").out)
+
+    def test_computes_on_the_cpu_wherever_the_run_did(self):
+        self.train_on(self.text, 1)
+        as_if_on_a_device(self.folder / "run/config.yaml")
+        self.assertEqual(5, len(self.generate("--run=run", "--prompt=a", "--tokens=3").out))
 
     def test_draws_by_the_seed(self):
         self.train_on(self.text, 1)

@@ -21,6 +21,7 @@
 #include "launch/program.h"
 #include "launch/temporary_folder.h"
 #include "tools/flags/load_checked.h"
+#include "tools/flags/on_the_cpu.h"
 #include "tools/flags/parse_flags.h"
 #include "tools/flags/take_overrides.h"
 
@@ -120,13 +121,14 @@ int plan(const ExperimentConfig& config) {
 int run(int argc, char** argv) {
   Job job{.command = {argv, argv + argc}, .started = process_start(), .quiet = true};
   std::vector<std::string> words(argv + 1, argv + argc);
-  const auto overrides = take_overrides(words);
+  auto overrides = take_overrides(words);
   refuse(parse_flags({.purpose = "tells what a training step will take, before a run\n\n"
                                  "  plan --config configs/shakespeare_gpt_tp2_dp2.yaml\n"
                                  "  plan --config configs/shakespeare_gpt_tp2_dp2.yaml --check",
                       .files = "tools/plan/"},
                      words));
   if (FLAGS_config.empty()) throw ConfigError("no config: plan --config FILE (see --help)");
+  stay_on_the_cpu(overrides);
   job.sources = {FLAGS_config, overrides};
   load_checked(job.config, job.sources);
   try {

@@ -27,6 +27,10 @@ class Plan(ProgramTest):
             self.assertIn(word, out)
         self.assertEqual([], list((self.folder / "tmp").glob("phalanx*")))
 
+    def test_plans_on_the_cpu_what_is_for_devices(self):
+        out = self.plan(**{"launch.ranks": 2, "device": "cuda", "train.capture": "true", "loader.resident": "true"}).out
+        self.assertIn("rank 0 of 2", out)
+
     def test_plans_more_ranks_than_any_host_has(self):
         out = self.plan("--rank=511", **{"launch.ranks": 512, "train.global_batch_size": 512, "strategy": "sharded"}).out
         self.assertIn("rank 511 of 512", out)

@@ -22,6 +22,7 @@
 #include "launch/program.h"
 #include "models/generative.h"
 #include "tools/flags/load_checked.h"
+#include "tools/flags/on_the_cpu.h"
 #include "tools/flags/parse_flags.h"
 #include "tools/flags/saved_run.h"
 #include "tools/flags/take_overrides.h"
@@ -88,7 +89,7 @@ void draw(const ExperimentConfig& config, const std::string& weights) {
 
 int run(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  const auto overrides = take_overrides(words);
+  auto overrides = take_overrides(words);
   refuse(parse_flags({.purpose = "draws samples that a trained model makes of noise\n\n"
                                  "  sample --run runs/NAME --out samples.png",
                       .files = "tools/sample/"},
@@ -98,6 +99,7 @@ int run(int argc, char** argv) {
     if (value < 1 || value > 10000) throw ConfigError("--" + std::string(flag) + ": must be from 1 to 10000");
   }
   const SavedRun saved = find_saved_run("sample", FLAGS_run, FLAGS_weights, FLAGS_config);
+  stay_on_the_cpu(overrides);
   ExperimentConfig config;
   load_checked(config, {saved.config, overrides});
   draw(config, saved.weights);
