@@ -33,11 +33,11 @@ std::optional<c10::TypedOperatorHandle<OneDnnLinear>> one_dnn_linear() {
 }
 
 // rows [n, k] times the transpose of weight [m, k]. What is to be differentiated is left to LibTorch, and what oneDNN
-// does not take: nothing to add up, and elements that have no place of their own.
+// does not take here: other than float32 on the CPU, nothing to add up, and elements that have no place of their own.
 at::Tensor product(const at::Tensor& rows, const at::Tensor& weight, const Bias& bias = {}) {
   static const auto fast = one_dnn_linear();
-  if (!fast || !at::globalContext().userEnabledMkldnn() || at::GradMode::is_enabled() || rows.size(1) == 0 ||
-      !weight.is_non_overlapping_and_dense()) {
+  if (!fast || !at::globalContext().userEnabledMkldnn() || at::GradMode::is_enabled() || !rows.is_cpu() ||
+      rows.scalar_type() != at::kFloat || rows.size(1) == 0 || !weight.is_non_overlapping_and_dense()) {
     return at::linear(rows, weight, bias);
   }
   return fast->call(rows, weight, bias, "none", c10::List<std::optional<c10::Scalar>>(), "");
@@ -53,6 +53,16 @@ bool only_adds(const at::Tensor& weight) {
          !torch::autograd::impl::post_acc_grad_hooks(weight);
 }
 
+// Products of autocast have fewer bits than the sum.
+void add_product(const at::Tensor& left, const at::Tensor& right, at::Tensor& sum) {
+  if (left.scalar_type() == sum.scalar_type()) {
+    sum.addmm_(left, right);
+  } else {
+    sum.add_(at::mm(left, right));
+  }
+}
+
+// Computes with the dtype of its input.
 class Product final : public torch::autograd::Function<Product> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
@@ -60,7 +70,9 @@ class Product final : public torch::autograd::Function<Product> {
     context->save_for_backward({weight.requires_grad() ? input : at::Tensor(), weight});
     context->saved_data["out_in"] = out_in;
     context->saved_data["has_bias"] = bias.has_value();
-    return product(input, out_in ? weight : weight.t(), bias);
+    const auto dtype = input.scalar_type();
+    const at::Tensor cast = weight.to(dtype);
+    return product(input, out_in ? cast : cast.t(), bias ? Bias(bias->to(dtype)) : bias);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -68,7 +80,10 @@ class Product final : public torch::autograd::Function<Product> {
     const at::Tensor &rows = saved[0], &weight = saved[1], &gradient = gradients[0];
     const bool out_in = context->saved_data["out_in"].toBool();
     variable_list result(4);
-    if (context->needs_input_grad(0)) result[0] = product(gradient, out_in ? weight.t() : weight);
+    if (context->needs_input_grad(0)) {
+      const at::Tensor cast = weight.to(gradient.scalar_type());
+      result[0] = product(gradient, out_in ? cast.t() : cast);
+    }
     if (context->needs_input_grad(1)) result[1] = of_weight(rows, weight, gradient, out_in);
     if (context->saved_data["has_bias"].toBool() && context->needs_input_grad(2)) result[2] = gradient.sum(0);
     return result;
@@ -80,10 +95,22 @@ class Product final : public torch::autograd::Function<Product> {
                               bool out_in) {
     const at::Tensor left = out_in ? gradient.t() : rows.t(), &right = out_in ? rows : gradient;
     if (!only_adds(weight)) return at::mm(left, right);
-    DeferGradients::now_or_later([sum = weight.grad(), left, right]() mutable { sum.addmm_(left, right); });
+    DeferGradients::now_or_later([sum = weight.grad(), left, right]() mutable { add_product(left, right, sum); });
     return {};
   }
 };
+
+// What Product is to compute with; none where LibTorch's own layer is better, or nobody knows what it would cast to.
+std::optional<at::ScalarType> dtype_of_product(const at::Tensor& input, const at::Tensor& weight) {
+  const auto device = input.device().type();
+  if (device != at::kCPU && !ExpectDeferral::any()) return {};
+  const auto given = input.scalar_type(), autocast = Autocast::current(device);
+  const bool alike = given == weight.scalar_type();
+  if (given == at::kFloat && alike && autocast == at::kFloat) return given;
+  if (!ExpectDeferral::any()) return {};
+  if (autocast == at::kFloat) return alike ? std::optional(given) : std::nullopt;
+  return weight.scalar_type() == at::kFloat && given != at::kDouble ? std::optional(autocast) : std::nullopt;
+}
 
 }  // namespace
 
@@ -91,17 +118,14 @@ at::Tensor apply_linear(const at::Tensor& input, const at::Tensor& weight, const
                         WeightLayout layout) {
   const bool out_in = layout == WeightLayout::kOutIn;
   const Bias with = bias.defined() ? Bias(bias) : Bias();
-  const auto device = input.device().type();
-  if (device != at::kCPU || input.scalar_type() != at::kFloat || weight.scalar_type() != at::kFloat ||
-      Autocast::current(device) != at::kFloat) {
-    return at::linear(input, out_in ? weight : weight.t(), with);
-  }
+  const auto dtype = dtype_of_product(input, weight);
+  if (!dtype) return at::linear(input, out_in ? weight : weight.t(), with);
   const std::int64_t in = weight.size(out_in ? 1 : 0), out = weight.size(out_in ? 0 : 1);
   TORCH_CHECK(input.dim() > 0 && input.size(-1) == in, "a linear layer of ", in, " inputs got ", input.sizes());
   TORCH_CHECK(!with || (with->dim() == 1 && with->numel() == out), "a linear layer of ", out, " outputs has a bias of ",
               with->sizes());
   const at::Tensor rows = input.dim() == 1 ? input.unsqueeze(0) : input.flatten(0, -2);
-  const at::Tensor output = Product::apply(rows, weight, with, out_in);
+  const at::Tensor output = Product::apply(rows.to(*dtype), weight, with, out_in);
   if (input.dim() == 2) return output;
   auto sizes = input.sizes().vec();
   sizes.back() = out;

@@ -12,7 +12,8 @@ enum class WeightLayout { kOutIn, kInOut };
 /// and the product that is a parameter's gradient is added right where the parameter's grad lies, if it has one: it is
 /// not written elsewhere first and then added. Who wants the gradient itself gets it from autograd as ever: a hook on
 /// the parameter, autograd::grad, a derivative of it. The parameter's node (grad_accumulator) runs in any case, once
-/// grad is complete. So a parameter is not for two backwards at a time. The sum may be put off (DeferGradients).
+/// grad is complete. So a parameter is not for two backwards at a time. The sum may be put off (DeferGradients), on any
+/// device and with any dtype where that is expected (ExpectDeferral).
 at::Tensor apply_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                         WeightLayout layout = WeightLayout::kOutIn);
 

@@ -87,6 +87,7 @@ class PipelineStep::Pass {
     for (const auto& action : schedule_.actions.at(rank())) {
       if (action.kind == Kind::kForward || training) actions_.push_back(action);
     }
+    defers_ = std::ranges::any_of(actions_, [](const auto& action) { return action.kind == Kind::kInputGradient; });
   }
 
   void run() {
@@ -178,10 +179,11 @@ class PipelineStep::Pass {
   const pipeline::Schedule& schedule_;
   const Batch& batch_;
   bool training_;
-  std::vector<Batch> parts_;                  // by micro-batch, as the next one
-  std::vector<bool> empty_;                   // one row of padding, for a part without any
+  std::vector<Batch> parts_;  // by micro-batch, as the next one
+  std::vector<bool> empty_;   // one row of padding, for a part without any
   PipelineResults results_;
   std::vector<Action> actions_;               // of this rank
+  bool defers_ = false;                       // gradients of weights
   std::size_t posted_ = 0;                    // of the actions, those whose receive is posted
   std::map<int, Message> arriving_, sent_;    // by tag; sent_: activations
   std::deque<Work> sent_gradients_;           // each keeps its tensor
@@ -205,6 +207,8 @@ void PipelineStep::Pass::forward(const Action& action) {
   {
     const RandomRows rows(step_.computation_.key(own));
     const Autocast autocast(live.input.device().type(), step_.computation_.autocast());
+    std::optional<ExpectDeferral> deferral;
+    if (defers_) deferral.emplace();
     live.output = step_.run_blocks(stage, live.input, training_);
     if (last(action.stage)) predictions = step_.computation_.predictions({live.output});
   }

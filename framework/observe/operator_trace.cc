@@ -2,17 +2,33 @@
 
 #include <ATen/record_function.h>
 
-#include <memory>
+#include <mutex>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "framework/observe/monotonic_clock.h"
 
 namespace phalanx {
+
+struct CollectedOperators final : c10::DebugInfoBase {
+  std::mutex mutex;
+  std::vector<TraceEvent> events;
+};
+
 namespace {
 
-// A callback is a plain function, so what it writes to belongs to the thread.
-thread_local std::vector<TraceEvent>* collected = nullptr;
+constexpr std::string_view kName = "phalanx::OperatorTrace";
+constexpr c10::DebugInfoKind kKind(&kName);
+
+// A callback is a plain function, so what it writes to belongs to the thread. LibTorch takes both along to the threads
+// that run a backward.
+CollectedOperators* current() { return static_cast<CollectedOperators*>(c10::ThreadLocalDebugInfo::get(kKind)); }
+
+std::shared_ptr<CollectedOperators> make_collected() {
+  if (current() != nullptr) throw std::invalid_argument("this thread's operators are traced already");
+  return std::make_shared<CollectedOperators>();
+}
 
 struct Begin final : at::ObserverContext {
   std::int64_t ns = monotonic_ns();
@@ -21,27 +37,29 @@ struct Begin final : at::ObserverContext {
 std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction&) { return std::make_unique<Begin>(); }
 
 void end(const at::RecordFunction& function, at::ObserverContext* context) {
+  CollectedOperators* const collected = current();
   if (collected == nullptr) return;
-  collected->push_back({.name = function.name(),
-                        .lane = kOperatorsLane,
-                        .begin_ns = static_cast<const Begin*>(context)->ns,
-                        .end_ns = monotonic_ns()});
+  const std::lock_guard lock(collected->mutex);
+  collected->events.push_back({.name = function.name(),
+                               .lane = kOperatorsLane,
+                               .begin_ns = static_cast<const Begin*>(context)->ns,
+                               .end_ns = monotonic_ns()});
 }
 
 }  // namespace
 
-OperatorTrace::OperatorTrace() {
-  if (collected != nullptr) throw std::invalid_argument("this thread's operators are traced already");
-  collected = new std::vector<TraceEvent>();
-  callback_ = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(begin, end).scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
-}
+OperatorTrace::OperatorTrace()
+    : collected_(make_collected()),
+      guard_(kKind, collected_),
+      callback_(
+          at::addThreadLocalCallback(at::RecordFunctionCallback(begin, end)
+                                         .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}))) {}
 
-OperatorTrace::~OperatorTrace() {
-  at::removeCallback(callback_);
-  delete std::exchange(collected, nullptr);
-}
+OperatorTrace::~OperatorTrace() { at::removeCallback(callback_); }
 
-std::vector<TraceEvent> OperatorTrace::take() { return std::exchange(*collected, {}); }
+std::vector<TraceEvent> OperatorTrace::take() {
+  const std::lock_guard lock(collected_->mutex);
+  return std::exchange(collected_->events, {});
+}
 
 }  // namespace phalanx

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <c10/util/ThreadLocalDebugInfo.h>
+
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "framework/observe/chrome_trace.h"
@@ -9,8 +12,11 @@ namespace phalanx {
 
 inline constexpr const char* kOperatorsLane = "operators";
 
-/// While it lives, collects every operator of LibTorch that this thread runs, those of backward included, with what
-/// they call in turn. Costs about a microsecond for each. One at a time in a thread, which also destroys it.
+struct CollectedOperators;
+
+/// While it lives, collects every operator of LibTorch that this thread runs, and those of backwards that it begins,
+/// also in threads of devices, with what they call in turn. Costs about a microsecond for each. One at a time in a
+/// thread, which also destroys it.
 class OperatorTrace {
  public:
   OperatorTrace();
@@ -22,6 +28,8 @@ class OperatorTrace {
   std::vector<TraceEvent> take();
 
  private:
+  std::shared_ptr<CollectedOperators> collected_;
+  c10::DebugInfoGuard guard_;
   std::uint64_t callback_;
 };
 

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <c10/util/ThreadLocalDebugInfo.h>
+
 #include <functional>
-#include <utility>
 #include <vector>
 
 namespace phalanx {
@@ -10,25 +11,31 @@ namespace phalanx {
 /// al. 2023, arXiv:2401.10241, section 2.1). Each keeps the tensors that it needs.
 using DeferredGradients = std::vector<std::function<void()>>;
 
-/// While one lives, layers that can do so put off the gradients of their weights in backwards that this thread runs.
-/// What is put off has to be called, in order, before anybody looks at the gradients.
+/// While one lives, layers that can do so put off the gradients of their weights in backwards that this thread begins,
+/// also where LibTorch goes on with them in threads of devices. What is put off has to be called, in order, before
+/// anybody looks at the gradients.
 class DeferGradients {
  public:
-  explicit DeferGradients(DeferredGradients& to) : outer_(std::exchange(current_, &to)) {}
-  ~DeferGradients() { current_ = outer_; }
-  DeferGradients(const DeferGradients&) = delete;
-  DeferGradients& operator=(const DeferGradients&) = delete;
+  explicit DeferGradients(DeferredGradients& to);
 
   /// Does `compute` now, or puts it off.
-  static void now_or_later(std::function<void()> compute) {
-    if (current_ == nullptr) return compute();
-    current_->push_back(std::move(compute));
-  }
+  static void now_or_later(std::function<void()> compute);
 
  private:
-  inline static thread_local DeferredGradients* current_ = nullptr;
+  c10::DebugInfoGuard guard_;
+};
 
-  DeferredGradients* outer_;
+/// While one lives, forwards of this thread are those of backwards with DeferGradients: layers that are slower if they
+/// can put gradients off may be so here.
+class ExpectDeferral {
+ public:
+  ExpectDeferral();
+
+  /// Whether one lives; where a backward computes forward again, whether it puts gradients off.
+  static bool any();
+
+ private:
+  c10::DebugInfoGuard guard_;
 };
 
 }  // namespace phalanx

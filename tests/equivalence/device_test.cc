@@ -109,6 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Case{"gpt", 2, {"train.clip_norm=0.1"}, {"mesh.tensor=2"}},
                       Case{"gpt", 2, {"seed=3"}, {"mesh.tensor=2", "mesh.sequence_parallel=true"}},
                       Case{"gpt", 2, {"seed=3"}, {"mesh.context=2"}}, Case{"gpt", 2, {"seed=3"}, {"mesh.pipe=2"}},
+                      Case{"gpt", 2, {"seed=3"}, {"mesh.pipe=2", "pipeline={micro_batches: 4, schedule: zero_bubble}"}},
                       Case{"moe", 2, {"seed=3"}, {"mesh.expert=2"}}, Case{"lenet", 2, {"seed=3"}, {"mesh.tensor=2"}},
                       Case{"gpt", 4, {"optimizer={name: muon, lr: 0.01}"}, {"mesh.tensor=2", "strategy=sharded"}},
                       Case{"gpt", 4, {"seed=3"}, {"mesh.tensor=2", "strategy={sharded: {stage: 3}}"}}));

@@ -1,0 +1,39 @@
+#include "framework/parallel/deferred_gradients.h"
+
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+namespace phalanx {
+namespace {
+
+constexpr std::string_view kName = "phalanx::DeferGradients";
+constexpr c10::DebugInfoKind kKind(&kName);
+
+// LibTorch takes this along to the threads that run a backward.
+struct Deferral final : c10::DebugInfoBase {
+  explicit Deferral(DeferredGradients* gradients) : to(gradients) {}
+
+  DeferredGradients* to;  // null: there is only a forward so far
+  std::mutex mutex;       // guards what it points to
+};
+
+Deferral* current() { return static_cast<Deferral*>(c10::ThreadLocalDebugInfo::get(kKind)); }
+
+}  // namespace
+
+DeferGradients::DeferGradients(DeferredGradients& to) : guard_(kKind, std::make_shared<Deferral>(&to)) {}
+
+void DeferGradients::now_or_later(std::function<void()> compute) {
+  Deferral* const deferral = current();
+  if (deferral == nullptr || deferral->to == nullptr) return compute();
+  const std::lock_guard lock(deferral->mutex);
+  deferral->to->push_back(std::move(compute));
+}
+
+ExpectDeferral::ExpectDeferral() : guard_(kKind, std::make_shared<Deferral>(nullptr)) {}
+
+bool ExpectDeferral::any() { return current() != nullptr; }
+
+}  // namespace phalanx
