@@ -6,6 +6,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "framework/backends/device/launch_point.h"
@@ -17,6 +18,14 @@ namespace {
 
 const at::Tensor& tensor_of(const Operation& operation) {
   return operation.output.defined() ? operation.output : operation.input;
+}
+
+// That of this thread; none where there is no such device: an MPI that is aware of CUDA may run without one.
+std::optional<c10::Stream> current_stream(c10::DeviceType type) {
+  if (type == c10::kCPU || !c10::impl::hasDeviceGuardImpl(type)) return {};
+  const c10::impl::VirtualGuardImpl devices(type);
+  if (devices.deviceCount() == 0) return {};
+  return devices.getStream(devices.getDevice());
 }
 
 // What has run already; its error is thrown where it is waited for.
@@ -58,10 +67,8 @@ Work DeviceCommunicator::launch_blocking(Operation operation) {
 }
 
 Work DeviceCommunicator::run(const Call& call, std::function<void()> body) {
-  if (device_ == c10::kCPU) return run_in_turn(call, std::move(body));
-  const c10::impl::VirtualGuardImpl devices(device_);
-  return run_in_turn(call, [stream = devices.getStream(devices.getDevice()), body = std::move(body)] {
-    const c10::StreamGuard here(stream);
+  return run_in_turn(call, [stream = current_stream(device_), body = std::move(body)] {
+    const c10::OptionalStreamGuard here(stream);
     body();
   });
 }

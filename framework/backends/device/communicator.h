@@ -19,8 +19,9 @@ namespace phalanx {
 /// else goes through the host's memory (staging.h); all of these block whoever waits. So every operation works on both
 /// kinds of tensors, in every dtype, and messages and barriers are always the host's.
 ///
-/// A body of run() has the stream of whoever launched it, on every thread. With a native group, run() blocks until the
-/// body has run: operations of a device come in the order of their launch, and that must be the same on all ranks.
+/// A body of run() has the stream of whoever launched it, on every thread, if there is such a device. With a native
+/// group, run() blocks until the body has run: operations of a device come in the order of their launch, and that must
+/// be the same on all ranks.
 class DeviceCommunicator final : public Decorator {
  public:
   using Can = std::function<bool(const Operation&)>;

@@ -71,6 +71,14 @@ TEST_F(DeviceRouting, ErrorsOfBodiesAreThrownByWait) {
   EXPECT_THROW(work.wait(), CommError);
 }
 
+// As a group that could take tensors of GPUs does in a run on CPUs.
+TEST_F(DeviceRouting, BodiesRunWithoutDevices) {
+  DeviceCommunicator group(host_, c10::kXLA);
+  bool ran = false;
+  group.run({.op = Op::kCustom}, [&] { ran = true; }).wait();
+  EXPECT_TRUE(ran);
+}
+
 TEST_F(DeviceRouting, SplitGroupsTakeBothKindsToo) {
   const auto child = group_.split(0, 1);
   EXPECT_TRUE(child->takes(c10::kMeta));
