@@ -8,8 +8,10 @@ import io
 import json
 import os
 import pathlib
+import signal
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -93,15 +95,37 @@ exit 1"""
         status, _, (outcome,) = self.check(self.suite("a", 'echo "[  PASSED  ] 0 tests."'))
         self.assertEqual((1, "failed"), (status, outcome["result"]))
 
-    def test_one_that_takes_too_long_is_ended_with_its_ranks(self):
-        script = f"sleep 1000 & echo $! > {self.folder}/rank; wait"
-        status, _, (outcome,) = self.check(self.suite("a", script, deadline=3))
-        self.assertEqual((1, "timed out"), (status, outcome["result"]))
+    def endless(self, **options):
+        """A suite with a rank, whose id it writes."""
+        written = f"echo $! > {self.folder}/new; mv {self.folder}/new {self.folder}/rank"
+        return self.suite("a", f"sleep 1000 & {written}; wait", **options)
+
+    def assert_rank_ends(self):
         rank = pathlib.Path("/proc", (self.folder / "rank").read_text().strip(), "stat")
         end = time.monotonic() + 60
         while running(rank) and time.monotonic() < end:
             time.sleep(0.01)
         self.assertFalse(running(rank))
+
+    def test_one_that_takes_too_long_is_ended_with_its_ranks(self):
+        status, _, (outcome,) = self.check(self.endless(deadline=3))
+        self.assertEqual((1, "timed out"), (status, outcome["result"]))
+        self.assert_rank_ends()
+
+    def test_one_that_is_interrupted_is_ended_with_its_ranks(self):
+        def interrupt():
+            end = time.monotonic() + 50
+            while not (self.folder / "rank").exists() and time.monotonic() < end:
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with self.assertRaises(KeyboardInterrupt):
+            self.check(self.endless())
+        thread.join()
+        self.assert_rank_ends()
 
     def test_all_together_have_a_deadline(self):
         _, _, outcomes = self.check(self.suite("a", "sleep 1000"), self.suite("b", "sleep 1000"), longest=0.5)
