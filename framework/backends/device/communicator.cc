@@ -60,7 +60,9 @@ Work DeviceCommunicator::launch_blocking(Operation operation) {
   return run_in_turn(call, [host = inner(), operation = std::move(operation), point, ways = ways_] {
     const c10::DeviceGuard here(tensor_of(operation).device());
     point.precede_current_stream();
-    if (ways.peers && PeerGroup::can(operation)) return ways.peers->run(*host, operation);
+    if (ways.peers && PeerGroup::can(operation) && ways.peers->open_windows(*host)) {
+      return ways.peers->run(*host, operation);
+    }
     if (ways.direct && ways.direct(operation)) return do_direct(*host, operation);
     do_staged(*host, operation, ways.chunk_bytes);
   });
@@ -111,8 +113,10 @@ at::Tensor DeviceCommunicator::do_allocate(const Allocation& allocation) {
   if (ways_.native.group) return ways_.native.group->do_allocate(allocation);
   if (!ways_.peers || size() == 1) return at::zeros(allocation.sizes, allocation.options);
   at::Tensor memory;
-  run_in_turn(allocation.call, [&, host = inner()] { memory = ways_.peers->allocate(*host, allocation); }).wait();
-  return memory;
+  run_in_turn(allocation.call, [&, host = inner()] {
+    if (ways_.peers->open_windows(*host)) memory = ways_.peers->allocate(*host, allocation);
+  }).wait();
+  return memory.defined() ? memory : at::zeros(allocation.sizes, allocation.options);
 }
 
 CommunicatorPtr DeviceCommunicator::wrap(CommunicatorPtr child) {

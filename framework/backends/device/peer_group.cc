@@ -17,6 +17,7 @@
 
 #include "framework/backends/device/staging.h"
 #include "framework/base/error.h"
+#include "framework/base/log.h"
 #include "framework/base/parts.h"
 #include "framework/comm/texts.h"
 
@@ -116,6 +117,13 @@ void meet(Communicator& host, const at::Device& device) {
   host.barrier().wait();
 }
 
+// Of one rank: a reduction, or a broadcast, of what there is changes nothing.
+void alone(const Operation& operation, const at::Device& device) {
+  at::Tensor output = operation.output;
+  if (operation.input.defined()) output.copy_(operation.input.view(output.sizes()));
+  synchronize_stream(device);
+}
+
 // What all ranks' places, or windows, hold becomes what the operation's tensor is to be, on all ranks where it reduces,
 // except that a broadcast and a reduce write on some of them alone.
 void work_on(Communicator& host, const Operation& operation, const std::vector<at::Tensor>& places) {
@@ -154,7 +162,7 @@ bool PeerGroup::can(const Operation& operation) {
 
 void PeerGroup::run(Communicator& host, const Operation& operation) {
   const at::NoGradGuard no_grad;
-  open_windows(host);
+  if (host.size() == 1) return alone(operation, memory_->device());
   switch (operation.call.op) {
     case Op::kAllGather:
       return gather_in_rounds(host, operation);
@@ -169,8 +177,20 @@ void PeerGroup::run(Communicator& host, const Operation& operation) {
   meet(host, memory_->device());
 }
 
-void PeerGroup::open_windows(Communicator& host) {
-  if (!windows_.own.defined()) windows_ = allocate_block(host, window_bytes_);
+bool PeerGroup::open_windows(Communicator& host) {
+  if (!open_) open_ = host.size() == 1 || make_windows(host);
+  return *open_;
+}
+
+bool PeerGroup::make_windows(Communicator& host) {
+  try {
+    windows_ = allocate_block(host, window_bytes_);
+    return true;
+  } catch (const CommError& error) {  // such as GPUs that do not reach each other
+    if (error.kind() != CommError::Kind::kSystem) throw;
+    log_info() << "tensors of devices go through the host's memory: " << error.what();
+    return false;
+  }
 }
 
 // What one rank cannot make or open, the others close and give back.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "framework/backends/device/peer_memory.h"
@@ -39,11 +40,13 @@ class PeerGroup {
   /// numbers and the reductions that LibTorch has on devices.
   static bool can(const Operation& operation);
 
-  /// Makes the windows, which the first operation does otherwise. Collective; throws CommError on all ranks where one
-  /// cannot make or open memory: nothing was changed then.
-  void open_windows(Communicator& host);
+  /// Makes the windows that operations of several ranks need, at the first call; then tells whether there are any.
+  /// False on all ranks where one cannot make or open memory, which the log says once: operations have to go another
+  /// way. Collective; throws CommError for other failures.
+  bool open_windows(Communicator& host);
 
-  /// Does the operation, in a body of host.run(). Blocks until the result is there. Throws CommError.
+  /// Does the operation, in a body of host.run(), after open_windows(). Blocks until the result is there. Throws
+  /// CommError.
   void run(Communicator& host, const Operation& operation);
 
   /// As Communicator::allocate().
@@ -62,6 +65,7 @@ class PeerGroup {
   };
 
   Block allocate_block(Communicator& host, std::int64_t bytes);
+  bool make_windows(Communicator& host);
   Parts in_place(Communicator& host, const at::Tensor& tensor) const;
   Parts windows(const at::Tensor& like, std::int64_t elements) const;
   void in_rounds(Communicator& host, const Operation& operation);
@@ -70,7 +74,8 @@ class PeerGroup {
 
   std::shared_ptr<PeerMemory> memory_;
   std::int64_t window_bytes_;
-  Block windows_;                         // made by the first operation
+  std::optional<bool> open_;              // none: not tried yet
+  Block windows_;                         // of several ranks
   std::map<std::int64_t, Block> blocks_;  // by number, alike on all ranks
   std::int64_t next_block_ = 0;
 };

@@ -9,8 +9,6 @@
 #include "framework/backends/nccl/native.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/cuda.h"
-#include "framework/base/error.h"
-#include "framework/base/log.h"
 #include "framework/comm/device_kind.h"
 #include "framework/comm/locality.h"
 #include "framework/comm/texts.h"
@@ -48,14 +46,7 @@ class CudaKind final : public DeviceKind {
     std::shared_ptr<PeerMemory> memory;
     Cuda::global().function<nccl::MakePeerMemory>("phalanx_cuda_peer_memory")(own.index(), memory);
     auto peers = std::make_shared<PeerGroup>(std::move(memory));
-    try {
-      peers->open_windows(host);
-    } catch (const CommError& error) {  // such as GPUs that do not reach each other
-      if (error.kind() != CommError::Kind::kSystem) throw;
-      log_info() << "tensors of devices go through the host's memory: " << error.what();
-      return nullptr;
-    }
-    return peers;
+    return peers->open_windows(host) ? peers : nullptr;
   }
 };
 
