@@ -1,8 +1,15 @@
 #include "engine/experiment/divided_model.h"
 
+#include <ATen/core/grad_mode.h>
+
+#include <exception>
 #include <utility>
 
+#include "engine/experiment/training_step.h"
+#include "engine/experiment/zero_inputs.h"
+#include "engine/step/computation.h"
 #include "framework/base/error.h"
+#include "framework/parallel/autocast.h"
 
 namespace phalanx {
 namespace {
@@ -56,17 +63,38 @@ void divide_sequence(const ExperimentConfig& config, const Mesh& mesh, Model& mo
                     " cannot compute a part of a sequence; use one that can, such as gpt, or leave mesh.context at 1");
 }
 
+// Whether each layer gets what it takes shows where it does not.
+void try_plan(const ExperimentConfig& config, const Task& task, const Mesh& mesh, Model& model) {
+  if (config.plan.empty()) return;
+  const at::NoGradGuard no_grad;
+  const Computation computation(task, arithmetic_of(config.train, task.model()), nullptr, nullptr);
+  const auto inputs = computation.inputs({.inputs = zero_inputs(task, mesh), .valid = 1, .global_rows = 1});
+  const Autocast autocast(inputs.at(0).device().type(), computation.autocast());
+  model.eval();
+  try {
+    model.outputs(inputs);
+  } catch (const CommError&) {
+    throw;
+  } catch (const std::exception& error) {
+    const std::string why = error.what();
+    throw ConfigError(
+        "plan: the model cannot be computed with its layers divided so: " + why.substr(0, why.find('\n')) +
+        ". What a layer of style column gives is divided, as one of style row takes it");
+  }
+}
+
 }  // namespace
 
-DividedModel divide_model(const ExperimentConfig& config, const ModelSpec& spec, const Mesh& mesh, Model& model) {
+DividedModel divide_model(const ExperimentConfig& config, const Task& task, const Mesh& mesh, Model& model) {
   DividedModel divided;
   const auto& tensor = mesh.along(Axis::kTensor);
   if (tensor->size() > 1) divided.placements = model.divide(plan_of(config, model), tensor);
-  if (config.mesh.sequence_parallel) share_positions(config, spec, mesh, model);
+  if (config.mesh.sequence_parallel) share_positions(config, task.model(), mesh, model);
   Placements experts = divide_experts(config, mesh, model);
   for (const auto& [name, placement] : experts) divided.experts.insert(name);
   divided.placements.merge(experts);
   divide_sequence(config, mesh, model);
+  try_plan(config, task, mesh, model);
   return divided;
 }
 

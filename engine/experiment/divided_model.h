@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/experiment/config.h"
+#include "engine/task/task.h"
 #include "framework/comm/mesh.h"
 #include "models/model.h"
 
@@ -23,7 +24,8 @@ struct DividedModel {
 };
 
 /// Divides a whole model along the axes tensor, expert and context of the mesh, in place: its layers by the config's
-/// plan, or else by the model's own. Collective. Throws ConfigError for a model that cannot be divided so.
-DividedModel divide_model(const ExperimentConfig& config, const ModelSpec& spec, const Mesh& mesh, Model& model);
+/// plan, or else by the model's own. A plan of the config is tried with a sample. Collective. Throws ConfigError for a
+/// model that cannot be divided so.
+DividedModel divide_model(const ExperimentConfig& config, const Task& task, const Mesh& mesh, Model& model);
 
 }  // namespace phalanx

@@ -1,7 +1,6 @@
 #include "engine/experiment/pipeline.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/profiler/util.h>
 
@@ -10,13 +9,13 @@
 #include <set>
 #include <utility>
 
+#include "engine/experiment/zero_inputs.h"
 #include "engine/step/computation.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "framework/comm/peerless.h"
 #include "framework/parallel/autocast.h"
-#include "framework/parallel/sequence_part.h"
 #include "models/trained.h"
 
 namespace phalanx {
@@ -179,13 +178,8 @@ std::vector<Pipeline::Whole> Pipeline::described(const NamedTensors& tensors) {
 // others have the rest.
 void Pipeline::measure(Model& model, const Task& task, const Mesh& mesh, Arithmetic arithmetic) {
   const at::NoGradGuard no_grad;
-  const auto& input = task.model().inputs.at(0);
-  std::vector<std::int64_t> shape{1};
-  shape.insert(shape.end(), input.shape.begin(), input.shape.end());
   const Computation computation(task, std::move(arithmetic), nullptr, nullptr);
-  at::Tensor zeros = at::zeros(shape, at::TensorOptions().dtype(input.dtype));
-  if (mesh.along(Axis::kContext)->size() > 1) zeros = take_positions(zeros, 1, *mesh.along(Axis::kContext));
-  at::Tensor x = computation.inputs({.inputs = {zeros}, .valid = 1, .global_rows = 1}).at(0);
+  at::Tensor x = computation.inputs({.inputs = zero_inputs(task, mesh), .valid = 1, .global_rows = 1}).at(0);
   const Autocast autocast(x.device().type(), computation.autocast());
   model.eval();
   std::map<std::string, std::int64_t> sizes;

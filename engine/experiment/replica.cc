@@ -38,7 +38,7 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
     : config_(config),
       mesh_(mesh),
       model_(make_initial_model(config, task.model(), mesh.world()->rank() == 0)),
-      divided_(divide_model(config, task.model(), mesh, *model_)),
+      divided_(divide_model(config, task, mesh, *model_)),
       pipeline_(divide_into_stages(task)),
       whole_(mesh, *model_, divided_, pipeline()),
       agreement_(choose_agreement(config, context.folder, bytes_of(*model_), mesh)),
