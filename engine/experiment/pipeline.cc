@@ -16,6 +16,7 @@
 #include "framework/base/text.h"
 #include "framework/comm/peerless.h"
 #include "framework/parallel/autocast.h"
+#include "models/has_experts.h"
 #include "models/trained.h"
 
 namespace phalanx {
@@ -153,6 +154,7 @@ Pipeline::Pipeline(const ExperimentConfig& config, Model& model, const Task& tas
     throw ConfigError(what + " has " + std::to_string(blocks_.size()) + " blocks (" + names_of(blocks_) + "), but " +
                       std::to_string(stages) + " stages need one each; use fewer ranks, or a model with more layers");
   }
+  has_experts_ = has_experts(model);
   measure(model, task, mesh, std::move(arithmetic));
   begins_ = wanted.cut.empty() ? cut_evenly(blocks_, stages) : cut_at(blocks_, wanted.cut, stages);
   find_holders(model);
@@ -271,6 +273,7 @@ PipelineStep::Setup Pipeline::setup(Model& model, const Task& task, const Mesh& 
   std::vector<RowSpec> inputs;
   for (std::size_t s = 0; s + 1 < begins_.size(); ++s) inputs.push_back(s == 0 ? RowSpec() : given_[begins_[s] - 1]);
   using Updates = SharedParameters::Updates;
+  const bool divided = mesh.world()->size() > mesh.shape()[Axis::kPipe] * mesh.data()->size();
   // Two stages' strategies may round, or compress, what they reduce in different places of their buckets.
   const auto updates = lends_ ? Updates::kOnce : mesh.replicas()->size() > 1 ? Updates::kNearly : Updates::kAlike;
   return {.model = model,
@@ -281,7 +284,7 @@ PipelineStep::Setup Pipeline::setup(Model& model, const Task& task, const Mesh& 
           .predictions = predictions_,
           .pipe = mesh.along(Axis::kPipe),
           .control = mesh.control({Axis::kPipe}),
-          .communicates = mesh.shape()[Axis::kPipe] < mesh.world()->size() / mesh.data()->size(),
+          .communicates = divided || (has_experts_ && mesh.batch()->size() > 1),
           .shared = SharedParameters(shared_, updates)};
 }
 

@@ -80,6 +80,7 @@ class Pipeline {
 
   int rank_;
   bool lends_;
+  bool has_experts_ = false;
   std::vector<BlockCost> blocks_;
   std::vector<RowSpec> given_;  // by block
   std::vector<RowSpec> predictions_;

@@ -107,8 +107,9 @@ void Replica::refuse_idle_ranks(bool idle) const {
   if (any.item<std::int64_t>() == 0) return;
   throw ConfigError(
       "mesh.tensor: parameter servers have each parameter once, so the first rank of the axis updates what all of its "
-      "ranks have alike. In one of the stages that is everything, and the other ranks would have nothing to update; "
-      "divide more layers (plan), or use another strategy");
+      "ranks have alike. That is everything that is trained" +
+      std::string(pipeline_ ? " in one of the stages" : "") +
+      ", and the other ranks would have nothing to update; divide more layers (plan), or use another strategy");
 }
 
 // Buckets hold the parameters of experts or others, so that those of blocks by turns would be many.

@@ -99,18 +99,19 @@ void Report::tell_start(const Start& start) {
 }
 
 void Report::attach(Engine& engine, const Mesh& mesh) {
+  mesh_ = &mesh;
   engine.on(Event::kStart, [this](State&) { start(); });
-  engine.on(Event::kUpdate, [this, &mesh](State& state) {
+  engine.on(Event::kUpdate, [this](State& state) {
     count(state);
-    if (state.step % config_.watch.every_steps == 0) read_meters(state, mesh);
+    if (state.step % config_.watch.every_steps == 0) read_meters(state);
   });
-  engine.on(Event::kEndEpoch, [this, &mesh](State& state) {
-    if (window_samples_ > 0) read_meters(state, mesh);
-    read_epoch(state, mesh);
+  engine.on(Event::kEndEpoch, [this](State& state) {
+    if (window_samples_ > 0) read_meters(state);
+    read_epoch(state);
   });
-  engine.on(Event::kEnd, [this, &mesh](State&) {
+  engine.on(Event::kEnd, [this](State&) {
     train_seconds_ = seconds_since(train_start_);
-    times_ = across_ranks(clock_.total(), *mesh.control());
+    times_ = across_ranks(clock_.total(), *mesh_->control());
   });
 }
 
@@ -130,11 +131,11 @@ void Report::count(const State& state) {
   progress_->update(latest_);
 }
 
-void Report::read_meters(const State& state, const Mesh& mesh) {
-  Readings readings = meters_.take(*mesh.control(kResultAxes));
+void Report::read_meters(const State& state) {
+  Readings readings = meters_.take(*mesh_->control(kResultAxes));
   for (auto& reading : update_.readings()) readings.push_back(std::move(reading));
   if (!context_.device.is_cpu())
-    readings.emplace_back("device_memory_peak_gib", peak_of_ranks(*mesh.control()) * 0x1p-30);
+    readings.emplace_back("device_memory_peak_gib", peak_of_ranks(*mesh_->control()) * 0x1p-30);
   latest_ = {.step = state.step,
              .epoch = state.epoch,
              .split = "train",
@@ -142,7 +143,7 @@ void Report::read_meters(const State& state, const Mesh& mesh) {
              .samples_per_second = static_cast<double>(window_samples_) / seconds_since(window_start_),
              .seconds = seconds_since(train_start_),
              .learning_rate = update_.optimizer().learning_rate(),
-             .times = across_ranks(clock_.total() - window_times_, *mesh.control())};
+             .times = across_ranks(clock_.total() - window_times_, *mesh_->control())};
   window_samples_ = 0;
   window_start_ = Clock::now();
   window_times_ = clock_.total();
@@ -157,9 +158,9 @@ double Report::peak_of_ranks(Communicator& ranks) const {
   return static_cast<double>(bytes.item<std::int64_t>());
 }
 
-void Report::read_epoch(const State& state, const Mesh& mesh) {
+void Report::read_epoch(const State& state) {
   const auto so_far = epoch_meters_.state();
-  Readings readings = epoch_meters_.take(*mesh.control(kResultAxes));
+  Readings readings = epoch_meters_.take(*mesh_->control(kResultAxes));
   // A run that ends within an epoch may be resumed there.
   if (state.cursor < steps_per_epoch_) epoch_meters_.load(so_far, true);
   const bool measured = std::exchange(epoch_has_steps_, false);  // a run that resumes may only have an end to come
@@ -193,12 +194,13 @@ CheckpointPart Report::meters_part(const std::string& name, MeterSet& meters) co
     return state;
   };
   const auto load = [this, &meters](const SavedRanks& saved) {
+    const auto& readers = *mesh_->control(kResultAxes);
     for (int rank = 0; rank < saved.ranks; ++rank) {
       NamedTensors state = saved.of(rank);
       const auto config = std::ranges::find(state, kMetersConfig, &NamedTensors::value_type::first);
       if (config == state.end() || !at::equal(config->second, meters_config_)) return;
       state.erase(config);
-      meters.load(state, rank % context_.world->size() == context_.world->rank());
+      meters.load(state, rank % readers.size() == readers.rank());
     }
   };
   return {.name = name, .save = save, .load = load};

@@ -61,9 +61,9 @@ class Report {
 
   void start();
   void count(const State& state);
-  void read_meters(const State& state, const Mesh& mesh);
+  void read_meters(const State& state);
   double peak_of_ranks(Communicator& ranks) const;
-  void read_epoch(const State& state, const Mesh& mesh);
+  void read_epoch(const State& state);
   void add(const Measurement& measurement);
   CheckpointPart meters_part(const std::string& name, MeterSet& meters) const;
   NamedTensors save() const;
@@ -79,6 +79,7 @@ class Report {
   std::vector<std::unique_ptr<MeasurementSink>> sinks_;
   TensorBoard* board_ = nullptr;  // one of them, if any
   std::unique_ptr<Progress> progress_;
+  const Mesh* mesh_ = nullptr;      // since attach()
   MeterSet meters_, epoch_meters_;  // since the last reading, since the epoch began
   std::int64_t steps_per_epoch_;
   bool epoch_has_steps_ = false;  // that this process has taken

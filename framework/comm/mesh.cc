@@ -104,7 +104,7 @@ Mesh::Mesh(CommunicatorPtr world, const MeshShape& shape, CommunicatorPtr contro
   control_ = same ? data_ : std::make_shared<Plane>(std::move(control), shape);
   for (auto* plane : {data_.get(), control_.get()}) {
     for (const auto axis : kAllAxes) plane->group({axis});
-    for (const auto axes : {kSampleAxes, kBatchAxes, kReplicaAxes, kModelAxes}) plane->group(axes);
+    for (const auto axes : {kSampleAxes, kBatchAxes, kResultAxes, kReplicaAxes, kModelAxes}) plane->group(axes);
   }
 }
 

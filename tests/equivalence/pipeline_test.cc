@@ -94,6 +94,13 @@ TEST(PipelineOptions, StagesMayHaveExperts) {
   }
 }
 
+// Whose layers wait for all ranks of a stage, while a vote of all stages is under way.
+TEST(PipelineOptions, StagesWithExpertsDoNotWaitForVotesThatOthersHaveNotCast) {
+  expect_as_alone("moe", 4,
+                  {"mesh={data: 2, pipe: 2}", "pipeline.micro_batches=1", "pipeline.cut=[head]", "strategy=all_reduce"},
+                  {"watch.nan_guard.every_steps=1", "train.max_steps=8"});
+}
+
 TEST(PipelineOptions, StagesMayBeNamed) {
   expect_as_alone("gpt", 2, {"mesh.pipe=2", "pipeline.cut=[head]", "strategy=auto"}, {"train.max_steps=4"});
 }
@@ -157,6 +164,21 @@ TEST(PipelineCheckpoints, AreOfEveryMesh) {
         EXPECT_LT(relative_difference(folder, alone.folder), testing::kRounding) << kind << " " << number;
       });
     }
+  }
+}
+
+// What compression keeps is of buckets, which are others in each stage.
+TEST(PipelineCheckpoints, OfCompressedGradientsGoOnOnOtherRanks) {
+  int steps = 0;
+  for (const int replicas : {2, 3, 2}) {
+    steps += 5;
+    const Changes changes{"mesh={data: " + std::to_string(replicas) + ", pipe: 2}",
+                          "strategy={name: all_reduce, compression: powersgd}", "checkpoint.every_steps=5",
+                          std::string("checkpoint.resume=") + (steps > 5 ? "auto" : "none"),
+                          "train.max_steps=" + std::to_string(steps)};
+    run_ranks(kBackend, 2 * replicas, [&](const CommunicatorPtr& world) {
+      train(config_of("gpt", changes), world, file_name("compressed_journey"));
+    });
   }
 }
 
