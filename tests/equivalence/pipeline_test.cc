@@ -173,7 +173,9 @@ TEST(PipelineCheckpoints, OfCompressedGradientsGoOnOnOtherRanks) {
   for (const int replicas : {2, 3, 2}) {
     steps += 5;
     const Changes changes{"mesh={data: " + std::to_string(replicas) + ", pipe: 2}",
-                          "strategy={name: all_reduce, compression: powersgd}", "checkpoint.every_steps=5",
+                          "strategy={name: all_reduce, compression: powersgd}",
+                          "train.precision=fp32",
+                          "checkpoint.every_steps=5",
                           std::string("checkpoint.resume=") + (steps > 5 ? "auto" : "none"),
                           "train.max_steps=" + std::to_string(steps)};
     run_ranks(kBackend, 2 * replicas, [&](const CommunicatorPtr& world) {
