@@ -282,9 +282,8 @@ TEST(MeshErrors, NameWhatDoesNotFit) {
   expect_refused(2, "gpt", {"mesh.tensor=2", "plan=[{layers: transformer.ln_f, style: row}]"}, "cannot be divided");
   expect_refused(2, "gpt", {"mesh.tensor=2", "plan=[{layers: transformer.wte, style: row}]"},
                  "is divided by vocabulary alone");
-  expect_refused(
-      2, "mlp", {"mesh.tensor=2", "plan=[{layers: fc1, style: column}]"},
-      "plan: the model cannot be computed with its layers divided so: a linear layer of 24 inputs got [1, 12]");
+  expect_refused(2, "mlp", {"mesh.tensor=2", "plan=[{layers: fc1, style: column}]"},
+                 "plan: the model cannot be computed with its layers divided so");
   expect_refused(2, "gpt", {"mesh.tensor=2", "optimizer={name: lamb, lr: 0.01}"}, "looks at whole parameters");
   expect_refused(2, "moe", {"mesh.expert=2", "optimizer={name: lamb, lr: 0.01}"},
                  "mesh.expert: optimizer lamb looks at whole");
