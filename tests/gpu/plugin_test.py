@@ -6,7 +6,8 @@ import subprocess
 import unittest
 
 PLUGIN = pathlib.Path("framework/backends/nccl/libphalanx_cuda.so")
-FUNCTIONS = {"phalanx_cuda_device_count", "phalanx_cuda_runtime_version", "phalanx_nccl_connect"}
+FUNCTIONS = {"phalanx_cuda_device_count", "phalanx_cuda_peer_memory", "phalanx_cuda_register_graphs",
+             "phalanx_cuda_runtime_version", "phalanx_nccl_connect"}
 
 
 def symbols(which):
