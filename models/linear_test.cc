@@ -1,7 +1,6 @@
 // Linear layers compute as LibTorch's, to the rounding, and leave gradients where they belong.
 #include "models/linear.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/embedding.h>
@@ -15,7 +14,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "framework/parallel/autocast.h"
-#include "framework/parallel/deferred_gradients.h"
+#include "models/testing_deferral.h"
 
 namespace phalanx {
 namespace {
@@ -58,7 +57,7 @@ struct Case {
   bool bias;
 };
 
-class LinearOf : public testing::TestWithParam<Case> {};
+class LinearOf : public ::testing::TestWithParam<Case> {};
 
 TEST_P(LinearOf, IsLinearOfLibTorch) {
   const bool out_in = GetParam().layout == WeightLayout::kOutIn;
@@ -79,7 +78,7 @@ TEST_P(LinearOf, IsLinearOfLibTorch) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, LinearOf,
-    testing::Values(Case{{5, kIn}, WeightLayout::kOutIn, true}, Case{{5, kIn}, WeightLayout::kOutIn, false},
+    ::testing::Values(Case{{5, kIn}, WeightLayout::kOutIn, true}, Case{{5, kIn}, WeightLayout::kOutIn, false},
                     Case{{5, kIn}, WeightLayout::kInOut, true}, Case{{1, kIn}, WeightLayout::kInOut, false},
                     Case{{3, 4, kIn}, WeightLayout::kOutIn, true}, Case{{3, 4, kIn}, WeightLayout::kInOut, true},
                     Case{{2, 3, 4, kIn}, WeightLayout::kOutIn, false}, Case{{kIn}, WeightLayout::kOutIn, true},
@@ -213,16 +212,7 @@ TEST(Linear, ComputesInDoublePrecision) {
 
 TEST(Linear, MayPutOffTheGradientOfItsWeight) {
   const at::Tensor input = leaf({6, kIn}), weight = with_gradient(leaf({kOut, kIn}));
-  DeferredGradients later;
-  {
-    const DeferGradients defer(later);
-    apply_linear(input, weight, {}).sum().backward();
-  }
-  expect_close(input.grad(), weight.detach().sum(0).expand_as(input));
-  EXPECT_EQ(weight.grad().abs().sum().item<double>(), 0);
-  const at::NoGradGuard no_grad;
-  for (const auto& add : later) add();
-  expect_close(weight.grad(), input.detach().sum(0).expand_as(weight));
+  testing::expect_put_off(apply_linear(input, weight, {}), input, weight, expect_close);
 }
 
 }  // namespace

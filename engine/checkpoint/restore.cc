@@ -138,24 +138,13 @@ NamedTensors saved_in(const SafetensorsFile& file, const std::string& prefix) {
   return all;
 }
 
-// The first that is called so and has this size. Others of that name may be of other stages of a pipeline.
-bool read_first(const std::vector<SafetensorsFile>& files, const std::string& name, const at::Tensor& into) {
-  for (const auto& file : files) {
-    for (const auto& entry : file.entries()) {
-      if (entry.name != name || c10::multiply_integers(entry.shape) != into.numel()) continue;
-      into.copy_(file.read(entry).view(into.sizes()));
-      return true;
-    }
-  }
-  return false;
-}
-
 void load(const CheckpointPart& part, const std::vector<SafetensorsFile>& files) {
   const std::string prefix = "part/" + part.name + "/";
   const StoredTensors all(files, prefix);
   const auto read = [&](const std::string& name, const Placement* placement, const at::Tensor& into) {
+    // Others of the name may be of other stages of a pipeline.
+    if (all.read_first(name, placement, into)) return true;
     if (!all.has(name)) return false;
-    if (read_first(files, prefix + name + (placement == nullptr ? "" : to_text(*placement)), into)) return true;
     const auto wanted = placement == nullptr ? into.numel() : c10::multiply_integers(placement->shape);
     Shape there;
     if (!all.shape(name, there) || c10::multiply_integers(there) != wanted) return false;

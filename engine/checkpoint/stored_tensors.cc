@@ -83,6 +83,18 @@ bool StoredTensors::has(const std::string& name, const Range& range) const {
   return there == range.count;
 }
 
+bool StoredTensors::read_first(const std::string& name, const Placement* placement, const at::Tensor& into) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) return false;
+  const auto run = std::ranges::find_if(found->second, [&](const Run& one) {
+    return !one.in_parts && one.end == into.numel() && is_of(one.placement, placement);
+  });
+  if (run == found->second.end()) return false;
+  const at::NoGradGuard no_grad;
+  into.copy_(run->file->read(*run->entry).view(into.sizes()));
+  return true;
+}
+
 // Fills rows [n] with elements [offset, offset + n) of what is stored with this placement, and returns how many of them
 // there are.
 std::int64_t StoredTensors::fill(const Runs& runs, const Placement* placement, std::int64_t offset,

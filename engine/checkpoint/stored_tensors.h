@@ -36,6 +36,10 @@ class StoredTensors {
   /// Shape of a whole one, or of one that has placements. That of another one in parts is not known: empty, and false.
   bool shape(const std::string& name, std::vector<std::int64_t>& shape) const;
 
+  /// Fills `into` with the first whole tensor, or the first part with this placement, of this name and of as many
+  /// elements, whatever else is under the name. False, and nothing is changed, where there is none.
+  bool read_first(const std::string& name, const Placement* placement, const at::Tensor& into) const;
+
   /// Fills `into`, range.count elements of any dtype and strides. What is stored with other placements is put together
   /// in memory, one tensor at a time. Throws DataError where not all of them are stored.
   void read(const std::string& name, const Range& range, const at::Tensor& into) const;

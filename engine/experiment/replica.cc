@@ -90,7 +90,7 @@ std::vector<at::Tensor> Replica::lent_along_tensor() const {
 // Of parameters that ranks of the same sum have alike, each counts in part.
 Clip::Parts Replica::parts_of_norm() const {
   return {.count = divided_.experts.empty() ? 1u : 2u,
-          .of = [this](const std::string& name) { return std::size_t{divided_.is_expert(name)}; },
+          .of = [this](const std::string& name) { return divided_.experts.count(name); },
           .share =
               [this](const std::string& name) {
                 const bool alike = divided_.same_along_tensor(name) && !lends_along_tensor(name);
@@ -126,7 +126,7 @@ NamedTensors Replica::updated_here() const {
 // blocks, and those of none, are in others.
 FlatParameters::GroupOf Replica::bucket_groups() const {
   if (!agreement_.strategy.traits().shards_values) {
-    return [this](const std::string& name) { return 2 * turns_.of(name) + (divided_.is_expert(name) ? 1 : 0); };
+    return [this](const std::string& name) { return 2 * turns_.of(name) + divided_.experts.count(name); };
   }
   const auto& blocks = model_->blocks();
   if (blocks.empty()) {
@@ -143,7 +143,7 @@ FlatParameters::GroupOf Replica::bucket_groups() const {
   }
   return [this, block_of = std::move(block_of), none = blocks.size() + 1](const std::string& name) {
     const auto found = block_of.find(name);
-    return 2 * (found == block_of.end() ? none : found->second) + (divided_.is_expert(name) ? 1 : 0);
+    return 2 * (found == block_of.end() ? none : found->second) + divided_.experts.count(name);
   };
 }
 

@@ -166,6 +166,25 @@ void expect_same(const std::string& kind, int ranks, const Changes& divided, int
   expect_same({kind, divided[0] + divided.back(), divided, plain}, ranks, others, kRounding);
 }
 
+void expect_journey_as_alone(const std::string& kind, const std::string& name, const std::vector<Leg>& legs,
+                             const Changes& alone) {
+  const auto run = file_name(kind + "_journey_" + name);
+  int steps = 0;
+  const auto with_steps = [&](const Changes& changes) {
+    return both_of(changes, {"train.max_steps=" + std::to_string(steps), "checkpoint.every_steps=5"});
+  };
+  for (const auto& [ranks, changes] : legs) {
+    const std::string resume = steps > 0 ? "auto" : "none";
+    steps += 5;
+    const auto config = config_of(kind, both_of(with_steps(changes), {"checkpoint.resume=" + resume}));
+    run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) { train(config, world, run); });
+  }
+  run_ranks(kBackend, 1, [&](const CommunicatorPtr& world) {
+    const auto expected = train(config_of(kind, with_steps(alone)), world, run + "_alone");
+    EXPECT_LT(relative_difference(::testing::TempDir() + "/" + run, expected.folder), kRounding) << kind << " " << name;
+  });
+}
+
 void expect_refused(int ranks, const std::string& kind, const Changes& changes, const char* part) {
   run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) {
     std::string text = "nothing was refused";

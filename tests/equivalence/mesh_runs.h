@@ -32,6 +32,17 @@ void expect_as_alone(const std::string& kind, int ranks, const Changes& mesh, co
 /// The same with `plain` on the first `others` of these ranks, where these are other changes than `divided`.
 void expect_same(const std::string& kind, int ranks, const Changes& divided, int others, const Changes& plain);
 
+/// Some ranks for a part of a run, and the changes of their config.
+struct Leg {
+  int ranks;
+  Changes changes;
+};
+
+/// Trains five steps on each leg, where the one before has left off, and expects the weights of a run of as many steps
+/// on one rank with `alone`. `name`: of the runs.
+void expect_journey_as_alone(const std::string& kind, const std::string& name, const std::vector<Leg>& legs,
+                             const Changes& alone = {"strategy=single"});
+
 /// Expects a ConfigError whose text has `part` on all ranks.
 void expect_refused(int ranks, const std::string& kind, const Changes& changes, const char* part);
 

@@ -18,13 +18,13 @@ namespace {
 using testing::Changes;
 using testing::config_of;
 using testing::expect_as_alone;
+using testing::expect_journey_as_alone;
 using testing::expect_refused;
 using testing::file_name;
 using testing::kBackend;
-using testing::relative_difference;
+using testing::Leg;
 using testing::run_ranks;
 using testing::train;
-using testing::Trained;
 
 using Case = testing::MeshCase;
 
@@ -178,39 +178,7 @@ TEST(MeshOptions, APlanOfTheUsersOwn) {
                   {"seed=2"});
 }
 
-struct Leg {
-  int ranks;
-  Changes changes;
-};
-
-// A run that changes its mesh on the way, every five steps, is one that never did.
-void expect_journey_as_alone(const std::string& kind, const std::string& name, const std::vector<Leg>& legs,
-                             const Changes& both = {}) {
-  const auto run = file_name(kind + "_journey_" + name);
-  const auto with_both = [&](Changes changes, int steps) {
-    changes.insert(changes.end(), both.begin(), both.end());
-    changes.push_back("train.max_steps=" + std::to_string(steps));
-    changes.emplace_back("checkpoint.every_steps=5");
-    return changes;
-  };
-  std::string folder;
-  int steps = 0;
-  for (const auto& leg : legs) {
-    steps += 5;
-    auto changes = with_both(leg.changes, steps);
-    changes.push_back(std::string("checkpoint.resume=") + (steps > 5 && !folder.empty() ? "auto" : "none"));
-    run_ranks(kBackend, leg.ranks, [&](const CommunicatorPtr& world) {
-      const auto trained = train(config_of(kind, changes), world, run);
-      if (world->rank() == 0) folder = trained.folder;
-    });
-    if (folder.empty()) folder = ::testing::TempDir() + "/" + run;  // ranks were processes
-  }
-  run_ranks(kBackend, 1, [&](const CommunicatorPtr& world) {
-    const auto alone = train(config_of(kind, with_both({"strategy=single"}, steps)), world, run + "_alone");
-    EXPECT_LT(relative_difference(folder, alone.folder), testing::kRounding) << kind << " " << name;
-  });
-}
-
+// A run that changes its mesh on the way is one that never did.
 TEST(MeshCheckpoints, AreOfEveryMesh) {
   const char* const kWhole = "mesh={data: 0}";
   const std::vector<std::vector<Leg>> every_kind{
@@ -245,10 +213,12 @@ TEST(MeshCheckpoints, AreOfEveryMesh) {
 
 // Its momentum is divided as the matrices are.
 TEST(MeshCheckpoints, OfMuonAreOfEveryMesh) {
-  expect_journey_as_alone(
-      "gpt", "muon",
-      {{2, {"mesh.tensor=2", "strategy=auto"}}, {2, {"mesh={data: 0}", "strategy=sharded"}}, {4, {"mesh.tensor=2"}}},
-      {"optimizer={name: muon, lr: 0.01}"});
+  const std::string muon = "optimizer={name: muon, lr: 0.01}";
+  expect_journey_as_alone("gpt", "muon",
+                          {{2, {"mesh.tensor=2", "strategy=auto", muon}},
+                           {2, {"mesh={data: 0}", "strategy=sharded", muon}},
+                           {4, {"mesh.tensor=2", muon}}},
+                          {"strategy=single", muon});
 }
 
 // What differs between replicas, in each part of the model.

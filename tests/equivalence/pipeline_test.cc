@@ -21,10 +21,11 @@ namespace {
 using testing::Changes;
 using testing::config_of;
 using testing::expect_as_alone;
+using testing::expect_journey_as_alone;
 using testing::expect_refused;
 using testing::file_name;
 using testing::kBackend;
-using testing::relative_difference;
+using testing::Leg;
 using testing::run_ranks;
 using testing::train;
 
@@ -134,35 +135,14 @@ TEST(PipelineMemory, OneForwardOneBackwardHoldsNoMoreMicroBatchesThanStages) {
 
 // A run that changes its mesh on the way, twice, is one that never did.
 TEST(PipelineCheckpoints, AreOfEveryMesh) {
-  struct Part {
-    int ranks;
-    Changes changes;
-  };
-  const std::vector<std::vector<Part>> journeys{
+  const std::vector<std::vector<Leg>> journeys{
       {{1, {"strategy=single"}}, {2, {"mesh.pipe=2"}}, {4, {"mesh={data: 2, pipe: 2}", "strategy=sharded"}}},
       {{2, {"mesh.pipe=2"}}, {2, {"mesh.tensor=2"}}, {3, {"mesh.pipe=3"}}},
       {{4, {"mesh={tensor: 2, pipe: 2}"}}, {2, {"mesh.pipe=2"}}, {1, {"strategy=single"}}},
   };
   for (const char* kind : {"gpt", "mlp"}) {
     for (std::size_t number = 0; number < journeys.size(); ++number) {
-      const auto run = file_name(std::string(kind) + "_pipe_journey" + std::to_string(number));
-      const std::string folder = ::testing::TempDir() + "/" + run;
-      int steps = 0;
-      for (const auto& part : journeys[number]) {
-        steps += 5;
-        auto changes = part.changes;
-        changes.push_back("train.max_steps=" + std::to_string(steps));
-        changes.push_back("checkpoint.every_steps=5");
-        changes.push_back(std::string("checkpoint.resume=") + (steps > 5 ? "auto" : "none"));
-        run_ranks(kBackend, part.ranks,
-                  [&](const CommunicatorPtr& world) { train(config_of(kind, changes), world, run); });
-      }
-      run_ranks(kBackend, 1, [&](const CommunicatorPtr& world) {
-        const auto alone = train(config_of(kind, {"strategy=single", "train.max_steps=" + std::to_string(steps),
-                                                  "checkpoint.every_steps=5"}),
-                                 world, run + "_alone");
-        EXPECT_LT(relative_difference(folder, alone.folder), testing::kRounding) << kind << " " << number;
-      });
+      expect_journey_as_alone(kind, std::to_string(number), journeys[number]);
     }
   }
 }

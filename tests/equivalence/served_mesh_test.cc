@@ -28,10 +28,12 @@ namespace {
 
 using testing::Changes;
 using testing::config_of;
+using testing::expect_journey_as_alone;
 using testing::expect_refused;
 using testing::expect_same;
 using testing::file_name;
 using testing::kBackend;
+using testing::Leg;
 using testing::relative_difference;
 using testing::run_ranks;
 using testing::train;
@@ -126,55 +128,37 @@ TEST(AsynchronousServers, TrainExperts) {
   }
 }
 
-struct Leg {
-  int ranks;
-  std::string mesh;
-};
-
-// Every five steps on another mesh, a run is one that never changed it.
-void expect_journey_as_alone(const std::string& kind, const Changes& both, const std::vector<Leg>& legs,
-                             const std::string& strategy_alone) {
-  const auto run = file_name(kind + "_served_journey_" + both[0]);
-  int steps = 0;
-  const auto with = [&](Changes changes) {
-    changes.push_back("train.max_steps=" + std::to_string(steps));
-    changes.push_back("checkpoint.every_steps=5");
-    return changes;
-  };
-  for (const auto& leg : legs) {
-    steps += 5;
-    Changes changes = with(both);
-    changes.push_back("mesh={" + leg.mesh + "}");
-    changes.push_back(std::string("checkpoint.resume=") + (steps > 5 ? "auto" : "none"));
-    run_ranks(kBackend, leg.ranks, [&](const CommunicatorPtr& world) { train(config_of(kind, changes), world, run); });
-  }
-  run_ranks(kBackend, 1, [&](const CommunicatorPtr& world) {
-    const auto alone = train(config_of(kind, with({strategy_alone})), world, run + "_alone");
-    EXPECT_LT(relative_difference(::testing::TempDir() + "/" + run, alone.folder), testing::kRounding) << both[0];
-  });
+// The same strategy on each mesh.
+void expect_served_journey_as_alone(const std::string& kind, const std::string& strategy,
+                                    const std::vector<std::pair<int, std::string>>& meshes,
+                                    const std::string& strategy_alone) {
+  std::vector<Leg> legs;
+  for (const auto& [ranks, mesh] : meshes) legs.push_back({ranks, {strategy, "mesh={" + mesh + "}"}});
+  expect_journey_as_alone(kind, "served_" + strategy, legs, {strategy_alone});
 }
 
 // The centre and what servers' optimizers remember are of parameters, wherever their tables are.
 TEST(ServedCheckpoints, AreOfEveryMesh) {
   for (const std::string kind : {"gpt", "mlp"}) {
-    expect_journey_as_alone(kind, {"strategy=sync_ps"},
-                            {{1, "data: 1"}, {2, "pipe: 2"}, {4, "data: 2, tensor: 2"}, {4, "data: 2, pipe: 2"}},
-                            "strategy=single");
+    expect_served_journey_as_alone(kind, "strategy=sync_ps",
+                                   {{1, "data: 1"}, {2, "pipe: 2"}, {4, "data: 2, tensor: 2"}, {4, "data: 2, pipe: 2"}},
+                                   "strategy=single");
     const std::string servers_update = std::string("strategy=") + kServerAdamw;
-    expect_journey_as_alone(kind, {servers_update},
-                            {{2, "tensor: 2"}, {4, "data: 2, pipe: 2"}, {4, "data: 2, tensor: 2"}}, "strategy=single");
+    expect_served_journey_as_alone(kind, servers_update,
+                                   {{2, "tensor: 2"}, {4, "data: 2, pipe: 2"}, {4, "data: 2, tensor: 2"}},
+                                   "strategy=single");
     for (const std::string strategy : {"strategy={downpour: {every: 1}}", "strategy={easgd: {every: 5}}",
                                        "strategy={downpour: {every: 1, server_optimizer: {name: adam, lr: 0.003}}}"}) {
-      expect_journey_as_alone(kind, {strategy}, {{2, "pipe: 2"}, {1, "data: 1"}, {2, "tensor: 2"}}, strategy);
+      expect_served_journey_as_alone(kind, strategy, {{2, "pipe: 2"}, {1, "data: 1"}, {2, "tensor: 2"}}, strategy);
     }
   }
 }
 
 TEST(ServedCheckpoints, AreOfAnyDivisionOfExperts) {
   for (const auto& strategy : {std::string("sync_ps"), std::string(kServerAdamw)}) {
-    expect_journey_as_alone("moe", {"strategy=" + strategy},
-                            {{2, "expert: 2"}, {4, "tensor: 2, expert: 2"}, {4, "expert: 4"}, {1, "data: 1"}},
-                            strategy == "sync_ps" ? "strategy=single" : "strategy=" + strategy);
+    expect_served_journey_as_alone("moe", "strategy=" + strategy,
+                                   {{2, "expert: 2"}, {4, "tensor: 2, expert: 2"}, {4, "expert: 4"}, {1, "data: 1"}},
+                                   strategy == "sync_ps" ? "strategy=single" : "strategy=" + strategy);
   }
 }
 

@@ -24,11 +24,10 @@ constexpr int kCoreLinks = 16;
 std::string framed(const std::string& text, std::size_t begin) {
   const std::string bar = "│ ";
   std::string joined;
-  while (text.compare(begin, bar.size(), bar) == 0) {
+  while (begin < text.size() && text.compare(begin, bar.size(), bar) == 0) {
     const auto end = std::min(text.find('\n', begin), text.size());
     joined += (joined.empty() ? "" : " ") + text.substr(begin + bar.size(), end - begin - bar.size());
     begin = end + 1;
-    if (begin >= text.size()) break;
   }
   return joined;
 }
