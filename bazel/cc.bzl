@@ -11,20 +11,21 @@ _GOOGLETEST = "//third_party/googletest"
 # --config=no-pch has these warnings.
 _QUIET = ["-Wno-array-bounds", "-Wno-restrict", "-Wno-stringop-overflow", "-Wno-stringop-overread"]
 
-# Test code takes two thirds of the time to compile that -O2 takes. In a debug build a precompiled header has no -O.
-_TEST_COPTS = select({"//bazel:opt": ["-O1"], "//conditions:default": []})
+# Compiling test code takes two thirds of the time that -O2 takes. From GCC 14 on, a precompiled header and the files that
+# use it need the same -O, so the headers of test code ("test", "tensor_test") are compiled with it, too.
+TEST_COPTS = select({"//bazel:opt": ["-O1"], "//conditions:default": []})
 
-def _choose(deps):
-    """The precompiled header that suits a target, by what it depends on itself."""
-    is_test = any([dep == _GOOGLETEST or dep.startswith(_GOOGLETEST + ":") for dep in deps])
-    if _TENSORS in deps:
-        return "tensor_test" if is_test else "tensor"
-    return "test" if is_test else "standard"
+def _is_test_code(deps):
+    return any([dep == _GOOGLETEST or dep.startswith(_GOOGLETEST + ":") for dep in deps])
 
-def _compiled(srcs, deps, copts, precompiled):
-    """deps and copts of a target, with its precompiled header included before all else."""
+def _compiled(srcs, deps, copts, precompiled, is_test_code):
+    """Returns deps and copts of a target whose files begin with the precompiled header that suits its deps."""
+    if is_test_code:
+        copts = TEST_COPTS + copts
     if precompiled == "auto":
-        precompiled = _choose(deps)
+        precompiled = "tensor" if _TENSORS in deps else "standard"
+    if precompiled and is_test_code:
+        precompiled = {"standard": "test", "tensor": "tensor_test"}[precompiled]
     if not precompiled or not srcs:
         return {"copts": copts, "deps": deps}
     header = _QUIET + ["-include", "bazel/%s.pch.h" % precompiled, "-fpch-deps", "-Winvalid-pch"]
@@ -41,20 +42,24 @@ def cc_library(name, srcs = [], deps = [], copts = [], precompiled = "auto", **k
       srcs: what is compiled.
       deps: as of native.cc_library.
       copts: as of native.cc_library.
-      precompiled: which header of //bazel its files begin with: "standard", "tensor", "module", "test", "tensor_test",
-        or None. "auto": by whether `deps` has LibTorch and GoogleTest.
+      precompiled: which header of //bazel its files begin with: "standard", "tensor", "module" or None. "auto": by
+        whether `deps` has LibTorch. Targets whose `deps` have GoogleTest get the one with GoogleTest, and -O1.
       **kwargs: as of native.cc_library.
     """
     native.cc_library(
         name = name,
         srcs = srcs,
         linkstatic = True,  # otherwise Bazel links a shared library, too, which nobody uses
-        **dict(kwargs, **_compiled(srcs, deps, copts, precompiled))
+        **dict(kwargs, **_compiled(srcs, deps, copts, precompiled, _is_test_code(deps)))
     )
 
 def cc_binary(name, srcs = [], deps = [], copts = [], precompiled = "auto", **kwargs):
     """A program. Arguments as of cc_library."""
-    native.cc_binary(name = name, srcs = srcs, **dict(kwargs, **_compiled(srcs, deps, copts, precompiled)))
+    native.cc_binary(
+        name = name,
+        srcs = srcs,
+        **dict(kwargs, **_compiled(srcs, deps, copts, precompiled, _is_test_code(deps)))
+    )
 
 def cc_test(name, srcs = [], deps = [], copts = [], env = {}, precompiled = "auto", **kwargs):
     """A test program. Arguments as of cc_library.
@@ -65,5 +70,5 @@ def cc_test(name, srcs = [], deps = [], copts = [], env = {}, precompiled = "aut
         name = name,
         srcs = srcs,
         env = dict({"MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}, **env),
-        **dict(kwargs, **_compiled(srcs, deps, _TEST_COPTS + copts, precompiled))
+        **dict(kwargs, **_compiled(srcs, deps, copts, precompiled, True))
     )

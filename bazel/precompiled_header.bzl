@@ -27,7 +27,7 @@ def _precompiled_header_impl(ctx):
         cc_toolchain = toolchain,
         source_file = header.path,
         output_file = precompiled.path,
-        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + _COPTS,
+        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts + _COPTS,
         include_directories = context.includes,
         quote_include_directories = context.quote_includes,
         system_include_directories = context.system_includes,
@@ -66,6 +66,7 @@ precompiled_header = rule(
     implementation = _precompiled_header_impl,
     attrs = {
         "headers": attr.string_list(mandatory = True, doc = "what it includes"),
+        "copts": attr.string_list(doc = "the options of the files that use it, as far as they differ from every file's"),
         "deps": attr.label_list(providers = [CcInfo], doc = "whose headers these are"),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },

@@ -150,7 +150,7 @@ TEST(Service, SaysWhatTheServerRefused) {
     EXPECT_NE(std::string(error.what()).find("\"add\""), std::string::npos) << error.what();
   }
   Table table = client->create(kTable);
-  EXPECT_THROW(client->push(table, at::zeros({11}), {}), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(client->push(table, at::zeros({11}), {})), std::invalid_argument);
   Work push = client->push(table, at::zeros({10}), {.rule = 17});
   EXPECT_THROW(push.wait(), Error);
 }

@@ -143,8 +143,8 @@ void Argument::read_tensors(const json& list, bool optional, const Slots& slots)
 
 Argument::Argument(const json& serialized, const c10::Argument* formal, const Slots& slots)
     : tensor_(is(plain(formal), c10::TypeKind::TensorType)) {
-  const auto kind = serialized.items().begin().key();
-  const auto& value = serialized.items().begin().value();
+  const auto kind = serialized.begin().key();
+  const json& value = *serialized.begin();
   if (kind == "as_tensor" || ((kind == "as_sym_int" || kind == "as_sym_bool") && value.contains("as_name"))) {
     kind_ = Kind::kSlot;
     read(slot_of(value.at(kind == "as_tensor" ? "name" : "as_name"), slots));

@@ -10,10 +10,17 @@ namespace {
 
 constexpr long kSeconds = 3600;
 
+struct Free {
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(X509_EXTENSION* extension) const { X509_EXTENSION_free(extension); }
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
 int write(const char* path) {
-  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
-  const std::unique_ptr<X509, decltype(&X509_free)> certificate(X509_new(), X509_free);
-  const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path, "w"), std::fclose);
+  const std::unique_ptr<EVP_PKEY, Free> key(EVP_EC_gen("P-256"));
+  const std::unique_ptr<X509, Free> certificate(X509_new());
+  const std::unique_ptr<std::FILE, Free> file(std::fopen(path, "w"));
   if (!key || !certificate || !file) return 1;
   ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1);
   X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -kSeconds);
@@ -23,8 +30,8 @@ int write(const char* path) {
   X509_NAME* const name = X509_get_subject_name(certificate.get());
   X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("localhost"), -1, -1, 0);
   X509_set_issuer_name(certificate.get(), name);
-  const std::unique_ptr<X509_EXTENSION, decltype(&X509_EXTENSION_free)> names(
-      X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "DNS:localhost"), X509_EXTENSION_free);
+  const std::unique_ptr<X509_EXTENSION, Free> names(
+      X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "DNS:localhost"));
   const bool done = names && X509_add_ext(certificate.get(), names.get(), -1) == 1 &&
                     X509_sign(certificate.get(), key.get(), EVP_sha256()) > 0 &&
                     PEM_write_PrivateKey(file.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1 &&
