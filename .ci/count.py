@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Counts the tests of a Bazel build event file (JSON lines), and names the cases that were skipped.
 
-Exit status 0 when some tests passed and none failed.
+  count.py EVENTS LOG
+
+LOG has what Bazel printed. Exit status 0 when some tests passed, none failed, and the compiler did not warn of our code.
 """
 
 import json
@@ -14,6 +16,11 @@ import xml.etree.ElementTree
 # One line of Python's unittest, which may have a first line of a docstring in between.
 _PYTHON_SKIPPED = re.compile(r"^(\w+) \((\w+\.[\w.]+)\)\n?.*\.\.\. skipped (.*)$", re.MULTILINE)
 _PYTHON_RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+
+# As GCC and Clang print it for a file of the folders that .bazelrc compiles with warnings, or for a precompiled header that
+# the compiler refuses.
+_WARNING = re.compile(r"^(?:cc1plus|(?:framework|engine|launch|models|datasets|tools|tests)/\S+:\d+): warning: .*$",
+                      re.MULTILINE)
 
 
 def count(events):
@@ -81,6 +88,10 @@ if __name__ == "__main__":
     for target, case, reason in skipped:
         print(f"skipped: {target} {case}: {reason}")
     print(f"{total} cases, {len(skipped)} of them skipped")
+    with open(sys.argv[2], encoding="utf-8", errors="replace") as file:
+        warnings = sorted(set(_WARNING.findall(file.read())))
+    for warning in warnings:
+        print(f"not allowed: {warning}")
     passed, failed = count(all_events)
     print(f"{passed} passed, {failed} failed")
-    sys.exit(0 if passed and not failed else 1)
+    sys.exit(0 if passed and not failed and not warnings else 1)

@@ -38,11 +38,12 @@ class Count(unittest.TestCase):
             outputs.append({"name": name.replace("_", "."), "uri": path.as_uri()})
         return {"id": {"testResult": {"label": label}}, "testResult": {"testActionOutput": outputs}}
 
-    def count(self, *events):
-        """The exit status, and the lines that are printed."""
+    def count(self, *events, log=""):
+        """Returns the exit status, and the lines that are printed."""
         path = self.folder / "events"
         path.write_text("".join(json.dumps(event) + "\n" for event in events))
-        done = subprocess.run(["python3", ROOT / ".ci/count.py", path], capture_output=True, text=True)
+        (self.folder / "log").write_text(log)
+        done = subprocess.run(["python3", ROOT / ".ci/count.py", path, self.folder / "log"], capture_output=True, text=True)
         return done.returncode, done.stdout.splitlines()
 
     def ends(self, *events):
@@ -91,6 +92,17 @@ class Count(unittest.TestCase):
     def test_a_test_that_left_half_a_report_is_not_counted_and_fails(self):
         events = [self.result("//a", test_log="", test_xml="<testsuites><test"), summary("//a", "FAILED")]
         self.assertEqual((1, ["0 cases, 0 of them skipped", "0 passed, 1 failed"]), self.count(*events))
+
+    def test_a_warning_of_our_code_fails_though_all_tests_pass(self):
+        warning = "engine/engine.cc:7:3: warning: unused variable 'x' [-Wunused-variable]"
+        log = f"INFO: From Compiling engine/engine.cc:\n{warning}\n    7 |   int x;\n"
+        self.assertEqual((1, ["0 cases, 0 of them skipped", f"not allowed: {warning}", "1 passed, 0 failed"]),
+                         self.count(summary("//a", "PASSED"), log=log))
+
+    def test_a_warning_of_other_code_is_no_failure(self):
+        log = "external/libtorch/include/c10/util/Half.h:7:3: warning: deprecated\nwarning: engine/engine.cc was warned of\n"
+        self.assertEqual((0, ["0 cases, 0 of them skipped", "1 passed, 0 failed"]),
+                         self.count(summary("//a", "PASSED"), log=log))
 
 
 class Bazelw(unittest.TestCase):
