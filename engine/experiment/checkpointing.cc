@@ -206,6 +206,12 @@ bool Checkpointing::regular() const {
   return config.every_steps > 0 || config.every_epochs > 0 || config.keep_best > 0;
 }
 
+// Replicas that are averaged after every step are equal, but their optimizers have seen different gradients.
+bool Checkpointing::updates_with_own_gradients() const {
+  const auto traits = run_.config.strategy.traits();
+  return run_.mesh.replicas()->size() > 1 && !traits.reduces_gradients && !traits.servers_update;
+}
+
 bool Checkpointing::due_at_step(std::int64_t step) const {
   const auto every = run_.config.checkpoint.every_steps;
   return every > 0 && step % every == 0;
@@ -216,7 +222,7 @@ bool Checkpointing::due_by_test(std::int64_t step) const {
 }
 
 void Checkpointing::update(const State& state) {
-  were_apart_ |= !run_.synchronizer.replicas_equal();
+  were_apart_ |= !run_.synchronizer.replicas_equal() || updates_with_own_gradients();
   checkpointer_->advance();
   tell_failures();
   const bool end_of_epoch = state.cursor == run_.loader.batches() || state.step >= run_.steps || state.stop;

@@ -82,6 +82,7 @@ class Checkpointing {
   void save(const Position& position);
   void tell_failures();
   bool regular() const;
+  bool updates_with_own_gradients() const;
   bool due_at_step(std::int64_t step) const;
   bool due_by_test(std::int64_t step) const;
   RunState run_state();
@@ -94,7 +95,7 @@ class Checkpointing {
   std::optional<Checkpointer> checkpointer_;
   std::int64_t told_ = 0;       // failures that the user has seen
   bool goes_on_alike_ = false;  // as many ranks, strategy and buckets as the run that it goes on from
-  bool were_apart_ = false;     // replicas have differed: what optimizers remember may differ ever since
+  bool were_apart_ = false;     // replicas or their gradients have differed: the state of optimizers may differ since then
 };
 
 }  // namespace phalanx

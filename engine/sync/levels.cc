@@ -24,6 +24,7 @@
 #include "engine/sync/synchronizers.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/collectives/scalar.h"
 #include "framework/comm/hierarchy.h"
 #include "framework/comm/locality.h"
 
@@ -124,6 +125,9 @@ class Levels final : public Synchronizer {
     shared_.clear();
     if (shares_out_) own_ = share_out(buckets, cut);
     inter_->attach(flat(own_), cut);
+    // In the largest host, a rank without a counterpart in other hosts is a group of its own to `inter`, which takes its
+    // replica for equal to all others. The other ranks know better, and all have to give the same answer.
+    begins_equal_ = all_reduce(*group_, std::int64_t{inter_->replicas_equal()}, Reduction::kMin) != 0;
     return own_;
   }
 
@@ -146,7 +150,7 @@ class Levels final : public Synchronizer {
     gather();
   }
 
-  bool replicas_equal() const override { return inter_->replicas_equal(); }
+  bool replicas_equal() const override { return begins_equal_ && inter_->replicas_equal(); }
 
   void share_values() override {
     intra_->share_values();
@@ -209,6 +213,7 @@ class Levels final : public Synchronizer {
   std::unique_ptr<Synchronizer> intra_, inter_;
   std::vector<Slice> own_;
   bool shares_out_;  // else `intra` itself does
+  bool begins_equal_ = true;  // strategies whose replicas train apart from the first step say so before it
   std::vector<ShardedBucket> shared_;
 };
 

@@ -172,6 +172,21 @@ TEST_P(Levels, SumsOfSlicesAreOfAHostsReplica) {
   });
 }
 
+// Ranks that disagreed would not evaluate together. A group has one rank more than the other, which meets no other group.
+TEST(LevelsOption, AllRanksOfUnequalGroupsSayWhetherReplicasAreEqual) {
+  for (const std::string inter : {"all_reduce", "sync_ps", "local_sgd", "gossip", "easgd", "downpour", "ssp", "dc_asgd"}) {
+    for (const int per_group : {2, 3}) {
+      run_ranks("inproc", 2 * per_group - 1, [&](const CommunicatorPtr& group) {
+        train(levels("all_reduce", inter, per_group), group, 3, [&](int step, const at::Tensor&, auto& strategy) {
+          const at::Tensor equal = at::full({1}, strategy.replicas_equal() ? 1.0 : 0.0);
+          const at::Tensor all = testing::gather(equal, *group);
+          EXPECT_TRUE(at::equal(all, equal.expand_as(all))) << inter << ", step " << step << ": " << all;
+        });
+      });
+    }
+  }
+}
+
 // Each host's gradients count once, whatever the number of its ranks.
 TEST(LevelsOption, LeadersTalkForTheirHosts) {
   for (const std::string inter : {"all_reduce", "sync_ps"}) {

@@ -70,7 +70,7 @@ class OptimizerRule final : public ps::UpdateRule {
     for (auto& one : optimizer_->state()) all.push_back({one.kind, one.values});
     if (config_.clients > 1) {
       all.push_back({"gathered", gathered_});
-      all.push_back({"sum", gradients_});
+      all.push_back({"gathered_gradients", gradients_});  // no optimizer's name, as "sum" would be
     }
     return all;
   }

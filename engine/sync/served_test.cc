@@ -14,6 +14,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -280,6 +282,23 @@ TEST(ServerOptimizers, GoOnFromTheStateOfTheirRule) {
     }
     EXPECT_TRUE(at::equal(copy, values)) << optimizer;
     EXPECT_FALSE(at::equal(values, at::full({kElements}, 1.0f))) << optimizer;
+  }
+}
+
+// A checkpoint stores tensors by name.
+TEST(ServerOptimizers, TensorsOfTheirRulesHaveDistinctNames) {
+  for (const auto& optimizer : Optimizers::global().names()) {
+    const std::string text = "{name: optimizer, clients: 2, optimizer: " + optimizer + "}";
+    std::unique_ptr<ps::UpdateRule> rule;
+    try {
+      rule = config::load_as<ps::UpdateRules::Choice>("rules", text, "test").make();
+    } catch (const ConfigError&) {
+      continue;  // needs whole parameters
+    }
+    rule->attach(at::zeros({kElements}));
+    std::set<std::string> names;
+    for (const auto& one : rule->state()) EXPECT_TRUE(names.insert(one.name).second) << optimizer << ": " << one.name;
+    EXPECT_GE(names.size(), 3u) << optimizer;
   }
 }
 

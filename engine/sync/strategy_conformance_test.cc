@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +35,8 @@ std::vector<std::string> strategies() {
        "{name: local_sgd, compression: bf16}", "{name: local_sgd, warmup_steps: 2, warmup_compression: one_bit}",
        "{name: gossip, compression: int8}", "{name: all_reduce, compression: int8}",
        "{name: downpour, every: 2, server_optimizer: adam}", "{name: ssp, server_optimizer: adagrad}",
-       "{name: sync_ps, server_optimizer: {name: sgd, momentum: 0.9}}", "{name: dc_asgd, mean_square: 0.95}",
+       "{name: sync_ps, server_optimizer: {name: sgd, momentum: 0.9}}",
+       "{name: sync_ps, server_optimizer: adagrad}", "{name: dc_asgd, mean_square: 0.95}",
        "{intra: all_reduce, inter: dc_asgd, ranks_per_group: 2}", "{intra: sharded, inter: gossip, ranks_per_group: 2}",
        "{intra: overlapped, inter: {local_sgd: {every: 4}}, ranks_per_group: 2}"});
   std::erase_if(all, [](const std::string& strategy) { return traits_of(strategy).one_rank; });
@@ -120,6 +122,13 @@ TEST_P(StrategyConformance, SumsOverSlicesAreSumsOverTheReplica) {
     if (traits().intra_level && !traits().shards_update) {
       EXPECT_EQ(elements_of(rank.slices), all);
     }
+  });
+}
+
+TEST_P(StrategyConformance, TensorsOfItsStateHaveDistinctNames) {
+  run([](const Attached& rank) {
+    std::set<std::string> names;
+    for (const auto& one : rank.strategy.state()) EXPECT_TRUE(names.insert(one.name).second) << one.name;
   });
 }
 

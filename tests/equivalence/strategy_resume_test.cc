@@ -26,10 +26,12 @@ INSTANTIATE_TEST_SUITE_P(
                       "{all_reduce: {compression: topk}}", "{overlapped: {compression: int8}}",
                       "{sharded: {compression: {name: one_bit, start_after: 12}}}",
                       "{local_sgd: {every: 4, momentum: average}}", "{local_sgd: {every: 4, compression: int8}}",
-                      "{diloco: {every: 4}}", "{diloco: {every: 4, overlap: 3, compression: int4}}",
+                      "{local_sgd: {every: 1}}", "{diloco: {every: 1}}", "{diloco: {every: 4}}",
+                      "{diloco: {every: 4, overlap: 3, compression: int4}}",
                       "{local_sgd: {every: 4, warmup_steps: 12, warmup_compression: one_bit, compression: topk}}",
                       "gossip", "{gossip: {compression: int8}}",
                       "{intra: overlapped, inter: {local_sgd: {every: 3}}, ranks_per_group: 2}",
+                      "{intra: sharded, inter: {local_sgd: {every: 1}}, ranks_per_group: 1}",
                       "{intra: sharded, inter: gossip, ranks_per_group: 1}"));
 
 std::vector<std::string> changes(const std::string& strategy) {
