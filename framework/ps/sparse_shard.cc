@@ -231,7 +231,8 @@ void SparseShard::load_state(const NamedTensors& state) {
                                static_cast<std::size_t>(spec().dim)}};
   for (std::size_t i = 0; i < rules_.size(); ++i) {
     if (rules_[i].size == 0) continue;
-    const auto& values = entry_of(state, state_name(i), {count, static_cast<std::int64_t>(rules_[i].size)}, at::kFloat);
+    const auto name = state_name(i);
+    const auto& values = entry_of(state, name, {count, static_cast<std::int64_t>(rules_[i].size)}, at::kFloat);
     sources.push_back({values.const_data_ptr<float>(), rules_[i].begin, rules_[i].size});
   }
   if (!std::all_of(keys, keys + count, [this](std::int64_t key) { return keys_.has(key); })) {
