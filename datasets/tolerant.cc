@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,10 +81,26 @@ void TolerantDataset::gather(std::span<const std::int64_t> indices, std::uint64_
     index = other;
   }
   try {
-    dataset_->gather(wanted, seed, batch);
+    read_rows(wanted, seed, batch);
     found_->replaced += replaced;
   } catch (const DataError&) {
     gather_each(indices, seed, batch);  // which of them it is
+  }
+}
+
+// What LibTorch cannot do with a sample, or has no memory for, is wrong with the sample.
+void TolerantDataset::read_rows(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {
+  const auto refuse = [&](const std::string& why) {
+    throw DataError("sample " + std::to_string(indices.front()) + ": " + why);
+  };
+  try {
+    dataset_->gather(indices, seed, batch);
+  } catch (const c10::IndexError&) {
+    throw;  // asked for a sample that there is not
+  } catch (const c10::Error& error) {
+    refuse(error.what_without_backtrace());
+  } catch (const std::bad_alloc&) {
+    refuse("there is not enough memory for it");
   }
 }
 
@@ -96,7 +113,7 @@ void TolerantDataset::gather_each(std::span<const std::int64_t> indices, std::ui
       const auto index = replacement(asked);
       Batch single;
       try {
-        dataset_->gather(std::array{index}, seed, single);
+        read_rows(std::array{index}, seed, single);
       } catch (const DataError& error) {
         note(index, error.what());
         continue;

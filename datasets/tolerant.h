@@ -39,6 +39,7 @@ class TolerantDataset final : public Dataset {
     std::set<std::int64_t> unreadable;
   };
 
+  void read_rows(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const;
   void gather_each(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const;
   std::int64_t replacement(std::int64_t index) const;
   void note(std::int64_t index, const char* why) const;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <memory>
+#include <new>
 #include <set>
 #include <span>
 #include <string>
@@ -82,6 +83,35 @@ TEST(TolerantDataset, SaysWhichWasOneTooMany) {
                                              HasSubstr("loader.max_errors allows 1"))));
   EXPECT_THAT([&] { read(TolerantDataset(std::make_shared<Numbers>(2, std::set<std::int64_t>{0, 1}), 9), {0}); },
               ThrowsMessage<DataError>(HasSubstr("2 of 2 samples cannot be read")));
+}
+
+// Reads sample 1 as LibTorch reads what it cannot, and has no memory for sample 2.
+class Failing final : public Dataset {
+ public:
+  std::int64_t size() const override { return 4; }
+  const SampleSpec& spec() const override { return spec_; }
+  void gather(std::span<const std::int64_t> indices, std::uint64_t, Batch& batch) const override {
+    for (const auto index : indices) {
+      TORCH_CHECK(index != 1, "no such shape");
+      if (index == 2) throw std::bad_alloc();
+    }
+    const std::array rows{std::ssize(indices), std::int64_t{1}};
+    ensure(batch.inputs, 0, rows, at::kFloat).zero_();
+    ensure(batch.targets, 0, std::array{rows[0]}, at::kLong).zero_();
+  }
+
+ private:
+  SampleSpec spec_ = classification_samples({1}, 100);
+};
+
+TEST(TolerantDataset, TakesErrorsOfLibTorchAndOfMemoryForErrorsOfTheSample) {
+  Batch batch;
+  const TolerantDataset tolerant(std::make_shared<Failing>(), 2);
+  tolerant.gather(Indices{0, 1, 2, 3}, 0, batch);
+  EXPECT_EQ(tolerant.left_out(), 2);
+  const TolerantDataset strict(std::make_shared<Failing>(), 0);
+  EXPECT_THAT([&] { strict.gather(Indices{1}, 0, batch); },
+              ThrowsMessage<DataError>(AllOf(HasSubstr("sample 1: no such shape"), HasSubstr("loader.max_errors"))));
 }
 
 }  // namespace

@@ -11,12 +11,25 @@
 #include <array>
 #include <csetjmp>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <memory>
+#include <string>
 
+#include "datasets/images/most_pixels.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
+
+// Deflate makes a byte of at most so many.
+constexpr std::int64_t kMostDeflated = 1032;
+
+void check_pixels(std::int64_t height, std::int64_t width, const std::string& name) {
+  if (height <= images::kMostPixels / width) return;
+  throw DataError(name + ": an image of " + std::to_string(width) + " x " + std::to_string(height) +
+                  " pixels; at most " + std::to_string(images::kMostPixels) + " are read");
+}
 
 at::Tensor empty_image(std::int64_t height, std::int64_t width, std::int64_t channels) {
   return at::empty({height, width, channels}, at::kByte);
@@ -46,11 +59,12 @@ unsigned scale_of(const jpeg_decompress_struct& jpeg, std::int64_t smallest_side
 }
 
 struct JpegDecoder {
+  const std::string& name;
   JpegErrors errors{};
   jpeg_decompress_struct jpeg{};
   at::Tensor image{};
 
-  JpegDecoder() {
+  explicit JpegDecoder(const std::string& its_name) : name(its_name) {
     jpeg.err = jpeg_std_error(&errors.base);
     errors.base.error_exit = leave;
     errors.base.emit_message = leave_if_damaged;
@@ -68,6 +82,8 @@ struct JpegDecoder {
     jpeg.out_color_space = options.color ? JCS_RGB : JCS_GRAYSCALE;
     jpeg.scale_num = 1;
     jpeg.scale_denom = scale_of(jpeg, options.smallest_side);
+    jpeg_calc_output_dimensions(&jpeg);
+    check_pixels(jpeg.output_height, jpeg.output_width, name);
     jpeg_start_decompress(&jpeg);
     image = empty_image(jpeg.output_height, jpeg.output_width, jpeg.output_components);
     while (jpeg.output_scanline < jpeg.output_height) {
@@ -81,7 +97,7 @@ struct JpegDecoder {
 };
 
 at::Tensor decode_jpeg(std::string_view bytes, const DecodeOptions& options, const std::string& name) {
-  JpegDecoder decoder;
+  JpegDecoder decoder(name);
   if (decoder.decode(bytes, options)) return decoder.image;
   std::array<char, JMSG_LENGTH_MAX> message{};
   auto& jpeg = decoder.jpeg;
@@ -93,13 +109,18 @@ at::Tensor decode_jpeg(std::string_view bytes, const DecodeOptions& options, con
 at::Tensor decode_png(std::string_view bytes, const DecodeOptions& options, const std::string& name) {
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
+  const auto free = [](png_image* image) { png_image_free(image); };
+  const std::unique_ptr<png_image, decltype(free)> freed(&png, free);
   const auto require = [&](int succeeded) {
-    if (succeeded != 0) return;
-    const std::string message = png.message;
-    png_image_free(&png);
-    throw DataError(name + ": a damaged PNG: " + message);
+    if (succeeded == 0) throw DataError(name + ": a damaged PNG: " + png.message);
   };
   require(png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()));
+  check_pixels(png.height, png.width, name);
+  // Of one bit each, and a byte more for each row.
+  if (std::int64_t{png.height} * (png.width / 8 + 1) > kMostDeflated * static_cast<std::int64_t>(bytes.size())) {
+    throw DataError(name + ": a damaged PNG: " + std::to_string(bytes.size()) + " bytes cannot hold " +
+                    std::to_string(png.width) + " x " + std::to_string(png.height) + " pixels");
+  }
   png.format = options.color ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   at::Tensor image = empty_image(png.height, png.width, options.color ? 3 : 1);
   constexpr png_color kBlack{0, 0, 0};

@@ -25,21 +25,27 @@ std::string_view field(const Block& block, std::size_t begin, std::size_t length
   return all.substr(0, all.find('\0'));
 }
 
+// All of `digits` as a number that is not negative.
+std::optional<std::int64_t> whole_number(std::string_view digits, int base) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
+  if (error != std::errc() || end != digits.data() + digits.size() || value < 0) return std::nullopt;
+  return value;
+}
+
 // Octal digits between spaces, or, with the highest bit set, a big-endian number (GNU).
 std::optional<std::int64_t> number(const Block& block, std::size_t begin, std::size_t length) {
   if ((static_cast<unsigned char>(block[begin]) & 0x80U) != 0) {
-    std::int64_t value = 0;
-    for (auto i = begin + length - 8; i < begin + length; ++i) {
+    std::int64_t value = static_cast<unsigned char>(block[begin]) & 0x7fU;
+    for (auto i = begin + 1; i < begin + length; ++i) {
+      if (value >> 55 != 0) return std::nullopt;  // negative, or larger than any file
       value = value << 8 | static_cast<unsigned char>(block[i]);
     }
-    return value >= 0 ? std::optional(value) : std::nullopt;
+    return value;
   }
   auto digits = field(block, begin, length);
   digits.remove_prefix(std::min(digits.find_first_not_of(' '), digits.size()));
-  digits = digits.substr(0, digits.find(' '));
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 8);
-  return error == std::errc() && end == digits.data() + digits.size() ? std::optional(value) : std::nullopt;
+  return whole_number(digits.substr(0, digits.find(' ')), 8);
 }
 
 // The sum of all bytes, of which the field of the sum itself counts as spaces.
@@ -51,17 +57,19 @@ bool has_its_checksum(const Block& block) {
   return number(block, 148, 8) == sum;
 }
 
-// Records "LENGTH KEY=VALUE\n".
-std::map<std::string, std::string> pax_records(std::string_view text) {
+// Records "LENGTH KEY=VALUE\n", of which LENGTH counts all. Nothing where they are malformed.
+std::optional<std::map<std::string, std::string>> pax_records(std::string_view text) {
   std::map<std::string, std::string> records;
   while (!text.empty()) {
-    std::size_t length = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
-    const auto equals = text.find('=');
-    const auto key = static_cast<std::size_t>(end - text.data()) + 1;
-    if (error != std::errc() || length > text.size() || equals >= length || key > equals) break;
-    records[std::string(text.substr(key, equals - key))] = text.substr(equals + 1, length - equals - 2);
-    text.remove_prefix(length);
+    const auto space = text.find(' ');
+    const auto length = whole_number(text.substr(0, space), 10);
+    if (!length || *length > static_cast<std::int64_t>(text.size())) return std::nullopt;
+    const auto record = text.substr(0, static_cast<std::size_t>(*length));
+    const auto equals = record.find('=');
+    if (equals == std::string_view::npos || equals < space || record.back() != '\n') return std::nullopt;
+    records[std::string(record.substr(space + 1, equals - space - 1))] =
+        record.substr(equals + 1, record.size() - equals - 2);
+    text.remove_prefix(record.size());
   }
   return records;
 }
@@ -104,37 +112,42 @@ class Reader {
     return text;
   }
 
+  // A header, and what lies behind it. Extended headers are about the next one that is none, of whatever type.
   void take(const Block& block) {
-    const auto stated = number(block, 124, 12);
-    if (!stated) fail("the size of a file is not a number");
+    auto size = number(block, 124, 12);
+    if (!size) fail("the size of a file is not a number");
     const char type = block[156];
     if (type == 'L') {
-      const auto text = content(*stated);
+      const auto text = content(*size);
       next_["path"] = text.substr(0, text.find('\0'));
     } else if (type == 'x') {
-      next_ = pax_records(content(*stated));
+      auto records = pax_records(content(*size));
+      if (!records) fail("a malformed extended header");
+      next_.merge(*records);
+    } else if (type != 'K' && type != 'g') {
+      const auto extended = std::exchange(next_, {});
+      if (const auto found = extended.find("size"); found != extended.end()) {
+        size = whole_number(found->second, 10);
+        if (!size) fail("the size of a file is \"" + found->second + "\", not a number");
+      }
+      const auto path = extended.find("path");
+      std::string name = path != extended.end() ? path->second : name_in(block);
+      if (type == '0' || type == '\0') {
+        entries_.push_back({.name = std::move(name), .offset = offset_ + kBlock, .size = *size});
+      }
     }
-    auto size = *stated;
-    if (type == '0' || type == '\0') size = add(block, size);
-    const auto padded = (size + kBlock - 1) / kBlock * kBlock;
-    if (offset_ + kBlock + size > size_) fail("the archive ends within a file of " + std::to_string(size) + " bytes");
+    if (*size > size_ - offset_ - kBlock) {
+      fail("the archive ends within a file of " + std::to_string(*size) + " bytes");
+    }
+    const auto padded = (*size + kBlock - 1) / kBlock * kBlock;
     offset_ = std::min(offset_ + kBlock + padded, size_);
   }
 
-  // How long the file really is.
-  std::int64_t add(const Block& block, std::int64_t size) {
-    std::string name(field(block, 0, 100));
+  static std::string name_in(const Block& block) {
+    const std::string name(field(block, 0, 100));
     const auto prefix = field(block, 345, 155);
-    if (field(block, 257, 5) == "ustar" && block[263] == '0' && !prefix.empty())
-      name = std::string(prefix) + "/" + name;
-    if (const auto found = next_.find("path"); found != next_.end()) name = found->second;
-    if (const auto found = next_.find("size"); found != next_.end()) {
-      const auto& digits = found->second;
-      std::from_chars(digits.data(), digits.data() + digits.size(), size);
-    }
-    next_.clear();
-    entries_.push_back({.name = std::move(name), .offset = offset_ + kBlock, .size = size});
-    return size;
+    const bool has_prefix = field(block, 257, 5) == "ustar" && block[263] == '0' && !prefix.empty();
+    return has_prefix ? std::string(prefix) + "/" + name : name;
   }
 
   [[noreturn]] void fail(const std::string& problem) const { throw_malformed(path_, offset_, problem); }

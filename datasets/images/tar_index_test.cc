@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdio>
 #include <string>
 
+#include "datasets/images/tar_entry.h"
 #include "datasets/testing/image_files.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -53,6 +56,52 @@ TEST(IndexTar, RefusesWhatIsNoWholeArchive) {
   damaged[1536 + 10] = 'x';
   refused(damaged, "byte 1536: not a header");
   EXPECT_THAT([] { index_tar("/no/such.tar"); }, ThrowsMessage<DataError>(HasSubstr("/no/such.tar")));
+}
+
+// An entry of another type, and, where it is given, with another size in its header.
+std::string entry(char type, const std::string& name, const std::string& content, const std::string& size = "") {
+  std::string bytes = tar_entry(name, content);
+  bytes[156] = type;
+  if (!size.empty()) bytes.replace(124, 12, size + std::string(12 - size.size(), '\0'));
+  bytes.replace(148, 8, "        ");
+  unsigned sum = 0;
+  for (std::size_t i = 0; i < 512; ++i) sum += static_cast<unsigned char>(bytes[i]);
+  std::array<char, 8> digits{};
+  std::snprintf(digits.data(), digits.size(), "%06o", sum);
+  return bytes.replace(148, 8, digits.data(), 8);
+}
+
+std::string pax(const std::string& key_and_value) {
+  auto length = key_and_value.size() + 3;  // with a space, a line feed and at least one digit
+  while (std::to_string(length).size() + key_and_value.size() + 2 != length) ++length;
+  return entry('x', "extended", std::to_string(length) + " " + key_and_value + "\n");
+}
+
+// Each of these would be read again and again, or beyond the end.
+TEST(IndexTar, RefusesNumbersThatCannotBe) {
+  const auto refused = [](const std::string& bytes, const std::string& why) {
+    const auto path = written(bytes + tar_end());
+    EXPECT_THAT([&] { index_tar(path); }, ThrowsMessage<DataError>(AllOf(HasSubstr("archive.tar"), HasSubstr(why))));
+  };
+  const auto file = tar_entry("1.jpg", "content");
+  refused(pax("size=-1024") + file, "the size of a file is \"-1024\", not a number");
+  refused(pax("size=7x") + file, "the size of a file is \"7x\", not a number");
+  refused(pax("size=9223372036854775807") + file, "the archive ends within a file of 9223372036854775807 bytes");
+  refused(pax("size=99999999999999999999") + file, "not a number");
+  refused(entry('x', "extended", "0 size=7\n") + file, "a malformed extended header");
+  refused(entry('x', "extended", "999 size=7\n") + file, "a malformed extended header");
+  refused(entry('x', "extended", "9 size=7!") + file, "a malformed extended header");
+  refused(entry('0', "1.jpg", "content", "-0000001000"), "the size of a file is not a number");
+  refused(entry('0', "1.jpg", "content", std::string(12, '\xff')), "the size of a file is not a number");
+  refused(entry('0', "1.jpg", "content", "\x80" + std::string(3, '\0') + std::string(8, '\x7f')), "byte 0: ");
+}
+
+TEST(IndexTar, AnExtendedHeaderIsForTheNextHeaderOfAnyType) {
+  for (const auto& folder : {pax("path=folder") + entry('5', "f", ""), entry('L', "x", "folder") + entry('5', "f", "")}) {
+    const auto entries = index_tar(written(folder + tar_entry("1.jpg", "content") + tar_end()));
+    ASSERT_EQ(entries.size(), 1u);
+    EXPECT_EQ(entries[0].name, "1.jpg");
+  }
 }
 
 }  // namespace

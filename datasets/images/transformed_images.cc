@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,22 @@
 #include "framework/base/random.h"
 
 namespace phalanx {
+namespace {
+
+// An image that others made may ask for more memory than there is, or be none that a transform can work on: each is an
+// error of this image, which says its name.
+template <class Body>
+at::Tensor made_of(const std::string& name, const Body& body) {
+  try {
+    return body();
+  } catch (const c10::Error& error) {
+    throw DataError(name + ": " + error.what_without_backtrace());
+  } catch (const std::bad_alloc&) {
+    throw DataError(name + ": there is not enough memory for it");
+  }
+}
+
+}  // namespace
 
 TransformedImages::TransformedImages(std::shared_ptr<const ImageSource> source, Options options)
     : source_(std::move(source)), options_(std::move(options)) {
@@ -32,7 +49,7 @@ TransformedImages::TransformedImages(std::shared_ptr<const ImageSource> source, 
 std::int64_t TransformedImages::read(std::int64_t index, at::Tensor& image) const {
   for (;; index = (index + 1) % size()) {
     try {
-      image = source_->image(index);
+      image = made_of(source_->name(index), [&] { return source_->image(index); });
       return index;
     } catch (const DataError& error) {
       if (++skipped_ > options_.skip) {
@@ -42,6 +59,16 @@ std::int64_t TransformedImages::read(std::int64_t index, at::Tensor& image) cons
       }
       log_warning() << "left out: " << error.what();
     }
+  }
+}
+
+at::Tensor TransformedImages::transformed(const at::Tensor& image, std::int64_t index, std::uint64_t seed) const {
+  const std::string name = source_->name(index);
+  try {
+    return made_of(name, [&] { return options_.transforms.apply(image, seed); });
+  } catch (const DataError& error) {
+    const std::string text = error.what();
+    throw DataError(text.starts_with(name) ? text : name + ": " + text);
   }
 }
 
@@ -85,7 +112,7 @@ void TransformedImages::gather(std::span<const std::int64_t> indices, std::uint6
       TORCH_CHECK_INDEX(asked >= 0 && asked < size(), "sample ", asked, " of ", size());
       at::Tensor image;
       const auto index = read(asked, image);
-      image = options_.transforms.apply(image, mix(seed, static_cast<std::uint64_t>(asked)));
+      image = transformed(image, index, mix(seed, static_cast<std::uint64_t>(asked)));
       write(image, index, input + row * elements);
       target[row] = source_->label(index);
     }

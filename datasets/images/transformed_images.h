@@ -48,6 +48,7 @@ class TransformedImages final : public Dataset {
 
  private:
   std::int64_t read(std::int64_t index, at::Tensor& image) const;
+  at::Tensor transformed(const at::Tensor& image, std::int64_t index, std::uint64_t seed) const;
   void write(const at::Tensor& image, std::int64_t index, float* out) const;
 
   std::shared_ptr<const ImageSource> source_;

@@ -4,9 +4,11 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
 #include <set>
 #include <string>
 
@@ -23,21 +25,24 @@ using ::testing::HasSubstr;
 using testing::smooth_image;
 using ::testing::ThrowsMessage;
 
-// Ten images of several sizes, of which some cannot be read.
+// Ten images of several sizes, of which some cannot be read. Image 7 is a line of pixels where `line` says so.
 class Images final : public ImageSource {
  public:
-  explicit Images(std::set<std::int64_t> corrupt = {}) : corrupt_(std::move(corrupt)) {}
+  explicit Images(std::set<std::int64_t> corrupt = {}, bool line = false) : corrupt_(std::move(corrupt)), line_(line) {}
 
   std::int64_t size() const override { return 10; }
   std::int64_t label(std::int64_t index) const override { return index % 3; }
   at::Tensor image(std::int64_t index) const override {
     if (corrupt_.contains(index)) throw DataError(name(index) + ": damaged");
+    if (line_ && index == 7) return at::zeros({3, 1, 100'000}, at::kByte);
+    if (line_ && index == 8) throw std::bad_alloc();
     return smooth_image(3, 20 + index, 30 - index, static_cast<double>(index));
   }
   std::string name(std::int64_t index) const override { return "image " + std::to_string(index); }
 
  private:
   std::set<std::int64_t> corrupt_;
+  bool line_;
 };
 
 std::shared_ptr<const Dataset> samples(const std::string& fields, bool training, std::set<std::int64_t> corrupt = {}) {
@@ -103,6 +108,16 @@ TEST(TransformedImages, MayLeaveSomeOut) {
   EXPECT_THAT([&] { gather(*dataset, {4}); },
               ThrowsMessage<DataError>(AllOf(HasSubstr("image 4: damaged"), HasSubstr("3th that cannot be read"),
                                              HasSubstr("dataset.skip_corrupt allows 2"))));
+}
+
+TEST(TransformedImages, NameTheImageThatTakesTooMuchMemory) {
+  const auto config = config::load_as<ImageConfig>(
+      "dataset", "{side: 16, test_transforms: [{transform: {resize: {size: 2000}}}, {transform: {center_crop: {size: 16}}}]}",
+      "test.yaml");
+  const auto dataset = config.samples(std::make_shared<Images>(std::set<std::int64_t>{}, true), 3, false);
+  EXPECT_THAT([&] { gather(*dataset, {7}); },
+              ThrowsMessage<DataError>(HasSubstr("image 7: resizing 100000 x 1 pixels to 200000000 x 2000")));
+  EXPECT_THAT([&] { gather(*dataset, {8}); }, ThrowsMessage<DataError>(HasSubstr("image 8: there is not enough memory")));
 }
 
 TEST(TransformedImages, RefuseTransformsThatLeaveAnotherShape) {

@@ -10,11 +10,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <limits>
-#include <mutex>
 #include <optional>
+#include <queue>
 #include <stdexcept>
+#include <tuple>
 #include <unordered_map>
 
 #include "framework/base/error.h"
@@ -43,6 +44,12 @@ std::array<std::string, 256> alphabet() {
 using Code = std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)>;
 using Match = std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)>;
 
+std::string message_of(int error) {
+  std::array<PCRE2_UCHAR, 256> message{};
+  pcre2_get_error_message(error, message.data(), message.size());
+  return reinterpret_cast<const char*>(message.data());
+}
+
 Code compile(const std::string& pattern, const std::string& name) {
   int error = 0;
   PCRE2_SIZE offset = 0;
@@ -53,11 +60,11 @@ Code compile(const std::string& pattern, const std::string& name) {
     pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);  // where there is none, it is slower
     return code;
   }
-  std::array<PCRE2_UCHAR, 256> message{};
-  pcre2_get_error_message(error, message.data(), message.size());
   throw DataError(name + ": the pattern \"" + pattern + "\" at character " + std::to_string(offset) + ": " +
-                  reinterpret_cast<const char*>(message.data()));
+                  message_of(error));
 }
+
+constexpr std::int64_t kGaps = 16, kMoreGaps = 65536;
 
 struct PairHash {
   std::size_t operator()(const std::pair<std::int64_t, std::int64_t>& pair) const {
@@ -65,12 +72,52 @@ struct PairHash {
   }
 };
 
+// Texts that are a token each, as a tree of their bytes: where one begins is found in one pass over a text, in a time that
+// does not depend on how many there are.
+class SpecialTexts {
+ public:
+  explicit SpecialTexts(const std::map<std::string, std::int64_t>& tokens) {
+    for (const auto& [text, token] : tokens) {
+      if (text.empty()) continue;  // would be found everywhere
+      std::size_t node = 0;
+      for (const char byte : text) {
+        const auto [edge, is_new] = nodes_[node].next.try_emplace(byte, nodes_.size());
+        node = edge->second;
+        if (is_new) nodes_.emplace_back();
+      }
+      nodes_[node].token = token;
+    }
+  }
+
+  // The length and token of the longest one that begins at a byte; length 0: none does.
+  std::pair<std::size_t, std::int64_t> longest_at(std::string_view text, std::size_t begin) const {
+    std::pair<std::size_t, std::int64_t> longest{0, -1};
+    std::size_t node = 0;
+    for (std::size_t end = begin; end < text.size();) {
+      const auto edge = nodes_[node].next.find(text[end]);
+      if (edge == nodes_[node].next.end()) break;
+      node = edge->second;
+      ++end;
+      if (nodes_[node].token) longest = {end - begin, *nodes_[node].token};
+    }
+    return longest;
+  }
+
+ private:
+  struct Node {
+    std::map<char, std::size_t> next{};
+    std::optional<std::int64_t> token{};
+  };
+
+  std::vector<Node> nodes_{1};
+};
+
 class BytePairEncoding final : public Tokenizer {
  public:
   BytePairEncoding(const BytePairs& pairs, const std::string& name)
       : name_(name),
         words_(compile(pairs.pattern.empty() ? kGpt2Pattern : pairs.pattern, name)),
-        special_(pairs.special.begin(), pairs.special.end()) {
+        special_(pairs.special) {
     read_vocabulary(pairs);
     for (const auto& [left, right] : pairs.merges) {
       const auto merged = number_of(pairs, left + right);
@@ -83,13 +130,18 @@ class BytePairEncoding final : public Tokenizer {
 
   std::vector<std::int64_t> encode(std::string_view text) const override {
     std::vector<std::int64_t> tokens;
-    while (!text.empty()) {
-      const auto [begin, special] = first_special(text);
-      encode_words(text.substr(0, begin), tokens);
-      if (special == nullptr) break;
-      tokens.push_back(special->second);
-      text.remove_prefix(begin + special->first.size());
+    std::size_t words = 0;  // where those that are not encoded yet begin
+    for (std::size_t begin = 0; begin < text.size();) {
+      const auto [length, token] = special_.longest_at(text, begin);
+      if (length == 0) {
+        ++begin;
+        continue;
+      }
+      encode_words(text.substr(words, begin - words), tokens);
+      tokens.push_back(token);
+      words = begin += length;
     }
+    encode_words(text.substr(words), tokens);
     return tokens;
   }
 
@@ -108,7 +160,6 @@ class BytePairEncoding final : public Tokenizer {
   struct Merge {
     std::int64_t rank, merged;
   };
-  using Special = std::pair<std::string, std::int64_t>;
 
   void read_vocabulary(const BytePairs& pairs) {
     const auto letters = alphabet();
@@ -118,10 +169,13 @@ class BytePairEncoding final : public Tokenizer {
       const auto found = pairs.vocabulary.find(letters[byte]);
       if (found != pairs.vocabulary.end()) bytes_[byte] = found->second;
     }
+    // Numbers may have gaps, but models have an embedding for each.
+    const auto entries = static_cast<std::int64_t>(pairs.vocabulary.size() + pairs.special.size());
+    const std::int64_t most = kGaps * entries + kMoreGaps;
     const auto put = [&](std::int64_t number, std::string text) {
-      constexpr std::int64_t kMost = std::int64_t{1} << 28;
-      if (number < 0 || number > kMost) {
-        throw DataError(name_ + ": token \"" + text + "\" has the number " + std::to_string(number));
+      if (number < 0 || number > most) {
+        throw DataError(name_ + ": token \"" + text + "\" has the number " + std::to_string(number) + ", but there are " +
+                        std::to_string(entries) + " tokens, whose numbers must be from 0 to " + std::to_string(most));
       }
       if (number >= size()) texts_.resize(static_cast<std::size_t>(number) + 1);
       texts_[static_cast<std::size_t>(number)] = std::move(text);
@@ -149,32 +203,33 @@ class BytePairEncoding final : public Tokenizer {
     throw DataError(name_ + ": a merge has the token \"" + token + "\", which is not in the vocabulary");
   }
 
-  // The first special text, the longest where several begin there.
-  std::pair<std::size_t, const Special*> first_special(std::string_view text) const {
-    std::pair<std::size_t, const Special*> first{text.size(), nullptr};
-    for (const auto& special : special_) {
-      const auto begin = text.find(special.first);
-      if (begin == std::string_view::npos || begin > first.first) continue;
-      const bool longer = first.second == nullptr || special.first.size() > first.second->first.size();
-      if (begin < first.first || longer) first = {begin, &special};
-    }
-    return first;
-  }
-
   void encode_words(std::string_view text, std::vector<std::int64_t>& tokens) const {
     const Match match(pcre2_match_data_create_from_pattern(words_.get(), nullptr), &pcre2_match_data_free);
     std::unordered_map<std::string_view, std::vector<std::int64_t>> known;  // words of this text
     std::size_t begin = 0;
     while (begin < text.size()) {
-      const int found = pcre2_match(words_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), begin, 0,
-                                    match.get(), nullptr);
+      const bool found = find_word(text, begin, match.get());
       const auto* const ends = pcre2_get_ovector_pointer(match.get());
       // What the pattern leaves out, such as bytes that are no UTF-8, is a word.
-      const std::size_t first = found > 0 ? ends[0] : text.size(), last = found > 0 ? ends[1] : text.size();
+      const std::size_t first = found ? ends[0] : text.size(), last = found ? ends[1] : text.size();
       if (first > begin) append(text.substr(begin, first - begin), known, tokens);
       if (last > first) append(text.substr(first, last - first), known, tokens);
       begin = std::max(last, begin + (last == first && first == begin ? 1 : 0));
     }
+  }
+
+  // False: there is no further match.
+  bool find_word(std::string_view text, std::size_t begin, pcre2_match_data* match) const {
+    const auto find = [&](std::uint32_t options) {
+      return pcre2_match(words_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), begin, options, match,
+                         nullptr);
+    };
+    int found = find(0);
+    if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = find(PCRE2_NO_JIT);  // which takes memory from the heap
+    if (found > 0) return true;
+    if (found == PCRE2_ERROR_NOMATCH) return false;
+    throw DataError(name_ + ": its pattern cannot be matched with a text of " + std::to_string(text.size()) +
+                    " bytes, at byte " + std::to_string(begin) + ": " + message_of(found));
   }
 
   void append(std::string_view word, std::unordered_map<std::string_view, std::vector<std::int64_t>>& known,
@@ -194,32 +249,50 @@ class BytePairEncoding final : public Tokenizer {
       }
       tokens.push_back(*token);
     }
-    for (;;) {
-      Merge best{std::numeric_limits<std::int64_t>::max(), -1};
-      for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
-        const auto found = merges_.find({tokens[i], tokens[i + 1]});
-        if (found != merges_.end() && found->second.rank < best.rank) best = found->second;
+    return merge_neighbours(std::move(tokens));
+  }
+
+  // Merges one pair after the other: of all neighbours those whose merge has the lowest rank, and of these the leftmost.
+  std::vector<std::int64_t> merge_neighbours(std::vector<std::int64_t> tokens) const {
+    struct Candidate {
+      std::int64_t rank;
+      std::size_t left, right;
+      std::int64_t left_token, right_token;
+      bool operator>(const Candidate& other) const {
+        return std::tie(rank, left) > std::tie(other.rank, other.left);
       }
-      if (best.merged < 0) return tokens;
-      std::size_t kept = 0;
-      for (std::size_t i = 0; i < tokens.size(); ++i) {
-        if (i + 1 < tokens.size()) {
-          const auto found = merges_.find({tokens[i], tokens[i + 1]});
-          if (found != merges_.end() && found->second.rank == best.rank) {
-            tokens[kept++] = best.merged;
-            ++i;
-            continue;
-          }
-        }
-        tokens[kept++] = tokens[i];
+    };
+    constexpr std::int64_t kGone = -1;
+    std::vector<std::size_t> before(tokens.size()), after(tokens.size());
+    std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> candidates;
+    const auto consider = [&](std::size_t left, std::size_t right) {
+      const auto found = merges_.find({tokens[left], tokens[right]});
+      if (found == merges_.end()) return;
+      candidates.push({found->second.rank, left, right, tokens[left], tokens[right]});
+    };
+    for (std::size_t i = 0; i < tokens.size(); ++i) before[i] = i - 1, after[i] = i + 1;
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) consider(i, i + 1);
+    while (!candidates.empty()) {
+      const auto [rank, left, right, left_token, right_token] = candidates.top();
+      candidates.pop();
+      // One of the two may have been merged with its other neighbour.
+      if (tokens[left] != left_token || tokens[right] != right_token || after[left] != right) continue;
+      tokens[left] = merges_.at({left_token, right_token}).merged;
+      tokens[right] = kGone;
+      after[left] = after[right];
+      if (after[left] < tokens.size()) {
+        before[after[left]] = left;
+        consider(left, after[left]);
       }
-      tokens.resize(kept);
+      if (left > 0) consider(before[left], left);
     }
+    std::erase(tokens, kGone);
+    return tokens;
   }
 
   std::string name_;
   Code words_;
-  std::vector<Special> special_;
+  SpecialTexts special_;
   std::vector<std::string> texts_;                      // by token
   std::array<std::optional<std::int64_t>, 256> bytes_;  // the token of each
   std::unordered_map<std::pair<std::int64_t, std::int64_t>, Merge, PairHash> merges_;

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -75,16 +79,87 @@ TEST(BytePairEncoding, RefusesFilesOfAnotherKind) {
     EXPECT_THAT([&] { make_tokenizer(file); },
                 ThrowsMessage<DataError>(AllOf(HasSubstr("tokenizer.json: "), HasSubstr(why))));
   };
-  refused("/model/type", "WordPiece", "its model is WordPiece, not BPE");
-  refused("/model", 3, "not a byte-level BPE as tokenizers write it");
-  refused("/pre_tokenizer/type", "Metaspace", "its pre_tokenizer has Metaspace");
-  refused("/pre_tokenizer", nullptr, "its pre_tokenizer has nothing");
+  refused("/model/type", "WordPiece", "model: is WordPiece, not BPE");
+  refused("/model", 3, "model: is a number, not an object");
+  refused("/model/vocab/a", "0", "model.vocab.a: is a string, not a whole number");
+  refused("/model/merges/0", nlohmann::json{"x"}, "model.merges[0]: is a merge of 1 tokens, not of 2");
+  refused("/pre_tokenizer/type", "Metaspace", "pre_tokenizer: has Metaspace");
+  refused("/pre_tokenizer", nullptr, "pre_tokenizer: has nothing");
   refused("/pre_tokenizer/add_prefix_space", true, "add_prefix_space: true");
   refused("/model/merges/0", nlohmann::json{"x", "yz"},
           "a merge has the token \"xyz\", which is not in the vocabulary");
   refused("/model/vocab/a", -4, "has the number -4");
+  refused("/model/vocab/a", 200'000'000, "has the number 200000000, but there are");
   EXPECT_THAT([] { make_tokenizer("/no/such"); },
               ThrowsMessage<DataError>(HasSubstr("tokenizer \"/no/such\": neither")));
+}
+
+// The tokenizer of kFile with changes to its JSON.
+std::unique_ptr<Tokenizer> changed_tokenizer(const std::function<void(nlohmann::json&)>& change) {
+  auto json = nlohmann::json::parse(read_file(kFile));
+  change(json);
+  const std::string file = ::testing::TempDir() + "/changed_tokenizer.json";
+  write_atomically(file, json.dump());
+  return make_tokenizer(file);
+}
+
+std::unique_ptr<Tokenizer> with_special(const std::vector<std::string>& texts) {
+  return changed_tokenizer([&](nlohmann::json& json) {
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      json["added_tokens"].push_back({{"id", 320 + i}, {"content", texts[i]}});
+    }
+  });
+}
+
+TEST(SpecialTexts, TheLongestOfThoseThatBeginFirstIsFound) {
+  const auto tokenizer = with_special({"<a", "<a>b", "a>"});
+  EXPECT_EQ(tokenizer->encode("<a>b"), Tokens{321});
+  EXPECT_EQ(tokenizer->encode("<a>"), (Tokens{320, tokenizer->encode(">").at(0)}));
+  EXPECT_EQ(tokenizer->encode("a><a"), (Tokens{322, 320}));
+}
+
+TEST(SpecialTexts, AnEmptyOneIsFoundNowhere) {
+  EXPECT_EQ(with_special({""})->encode("the cat sat there."), kKnown[0].second);
+}
+
+// A search for each text from each place would take hours.
+TEST(SpecialTexts, ManyInALongTextAreFoundInOnePass) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 256; ++i) texts.push_back("<|reserved_special_token_" + std::to_string(i) + "|>");
+  const auto tokenizer = with_special(texts);
+  std::string text;
+  Tokens expected;
+  for (int i = 0; text.size() < 1'000'000; ++i) {
+    text += texts[static_cast<std::size_t>(i) % 200] + ".";
+    expected.insert(expected.end(), {320 + i % 200, 14});
+  }
+  EXPECT_EQ(tokenizer->encode(text), expected);
+}
+
+TEST(BytePairEncoding, OneLongWordIsMergedAsItsPartsAre) {
+  const auto tokenizer = make_tokenizer(kFile);
+  const auto part = tokenizer->encode("thethethe");
+  std::string word;
+  while (word.size() < 900'000) word += "thethethe";
+  const auto tokens = tokenizer->encode(word);
+  EXPECT_EQ(tokens.size(), part.size() * (word.size() / 9));
+  EXPECT_EQ(tokenizer->decode(tokens), word);
+}
+
+TEST(BytePairEncoding, APatternThatCannotBeMatchedIsAnErrorWithItsFile) {
+  const auto tokenizer = changed_tokenizer([](nlohmann::json& json) {
+    const nlohmann::json split{{"type", "Split"}, {"pattern", {{"Regex", "(?:a|aa)+c|x"}}}, {"behavior", "Isolated"}};
+    json["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {split, {{"type", "ByteLevel"}}}}};
+  });
+  EXPECT_THAT([&] { (void)tokenizer->encode(std::string(60, 'a') + "bc"); },
+              ThrowsMessage<DataError>(AllOf(HasSubstr("changed_tokenizer.json: its pattern cannot be matched"),
+                                             HasSubstr("limit"))));
+}
+
+TEST(BytePairEncoding, ADeeplyNestedFileIsRefused) {
+  const std::string file = ::testing::TempDir() + "/nested_tokenizer.json";
+  write_atomically(file, "{\"model\": " + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}");
+  EXPECT_THAT([&] { make_tokenizer(file); }, ThrowsMessage<DataError>(HasSubstr("nested deeper than")));
 }
 
 TEST(Bytes, AreTheirOwnNumbers) {

@@ -20,6 +20,10 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
+#include <string>
+
+#include "datasets/images/most_pixels.h"
+#include "framework/base/error.h"
 
 namespace phalanx::images {
 namespace {
@@ -32,6 +36,11 @@ at::Tensor to_floats(const at::Tensor& image) { return image.to(at::kFloat); }
 
 at::Tensor resized(const at::Tensor& image, std::int64_t height, std::int64_t width) {
   if (image.size(1) == height && image.size(2) == width) return image;
+  if (height > kMostPixels / width) {
+    throw DataError("resizing " + std::to_string(image.size(2)) + " x " + std::to_string(image.size(1)) +
+                    " pixels to " + std::to_string(width) + " x " + std::to_string(height) + ", of which at most " +
+                    std::to_string(kMostPixels) + " are allowed; use a resize with square: true");
+  }
   const at::Tensor batch = image.unsqueeze(0);
   return at::_upsample_bilinear2d_aa(batch, {height, width}, /*align_corners=*/false, std::nullopt, std::nullopt)
       .squeeze(0);
