@@ -1,5 +1,6 @@
 #include "datasets/arrow/table_file.h"
 
+#include <arrow/array/array_base.h>
 #include <arrow/array/concatenate.h>
 #include <arrow/io/file.h>
 #include <arrow/ipc/reader.h>
@@ -38,6 +39,13 @@ std::shared_ptr<arrow::Array> joined(const arrow::ChunkedArray& column, const st
   return value_of(arrow::Concatenate(column.chunks()), path);
 }
 
+// Arrow takes the offsets, indices and lengths in a file as they are, until it is asked to check them.
+std::shared_ptr<arrow::Array> checked(std::shared_ptr<arrow::Array> array, std::int64_t rows, const std::string& path) {
+  check(array->ValidateFull(), path);
+  if (array->length() == rows) return array;
+  throw DataError(path + ": a column has " + std::to_string(array->length()) + " of " + std::to_string(rows) + " rows");
+}
+
 class ParquetFile final : public TableFile {
  public:
   explicit ParquetFile(std::string path) {
@@ -48,6 +56,7 @@ class ParquetFile final : public TableFile {
     const auto metadata = reader_->parquet_reader()->metadata();
     for (int group = 0; group < metadata->num_row_groups(); ++group) {
       rows_.push_back(metadata->RowGroup(group)->num_rows());
+      if (rows_.back() < 0) throw DataError(path_ + ": a row group has " + std::to_string(rows_.back()) + " rows");
     }
   }
 
@@ -59,7 +68,9 @@ class ParquetFile final : public TableFile {
     const auto table = value_of(reader_->ReadRowGroup(group, leaves), path_);
     arrow::ArrayVector arrays;
     for (const auto column : columns) {
-      arrays.push_back(joined(*table->GetColumnByName(schema_->field(column)->name()), path_));
+      const auto& chunks = *table->GetColumnByName(schema_->field(column)->name());
+      check(chunks.ValidateFull(), path_);
+      arrays.push_back(checked(joined(chunks, path_), rows_[static_cast<std::size_t>(group)], path_));
     }
     return arrays;
   }
@@ -85,12 +96,16 @@ class ArrowFile final : public TableFile {
     } else {
       read_file(std::move(file));
     }
-    for (const auto& batch : batches_) rows_.push_back(batch->num_rows());
+    for (const auto& batch : batches_) {
+      check(batch->Validate(), path_);
+      rows_.push_back(batch->num_rows());
+    }
   }
 
   arrow::ArrayVector read(int group, const std::vector<int>& columns) const override {
     arrow::ArrayVector arrays;
-    for (const auto column : columns) arrays.push_back(batches_.at(static_cast<std::size_t>(group))->column(column));
+    const auto& batch = *batches_.at(static_cast<std::size_t>(group));
+    for (const auto column : columns) arrays.push_back(checked(batch.column(column), batch.num_rows(), path_));
     return arrays;
   }
 

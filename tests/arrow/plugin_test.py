@@ -2,6 +2,7 @@
 """Trains on tables that Arrow's own libraries have written, with the plug-in named in the config."""
 
 import json
+import struct
 import subprocess
 import unittest
 
@@ -59,6 +60,10 @@ class Tables(ProgramTest):
         (self.folder / "text.parquet").write_text("x,y\n1,2\n")
         cut = (self.folder / "train-0.parquet").read_bytes()[:900]
         (self.folder / "cut.parquet").write_bytes(cut)
+        offsets = struct.pack("<17i", *range(0, 68, 4))  # of the lists of a batch
+        table = (self.folder / "test-0.arrow").read_bytes()
+        self.assertIn(offsets, table)
+        (self.folder / "offsets.arrow").write_bytes(table.replace(offsets, offsets[:-4] + struct.pack("<i", 1 << 30)))
         for dataset, error in (
                 (f"{test}, target: label", "dataset.inputs: names no column"),
                 (f"{test}, inputs: [x]", "dataset.target: names no column"),
@@ -76,6 +81,8 @@ class Tables(ProgramTest):
                  "text.parquet: neither a Parquet file nor one of Arrow"),
                 ("name: parquet, root: ., train: [cut.parquet], test: [test.stream], inputs: [x], target: y",
                  "cut.parquet: Invalid"),
+                ("name: parquet, root: ., train: [offsets.arrow], test: [test.stream], inputs: [list], target: sum",
+                 "offsets.arrow: Invalid"),
                 ("name: parquet, root: ., train: [none.parquet], test: [test.stream], inputs: [x], target: y",
                  "none.parquet"),
                 ("name: parquet_text, root: ., train: [train-0.parquet], test: [test.stream], column: x",
