@@ -6,6 +6,7 @@
 #include <string>
 
 #include "framework/base/console.h"
+#include "framework/base/printable.h"
 
 namespace phalanx {
 namespace {
@@ -17,7 +18,7 @@ Console* kept_console = nullptr;  // null: standard error is the console
 
 void tell_console(std::string_view line) {
   (kept_console ? *kept_console : standard_error())
-      .write((::isatty(console_file) != 0 ? "\r\033[K" : "") + std::string(line) + "\n");
+      .write((::isatty(console_file) != 0 ? "\r\033[K" : "") + printable(line) + "\n");
 }
 
 void keep_console() {

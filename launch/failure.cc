@@ -1,8 +1,5 @@
 #include "launch/failure.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -17,6 +14,8 @@
 #include <utility>
 
 #include "framework/base/files.h"
+#include "framework/base/new_file.h"
+#include "framework/base/printable.h"
 
 namespace phalanx {
 namespace {
@@ -90,7 +89,7 @@ void leave_failure(const std::string& folder, const Failure& failure) noexcept {
     write_atomically(folder + "/" + kPrefix + std::to_string(failure.rank) + kSuffix, to_json(failure));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "rank %d: %s\n(and its failure report could not be written to %s: %s)\n", failure.rank,
-                 failure.message.c_str(), folder.c_str(), error.what());
+                 printable(failure.message).c_str(), folder.c_str(), printable(error.what()).c_str());
   }
 }
 
@@ -105,10 +104,7 @@ std::vector<Failure> take_failures(const std::string& folder) {
 }
 
 bool claim_report(const std::string& folder) {
-  const int file = ::open((folder + kReported).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) return errno != EEXIST;  // better twice than not at all
-  ::close(file);
-  return true;
+  return create_new_file(folder + kReported).valid() || errno != EEXIST;  // better twice than not at all
 }
 
 void forget_failures(const std::string& folder) {

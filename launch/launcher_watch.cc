@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ constexpr int kLingerMs = 1000;
 std::string variable_of_ranks(const LaunchEnvironment& launched) {
   if (launched.launcher == "mpirun") return "OMPI_COMM_WORLD_RANK";
   if (launched.launcher == "srun") return "SLURM_PROCID";
+  if (launched.launcher == "mpiexec") return "PMI_RANK";
   const std::string torchrun = "TORCHELASTIC_RUN_ID";
   return launched.launcher == "torchrun" && environment(torchrun) ? torchrun : "";
 }
@@ -63,15 +65,13 @@ bool has_ended(int process, int timeout_ms) {
   return ::poll(&end, 1, timeout_ms) > 0;
 }
 
-// Mpirun's own, of this job alone.
-std::string session_folder(const LaunchEnvironment& launched) {
-  if (launched.launcher != "mpirun") return "";
-  const auto folder = environment("PMIX_SERVER_TMPDIR").value_or("");
-  return folder == environment("PMIX_SYSTEM_TMPDIR") ? "" : folder;
+// The environment may have been set by anybody, so the folder is checked before it is removed.
+std::string named_session_folder(const LaunchEnvironment& launched) {
+  return launched.launcher == "mpirun" ? environment("PMIX_SERVER_TMPDIR").value_or("") : "";
 }
 
 // No signal but SIGKILL reaches it: what is meant for the whole group, such as Ctrl-C, is not meant for it.
-[[noreturn]] void watch(int launcher, int rank, const std::string& session) {
+[[noreturn]] void watch(int launcher, int rank, const std::string& session, pid_t launcher_id) {
   // Whoever reads the rank's output waits for its end, not for this one's.
   constexpr int kLauncher = 0, kRank = 1, kRest = 2;
   const int kept_launcher = ::fcntl(launcher, F_DUPFD, kRest), kept_rank = ::fcntl(rank, F_DUPFD, kRest);
@@ -86,12 +86,29 @@ std::string session_folder(const LaunchEnvironment& launched) {
     ::syscall(SYS_pidfd_send_signal, kRank, SIGKILL, nullptr, 0);
     has_ended(kRank, -1);
     std::error_code ignored;  // its other ranks do the same
-    if (!session.empty()) std::filesystem::remove_all(session, ignored);
+    if (is_session_folder(session, launcher_id)) std::filesystem::remove_all(session, ignored);
   }
   ::_exit(0);
 }
 
+// One of the parts of a name that dots divide.
+bool has_part(const std::string& name, const std::string& part) {
+  return ("." + name + ".").find("." + part + ".") != std::string::npos;
+}
+
 }  // namespace
+
+bool is_session_folder(const std::string& folder, pid_t launcher) {
+  const std::filesystem::path path(folder);
+  const std::string name = path.filename().string();
+  if (!path.is_absolute() || path.lexically_normal() != path) return false;
+  if (!name.starts_with("ompi.") && !name.starts_with("prte.")) return false;
+  if (!has_part(name, std::to_string(launcher))) return false;
+  struct stat status {};
+  constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+  return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
+         (status.st_mode & kOthers) == 0;
+}
 
 void end_with_launcher(const LaunchEnvironment& launched) {
   const auto variable = variable_of_ranks(launched);
@@ -100,9 +117,9 @@ void end_with_launcher(const LaunchEnvironment& launched) {
   if (found <= 1) return;  // of another process-id namespace, or the system's first process, which outlives all others
   const Descriptor launcher = open_process(found), self = open_process(::getpid());
   if (!launcher.valid() || !self.valid()) return;
-  const auto session = session_folder(launched);
+  const auto session = named_session_folder(launched);
   const BlockedSignals blocked;
-  if (::fork() == 0) watch(launcher.get(), self.get(), session);
+  if (::fork() == 0) watch(launcher.get(), self.get(), session, found);
 }
 
 }  // namespace phalanx

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <string>
+
 #include "framework/comm/launch_environment.h"
 
 namespace phalanx {
 
 /// From now on this process ends with SIGKILL when the launcher that started it ends, in whichever way. What mpirun
-/// would have removed at its end is then removed too: its session's folder (PMIX_SERVER_TMPDIR).
+/// would have removed at its end is then removed too: its session's folder (PMIX_SERVER_TMPDIR, if it is one).
 ///
 /// The launcher is the nearest ancestor that was started without the variable by which its ranks know it, so scripts in
 /// between may come and go. Not for ranks of launch_local(), which has its own way, and not for those to which a script
@@ -13,5 +17,10 @@ namespace phalanx {
 ///
 /// A process named phalanx-tidy is forked for it; call with one thread.
 void end_with_launcher(const LaunchEnvironment& launched);
+
+/// Says that `folder` is what Open MPI's process `launcher` made for its session, and so may be removed: a folder, not
+/// a link, that belongs to this user, is closed to all others, and is called ompi or prte with that process's id
+/// (/tmp/ompi.24296, /tmp/prte.node1.24296.1000).
+bool is_session_folder(const std::string& folder, pid_t launcher);
 
 }  // namespace phalanx

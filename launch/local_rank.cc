@@ -13,9 +13,7 @@
 namespace phalanx {
 namespace {
 
-bool told(const LaunchEnvironment& launched) {
-  return launched.launcher != "torchrun" || launched.rank_info.one_host() || environment("LOCAL_WORLD_SIZE");
-}
+bool told(const LaunchEnvironment& launched) { return launched.tells_local || launched.rank_info.one_host(); }
 
 struct Entry {
   std::int64_t local_rank = 0;  // as the environment has it, or above all others

@@ -12,9 +12,9 @@ struct Met {
 };
 
 /// `launched`, with the rank's number among those of its host. RANK and WORLD_SIZE, with LOCAL_RANK or without, do not
-/// tell how many ranks share a host: then all ranks leave their host_key() in the store, and those of equal keys are
-/// numbered in the order of LOCAL_RANK, where it is set, and of rank. Collective then; throws as rendezvous() and
-/// Store::get().
+/// tell how many ranks share a host (LaunchEnvironment::tells_local): then all ranks leave their host_key() in the
+/// store, and those of equal keys are numbered in the order of LOCAL_RANK, where it is set, and of rank. Collective
+/// then; throws as rendezvous() and Store::get().
 Met find_local_rank(const LaunchEnvironment& launched, Seconds timeout);
 
 }  // namespace phalanx

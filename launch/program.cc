@@ -13,6 +13,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/printable.h"
 #include "framework/base/reason.h"
 #include "framework/comm/launch_environment.h"
 #include "launch/exit_status.h"
@@ -39,7 +40,7 @@ void let_first_rank_tell() {
 
 int fail(const std::exception& error, ExitStatus status) {
   let_first_rank_tell();
-  std::fprintf(stderr, "%s\n", reason(error).c_str());
+  std::fprintf(stderr, "%s\n", printable(reason(error)).c_str());
   return status;
 }
 

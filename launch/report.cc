@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "framework/base/console.h"
+#include "framework/base/printable.h"
 
 namespace phalanx {
 namespace {
@@ -32,7 +33,7 @@ int width(std::string_view text) {
 }
 
 // Output meant for a terminal, such as a progress bar, would break the frame.
-std::string printable(std::string_view line) {
+std::string without_style(std::string_view line) {
   std::string text;
   bool escape = false;  // within ESC [ ... letter
   for (const char c : line) {
@@ -45,7 +46,7 @@ std::string printable(std::string_view line) {
       text += c == '\t' ? ' ' : c;
     }
   }
-  return text;
+  return printable(text);
 }
 
 class Frame {
@@ -59,7 +60,7 @@ class Frame {
   void paragraph(std::string_view text, const std::string& indent = "") {
     while (!text.empty()) {
       const auto end = text.find('\n');
-      line(printable(text.substr(0, end)), indent);
+      line(without_style(text.substr(0, end)), indent);
       text.remove_prefix(end == text.npos ? text.size() : end + 1);
     }
   }

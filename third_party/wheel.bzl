@@ -6,8 +6,36 @@ _FAILURE = """
   {output}
   or:     {instead}"""
 
+_WRONG_WHEEL = """
+{file}, as pip has found it, is not what this version of Phalanx was tested with:
+  its SHA-256:  {found}
+  expected:     {expected}
+Find out where pip has it from (pip config list), or
+  {instead}"""
+
+_CHECKSUM = """
+import hashlib, sys
+sum = hashlib.sha256()
+with open(sys.argv[1], "rb") as file:
+    for piece in iter(lambda: file.read(1 << 20), b""):
+        sum.update(piece)
+print(sum.hexdigest())
+"""
+
 # pip takes a wheel for an older glibc only where that is named, too.
 _GLIBCS = ["2_%d" % minor for minor in range(28, 16, -1)]
+
+# Not by pip's --require-hashes: it then prefers an index that lists checksums to a folder that the user names.
+def _check(repository_ctx, wheel):
+    result = repository_ctx.execute(["python3", "-c", _CHECKSUM, str(wheel)], timeout = 600)
+    found = result.stdout.strip()
+    if result.return_code != 0 or found not in repository_ctx.attr.sha256:
+        fail(_WRONG_WHEEL.format(
+            file = wheel.basename,
+            found = found or result.stderr.strip(),
+            expected = "\n                ".join(repository_ctx.attr.sha256),
+            instead = repository_ctx.attr.instead,
+        ))
 
 def _wheel(repository_ctx):
     arch = repository_ctx.execute(["uname", "-m"]).stdout.strip()
@@ -27,6 +55,7 @@ def _wheel(repository_ctx):
             instead = repository_ctx.attr.instead,
         ))
     for wheel in repository_ctx.path("wheel").readdir():
+        _check(repository_ctx, wheel)
         repository_ctx.symlink(wheel, "wheel.zip")  # extract() goes by the name
         repository_ctx.extract("wheel.zip", stripPrefix = repository_ctx.attr.strip_prefix)
     repository_ctx.delete("wheel.zip")
@@ -34,10 +63,16 @@ def _wheel(repository_ctx):
     repository_ctx.file("BUILD.bazel")
 
 wheel = repository_rule(
-    doc = "What a wheel holds under strip_prefix. pip's own configuration (index, certificates, cache) applies.",
+    doc = "What a wheel holds under strip_prefix. pip's own configuration (index, certificates, cache) applies, but the " +
+          "wheel must be one of those whose checksums the repository has.",
     implementation = _wheel,
     attrs = {
         "requirement": attr.string(mandatory = True, doc = "name==version"),
+        "sha256": attr.string_list(
+            mandatory = True,
+            allow_empty = False,
+            doc = "of the wheel for each platform and, where there are several, of each of its builds",
+        ),
         "strip_prefix": attr.string(mandatory = True),
         "instead": attr.string(mandatory = True, doc = "what a user can do where pip cannot download"),
     },

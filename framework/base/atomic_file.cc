@@ -10,23 +10,27 @@
 #include <system_error>
 
 #include "framework/base/error.h"
+#include "framework/base/new_file.h"
 
 namespace phalanx {
 namespace {
 
+constexpr int kMostLeft = 1000;  // of one name, by processes of this id that were killed
+
 // In the same folder, because rename() is atomic only within one file system; of this process and call, so that two
-// writers of one file do not mix what they write.
-std::string temporary_name(const std::string& path) {
+// writers of one file do not mix what they write. A file or link that is already there stays as it is.
+Descriptor create_temporary(const std::string& path, std::string& name) {
   static std::atomic<int> calls{0};
-  return path + "." + std::to_string(::getpid()) + "." + std::to_string(calls++) + ".tmp";
+  for (int attempt = 0;; ++attempt) {
+    name = path + "." + std::to_string(::getpid()) + "." + std::to_string(calls++) + ".tmp";
+    Descriptor file = create_new_file(name);
+    if (file.valid() || errno != EEXIST || attempt == kMostLeft) return file;
+  }
 }
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::string& path)
-    : path_(path),
-      temporary_(temporary_name(path)),
-      file_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+AtomicFile::AtomicFile(const std::string& path) : path_(path), file_(create_temporary(path, temporary_)) {
   if (!file_.valid()) fail();
 }
 

@@ -1,6 +1,7 @@
 #include "framework/base/atomic_file.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <iterator>
@@ -51,10 +52,21 @@ TEST_F(AtomicFileTest, TheOldFileStaysUntilItIsReplaced) {
   EXPECT_EQ(entries(), 1) << "what was begun is gone";
 }
 
+TEST_F(AtomicFileTest, NothingIsWrittenThroughALinkThatIsThereAlready) {
+  const std::string unrelated = folder_ + "/unrelated";
+  write_atomically(unrelated, "kept");
+  // Under the names that come next, whatever number of them this process has used.
+  for (int number = 0; number < 200; ++number) {
+    fs::create_symlink(unrelated, path_ + "." + std::to_string(::getpid()) + "." + std::to_string(number) + ".tmp");
+  }
+  write_atomically(path_, "new");
+  EXPECT_EQ(read_file(unrelated), "kept");
+  EXPECT_EQ(read_file(path_), "new");
+}
+
 TEST_F(AtomicFileTest, APlaceThatCannotBeWrittenIsNamed) {
   const std::string absent = folder_ + "/absent/file";
-  EXPECT_THAT([&] { const AtomicFile file(absent); },
-              ThrowsMessage<DataError>(absent + ": No such file or directory"));
+  EXPECT_THAT([&] { const AtomicFile file(absent); }, ThrowsMessage<DataError>(absent + ": No such file or directory"));
   AtomicFile taken(folder_);
   EXPECT_THAT([&] { taken.replace(); }, ThrowsMessage<DataError>(StartsWith(folder_ + ": ")));
 }

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "framework/base/log.h"
+#include "framework/base/printable.h"
 
 namespace phalanx {
 namespace {
@@ -23,14 +24,20 @@ bool ready(int file, std::chrono::milliseconds limit) {
   return ::poll(&one, 1, static_cast<int>(limit.count())) > 0;
 }
 
+// Control characters other than our own style are spelled out for a terminal. Files and pipes get every byte.
+std::string shown(int file, std::string_view text) {
+  return ::isatty(file) != 0 ? printable_with_style(text) : std::string(text);
+}
+
 }  // namespace
 
 Console::~Console() {
   if (reopened_ >= 0) ::close(reopened_);
 }
 
-void Console::write(std::string_view text) {
+void Console::write(std::string_view given) {
   const std::lock_guard lock(mutex_);
+  const std::string text = shown(file_, given);
   follow_target();
   if (kept_.size() + text.size() > kMostKept) {
     push();
@@ -43,8 +50,9 @@ void Console::write(std::string_view text) {
   push();
 }
 
-bool Console::draw(std::string_view text) {
+bool Console::draw(std::string_view given) {
   const std::lock_guard lock(mutex_);
+  const std::string text = shown(file_, given);
   follow_target();
   push();
   if (!kept_.empty()) return false;

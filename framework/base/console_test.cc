@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pty.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -152,6 +153,28 @@ TEST_F(ConsoleTest, ATerminalThatNobodyReadsHoldsUpNothing) {
   write_much(console);
   console.flush(milliseconds(1));
   EXPECT_EQ(warnings(), 1);
+}
+
+TEST_F(ConsoleTest, ATerminalGetsNoSequenceThatItWouldObeyButStyle) {
+  int ours = -1, theirs = -1;
+  ASSERT_EQ(::openpty(&theirs, &ours, nullptr, nullptr, nullptr), 0);
+  connect(ours, theirs);
+  Console console(ours_);
+  console.write("\r\033[K\033[1mw\033]0;title\a\033[0m");
+  const std::string expected = "\r\033[K\033[1mw\\x1b]0;title\\x07\033[0m";
+  std::string shown;
+  for (pollfd end{.fd = theirs_, .events = POLLIN, .revents = 0};
+       shown.size() < expected.size() && ::poll(&end, 1, 10'000) > 0;) {
+    shown += read_all();  // a terminal takes a moment
+  }
+  EXPECT_EQ(shown, expected);
+}
+
+TEST_F(ConsoleTest, APipeGetsEveryByte) {
+  make_pipe();
+  Console console(ours_);
+  console.write("w\033]0;title\a");
+  EXPECT_EQ(read_all(), "w\033]0;title\a");
 }
 
 TEST_F(ConsoleTest, ASocketThatNobodyReadsHoldsUpNothing) {

@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "framework/base/error.h"
+#include "framework/base/printable.h"
 
 namespace phalanx {
 namespace {
@@ -77,7 +78,7 @@ class RankSink final : public google::LogSink {
   using google::LogSink::send;
   void send(google::LogSeverity severity, const char* file, const char*, int line, const google::LogMessageTime& time,
             const char* message, std::size_t length) override {
-    const std::string text = prefix(severity, file, line, time) + std::string(message, length) + '\n';
+    const std::string text = prefix(severity, file, line, time) + printable({message, length}) + '\n';
     const bool filed = fd_ < 0 || write_line(fd_, text);
     const bool shown = !filed || severity >= static_cast<int>(options_.stderr_threshold);
     if (shown && stderr_is_ready()) write_line(STDERR_FILENO, text);

@@ -48,6 +48,13 @@ TEST_F(LogTest, LinesCarryTimeRankLevelAndPlace) {
   EXPECT_TRUE(std::regex_match(lines(path_)[0], expected)) << lines(path_)[0];
 }
 
+TEST_F(LogTest, LinesHoldNothingThatATerminalWouldObey) {
+  configure_log({.file = path_, .rank = 3});
+  log_info() << "tensor w\033]0;title\a";
+  ASSERT_EQ(lines(path_).size(), 1);
+  EXPECT_TRUE(lines(path_)[0].ends_with("tensor w\\x1b]0;title\\x07")) << lines(path_)[0];
+}
+
 TEST_F(LogTest, OnlyWarningsAndErrorsReachStderr) {
   configure_log({.file = path_});
   testing::internal::CaptureStderr();

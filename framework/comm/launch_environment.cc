@@ -107,7 +107,7 @@ LaunchEnvironment from_torchrun(const Reader& reader) {
   const auto port = reader.number_beside("RANK", "MASTER_PORT");
   const auto job = "torchrun-" + reader.text("TORCHELASTIC_RUN_ID").value_or("none") + "-" + address + "-" +
                    std::to_string(port) + "-" + reader.text("TORCHELASTIC_RESTART_COUNT").value_or("0");
-  return {"torchrun", rank_info, "env://", file_name_of(job)};
+  return {"torchrun", rank_info, "env://", file_name_of(job), reader.has("LOCAL_WORLD_SIZE")};
 }
 
 // An mpirun script may export torchrun's variables too, made of mpirun's; anything else is a mistake in the script.
@@ -197,6 +197,75 @@ std::optional<LaunchEnvironment> from_slurm(const Reader& reader) {
   return found;
 }
 
+// A launcher that tells a process its rank, but not where the ranks can meet.
+struct OtherLauncher {
+  const char* name;
+  const char* rank;
+  const char* size = nullptr;  // null: it has no such variable
+  const char* local_rank = nullptr;
+  const char* local_size = nullptr;
+};
+
+constexpr OtherLauncher kOtherLaunchers[] = {
+    {"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},  // MPICH, Intel MPI, Cray and others
+    {"mpirun_rsh", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
+     "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
+    {"jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_LOCAL_SIZE"},
+    {"PALS", "PALS_RANKID"},
+    {"aprun", "ALPS_APP_PE"},
+    {"a launcher with PMIx", "PMIX_RANK"},
+    {"a launcher with PMI", "PMI_ID"},
+};
+
+[[noreturn]] void refuse_other(const Reader& reader, const OtherLauncher& launcher) {
+  const std::string rank = launcher.rank;
+  std::string variables = rank + "=" + *reader.text(rank);
+  if (launcher.size) variables += ", " + std::string(launcher.size) + "=" + *reader.text(launcher.size);
+  const std::string remedy = launcher.size ? "set MASTER_ADDR (rank 0's host) and MASTER_PORT (a free port there)"
+                                           : "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT";
+  throw ConfigError("environment: " + std::string(launcher.name) + " started this process as one of several ranks (" +
+                    variables + "), but nothing says where they can meet; " + remedy +
+                    " for all of them, or start them by Open MPI's mpirun, torchrun, srun, or launch.ranks and " +
+                    "launch.hosts. If this process is to run alone, unset " + rank);
+}
+
+LaunchEnvironment from_other(const Reader& reader, const OtherLauncher& launcher, const RankInfo& rank_info) {
+  const auto address = reader.text("MASTER_ADDR");
+  if (!address) refuse_other(reader, launcher);
+  const auto port = std::to_string(reader.number_beside("MASTER_ADDR", "MASTER_PORT"));
+  const std::string host = address->find(':') == std::string::npos ? *address : "[" + *address + "]";
+  LaunchEnvironment found{.launcher = launcher.name,
+                          .rank_info = rank_info,
+                          .rendezvous = "tcp://" + host + ":" + port + as_rank(rank_info),
+                          .job = file_name_of(std::string(launcher.name) + "-" + *address + "-" + port)};
+  found.tells_local = launcher.local_size && reader.has(launcher.local_size);
+  if (!found.tells_local) return found;
+  std::tie(found.rank_info.local_rank, found.rank_info.local_size) =
+      reader.position(launcher.local_rank, launcher.local_size);
+  return found;
+}
+
+// The first of them that started this process as one of several.
+std::optional<LaunchEnvironment> from_others(const Reader& reader) {
+  for (const auto& launcher : kOtherLaunchers) {
+    if (!reader.has(launcher.rank)) continue;
+    if (launcher.size) {
+      RankInfo rank_info;
+      std::tie(rank_info.rank, rank_info.size) = reader.position(launcher.rank, launcher.size);
+      return rank_info.size > 1 ? std::optional(from_other(reader, launcher, rank_info)) : std::nullopt;
+    }
+    if (!in_slurm_step(reader)) refuse_other(reader, launcher);  // else the step, which has one task, set it
+  }
+  return std::nullopt;
+}
+
+// Mpiexec may have started the ranks from within the tasks of a step, one on each host.
+bool is_mpiexecs(const Reader& reader, const RankInfo& task) {
+  return reader.has("PMI_RANK") && reader.has("PMI_SIZE") &&
+         (reader.number("PMI_RANK") != task.rank || reader.number("PMI_SIZE") != task.size);
+}
+
 }  // namespace
 
 std::optional<LaunchEnvironment> detect_launch_environment(const Variables& variables) {
@@ -211,8 +280,10 @@ std::optional<LaunchEnvironment> detect_launch_environment(const Variables& vari
   if (reader.has("OMPI_COMM_WORLD_RANK")) return from_mpirun(reader);
   if (own == "mpi") throw ConfigError("environment: PHALANX_LAUNCHER=mpi, but OMPI_COMM_WORLD_RANK is not set");
   if (reader.has("RANK") || reader.has("WORLD_SIZE")) return from_torchrun(reader);
-  if (in_slurm_step(reader)) return from_slurm(reader);
-  return std::nullopt;
+  if (in_slurm_step(reader)) {
+    if (const auto found = from_slurm(reader); found && !is_mpiexecs(reader, found->rank_info)) return found;
+  }
+  return from_others(reader);
 }
 
 std::optional<LaunchEnvironment> detect_launch_environment() { return detect_launch_environment(&environment); }

@@ -72,6 +72,10 @@ const Set kSrun{{"SLURM_JOB_ID", "42"},        {"SLURM_STEP_ID", "3"},
                 {"SLURM_STEP_NUM_NODES", "4"}, {"SLURM_NNODES", "4"},
                 {"SLURM_STEP_NUM_TASKS", "7"}, {"SLURM_STEP_TASKS_PER_NODE", "2(x3),1"}};
 
+// As MPICH's mpiexec and Intel MPI's set them.
+const Set kMpiexec{
+    {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"PMI_FD", "9"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
+
 TEST(LaunchEnvironment, NobodyLaunchedThis) { EXPECT_EQ(detect({{"HOME", "/root"}}), std::nullopt); }
 
 // S2
@@ -178,9 +182,59 @@ TEST(LaunchEnvironment, AStepOfOneTaskIsNoJobOfRanks) {
   EXPECT_EQ(detect(with(kSrun, one)), std::nullopt);
 }
 
+TEST(LaunchEnvironment, RanksOfMpiexecNeedAPlaceToMeet) {
+  EXPECT_THAT(problem(kMpiexec), AllOf(HasSubstr("PMI_RANK=1, PMI_SIZE=2"), HasSubstr("MASTER_ADDR"),
+                                       HasSubstr("Open MPI's mpirun"), HasSubstr("launch.hosts")));
+  EXPECT_THAT(problem(with(kMpiexec, {{"PMI_RANK", "0"}})), HasSubstr("PMI_RANK=0"));
+  EXPECT_THAT(problem(with(kMpiexec, {{"MASTER_ADDR", "ph0"}})), HasSubstr("MASTER_PORT is not"));
+  EXPECT_THAT(problem(without(kMpiexec, "PMI_SIZE")), HasSubstr("PMI_SIZE is not"));
+}
+
+TEST(LaunchEnvironment, RanksOfMpiexecMeetAtAnAddress) {
+  const Set address{{"MASTER_ADDR", "ph0"}, {"MASTER_PORT", "29500"}};
+  const auto found = detect(with(kMpiexec, address));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->launcher, "mpiexec");
+  EXPECT_EQ(found->rendezvous, "tcp://ph0:29500?rank=1&world_size=2");
+  EXPECT_TRUE(found->tells_local);
+  expect_rank_info(found->rank_info, 1, 2, 1, 2);
+  const auto of_other_pmi = detect(without(with(kMpiexec, address), "MPI_LOCALNRANKS"));
+  EXPECT_FALSE(of_other_pmi->tells_local);
+  expect_rank_info(of_other_pmi->rank_info, 1, 2, 0, 1);
+  EXPECT_EQ(detect(with(kMpiexec, {{"MASTER_ADDR", "fd00::1"}, {"MASTER_PORT", "1"}}))->rendezvous,
+            "tcp://[fd00::1]:1?rank=1&world_size=2");
+}
+
+TEST(LaunchEnvironment, ARankThatMpiexecStartedAloneIsNone) {
+  EXPECT_EQ(detect({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}), std::nullopt);
+}
+
+TEST(LaunchEnvironment, NoLauncherOfSeveralRanksIsIgnored) {
+  for (const char* rank : {"PALS_RANKID", "ALPS_APP_PE", "PMIX_RANK", "PMI_ID"}) {
+    EXPECT_THAT(problem({{rank, "0"}}), AllOf(HasSubstr(std::string(rank) + "=0"), HasSubstr("WORLD_SIZE"))) << rank;
+  }
+  EXPECT_THAT(problem({{"FLUX_TASK_RANK", "1"}, {"FLUX_JOB_SIZE", "4"}}), HasSubstr("FLUX_JOB_SIZE=4"));
+  EXPECT_THAT(problem({{"MV2_COMM_WORLD_RANK", "1"}, {"MV2_COMM_WORLD_SIZE", "4"}}), HasSubstr("mpirun_rsh"));
+  EXPECT_THAT(problem({{"JSM_NAMESPACE_RANK", "1"}, {"JSM_NAMESPACE_SIZE", "4"}}), HasSubstr("jsrun"));
+}
+
+TEST(LaunchEnvironment, KnownLaunchersSetVariablesOfPmiToo) {
+  EXPECT_EQ(detect(with(kMpirun, {{"PMIX_RANK", "1"}}))->launcher, "mpirun");
+  EXPECT_EQ(detect(with(kSrun, {{"PMI_RANK", "6"}, {"PMI_SIZE", "7"}}))->launcher, "srun");
+  const Set one{{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"PMIX_RANK", "0"}};
+  EXPECT_EQ(detect(with(kSrun, one)), std::nullopt);
+}
+
+TEST(LaunchEnvironment, MpiexecInsideAStepOfSlurmIsTheInnermost) {
+  EXPECT_THAT(problem(with(kSrun, kMpiexec)), HasSubstr("PMI_RANK=1"));
+  const Set address{{"MASTER_ADDR", "ph0"}, {"MASTER_PORT", "29500"}};
+  EXPECT_EQ(detect(with(with(kSrun, kMpiexec), address))->launcher, "mpiexec");
+}
+
 TEST(LaunchEnvironment, ALocalRankNeedsNoLocalSize) {
   const auto elsewhere = without(kTorchrun, "LOCAL_WORLD_SIZE");
-  expect_rank_info(detect(elsewhere)->rank_info, 5, 8, 0, 1);  // until the ranks have met
+  expect_rank_info(detect(elsewhere)->rank_info, 5, 8, 0, 1);
+  EXPECT_FALSE(detect(elsewhere)->tells_local);
   const auto here = with(elsewhere, {{"MASTER_ADDR", "127.0.0.1"}, {"LOCAL_RANK", "4"}});
   expect_rank_info(detect(here)->rank_info, 5, 8, 4, 8);
   EXPECT_THAT(problem(with(here, {{"LOCAL_RANK", "8"}})), HasSubstr("LOCAL_RANK=8 is not below WORLD_SIZE=8"));

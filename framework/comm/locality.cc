@@ -28,13 +28,16 @@ std::string namespace_of(const std::string& kind) {
   return fs::read_symlink("/proc/self/ns/" + kind, error).string();  // "net:[4026531840]"
 }
 
+std::string boot_id() { return first_line("/proc/sys/kernel/random/boot_id"); }
+
 }  // namespace
 
 std::string host_key() {
   if (const auto given = environment("PHALANX_HOST_KEY")) return *given;
-  return host_name() + ' ' + first_line("/proc/sys/kernel/random/boot_id") + ' ' + namespace_of("net") + ' ' +
-         namespace_of("pid");
+  return host_name() + ' ' + boot_id() + ' ' + namespace_of("net") + ' ' + namespace_of("pid");
 }
+
+std::string process_ids_key() { return boot_id() + '/' + namespace_of("pid"); }
 
 std::string numa_key() {
   std::set<int> nodes;

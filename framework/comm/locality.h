@@ -12,6 +12,10 @@ namespace phalanx {
 /// a machine can play several hosts.
 std::string host_key();
 
+/// The boot and the namespace of process ids, whatever PHALANX_HOST_KEY says. A process id that a peer sends means the
+/// same process here only if the peer's key is equal to this one.
+std::string process_ids_key();
+
 /// The NUMA node to which the calling thread is bound, by number; kUnbound where it may run on several, or the kernel
 /// does not tell.
 std::string numa_key();

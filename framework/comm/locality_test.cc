@@ -23,6 +23,15 @@ TEST(HostKey, IsWhatTheUserSays) {
   ::unsetenv("PHALANX_HOST_KEY");
 }
 
+TEST(ProcessIdsKey, TellsNamespacesApartWhateverTheUserSays) {
+  const auto key = process_ids_key();
+  EXPECT_NE(key.find("pid:["), std::string::npos) << key;
+  EXPECT_EQ(key.find(' '), std::string::npos) << key;
+  ::setenv("PHALANX_HOST_KEY", "rack 7", 1);
+  EXPECT_EQ(process_ids_key(), key);
+  ::unsetenv("PHALANX_HOST_KEY");
+}
+
 // A thread on one core is on that core's node.
 TEST(NumaKey, IsANumberWhereTheThreadIsBound) {
   cpu_set_t before;

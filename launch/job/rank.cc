@@ -25,6 +25,7 @@
 #include "launch/job/world.h"
 #include "launch/launcher_watch.h"
 #include "launch/local_rank.h"
+#include "launch/meeting_notice.h"
 #include "launch/report.h"
 #include "launch/run_rank.h"
 #include "launch/stall_watch.h"
@@ -155,9 +156,11 @@ int join(Job& job, const LaunchEnvironment& told) {
     const RunFolder folder(job.run_dir);
     return run_rank(rank, folder.logs(), folder.log(rank), [&] { return run_joined_rank(job, folder, told); });
   }
+  std::optional<MeetingNotice> notice(std::in_place, told, Seconds(job.config.framework.warn_after), tell_console);
   auto [launched, store] = find_local_rank(told, Seconds(job.config.framework.timeout));
   const auto cores = take_cores(job.config.launch, launched.rank_info, CoresFrom::kLauncher);
   auto backends = connect_backends(job.config, launched, std::move(store));
+  notice.reset();
   const auto folder = agree_on_folder(job, *backends.front().group);
   configure_log(log_options(folder, rank));
   const std::string backend = choose_backend(job.config.backend, launched);

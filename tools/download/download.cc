@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@
 DEFINE_string(to, "", "folder to download to; empty: ${PHALANX_DATA}/NAME, else data/NAME, where the dataset looks");
 DEFINE_string(url, "", "download this file instead of a known dataset; several addresses of it are divided by spaces");
 DEFINE_string(sha256, "", "its checksum, with --url");
+DEFINE_string(max_size, "16GB", "with --url: a larger file is not downloaded");
 DEFINE_double(timeout, 60, "seconds of silence after which a server is given up");
 
 namespace phalanx {
@@ -32,6 +34,14 @@ std::string known_names() {
   std::vector<std::string> names;
   for (const auto& set : known_sets()) names.push_back(set.name);
   return join(names, ", ");
+}
+
+std::int64_t most_bytes() {
+  try {
+    return parse_bytes(FLAGS_max_size);
+  } catch (const ConfigError& error) {
+    throw ConfigError(std::string("--max_size: ") + error.what());
+  }
 }
 
 KnownSet wanted(const std::vector<std::string>& words) {
@@ -49,7 +59,7 @@ KnownSet wanted(const std::vector<std::string>& words) {
     throw ConfigError("--sha256: --url needs the file's checksum, 64 hexadecimal digits in lower case");
   }
   if (FLAGS_to.empty()) throw ConfigError("--to: --url needs a folder to download to");
-  RemoteFile file{.name = "", .sha256 = FLAGS_sha256, .mirrors = {}};
+  RemoteFile file{.name = "", .sha256 = FLAGS_sha256, .most_bytes = most_bytes(), .mirrors = {}};
   for (std::size_t begin = 0; begin < FLAGS_url.size();) {
     const auto end = std::min(FLAGS_url.find(' ', begin), FLAGS_url.size());
     if (end > begin) file.mirrors.push_back(FLAGS_url.substr(begin, end - begin));

@@ -137,6 +137,12 @@ class Download(ProgramTest):
             self.assertIn(why, error)
         self.assertFalse((self.folder / "to/file.bin").exists())
 
+    def test_takes_no_file_above_the_limit(self):
+        error = self.download("/file.bin", status=1, more=["--max_size=100KB"]).err
+        self.assertRegex(error, r"/file.bin: has a file of 293 KB there, above the limit of 100 KB .*--max_size")
+        self.assertEqual(0, (self.folder / "to/file.bin.part").stat().st_size)
+        self.download("/file.bin", more=["--max_size=293KB"])
+
     def test_gives_up_a_silent_server(self):
         self.assertIn("nothing has come for 1 seconds",
                       self.download("/silent/file.bin", status=1, more=["--timeout=1"]).err)

@@ -14,6 +14,7 @@
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/sockets.h"
+#include "framework/base/text.h"
 #include "tools/download/http.h"
 
 namespace phalanx {
@@ -69,7 +70,8 @@ std::string checksum(const fs::path& path) {
 class Part {
  public:
   explicit Part(fs::path path)
-      : path_(std::move(path)), file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+      : path_(std::move(path)),
+        file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644)) {
     if (!file_.valid()) fail(path_);
     have_ = ::lseek(file_.get(), 0, SEEK_END);
   }
@@ -105,7 +107,7 @@ class Part {
 };
 
 // All of it, as one mirror has it; what it has done otherwise is returned.
-std::string take_from(const std::string& url, Part& part, const FetchOptions& options) {
+std::string take_from(const std::string& url, std::int64_t most_bytes, Part& part, const FetchOptions& options) {
   for (int fruitless = 0;;) {
     const auto before = part.have();
     std::int64_t size = -1;
@@ -113,6 +115,10 @@ std::string take_from(const std::string& url, Part& part, const FetchOptions& op
       http_get(
           url, before, options.timeout,
           [&](std::int64_t begin, std::int64_t whole) {
+            if (whole > most_bytes) {
+              throw HttpError(url + ": has a file of " + format_bytes(whole) + " there, above the limit of " +
+                              format_bytes(most_bytes) + " for this one (--max_size, for one of your own)");
+            }
             size = whole;
             if (begin == 0 && part.have() > 0) part.clear();
           },
@@ -153,7 +159,7 @@ bool fetch(const RemoteFile& file, const fs::path& folder, const FetchOptions& o
   for (const auto& url : file.mirrors) {
     for (const bool again : {false, true}) {
       const bool resumed = part.have() > 0;
-      if (const auto why = take_from(url, part, options); !why.empty()) {
+      if (const auto why = take_from(url, file.most_bytes, part, options); !why.empty()) {
         said += "\n  " + why;
         break;
       }

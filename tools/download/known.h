@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@ namespace phalanx {
 struct RemoteFile {
   std::string name;                  // here
   std::string sha256;                // in hexadecimal digits
+  std::int64_t most_bytes = 0;       // a server that has a larger file has another one
   std::vector<std::string> mirrors;  // addresses, tried in this order
 };
 

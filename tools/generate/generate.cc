@@ -1,5 +1,6 @@
 // Goes on with a text as a trained language model would: generate --run runs/NAME --prompt "To be"
 #include <gflags/gflags.h>
+#include <unistd.h>
 
 #include <array>
 #include <charconv>
@@ -17,6 +18,7 @@
 #include "engine/experiment/load_model.h"
 #include "engine/generation/text_generator.h"
 #include "framework/base/error.h"
+#include "framework/base/printable.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "tools/flags/load_checked.h"
@@ -85,7 +87,9 @@ std::vector<std::int64_t> prompt_of(const Tokenizer& tokenizer) {
   throw ConfigError("--prompt: is empty, but a model goes on from a token at least");
 }
 
-void show(const std::string& text) {
+// Tokens may be any bytes, which a terminal would obey.
+void show(const std::string& generated) {
+  const std::string text = ::isatty(STDOUT_FILENO) != 0 ? printable_with_style(generated) : generated;
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/base/printable.h"
 #include "framework/base/sockets.h"
 #include "framework/base/text.h"
 #include "framework/ps/client.h"
@@ -111,21 +112,20 @@ int print_status() {
                      .secret = ps::read_secret(FLAGS_secret_file),
                      .timeout = Seconds(FLAGS_timeout)});
   const auto status = nlohmann::json::parse(client.status().at(0));
-  std::printf("%-32s %-32s %-15s %-9s %10s %9s %8s %9s %10s %10s %9s\n", "job", "table", "shard", "dtype", "bytes",
-              "version", "waiting", "requests", "received", "sent", "staleness");
+  print_text("%-32s %-32s %-15s %-9s %10s %9s %8s %9s %10s %10s %9s\n", "job", "table", "shard", "dtype", "bytes",
+             "version", "waiting", "requests", "received", "sent", "staleness");
   for (const auto& table : status.at("tables")) {
     const auto bytes = [&table](const char* key) { return format_bytes(table.at(key).get<std::int64_t>()); };
     const std::string shard = table.at("shard").dump() + " of " + table.at("shards").dump() +
                               (table.contains("role") ? ", " + table.at("role").get<std::string>() : "");
-    std::printf("%-32s %-32s %-15s %-9s %10s %9s %8s %9s %10s %10s %9s\n", table.at("job").get<std::string>().c_str(),
-                table.at("name").get<std::string>().c_str(), shard.c_str(),
-                table.at("dtype").get<std::string>().c_str(), bytes("bytes").c_str(),
-                table.at("version").dump().c_str(), table.at("waiting").dump().c_str(),
-                table.at("requests").dump().c_str(), bytes("bytes_received").c_str(), bytes("bytes_sent").c_str(),
-                mean_staleness(table).c_str());
+    print_text("%-32s %-32s %-15s %-9s %10s %9s %8s %9s %10s %10s %9s\n", table.at("job").get<std::string>().c_str(),
+               table.at("name").get<std::string>().c_str(), shard.c_str(), table.at("dtype").get<std::string>().c_str(),
+               bytes("bytes").c_str(), table.at("version").dump().c_str(), table.at("waiting").dump().c_str(),
+               table.at("requests").dump().c_str(), bytes("bytes_received").c_str(), bytes("bytes_sent").c_str(),
+               mean_staleness(table).c_str());
   }
-  std::printf("%zu tables, %s\n", status.at("tables").size(),
-              format_bytes(status.at("bytes").get<std::int64_t>()).c_str());
+  print_text("%zu tables, %s\n", status.at("tables").size(),
+             format_bytes(status.at("bytes").get<std::int64_t>()).c_str());
   return kDone;
 }
 

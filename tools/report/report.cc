@@ -11,6 +11,7 @@
 #include "engine/watch/html/run_record.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/printable.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "tools/flags/parse_flags.h"
@@ -33,12 +34,12 @@ std::vector<RunRecord> read_runs(const std::vector<std::string>& folders) {
 }
 
 void print(const std::vector<RunRecord>& runs) {
-  std::fputs(to_text("", compare_figures(runs)).c_str(), stdout);
+  print_text("%s", to_text("", compare_figures(runs)).c_str());
   const auto times = compare_step_time(runs);
-  if (times.size() > 1) std::fputs(("\n" + to_text("", times)).c_str(), stdout);
+  if (times.size() > 1) print_text("\n%s", to_text("", times).c_str());
   if (runs.size() == 1) return;
   const auto configs = compare_configs(runs);
-  std::fputs(configs.size() > 1 ? ("\n" + to_text("", configs)).c_str() : "\nThe configs are the same.\n", stdout);
+  print_text("\n%s", configs.size() > 1 ? to_text("", configs).c_str() : "The configs are the same.\n");
 }
 
 int run(int argc, char** argv) {

@@ -21,6 +21,7 @@
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/printable.h"
 #include "framework/base/storage/weights_file.h"
 #include "framework/base/text.h"
 #include "models/embedding/wanted_servers.h"
@@ -63,16 +64,16 @@ bool rows_fit(const std::string& weights, const ExperimentConfig& config, Model&
   if (!wants_servers(config.model)) return true;
   const std::string rows = rows_beside(weights);
   if (!std::filesystem::exists(rows)) {
-    std::printf("%s is not there: training can begin with the weights, evaluation needs the rows\n", rows.c_str());
+    print_text("%s is not there: training can begin with the weights, evaluation needs the rows\n", rows.c_str());
     return true;
   }
   try {
     read_rows_beside(weights, model);
   } catch (const DataError& error) {
-    std::printf("%s\n", error.what());
+    print_text("%s\n", error.what());
     return false;
   }
-  std::printf("the rows in %s fit too\n", rows.c_str());
+  print_text("the rows in %s fit too\n", rows.c_str());
   return true;
 }
 
@@ -90,15 +91,15 @@ void list_weights(const std::string& file, const std::string& json) {
   for (const auto& entry : weights.entries()) {
     bytes += entry.bytes();
     elements += entry.bytes() / static_cast<std::int64_t>(c10::elementSize(entry.dtype));
-    std::printf("%-*s  %-8s  %-20s  %s\n", static_cast<int>(width), entry.name.c_str(), c10::toString(entry.dtype),
-                text_of(entry.shape).c_str(), format_bytes(entry.bytes()).c_str());
+    print_text("%-*s  %-8s  %-20s  %s\n", static_cast<int>(width), entry.name.c_str(), c10::toString(entry.dtype),
+               text_of(entry.shape).c_str(), format_bytes(entry.bytes()).c_str());
     tensors.push_back({{"name", entry.name},
                        {"dtype", c10::toString(entry.dtype)},
                        {"shape", entry.shape},
                        {"bytes", entry.bytes()}});
   }
-  std::printf("%zu tensors of %" PRId64 " elements, %s, in %zu file%s\n", weights.entries().size(), elements,
-              format_bytes(bytes).c_str(), weights.files(), weights.files() == 1 ? "" : "s");
+  print_text("%zu tensors of %" PRId64 " elements, %s, in %zu file%s\n", weights.entries().size(), elements,
+             format_bytes(bytes).c_str(), weights.files(), weights.files() == 1 ? "" : "s");
   write_json(json, {{"file", file}, {"elements", elements}, {"bytes", bytes}, {"tensors", tensors}});
 }
 
@@ -113,8 +114,8 @@ void convert_weights(const std::string& from, const std::string& to, std::int64_
     if (wanted != dtypes().end() && tensor.is_floating_point()) tensor = tensor.to(wanted->second);
   }
   const auto written = save_weights(to, tensors, shard_bytes);
-  for (const auto& file : written) std::printf("%s\n", file.c_str());
-  std::printf("%zu tensors\n", tensors.size());
+  for (const auto& file : written) print_text("%s\n", file.c_str());
+  print_text("%zu tensors\n", tensors.size());
   write_json(json, {{"from", from}, {"tensors", tensors.size()}, {"files", written}});
 }
 
@@ -128,15 +129,15 @@ bool compare_weights(const std::string& a, const std::string& b, const std::stri
   for (const auto& entry : first.entries()) {
     const auto found = others.find(entry.name);
     if (found == others.end()) {
-      std::printf("only in %s: %s\n", a.c_str(), entry.name.c_str());
+      print_text("only in %s: %s\n", a.c_str(), entry.name.c_str());
       only_first.push_back(entry.name);
       continue;
     }
     const Entry& other = *found->second;
     others.erase(found);
     if (entry.shape != other.shape) {
-      std::printf("%s: shape %s and %s\n", entry.name.c_str(), text_of(entry.shape).c_str(),
-                  text_of(other.shape).c_str());
+      print_text("%s: shape %s and %s\n", entry.name.c_str(), text_of(entry.shape).c_str(),
+                 text_of(other.shape).c_str());
       shapes.push_back({{"name", entry.name}, {"shapes", {entry.shape, other.shape}}});
       continue;
     }
@@ -144,18 +145,18 @@ bool compare_weights(const std::string& a, const std::string& b, const std::stri
     largest = std::max(largest, apart);
     equal += apart == 0 ? 1 : 0;
     if (apart == 0 && entry.dtype == other.dtype) continue;
-    std::printf("%s: max abs difference %g, dtypes %s and %s\n", entry.name.c_str(), apart, c10::toString(entry.dtype),
-                c10::toString(other.dtype));
+    print_text("%s: max abs difference %g, dtypes %s and %s\n", entry.name.c_str(), apart, c10::toString(entry.dtype),
+               c10::toString(other.dtype));
     values.push_back({{"name", entry.name},
                       {"max_abs_difference", number(apart)},
                       {"dtypes", {c10::toString(entry.dtype), c10::toString(other.dtype)}}});
   }
   for (const auto& entry : second.entries()) {
     if (!others.contains(entry.name)) continue;
-    std::printf("only in %s: %s\n", b.c_str(), entry.name.c_str());
+    print_text("only in %s: %s\n", b.c_str(), entry.name.c_str());
     only_second.push_back(entry.name);
   }
-  std::printf("%zu tensors are equal; largest difference of the others: %g\n", equal, largest);
+  print_text("%zu tensors are equal; largest difference of the others: %g\n", equal, largest);
   write_json(json, {{"equal", equal},
                     {"max_abs_difference", number(largest)},
                     {"only_in_first", only_first},
@@ -179,7 +180,7 @@ void merge_adapters(const std::string& from, const std::string& to, const std::s
   for (auto [tensor, entry] : fit.fitting) tensor.copy_(weights.read(*entry));
   const NamedTensors merged = merged_weights(*model);
   save_weights(to, merged);
-  std::printf("%s\n%zu tensors, of %zu with adapters\n", to.c_str(), merged.size(), fit.fitting.size());
+  print_text("%s\n%zu tensors, of %zu with adapters\n", to.c_str(), merged.size(), fit.fitting.size());
   write_json(json, {{"from", from}, {"to", to}, {"tensors", merged.size()}});
 }
 
@@ -191,11 +192,11 @@ bool verify_weights(const std::string& file, const std::string& path, const std:
   const auto model = make_model(config, task->model());
   const WeightsFile weights(file);
   const WeightsFit fit = fit_weights(weights, config.init.rename, *model);
-  std::printf("%zu tensors of %s fit model %s%s\n", fit.fitting.size(), file.c_str(), config.model.selected().c_str(),
-              fit.exact() ? ", and nothing is left over" : "; the rest:");
-  for (const auto& name : fit.missing) std::printf("missing: %s\n", name.c_str());
-  for (const auto& name : fit.unexpected) std::printf("unexpected: %s\n", name.c_str());
-  for (const auto& name : fit.different) std::printf("other: %s\n", name.c_str());
+  print_text("%zu tensors of %s fit model %s%s\n", fit.fitting.size(), file.c_str(), config.model.selected().c_str(),
+             fit.exact() ? ", and nothing is left over" : "; the rest:");
+  for (const auto& name : fit.missing) print_text("missing: %s\n", name.c_str());
+  for (const auto& name : fit.unexpected) print_text("unexpected: %s\n", name.c_str());
+  for (const auto& name : fit.different) print_text("other: %s\n", name.c_str());
   const bool fits = rows_fit(file, config, *model) && fit.exact();
   write_json(json, {{"fits", fits},
                     {"fitting", fit.fitting.size()},

@@ -2,6 +2,7 @@
 """weights lists, converts, compares and verifies files of weights, and train begins with what it has written."""
 
 import json
+import struct
 import unittest
 
 from program import ROOT, ProgramTest
@@ -35,6 +36,16 @@ class Weights(ProgramTest):
         self.assertRegex(out, r"brain +BFloat16 +\[3\] +6 B\n")
         self.assertIn("8 tensors of 36 elements, 148 B, in 1 file\n", out)
         self.assertEqual({"name": "steps", "dtype": "Long", "shape": [], "bytes": 8}, self.json()["tensors"][6])
+
+    def test_shows_no_name_that_a_terminal_would_obey(self):
+        name = "w\x1b]0;title\x07\r"
+        header = json.dumps({name: {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+        (self.folder / "odd.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
+        out = self.weights("list", "odd.safetensors", "--json=result.json").out
+        self.assertIn(r"w\x1b]0;title\x07\x0d", out)
+        self.assertEqual(name, self.json()["tensors"][0]["name"])
+        error = self.weights("convert", "odd.safetensors\x1b[2J", "to.pt", status=1).err
+        self.assertIn(r"odd.safetensors\x1b[2J", error)
 
     def test_converts_there_and_back(self):
         self.weights("convert", str(GOLDENS / "state_dict.pt"), "model.safetensors", "--shard_size=50")

@@ -170,7 +170,8 @@ CommunicatorPtr SharedMemoryCommunicator::make_subgroup(const std::string& name,
 at::Tensor SharedMemoryCommunicator::do_allocate(const Allocation& allocation) {
   std::shared_ptr<void> memory;
   run_in_order(allocation.call, [&] { memory = allocate_now(allocation); });
-  return at::from_blob(memory.get(), allocation.sizes, [memory](void*) {}, allocation.options);
+  return at::from_blob(
+      memory.get(), allocation.sizes, [memory](void*) {}, allocation.options);
 }
 
 // Of one block: a part of each rank's own, or one for all.
@@ -222,11 +223,11 @@ CommunicatorPtr connect(const std::string& backend, const ConnectOptions& option
     auto made = fabric->create(ControlBlock::bytes(rank_info.size));
     control = made.memory;
     std::ostringstream text;
-    text << made.handle.owner << ' ' << made.handle.token << ' ' << made.handle.bytes;
+    text << made.handle.owner << ' ' << made.handle.token << ' ' << made.handle.bytes << ' ' << made.handle.cookie;
     store->set(key, text.str());
   } else {
     Fabric::Handle handle;
-    std::istringstream(store->get(key)) >> handle.owner >> handle.token >> handle.bytes;
+    std::istringstream(store->get(key)) >> handle.owner >> handle.token >> handle.bytes >> handle.cookie;
     control = fabric->open(handle);
   }
   store_barrier(*store, backend + "/connected", rank_info.size);

@@ -16,6 +16,7 @@ class Fabric {
     std::int64_t owner = 0;  // process id
     std::int64_t token = 0;  // file descriptor there, or an address
     std::int64_t bytes = 0;
+    std::uint64_t cookie = 0;  // random, of this block: what lies at `token` must prove to be the block
   };
   struct Block {
     std::shared_ptr<void> memory;  // zeroed, aligned to a page
@@ -27,7 +28,7 @@ class Fabric {
   /// New memory for the group. Throws CommError::kSystem when there is none.
   virtual Block create(std::size_t bytes) = 0;
 
-  /// A peer's block. Throws CommError::kSystem when it cannot be reached.
+  /// A peer's block. Throws CommError::kSystem when it cannot be reached or `handle` names something else.
   virtual std::shared_ptr<void> open(const Handle& handle) = 0;
 
   /// Takes physical memory for a part of a block now, so that a lack of it is an error here and not a signal later.

@@ -3,16 +3,20 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 
 namespace phalanx::shm {
 namespace {
@@ -35,6 +39,44 @@ std::shared_ptr<void> map(int fd, std::size_t bytes) {
   if (memory == MAP_FAILED) fail("cannot map " + std::to_string(bytes) + " bytes of shared memory", errno);
   ::madvise(memory, bytes, MADV_HUGEPAGE);  // where the kernel offers it
   return {memory, [bytes](void* begin) { ::munmap(begin, bytes); }};
+}
+
+// The kernel keeps a memory file's name, so it proves which block a descriptor leads to.
+std::string name_of(std::uint64_t cookie) {
+  return format_text("phalanx-%016llx", static_cast<unsigned long long>(cookie));
+}
+
+std::uint64_t random_cookie() {
+  std::uint64_t cookie = 0;
+  if (::getrandom(&cookie, sizeof(cookie), 0) != sizeof(cookie)) fail("cannot draw a random number", errno);
+  return cookie;
+}
+
+std::string link_at(const std::string& path) {
+  std::array<char, 256> text{};
+  const ssize_t length = ::readlink(path.c_str(), text.data(), text.size());
+  return std::string(text.data(), length < 0 ? 0 : static_cast<std::size_t>(length));
+}
+
+// A handle comes from a store or from shared memory and may name any descriptor of any process. Nothing is done to the
+// file behind it until it has proved to be the block: opening with O_PATH has no effect, not even on a device.
+Descriptor open_block(const shared_memory::Fabric::Handle& handle) {
+  const std::string path = "/proc/" + std::to_string(handle.owner) + "/fd/" + std::to_string(handle.token);
+  const Descriptor named(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!named) fail("cannot open a peer's memory at " + path + " (ranks must run as one user, in one container)", errno);
+  const std::string own_path = "/proc/self/fd/" + std::to_string(named.get());
+  const std::string link = link_at(own_path), expected = "/memfd:" + name_of(handle.cookie);
+  struct stat status {};
+  const bool is_block = (link == expected || link == expected + " (deleted)") && ::fstat(named.get(), &status) == 0 &&
+                        S_ISREG(status.st_mode) && status.st_size == handle.bytes && handle.bytes > 0;
+  Descriptor fd(is_block ? ::open(own_path.c_str(), O_RDWR | O_CLOEXEC) : -1);
+  if (is_block && !fd) fail("cannot open a peer's memory at " + path, errno);
+  if (is_block && ::fcntl(fd.get(), F_GET_SEALS) >= 0) return fd;  // only memory files have seals
+  throw CommError(CommError::Kind::kSystem,
+                  "shm: " + path + " is not the shared memory of a rank (it is \"" + link + "\", not " +
+                      std::to_string(handle.bytes) + " bytes of \"" + expected +
+                      "\"): its rank has ended or runs in another container, or the store where the ranks meet holds " +
+                      "what another job left; nothing was written there");
 }
 
 }  // namespace
@@ -64,21 +106,21 @@ MemfdFabric::MemfdFabric(const std::vector<int>& processes) {
 }
 
 shared_memory::Fabric::Block MemfdFabric::create(std::size_t bytes) {
-  Descriptor fd(::memfd_create("phalanx", MFD_CLOEXEC));
+  const auto cookie = random_cookie();
+  Descriptor fd(::memfd_create(name_of(cookie).c_str(), MFD_CLOEXEC));
   if (!fd) fail("cannot create a memory file", errno);
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     fail("no shared memory for " + std::to_string(bytes) + " bytes", errno);
   }
-  const Handle handle{.owner = ::getpid(), .token = fd.get(), .bytes = static_cast<std::int64_t>(bytes)};
+  const Handle handle{
+      .owner = ::getpid(), .token = fd.get(), .bytes = static_cast<std::int64_t>(bytes), .cookie = cookie};
   auto memory = map(fd.get(), bytes);
   files_.push_back({handle, std::move(fd)});
   return {std::move(memory), handle};
 }
 
 std::shared_ptr<void> MemfdFabric::open(const Handle& handle) {
-  const std::string path = "/proc/" + std::to_string(handle.owner) + "/fd/" + std::to_string(handle.token);
-  Descriptor fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!fd) fail("cannot open a peer's memory at " + path + " (ranks must run as one user, in one container)", errno);
+  Descriptor fd = open_block(handle);
   auto memory = map(fd.get(), static_cast<std::size_t>(handle.bytes));
   files_.push_back({handle, std::move(fd)});
   return memory;
@@ -104,6 +146,19 @@ bool MemfdFabric::can_fetch(std::span<const Word> words) {
   return true;
 }
 
+void MemfdFabric::let_peers_fetch() {
+  std::vector<pid_t> others;
+  for (const auto& peer : peers_) {
+    if (peer.process != ::getpid()) others.push_back(peer.process);
+  }
+  readable_ = std::make_shared<const ReadableBy>(std::move(others));
+}
+
+void MemfdFabric::allow_fetching(bool all_can) {
+  fetches_ = all_can;
+  if (!all_can) readable_.reset();
+}
+
 void MemfdFabric::fetch(int rank, std::byte* to, const std::byte* from, std::size_t bytes) {
   while (bytes > 0) {
     const ssize_t moved = read_from(peers_[rank].process, to, from, bytes);
@@ -127,6 +182,7 @@ std::unique_ptr<shared_memory::Fabric> MemfdFabric::subset(std::span<const int> 
   std::unique_ptr<MemfdFabric> part(new MemfdFabric);
   for (int rank : ranks) part->peers_.push_back(peers_[rank]);
   part->fetches_ = fetches_;
+  part->readable_ = readable_;
   return part;
 }
 

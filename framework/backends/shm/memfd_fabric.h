@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/backends/shared_memory/fabric.h"
+#include "framework/backends/shm/readable_by.h"
 
 namespace phalanx::shm {
 
@@ -28,10 +29,11 @@ class Descriptor {
 
 /// Processes of one host share memory files (memfd_create), which peers open through /proc/<pid>/fd.
 ///
-/// Such a file has no name: nothing can be left behind, however the processes end, and the size of /dev/shm does not
-/// limit it. A peer's end shows at its pidfd. Needs Linux 5.3, one user, and a process-id namespace that all ranks
-/// share. Other memory of a peer can be fetched (process_vm_readv) where the system allows it, which some containers do
-/// not.
+/// Such a file is in no folder: nothing can be left behind, however the processes end, and the size of /dev/shm does
+/// not limit it. The name that the kernel keeps for it holds the block's cookie, so open() takes nothing else for a
+/// block, whatever process and descriptor a handle names. A peer's end shows at its pidfd. Needs Linux 5.3, one user,
+/// and a process-id namespace that all ranks share. Other memory of a peer can be fetched (process_vm_readv) where the
+/// system allows it, which some containers do not.
 class MemfdFabric final : public shared_memory::Fabric {
  public:
   /// `processes`: the id of every rank's process. Throws CommError::kPeerLost naming the rank when one is gone already.
@@ -50,8 +52,12 @@ class MemfdFabric final : public shared_memory::Fabric {
   };
   bool can_fetch(std::span<const Word> words);
 
-  /// From now on fetches() says so; to be called when all ranks can.
-  void allow_fetching() { fetches_ = true; }
+  /// Lets the peers fetch from this process where the system has a process say who may (Yama), while this fabric or a
+  /// subset of it lives. Before any of them calls can_fetch().
+  void let_peers_fetch();
+
+  /// From now on fetches() says whether all ranks can; where they cannot, peers may not read this process any more.
+  void allow_fetching(bool all_can);
   bool fetches() const override { return fetches_; }
   void fetch(int rank, std::byte* to, const std::byte* from, std::size_t bytes) override;
 
@@ -72,7 +78,8 @@ class MemfdFabric final : public shared_memory::Fabric {
   MemfdFabric() = default;
 
   std::vector<Peer> peers_;
-  std::vector<File> files_;  // made or opened since the last release()
+  std::vector<File> files_;                     // made or opened since the last release()
+  std::shared_ptr<const ReadableBy> readable_;  // shared with subsets; null: peers need not fetch from this process
   bool fetches_ = false;
 };
 

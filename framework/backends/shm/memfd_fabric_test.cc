@@ -1,13 +1,16 @@
 #include "framework/backends/shm/memfd_fabric.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "framework/base/error.h"
@@ -46,6 +49,48 @@ TEST(MemfdFabric, AHandleIsWorthNothingAfterRelease) {
   MemfdFabric fabric({::getpid()});
   const auto handle = fabric.create(4096).handle;
   fabric.release();
+  EXPECT_THROW((void)fabric.open(handle), CommError);
+}
+
+// Returns the error of opening the descriptor `fd` of this process where `handle` promises a block.
+std::string refusal(int fd, shared_memory::Fabric::Handle handle) {
+  handle.token = fd;
+  try {
+    (void)MemfdFabric({::getpid()}).open(handle);
+  } catch (const CommError& error) {
+    return error.what();
+  }
+  return "opened";
+}
+
+TEST(MemfdFabric, OpensNothingButTheBlockOfTheHandle) {
+  MemfdFabric fabric({::getpid()});
+  const auto handle = fabric.create(4096).handle;
+  const std::string meant = "is not the shared memory of a rank";
+
+  const std::string path = ::testing::TempDir() + "unrelated";
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  ASSERT_EQ(::ftruncate(file, handle.bytes), 0);
+  EXPECT_NE(refusal(file, handle).find(meant), std::string::npos) << "a file of the same size";
+
+  const int foreign = ::memfd_create("phalanx", MFD_CLOEXEC);
+  ASSERT_EQ(::ftruncate(foreign, handle.bytes), 0);
+  EXPECT_NE(refusal(foreign, handle).find(meant), std::string::npos) << "another program's memory";
+
+  const auto other = fabric.create(4096).handle;
+  EXPECT_NE(refusal(static_cast<int>(other.token), handle).find(meant), std::string::npos) << "another block";
+
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  EXPECT_NE(refusal(ends[0], handle).find(meant), std::string::npos) << "a pipe, which an open might wait for";
+  for (const int fd : {file, foreign, ends[0], ends[1]}) ::close(fd);
+  ::unlink(path.c_str());
+}
+
+TEST(MemfdFabric, OpensNoBlockOfAnotherSize) {
+  MemfdFabric fabric({::getpid()});
+  auto handle = fabric.create(4096).handle;
+  handle.bytes = 8192;  // writing behind the end would be a signal
   EXPECT_THROW((void)fabric.open(handle), CommError);
 }
 
@@ -122,7 +167,7 @@ TEST(MemfdFabric, FindsOutWhetherItCanFetch) {
   EXPECT_TRUE(fabric.can_fetch(Words{{&word, 42}, {&word, 42}}));
   EXPECT_FALSE(fabric.can_fetch(Words{{&word, 42}, {&word, 43}})) << "another process's word";
   EXPECT_FALSE(fabric.can_fetch(Words{{&word, 42}, {nullptr, 42}}));
-  fabric.allow_fetching();
+  fabric.allow_fetching(true);
   const int ranks[] = {1};
   EXPECT_TRUE(fabric.fetches() && fabric.subset(ranks)->fetches());
 }

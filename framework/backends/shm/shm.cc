@@ -1,6 +1,6 @@
-#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <sstream>
@@ -12,6 +12,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"
+#include "framework/comm/locality.h"
 
 namespace phalanx {
 namespace {
@@ -20,7 +21,9 @@ namespace {
 struct Card {
   int process = 0;
   std::string host;
-  std::uint64_t word = 0;  // the address of kWord in that process
+  std::string process_ids;  // process_ids_key(): where `process` means anything
+  bool fetches = false;     // it wants to
+  std::uint64_t word = 0;   // the address of kWord in that process
 };
 
 constexpr std::uint64_t kValue = 0x7068616c616e78;
@@ -30,37 +33,49 @@ void publish(Store& store, const std::string& what, int rank, const std::string&
   store.set("shm/" + what + "/" + std::to_string(rank), text);
 }
 
-// Every rank's card, in rank order. Collective.
-std::vector<Card> introduce(const ConnectOptions& options) {
-  std::ostringstream own;
-  own << ::getpid() << ' ' << host_name() << ' ' << reinterpret_cast<std::uint64_t>(&kWord);
-  publish(*options.store, "card", options.rank_info.rank, own.str());
-  std::vector<Card> cards;
-  for (int rank = 0; rank < options.rank_info.size; ++rank) {
-    Card card;
-    const auto text = options.store->get("shm/card/" + std::to_string(rank));
-    std::istringstream(text) >> card.process >> card.host >> card.word;
-    if (card.host != host_name()) {
-      throw ConfigError("backend shm connects ranks of one host, but rank " + std::to_string(options.rank_info.rank) +
-                        " is on " + host_name() + " and rank " + std::to_string(rank) + " on " + card.host +
-                        "; use backend: mpi");
-    }
-    cards.push_back(card);
-  }
-  return cards;
-}
-
 bool wants_to_fetch() {
   const auto wish = environment("PHALANX_SHM_FETCH").value_or("on");
   if (wish != "on" && wish != "off") throw ConfigError("PHALANX_SHM_FETCH is \"" + wish + "\": it is on or off");
   return wish == "on";
 }
 
-// Whether every rank wants to fetch memory of every other, and can. Collective.
+// Before anything is done with a process id that `card` names.
+void require_same_host(int rank, int peer, const Card& card) {
+  const std::string ranks = "rank " + std::to_string(rank) + " is on " + host_name() + " and rank " +
+                            std::to_string(peer) + " on " + card.host;
+  if (card.host != host_name()) {
+    throw ConfigError("backend shm connects ranks of one host, but " + ranks + "; use backend: mpi");
+  }
+  if (card.process_ids == process_ids_key()) return;
+  throw ConfigError("backend shm connects ranks that see each other's processes, but " + ranks +
+                    ", in another container or on another machine of that name (boot and process ids are " +
+                    process_ids_key() + " and " + card.process_ids +
+                    "); use backend: gloo, or start all ranks in one container");
+}
+
+// Every rank's card, in rank order. Collective.
+std::vector<Card> introduce(const ConnectOptions& options) {
+  std::ostringstream own;
+  own << ::getpid() << ' ' << host_name() << ' ' << process_ids_key() << ' ' << wants_to_fetch() << ' '
+      << reinterpret_cast<std::uint64_t>(&kWord);
+  publish(*options.store, "card", options.rank_info.rank, own.str());
+  std::vector<Card> cards;
+  for (int rank = 0; rank < options.rank_info.size; ++rank) {
+    Card card;
+    const auto text = options.store->get("shm/card/" + std::to_string(rank));
+    std::istringstream(text) >> card.process >> card.host >> card.process_ids >> card.fetches >> card.word;
+    require_same_host(options.rank_info.rank, rank, card);
+    cards.push_back(card);
+  }
+  return cards;
+}
+
+// Whether every rank can fetch memory of every other. Collective.
 bool all_can_fetch(const ConnectOptions& options, shm::MemfdFabric& fabric, const std::vector<Card>& cards) {
   std::vector<shm::MemfdFabric::Word> words;
   for (const auto& card : cards) words.push_back({reinterpret_cast<const std::uint64_t*>(card.word), kValue});
-  const bool can_fetch = wants_to_fetch() && fabric.can_fetch(words);
+  store_barrier(*options.store, "shm/readable", options.rank_info.size);
+  const bool can_fetch = fabric.can_fetch(words);
   publish(*options.store, "fetches", options.rank_info.rank, can_fetch ? "yes" : "no");
   bool all = true;
   for (int rank = 0; rank < options.rank_info.size; ++rank) {
@@ -70,13 +85,14 @@ bool all_can_fetch(const ConnectOptions& options, shm::MemfdFabric& fabric, cons
 }
 
 std::unique_ptr<shm::MemfdFabric> make_fabric(const ConnectOptions& options) {
-  // Where the system lets only ancestors read (Yama), a process may say that its peers may.
-  ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   const auto cards = introduce(options);
   std::vector<int> processes;
   for (const auto& card : cards) processes.push_back(card.process);
   auto fabric = std::make_unique<shm::MemfdFabric>(processes);
-  if (all_can_fetch(options, *fabric, cards)) fabric->allow_fetching();
+  if (std::ranges::all_of(cards, &Card::fetches)) {
+    fabric->let_peers_fetch();
+    fabric->allow_fetching(all_can_fetch(options, *fabric, cards));
+  }
   return fabric;
 }
 
