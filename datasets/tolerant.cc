@@ -88,7 +88,7 @@ void TolerantDataset::gather(std::span<const std::int64_t> indices, std::uint64_
   }
 }
 
-// What LibTorch cannot do with a sample, or has no memory for, is wrong with the sample.
+// Turns errors of LibTorch and a lack of memory into errors of the sample.
 void TolerantDataset::read_rows(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {
   const auto refuse = [&](const std::string& why) {
     throw DataError("sample " + std::to_string(indices.front()) + ": " + why);

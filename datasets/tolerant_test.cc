@@ -85,7 +85,7 @@ TEST(TolerantDataset, SaysWhichWasOneTooMany) {
               ThrowsMessage<DataError>(HasSubstr("2 of 2 samples cannot be read")));
 }
 
-// Reads sample 1 as LibTorch reads what it cannot, and has no memory for sample 2.
+// Throws an error of LibTorch for sample 1, and std::bad_alloc for sample 2.
 class Failing final : public Dataset {
  public:
   std::int64_t size() const override { return 4; }

@@ -22,7 +22,7 @@
 namespace phalanx {
 namespace {
 
-// Deflate makes a byte of at most so many.
+// Deflate compresses at most so many bytes into one.
 constexpr std::int64_t kMostDeflated = 1032;
 
 void check_pixels(std::int64_t height, std::int64_t width, const std::string& name) {
@@ -116,7 +116,7 @@ at::Tensor decode_png(std::string_view bytes, const DecodeOptions& options, cons
   };
   require(png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()));
   check_pixels(png.height, png.width, name);
-  // Of one bit each, and a byte more for each row.
+  // A pixel takes at least a bit, and a row a byte more.
   if (std::int64_t{png.height} * (png.width / 8 + 1) > kMostDeflated * static_cast<std::int64_t>(bytes.size())) {
     throw DataError(name + ": a damaged PNG: " + std::to_string(bytes.size()) + " bytes cannot hold " +
                     std::to_string(png.width) + " x " + std::to_string(png.height) + " pixels");

@@ -25,7 +25,7 @@ std::string_view field(const Block& block, std::size_t begin, std::size_t length
   return all.substr(0, all.find('\0'));
 }
 
-// All of `digits` as a number that is not negative.
+// Parses all of `digits`. Returns nothing if they are not a number or if it is negative.
 std::optional<std::int64_t> whole_number(std::string_view digits, int base) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
@@ -57,7 +57,7 @@ bool has_its_checksum(const Block& block) {
   return number(block, 148, 8) == sum;
 }
 
-// Records "LENGTH KEY=VALUE\n", of which LENGTH counts all. Nothing where they are malformed.
+// Records "LENGTH KEY=VALUE\n", where LENGTH is the size of the whole record. Returns nothing if one is malformed.
 std::optional<std::map<std::string, std::string>> pax_records(std::string_view text) {
   std::map<std::string, std::string> records;
   while (!text.empty()) {
@@ -112,7 +112,7 @@ class Reader {
     return text;
   }
 
-  // A header, and what lies behind it. Extended headers are about the next one that is none, of whatever type.
+  // Reads a header and skips its content. An extended header describes the next ordinary header, whatever its type.
   void take(const Block& block) {
     auto size = number(block, 124, 12);
     if (!size) fail("the size of a file is not a number");

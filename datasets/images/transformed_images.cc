@@ -20,8 +20,8 @@
 namespace phalanx {
 namespace {
 
-// An image that others made may ask for more memory than there is, or be none that a transform can work on: each is an
-// error of this image, which says its name.
+// Runs `body`. Errors of LibTorch and a lack of memory become a DataError with the name of the image, whose size and shape
+// may be anything.
 template <class Body>
 at::Tensor made_of(const std::string& name, const Body& body) {
   try {

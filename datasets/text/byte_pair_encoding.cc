@@ -252,7 +252,7 @@ class BytePairEncoding final : public Tokenizer {
     return merge_neighbours(std::move(tokens));
   }
 
-  // Merges one pair after the other: of all neighbours those whose merge has the lowest rank, and of these the leftmost.
+  // Merges neighbours until no merge applies: each time the pair of lowest rank, and among equal ranks the leftmost.
   std::vector<std::int64_t> merge_neighbours(std::vector<std::int64_t> tokens) const {
     struct Candidate {
       std::int64_t rank;

@@ -96,8 +96,8 @@ const char* kind_of(const Json& value) {
   }
 }
 
-// Where a value is below another: "nodes[3].name". Looked for when there is something wrong with it, so that nothing
-// needs to be noted while all is well.
+// Returns the path of a value below another: "nodes[3].name". Searching for it when an error is reported costs nothing
+// while there are no errors.
 std::optional<std::string> path_to(const Json& from, const Json& wanted) {
   if (&from == &wanted) return "";
   std::size_t index = 0;

@@ -26,7 +26,7 @@ class JsonValue {
   /// The member of an object. Throws where it is missing, and where this is no object.
   JsonValue at(std::string_view key) const;
 
-  /// Whether this is an object with such a member, null or not. Takes time linear in the number of members.
+  /// Returns true if this is an object with such a member, null or not. Takes time linear in the number of members.
   bool has(std::string_view key) const;
 
   /// All members of an object, in the order of the document; all elements of an array.
