@@ -1,5 +1,7 @@
 #include "launch/meeting_notice.h"
 
+#include <unistd.h>
+
 #include <condition_variable>
 #include <mutex>
 #include <utility>
@@ -27,7 +29,9 @@ MeetingNotice::MeetingNotice(const LaunchEnvironment& launched, Seconds after,
                              std::function<void(std::string_view)> tell) {
   // The others would only say the same.
   if (after.count() <= 0 || launched.rank_info.size == 1 || launched.rank_info.rank > 1) return;
-  const bool terminal_of_one = launched.launcher == "srun" && environment("SLURM_PTY_PORT");
+  // srun gives its tasks a terminal only with --pty.
+  const bool terminal_of_one =
+      launched.launcher == "srun" && (environment("SLURM_PTY_PORT") || ::isatty(STDIN_FILENO) != 0);
   thread_ = std::jthread([after, tell = std::move(tell),
                           text = meeting_notice(launched, after, terminal_of_one)](const std::stop_token& stop) {
     std::mutex mutex;

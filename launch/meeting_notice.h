@@ -10,11 +10,11 @@
 
 namespace phalanx {
 
-/// Tells that a rank waits for the others while the ranks of a job meet, when that takes longer than it should: ranks
-/// that nobody has started would otherwise be waited for in silence until framework.timeout.
+/// Tells a user that a rank is waiting for the others to connect when that takes longer than it should. Without it, a
+/// rank waits in silence until framework.timeout for ranks that have never been started.
 class MeetingNotice {
  public:
-  /// Calls `tell` once, in a thread of its own, unless this object is destroyed within `after`; 0: never.
+  /// Calls `tell` once, in another thread, unless this object is destroyed within `after`. 0 means never.
   MeetingNotice(const LaunchEnvironment& launched, Seconds after, std::function<void(std::string_view)> tell);
   ~MeetingNotice();
   MeetingNotice(const MeetingNotice&) = delete;
@@ -24,7 +24,7 @@ class MeetingNotice {
   std::jthread thread_;
 };
 
-/// What it tells. `terminal_of_one`: Slurm gave its terminal to this task alone (srun --pty).
+/// Returns the text of the notice. `terminal_of_one` says that Slurm gave its terminal to this task only (srun --pty).
 std::string meeting_notice(const LaunchEnvironment& launched, Seconds after, bool terminal_of_one);
 
 }  // namespace phalanx

@@ -15,10 +15,11 @@
 namespace phalanx {
 namespace {
 
-constexpr int kMostLeft = 1000;  // of one name, by processes of this id that were killed
+constexpr int kMostLeft = 1000;  // files that killed processes with the same id have left under one name
 
-// In the same folder, because rename() is atomic only within one file system; of this process and call, so that two
-// writers of one file do not mix what they write. A file or link that is already there stays as it is.
+// The file is in the same folder, because rename() is atomic only within one file system. Its name contains the process
+// id and a count, so that two writers of one file do not mix what they write. A file or link that is already there
+// stays as it is.
 Descriptor create_temporary(const std::string& path, std::string& name) {
   static std::atomic<int> calls{0};
   for (int attempt = 0;; ++attempt) {

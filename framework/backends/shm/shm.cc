@@ -70,7 +70,7 @@ std::vector<Card> introduce(const ConnectOptions& options) {
   return cards;
 }
 
-// Whether every rank can fetch memory of every other. Collective.
+// Returns true if every rank can fetch memory of every other. Collective.
 bool all_can_fetch(const ConnectOptions& options, shm::MemfdFabric& fabric, const std::vector<Card>& cards) {
   std::vector<shm::MemfdFabric::Word> words;
   for (const auto& card : cards) words.push_back({reinterpret_cast<const std::uint64_t*>(card.word), kValue});
