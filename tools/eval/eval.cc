@@ -64,7 +64,7 @@ int run(int argc, char** argv) {
   if (FLAGS_split != "test" && FLAGS_split != "validation") {
     throw ConfigError("--split: \"" + FLAGS_split + "\" is neither test nor validation");
   }
-  const SavedRun saved = find_saved_run("eval", FLAGS_run, FLAGS_weights, FLAGS_config);
+  const SavedRun saved = find_saved_run("eval", FLAGS_run, FLAGS_weights, FLAGS_config, overrides);
   const EvaluationContext wanted{.weights = saved.weights, .split = FLAGS_split, .predictions = FLAGS_predictions};
   // What is for training alone, and might not suit these ranks. Servers may be gone, and all ranks evaluate.
   for (const char* one : {"checkpoint.resume=none", "determinism=run", "strategy=auto", "roles={}"}) {
