@@ -138,7 +138,8 @@ void CheckpointFolder::commit(const Manifest& manifest, const Retention& retenti
   write_synced(manifest_of(temporary), to_text(manifest));
   sync_folder(temporary);
   if (exchanged(temporary, final)) {
-    remove(temporary);  // what the run had saved at this step before
+    sync_folder(path_);  // until the exchange is on disk, a power cut may leave the old names
+    remove(temporary);   // what the run had saved at this step before
   } else {
     if (fs::exists(final)) set_aside(final);
     rename(temporary, final);
