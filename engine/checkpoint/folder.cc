@@ -26,8 +26,10 @@ std::string manifest_of(const std::string& path) { return path + "/" + kManifest
 std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> names;
   std::error_code none;
-  for (const auto& entry : fs::directory_iterator(path, none)) {
-    if (entry.is_directory(none)) names.push_back(entry.path().filename());
+  std::error_code end_of_list;
+  for (fs::directory_iterator entry(path, end_of_list), end; !end_of_list && entry != end;
+       entry.increment(end_of_list)) {
+    if (entry->is_directory(none)) names.push_back(entry->path().filename());
   }
   std::ranges::sort(names);
   return names;
