@@ -48,7 +48,10 @@ int evaluate(const RankContext& rank, const EvaluationContext& wanted) {
   context.stop_asked = stop_requested;
   const auto result = evaluate_weights(rank.config, context);
   if (!result) return kInterrupted;
-  if (rank.world->rank() == 0) print(*result, context.split);
+  if (rank.world->rank() == 0) {
+    if (result->unreadable) tell_skipped(*result->unreadable);
+    print(*result, context.split);
+  }
   return kDone;
 }
 
