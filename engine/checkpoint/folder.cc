@@ -25,11 +25,13 @@ std::string manifest_of(const std::string& path) { return path + "/" + kManifest
 
 std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> names;
-  std::error_code none;
-  std::error_code end_of_list;
-  for (fs::directory_iterator entry(path, end_of_list), end; !end_of_list && entry != end;
-       entry.increment(end_of_list)) {
+  std::error_code error, none;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->is_directory(none)) names.push_back(entry->path().filename());
+  }
+  // A part of the list would let a run begin at an older checkpoint, or from scratch.
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory) {
+    throw DataError(path + ": cannot be listed: " + error.message());
   }
   std::ranges::sort(names);
   return names;
