@@ -102,13 +102,20 @@ class PrefetchingLoader final : public Loader {
       }
       const auto starts = starts_;
       lock.unlock();
-      if (start) loader_->start_epoch(start->first, start->second);
-      bool more = true;
       std::exception_ptr error;
-      if (!start) more = gather(batch, error);
+      const bool more = start ? begin(*start, error) : gather(batch, error);
       lock.lock();
-      if (!start) keep(std::move(batch), more, std::move(error), starts);
+      if (!start || error) keep(std::move(batch), more, std::move(error), starts);
     }
+  }
+
+  bool begin(const std::pair<std::int64_t, std::int64_t>& start, std::exception_ptr& error) {
+    try {
+      loader_->start_epoch(start.first, start.second);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    return true;
   }
 
   bool gather(Batch& batch, std::exception_ptr& error) {

@@ -56,6 +56,11 @@ std::int64_t TolerantDataset::left_out() const {
   return std::ssize(found_->unreadable);
 }
 
+std::string TolerantDataset::first_reason() const {
+  const std::lock_guard lock(found_->mutex);
+  return found_->first_reason;
+}
+
 std::shared_ptr<const Dataset> TolerantDataset::unchanged() const {
   auto dataset = dataset_->unchanged();
   if (!dataset) return nullptr;
@@ -141,6 +146,7 @@ void TolerantDataset::note(std::int64_t index, const char* why) const {
     throw DataError(std::string(why) + "; " + std::to_string(count) + " of " + std::to_string(size()) +
                     " samples cannot be read, and loader.max_errors allows " + std::to_string(most_));
   }
+  if (count == 1) found_->first_reason = why;
   log_warning() << "left out: " << why;
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <string>
 
 #include "datasets/dataset.h"
 
@@ -30,6 +31,7 @@ class TolerantDataset final : public Dataset {
   std::shared_ptr<const BatchChanges> changes() const override;
 
   std::int64_t left_out() const;                              // samples that could not be read, each once
+  std::string first_reason() const;                           // why the first of them could not; empty: there is none
   std::int64_t replaced() const { return found_->replaced; }  // rows of batches that other samples have taken
 
  private:
@@ -37,6 +39,7 @@ class TolerantDataset final : public Dataset {
     std::atomic<std::int64_t> replaced{0};
     std::mutex mutex;  // guards what follows
     std::set<std::int64_t> unreadable;
+    std::string first_reason;
   };
 
   void read_rows(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const;

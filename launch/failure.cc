@@ -63,8 +63,8 @@ std::optional<Failure> read(const std::filesystem::path& path) {
 std::vector<std::filesystem::path> reports_in(const std::string& folder) {
   std::vector<std::filesystem::path> paths;
   std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
-    if (is_failure(entry.path())) paths.push_back(entry.path());
+  for (std::filesystem::directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none)) {
+    if (is_failure(entry->path())) paths.push_back(entry->path());
   }
   return paths;
 }

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <condition_variable>
+#include <exception>
 #include <filesystem>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
-#include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "launch/failure.h"
 #include "launch/report.h"
@@ -54,7 +55,7 @@ void StallWatch::watch(const std::stop_token& stop) {
     if (stop.stop_requested()) return;
     try {
       look();
-    } catch (const DataError& error) {
+    } catch (const std::exception& error) {
       // A run must not end because it cannot tell why it is slow; but somebody should know why it does not.
       if (!std::exchange(trouble_, true)) options_.tell("framework.warn_after: " + std::string(error.what()));
     }
@@ -99,7 +100,8 @@ void StallWatch::tell_if_ripe() {
               .now = failure_time(),
               .ripe = (options_.warn_after - 2 * interval_).count()};  // ranks that began together agree on who tells
   for (int rank = 0; rank < world_.size(); ++rank) {
-    if (std::filesystem::exists(log_path(options_.log_folder, rank))) waits.visible.push_back(rank);
+    std::error_code unknown;
+    if (std::filesystem::exists(log_path(options_.log_folder, rank), unknown)) waits.visible.push_back(rank);
   }
   const auto text = stall_to_tell(waits, world_.rank());
   if (!text) return;

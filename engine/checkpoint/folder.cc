@@ -25,9 +25,13 @@ std::string manifest_of(const std::string& path) { return path + "/" + kManifest
 
 std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> names;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(path, none)) {
-    if (entry.is_directory(none)) names.push_back(entry.path().filename());
+  std::error_code error, none;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->is_directory(none)) names.push_back(entry->path().filename());
+  }
+  // A part of the list would let a run begin at an older checkpoint, or from scratch.
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory) {
+    throw DataError(path + ": cannot be listed: " + error.message());
   }
   std::ranges::sort(names);
   return names;
@@ -138,7 +142,8 @@ void CheckpointFolder::commit(const Manifest& manifest, const Retention& retenti
   write_synced(manifest_of(temporary), to_text(manifest));
   sync_folder(temporary);
   if (exchanged(temporary, final)) {
-    remove(temporary);  // what the run had saved at this step before
+    sync_folder(path_);  // until the exchange is on disk, a power cut may leave the old names
+    remove(temporary);   // what the run had saved at this step before
   } else {
     if (fs::exists(final)) set_aside(final);
     rename(temporary, final);

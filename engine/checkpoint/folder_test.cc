@@ -21,6 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
+using ::testing::ThrowsMessage;
 
 class Folder : public ::testing::Test {
  protected:
@@ -65,6 +66,14 @@ class Folder : public ::testing::Test {
 TEST_F(Folder, WithoutAnyThereIsNone) {
   EXPECT_EQ(newest_good(), -1);
   EXPECT_THAT(reasons_, IsEmpty());
+}
+
+TEST_F(Folder, OneThatCannotBeListedIsAnErrorAndNotEmpty) {
+  const std::string loop = folder_.path() + "-loop";
+  fs::remove(loop);
+  fs::create_symlink(loop, loop);
+  EXPECT_THAT([&] { (void)CheckpointFolder(loop).list([](const std::string&) {}); },
+              ThrowsMessage<DataError>(StartsWith(loop + ": cannot be listed: ")));
 }
 
 TEST_F(Folder, TheNewestIsFound) {

@@ -29,7 +29,8 @@ std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config,
   ExperimentConfig complete = with_defaults_of(*task, config);
   check_meters(*task, sample, complete);
   complete.determinism = "run";  // on any number of ranks, so without virtual shards
-  const Splits splits = with_held_out(context.splits, config);
+  UnreadableSamples unreadable(complete.loader, with_held_out(context.splits, config));
+  const Splits& splits = unreadable.splits();
   if (context.split == "validation" && !splits.validation) {
     throw ConfigError("there is no validation split: the dataset has none, and evaluate.validation is not set");
   }
@@ -48,12 +49,15 @@ std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config,
     context.world->all_reduce(asked, Reduction::kMax).wait();
     if (asked.item<std::int64_t>() != 0) throw Stopped{};
   });
+  unreadable.start();
   EvaluationResult result{.samples = evaluation.samples(context.split)};
   try {
     result.readings = evaluation.run(context.split, {});
   } catch (const Stopped&) {
     return std::nullopt;
   }
+  if (evaluation.diverged()) throw_diverged(context.split);
+  result.unreadable = unreadable.count(*context.world);
   if (predictions) predictions->save(context.predictions, *context.world);
   context.world->barrier().wait();
   return result;

@@ -9,6 +9,7 @@
 
 #include "datasets/dataset.h"
 #include "engine/experiment/config.h"
+#include "engine/experiment/unreadable_samples.h"
 #include "engine/meters/readings.h"
 #include "framework/comm/communicator.h"
 
@@ -28,12 +29,14 @@ struct EvaluationContext {
 struct EvaluationResult {
   Readings readings{};  // the same on all ranks
   std::int64_t samples = 0;
+  std::optional<Unreadable> unreadable{};  // what loader.on_error: skip has skipped; the same on all ranks
 };
 
 /// Measures saved weights on a split, as a run with this config would: on any number of ranks, with the same result but
 /// for rounding.
-/// Collective. Throws DataError where the weights are not those of the model, and ConfigError where there is no such
-/// split. Nothing, on all ranks, where one of them was asked to stop.
+/// Collective. Throws DataError where the weights are not those of the model, ConfigError where there is no such split,
+/// and Error where the loss is not finite, unless watch.nan_guard is off. Nothing, on all ranks, where one of them was
+/// asked to stop.
 std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config, const EvaluationContext& context);
 
 }  // namespace phalanx

@@ -1,12 +1,18 @@
 #include "engine/experiment/evaluation.h"
 
+#include <ATen/ops/full.h>
+#include <ATen/ops/isfinite.h>
+
+#include <cmath>
 #include <string>
 #include <utility>
 
 #include "datasets/prefetching_loader.h"
 #include "datasets/sampler.h"
 #include "datasets/subset.h"
+#include "framework/base/console.h"
 #include "framework/base/error.h"
+#include "framework/base/log.h"
 #include "framework/base/text.h"
 
 namespace phalanx {
@@ -63,7 +69,10 @@ Splits with_held_out(const Splits& splits, const ExperimentConfig& config) {
 
 Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, const Preparation& preparation, Step& step,
                        const Mesh& mesh)
-    : evaluator_(step), mesh_(mesh), meters_(config.evaluate.meters) {
+    : guarded_(config.watch.nan_guard.every_steps > 0),
+      evaluator_(step),
+      mesh_(mesh),
+      meters_(config.evaluate.meters) {
   const auto add = [&](const char* name, const std::shared_ptr<const Dataset>& split) {
     if (!split) return;
     loaders_[name] = preparation.of(
@@ -72,12 +81,49 @@ Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, con
   };
   add("validation", splits.validation);
   add("test", splits.test);
-  evaluator_.on(Event::kForwardCriterion, [this](State& state) { meters_.add(state.batch, state.result); });
+  evaluator_.on(Event::kForwardCriterion, [this](State& state) {
+    meters_.add(state.batch, state.result);
+    look_at(state.result);
+  });
 }
 
 Readings Evaluation::run(const std::string& split, const State& state) {
+  not_finite_ = at::Tensor();
   evaluator_.run(*loaders_.at(split), {.epoch = state.epoch, .step = state.step});
-  return meters_.take(*mesh_.control(kBatchAxes));
+  diverged_ = guarded_ && any_not_finite();
+  Readings readings = meters_.take(*mesh_.control(kBatchAxes));
+  warn_of(split, readings);
+  return readings;
+}
+
+// Nothing waits for the device here: any_not_finite() does, once.
+void Evaluation::look_at(const Step::Result& result) {
+  if (!guarded_ || result.elsewhere()) return;
+  const at::Tensor bad = at::isfinite(result.loss.detach()).all().logical_not();
+  not_finite_ = not_finite_.defined() ? not_finite_.logical_or(bad) : bad;
+}
+
+bool Evaluation::any_not_finite() {
+  const bool mine = not_finite_.defined() && not_finite_.item<bool>();
+  const at::Tensor any = at::full({1}, mine ? 1 : 0, at::kLong);
+  mesh_.control()->all_reduce(any, Reduction::kMax).wait();
+  return any.item<std::int64_t>() != 0;
+}
+
+void Evaluation::warn_of(const std::string& split, const Readings& readings) {
+  if (mesh_.control()->rank() != 0) return;
+  for (const auto& [name, value] : readings) {
+    if (std::isfinite(value) || !warned_of_.insert(split + "/" + name).second) continue;
+    const std::string text = "the " + name + " of the " + split + " split is " + std::to_string(value);
+    log_warning() << text;
+    standard_error().write("Warning: " + text + "\n");
+  }
+}
+
+void throw_diverged(const std::string& split) {
+  throw Error("the loss of the " + split +
+              " split is not finite: look for values in its samples that are not finite, or for weights that have "
+              "diverged (lower optimizer.lr or set train.clip_norm); watch.nan_guard: {every_steps: 0} only warns");
 }
 
 }  // namespace phalanx

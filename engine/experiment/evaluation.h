@@ -1,7 +1,10 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "datasets/dataset.h"
@@ -51,17 +54,32 @@ class Evaluation {
   Readings names() { return meters_.take(*mesh_.control(kBatchAxes)); }
 
   /// Of "validation" or "test", with the epoch and step of `state` for hooks. The same on all ranks. Collective.
+  /// Rank 0 warns once of each reading that is not finite.
   Readings run(const std::string& split, const State& state);
+
+  /// Returns true if a loss of the last run() was not finite and watch.nan_guard is on. The same on all ranks.
+  bool diverged() const { return diverged_; }
 
   /// For hooks of the caller's own: what happens in run().
   Evaluator& evaluator() { return evaluator_; }
 
  private:
+  void look_at(const Step::Result& result);
+  bool any_not_finite();
+  void warn_of(const std::string& split, const Readings& readings);
+
+  const bool guarded_;
+  bool diverged_ = false;
+  at::Tensor not_finite_;            // [] bool, on the losses' device; undefined: no loss was seen
+  std::set<std::string> warned_of_;  // readings, as "test/auc"
   Evaluator evaluator_;
   const Mesh& mesh_;
   MeterSet meters_;
   std::map<std::string, std::unique_ptr<Loader>> loaders_;  // by split, as the rest
   std::map<std::string, std::int64_t> samples_;
 };
+
+/// Throws the Error of an evaluation whose loss was not finite.
+[[noreturn]] void throw_diverged(const std::string& split);
 
 }  // namespace phalanx

@@ -255,6 +255,10 @@ class Experiment {
     embeddings_.settle();
     Readings readings;
     replica_.as_evaluated([&] { readings = evaluation_.run(split, state); });
+    if (evaluation_.diverged()) {
+      watching_.nan_guard().check_now();  // training may have the cause
+      throw_diverged(split);
+    }
     report_.end_evaluation(state, {split, evaluation_.samples(split), tested_version(), shown}, readings);
     return readings;
   }

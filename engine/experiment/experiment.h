@@ -14,6 +14,7 @@
 #include "engine/evaluator.h"
 #include "engine/experiment/config.h"
 #include "engine/experiment/run_folder.h"
+#include "engine/experiment/unreadable_samples.h"
 #include "engine/meters/readings.h"
 #include "framework/comm/communicator.h"
 #include "framework/ps/current_servers.h"
@@ -34,12 +35,6 @@ struct ExperimentContext {
   // Register hooks of the caller's own, after all others: of training, and of evaluations.
   std::function<void(Engine&)> add_hooks = [](Engine&) {};
   std::function<void(Evaluator&)> add_evaluation_hooks = [](Evaluator&) {};
-};
-
-/// Samples that could not be read, of all splits.
-struct Unreadable {
-  std::int64_t samples = 0;   // each once a split, on every rank that has met it
-  std::int64_t replaced = 0;  // rows of batches in which others were read instead
 };
 
 struct ExperimentResult {

@@ -72,14 +72,14 @@ Report::Report(const ExperimentConfig& config, const ExperimentContext& context,
       meters_config_(as_text(config.watch.meters)) {
   if (!speaks_) return;
   const auto& watch = config.watch;
-  sinks_.push_back(std::make_unique<MetricsLog>(context.folder.metrics()));
+  sinks_.push_back({std::make_unique<MetricsLog>(context.folder.metrics())});
   if (watch.tensorboard) {
     auto board = std::make_unique<TensorBoard>(context.folder.tensorboard());
     board_ = board.get();
-    sinks_.push_back(std::move(board));
+    sinks_.push_back({std::move(board)});
   }
   if (watch.prometheus.port > 0) {
-    sinks_.push_back(std::make_unique<PrometheusEndpoint>(watch.prometheus, config.name, context.world->size()));
+    sinks_.push_back({std::make_unique<PrometheusEndpoint>(watch.prometheus, config.name, context.world->size())});
   }
   if (watch.progress) {
     progress_ =
@@ -174,7 +174,9 @@ void Report::read_epoch(const State& state) {
 }
 
 void Report::add(const Measurement& measurement) {
-  for (auto& sink : sinks_) sink->add(measurement);
+  for (auto& [sink, effort] : sinks_) {
+    effort.attempt([&] { sink->add(measurement); }, "the run goes on, and tries again at the next measurement");
+  }
 }
 
 std::vector<CheckpointPart> Report::parts() {
@@ -265,7 +267,11 @@ void Report::finish(const ExperimentResult& result, const NamedTensors& weights)
   progress_.reset();
   if (config_.checkpoint.final_weights) save_safetensors(context_.folder.weights(), weights);
   write_atomically(context_.folder.summary(), summary(result));
-  if (config_.watch.report) write_run_page(context_.folder);
+  if (config_.watch.report) {
+    BestEffort().attempt([&] { write_run_page(context_.folder); },
+                         "the run has ended all the same; tools:report draws the page later");
+  }
+  if (result.unreadable) tell_skipped(*result.unreadable);
   Console& console = standard_output();
   if (!result.early_stop.empty()) console.write("Ended early: " + result.early_stop + "\n");
   if (config_.watch.progress) {

@@ -9,6 +9,7 @@
 #include "engine/experiment/experiment.h"
 #include "engine/experiment/parameter_update.h"
 #include "engine/meters/meter_set.h"
+#include "engine/watch/best_effort.h"
 #include "engine/watch/measurement.h"
 #include "engine/watch/progress.h"
 #include "engine/watch/step_clock.h"
@@ -76,7 +77,11 @@ class Report {
   const bool speaks_;  // rank 0
   StepClock& clock_;
   const ParameterUpdate& update_;
-  std::vector<std::unique_ptr<MeasurementSink>> sinks_;
+  struct Sink {
+    std::unique_ptr<MeasurementSink> sink;
+    BestEffort effort{};
+  };
+  std::vector<Sink> sinks_;
   TensorBoard* board_ = nullptr;  // one of them, if any
   std::unique_ptr<Progress> progress_;
   const Mesh* mesh_ = nullptr;      // since attach()

@@ -35,8 +35,8 @@ RunFolder RunFolder::create(const std::string& path, bool goes_on) {
 
 void RunFolder::refuse_if_held() const {
   std::error_code none;
-  for (const auto& file : {metrics(), summary()}) {
-    if (!fs::exists(file, none)) continue;
+  for (const auto& file : {metrics(), summary(), checkpoints()}) {
+    if (!fs::exists(file, none) || (file == checkpoints() && fs::is_empty(file, none))) continue;
     throw ConfigError("run folder " + path_ + " already holds a run (" + file +
                       "); choose another folder, or resume the run (--resume auto)");
   }

@@ -14,8 +14,8 @@ class RunFolder {
   RunFolder() = default;
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
 
-  /// Makes the folder and its logs/. One that holds a run already (a summary or metrics) is refused, unless that run
-  /// `goes_on`. Throws ConfigError.
+  /// Makes the folder and its logs/. One that holds a run already (a summary, metrics or checkpoints) is refused,
+  /// unless that run `goes_on`: among checkpoints of later steps, a new run would remove its own. Throws ConfigError.
   static RunFolder create(const std::string& path, bool goes_on = false);
 
   /// Throws ConfigError where it holds a run already, as create() does.

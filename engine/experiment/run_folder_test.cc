@@ -14,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 
@@ -62,6 +63,15 @@ TEST_F(RunFolderTest, OneThatHoldsARunIsRefusedAndLeftAlone) {
                                            "); choose another folder, or resume the run (--resume auto)"));
     EXPECT_FALSE(fs::exists(path_ + "/logs"));
   }
+}
+
+TEST_F(RunFolderTest, OneThatHoldsCheckpointsAloneIsRefused) {
+  fs::create_directories(path_ + "/checkpoints");
+  EXPECT_NO_THROW(RunFolder(path_).refuse_if_held()) << "there is no checkpoint in it";
+  fs::create_directories(path_ + "/checkpoints/step-00000004");
+  EXPECT_THAT([&] { RunFolder::create(path_); },
+              ThrowsMessage<ConfigError>(HasSubstr("already holds a run (" + path_ + "/checkpoints)")));
+  EXPECT_NO_THROW(RunFolder::create(path_, true));
 }
 
 TEST_F(RunFolderTest, OneWithoutARunIsTaken) {

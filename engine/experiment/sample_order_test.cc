@@ -1,7 +1,9 @@
-// loader.sampler, loader.last_batch and loader.on_error: which samples a run learns from.
+// Tests which samples a run learns from (loader.sampler, last_batch, on_error), and values that are not finite.
 #include <gmock/gmock.h>
 
 #include <array>
+#include <cmath>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,9 +11,11 @@
 
 #include "datasets/batch_memory.h"
 #include "datasets/dataset.h"
+#include "engine/experiment/evaluate.h"
 #include "engine/experiment/testing_run.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/error.h"
+#include "framework/testing/worlds.h"
 
 namespace phalanx {
 namespace {
@@ -85,13 +89,82 @@ TEST(LastBatchOfARun, DecidesOnTheStepsOfAnEpoch) {
 TEST(OnError, EndsTheRunWithFileAndOffsetOrCountsWhatItSkips) {
   EXPECT_THAT(run_tiny(1, new_folder(), {"dataset=torn", "model=mlp"}).errors,
               Contains(HasSubstr("points.bin: byte 1")));
+  ::testing::internal::CaptureStderr();
   const auto run = run_tiny(1, new_folder(), {"dataset=torn", "model=mlp", "loader.on_error=skip"});
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("2 samples could not be read and were skipped; others took 6 rows of batches. The first: "
+                        "points.bin: byte 1"));
   ASSERT_THAT(run.errors, Each(""));
   EXPECT_EQ(summary(run).at("loader").at("unreadable"), 2);
   EXPECT_EQ(summary(run).at("loader").at("replaced"), 3 * 2) << "in three epochs";
   EXPECT_THAT(
       run_tiny(1, new_folder(), {"dataset=torn", "model=mlp", "loader.on_error=skip", "loader.max_errors=1"}).errors,
       Contains(HasSubstr("loader.max_errors allows 1")));
+}
+
+TEST(OnError, HoldsForAnEvaluationToo) {
+  const auto trained = run_tiny(1, new_folder(), {"dataset=torn", "model=mlp", "loader.on_error=skip"});
+  ASSERT_THAT(trained.errors, Each(""));
+  const auto evaluate = [&](const std::string& on_error) {
+    const auto config = testing::tiny_config({"dataset=torn", "model=mlp", "loader.on_error=" + on_error});
+    EvaluationResult result;
+    testing::run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+      const auto torn = std::make_shared<Torn>(true);
+      const auto measured = evaluate_weights(
+          config, {.world = world, .splits = {.train = torn, .test = torn}, .weights = trained.folder.weights()});
+      if (world->rank() == 0) result = measured.value();
+    });
+    return result;
+  };
+  EXPECT_ANY_THROW(evaluate("fail"));
+  const auto result = evaluate("skip");
+  ASSERT_TRUE(result.unreadable);
+  EXPECT_EQ(result.unreadable->replaced, 2);
+  EXPECT_THAT(result.unreadable->first, HasSubstr("points.bin: byte 1"));
+}
+
+// As a sensor that fails leaves them.
+class NotFinite final : public Dataset {
+ public:
+  std::int64_t size() const override { return points_.size(); }
+  const SampleSpec& spec() const override { return points_.spec(); }
+  void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
+    points_.gather(indices, seed, batch);
+    for (std::size_t row = 0; row < indices.size(); ++row) {
+      if (indices[row] == 7) batch.inputs[0][static_cast<std::int64_t>(row)].fill_(NAN);
+    }
+  }
+
+ private:
+  Torn points_{false};
+};
+
+const bool not_finite_registered = Datasets::global().add<NoFields>("nan_test", "made for tests", [](const NoFields&) {
+  return Splits{.train = std::make_shared<Torn>(false), .test = std::make_shared<NotFinite>()};
+});
+
+TEST(EvaluationThatIsNotFinite, EndsTheRunOnAllRanksUnlessTheGuardIsOff) {
+  EXPECT_THAT(run_tiny(2, new_folder(), {"dataset=nan_test", "model=mlp"}).errors,
+              Each(HasSubstr("the loss of the test split is not finite")));
+  ::testing::internal::CaptureStderr();
+  const auto run = run_tiny(2, new_folder(), {"dataset=nan_test", "model=mlp", "watch.nan_guard={every_steps: 0}"});
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("Warning: the loss of the test split is nan"));
+  EXPECT_THAT(run.errors, Each(""));
+}
+
+TEST(FullDisk, EndsNoRunThatIsOnlyWatched) {
+  const auto folder = new_folder();
+  std::filesystem::create_symlink("/dev/full", folder.metrics());
+  std::filesystem::create_symlink("/dev/full/none", folder.tensorboard());
+  ::testing::internal::CaptureStderr();
+  const auto run = run_tiny(1, folder, {"model=mlp", "watch.tensorboard=true", "watch.report=false",
+                                        "watch.every_steps=1", "evaluate.every_epochs=0"});
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(run.errors, Each(""));
+  const std::string once = "metrics.jsonl: cannot be written: No space left on device; the run goes on";
+  ASSERT_THAT(told, HasSubstr(once));
+  EXPECT_EQ(told.find(once, told.find(once) + 1), std::string::npos) << told;
+  EXPECT_TRUE(std::filesystem::exists(folder.weights()));
 }
 
 // Targets are shares of classes in training, and class numbers in tests.

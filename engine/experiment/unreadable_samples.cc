@@ -2,7 +2,22 @@
 
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
+#include <cinttypes>
+
+#include "framework/base/console.h"
+#include "framework/base/text.h"
+#include "framework/comm/texts.h"
+
 namespace phalanx {
+
+void tell_skipped(const Unreadable& unreadable) {
+  if (unreadable.samples == 0) return;
+  const std::string counts = format_text("%" PRId64 " samples could not be read and were skipped; others took %" PRId64
+                                         " rows of batches",
+                                         unreadable.samples, unreadable.replaced);
+  standard_error().write("Warning: " + counts + ". The first: " + unreadable.first + "\n");
+}
 
 UnreadableSamples::UnreadableSamples(const LoaderConfig& config, const Splits& splits)
     : splits_{.train = watched(config, splits.train),
@@ -26,11 +41,15 @@ std::optional<Unreadable> UnreadableSamples::count(Communicator& ranks) const {
   for (const auto& split : watched_) {
     own.samples += split->left_out();
     own.replaced += split->replaced();
+    if (own.first.empty()) own.first = split->first_reason();
   }
   const at::Tensor counts = at::tensor({own.samples, own.replaced}, at::kLong);
   ranks.all_reduce(counts, Reduction::kSum).wait();
   const auto* sums = counts.const_data_ptr<std::int64_t>();
-  return Unreadable{.samples = sums[0], .replaced = sums[1]};
+  const auto reasons = all_gather_text(own.first, ranks);
+  const auto first = std::ranges::find_if(reasons, [](const std::string& reason) { return !reason.empty(); });
+  return Unreadable{
+      .samples = sums[0], .replaced = sums[1], .first = first == reasons.end() ? std::string() : *first};
 }
 
 }  // namespace phalanx

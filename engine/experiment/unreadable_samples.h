@@ -3,15 +3,25 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "datasets/dataset.h"
 #include "datasets/tolerant.h"
 #include "engine/experiment/config.h"
-#include "engine/experiment/experiment.h"
 #include "framework/comm/communicator.h"
 
 namespace phalanx {
+
+/// Counts the samples of all splits that could not be read.
+struct Unreadable {
+  std::int64_t samples = 0;   // each once a split, on every rank that has met it
+  std::int64_t replaced = 0;  // rows of batches in which others were read instead
+  std::string first{};        // the reason and the file of the first one; empty: there is none
+};
+
+/// Writes a warning with the counts and the first file to standard error, unless no sample was skipped.
+void tell_skipped(const Unreadable& unreadable);
 
 /// Splits of which samples that cannot be read are skipped and counted, where loader.on_error says so.
 class UnreadableSamples {

@@ -4,13 +4,11 @@
 
 #include <atomic>
 #include <bit>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "framework/base/environment.h"
-#include "framework/base/error.h"
 #include "framework/base/storage/crc32c.h"
 
 namespace phalanx {
@@ -66,16 +64,23 @@ std::string file_name() {
          std::to_string(count++);
 }
 
+std::string path_in(const std::string& folder) {
+  std::error_code error;  // opening the file then says why
+  std::filesystem::create_directories(folder, error);
+  return folder + "/" + file_name();
+}
+
+// A record of a TFRecord file.
+std::string framed(const std::string& event) {
+  const std::string length = raw(static_cast<std::uint64_t>(event.size()));
+  return length + raw(masked_crc(length)) + event + raw(masked_crc(event));
+}
+
 }  // namespace
 
-EventFile::EventFile(const std::string& folder, std::int64_t first_step) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  path_ = folder + "/" + file_name();
-  file_.open(path_, std::ios::binary);
-  if (!file_) throw DataError(path_ + ": cannot be opened: " + std::strerror(errno));
-  write(wall_time() + bytes(kFileVersion, "brain.Event:2"));
-  write(wall_time() + integer(kStep, first_step) + bytes(kSessionLog, integer(kStatus, kSessionStart)));
+EventFile::EventFile(const std::string& folder, std::int64_t first_step) : file_(path_in(folder)) {
+  begin_ = framed(wall_time() + bytes(kFileVersion, "brain.Event:2")) +
+           framed(wall_time() + integer(kStep, first_step) + bytes(kSessionLog, integer(kStatus, kSessionStart)));
 }
 
 void EventFile::add(std::int64_t step, const std::vector<TaggedValue>& values) {
@@ -83,13 +88,7 @@ void EventFile::add(std::int64_t step, const std::vector<TaggedValue>& values) {
   for (const auto& [tag, value] : values) {
     summary += bytes(kValue, bytes(kTag, tag) + real32(kSimpleValue, static_cast<float>(value)));
   }
-  write(wall_time() + integer(kStep, step) + bytes(kSummary, summary));
-}
-
-void EventFile::write(const std::string& event) {
-  const std::string length = raw(static_cast<std::uint64_t>(event.size()));
-  file_ << length << raw(masked_crc(length)) << event << raw(masked_crc(event)) << std::flush;
-  if (!file_) throw DataError(path_ + ": cannot be written: " + std::strerror(errno));
+  file_.add(std::exchange(begin_, "") + framed(wall_time() + integer(kStep, step) + bytes(kSummary, summary)));
 }
 
 }  // namespace phalanx

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <vector>
+
+#include "engine/watch/appended_file.h"
 
 namespace phalanx {
 
@@ -22,16 +23,14 @@ class EventFile {
   /// count. Throws DataError.
   EventFile(const std::string& folder, std::int64_t first_step);
 
-  /// Values of a step, as of now. Throws DataError.
+  /// Adds values of a step, as of now. Throws DataError where they cannot be written yet: see AppendedFile.
   void add(std::int64_t step, const std::vector<TaggedValue>& values);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
 
  private:
-  void write(const std::string& event);
-
-  std::string path_;
-  std::ofstream file_;
+  AppendedFile file_;
+  std::string begin_;  // the first records, which come with the first values
 };
 
 }  // namespace phalanx

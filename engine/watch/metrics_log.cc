@@ -1,18 +1,13 @@
 #include "engine/watch/metrics_log.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "engine/watch/step_times_json.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
-
-MetricsLog::MetricsLog(const std::string& path) : path_(path), file_(path, std::ios::app) {
-  if (!file_) throw DataError(path + ": cannot be opened: " + std::strerror(errno));
-}
 
 void MetricsLog::add(const Measurement& measurement) {
   nlohmann::ordered_json line{{"step", measurement.step}, {"epoch", measurement.epoch}, {"split", measurement.split}};
@@ -21,8 +16,7 @@ void MetricsLog::add(const Measurement& measurement) {
   line["seconds"] = measurement.seconds;
   if (measurement.learning_rate) line["learning_rate"] = *measurement.learning_rate;
   if (measurement.times) line["step_ms"] = means_to_json(*measurement.times);
-  file_ << line << '\n' << std::flush;
-  if (!file_) throw DataError(path_ + ": cannot be written: " + std::strerror(errno));
+  file_.add(line.dump() + '\n');
 }
 
 void cut_metrics(const std::string& path, std::int64_t bytes) {

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <string>
 
+#include "engine/watch/appended_file.h"
 #include "engine/watch/measurement.h"
 
 namespace phalanx {
@@ -12,12 +12,11 @@ namespace phalanx {
 /// is lost with a crash.
 class MetricsLog final : public MeasurementSink {
  public:
-  explicit MetricsLog(const std::string& path);       // throws DataError
-  void add(const Measurement& measurement) override;  // throws DataError
+  explicit MetricsLog(const std::string& path) : file_(path) {}  // throws DataError
+  void add(const Measurement& measurement) override;
 
  private:
-  std::string path_;
-  std::ofstream file_;
+  AppendedFile file_;
 };
 
 /// Cuts the file back to `bytes`, to where a checkpoint has seen it, and a line that was begun and not ended. A file

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/watch/best_effort.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -96,7 +97,9 @@ void Profiler::finish() {
   clock_.listen({});
   const auto ranks = gather_text(to_chrome_events(trace()), *world_);
   operators_.reset();
-  if (world_->rank() == 0) write_atomically(path_, to_chrome_trace(ranks));
+  if (world_->rank() == 0) {
+    BestEffort().attempt([&] { write_atomically(path_, to_chrome_trace(ranks)); }, "the run goes on without a trace");
+  }
   clock_.skip();
 }
 

@@ -11,12 +11,14 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <sstream>
 #include <utility>
 
 #include "framework/base/blocked_signals.h"
 #include "framework/base/error.h"
+#include "framework/base/log.h"
 
 namespace phalanx {
 namespace {
@@ -94,7 +96,13 @@ TextEndpoint::TextEndpoint(const std::string& address, int port, Page page)
   }
   // Signals go to those threads that expect them.
   const BlockedSignals blocked;
-  thread_ = std::thread([this] { serve(); });
+  thread_ = std::thread([this] {
+    try {
+      serve();
+    } catch (const std::exception& error) {
+      log_warning() << "metrics are no longer served: " << error.what();
+    }
+  });
 }
 
 TextEndpoint::~TextEndpoint() {

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <pty.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/watch/metrics_log.h"
@@ -83,6 +86,25 @@ TEST_F(MetricsLogTest, GoesOnWithAFileThatIsThere) {
   MetricsLog(path_).add(measurement());
   MetricsLog(path_).add(measurement());
   EXPECT_THAT(lines(), SizeIs(2));
+}
+
+TEST_F(MetricsLogTest, LinesThatFindNoRoomAreWrittenWhenThereIsRoomAgain) {
+  MetricsLog log(path_);
+  log.add(measurement());
+  const auto whole = read_file(path_);
+  const auto previous = ::signal(SIGXFSZ, SIG_IGN);  // files beyond a limit fail like those on a full disk
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  const rlim_t before = std::exchange(limit.rlim_cur, whole.size() + 10);
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  EXPECT_THAT([&] { log.add(measurement()); }, ThrowsMessage<DataError>(HasSubstr(path_ + ": cannot be written")));
+  EXPECT_EQ(read_file(path_), whole) << "no part of a line is left";
+  EXPECT_THROW(log.add(measurement()), DataError);
+  limit.rlim_cur = before;
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  ::signal(SIGXFSZ, previous);
+  log.add(measurement());
+  EXPECT_THAT(lines(), SizeIs(4));
 }
 
 TEST_F(MetricsLogTest, EveryLineParsesEvenOfARunThatDiverged) {

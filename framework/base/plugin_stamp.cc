@@ -1,7 +1,4 @@
-// Part of every plug-in, and of no program: tells what the plug-in was built with.
+// Part of every plug-in, and of no program: states what the plug-in was built with.
 #include "framework/base/plugin_stamp.h"
 
-extern "C" const char* phalanx_plugin_stamp() {
-  static const std::string stamp = phalanx::plugin_stamp();
-  return stamp.c_str();
-}
+extern "C" [[gnu::section(PHALANX_PLUGIN_SECTION), gnu::used]] const char phalanx_plugin_stamp[] = PHALANX_PLUGIN_STAMP;

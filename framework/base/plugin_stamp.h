@@ -2,15 +2,14 @@
 
 #include <torch/version.h>
 
-#include <string>
-
 #include "framework/base/version.h"
 
-namespace phalanx {
+#define PHALANX_TEXT_OF(number) #number
+#define PHALANX_COMPILER(number) "compiler " PHALANX_TEXT_OF(number)
 
-/// What a plug-in and the program that loads it must have been built with alike: they share classes.
-inline std::string plugin_stamp() {
-  return std::string("Phalanx ") + kVersion + ", LibTorch " TORCH_VERSION ", compiler " + std::to_string(__GNUC__);
-}
+/// States what a plug-in and the program that loads it must both have been built with, since they share classes.
+#define PHALANX_PLUGIN_STAMP \
+  "Phalanx " PHALANX_VERSION ", LibTorch " TORCH_VERSION ", " PHALANX_COMPILER(__GNUC__)
 
-}  // namespace phalanx
+/// The section of a plug-in that contains its stamp, so that the stamp can be read without loading the plug-in.
+#define PHALANX_PLUGIN_SECTION ".phalanx_plugin_stamp"

@@ -3,12 +3,16 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <system_error>
 
+#include "framework/base/elf_section.h"
 #include "framework/base/error.h"
 #include "framework/base/loaded_library.h"
 #include "framework/base/plugin_stamp.h"
@@ -19,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kUsage = 2;  // of wrong configs
+constexpr std::size_t kLongestStamp = 1024;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw ConfigError({ConfigProblem{.key = "plugins", .message = path + ": " + why}});
@@ -50,7 +55,23 @@ std::string open_error(const std::string& path) {
   return text;
 }
 
+// The stamp is read from the file: loading a library runs its initialisers, which share classes with this program.
+void check_stamp(const std::string& path) {
+  std::optional<std::string> stamp;
+  try {
+    stamp = read_elf_section(path, PHALANX_PLUGIN_SECTION, kLongestStamp);
+  } catch (const DataError& error) {
+    throw ConfigError({ConfigProblem{.key = "plugins", .message = error.what()}});
+  }
+  if (!stamp) refuse(path, "is no plug-in: it lacks framework/base/plugin_stamp.cc of this version of Phalanx");
+  std::string built = stamp->substr(0, stamp->find('\0'));
+  std::ranges::replace_if(built, [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+  if (built == PHALANX_PLUGIN_STAMP) return;
+  refuse(path, "was built for " + built + ", but this program is " PHALANX_PLUGIN_STAMP "; build it again");
+}
+
 void load(const std::string& path) {
+  check_stamp(path);
   loading() = path;
   const auto before = std::set_terminate(end_with_reason);
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -59,12 +80,6 @@ void load(const std::string& path) {
     const std::string error = open_error(path);
     const bool lacks = error.find("undefined symbol") != error.npos;
     refuse(path, error + (lacks ? "; build it again, for this version of Phalanx" : ""));
-  }
-  const auto stamp = reinterpret_cast<const char* (*)()>(::dlsym(library, "phalanx_plugin_stamp"));
-  if (stamp == nullptr) refuse(path, "is no plug-in: it lacks framework/base/plugin_stamp.cc");
-  if (stamp() != plugin_stamp()) {
-    refuse(path,
-           std::string("was built for ") + stamp() + ", but this program is " + plugin_stamp() + "; build it again");
   }
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+/// The version of Phalanx, as a literal that others can be joined to: major.minor.patch.
+#define PHALANX_VERSION "0.1.0"
+
 namespace phalanx {
 
-/// Of Phalanx: major.minor.patch.
-inline constexpr const char* kVersion = "0.1.0";
+inline constexpr const char* kVersion = PHALANX_VERSION;
 
 }  // namespace phalanx

@@ -72,7 +72,7 @@ void Chain::connect(int member, const std::stop_token& stop) {
         auto greeted = greet_server(address, greeting, options_.secret, room_for_replica, after(kAttempt), never);
         return tell(std::move(greeted.channel));
       } catch (const ConnectionRefused&) {
-      } catch (const Error& error) {
+      } catch (const std::exception& error) {
         refused = false;
         if (!std::exchange(logged, true)) {
           log_warning() << "parameter server: another member of a chain cannot be reached: " << error.what();

@@ -1,6 +1,7 @@
 #include "framework/ps/checkpoint_writer.h"
 
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "framework/base/blocked_signals.h"
@@ -31,9 +32,9 @@ bool CheckpointWriter::begin(const ShardHost& host) {
   return true;
 }
 
-bool CheckpointWriter::failed() const {
+std::string CheckpointWriter::failure() const {
   const std::lock_guard lock(mutex_);
-  return failed_;
+  return failure_;
 }
 
 void CheckpointWriter::finish() {
@@ -47,16 +48,16 @@ void CheckpointWriter::run() {
     changed_.wait(lock, [this] { return busy_ || stopping_; });
     if (!busy_) return;
     lock.unlock();
-    bool failed = false;
+    std::string failure;
     try {
       checkpoints_.write(file_);
     } catch (const std::exception& error) {
       log_error() << "parameter server: a checkpoint could not be written, the next one will be tried: "
                   << error.what();
-      failed = true;
+      failure = error.what();
     }
     lock.lock();
-    failed_ = failed;
+    failure_ = std::move(failure);
     busy_ = false;
     changed_.notify_all();
   }

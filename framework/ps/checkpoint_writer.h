@@ -21,8 +21,8 @@ class CheckpointWriter {
   /// Copies what the host holds now, and begins to write it. False: it is still busy with the last one.
   bool begin(const ShardHost& host);
 
-  /// Whether the last one could not be written.
-  bool failed() const;
+  /// Why the last one could not be written; empty: it could.
+  std::string failure() const;
 
   /// Blocks until what has been begun is written, or has failed.
   void finish();
@@ -36,7 +36,7 @@ class CheckpointWriter {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool busy_ = false;
-  bool failed_ = false;
+  std::string failure_;
   bool stopping_ = false;
   std::thread thread_;
 };

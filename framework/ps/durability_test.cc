@@ -434,5 +434,22 @@ TEST(Checkpoints, AFullDiskEndsNoServer) {
   client.push(table, filled(1), {.rule = kAdd}).wait();
 }
 
+TEST(Checkpoints, AServerThatCannotWriteItsLastOneSaysWhy) {
+  auto folder = std::make_unique<Folder>();
+  Server server(durable(folder->path, "127.0.0.1:0", Seconds(3600)));
+  {
+    Client client(options_for(server.addresses()[0]));
+    Table table = client.create(kTable);
+    client.push(table, filled(1), {.rule = kAdd}).wait();
+  }
+  fs::remove_all(folder->path);
+  try {
+    server.stop();
+    FAIL() << "the last checkpoint was lost without a word";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("No such file or directory"), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace phalanx::ps

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "framework/base/blocked_signals.h"
@@ -281,14 +282,19 @@ void Link::wait(const RequestPtr& request) {
 // The client's own thread: moves what travels through the connection while nobody waits.
 void Link::run() {
   std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    if (!channel_ && !broken_) {
-      reconnect(lock);
-    } else if (in_flight_.empty()) {
-      moved_.wait(lock, [this] { return stopping_ || !in_flight_.empty() || (!channel_ && !broken_); });
-    } else {
-      poll_once(lock, after(Seconds(1)));
+  try {
+    while (!stopping_) {
+      if (!channel_ && !broken_) {
+        reconnect(lock);
+      } else if (in_flight_.empty()) {
+        moved_.wait(lock, [this] { return stopping_ || !in_flight_.empty() || (!channel_ && !broken_); });
+      } else {
+        poll_once(lock, after(Seconds(1)));
+      }
     }
+  } catch (const std::exception&) {
+    if (!lock.owns_lock()) lock.lock();
+    fail_all(std::current_exception());  // those who wait throw it
   }
 }
 

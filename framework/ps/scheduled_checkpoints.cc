@@ -46,6 +46,7 @@ void ScheduledCheckpoints::finish() {
   writer_->finish();
   if (has_unwritten()) writer_->begin(host_);
   writer_->finish();
+  if (const auto failure = writer_->failure(); !failure.empty()) throw DataError(failure);
 }
 
 }  // namespace phalanx::ps

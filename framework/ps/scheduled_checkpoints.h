@@ -23,11 +23,12 @@ class ScheduledCheckpoints {
   /// Begins the next one where it is due.
   void tend();
 
-  /// The last one, once nothing changes any more. Blocks.
+  /// Writes the last one, once nothing changes any more. Blocks. Throws DataError, "FILE: why", if it cannot be
+  /// written.
   void finish();
 
  private:
-  bool has_unwritten() const { return host_.changes() != changes_written_ || writer_->failed(); }
+  bool has_unwritten() const { return host_.changes() != changes_written_ || !writer_->failure().empty(); }
 
   CheckpointOptions options_;
   ShardHost& host_;

@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <exception>
+#include <string>
 
 #include "framework/base/blocked_signals.h"
+#include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/ps/server_loop.h"
 
@@ -21,12 +23,23 @@ Server::Server(const ServerOptions& options) : loop_(std::make_unique<Loop>(opti
 }
 
 Server::~Server() {
+  try {
+    stop();
+  } catch (const std::exception& error) {
+    log_error() << error.what();
+  }
+}
+
+void Server::stop() {
+  if (!thread_.joinable()) return;
   loop_->stop();
   thread_.join();
   try {
     loop_->write_last_checkpoint();
   } catch (const std::exception& error) {
-    log_error() << "parameter server: the last checkpoint could not be taken: " << error.what();
+    throw Error("parameter server: the last checkpoint could not be written, and what it held since the one before is "
+                "lost: " +
+                std::string(error.what()));
   }
 }
 

@@ -39,8 +39,12 @@ class Server {
   /// checkpoints of which none can be used.
   explicit Server(const ServerOptions& options);
 
-  /// Ends the thread, closes all connections, and writes the last checkpoint: what clients wait for then fails.
+  /// Stops, unless it has stopped; the log has the reason where that throws.
   ~Server();
+
+  /// Ends the thread, closes all connections, and writes the last checkpoint: what clients wait for then fails. Throws
+  /// Error if the last checkpoint cannot be written. The last call.
+  void stop();
 
   /// Where it really listens, in the order of ServerOptions::listen.
   const std::vector<std::string>& addresses() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "engine/checkpoint/folder.h"
 #include "framework/base/cores.h"
@@ -38,7 +39,12 @@ Way choose_way(const ExperimentConfig& config, const std::optional<LaunchEnviron
 
 // Of a job that was ended before it had stopped.
 std::string kept(const RunFolder& folder) {
-  const auto checkpoints = CheckpointFolder(folder.checkpoints()).list([](const std::string&) {});
+  std::vector<Checkpoint> checkpoints;
+  try {
+    checkpoints = CheckpointFolder(folder.checkpoints()).list([](const std::string&) {});
+  } catch (const DataError& error) {
+    return std::string("what it has kept is unknown: ") + error.what();
+  }
   if (checkpoints.empty()) return "it has no checkpoint, so everything that it has learned is lost";
   return "what it has learned after " + checkpoints.front().path + " is lost; --resume auto continues from there";
 }

@@ -38,10 +38,11 @@ namespace {
 bool goes_on(const std::string& resume, const std::string& run_dir) {
   if (resume == "none") return false;
   const RunFolder folder(run_dir);
-  if (resume == "auto")
-    return std::filesystem::exists(folder.checkpoints()) || !std::filesystem::exists(folder.summary());
-  const auto run = std::filesystem::path(resume + "/").parent_path().parent_path().parent_path();
   std::error_code none;
+  if (resume == "auto") {
+    return std::filesystem::exists(folder.checkpoints(), none) || !std::filesystem::exists(folder.summary(), none);
+  }
+  const auto run = std::filesystem::path(resume + "/").parent_path().parent_path().parent_path();
   return std::filesystem::equivalent(run.empty() ? "." : run, run_dir, none);
 }
 
@@ -78,8 +79,13 @@ RunFolder prepare_folder(Job& job) {
   const auto folder = RunFolder::create(job.run_dir, goes_on(resume, job.run_dir));
   job.claim = folder.claim();
   // Whoever had the claim until now may have begun a run here, or ended one that cannot go on.
-  if (!goes_on(resume, job.run_dir)) folder.refuse_if_held();
-  write_atomically(folder.config(), config::dump(job.config));
+  const bool resumed = goes_on(resume, job.run_dir);
+  if (!resumed) folder.refuse_if_held();
+  // The config of a run that goes on is replaced once its checkpoint has been accepted: see train().
+  std::error_code unknown;
+  if (!resumed || !std::filesystem::exists(folder.config(), unknown)) {
+    write_atomically(folder.config(), config::dump(job.config));
+  }
   return folder;
 }
 

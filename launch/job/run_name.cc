@@ -15,7 +15,8 @@ std::string choose_run_dir(const std::string& name) {
   std::strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
   const std::string first = "runs/" + name + "-" + stamp;
   std::string path = first;
-  for (int i = 2; std::filesystem::exists(path); ++i) path = first + "-" + std::to_string(i);
+  std::error_code unknown;
+  for (int i = 2; std::filesystem::exists(path, unknown); ++i) path = first + "-" + std::to_string(i);
   return path;
 }
 
@@ -24,15 +25,17 @@ std::string newest_run_dir(const std::string& name) {
   std::error_code none;
   std::pair<std::string, int> newest;  // stamp, and which of that second
   std::string path;
-  for (const auto& entry : std::filesystem::directory_iterator("runs", none)) {
-    const std::string folder = entry.path().filename();
+  std::error_code end_of_list;
+  for (std::filesystem::directory_iterator entry("runs", end_of_list), end; !end_of_list && entry != end;
+       entry.increment(end_of_list)) {
+    const std::string folder = entry->path().filename();
     if (!folder.starts_with(name) || !std::regex_match(folder.substr(name.size()), form)) continue;
-    if (!std::filesystem::exists(entry.path() / "checkpoints", none)) continue;
+    if (!std::filesystem::exists(entry->path() / "checkpoints", none)) continue;
     const std::string stamp = folder.substr(name.size() + 1, 15), rest = folder.substr(name.size() + 16);
     const std::pair candidate{stamp, rest.empty() ? 1 : std::stoi(rest.substr(1))};
     if (!path.empty() && candidate < newest) continue;
     newest = candidate;
-    path = entry.path();
+    path = entry->path();
   }
   return path;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <barrier>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <mutex>
@@ -85,6 +86,19 @@ TEST_F(StallWatches, TellWhoWaitsForWhomAndWhenItGoesOn) {
     }
     world->barrier().wait();
     EXPECT_TRUE(console_.gets("continues after ")) << "a rank's watch ends with it";
+  });
+}
+
+TEST_F(StallWatches, GoOnOnAFileSystemThatErrs) {
+  // Looking at a link to itself is an error, as looking at any file is where a server of files is gone.
+  const std::string log = log_path(scratch_.folder(), 1);
+  std::filesystem::remove(log);
+  std::filesystem::create_symlink(log, log);
+  watched([&](const CommunicatorPtr& world) {
+    if (world->rank() == 2) {
+      EXPECT_TRUE(console_.gets(" s in barrier #1 of world for rank")) << "nobody misses this rank";
+    }
+    world->barrier().wait();
   });
 }
 

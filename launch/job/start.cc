@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "framework/base/blocked_signals.h"
 #include "framework/base/console.h"
 #include "framework/base/environment.h"
+#include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "launch/exit_status.h"
 #include "launch/stop_signal.h"
@@ -53,7 +55,12 @@ class Wait {
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, kLook, [this] { return over_; })) {
       if (stop_requested()) stop();
-      if (counts_ && Clock::now() >= next_) tell();
+      try {
+        if (counts_ && Clock::now() >= next_) tell();
+      } catch (const std::exception& error) {
+        counts_ = false;
+        log_warning() << "no longer tells how long this takes: " << error.what();
+      }
     }
   }
 
@@ -78,7 +85,9 @@ class Wait {
   }
 
   const std::string what_;
-  const bool speaks_, counts_, terminal_;
+  const bool speaks_;
+  bool counts_;
+  const bool terminal_;
   const Clock::time_point start_ = Clock::now();
   Clock::time_point next_ = start_ + (terminal_ ? kPatience : kPlainInterval);
   bool drawn_ = false, over_ = false;

@@ -1,14 +1,29 @@
 #include <cinttypes>
 #include <string>
 
+#include "engine/engine.h"
 #include "engine/experiment/experiment.h"
+#include "framework/base/config/config.h"
 #include "framework/base/console.h"
+#include "framework/base/files.h"
 #include "framework/base/text.h"
 #include "launch/exit_status.h"
 #include "launch/job/job.h"
 #include "launch/stop_signal.h"
 
 namespace phalanx {
+namespace {
+
+// A run that goes on has a config already, which stays as it is where the checkpoint is refused.
+void replace_config_at_start(const RankContext& rank, Engine& engine) {
+  if (rank.world->rank() != 0 || rank.config.checkpoint.resume == "none") return;
+  engine.on(Event::kStart, [&rank](State&) {
+    ExperimentConfig config = rank.config;
+    write_atomically(rank.folder.config(), config::dump(config));
+  });
+}
+
+}  // namespace
 
 int train(const RankContext& rank) {
   const auto result = run_experiment(rank.config, {.world = rank.world,
@@ -18,7 +33,10 @@ int train(const RankContext& rank) {
                                                    .servers = rank.servers,
                                                    .terminal = rank.terminal,
                                                    .started = rank.started,
-                                                   .stop_asked = stop_requested});
+                                                   .stop_asked = stop_requested,
+                                                   .add_hooks = [&rank](Engine& engine) {
+                                                     replace_config_at_start(rank, engine);
+                                                   }});
   if (rank.world->rank() == 0) {
     const char* why = result.time_up ? "Time limit reached" : result.stopped ? "Stopped" : "Done";
     const std::string& folder = rank.folder.path();

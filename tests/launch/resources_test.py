@@ -4,11 +4,12 @@
 import os
 import pathlib
 import resource
+import signal
 import socket
 import subprocess
 
 import program
-from program import ENDLESS, SHORT, ProgramTest, free_port, mpirun, sets, torchrun
+from program import ENDLESS, SHORT, ProgramTest, becomes_true, free_port, mpirun, sets, torchrun
 
 SOON = 20  # seconds; none of these may wait for a timeout
 
@@ -115,8 +116,12 @@ class Disk(ProgramTest):
             settings, why = {**ENDLESS, "launch.ranks": 1}, "File too large"
             full = ["bash", "-c", 'ulimit -f 8; exec "$@"', "bash"]
         process = self.train(*sets(settings), command=[*full, program.TRAIN])
-        self.assert_status(1, process, 6 * SOON)
-        self.assertIn(f"{run}/metrics.jsonl: cannot be written: {why}", process.err.replace("\n│ ", " "))
+        told = f"{run}/metrics.jsonl: cannot be written: {why}"
+        self.assertTrue(becomes_true(lambda: told in process.err or not process.running), process.text())
+        self.assertTrue(process.running, process.text())
+        process.kill(signal.SIGTERM)
+        self.assert_status(1, process, 6 * SOON)  # it cannot save itself
+        self.assertEqual(1, process.err.count(told), "once")
         self.assert_nothing_left()
 
     def test_full_when_weights_are_written(self):

@@ -128,6 +128,16 @@ class Local(Resume):
         run, _ = self.finish("branch", "--resume", self.checkpoints("whole")[0])
         self.assertEqual(whole.weights, run.weights)
 
+    def test_a_refused_resume_leaves_the_config_as_it_was(self):
+        run, _ = self.finish("run")
+        config = self.folder / "run" / "config.yaml"
+        before = config.read_bytes()
+        _, process = self.finish("run", "--resume=auto", "--set=seed=77", status=FAILED)
+        self.assertIn("belongs to another run: its seed is", process.words)
+        self.assertEqual(before, config.read_bytes())
+        self.finish("run", "--resume=auto", "--set=watch.every_steps=7")
+        self.assertIn(b"every_steps: 7", config.read_bytes(), "an accepted one replaces it")
+
     def test_a_run_is_not_overwritten_without_being_asked(self):
         self.finish("run")
         _, process = self.finish("run", status=USAGE)

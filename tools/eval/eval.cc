@@ -48,7 +48,10 @@ int evaluate(const RankContext& rank, const EvaluationContext& wanted) {
   context.stop_asked = stop_requested;
   const auto result = evaluate_weights(rank.config, context);
   if (!result) return kInterrupted;
-  if (rank.world->rank() == 0) print(*result, context.split);
+  if (rank.world->rank() == 0) {
+    if (result->unreadable) tell_skipped(*result->unreadable);
+    print(*result, context.split);
+  }
   return kDone;
 }
 
@@ -64,7 +67,7 @@ int run(int argc, char** argv) {
   if (FLAGS_split != "test" && FLAGS_split != "validation") {
     throw ConfigError("--split: \"" + FLAGS_split + "\" is neither test nor validation");
   }
-  const SavedRun saved = find_saved_run("eval", FLAGS_run, FLAGS_weights, FLAGS_config);
+  const SavedRun saved = find_saved_run("eval", FLAGS_run, FLAGS_weights, FLAGS_config, overrides);
   const EvaluationContext wanted{.weights = saved.weights, .split = FLAGS_split, .predictions = FLAGS_predictions};
   // What is for training alone, and might not suit these ranks. Servers may be gone, and all ranks evaluate.
   for (const char* one : {"checkpoint.resume=none", "determinism=run", "strategy=auto", "roles={}"}) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace phalanx {
 
@@ -10,9 +11,10 @@ struct SavedRun {
   std::string config;
 };
 
-/// Those that the flags --run, --weights and --config of `tool` name: a run's, unless a file is given in place of one.
-/// Throws ConfigError for one that is not named or not there.
+/// Returns the files that the flags --run, --weights and --config of `tool` name: a run's, unless a file is given in
+/// place of one. Throws ConfigError for a file that is not named or does not exist, and if the config of a run folder
+/// has plug-ins, which are code, unless one of the `overrides` (--set) names the plug-ins to load.
 SavedRun find_saved_run(const std::string& tool, const std::string& run, const std::string& weights,
-                        const std::string& config);
+                        const std::string& config, const std::vector<std::string>& overrides);
 
 }  // namespace phalanx

@@ -145,7 +145,7 @@ int run(int argc, char** argv) {
                       .files = "tools/generate/"},
                      words));
   if (FLAGS_tokens < 1) throw ConfigError("--tokens: must be at least 1");
-  const SavedRun saved = find_saved_run("generate", FLAGS_run, FLAGS_weights, FLAGS_config);
+  const SavedRun saved = find_saved_run("generate", FLAGS_run, FLAGS_weights, FLAGS_config, overrides);
   stay_on_the_cpu(overrides);
   ExperimentConfig config;
   load_checked(config, {saved.config, overrides});

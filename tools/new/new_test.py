@@ -90,7 +90,10 @@ class Plugin(New):
         for backend in ("inproc", "shm"):
             self.run_in(self.mine, TRAIN, "--config", "tiny.yaml", "--run_dir", f"runs/{backend}",
                         "--set", f"backend={backend}")  # the config expects an accuracy
-        result = self.run_in(self.mine, EVAL, "--run", "runs/shm")
+        refused = self.run_in(self.mine, EVAL, "--run", "runs/shm", status=2)
+        self.assertRegex(refused, r"runs/shm/config.yaml:\d+:1: plugins: plug-ins are code")
+        self.assertIn("add --set 'plugins=[libtiny.so]'", refused)
+        result = self.run_in(self.mine, EVAL, "--run", "runs/shm", "--set", "plugins=[libtiny.so]")
         accuracy = float([line.split()[1] for line in result.splitlines() if "accuracy" in line][0])
         self.assertGreaterEqual(accuracy, 0.9)
 
@@ -105,15 +108,20 @@ class Plugin(New):
         self.assertIn("tiny.yaml:3:1: plugins: libtiny.so: No such file or directory; paths begin at the current folder",
                       self.run_in(self.folder, TRAIN, "--config", "tiny.yaml", status=2))
         (self.folder / "libtiny.so").write_text("text")
-        self.assertIn(f"tiny.yaml:3:1: plugins: {self.folder.resolve()}/libtiny.so: ",
+        self.assertIn(f"tiny.yaml:3:1: plugins: {self.folder.resolve()}/libtiny.so: is no plug-in",
                       self.run_in(self.folder, TRAIN, "--config", "tiny.yaml", status=2))
 
     def test_a_library_without_a_stamp_or_with_another_is_refused(self):
         self.assertIn("is no plug-in: it lacks framework/base/plugin_stamp.cc",
                       self.run_in(self.folder, LIST, "--plugins", self.compile("plain", "", stamp=False), status=2))
-        old = 'extern "C" const char* phalanx_plugin_stamp() { return "Phalanx 0.0.1"; }'
-        self.assertIn("was built for Phalanx 0.0.1, but this program is Phalanx ",
-                      self.run_in(self.folder, LIST, "--plugins", self.compile("old", old, stamp=False), status=2))
+        old = """
+            #include <cstdio>
+            extern "C" [[gnu::section(".phalanx_plugin_stamp")]] const char stamp[] = "Phalanx 0.0.1";
+            static const int executed = std::puts("executed");
+        """
+        told = self.run_in(self.folder, LIST, "--plugins", self.compile("old", old, stamp=False), status=2)
+        self.assertIn("was built for Phalanx 0.0.1, but this program is Phalanx ", told)
+        self.assertNotIn("executed", told)
 
     def test_what_refers_to_something_that_phalanx_lacks_says_so(self):
         code = "void gone_from_phalanx(); static const bool called = (gone_from_phalanx(), true);"

@@ -79,18 +79,25 @@ int serve() {
   keep_freed_memory();
   const auto wanted = options();
   for (const auto& address : wanted.listen) remove_stale(address);
+  std::string lost;
   {
-    const ps::Server server(wanted);
+    ps::Server server(wanted);
     std::printf("parameter server: ready at %s\n", join(server.addresses(), ",").c_str());
     std::fflush(stdout);
     int signal = 0;
     ::sigwait(&signals, &signal);
     std::printf("parameter server: ends because of SIG%s\n", ::sigabbrev_np(signal));
     std::fflush(stdout);
+    try {
+      server.stop();
+    } catch (const Error& error) {
+      lost = error.what();
+    }
   }
   for (const auto& address : wanted.listen) {
     if (address.starts_with("unix:/")) ::unlink(address.c_str() + std::strlen("unix:"));
   }
+  if (!lost.empty()) throw Error(lost);
   return kDone;
 }
 

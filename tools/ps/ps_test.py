@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A parameter server of its own: jobs train through it, it is killed and started again, and it says what it holds."""
 
+import shutil
 import signal
 
 import program
@@ -61,13 +62,17 @@ class Serving(Ps):
         again.kill(signal.SIGINT)
         self.assert_status(0, again)
 
-    def test_a_run_of_the_same_name_begins_anew(self):
-        self.serve()
+    def test_a_run_of_the_same_name_begins_anew_and_a_lost_checkpoint_is_told(self):
+        server = self.serve(f"--checkpoint={self.folder}/kept", "--every=3600")
         losses = []
         for run in ("one", "two"):
             self.assert_status(0, self.train(*self.settings({"launch.ranks": 1}), run=run))
             losses.append(self.run_folder(run).summary["test"]["loss"])
         self.assertEqual(*losses)
+        shutil.rmtree(self.folder / "kept")
+        server.kill(signal.SIGTERM)
+        self.assert_status(1, server)
+        self.assertIn("the last checkpoint could not be written", server.err)
 
     def test_refuses_bad_usage(self):
         self.secret.chmod(0o644)

@@ -98,7 +98,7 @@ int run(int argc, char** argv) {
        {std::pair("samples", FLAGS_samples), std::pair("columns", FLAGS_columns), std::pair("zoom", FLAGS_zoom)}) {
     if (value < 1 || value > 10000) throw ConfigError("--" + std::string(flag) + ": must be from 1 to 10000");
   }
-  const SavedRun saved = find_saved_run("sample", FLAGS_run, FLAGS_weights, FLAGS_config);
+  const SavedRun saved = find_saved_run("sample", FLAGS_run, FLAGS_weights, FLAGS_config, overrides);
   stay_on_the_cpu(overrides);
   ExperimentConfig config;
   load_checked(config, {saved.config, overrides});

@@ -1,0 +1,47 @@
+#include "engine/watch/appended_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <system_error>
+#include <utility>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+constexpr std::size_t kMostKept = std::size_t{16} << 20;
+
+// 0, or what errno says of the first part that could not be written.
+int write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace
+
+AppendedFile::AppendedFile(std::string path)
+    : path_(std::move(path)), file_(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) {
+  if (!file_.valid()) throw DataError(path_ + ": cannot be opened: " + std::generic_category().message(errno));
+}
+
+void AppendedFile::add(std::string_view record) {
+  if (unwritten_.size() + record.size() <= kMostKept) unwritten_ += record;
+  struct stat before = {};
+  const bool known = ::fstat(file_.get(), &before) == 0;
+  const int problem = known ? write_all(file_.get(), unwritten_) : errno;
+  if (problem == 0) return unwritten_.clear();
+  if (known) (void)!::ftruncate(file_.get(), before.st_size);
+  throw DataError(path_ + ": cannot be written: " + std::generic_category().message(problem));
+}
+
+}  // namespace phalanx
