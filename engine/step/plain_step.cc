@@ -52,7 +52,7 @@ Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
   (scaled == 1 ? loss : loss * scaled).backward();
   watch(Stage::kBackwardCriterion, result);
 
-  backward(outputs, boundary, model_.take_auxiliary_loss(), scaled);
+  backward(outputs, boundary, model_.take_auxiliary_loss(), computation_.scale_of_samples(batch, factor_));
   watch(Stage::kBackward, result);
   return result;
 }

@@ -58,6 +58,7 @@ struct MoeGptConfig : GptConfig {
   std::int64_t top_k = 2;
   double capacity_factor = 0;
   double balance = 0.01;
+  std::string count_over = "batch";
 
   template <class V>
   void visit(V& v) {
@@ -68,6 +69,9 @@ struct MoeGptConfig : GptConfig {
       "tokens that an expert takes at most, by their mean number; the rest is dropped. 0: any number",
       config::at_least(0));
     v("balance", balance, "coefficient of the loss that keeps experts in balance", config::at_least(0));
+    v("count_over", count_over,
+      "tokens over which balance and capacity_factor count: of the global batch, or of each sequence separately",
+      config::one_of({"batch", "sequence"}));
   }
 
   MixtureOfExperts::Options layer() const;
@@ -86,6 +90,8 @@ MixtureOfExperts::Options MoeGptConfig::layer() const {
           .top_k = top_k,
           .capacity_factor = capacity_factor,
           .balance = balance,
+          .count_over = count_over == "batch" ? MixtureOfExperts::CountOver::kBatch
+                                              : MixtureOfExperts::CountOver::kSequence,
           .deviation = kDeviation,
           .deviation_into_sum = into_residual(*this)};
 }
@@ -314,8 +320,7 @@ class DenseGpt final : public Gpt<Feedforward> {
 class MoeGpt final : public Gpt<MixtureOfExperts> {
  public:
   MoeGpt(const MoeGptConfig& config, std::int64_t context, std::int64_t classes)
-      : Gpt(config, context, classes, [&] { return std::make_shared<MixtureOfExperts>(config.layer()); }),
-        drops_(config.capacity_factor > 0) {}
+      : Gpt(config, context, classes, [&] { return std::make_shared<MixtureOfExperts>(config.layer()); }) {}
 
   TensorPlan tensor_plan() const override {
     TensorPlan plan = Gpt::tensor_plan();
@@ -327,10 +332,8 @@ class MoeGpt final : public Gpt<MixtureOfExperts> {
   bool checkpoint_activations(std::int64_t) override { return false; }
 
   bool divide_sequence(const CommunicatorPtr& group) override {
-    if (drops_) {
-      throw ConfigError(
-          "capacity_factor drops the last tokens of a batch, whose order mesh.context changes; set it to 0");
-    }
+    for (const auto& layer : layers()) layer->mlp().divide_sequence(group);
+    context_ranks_ = group->size();
     return Gpt::divide_sequence(group);
   }
 
@@ -340,11 +343,11 @@ class MoeGpt final : public Gpt<MixtureOfExperts> {
       const at::Tensor loss = layer->mlp().take_balance_loss();
       if (loss.defined()) sum = sum.defined() ? sum + loss : loss;
     }
-    return sum;
+    return sum.defined() && context_ranks_ > 1 ? sum / context_ranks_ : sum;
   }
 
  private:
-  bool drops_;  // tokens that exceed an expert's capacity
+  std::int64_t context_ranks_ = 1;  // size of mesh.context
 };
 
 template <class Made, class Config>
