@@ -22,6 +22,7 @@
 
 #include "framework/base/error.h"
 #include "framework/parallel/autograd_collectives.h"
+#include "framework/parallel/padding_rows.h"
 #include "models/keep_part.h"
 
 namespace phalanx {
@@ -136,18 +137,19 @@ MixtureOfExperts::Route MixtureOfExperts::route(const at::Tensor& tokens, std::i
   Route where{.order = at::argsort(experts, /*stable=*/true, 0),
               .counts = at::bincount(experts, {}, options_.experts),
               .weights = largest / largest.sum(-1, true)};
+  const at::Tensor counted = PaddingRows::current() ? at::zeros_like(where.counts) : where.counts;
   if (is_training() && options_.balance > 0) {
     if (by_sequence) {
       keep_balance_loss(probabilities.view({sequences, -1, options_.experts}),
                         counts_by_sequence(experts, sequences, options_.experts), context_);
     } else {
-      keep_balance_loss(probabilities.unsqueeze(0), where.counts.unsqueeze(0), batch_);
+      keep_balance_loss(probabilities.unsqueeze(0), counted.unsqueeze(0), batch_);
     }
   }
   if (options_.capacity_factor == 0) return where;
   const at::Tensor sorted = experts.index_select(0, where.order);
   const at::Tensor kept = by_sequence ? within_capacity_of_sequences(experts, where.order, sequences)
-                                      : within_capacity(sorted, where.counts);
+                                      : within_capacity(sorted, where.counts, counted);
   where.order = where.order.masked_select(kept);
   where.counts = at::bincount(sorted.masked_select(kept), {}, options_.experts);
   if (is_training()) dropped_ += sorted.numel() - where.order.numel();
@@ -159,13 +161,14 @@ std::int64_t MixtureOfExperts::capacity(std::int64_t choices) const {
       std::ceil(options_.capacity_factor * static_cast<double>(choices) / static_cast<double>(options_.experts)));
 }
 
-// [choices] bool, of choices that are sorted by expert.
-at::Tensor MixtureOfExperts::within_capacity(const at::Tensor& sorted_experts, const at::Tensor& counts) {
+// Returns [choices] bool for choices that are sorted by expert. `counted` has the counts without padding.
+at::Tensor MixtureOfExperts::within_capacity(const at::Tensor& sorted_experts, const at::Tensor& counts,
+                                             const at::Tensor& counted) {
   at::Tensor before = at::zeros_like(counts);
   std::int64_t all = sorted_experts.numel();
   if (batch_ && batch_->size() > 1) {
     const at::Tensor of_ranks = at::empty({batch_->size(), counts.numel()}, counts.options());
-    batch_->all_gather(of_ranks, counts).wait();
+    batch_->all_gather(of_ranks, counted).wait();
     before = of_ranks.narrow(0, 0, batch_->rank()).sum(0);
     all = of_ranks.sum().item<std::int64_t>();
   }
@@ -189,7 +192,7 @@ void MixtureOfExperts::keep_balance_loss(const at::Tensor& probabilities, const 
                                          const CommunicatorPtr& over) {
   at::Tensor chosen = counts.to(at::kDouble);
   if (over && over->size() > 1) over->all_reduce(chosen, Reduction::kSum).wait();
-  const at::Tensor shares = (chosen / chosen.sum(-1, true)).to(probabilities.scalar_type());
+  const at::Tensor shares = (chosen / chosen.sum(-1, true).clamp_min(1)).to(probabilities.scalar_type());
   balance_loss_ =
       (probabilities.mean(1) * shares).sum(-1).mean() * (options_.balance * static_cast<double>(options_.experts));
 }

@@ -72,7 +72,7 @@ class MixtureOfExperts final : public torch::nn::Module, public ExpertParallel {
 
   Route route(const at::Tensor& tokens, std::int64_t sequences);
   std::int64_t capacity(std::int64_t choices) const;
-  at::Tensor within_capacity(const at::Tensor& sorted_experts, const at::Tensor& counts);
+  at::Tensor within_capacity(const at::Tensor& sorted_experts, const at::Tensor& counts, const at::Tensor& counted);
   at::Tensor within_capacity_of_sequences(const at::Tensor& experts, const at::Tensor& order, std::int64_t sequences);
   at::Tensor by_experts(const at::Tensor& rows, const std::vector<std::int64_t>& counts);
   at::Tensor apply_experts(const at::Tensor& rows, const at::Tensor& counts);

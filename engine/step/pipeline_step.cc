@@ -20,6 +20,7 @@
 #include "framework/base/error.h"
 #include "framework/parallel/autocast.h"
 #include "framework/parallel/deferred_gradients.h"
+#include "framework/parallel/padding_rows.h"
 #include "models/segments.h"
 
 namespace phalanx {
@@ -206,6 +207,7 @@ void PipelineStep::Pass::forward(const Action& action) {
   Tensors predictions;
   {
     const RandomRows rows(step_.computation_.key(own));
+    const PaddingRows padding(own.valid == 0);
     const Autocast autocast(live.input.device().type(), step_.computation_.autocast());
     std::optional<ExpectDeferral> deferral;
     if (defers_) deferral.emplace();

@@ -28,6 +28,7 @@
 #include "models/mixture_of_experts.h"
 #include "models/network.h"
 #include "models/projection.h"
+#include "models/published_settings.h"
 #include "models/refuse_sample.h"
 #include "models/token_embedding.h"
 
@@ -40,6 +41,7 @@ struct GptConfig {
   std::int64_t width = 128;
   std::string attention = "sdpa";
   double dropout = 0;
+  double epsilon = 1e-5;
 
   template <class V>
   void visit(V& v) {
@@ -50,6 +52,7 @@ struct GptConfig {
       config::one_of({"sdpa", "explicit"}));
     v("dropout", dropout, "share left out of the embeddings and of what each layer adds; none of attention's weights",
       config::between(0, 0.99));
+    v("epsilon", epsilon, "added to the variance in norms", config::above(0));
   }
 };
 
@@ -103,7 +106,8 @@ Projection::Options projection(std::int64_t in, std::int64_t out, double deviati
 // Layer norm, of which ranks may have some of the positions each: gradients of its parameters are those of all of them.
 class NormImpl final : public torch::nn::LayerNormImpl {
  public:
-  explicit NormImpl(std::int64_t width) : LayerNormImpl(torch::nn::LayerNormOptions({width})) {}
+  explicit NormImpl(const GptConfig& config)
+      : LayerNormImpl(torch::nn::LayerNormOptions({config.width}).eps(config.epsilon)) {}
 
   at::Tensor forward(const at::Tensor& x) {
     if (!group_) return LayerNormImpl::forward(x);
@@ -179,9 +183,9 @@ template <class Mlp>
 class Layer final : public torch::nn::Module {
  public:
   Layer(const GptConfig& config, std::size_t index, std::shared_ptr<Mlp> mlp) {
-    ln_1_ = register_module("ln_1", Norm(config.width));
+    ln_1_ = register_module("ln_1", Norm(config));
     attn_ = register_module("attn", std::make_shared<Attention>(config, index));
-    ln_2_ = register_module("ln_2", Norm(config.width));
+    ln_2_ = register_module("ln_2", Norm(config));
     mlp_ = register_module("mlp", std::move(mlp));
     attn_dropout_ = register_module("attn_dropout", Dropout(config.dropout));
     mlp_dropout_ = register_module("mlp_dropout", Dropout(config.dropout));
@@ -229,7 +233,7 @@ class Gpt : public Network {
       layers_.push_back(
           layers->register_module(std::to_string(layer), std::make_shared<Layer<Mlp>>(config, layer, make_mlp())));
     }
-    ln_f_ = transformer->register_module("ln_f", Norm(config.width));
+    ln_f_ = transformer->register_module("ln_f", Norm(config));
     add_blocks();
   }
 
@@ -311,10 +315,33 @@ class Gpt : public Network {
   Norm ln_f_{nullptr};
 };
 
-class DenseGpt final : public Gpt<Feedforward> {
+std::vector<PublishedSetting> published(const GptConfig& config, std::int64_t context, std::int64_t classes) {
+  const auto text = [](const char* value) { return PublishedSetting::Value(std::string(value)); };
+  return {{"model_type", {text("gpt2")}},
+          {"vocab_size", {classes}},
+          {"n_positions", {context}},
+          {"n_embd", {config.width}, {}, "width"},
+          {"n_inner", {4 * config.width, nullptr}},
+          {"n_layer", {config.layers}, {}, "layers"},
+          {"n_head", {config.heads}, std::int64_t{12}, "heads"},
+          {"activation_function", {text("gelu_new"), text("gelu_pytorch_tanh"), text("gelu_fast")}, text("gelu_new")},
+          {"layer_norm_epsilon", {config.epsilon}, 1e-5, "epsilon"},
+          {"scale_attn_weights", {true}, true},
+          {"scale_attn_by_inverse_layer_idx", {false}, false},
+          {"add_cross_attention", {false}, false},
+          {"tie_word_embeddings", {true}, true}};
+}
+
+class DenseGpt final : public Gpt<Feedforward>, public Published {
  public:
   DenseGpt(const GptConfig& config, std::int64_t context, std::int64_t classes)
-      : Gpt(config, context, classes, [&] { return std::make_shared<Feedforward>(config); }) {}
+      : Gpt(config, context, classes, [&] { return std::make_shared<Feedforward>(config); }),
+        published_(published(config, context, classes)) {}
+
+  const std::vector<PublishedSetting>& published_settings() const override { return published_; }
+
+ private:
+  std::vector<PublishedSetting> published_;
 };
 
 class MoeGpt final : public Gpt<MixtureOfExperts> {

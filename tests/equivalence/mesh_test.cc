@@ -111,6 +111,14 @@ TEST(MeshOptions, ExpertsThatCountOverSequencesAreThoseOfOneProcess) {
                   {"model.count_over=sequence", "model.balance=0.5", "model.capacity_factor=0.75"});
 }
 
+// The last of the 168 samples are 3, so one of the ranks computes a row of padding.
+TEST(MeshOptions, ExpertsDoNotCountPadding) {
+  for (const char* capacity : {"model.capacity_factor=0", "model.capacity_factor=0.5"}) {
+    expect_as_alone("moe", 4, {"mesh.data=4", "strategy=auto"},
+                    {capacity, "model.balance=0.5", "train.global_batch_size=33"});
+  }
+}
+
 TEST(MeshOptions, ExpertsThatCountOverBatchesRefuseToComputeThemInParts) {
   const char* const reason = "computes a batch in parts, but balance of model moe_gpt";
   for (const char* parts : {"train.accumulate=2", "train.data_parallel=2"}) expect_refused(2, "moe", {parts}, reason);

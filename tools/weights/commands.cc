@@ -196,12 +196,14 @@ bool verify_weights(const std::string& file, const std::string& path, const std:
   for (const auto& name : fit.missing) std::printf("missing: %s\n", name.c_str());
   for (const auto& name : fit.unexpected) std::printf("unexpected: %s\n", name.c_str());
   for (const auto& name : fit.different) std::printf("other: %s\n", name.c_str());
+  for (const auto& text : fit.contradictions) std::printf("contradicts: %s\n", text.c_str());
   const bool fits = rows_fit(file, config, *model) && fit.exact();
   write_json(json, {{"fits", fits},
                     {"fitting", fit.fitting.size()},
                     {"missing", fit.missing},
                     {"unexpected", fit.unexpected},
-                    {"different", fit.different}});
+                    {"different", fit.different},
+                    {"contradictions", fit.contradictions}});
   return fits;
 }
 
