@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "framework/comm/communicator.h"
 #include "framework/parallel/placement.h"
 
@@ -14,6 +16,10 @@ class ExpertParallel {
   /// rank of `experts` that has their expert. `batch`: the ranks that have a part of the global batch. Once. Throws
   /// ConfigError where the experts cannot be divided.
   virtual Placements divide_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) = 0;
+
+  /// Returns the names of the options whose results depend on counts over the global batch, for messages. Steps that
+  /// compute a rank's samples in several parts would change these results. Empty if there are none.
+  virtual std::string counts_over_batch() const = 0;
 };
 
 }  // namespace phalanx

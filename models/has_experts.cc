@@ -1,17 +1,35 @@
 #include "models/has_experts.h"
 
-#include <algorithm>
-
 #include "models/expert_parallel.h"
 #include "models/network.h"
 
 namespace phalanx {
 
-bool has_experts(const Model& model) {
+namespace {
+
+// One of them; all of a model have the same options.
+const ExpertParallel* expert_layer(const Model& model) {
   const auto* const network = dynamic_cast<const Network*>(&model);
-  return network != nullptr && std::ranges::any_of(network->modules(), [](const auto& module) {
-           return dynamic_cast<const ExpertParallel*>(module.get()) != nullptr;
-         });
+  if (network == nullptr) return nullptr;
+  for (const auto& module : network->modules()) {
+    if (const auto* const layer = dynamic_cast<const ExpertParallel*>(module.get())) return layer;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool has_experts(const Model& model) { return expert_layer(model) != nullptr; }
+
+std::string counts_over_batch(const Model& model) {
+  const auto* const layer = expert_layer(model);
+  return layer == nullptr ? "" : layer->counts_over_batch();
+}
+
+std::string refusal_of_parts(const std::string& model, const std::string& options) {
+  return "computes a batch in parts, but " + options + " of model " + model +
+         " depends on where all tokens of the batch go, which is not known while its first part is computed; set "
+         "model.count_over: sequence, with which each sequence counts for itself";
 }
 
 }  // namespace phalanx

@@ -22,6 +22,7 @@
 
 #include "framework/base/error.h"
 #include "framework/parallel/autograd_collectives.h"
+#include "framework/parallel/padding_rows.h"
 #include "models/keep_part.h"
 
 namespace phalanx {
@@ -33,6 +34,24 @@ Counts64 to_vector(const at::Tensor& anywhere) {
   const at::Tensor counts = anywhere.to(at::kCPU);
   const auto* data = counts.const_data_ptr<std::int64_t>();
   return {data, data + counts.numel()};
+}
+
+// Numbers the pairs of a sequence and an expert, and returns the number of each choice's pair: [choices].
+at::Tensor by_sequence_and_expert(const at::Tensor& experts, std::int64_t sequences, std::int64_t number) {
+  const at::Tensor begins = at::arange(sequences, experts.options()) * number;
+  return (experts.view({sequences, -1}) + begins.unsqueeze(-1)).flatten();
+}
+
+// [sequences, number of experts]
+at::Tensor counts_by_sequence(const at::Tensor& experts, std::int64_t sequences, std::int64_t number) {
+  return at::bincount(by_sequence_and_expert(experts, sequences, number), {}, sequences * number)
+      .view({sequences, number});
+}
+
+// The number of equal elements before each element of `sorted`, which has `counts` of each value.
+at::Tensor place_among_equal(const at::Tensor& sorted, const at::Tensor& counts) {
+  const at::Tensor first = counts.cumsum(0) - counts;
+  return at::arange(sorted.numel(), counts.options()) - first.index_select(0, sorted);
 }
 
 at::Tensor normal(at::IntArrayRef sizes, double deviation) { return at::empty(sizes).normal_(0, deviation); }
@@ -81,11 +100,26 @@ Placements MixtureOfExperts::divide_experts(const CommunicatorPtr& experts, cons
   return placements;
 }
 
+std::string MixtureOfExperts::counts_over_batch() const {
+  if (options_.count_over == CountOver::kSequence) return "";
+  const std::string balance = options_.balance > 0 ? "balance" : "";
+  if (options_.capacity_factor == 0) return balance;
+  return balance + (balance.empty() ? "" : " and ") + "capacity_factor";
+}
+
+void MixtureOfExperts::divide_sequence(const CommunicatorPtr& group) {
+  if (options_.capacity_factor > 0) {
+    throw ConfigError(
+        "capacity_factor drops the last tokens of a batch, whose order mesh.context changes; set it to 0");
+  }
+  context_ = group;
+}
+
 at::Tensor MixtureOfExperts::take_balance_loss() { return std::exchange(balance_loss_, at::Tensor()); }
 
 at::Tensor MixtureOfExperts::forward(const at::Tensor& x) {
   const at::Tensor tokens = x.reshape({-1, options_.width});
-  const Route where = route(tokens);
+  const Route where = route(tokens, x.size(0));
   const at::Tensor sent = tokens.index_select(0, where.order.div(options_.top_k, "floor"));
   const at::Tensor made = apply_experts(sent, where.counts);
   // Each choice back to its place; those that were dropped stay zero.
@@ -95,45 +129,72 @@ at::Tensor MixtureOfExperts::forward(const at::Tensor& x) {
   return (parts * where.weights.unsqueeze(-1)).sum(1).view(x.sizes());
 }
 
-MixtureOfExperts::Route MixtureOfExperts::route(const at::Tensor& tokens) {
+MixtureOfExperts::Route MixtureOfExperts::route(const at::Tensor& tokens, std::int64_t sequences) {
+  const bool by_sequence = options_.count_over == CountOver::kSequence;
   const at::Tensor probabilities = at::softmax(at::linear(tokens, gate_), -1);
   const auto [largest, chosen] = at::topk(probabilities, options_.top_k, -1);
   const at::Tensor experts = chosen.flatten();
   Route where{.order = at::argsort(experts, /*stable=*/true, 0),
               .counts = at::bincount(experts, {}, options_.experts),
               .weights = largest / largest.sum(-1, true)};
-  if (is_training() && options_.balance > 0) keep_balance_loss(probabilities, where.counts);
+  const at::Tensor counted = PaddingRows::current() ? at::zeros_like(where.counts) : where.counts;
+  if (is_training() && options_.balance > 0) {
+    if (by_sequence) {
+      keep_balance_loss(probabilities.view({sequences, -1, options_.experts}),
+                        counts_by_sequence(experts, sequences, options_.experts), context_);
+    } else {
+      keep_balance_loss(probabilities.unsqueeze(0), counted.unsqueeze(0), batch_);
+    }
+  }
   if (options_.capacity_factor == 0) return where;
-  const at::Tensor sorted = experts.index_select(0, where.order), kept = within_capacity(sorted, where.counts);
+  const at::Tensor sorted = experts.index_select(0, where.order);
+  const at::Tensor kept = by_sequence ? within_capacity_of_sequences(experts, where.order, sequences)
+                                      : within_capacity(sorted, where.counts, counted);
   where.order = where.order.masked_select(kept);
   where.counts = at::bincount(sorted.masked_select(kept), {}, options_.experts);
   if (is_training()) dropped_ += sorted.numel() - where.order.numel();
   return where;
 }
 
-// [choices] bool, of choices that are sorted by expert.
-at::Tensor MixtureOfExperts::within_capacity(const at::Tensor& sorted_experts, const at::Tensor& counts) {
+std::int64_t MixtureOfExperts::capacity(std::int64_t choices) const {
+  return static_cast<std::int64_t>(
+      std::ceil(options_.capacity_factor * static_cast<double>(choices) / static_cast<double>(options_.experts)));
+}
+
+// Returns [choices] bool for choices that are sorted by expert. `counted` has the counts without padding.
+at::Tensor MixtureOfExperts::within_capacity(const at::Tensor& sorted_experts, const at::Tensor& counts,
+                                             const at::Tensor& counted) {
   at::Tensor before = at::zeros_like(counts);
   std::int64_t all = sorted_experts.numel();
   if (batch_ && batch_->size() > 1) {
     const at::Tensor of_ranks = at::empty({batch_->size(), counts.numel()}, counts.options());
-    batch_->all_gather(of_ranks, counts).wait();
+    batch_->all_gather(of_ranks, counted).wait();
     before = of_ranks.narrow(0, 0, batch_->rank()).sum(0);
     all = of_ranks.sum().item<std::int64_t>();
   }
-  const auto capacity = static_cast<std::int64_t>(
-      std::ceil(options_.capacity_factor * static_cast<double>(all) / static_cast<double>(options_.experts)));
-  const at::Tensor first = counts.cumsum(0) - counts;  // place of each expert's first choice
-  const at::Tensor place = at::arange(sorted_experts.numel(), counts.options()) -
-                           first.index_select(0, sorted_experts) + before.index_select(0, sorted_experts);
-  return place < capacity;
+  return place_among_equal(sorted_experts, counts) + before.index_select(0, sorted_experts) < capacity(all);
 }
 
-void MixtureOfExperts::keep_balance_loss(const at::Tensor& probabilities, const at::Tensor& counts) {
+// Does the same within each sequence, for choices that `order` sorts by expert.
+at::Tensor MixtureOfExperts::within_capacity_of_sequences(const at::Tensor& experts, const at::Tensor& order,
+                                                          std::int64_t sequences) {
+  const at::Tensor keys = by_sequence_and_expert(experts, sequences, options_.experts);
+  const at::Tensor by_key = at::argsort(keys, /*stable=*/true, 0);
+  const at::Tensor places =
+      place_among_equal(keys.index_select(0, by_key), at::bincount(keys, {}, sequences * options_.experts));
+  const at::Tensor kept = places < capacity(experts.numel() / sequences);
+  return at::empty_like(kept).index_copy(0, by_key, kept).index_select(0, order);
+}
+
+// `probabilities` [groups, tokens, E] and `counts` [groups, E] are of the tokens here, `over` of the ranks that have
+// others of the same groups.
+void MixtureOfExperts::keep_balance_loss(const at::Tensor& probabilities, const at::Tensor& counts,
+                                         const CommunicatorPtr& over) {
   at::Tensor chosen = counts.to(at::kDouble);
-  if (batch_ && batch_->size() > 1) batch_->all_reduce(chosen, Reduction::kSum).wait();
-  const at::Tensor shares = (chosen / chosen.sum()).to(probabilities.scalar_type());
-  balance_loss_ = (probabilities.mean(0) * shares).sum() * (options_.balance * static_cast<double>(options_.experts));
+  if (over && over->size() > 1) over->all_reduce(chosen, Reduction::kSum).wait();
+  const at::Tensor shares = (chosen / chosen.sum(-1, true).clamp_min(1)).to(probabilities.scalar_type());
+  balance_loss_ =
+      (probabilities.mean(1) * shares).sum(-1).mean() * (options_.balance * static_cast<double>(options_.experts));
 }
 
 // Rows by expert, so many for each of those that are here.

@@ -4,6 +4,7 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "models/expert_parallel.h"
@@ -22,12 +23,18 @@ namespace phalanx {
 /// With a capacity factor c, an expert takes at most ceil(c k T / E) of the T tokens of the global batch, the first
 /// ones in the order of ranks and tokens; of the others its part of y is left out. Without, no token is dropped.
 ///
+/// Both need the counts of the whole batch before any part of it can go on. With CountOver::kSequence, f, P and T are
+/// computed for each sequence, and the loss is the mean over sequences (DeepSeek-AI 2024, DeepSeek-V3,
+/// arXiv:2412.19437, section 2.1.2). The results then do not depend on which part of a batch is computed at once.
+///
 /// On several ranks, tokens travel to the rank that has their expert and back: with n bytes of tokens per rank and E
 /// ranks 2 k n (E - 1) / E bytes forward, the same backward, and 8 bytes for each expert and rank before that.
 ///
 /// Parameters: gate.weight [E, width]; experts.{c_fc,c_proj}.{weight,bias} [E, in, out] and [E, out].
 class MixtureOfExperts final : public torch::nn::Module, public ExpertParallel {
  public:
+  enum class CountOver { kBatch, kSequence };
+
   struct Options {
     std::int64_t width = 0;
     std::int64_t hidden = 0;
@@ -35,19 +42,26 @@ class MixtureOfExperts final : public torch::nn::Module, public ExpertParallel {
     std::int64_t top_k = 2;
     double capacity_factor = 0;  // 0: no limit
     double balance = 0.01;
+    CountOver count_over = CountOver::kBatch;
     double deviation = 0.02;           // of initial values
     double deviation_into_sum = 0.02;  // of those of c_proj
   };
 
   explicit MixtureOfExperts(const Options& options);
 
-  /// [..., width] -> [..., width]
+  /// Maps [..., width] to the same shape. A layer that counts over sequences takes [sequences, positions, width].
   at::Tensor forward(const at::Tensor& x);
 
   Placements divide_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) override;
 
+  std::string counts_over_batch() const override;
+
+  /// Tells the layer that each rank of `group` has some of the positions of each sequence from now on. Throws
+  /// ConfigError if the layer has a capacity, for which the order of positions matters.
+  void divide_sequence(const CommunicatorPtr& group);
+
   /// The balance loss of the last forward in training, with its gradient; undefined where there is none. The mean of it
-  /// over ranks, weighted as their losses are, is that of the global batch.
+  /// over ranks, weighted by how many sequences they have, is that of the global batch.
   at::Tensor take_balance_loss();
 
   /// Choices that went beyond an expert's capacity, of all of this rank's so far in training.
@@ -56,14 +70,17 @@ class MixtureOfExperts final : public torch::nn::Module, public ExpertParallel {
  private:
   struct Route;
 
-  Route route(const at::Tensor& tokens);
-  at::Tensor within_capacity(const at::Tensor& sorted_experts, const at::Tensor& counts);
+  Route route(const at::Tensor& tokens, std::int64_t sequences);
+  std::int64_t capacity(std::int64_t choices) const;
+  at::Tensor within_capacity(const at::Tensor& sorted_experts, const at::Tensor& counts, const at::Tensor& counted);
+  at::Tensor within_capacity_of_sequences(const at::Tensor& experts, const at::Tensor& order, std::int64_t sequences);
   at::Tensor by_experts(const at::Tensor& rows, const std::vector<std::int64_t>& counts);
   at::Tensor apply_experts(const at::Tensor& rows, const at::Tensor& counts);
-  void keep_balance_loss(const at::Tensor& probabilities, const at::Tensor& counts);
+  void keep_balance_loss(const at::Tensor& probabilities, const at::Tensor& counts, const CommunicatorPtr& over);
 
   Options options_;
   CommunicatorPtr experts_, batch_;  // null: this rank has all experts, and the batch is its own
+  CommunicatorPtr context_;          // null: sequences are whole
   at::Tensor gate_, fc_weight_, fc_bias_, proj_weight_, proj_bias_;
   at::Tensor balance_loss_;
   std::int64_t dropped_ = 0;

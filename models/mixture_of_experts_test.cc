@@ -119,6 +119,25 @@ TEST(MixtureOfExperts, LeavesOutWhatIsBeyondAnExpertsCapacity) {
   EXPECT_GT(layer.dropped(), 0);
 }
 
+TEST(MixtureOfExperts, CountsEachSequenceForItselfWhereItIsTold) {
+  for (const double capacity_factor : {0.0, 0.5}) {
+    auto by_sequence = options(capacity_factor);
+    by_sequence.count_over = MixtureOfExperts::CountOver::kSequence;
+    MixtureOfExperts layer(by_sequence), alone(options(capacity_factor));
+    fill(layer), fill(alone);
+    constexpr std::int64_t kSequences = 3;
+    const at::Tensor x = drawn({kSequences, kTokens, kWidth}, 50);
+    const at::Tensor output = layer.forward(x), balance = layer.take_balance_loss();
+    at::Tensor sum = at::zeros({});
+    for (std::int64_t i = 0; i < kSequences; ++i) {
+      EXPECT_TRUE(at::allclose(output[i], alone.forward(x[i]), 1e-5, 1e-6)) << i;
+      sum = sum + alone.take_balance_loss();
+    }
+    EXPECT_TRUE(at::allclose(balance, sum / kSequences, 1e-5, 1e-6));
+    EXPECT_EQ(layer.dropped(), alone.dropped());
+  }
+}
+
 TEST(MixtureOfExperts, HasNoBalanceLossInEvaluation) {
   MixtureOfExperts layer(options());
   layer.eval();

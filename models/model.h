@@ -109,7 +109,7 @@ class Model {
   virtual bool go_on_from(KeyValueCache* /*cache*/) { return false; }
 
   /// What the last forward in training adds to the loss function, such as one that keeps experts in balance; undefined:
-  /// nothing. Of this rank's part of the batch, as the loss.
+  /// nothing. The mean over this rank's samples; of samples that ranks divide, this rank's part of it.
   virtual at::Tensor take_auxiliary_loss() { return {}; }
 
   /// From now on all layers of batch norm compute mean and variance over the samples that `statistics` describes.

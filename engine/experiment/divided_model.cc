@@ -10,6 +10,7 @@
 #include "engine/step/computation.h"
 #include "framework/base/error.h"
 #include "framework/parallel/autocast.h"
+#include "models/has_experts.h"
 
 namespace phalanx {
 namespace {
@@ -45,7 +46,20 @@ void share_positions(const ExperimentConfig& config, const ModelSpec& spec, cons
                     " positions, or leave it out");
 }
 
+// Refuses steps that compute a rank's samples in several parts, one after the other or in threads.
+void refuse_parts_of_batches(const ExperimentConfig& config, const Model& model) {
+  const std::string counted = counts_over_batch(model);
+  if (counted.empty()) return;
+  const auto& train = config.train;
+  std::string key;
+  if (config.determinism != "run") key = "determinism: " + config.determinism;
+  if (train.accumulate > 1) key = "train.accumulate: " + std::to_string(train.accumulate);
+  if (train.data_parallel > 1) key = "train.data_parallel: " + std::to_string(train.data_parallel);
+  if (!key.empty()) throw ConfigError(key + " " + refusal_of_parts(config.model.selected(), counted));
+}
+
 Placements divide_experts(const ExperimentConfig& config, const Mesh& mesh, Model& model) {
+  refuse_parts_of_batches(config, model);
   Placements experts = model.divide_experts(mesh.along(Axis::kExpert), mesh.batch());
   if (!experts.empty() || config.mesh.expert == 1) return experts;
   throw ConfigError("mesh.expert: model " + config.model.selected() +

@@ -8,6 +8,7 @@
 #include <regex>
 #include <sstream>
 
+#include "engine/experiment/published_config.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "models/low_rank.h"
@@ -69,7 +70,7 @@ std::string all_but(const std::string& expression) {
 
 std::string WeightsFit::text() const {
   std::vector<std::string> parts{some_of(missing, "missing"), some_of(unexpected, "unexpected"),
-                                 some_of(different, "of another shape or type")};
+                                 some_of(different, "of another shape or type"), join(contradictions, "; ")};
   std::erase(parts, "");
   return join(parts, ", ");
 }
@@ -103,6 +104,7 @@ WeightsFit fit_weights(const WeightsFile& file, const std::vector<RenameConfig>&
     }
   }
   for (const auto& [name, entry] : there) fit.unexpected.push_back(name);
+  fit.contradictions = contradictions_of_config(file.path(), model);
   return fit;
 }
 

@@ -18,15 +18,17 @@ struct WeightsFit {
   std::vector<std::string> missing;                                       // the model's that the file does not have
   std::vector<std::string> unexpected;                                    // the file's that the model does not have
   std::vector<std::string> different;  // of another shape, or integers where the other has none; says which
+  std::vector<std::string> contradictions;  // what the config.json beside the file says of another model
 
-  bool exact() const { return missing.empty() && unexpected.empty() && different.empty(); }
+  bool exact() const { return missing.empty() && unexpected.empty() && different.empty() && contradictions.empty(); }
 
   /// "2 missing (fc.weight, fc.bias), 1 unexpected (head.weight)"; at most five names of each.
   std::string text() const;
 };
 
-/// Compares names, shapes and dtypes; reads no elements. Of the model's parameters and buffers. Throws ConfigError for
-/// a rename that is no regular expression, or gives two tensors the same name.
+/// Compares names, shapes and dtypes of the model's parameters and buffers, and the config.json beside the file
+/// (published_config.h); reads no elements. Throws ConfigError for a rename that is no regular expression, or gives two
+/// tensors the same name.
 WeightsFit fit_weights(const WeightsFile& file, const std::vector<RenameConfig>& rename, const Model& model);
 
 /// Gives a whole model, before ranks divide it, the values of init.from, in the model's dtypes, and freezes what

@@ -155,6 +155,11 @@ Pipeline::Pipeline(const ExperimentConfig& config, Model& model, const Task& tas
                       std::to_string(stages) + " stages need one each; use fewer ranks, or a model with more layers");
   }
   has_experts_ = has_experts(model);
+  const std::string counted = counts_over_batch(model);
+  if (!counted.empty() && schedule_.micro_batches > 1) {
+    throw ConfigError("pipeline.micro_batches: " + std::to_string(schedule_.micro_batches) + " " +
+                      refusal_of_parts(config.model.selected(), counted) + ", or pipeline.micro_batches: 1");
+  }
   measure(model, task, mesh, std::move(arithmetic));
   begins_ = wanted.cut.empty() ? cut_evenly(blocks_, stages) : cut_at(blocks_, wanted.cut, stages);
   find_holders(model);

@@ -22,6 +22,7 @@
 #include "framework/comm/locality.h"
 #include "framework/comm/texts.h"
 #include "framework/parallel/sync_batch_norm.h"
+#include "models/has_experts.h"
 #include "models/model.h"
 
 namespace phalanx {
@@ -117,8 +118,11 @@ void TrainingStep::nest(const Setup& setup) {
   if (reduces) steps_.push_back(std::make_unique<ReducedStep>(step(), setup.after_backward));
   steps_.push_back(std::make_unique<TimedStep>(step(), setup.clock));
   if (config.data_parallel > 1) share_out(setup);
-  if (config.accumulate > 1)
-    steps_.push_back(std::make_unique<AccumulatedStep>(step(), config.accumulate, config.sync_batch_norm || reduces));
+  if (config.accumulate > 1) {
+    // Ranks with experts communicate in each part, so all ranks take the same number of parts.
+    const bool together = config.sync_batch_norm || reduces || has_experts(setup.model);
+    steps_.push_back(std::make_unique<AccumulatedStep>(step(), config.accumulate, together));
+  }
   if (setup.invariant != nullptr) {
     divide(setup);
     return;

@@ -54,8 +54,12 @@ at::Tensor Computation::mean_loss_of_valid(Tensors predictions, const Batch& bat
 }
 
 double Computation::scale(const Batch& batch, double weight, double factor) const {
-  const double share = weight > 0 ? weight * factor / batch.weight_of_all() : 0;
-  return arithmetic_.loss_scale ? share * arithmetic_.loss_scale() : share;
+  return scaled(weight > 0 ? weight * factor / batch.weight_of_all() : 0);
+}
+
+double Computation::scale_of_samples(const Batch& batch, double factor) const {
+  const auto valid = static_cast<double>(batch.valid), all = static_cast<double>(batch.global_rows);
+  return scaled(valid > 0 ? valid * factor / all : 0);
 }
 
 }  // namespace phalanx

@@ -41,8 +41,12 @@ class Computation {
   /// those of the global batch's mean loss.
   double scale(const Batch& batch, double weight, double factor) const;
 
+  /// Returns the same factor for a mean over the batch's samples, in which all samples have the same weight.
+  double scale_of_samples(const Batch& batch, double factor) const;
+
  private:
   at::Tensor mean_loss_of_valid(Tensors predictions, const Batch& batch) const;
+  double scaled(double share) const { return arithmetic_.loss_scale ? share * arithmetic_.loss_scale() : share; }
   bool doubles() const { return arithmetic_.dtype == c10::ScalarType::Double; }
 
   const Task& task_;

@@ -20,6 +20,7 @@
 #include "framework/base/error.h"
 #include "framework/parallel/autocast.h"
 #include "framework/parallel/deferred_gradients.h"
+#include "framework/parallel/padding_rows.h"
 #include "models/segments.h"
 
 namespace phalanx {
@@ -115,7 +116,7 @@ class PipelineStep::Pass {
   struct Live {
     at::Tensor input, output;  // output: what backward begins from
     at::Tensor auxiliary;
-    double scale = 0;
+    double auxiliary_scale = 0;
   };
   struct Message {
     at::Tensor tensor;
@@ -206,6 +207,7 @@ void PipelineStep::Pass::forward(const Action& action) {
   Tensors predictions;
   {
     const RandomRows rows(step_.computation_.key(own));
+    const PaddingRows padding(own.valid == 0);
     const Autocast autocast(live.input.device().type(), step_.computation_.autocast());
     std::optional<ExpectDeferral> deferral;
     if (defers_) deferral.emplace();
@@ -213,13 +215,13 @@ void PipelineStep::Pass::forward(const Action& action) {
     if (last(action.stage)) predictions = step_.computation_.predictions({live.output});
   }
   const double weight = own.weight();
-  live.scale = step_.computation_.scale(own, weight, setup_.factor);
+  live.auxiliary_scale = step_.computation_.scale_of_samples(own, setup_.factor);
   if (training_) live.auxiliary = setup_.model.take_auxiliary_loss();
   if (last(action.stage)) {
     const at::Tensor loss = step_.computation_.mean_loss(predictions, own, weight);
     for (auto& prediction : predictions) prediction = prediction.detach();
     results_.set(action.micro_batch, {.outputs = std::move(predictions), .loss = loss.detach()});
-    live.output = loss * live.scale;
+    live.output = loss * step_.computation_.scale(own, weight, setup_.factor);
   }
   busy_ += seconds_since(begin);
   if (!last(action.stage)) send_output(action, live.output.detach());
@@ -272,7 +274,7 @@ void PipelineStep::Pass::backward(const Action& action) {
   const auto begin = Clock::now();
   if (live.auxiliary.defined()) {
     roots.push_back(live.auxiliary);
-    gradients.push_back(at::full_like(live.auxiliary, live.scale));
+    gradients.push_back(at::full_like(live.auxiliary, live.auxiliary_scale));
   }
   if (action.kind == Kind::kInputGradient) {
     const DeferGradients defer(deferred_[{action.stage, action.micro_batch}]);

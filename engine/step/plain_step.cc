@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "framework/parallel/autocast.h"
+#include "framework/parallel/padding_rows.h"
 #include "framework/parallel/random_rows.h"
 
 namespace phalanx {
@@ -52,7 +53,7 @@ Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
   (scaled == 1 ? loss : loss * scaled).backward();
   watch(Stage::kBackwardCriterion, result);
 
-  backward(outputs, boundary, model_.take_auxiliary_loss(), scaled);
+  backward(outputs, boundary, model_.take_auxiliary_loss(), computation_.scale_of_samples(batch, factor_));
   watch(Stage::kBackward, result);
   return result;
 }
@@ -70,6 +71,7 @@ Step::Result PlainStep::evaluate(const Batch& batch, const Watch& watch) {
 Tensors PlainStep::forward(const Batch& batch) {
   Tensors inputs = computation_.inputs(batch);
   const RandomRows rows(computation_.key(batch));
+  const PaddingRows padding(batch.valid == 0);
   const Autocast autocast(inputs.at(0).device().type(), computation_.autocast());
   return computation_.predictions(model_.outputs(inputs));
 }

@@ -19,6 +19,7 @@
 #include "models/dropout.h"
 #include "models/network.h"
 #include "models/projection.h"
+#include "models/published_settings.h"
 #include "models/refuse_sample.h"
 #include "models/self_attention.h"
 #include "models/token_embedding.h"
@@ -36,6 +37,7 @@ struct BertConfig {
   double dropout = 0;
   double attention_dropout = 0;
   std::int64_t padding = -1;
+  double epsilon = 1e-12;
 
   template <class V>
   void visit(V& v) {
@@ -46,6 +48,7 @@ struct BertConfig {
     v("dropout", dropout, "share left out of the embeddings and of what each layer adds", config::between(0, 0.99));
     v("attention_dropout", attention_dropout, "share left out of the weights of attention", config::between(0, 0.99));
     v("padding", padding, "token that fills samples up, at which no position looks; -1: none", config::at_least(-1));
+    v("epsilon", epsilon, "added to the variance in norms", config::above(0));
   }
 
   std::int64_t hidden_features() const { return hidden > 0 ? hidden : 4 * width; }
@@ -56,8 +59,8 @@ std::shared_ptr<Projection> linear(std::int64_t in, std::int64_t out, std::int64
       Projection::Options{.in = in, .out = out, .deviation = kDeviation, .grain = {1, unit}});
 }
 
-torch::nn::LayerNorm layer_norm(std::int64_t width) {
-  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(1e-12));
+torch::nn::LayerNorm layer_norm(const BertConfig& config) {
+  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({config.width}).eps(config.epsilon));
 }
 
 // What a layer adds to its input, and the norm of the sum: {dense, LayerNorm}.
@@ -65,7 +68,7 @@ class Output final : public torch::nn::Module {
  public:
   Output(const BertConfig& config, std::int64_t in, std::int64_t unit = 1) {
     dense_ = register_module("dense", linear(in, config.width, unit));
-    norm_ = register_module("LayerNorm", layer_norm(config.width));
+    norm_ = register_module("LayerNorm", layer_norm(config));
     dropout_ = register_module("dropout", Dropout(config.dropout));
   }
 
@@ -120,9 +123,28 @@ class Layer final : public torch::nn::Module {
   std::shared_ptr<Output> output_;
 };
 
-class Bert final : public Network {
+std::vector<PublishedSetting> published(const BertConfig& config, std::int64_t context, std::int64_t classes) {
+  const auto text = [](const char* value) { return PublishedSetting::Value(std::string(value)); };
+  return {{"model_type", {text("bert")}},
+          {"vocab_size", {classes}},
+          {"max_position_embeddings", {context}},
+          {"type_vocab_size", {std::int64_t{2}}},
+          {"hidden_size", {config.width}, {}, "width"},
+          {"intermediate_size", {config.hidden_features()}, {}, "hidden"},
+          {"num_hidden_layers", {config.layers}, {}, "layers"},
+          {"num_attention_heads", {config.heads}, std::int64_t{12}, "heads"},
+          {"hidden_act", {text("gelu"), text("gelu_python")}, text("gelu")},
+          {"layer_norm_eps", {config.epsilon}, 1e-12, "epsilon"},
+          {"position_embedding_type", {text("absolute"), nullptr}},
+          {"is_decoder", {false}, false},
+          {"add_cross_attention", {false}, false},
+          {"tie_word_embeddings", {true}, true}};
+}
+
+class Bert final : public Network, public Published {
  public:
-  Bert(const BertConfig& config, std::int64_t context, std::int64_t classes) : padding_(config.padding) {
+  Bert(const BertConfig& config, std::int64_t context, std::int64_t classes)
+      : padding_(config.padding), published_(published(config, context, classes)) {
     const auto body = register_module("bert", std::make_shared<torch::nn::Module>());
     const auto embeddings = body->register_module("embeddings", std::make_shared<torch::nn::Module>());
     const auto table = [&](const char* name, std::int64_t rows) {
@@ -131,7 +153,7 @@ class Bert final : public Network {
     words_ = table("word_embeddings", classes);
     positions_ = table("position_embeddings", context);
     segments_ = table("token_type_embeddings", 2);
-    norm_ = embeddings->register_module("LayerNorm", layer_norm(config.width));
+    norm_ = embeddings->register_module("LayerNorm", layer_norm(config));
     dropout_ = embeddings->register_module("dropout", Dropout(config.dropout));
     const auto layers = body->register_module("encoder", std::make_shared<torch::nn::Module>())
                             ->register_module("layer", std::make_shared<torch::nn::Module>());
@@ -143,9 +165,11 @@ class Bert final : public Network {
     head_bias_ = head->register_parameter("bias", at::zeros({classes}));
     const auto transform = head->register_module("transform", std::make_shared<torch::nn::Module>());
     head_dense_ = transform->register_module("dense", linear(config.width, config.width));
-    head_norm_ = transform->register_module("LayerNorm", layer_norm(config.width));
+    head_norm_ = transform->register_module("LayerNorm", layer_norm(config));
     if (padding_ < 0) add_blocks();
   }
+
+  const std::vector<PublishedSetting>& published_settings() const override { return published_; }
 
   TensorPlan tensor_plan() const override {
     auto plan = plan_of_encoder("bert.encoder.layer.", std::ssize(layers_), "attention.self");
@@ -184,6 +208,7 @@ class Bert final : public Network {
   }
 
   std::int64_t padding_;
+  std::vector<PublishedSetting> published_;
   std::shared_ptr<TokenEmbedding> words_, positions_, segments_;
   torch::nn::LayerNorm norm_{nullptr}, head_norm_{nullptr};
   Dropout dropout_{nullptr};

@@ -28,6 +28,7 @@
 #include "models/mixture_of_experts.h"
 #include "models/network.h"
 #include "models/projection.h"
+#include "models/published_settings.h"
 #include "models/refuse_sample.h"
 #include "models/token_embedding.h"
 
@@ -40,6 +41,7 @@ struct GptConfig {
   std::int64_t width = 128;
   std::string attention = "sdpa";
   double dropout = 0;
+  double epsilon = 1e-5;
 
   template <class V>
   void visit(V& v) {
@@ -50,6 +52,7 @@ struct GptConfig {
       config::one_of({"sdpa", "explicit"}));
     v("dropout", dropout, "share left out of the embeddings and of what each layer adds; none of attention's weights",
       config::between(0, 0.99));
+    v("epsilon", epsilon, "added to the variance in norms", config::above(0));
   }
 };
 
@@ -58,6 +61,7 @@ struct MoeGptConfig : GptConfig {
   std::int64_t top_k = 2;
   double capacity_factor = 0;
   double balance = 0.01;
+  std::string count_over = "batch";
 
   template <class V>
   void visit(V& v) {
@@ -68,6 +72,9 @@ struct MoeGptConfig : GptConfig {
       "tokens that an expert takes at most, by their mean number; the rest is dropped. 0: any number",
       config::at_least(0));
     v("balance", balance, "coefficient of the loss that keeps experts in balance", config::at_least(0));
+    v("count_over", count_over,
+      "tokens over which balance and capacity_factor count: of the global batch, or of each sequence separately",
+      config::one_of({"batch", "sequence"}));
   }
 
   MixtureOfExperts::Options layer() const;
@@ -86,6 +93,8 @@ MixtureOfExperts::Options MoeGptConfig::layer() const {
           .top_k = top_k,
           .capacity_factor = capacity_factor,
           .balance = balance,
+          .count_over = count_over == "batch" ? MixtureOfExperts::CountOver::kBatch
+                                              : MixtureOfExperts::CountOver::kSequence,
           .deviation = kDeviation,
           .deviation_into_sum = into_residual(*this)};
 }
@@ -97,7 +106,8 @@ Projection::Options projection(std::int64_t in, std::int64_t out, double deviati
 // Layer norm, of which ranks may have some of the positions each: gradients of its parameters are those of all of them.
 class NormImpl final : public torch::nn::LayerNormImpl {
  public:
-  explicit NormImpl(std::int64_t width) : LayerNormImpl(torch::nn::LayerNormOptions({width})) {}
+  explicit NormImpl(const GptConfig& config)
+      : LayerNormImpl(torch::nn::LayerNormOptions({config.width}).eps(config.epsilon)) {}
 
   at::Tensor forward(const at::Tensor& x) {
     if (!group_) return LayerNormImpl::forward(x);
@@ -173,9 +183,9 @@ template <class Mlp>
 class Layer final : public torch::nn::Module {
  public:
   Layer(const GptConfig& config, std::size_t index, std::shared_ptr<Mlp> mlp) {
-    ln_1_ = register_module("ln_1", Norm(config.width));
+    ln_1_ = register_module("ln_1", Norm(config));
     attn_ = register_module("attn", std::make_shared<Attention>(config, index));
-    ln_2_ = register_module("ln_2", Norm(config.width));
+    ln_2_ = register_module("ln_2", Norm(config));
     mlp_ = register_module("mlp", std::move(mlp));
     attn_dropout_ = register_module("attn_dropout", Dropout(config.dropout));
     mlp_dropout_ = register_module("mlp_dropout", Dropout(config.dropout));
@@ -223,7 +233,7 @@ class Gpt : public Network {
       layers_.push_back(
           layers->register_module(std::to_string(layer), std::make_shared<Layer<Mlp>>(config, layer, make_mlp())));
     }
-    ln_f_ = transformer->register_module("ln_f", Norm(config.width));
+    ln_f_ = transformer->register_module("ln_f", Norm(config));
     add_blocks();
   }
 
@@ -305,17 +315,39 @@ class Gpt : public Network {
   Norm ln_f_{nullptr};
 };
 
-class DenseGpt final : public Gpt<Feedforward> {
+std::vector<PublishedSetting> published(const GptConfig& config, std::int64_t context, std::int64_t classes) {
+  const auto text = [](const char* value) { return PublishedSetting::Value(std::string(value)); };
+  return {{"model_type", {text("gpt2")}},
+          {"vocab_size", {classes}},
+          {"n_positions", {context}},
+          {"n_embd", {config.width}, {}, "width"},
+          {"n_inner", {4 * config.width, nullptr}},
+          {"n_layer", {config.layers}, {}, "layers"},
+          {"n_head", {config.heads}, std::int64_t{12}, "heads"},
+          {"activation_function", {text("gelu_new"), text("gelu_pytorch_tanh"), text("gelu_fast")}, text("gelu_new")},
+          {"layer_norm_epsilon", {config.epsilon}, 1e-5, "epsilon"},
+          {"scale_attn_weights", {true}, true},
+          {"scale_attn_by_inverse_layer_idx", {false}, false},
+          {"add_cross_attention", {false}, false},
+          {"tie_word_embeddings", {true}, true}};
+}
+
+class DenseGpt final : public Gpt<Feedforward>, public Published {
  public:
   DenseGpt(const GptConfig& config, std::int64_t context, std::int64_t classes)
-      : Gpt(config, context, classes, [&] { return std::make_shared<Feedforward>(config); }) {}
+      : Gpt(config, context, classes, [&] { return std::make_shared<Feedforward>(config); }),
+        published_(published(config, context, classes)) {}
+
+  const std::vector<PublishedSetting>& published_settings() const override { return published_; }
+
+ private:
+  std::vector<PublishedSetting> published_;
 };
 
 class MoeGpt final : public Gpt<MixtureOfExperts> {
  public:
   MoeGpt(const MoeGptConfig& config, std::int64_t context, std::int64_t classes)
-      : Gpt(config, context, classes, [&] { return std::make_shared<MixtureOfExperts>(config.layer()); }),
-        drops_(config.capacity_factor > 0) {}
+      : Gpt(config, context, classes, [&] { return std::make_shared<MixtureOfExperts>(config.layer()); }) {}
 
   TensorPlan tensor_plan() const override {
     TensorPlan plan = Gpt::tensor_plan();
@@ -327,10 +359,8 @@ class MoeGpt final : public Gpt<MixtureOfExperts> {
   bool checkpoint_activations(std::int64_t) override { return false; }
 
   bool divide_sequence(const CommunicatorPtr& group) override {
-    if (drops_) {
-      throw ConfigError(
-          "capacity_factor drops the last tokens of a batch, whose order mesh.context changes; set it to 0");
-    }
+    for (const auto& layer : layers()) layer->mlp().divide_sequence(group);
+    context_ranks_ = group->size();
     return Gpt::divide_sequence(group);
   }
 
@@ -340,11 +370,11 @@ class MoeGpt final : public Gpt<MixtureOfExperts> {
       const at::Tensor loss = layer->mlp().take_balance_loss();
       if (loss.defined()) sum = sum.defined() ? sum + loss : loss;
     }
-    return sum;
+    return sum.defined() && context_ranks_ > 1 ? sum / context_ranks_ : sum;
   }
 
  private:
-  bool drops_;  // tokens that exceed an expert's capacity
+  std::int64_t context_ranks_ = 1;  // size of mesh.context
 };
 
 template <class Made, class Config>

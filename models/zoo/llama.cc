@@ -12,7 +12,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/outer.h>
-#include <ATen/ops/pow.h>
 #include <ATen/ops/rms_norm.h>
 #include <ATen/ops/silu.h>
 
@@ -27,7 +26,9 @@
 #include "models/constant.h"
 #include "models/network.h"
 #include "models/projection.h"
+#include "models/published_settings.h"
 #include "models/refuse_sample.h"
+#include "models/rotary_frequencies.h"
 #include "models/token_embedding.h"
 
 namespace phalanx {
@@ -42,6 +43,7 @@ struct LlamaConfig {
   std::int64_t width = 128;
   std::int64_t hidden = 0;
   double rope_theta = 10000;
+  RopeScaling rope_scaling;
   double epsilon = 1e-5;
   bool tied = false;
 
@@ -55,6 +57,7 @@ struct LlamaConfig {
     v("hidden", hidden, "features of the feed-forward layers; 0: 8 / 3 of width, up to a multiple of 32",
       config::at_least(0));
     v("rope_theta", rope_theta, "base of the wavelengths of rotary positions", config::at_least(1));
+    v("rope_scaling", rope_scaling, "how rotary positions are stretched for longer sequences, as in Llama 3.1");
     v("epsilon", epsilon, "added to the mean square in norms", config::above(0));
     v("tied", tied, "the head is the table of embeddings itself");
   }
@@ -95,13 +98,11 @@ class RmsNorm final : public torch::nn::Module {
 class RotaryPositions {
  public:
   RotaryPositions(const LlamaConfig& config, std::int64_t context) {
-    const auto width = config.head_width();
-    const at::Tensor exponents = at::arange(0, width, 2, at::kFloat) / static_cast<double>(width);
-    const at::Tensor angles =
-        at::outer(at::arange(context, at::kFloat), at::pow(config.rope_theta, exponents).reciprocal());
+    const auto frequencies = rotary_frequencies(config.rope_scaling, config.rope_theta, config.head_width());
+    const at::Tensor angles = at::outer(at::arange(context, at::kFloat), frequencies.angles);
     const at::Tensor both = at::cat({angles, angles}, 1);
-    cosines_ = Constant(both.cos());
-    sines_ = Constant(both.sin());
+    cosines_ = Constant(both.cos() * frequencies.scale);
+    sines_ = Constant(both.sin() * frequencies.scale);
   }
 
   std::int64_t context() const { return cosines_.size(0); }
@@ -234,9 +235,53 @@ class Layer final : public torch::nn::Module {
   std::shared_ptr<RmsNorm> before_attention_, before_mlp_;
 };
 
-class Llama final : public Network {
+// Mistral's computation is the same within its window.
+std::vector<PublishedSetting> published(const LlamaConfig& config, std::int64_t context, std::int64_t classes) {
+  const auto& scaling = config.rope_scaling;
+  const auto text = [](const char* value) { return PublishedSetting::Value(std::string(value)); };
+  std::vector<PublishedSetting> all{
+      {"model_type", {text("llama"), text("mistral")}},
+      {"vocab_size", {classes}},
+      {"hidden_size", {config.width}, {}, "width"},
+      {"intermediate_size", {config.hidden}, {}, "hidden"},
+      {"num_hidden_layers", {config.layers}, {}, "layers"},
+      {"num_attention_heads", {config.heads}, {}, "heads"},
+      {"num_key_value_heads", {config.key_value_heads, nullptr}, {}, "key_value_heads"},
+      {"head_dim", {config.head_width(), nullptr}},
+      {"hidden_act", {text("silu"), text("swish")}},
+      {"rms_norm_eps", {config.epsilon}, 1e-6, "epsilon"},
+      {"rope_theta", {config.rope_theta}, 10000.0, "rope_theta"},
+      {"partial_rotary_factor", {1.0, nullptr}},
+      {"tie_word_embeddings", {config.tied}, false, "tied"},
+      {"attention_bias", {false}, false},
+      {"mlp_bias", {false}, false},
+      {"max_position_embeddings", {context}, {}, "", /*or_more=*/true},
+      {"sliding_window", {context, nullptr}, {}, "", /*or_more=*/true}};
+  const auto add = [&](const char* key, std::vector<PublishedSetting::Value> values, PublishedSetting::Value absent) {
+    all.push_back({std::string("rope_scaling.") + key, std::move(values), std::move(absent), "rope_scaling"});
+  };
+  add("rope_type", {scaling.rope_type}, text("default"));
+  if (scaling.rope_type == "default") return all;
+  add("factor", {scaling.factor}, 1.0);
+  if (scaling.rope_type == "linear") return all;
+  add("original_max_position_embeddings", {scaling.original_max_position_embeddings}, nullptr);
+  if (scaling.rope_type == "llama3") {
+    add("low_freq_factor", {scaling.low_freq_factor}, nullptr);
+    add("high_freq_factor", {scaling.high_freq_factor}, nullptr);
+    return all;
+  }
+  add("beta_fast", {scaling.beta_fast}, 32.0);
+  add("beta_slow", {scaling.beta_slow}, 1.0);
+  add("truncate", {true}, true);
+  const bool own = scaling.attention_factor > 0;
+  add("attention_factor", {own ? PublishedSetting::Value(scaling.attention_factor) : nullptr}, nullptr);
+  return all;
+}
+
+class Llama final : public Network, public Published {
  public:
-  Llama(const LlamaConfig& config, std::int64_t context, std::int64_t classes) {
+  Llama(const LlamaConfig& config, std::int64_t context, std::int64_t classes)
+      : published_(published(config, context, classes)) {
     const auto positions = std::make_shared<RotaryPositions>(config, context);
     const auto body = register_module("model", std::make_shared<torch::nn::Module>());
     embed_tokens_ =
@@ -257,6 +302,8 @@ class Llama final : public Network {
     add_block("head", {"model.norm", config.tied ? "model.embed_tokens" : "lm_head"},
               [this](const at::Tensor& x) { return head_->logits(norm_->forward(x)); });
   }
+
+  const std::vector<PublishedSetting>& published_settings() const override { return published_; }
 
   TensorPlan tensor_plan() const override {
     TensorPlan plan{{"model.embed_tokens", "vocabulary"}};
@@ -291,6 +338,7 @@ class Llama final : public Network {
   }
 
  private:
+  std::vector<PublishedSetting> published_;
   std::shared_ptr<TokenEmbedding> embed_tokens_, head_;  // may be one
   std::vector<std::shared_ptr<Layer>> layers_;
   std::shared_ptr<RmsNorm> norm_;
@@ -307,6 +355,11 @@ std::shared_ptr<Model> make_llama(const LlamaConfig& given, const ModelSpec& spe
   if (config.head_width() % 2 != 0) {
     throw ConfigError("model llama: heads of " + std::to_string(config.head_width()) +
                       " features cannot be turned in pairs: use a width of an even number of features for each head");
+  }
+  try {
+    rotary_frequencies(config.rope_scaling, config.rope_theta, config.head_width());
+  } catch (const ConfigError& error) {
+    throw ConfigError(std::string("model llama: ") + error.what());
   }
   return std::make_shared<Llama>(config, context, classes);
 }

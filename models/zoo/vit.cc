@@ -14,6 +14,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "models/dropout.h"
@@ -23,6 +24,7 @@
 #include "models/multihead_attention.h"
 #include "models/network.h"
 #include "models/projection.h"
+#include "models/published_settings.h"
 #include "models/refuse_sample.h"
 #include "models/self_attention.h"
 
@@ -50,7 +52,7 @@ struct VitConfig {
   }
 };
 
-constexpr double kDeviation = 0.02;  // of Hugging Face's
+constexpr double kDeviation = 0.02, kEpsilon = 1e-12;  // of Hugging Face's
 
 torch::nn::LayerNorm layer_norm(std::int64_t width, double eps = 1e-6) {
   return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(eps));
@@ -181,8 +183,8 @@ class HuggingFaceLayer final : public torch::nn::Module {
                                                                             .dropout = config.attention_dropout}));
     projected_ = attention->register_module(
         "output", std::make_shared<Dense>(config.width, config.width, config.dropout, config.width / config.heads));
-    before_ = register_module("layernorm_before", layer_norm(config.width, 1e-12));
-    after_ = register_module("layernorm_after", layer_norm(config.width, 1e-12));
+    before_ = register_module("layernorm_before", layer_norm(config.width, kEpsilon));
+    after_ = register_module("layernorm_after", layer_norm(config.width, kEpsilon));
     intermediate_ = register_module("intermediate", std::make_shared<Dense>(config.width, config.hidden, 0));
     output_ = register_module("output", std::make_shared<Dense>(config.hidden, config.width, config.dropout));
   }
@@ -198,9 +200,25 @@ class HuggingFaceLayer final : public torch::nn::Module {
   torch::nn::LayerNorm before_{nullptr}, after_{nullptr};
 };
 
-class HuggingFaceVit final : public Network {
+std::vector<PublishedSetting> published(const VitConfig& config, const ImageSample& sample) {
+  const auto text = [](const char* value) { return PublishedSetting::Value(std::string(value)); };
+  return {{"model_type", {text("vit")}},
+          {"image_size", {sample.height}, std::int64_t{224}},
+          {"patch_size", {config.patch}, {}, "patch"},
+          {"num_channels", {sample.channels}},
+          {"hidden_size", {config.width}, {}, "width"},
+          {"intermediate_size", {config.hidden}, {}, "hidden"},
+          {"num_hidden_layers", {config.layers}, {}, "layers"},
+          {"num_attention_heads", {config.heads}, std::int64_t{12}, "heads"},
+          {"hidden_act", {text("gelu"), text("gelu_python")}, text("gelu")},
+          {"layer_norm_eps", {kEpsilon}, kEpsilon},
+          {"qkv_bias", {true}, true}};
+}
+
+class HuggingFaceVit final : public Network, public Published {
  public:
-  HuggingFaceVit(const VitConfig& config, const ImageSample& sample) : layers_(config.layers) {
+  HuggingFaceVit(const VitConfig& config, const ImageSample& sample)
+      : layers_(config.layers), published_(published(config, sample)) {
     const auto width = config.width;
     const auto body = register_module("vit", std::make_shared<torch::nn::Module>());
     const auto embeddings = body->register_module("embeddings", std::make_shared<torch::nn::Module>());
@@ -213,7 +231,7 @@ class HuggingFaceVit final : public Network {
     const auto layers = body->register_module("encoder", std::make_shared<torch::nn::Module>())
                             ->register_module("layer", std::make_shared<Sequence>());
     for (std::int64_t i = 0; i < layers_; ++i) layers->add(std::make_shared<HuggingFaceLayer>(config));
-    norm_ = body->register_module("layernorm", layer_norm(width, 1e-12));
+    norm_ = body->register_module("layernorm", layer_norm(width, kEpsilon));
     classifier_ = register_module("classifier", Linear(width, sample.classes));
     initialize();
     add_block("embedding", {"vit.embeddings"},
@@ -222,6 +240,8 @@ class HuggingFaceVit final : public Network {
     add_block("head", {"vit.layernorm", "classifier"},
               [this](const at::Tensor& x) { return classifier_(norm_(x).select(1, 0)); });
   }
+
+  const std::vector<PublishedSetting>& published_settings() const override { return published_; }
 
   TensorPlan tensor_plan() const override {
     return plan_of_encoder("vit.encoder.layer.", layers_, "attention.attention");
@@ -235,6 +255,7 @@ class HuggingFaceVit final : public Network {
   }
 
   std::int64_t layers_;
+  std::vector<PublishedSetting> published_;
   at::Tensor token_, position_;
   torch::nn::Conv2d projection_{nullptr};
   Dropout dropout_{nullptr};

@@ -76,6 +76,17 @@ TEST_P(Invariance, LossesAndWeightsHaveTheSameBitsOnAnyNumberOfRanks) {
   }
 }
 
+TEST(InvarianceOption, ExpertsThatCountOverSequencesHaveTheSameBits) {
+  const std::string text = ::testing::TempDir() + "/text_for_experts.txt";
+  std::ofstream file(text);
+  for (int i = 0; i < 1200; ++i) file << static_cast<char>('a' + (i * i / 7 + i / 3) % 10);
+  file.close();
+  auto changes = changes_for("{name: moe_gpt, layers: 1, heads: 2, width: 8, experts: 4, count_over: sequence}");
+  changes.insert(changes.end(), {"model.balance=0.5", "model.capacity_factor=1", "train.max_steps=4",
+                                 "train.global_batch_size=12", "dataset={name: text, file: " + text + ", context: 8}"});
+  EXPECT_EQ(fingerprint(changes, 1, "experts1"), fingerprint(changes, 2, "experts2"));
+}
+
 // What the bits are of: the training of one process that knows no shards. Batch norm sees each shard by itself.
 TEST(InvarianceOption, IsTheTrainingOfOneProcess) {
   run_ranks("shm", 1, [](const CommunicatorPtr& world) {

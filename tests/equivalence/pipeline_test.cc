@@ -87,7 +87,24 @@ TEST(PipelineOptions, ActivationsMayBeComputedAgainAndDroppedOut) {
                   {"train.checkpoint_activations=2", "model.dropout=0.3", "train.max_steps=6"});
 }
 
-// Balance is that of what is computed at once. The last stage has no experts.
+// Several micro-batches are under way at once.
+TEST(PipelineOptions, ExpertsThatCountOverSequencesAreThoseOfOneProcess) {
+  for (const char* options : {"model.capacity_factor=0", "model.capacity_factor=0.75"}) {
+    for (const char* mesh : {"mesh={expert: 2, pipe: 2}", "mesh={data: 2, pipe: 2}"}) {
+      expect_as_alone("moe", 4, {mesh, "pipeline.micro_batches=3", "strategy=all_reduce"},
+                      {options, "model.balance=0.5", "model.count_over=sequence", "train.max_steps=8"});
+    }
+  }
+}
+
+TEST(PipelineOptions, ExpertsThatCountOverBatchesRefuseMicroBatches) {
+  expect_refused(2, "moe", {"mesh.pipe=2", "pipeline.micro_batches=2"},
+                 "pipeline.micro_batches: 2 computes a batch in parts, but balance of model moe_gpt depends on where");
+  expect_refused(2, "moe", {"mesh.pipe=2", "pipeline.micro_batches=2", "model.balance=0", "model.capacity_factor=1"},
+                 "but capacity_factor of model moe_gpt");
+}
+
+// The last stage has no experts.
 TEST(PipelineOptions, StagesMayHaveExperts) {
   for (const char* mesh : {"mesh={expert: 2, pipe: 2}", "mesh={data: 2, pipe: 2}"}) {
     expect_as_alone("moe", 4, {mesh, "pipeline.micro_batches=1", "pipeline.cut=[head]", "strategy=all_reduce"},

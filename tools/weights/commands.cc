@@ -197,12 +197,14 @@ bool verify_weights(const std::string& file, const std::string& path, const std:
   for (const auto& name : fit.missing) print_text("missing: %s\n", name.c_str());
   for (const auto& name : fit.unexpected) print_text("unexpected: %s\n", name.c_str());
   for (const auto& name : fit.different) print_text("other: %s\n", name.c_str());
+  for (const auto& text : fit.contradictions) print_text("contradicts: %s\n", text.c_str());
   const bool fits = rows_fit(file, config, *model) && fit.exact();
   write_json(json, {{"fits", fits},
                     {"fitting", fit.fitting.size()},
                     {"missing", fit.missing},
                     {"unexpected", fit.unexpected},
-                    {"different", fit.different}});
+                    {"different", fit.different},
+                    {"contradictions", fit.contradictions}});
   return fits;
 }
 

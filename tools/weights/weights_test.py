@@ -71,6 +71,27 @@ class Weights(ProgramTest):
         out = self.weights("verify", "tiny.pt", "--config=tiny.yaml", "--set", "model.hidden=[9]", status=1).out
         self.assertIn("other: fc1.weight: Float [8, 256] there, Float [9, 256] here\n", out)
 
+    def test_tells_where_a_config_beside_them_contradicts_the_model(self):
+        (self.folder / "text.txt").write_text("what is written is read " * 20)
+        (self.folder / "tiny.yaml").write_text(
+            "model: {name: gpt, layers: 1, heads: 2, width: 8}\n"
+            "dataset: {name: text, file: text.txt, context: 4}\n"
+            "train: {global_batch_size: 8, max_steps: 1}\n")
+        self.assert_status(0, self.train("--config=tiny.yaml", run="run"))
+        (self.folder / "hub").mkdir()
+        self.weights("convert", "run/weights.safetensors", "hub/model.safetensors")
+        verify = ["verify", "hub", "--config=tiny.yaml", "--json=result.json"]
+        about = {"model_type": "gpt2", "n_head": 2, "layer_norm_epsilon": 1e-5}
+        (self.folder / "hub/config.json").write_text(json.dumps(about))
+        self.assertIn("nothing is left over", self.weights(*verify).out)
+        (self.folder / "hub/config.json").write_text(json.dumps(about | {"layer_norm_epsilon": 1e-6}))
+        said = ("hub/config.json has layer_norm_epsilon: 1e-06, and the model 1e-05; set model.epsilon: 1e-06")
+        self.assertIn("contradicts: " + said, self.weights(*verify, status=1).out)
+        self.assertEqual([said], self.json()["contradictions"])
+        begin = ["--config=tiny.yaml", "--set", "init.from=hub"]
+        self.assertIn(said, self.train(*begin, run="refused").words)
+        self.assert_status(0, self.train(*begin, "--set", "model.epsilon=1e-6", run="tuned"))
+
     def test_looks_for_the_rows_of_embeddings_on_servers(self):
         (self.folder / "served.yaml").write_text(SERVED)
         self.assert_status(0, self.train("--config=served.yaml", run="run"))

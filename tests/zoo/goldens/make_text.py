@@ -99,6 +99,15 @@ def seq2seq(*args, **fields):
     return model, model
 
 
+STRETCHED = "{name: llama, layers: 1, heads: 1, width: 16, hidden: 12, rope_theta: 100, rope_scaling: "
+
+
+def stretched(**parameters):
+    """One head whose wavelengths are 6 to 350 tokens, some of which are stretched."""
+    return llama(num_hidden_layers=1, num_attention_heads=1, hidden_size=16, intermediate_size=12, rms_norm_eps=1e-5,
+                 rope_parameters=dict(rope_theta=100.0, **parameters))
+
+
 TINY = [
     ("{name: llama, layers: 2, heads: 4, key_value_heads: 2, width: 16, hidden: 24}",
      lambda: llama(num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, hidden_size=16,
@@ -106,6 +115,17 @@ TINY = [
     ("{name: llama, layers: 1, heads: 2, width: 8, hidden: 12, rope_theta: 100, epsilon: 1.0e-3, tied: true}",
      lambda: llama(num_hidden_layers=1, num_attention_heads=2, hidden_size=8, intermediate_size=12, rms_norm_eps=1e-3,
                    rope_theta=100.0, tie_word_embeddings=True)),
+    (STRETCHED + "{rope_type: linear, factor: 4}}", lambda: stretched(rope_type="linear", factor=4.0)),
+    (STRETCHED + "{rope_type: llama3, factor: 8, low_freq_factor: 1, high_freq_factor: 4, "
+     "original_max_position_embeddings: 64}}",
+     lambda: stretched(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                       original_max_position_embeddings=64)),
+    (STRETCHED + "{rope_type: yarn, factor: 4, original_max_position_embeddings: 64}}",
+     lambda: stretched(rope_type="yarn", factor=4.0, original_max_position_embeddings=64)),
+    (STRETCHED + "{rope_type: yarn, factor: 4, original_max_position_embeddings: 64, beta_fast: 8, beta_slow: 2, "
+     "attention_factor: 1.5}}",
+     lambda: stretched(rope_type="yarn", factor=4.0, original_max_position_embeddings=64, beta_fast=8.0, beta_slow=2.0,
+                       attention_factor=1.5)),
     ("{name: bert, layers: 2, heads: 4, width: 16}",
      lambda: bert(num_hidden_layers=2, num_attention_heads=4, hidden_size=16, intermediate_size=64)),
     ("{name: bert, layers: 1, heads: 2, width: 8, hidden: 12, padding: 5}",

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+
+namespace phalanx {
+
+/// Compares a model that reads Hugging Face's weights (Published) with the config.json in the folder of the weights,
+/// and returns a text for each contradiction:
+///
+///     pretrained/config.json has rms_norm_eps: 1e-06, and the model 1e-05; set model.epsilon: 1e-06
+///
+/// Empty if there is no such file, and for other models. Throws DataError for a file that is no JSON.
+std::vector<std::string> contradictions_of_config(const std::string& weights, const Model& model);
+
+}  // namespace phalanx

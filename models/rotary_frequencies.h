@@ -1,0 +1,58 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+#include "framework/base/config/visitor.h"
+
+namespace phalanx {
+
+/// Stretches the wavelengths of rotary positions for sequences longer than those of the pretraining. Keys and formulas
+/// are those of Hugging Face's `rope_parameters` (`rope_scaling` before transformers 5).
+struct RopeScaling {
+  std::string rope_type = "default";
+  double factor = 1;
+  double low_freq_factor = 1;
+  double high_freq_factor = 4;
+  double beta_fast = 32;
+  double beta_slow = 1;
+  double attention_factor = 0;
+  std::int64_t original_max_position_embeddings = 0;
+
+  template <class V>
+  void visit(V& v) {
+    v("rope_type", rope_type, "default: as they are; linear, llama3, yarn: stretched by factor",
+      config::one_of({"default", "linear", "llama3", "yarn"}));
+    v("factor", factor, "by how much long wavelengths are stretched", config::at_least(1));
+    v("low_freq_factor", low_freq_factor, "llama3: wavelengths above the original context / this are stretched wholly",
+      config::above(0));
+    v("high_freq_factor", high_freq_factor, "llama3: wavelengths below the original context / this stay as they are",
+      config::above(0));
+    v("beta_fast", beta_fast, "yarn: features that turn more often in the original context stay as they are",
+      config::above(0));
+    v("beta_slow", beta_slow, "yarn: features that turn less often in the original context are stretched wholly",
+      config::above(0));
+    v("attention_factor", attention_factor, "yarn: of queries and keys; 0: 0.1 ln(factor) + 1", config::at_least(0));
+    v("original_max_position_embeddings", original_max_position_embeddings,
+      "llama3, yarn: the context of the pretraining", config::at_least(0));
+  }
+};
+
+struct RotaryFrequencies {
+  at::Tensor angles;  // by which each pair of features turns from one position to the next: [width / 2] float32
+  double scale = 1;   // a factor of queries and keys
+};
+
+/// Returns the frequencies for heads of `width` features, whose wavelengths are 2 pi base^(2 i / width) before they are
+/// stretched by one of these methods:
+///
+///   linear  Chen et al. 2023, Position Interpolation, arXiv:2306.15595
+///   llama3  Grattafiori et al. 2024, The Llama 3 Herd of Models, arXiv:2407.21783; as Llama 3.1 and 3.2
+///   yarn    Peng et al. 2023, YaRN, arXiv:2309.00071, section 3
+///
+/// Throws ConfigError for values that contradict each other.
+RotaryFrequencies rotary_frequencies(const RopeScaling& scaling, double base, std::int64_t width);
+
+}  // namespace phalanx
