@@ -31,7 +31,7 @@ class TolerantDataset final : public Dataset {
   std::shared_ptr<const BatchChanges> changes() const override;
 
   std::int64_t left_out() const;                              // samples that could not be read, each once
-  std::string first_reason() const;                           // why the first of them could not; empty: there is none
+  std::string first_reason() const;                           // its message names the file; empty: nothing is left out
   std::int64_t replaced() const { return found_->replaced; }  // rows of batches that other samples have taken
 
  private:

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "datasets/batch_memory.h"
+#include "framework/base/console.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/random.h"
@@ -52,12 +53,18 @@ std::int64_t TransformedImages::read(std::int64_t index, at::Tensor& image) cons
       image = made_of(source_->name(index), [&] { return source_->image(index); });
       return index;
     } catch (const DataError& error) {
-      if (++skipped_ > options_.skip) {
+      const std::int64_t skipped = ++skipped_;
+      if (skipped > options_.skip) {
         if (options_.skip == 0) throw;
         throw DataError(std::string(error.what()) + "; it is the " + std::to_string(options_.skip + 1) +
                         "th that cannot be read, and dataset.skip_corrupt allows " + std::to_string(options_.skip));
       }
       log_warning() << "left out: " << error.what();
+      if (skipped == 1) {
+        standard_error().write("Warning: an image is left out, as will be others up to dataset.skip_corrupt, which the "
+                               "log names: " +
+                               std::string(error.what()) + "\n");
+      }
     }
   }
 }

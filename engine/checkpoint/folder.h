@@ -43,8 +43,8 @@ class CheckpointFolder {
   /// Told why something is no checkpoint that can be used.
   using Refuse = std::function<void(const std::string& reason)>;
 
-  /// What has a good manifest, the newest first. Other files have not been looked at. Throws DataError if the folder is
-  /// there and cannot be listed.
+  /// Returns the checkpoints that have a good manifest, the newest first, without a look at their other files. Throws
+  /// DataError if the folder is there and cannot be listed.
   std::vector<Checkpoint> list(const Refuse& refuse) const;
 
   /// The newest checkpoint that is whole, or one without a path.

@@ -53,7 +53,8 @@ class Evaluation {
   /// The names of what run() reads, with values of nothing. Collective.
   Readings names() { return meters_.take(*mesh_.control(kBatchAxes)); }
 
-  /// Of "validation" or "test", with the epoch and step of `state` for hooks. The same on all ranks. Collective.
+  /// Measures split "validation" or "test", with the epoch and step of `state` for hooks. Collective; the result is the
+  /// same on all ranks.
   /// Rank 0 warns once of each reading that is not finite.
   Readings run(const std::string& split, const State& state);
 

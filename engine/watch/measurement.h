@@ -22,7 +22,7 @@ struct Measurement {
   std::string version{};                  // of the model, in words, where more than one is tested: "final model"
 };
 
-/// Where measurements go. Rank 0 has them; one thread. add() throws DataError if it cannot write now, and the next call
+/// Receives measurements, on rank 0 and in one thread. add() throws DataError if it cannot write now, and the next call
 /// tries again.
 class MeasurementSink {
  public:

@@ -19,7 +19,7 @@ using ::testing::ThrowsMessage;
 
 constexpr const char* kSection = ".text_of_a_test";
 
-// A shared library as far as sections are concerned: a header, the section, names of sections, and a table of three.
+// Builds a file that has the sections of a shared library: a header, the table, one section, and the names.
 struct Library {
   Elf64_Ehdr header{};
   Elf64_Shdr sections[3]{};

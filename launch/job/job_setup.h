@@ -6,8 +6,8 @@
 
 namespace phalanx {
 
-/// Creates the run folder and writes the config to it, unless it has that of a run that is to go on: train() replaces
-/// it. Throws ConfigError, also for a checkpoint.resume that is not a checkpoint.
+/// Creates the run folder and writes the config to it. The config of a run that is to go on stays as it is, until
+/// train() replaces it. Throws ConfigError, also for a checkpoint.resume that is not a checkpoint.
 RunFolder prepare_folder(Job& job);
 
 // What ranks agree on if they were not started by our own launcher. Collective; all ranks get the same errors.
