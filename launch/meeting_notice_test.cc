@@ -13,18 +13,18 @@ using testing::HasSubstr;
 using testing::Not;
 
 LaunchEnvironment task(int rank) {
-  return {.launcher = "srun",
+  return {.launcher = "mpiexec",
           .rank_info = {rank, 4, rank, 4},
-          .rendezvous = "file:///tmp/phalanx-0-slurm-7.store?rank=0&world_size=4",
-          .job = "slurm-7"};
+          .rendezvous = "file:///tmp/phalanx-0-7.store?rank=0&world_size=4",
+          .job = "7"};
 }
 
 TEST(MeetingNotice, TellsWhoIsWaitedForWhileTheRanksHaveNotMet) {
   std::promise<std::string> told;
   const MeetingNotice notice(task(0), Seconds(0.01), [&](std::string_view text) { told.set_value(std::string(text)); });
-  EXPECT_THAT(told.get_future().get(),
-              AllOf(HasSubstr("rank 0 has waited 0.01 s for the other 3 ranks"), HasSubstr("srun is to have started"),
-                    HasSubstr("at file:///tmp/phalanx-0-slurm-7.store"), Not(HasSubstr("--pty"))));
+  EXPECT_THAT(told.get_future().get(), AllOf(HasSubstr("rank 0 has waited 0.01 s for the other 3 ranks"),
+                                             HasSubstr("mpiexec is to have started"),
+                                             HasSubstr("at file:///tmp/phalanx-0-7.store"), Not(HasSubstr("--pty"))));
 }
 
 TEST(MeetingNotice, SaysWhyTheOtherTasksOfAnInteractiveStepDoNotCome) {
