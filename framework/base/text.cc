@@ -14,6 +14,9 @@
 namespace phalanx {
 namespace {
 
+// The time to count mistakes grows with the product of both lengths.
+constexpr std::size_t kLongestMistyped = 256;
+
 constexpr std::array<const char*, 5> kUnits = {"B", "KB", "MB", "GB", "TB"};
 
 std::string normalized(std::string_view word) {
@@ -60,10 +63,12 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  if (word.size() > kLongestMistyped) return "";
   const std::string wanted = normalized(word);
   const std::string* best = nullptr;
   std::size_t fewest = std::max<std::size_t>(1, wanted.size() / 3) + 1;
   for (const auto& candidate : candidates) {
+    if (candidate.size() > kLongestMistyped) continue;
     const std::size_t mistakes = typing_mistakes(wanted, normalized(candidate));
     // A one-letter word is one mistake away from every other one.
     if (mistakes >= fewest || mistakes >= std::max(wanted.size(), candidate.size())) continue;
@@ -72,6 +77,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   }
   if (best) return *best;
   for (const auto& candidate : candidates) {
+    if (candidate.size() > kLongestMistyped) continue;
     if (contains(wanted, normalized(candidate)) && (!best || candidate.size() < best->size())) best = &candidate;
   }
   return best ? *best : "";

@@ -13,7 +13,8 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 
 /// The candidate that `word` most likely was meant to be: the one with the fewest typing mistakes (a letter more, less,
 /// other or swapped with its neighbour; case, '-' and '_' do not matter), up to a third of the word; else the shortest
-/// one that contains the word or is contained in it. Empty when none is near. Of equals, the first.
+/// one that contains the word or is contained in it. Empty when none is near, and for words of more than 256 bytes.
+/// Of equals, the first.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// printf into a string of any length. The compiler compares the arguments with the pattern.

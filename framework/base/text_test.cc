@@ -33,6 +33,12 @@ TEST(Nearest, FallsBackOnPartsOfWords) {
   EXPECT_EQ(nearest("lr", {"slr_extra"}), "");  // too short to mean anything
 }
 
+TEST(Nearest, TakesNoTimeForWordsThatNobodyMistypes) {
+  const std::string as(1'000'000, 'a'), bs(1'000'000, 'b');
+  EXPECT_EQ(nearest(as, {bs, "a"}), "");
+  EXPECT_EQ(nearest("epohcs", {as, "epochs", bs}), "epochs");
+}
+
 TEST(Nearest, IsEmptyWhenNothingIsNear) {
   EXPECT_EQ(nearest("hidden", {"seed", "epochs"}), "");
   EXPECT_EQ(nearest("a", {"b"}), "");

@@ -1,59 +1,10 @@
 #include "framework/ps/authentication.h"
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <sys/random.h>
-
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <string_view>
-
-#include "framework/base/error.h"
-
 namespace phalanx::ps {
-namespace {
 
-std::string hexadecimal(const unsigned char* bytes, std::size_t count) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < count; ++i) {
-    text += kDigits[bytes[i] >> 4];
-    text += kDigits[bytes[i] & 15];
-  }
-  return text;
-}
-
-}  // namespace
-
-std::string random_text() {
-  std::array<unsigned char, 32> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw Error(std::string("cannot get random numbers: ") + std::strerror(errno));
-  }
-  return hexadecimal(bytes.data(), bytes.size());
-}
-
-// Each part is preceded by its length, so that no two lists of parts are one text.
 std::string proof(const std::string& secret, Role role, const std::string& client_nonce,
                   const std::string& server_nonce, const std::string& identity) {
-  std::string text;
-  for (const auto& part :
-       {std::string(role == Role::kClient ? "client" : "server"), client_nonce, server_nonce, identity}) {
-    text += std::to_string(part.size()) + ":" + part;
-  }
-  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
-  unsigned size = 0;
-  if (::HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-             reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash.data(), &size) == nullptr) {
-    throw Error("OpenSSL cannot compute HMAC-SHA-256");
-  }
-  return hexadecimal(hash.data(), size);
-}
-
-bool equal_proofs(const std::string& a, const std::string& b) {
-  return a.size() == b.size() && ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+  return keyed_hash(secret, {role == Role::kClient ? "client" : "server", client_nonce, server_nonce, identity});
 }
 
 }  // namespace phalanx::ps

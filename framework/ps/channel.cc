@@ -86,9 +86,9 @@ void Channel::check_header() const {
     throw ConnectionError("the peer speaks version " + std::to_string(header.protocol) + " of the protocol, this is " +
                           std::to_string(kProtocol));
   }
-  if (header.text_bytes > kMostText) {
+  if (header.text_bytes > most_text_) {
     throw ConnectionError("received a text of " + std::to_string(header.text_bytes) + " bytes; at most " +
-                          std::to_string(kMostText) + " are allowed");
+                          std::to_string(most_text_) + " are allowed");
   }
 }
 

@@ -22,6 +22,10 @@ class Channel {
 
   int socket() const { return socket_.get(); }
 
+  /// The longest text that a message may have, which is kMostText at first. A longer one is a ConnectionError, and no
+  /// memory is taken for it.
+  void limit_text(std::size_t bytes) { most_text_ = bytes; }
+
   /// Queues a message and writes what the socket takes. The payload must not change before everything was written.
   void send(Message message);
 
@@ -41,6 +45,7 @@ class Channel {
 
   Descriptor socket_;
   MakeRoom make_room_;
+  std::size_t most_text_ = kMostText;
   std::deque<Message> output_;
   std::size_t written_ = 0;  // of the first of them
   std::size_t queued_bytes_ = 0;

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "framework/base/config/config.h"
 #include "framework/base/sockets.h"
 #include "framework/ps/authentication.h"
 
@@ -31,28 +30,29 @@ Greeted greet_server(const std::string& address, Greeting greeting, const std::s
   Greeted greeted{
       .channel = std::make_unique<Channel>(connect_to(address, seconds_to(deadline).count()), std::move(guarded)),
       .address = address};
-  greeting.nonce = random_text();
-  const std::string check = random_text();
+  const std::string own_nonce = random_text(), check = random_text();
   if (address.starts_with("unix:") && !greeting.replica) {
     greeting.memory = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(check.data()));
     greeting.memory_check = check;
   }
-  const auto say = [&](Greeting said) {
-    Message hello{.header = {.verb = Verb::kHello}, .text = config::dump(said)};
+  greeted.channel->limit_text(kMostGreeting);
+  const std::string identity = encode(greeting);
+  const auto say = [&](std::string text) {
     try {
-      return converse(*greeted.channel, std::move(hello), deadline, stopping);
+      return converse(*greeted.channel, {.header = {.verb = Verb::kHello}, .text = std::move(text)}, deadline,
+                      stopping);
     } catch (const ConnectionError& error) {
       throw Error("greeting of parameter server " + address + ": " + error.what());
     }
   };
-  const std::string nonce = say(greeting).text;
-  greeting.proof = proof(secret, Role::kClient, greeting.nonce, nonce, greeting.identity());
-  const Message reply = say(greeting);
+  const std::string nonce = say(own_nonce).text;
+  const Message reply = say(proof(secret, Role::kClient, own_nonce, nonce, identity) + identity);
   if (reply.header.status == Status::kRefused) throw NotLeading("parameter server " + address + ": " + reply.text);
-  if (!equal_proofs(reply.text, proof(secret, Role::kServer, greeting.nonce, nonce, greeting.identity()))) {
+  if (!equal_hashes(reply.text, proof(secret, Role::kServer, own_nonce, nonce, identity))) {
     throw Error("parameter server " + address + " does not know the secret");
   }
   *known = true;
+  greeted.channel->limit_text(kMostText);
   greeted.reaches_memory = reply.header.version == 1;
   greeted.start = reply.header.clock;
   return greeted;

@@ -31,7 +31,7 @@ class NotLeading : public Error {
 /// `stopping` becomes true.
 Message converse(Channel& channel, Message message, Clock::time_point deadline, const std::atomic<bool>& stopping);
 
-/// Connects to `address` and greets the server there: `greeting` without nonce, proof and memory. Throws Error,
+/// Connects to `address` and greets the server there: `greeting` without memory. Throws Error,
 /// ConnectionRefused and NotLeading.
 Greeted greet_server(const std::string& address, Greeting greeting, const std::string& secret,
                      Channel::MakeRoom make_room, Clock::time_point deadline, const std::atomic<bool>& stopping);

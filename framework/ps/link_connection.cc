@@ -3,7 +3,6 @@
 #include <chrono>
 #include <utility>
 
-#include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/sockets.h"

@@ -20,7 +20,7 @@
 namespace phalanx::ps {
 
 enum class Verb : std::uint8_t {
-  kHello = 1,   // text: Greeting. Must come first. Reply: version = 1 where the server reaches the client's memory
+  kHello = 1,   // comes first, twice (greeting.h)
   kCreate,      // text: TableSpec as YAML. Reply: table = its number
   kPush,        // payload: an update of the shard by rule `rule`. Reply: version = the shard's after it
   kPull,        // Reply: the shard's values; version = the shard's
@@ -65,7 +65,7 @@ enum Flags : std::uint8_t {
 };
 
 inline constexpr std::uint32_t kMagic = 0x53504850;  // "PHPS"
-inline constexpr std::uint16_t kProtocol = 1;
+inline constexpr std::uint16_t kProtocol = 2;
 inline constexpr std::uint32_t kMostText = 1 << 20;
 
 struct Header {

@@ -1,6 +1,7 @@
 #include "framework/ps/server.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <string>
 
@@ -17,7 +18,8 @@ Server::Server(const ServerOptions& options) : loop_(std::make_unique<Loop>(opti
     try {
       loop_->run();
     } catch (const std::exception& error) {
-      log_error() << "parameter server: " << error.what();
+      log_error() << "parameter server: ends this process, because it cannot go on: " << error.what();
+      std::_Exit(EXIT_FAILURE);  // other threads may be anywhere
     }
   });
 }

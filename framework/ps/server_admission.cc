@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/ps/authentication.h"
@@ -36,32 +35,41 @@ void Server::Loop::welcome(const Session& newcomer) {
 
 void Server::Loop::greet(const SessionPtr& session, const Message& message) {
   if (message.header.verb != Verb::kHello) throw ConnectionError("a client did not say who it is");
-  Greeting greeting;
-  config::load_text(greeting, message.text, "greeting");
   Message reply{.header = {.verb = Verb::kHello, .status = Status::kDone, .id = message.header.id}};
-  if (greeting.proof.empty()) {
+  if (session->client_nonce.empty()) {
+    if (message.text.size() != kProofBytes) throw ConnectionError("a client did not begin with a nonce");
+    session->client_nonce = message.text;
     reply.text = session->nonce;
   } else {
-    const auto proof_of = [&](Role role) {
-      return proof(options_.secret, role, greeting.nonce, session->nonce, greeting.identity());
-    };
-    if (!equal_proofs(greeting.proof, proof_of(Role::kClient))) {
-      throw ConnectionError("client " + std::to_string(greeting.client) + " of job \"" + greeting.job +
-                            "\" does not know the secret");
-    }
-    try {
-      take_in(session, greeting);
-    } catch (const Error& error) {
-      reply.header.status = Status::kRefused;
-      reply.text = error.what();
-      session->channel.send(std::move(reply));
-      return;
-    }
-    reply.text = proof_of(Role::kServer);
-    reply.header.version = session->memory ? 1 : 0;
-    reply.header.clock = static_cast<std::int64_t>(session->chain ? session->chain->replica().start() : start_);
+    admit(session, message, reply);
   }
   session->channel.send(std::move(reply));
+}
+
+// Checks the proof before it looks at the greeting.
+void Server::Loop::admit(const SessionPtr& session, const Message& message, Message& reply) {
+  if (std::exchange(session->has_tried, true)) throw ConnectionError("a client that was refused asks again");
+  const std::string identity = message.text.substr(std::min(kProofBytes, message.text.size()));
+  const auto proof_of = [&](Role role) {
+    return proof(options_.secret, role, session->client_nonce, session->nonce, identity);
+  };
+  if (!equal_hashes(message.text.substr(0, kProofBytes), proof_of(Role::kClient))) {
+    throw ConnectionError("it does not know the secret");
+  }
+  try {
+    take_in(session, decode_greeting(identity));
+  } catch (const ConnectionError&) {
+    throw;
+  } catch (const Error& error) {
+    reply.header.status = Status::kRefused;
+    reply.text = error.what();
+    return;
+  }
+  session->channel.limit_text(kMostText);
+  no_longer_stranger(session);
+  reply.text = proof_of(Role::kServer);
+  reply.header.version = session->memory ? 1 : 0;
+  reply.header.clock = static_cast<std::int64_t>(session->chain ? session->chain->replica().start() : start_);
 }
 
 // Throws Error where the greeting wants what this server does not do.

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <stdexcept>
 
 #include "framework/base/error.h"
 #include "framework/base/log.h"
@@ -52,6 +53,10 @@ Server::Loop::Loop(const ServerOptions& options)
       news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       host_(options.limits) {
+  if (options.secret.size() < kLeastSecret) {
+    throw std::invalid_argument("a parameter server's secret needs at least " + std::to_string(kLeastSecret) +
+                                " bytes");
+  }
   if (!wake_.valid() || !news_.valid() || !epoll_.valid())
     throw Error(std::string("cannot start a server: ") + std::strerror(errno));
   watch(wake_.get(), EPOLLIN, EPOLL_CTL_ADD);
@@ -79,6 +84,8 @@ int Server::Loop::wait_for_events(std::array<epoll_event, 64>& events) const {
   const auto end = Clock::now() + kSpin;
   auto due = checkpoints_ ? checkpoints_->next() : Clock::time_point::max();
   for (const auto& [client, until] : away_) due = std::min(due, until);
+  if (!strangers_.empty()) due = std::min(due, greeting_due(*strangers_.front()));
+  due = std::min(due, accepts_again_);
   while (true) {
     const bool spin = Clock::now() < end;
     const int count =
@@ -115,6 +122,11 @@ void Server::Loop::run() {
 
 void Server::Loop::do_what_is_due() {
   if (checkpoints_) checkpoints_->tend();
+  tend_strangers();
+  tend_away();
+}
+
+void Server::Loop::tend_away() {
   if (away_.empty()) return;
   const auto now = Clock::now();
   for (auto next = away_.begin(); next != away_.end();) {
@@ -170,21 +182,6 @@ void Server::Loop::write_last_checkpoint() {
   if (checkpoints_) checkpoints_->finish();
 }
 
-void Server::Loop::accept_all(int listener) {
-  while (true) {
-    Descriptor socket = accept_from(listener);
-    if (!socket.valid()) {
-      if (!not_ready()) log_warning() << "parameter server: cannot accept a connection: " << std::strerror(errno);
-      return;
-    }
-    const int file = socket.get();
-    auto session = std::make_shared<Session>(std::move(socket));
-    session->make_room = [this, session = session.get()](const Message& begun) { return make_room(*session, begun); };
-    sessions_.emplace(file, session);
-    watch(file, EPOLLIN, EPOLL_CTL_ADD);
-  }
-}
-
 void Server::Loop::serve(const SessionPtr& session, std::uint32_t events) {
   try {
     if ((events & EPOLLOUT) != 0) session->channel.flush();
@@ -211,7 +208,11 @@ void Server::Loop::serve(const SessionPtr& session, std::uint32_t events) {
 void Server::Loop::end(const SessionPtr& session, const std::string& why) {
   if (sessions_.erase(session->channel.socket()) == 0) return;
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, session->channel.socket(), nullptr);
-  log_info() << "parameter server: the connection of " << describe(*session) << " ended: " << why;
+  no_longer_stranger(session);
+  // Anybody could fill the log with the lines of strangers.
+  if (const auto more = session->is_stranger() ? log_strangers_.pass() : std::string()) {
+    log_info() << "parameter server: the connection of " << describe(*session) << " ended: " << why << *more;
+  }
   if (!session->client) return;
   const bool another = std::ranges::any_of(sessions_, [&](const auto& one) {
     const auto& client = one.second->client;

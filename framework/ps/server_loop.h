@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,6 +19,7 @@
 #include "framework/ps/greeting.h"
 #include "framework/ps/presence.h"
 #include "framework/ps/scheduled_checkpoints.h"
+#include "framework/ps/seldom.h"
 #include "framework/ps/server.h"
 #include "framework/ps/session.h"
 
@@ -26,8 +28,8 @@ namespace phalanx::ps {
 /// What the first 16 hexadecimal digits of a random text say.
 std::uint64_t leading_number(const std::string& hexadecimal);
 
-/// What a server's thread does: its connections and what is due (server_loop.cc), who is let in
-/// (server_admission.cc), and what is asked (server_requests.cc).
+/// What a server's thread does: its connections and what is due (server_loop.cc), accepting (server_accept.cc), who is
+/// let in (server_admission.cc), and what is asked (server_requests.cc).
 class Server::Loop {
  public:
   explicit Loop(const ServerOptions& options);
@@ -50,12 +52,20 @@ class Server::Loop {
   void do_what_is_due();
   void tend_chains();
   void accept_all(int listener);
+  void add_session(Descriptor socket);
+  bool make_room_for_stranger();
+  void pause_accepting(Clock::time_point until, const std::string& why);
+  void tend_strangers();
+  void no_longer_stranger(const SessionPtr& session);
+  Clock::time_point greeting_due(const Session& stranger) const;
+  void tend_away();
   void serve(const SessionPtr& session, std::uint32_t events);
   void end(const SessionPtr& session, const std::string& why);
   Seconds grace_of(const Chain* chain) const;
   void answer(const SessionPtr& session, Message reply);
 
   void greet(const SessionPtr& session, const Message& message);
+  void admit(const SessionPtr& session, const Message& message, Message& reply);
   void take_in(const SessionPtr& session, const Greeting& greeting);
   void join_chain(Session& session, const Greeting& greeting);
   std::shared_ptr<Chain> chain_of(const Greeting& greeting);
@@ -77,6 +87,9 @@ class Server::Loop {
   Descriptor wake_, news_, epoll_;  // news_: of what a chain's threads have done
   ShardHost host_;
   std::map<int, SessionPtr> sessions_;                    // by socket
+  std::deque<SessionPtr> strangers_;                      // have not been let in yet; oldest first
+  Clock::time_point accepts_again_ = Clock::time_point::max();  // no connection is accepted until then; max: accepts
+  Seldom log_pauses_{Seconds(60)}, log_strangers_{Seconds(1)};
   std::map<std::string, std::shared_ptr<Chain>> chains_;  // by their members
   std::map<const Chain*, bool> led_;                      // as it was when chains were tended last
   using Away = std::pair<std::shared_ptr<Chain>, ClientId>;

@@ -9,6 +9,8 @@
 #include "framework/base/descriptor.h"
 #include "framework/ps/authentication.h"
 #include "framework/ps/channel.h"
+#include "framework/ps/deadline.h"
+#include "framework/ps/greeting.h"
 #include "framework/ps/peer_memory.h"
 #include "framework/ps/shard_host.h"
 
@@ -19,10 +21,17 @@ class Chain;
 /// A connection that somebody has made to a server.
 struct Session {
   explicit Session(Descriptor socket)
-      : channel(std::move(socket), [this](const Message& begun) { return make_room(begun); }) {}
+      : channel(std::move(socket), [this](const Message& begun) { return make_room(begun); }) {
+    channel.limit_text(kMostGreeting);
+  }
+
+  bool is_stranger() const { return !client && !leader; }
 
   Channel channel;
+  Clock::time_point since = Clock::now();
   std::string nonce = random_text();  // of the server
+  std::string client_nonce{};         // empty until the first message
+  bool has_tried = false;             // to prove that it knows the secret, which it may do once
   std::optional<ClientId> client{};   // once it has proved who it is
   std::shared_ptr<Chain> chain{};     // whose part of the tables it is about; null: what this server holds alone
   std::optional<int> leader{};        // not a client but this member of the chain, which leads it

@@ -13,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/sockets.h"
 #include "framework/ps/authentication.h"
@@ -37,10 +36,9 @@ class RawClient {
       : channel_(connect_to(address, 10), [](const Message& begun) {
           return at::zeros({static_cast<std::int64_t>(begun.header.payload_bytes)}, at::kByte);
         }) {
-    Greeting greeting{.job = "default", .client = 7, .incarnation = "1", .nonce = random_text()};
-    const std::string nonce = ask({.header = {.verb = Verb::kHello}, .text = config::dump(greeting)}).text;
-    greeting.proof = proof(kSecret, Role::kClient, greeting.nonce, nonce, greeting.identity());
-    ask({.header = {.verb = Verb::kHello}, .text = config::dump(greeting)});
+    const std::string own = random_text(), identity = encode({.job = "default", .client = 7, .incarnation = "1"});
+    const std::string nonce = ask({.header = {.verb = Verb::kHello}, .text = own}).text;
+    ask({.header = {.verb = Verb::kHello}, .text = proof(kSecret, Role::kClient, own, nonce, identity) + identity});
   }
 
   // Throws ConnectionError where the server ends the connection.

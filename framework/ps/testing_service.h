@@ -11,7 +11,7 @@
 // What the tests of servers and clients share.
 namespace phalanx::ps::testing {
 
-inline const std::string kSecret = "a secret";
+inline const std::string kSecret = "a secret of the tests";
 
 /// Of a socket that nobody else has.
 inline std::string unix_address() { return "unix:@phalanx-test-" + random_text().substr(0, 16); }

@@ -9,7 +9,7 @@
 #include "framework/comm/locality.h"
 #include "framework/ps/client.h"
 #include "framework/ps/current_servers.h"
-#include "framework/ps/secret_file.h"
+#include "framework/base/secret_file.h"
 #include "framework/ps/server.h"
 #include "framework/ps/server_list.h"
 #include "launch/exit_status.h"
@@ -37,7 +37,7 @@ int serve(ps::Server& server, int clients, Seconds timeout) {
 std::shared_ptr<ps::CurrentServers> servers_elsewhere(const ExperimentConfig& config, Communicator& world) {
   const auto& roles = config.roles;
   const ps::ServerList list{.servers = {},
-                            .secret = ps::read_secret(roles.secret_file),
+                            .secret = read_secret(roles.secret_file),
                             .run = config.name,
                             .retry = Seconds(config.framework.timeout),
                             .replicas = static_cast<int>(roles.replicas),

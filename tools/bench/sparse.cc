@@ -157,7 +157,7 @@ int run(int argc, char** argv) {
   for (const auto& distribution : choose("keys", FLAGS_keys, {"uniform", "zipf"})) {
     for (const auto& clients : words_of(FLAGS_clients)) {
       const int count = std::stoi(clients);
-      const std::string secret = ps::random_text();
+      const std::string secret = random_text();
       const std::string address = FLAGS_tcp ? "127.0.0.1:" + std::to_string(20000 + ::getpid() % 20000)
                                             : "unix:@phalanx-" + secret.substr(0, 16);
       std::unique_ptr<ps::Server> server;

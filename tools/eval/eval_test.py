@@ -133,7 +133,7 @@ class ServedEmbeddings(EvalTest):
 
     def test_on_servers_elsewhere(self):
         secret = self.folder / "secret"
-        secret.write_text("nobody knows\n")
+        secret.write_text("nobody knows this secret\n")
         secret.chmod(0o600)
         addresses = [f"127.0.0.1:{free_port()}" for _ in range(2)]
         servers = [self.start(f"--secret_file={secret}", f"--listen={address}", command=[PS]) for address in addresses]

@@ -15,7 +15,7 @@
 #include "framework/base/sockets.h"
 #include "framework/base/text.h"
 #include "framework/ps/client.h"
-#include "framework/ps/secret_file.h"
+#include "framework/base/secret_file.h"
 #include "framework/ps/server.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
@@ -61,7 +61,7 @@ ps::ServerOptions options() {
   if (!(FLAGS_every > 0)) throw ConfigError("--every must be above 0");
   if (!(FLAGS_grace >= 0)) throw ConfigError("--grace must be at least 0");
   ps::ServerOptions options{.listen = addresses(FLAGS_listen),
-                            .secret = ps::read_secret(FLAGS_secret_file),
+                            .secret = read_secret(FLAGS_secret_file),
                             .limits = {.memory_bytes = parse_bytes(FLAGS_memory)},
                             .grace = Seconds(FLAGS_grace),
                             .checkpoint = {.folder = FLAGS_checkpoint, .every = Seconds(FLAGS_every)}};
@@ -116,7 +116,7 @@ int print_status() {
   ps::Client client({.servers = {{FLAGS_status}},
                      .job = "status",
                      .number = -1,
-                     .secret = ps::read_secret(FLAGS_secret_file),
+                     .secret = read_secret(FLAGS_secret_file),
                      .timeout = Seconds(FLAGS_timeout)});
   const auto status = nlohmann::json::parse(client.status().at(0));
   print_text("%-32s %-32s %-15s %-9s %10s %9s %8s %9s %10s %10s %9s\n", "job", "table", "shard", "dtype", "bytes",

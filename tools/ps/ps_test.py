@@ -14,7 +14,7 @@ class Ps(ProgramTest):
     def setUp(self):
         super().setUp()
         self.secret = self.folder / "secret"
-        self.secret.write_text("nobody knows\n")
+        self.secret.write_text("nobody knows this secret\n")
         self.secret.chmod(0o600)
         self.address = f"127.0.0.1:{free_port()}"
 
@@ -84,10 +84,12 @@ class Serving(Ps):
             self.assert_status(2, process)
             self.assertIn(message, process.err)
         self.secret.chmod(0o600)
-        self.secret.write_text("\n")
-        process = self.ps(f"--listen={self.address}")
-        self.assert_status(2, process)
-        self.assertIn("is empty", process.err)
+        for text, message in (("\n", "is empty"), ("  15 characters  \n", "too short")):
+            self.secret.write_text(text)
+            process = self.ps(f"--listen={self.address}")
+            self.assert_status(2, process)
+            self.assertIn(message, process.err)
+            self.assertIn("openssl rand -hex 32", process.err)
 
     def test_a_config_that_does_not_fit_is_refused(self):
         for changes, message in (({"roles.server": 1}, "roles.servers_at: servers elsewhere"),

@@ -185,6 +185,16 @@ TEST(Load, SuggestsTheKeyOfAnotherSectionThatIsSpelledAlmostTheSame) {
   EXPECT_EQ(problems_of("learning_rate: 3"), "t.yaml:1:1: learning_rate: unknown key (did you mean \"optimizer.lr\"?)");
 }
 
+TEST(Load, LooksForWhatIsMeantByTheFirstHundredUnknownKeysOnly) {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "unknown_" + std::to_string(i) + ": 1\n";
+  const std::string misspelled = "sede: 1\n";
+  EXPECT_NE(problems_of(misspelled + text).find("\"seed\""), std::string::npos);
+  const auto last = problems_of(text + misspelled);
+  EXPECT_NE(last.find("sede: unknown key"), std::string::npos);
+  EXPECT_EQ(last.find("\"seed\""), std::string::npos);
+}
+
 TEST(LoadSelection, TheShortFormIsTheNameAlone) {
   EXPECT_EQ(loaded("model: mlp").model.make(), "mlp 128");
   EXPECT_EQ(problems_of("model: mpl"),

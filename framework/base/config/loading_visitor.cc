@@ -24,6 +24,10 @@ std::vector<std::string> names_with(const Selection& selection, const std::strin
 // More than these nobody reads in an error.
 constexpr std::size_t kMostNames = 20;
 
+// Text with more unknown keys than these is no config that somebody has mistyped; finding out what each was meant to be
+// would take minutes.
+constexpr int kMostExplained = 100;
+
 // `path`: of the selection, or of its name.
 std::string known_names(const Selection& selection, std::string path) {
   const auto names = selection.names();
@@ -243,6 +247,7 @@ void LoadingVisitor::close() {
 
 void LoadingVisitor::report_unknown(const Frame& frame, const Node::Entry& entry) {
   const std::string path = path_of(frame.path, entry.key);
+  if (++unknown_keys_ > kMostExplained) return report(entry.location, path, {"unknown key"});
   if (frame.selection) {
     const auto owners = names_with(*frame.selection, entry.key);
     if (!owners.empty()) {

@@ -7,6 +7,8 @@
 
 #include <optional>
 #include <sstream>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace phalanx::config {
@@ -63,7 +65,8 @@ class TreeBuilder final : public YAML::EventHandler {
   };
   struct Open {
     Node node;
-    std::optional<Key> key{};  // of a map: whose value comes next
+    std::optional<Key> key{};                     // of a map: whose value comes next
+    std::unordered_map<std::string, int> lines{};  // of a map: where each of its keys was first written
   };
 
   void complain(const SourceLocation& location, const std::string& message, const std::string& key = {}) {
@@ -110,13 +113,13 @@ class TreeBuilder final : public YAML::EventHandler {
   Key key_of(const Node& node) {
     const bool is_word = node.kind == Node::Kind::kScalar;
     if (!is_word) complain(node.location, "expected a word as key, got " + what_is(node), path());
-    const Node::Entry* first = is_word ? find(open_.back().node, node.text) : nullptr;
-    if (first) {
-      const bool has_line = first->location.line > 0;
-      const std::string where = has_line ? ", first written in line " + std::to_string(first->location.line) : "";
+    if (!is_word) return {node.text, node.location, true};
+    const auto [first, is_new] = open_.back().lines.try_emplace(node.text, node.location.line);
+    if (!is_new) {
+      const std::string where = first->second > 0 ? ", first written in line " + std::to_string(first->second) : "";
       complain(node.location, "duplicate key" + where, path_of(path(), node.text));
     }
-    return {node.text, node.location, !is_word || first};
+    return {node.text, node.location, !is_new};
   }
 
   // Of the map that is open.

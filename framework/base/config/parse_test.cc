@@ -35,6 +35,14 @@ TEST(Parse, KeepsOrderAndPlaces) {
   EXPECT_FALSE(list.items[0].quoted);
 }
 
+TEST(Parse, FindsADuplicateAmongManyKeysInLinearTime) {
+  constexpr int kKeys = 300'000;
+  std::string text;
+  for (int i = 0; i < kKeys; ++i) text += "a" + std::to_string(i) + ":\n";
+  const std::string problems = problems_of(text + "a0:\n");
+  EXPECT_NE(problems.find("t:300001:1: a0: duplicate key, first written in line 1"), std::string::npos) << problems;
+}
+
 TEST(Parse, TellsNullFromText) {
   const Node root = parsed("a:\nb: null\nc: ~\nd: \"\"\ne: nil\n");
   for (const char* key : {"a", "b", "c"}) EXPECT_EQ(find(root, key)->value.kind, Node::Kind::kNull) << key;
