@@ -16,13 +16,6 @@
 namespace phalanx {
 namespace {
 
-struct Address {
-  std::string interface;
-  std::string text;
-  int family = AF_UNSPEC;
-  bool loopback = false;
-};
-
 bool link_local(const sockaddr& address) {
   return address.sa_family == AF_INET6 &&
          IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
@@ -38,8 +31,8 @@ std::string to_text(const sockaddr& address) {
 }
 
 // Of this host's interfaces that are up; IPv4 first.
-std::vector<Address> local_addresses() {
-  std::vector<Address> all;
+std::vector<LocalAddress> local_addresses() {
+  std::vector<LocalAddress> all;
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0) return all;
   for (const auto* entry = first; entry != nullptr; entry = entry->ifa_next) {
@@ -52,7 +45,7 @@ std::vector<Address> local_addresses() {
                    .loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0});
   }
   ::freeifaddrs(first);
-  std::ranges::stable_sort(all, {}, [](const Address& address) { return address.family == AF_INET ? 0 : 1; });
+  std::ranges::stable_sort(all, {}, [](const LocalAddress& address) { return address.family == AF_INET ? 0 : 1; });
   return all;
 }
 
@@ -68,8 +61,8 @@ std::vector<std::string> named_addresses() {
   return all;
 }
 
-std::string address_of_interface(const std::vector<Address>& addresses, const std::string& interface) {
-  const auto found = std::ranges::find(addresses, interface, &Address::interface);
+std::string address_of_interface(const std::vector<LocalAddress>& addresses, const std::string& interface) {
+  const auto found = std::ranges::find(addresses, interface, &LocalAddress::interface);
   if (found != addresses.end()) return found->text;
   std::vector<std::string> names;
   for (const auto& address : addresses) {
@@ -81,15 +74,27 @@ std::string address_of_interface(const std::vector<Address>& addresses, const st
 
 }  // namespace
 
+std::string choose_address(bool one_host, const std::vector<LocalAddress>& local,
+                           const std::vector<std::string>& named) {
+  if (one_host) {
+    const auto inward = std::ranges::find(local, true, &LocalAddress::loopback);
+    if (inward != local.end()) return inward->text;
+  }
+  for (const auto& text : named) {
+    if (!is_loopback(text) && std::ranges::find(local, text, &LocalAddress::text) != local.end()) return text;
+  }
+  const auto outward = std::ranges::find(local, false, &LocalAddress::loopback);
+  return outward == local.end() ? "" : outward->text;
+}
+
 std::string address_for_peers(bool one_host, const std::string& interface) {
   const auto addresses = local_addresses();
   if (!interface.empty()) return address_of_interface(addresses, interface);
-  if (one_host) return "127.0.0.1";
-  for (const auto& text : named_addresses()) {
-    if (!is_loopback(text) && std::ranges::find(addresses, text, &Address::text) != addresses.end()) return text;
+  const auto chosen = choose_address(one_host, addresses, one_host ? std::vector<std::string>() : named_addresses());
+  if (!chosen.empty()) return chosen;
+  if (one_host) {
+    throw ConfigError(host_name() + " has no network address; bring up its loopback interface (ip link set lo up)");
   }
-  const auto outward = std::ranges::find(addresses, false, &Address::loopback);
-  if (outward != addresses.end()) return outward->text;
   throw ConfigError(host_name() + " has no address at which other hosts could reach it");
 }
 

@@ -1,12 +1,28 @@
 #pragma once
 
+#include <sys/socket.h>
+
 #include <string>
+#include <vector>
 
 namespace phalanx {
 
-/// An address of this host at which its peers reach it, as text: the loopback where all of them are on one host; the
-/// first of `interface` where one is named; else the first of the host's name that is no loopback; else the first of
-/// the first interface that is up and no loopback. IPv4 before IPv6. Throws ConfigError where there is none.
+/// An address of an interface of this host that is up.
+struct LocalAddress {
+  std::string interface;
+  std::string text;
+  int family = AF_UNSPEC;
+  bool loopback = false;
+};
+
+/// Chooses from `local`, which has IPv4 before IPv6: the first loopback address (127.0.0.1, or ::1 where there is no
+/// IPv4) if all peers are on this host; else the first of `named`, the addresses of the host's name, that is not a
+/// loopback address; else the first that is not one. Returns an empty text if there is none.
+std::string choose_address(bool one_host, const std::vector<LocalAddress>& local,
+                           const std::vector<std::string>& named);
+
+/// Returns an address of this host at which its peers reach it, as text: the first of `interface` if that is not empty,
+/// else what choose_address() returns. Throws ConfigError if there is none.
 std::string address_for_peers(bool one_host, const std::string& interface = "");
 
 }  // namespace phalanx

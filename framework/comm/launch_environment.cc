@@ -87,7 +87,7 @@ RankInfo read_torchrun_rank_info(const Reader& reader) {
   // Scripts do not set it. Only a loopback address tells that all ranks are here; else ranks are taken for alone on
   // their hosts until they have met.
   const auto address = reader.text("MASTER_ADDR").value_or("");
-  const bool here = address == "localhost" || address == "::1" || address.starts_with("127.");
+  const bool here = address == "localhost" || address == "::1" || address == "[::1]" || address.starts_with("127.");
   if (!here) return rank_info;
   std::tie(rank_info.local_rank, rank_info.local_size) = reader.has("LOCAL_RANK")
                                                              ? reader.position("LOCAL_RANK", "WORLD_SIZE")

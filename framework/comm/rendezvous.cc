@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/base/secret_file.h"
 
 namespace phalanx {
 namespace {
@@ -71,12 +73,18 @@ Rendezvous read_ranks(const Url& url) {
   return result;
 }
 
+std::optional<std::string> job_secret() {
+  const auto secret = environment("PHALANX_JOB_SECRET"), file = environment("PHALANX_JOB_SECRET_FILE");
+  if (secret && file) throw ConfigError("PHALANX_JOB_SECRET and PHALANX_JOB_SECRET_FILE are both set; unset one");
+  return file ? read_secret(*file) : secret;
+}
+
 // torchrun's agent may host the store, and keeps it when it starts the ranks anew: what the last attempt left there
 // must not be taken for messages of this one.
 StorePtr connect_tcp(const std::string& host, int port, const Rendezvous& result, Seconds timeout) {
   const bool agent = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
   const auto attempt = "phalanx/attempt_" + environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
-  auto store = make_tcp_store(host, port, result.rank == 0 && !agent, result.size, timeout);
+  auto store = make_tcp_store(host, port, result.rank == 0 && !agent, result.size, timeout, job_secret());
   return make_prefix_store(attempt, std::move(store));
 }
 
@@ -84,6 +92,11 @@ int to_port(const Url& url, const std::string& name, const std::string& value) {
   const int port = to_int(url.text, name, value);
   if (port < 1 || port > 65535) refuse(url.text, name + " " + value + " is not between 1 and 65535");
   return port;
+}
+
+// An address of IPv6 may be written as [::1].
+std::string without_brackets(const std::string& host) {
+  return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
 }
 
 StorePtr connect(const Url& url, const Rendezvous& result, Seconds timeout) {
@@ -94,15 +107,14 @@ StorePtr connect(const Url& url, const Rendezvous& result, Seconds timeout) {
   if (url.scheme == "tcp") {
     const auto colon = url.address.rfind(':');
     if (colon == std::string::npos || colon == 0) refuse(url.text, "expected tcp://host:port");
-    std::string host = url.address.substr(0, colon);
-    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);  // IPv6
-    return connect_tcp(host, to_port(url, "port", url.address.substr(colon + 1)), result, timeout);
+    const int port = to_port(url, "port", url.address.substr(colon + 1));
+    return connect_tcp(without_brackets(url.address.substr(0, colon)), port, result, timeout);
   }
   if (url.scheme != "env") refuse(url.text, "unknown scheme \"" + url.scheme + "\"; expected env, tcp or file");
   const auto host = environment("MASTER_ADDR");
   const auto port = environment("MASTER_PORT");
   if (!host || !port) refuse(url.text, std::string(host ? "MASTER_PORT" : "MASTER_ADDR") + " is not set");
-  return connect_tcp(*host, to_port(url, "MASTER_PORT", *port), result, timeout);
+  return connect_tcp(without_brackets(*host), to_port(url, "MASTER_PORT", *port), result, timeout);
 }
 
 }  // namespace

@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <future>
 
 #include "framework/base/error.h"
@@ -36,7 +38,7 @@ class Rendezvous : public ::testing::Test {
 
   static void clear() {
     for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE",
-                             "TORCHELASTIC_RESTART_COUNT"}) {
+                             "TORCHELASTIC_RESTART_COUNT", "PHALANX_JOB_SECRET", "PHALANX_JOB_SECRET_FILE"}) {
       ::unsetenv(name);
     }
   }
@@ -70,6 +72,15 @@ TEST_F(Rendezvous, ByEnvironment) {
   meet("env://?");
 }
 
+// As [::1] has; this one every host has.
+TEST_F(Rendezvous, AnAddressMayHaveBrackets) {
+  for (const std::string host : {"127.0.0.1", "[127.0.0.1]"}) {
+    ::setenv("MASTER_ADDR", host.c_str(), 1);
+    ::setenv("MASTER_PORT", std::to_string(testing::free_port()).c_str(), 1);
+    EXPECT_EQ(rendezvous("env://?rank=0&world_size=1", kTimeout).size, 1) << host;
+  }
+}
+
 TEST_F(Rendezvous, AnAgentHostsTheStoreOfAllAttempts) {
   const int port = testing::free_port();
   const auto agent = make_tcp_store("localhost", port, true, 1, kTimeout);
@@ -77,6 +88,24 @@ TEST_F(Rendezvous, AnAgentHostsTheStoreOfAllAttempts) {
   ::setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
   ::setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
   meet("tcp://localhost:" + std::to_string(port) + "?world_size=2&");
+}
+
+TEST_F(Rendezvous, ASecretOfTheJobIsReadFromTheEnvironmentOrAFile) {
+  const auto path = ::testing::TempDir() + "rendezvous_test-secret-" + std::to_string(::getpid());
+  std::ofstream(path) << "a secret of the tests\n";
+  ::chmod(path.c_str(), 0600);
+  const int port = testing::free_port();
+  const std::string url = "tcp://127.0.0.1:" + std::to_string(port) + "?world_size=1&rank=0";
+  ::setenv("PHALANX_JOB_SECRET_FILE", path.c_str(), 1);
+  const auto met = rendezvous(url, kTimeout);
+  met.store->set("note", "a word");
+  EXPECT_NE(make_tcp_store("127.0.0.1", port, false, 1, kTimeout)->get("sealed/phalanx/attempt_0/note"), "a word");
+  ::setenv("PHALANX_JOB_SECRET", "another secret of the tests", 1);
+  EXPECT_THAT(problem(url), HasSubstr("are both set"));
+  ::unsetenv("PHALANX_JOB_SECRET_FILE");
+  ::setenv("PHALANX_JOB_SECRET", "short", 1);
+  EXPECT_THAT(problem(url), HasSubstr("at least 16 characters"));
+  std::filesystem::remove(path);
 }
 
 TEST_F(Rendezvous, TheEnvironmentCompletesAUrl) {

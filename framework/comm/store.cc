@@ -24,7 +24,10 @@
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/base/keyed_hash.h"
 #include "framework/base/log.h"
+#include "framework/comm/seal.h"
+#include "framework/comm/store_address.h"
 
 C10_DECLARE_int(caffe2_log_level);
 
@@ -55,7 +58,7 @@ bool poll(const Ready& ready, Seconds timeout) {
 
 // A store of c10d, with our deadlines and errors. Its own waits are not used: that of a file counts whole seconds, that
 // of TCP keeps the connection from the other threads of the process.
-class C10dStore final : public Store {
+class C10dStore : public Store {
  public:
   C10dStore(std::string name, c10::intrusive_ptr<c10d::Store> store, Seconds timeout)
       : name_(std::move(name)), store_(std::move(store)), timeout_(timeout) {}
@@ -65,12 +68,7 @@ class C10dStore final : public Store {
   }
 
   std::string get(const std::string& key) override {
-    const bool there = poll([&] { return guarded("get", key, [&] { return store_->check({key}); }); }, timeout_);
-    if (!there) {
-      throw CommError(CommError::Kind::kTimeout,
-                      describe("get", key) + ": waited " + in_seconds(timeout_) + ", but no rank has set it");
-    }
-    const auto value = guarded("get", key, [&] { return store_->get(key); });
+    const auto value = get_bytes(key);
     return std::string(value.begin(), value.end());
   }
 
@@ -78,7 +76,18 @@ class C10dStore final : public Store {
     return guarded("add", key, [&] { return store_->add(key, amount); });
   }
 
- private:
+ protected:
+  std::vector<std::uint8_t> get_bytes(const std::string& key) {
+    const bool there = poll([&] { return guarded("get", key, [&] { return store_->check({key}); }); }, timeout_);
+    if (!there) {
+      throw CommError(CommError::Kind::kTimeout,
+                      describe("get", key) + ": waited " + in_seconds(timeout_) + ", but no rank has set it");
+    }
+    return guarded("get", key, [&] { return store_->get(key); });
+  }
+
+  c10d::Store& store() { return *store_; }
+
   std::string describe(const char* operation, const std::string& key) const {
     return std::string(operation) + " \"" + key + "\" of " + name_;
   }
@@ -97,9 +106,45 @@ class C10dStore final : public Store {
     }
   }
 
+ private:
   std::string name_;
   c10::intrusive_ptr<c10d::Store> store_;
   Seconds timeout_;
+};
+
+// One whose values are sealed. Sums are values too, which a rank replaces only as it has read them; a random text after
+// each shows it that the new one is its own. Keys have a prefix, so that ranks without the secret do not read them.
+class SealedStore final : public C10dStore {
+ public:
+  SealedStore(std::string name, c10::intrusive_ptr<c10d::Store> store, Seconds timeout, Seal seal)
+      : C10dStore(std::move(name), std::move(store), timeout), seal_(std::move(seal)) {}
+
+  void set(const std::string& key, const std::string& value) override {
+    const std::string place = place_of(key);
+    guarded("set", key, [&] { store().set(place, seal_.sealed(place, value)); });
+  }
+
+  std::string get(const std::string& key) override {
+    const std::string place = place_of(key);
+    return seal_.opened(place, get_bytes(place));
+  }
+
+  std::int64_t add(const std::string& key, std::int64_t amount) override {
+    const std::string place = place_of(key);
+    Seal::Bytes seen;
+    while (true) {
+      const std::int64_t sum = (seen.empty() ? 0 : std::stoll(seal_.opened(place, seen))) + amount;
+      const auto wanted = seal_.sealed(place, std::to_string(sum) + " " + random_text());
+      const auto now = guarded("add", key, [&] { return store().compareSet(place, seen, wanted); });
+      if (now == wanted) return sum;
+      seen = now;
+    }
+  }
+
+ private:
+  static std::string place_of(const std::string& key) { return "sealed/" + key; }
+
+  Seal seal_;
 };
 
 class PrefixStore final : public Store {
@@ -160,17 +205,19 @@ std::string unresolved(const std::string& name, const std::string& host, const s
   return name + ": cannot resolve the address " + host + " (" + why + "); correct MASTER_ADDR";
 }
 
+[[noreturn]] void refuse_port(const std::string& name, int port) {
+  throw CommError(CommError::Kind::kSystem, name + ": address already in use: port " + std::to_string(port) +
+                                                " is taken on this host; end what listens there (ss -ltnp) or " +
+                                                "choose another port (MASTER_PORT)");
+}
+
 [[noreturn]] void explain_connection(const std::string& name, const std::string& host, bool serve, int port,
                                      const c10::Error& error) {
   const std::string why = error.what_without_backtrace();
   if (const auto no_address = why_unresolved(host); !no_address.empty()) {
     throw CommError(CommError::Kind::kSystem, unresolved(name, host, no_address));
   }
-  if (serve && why.find("EADDRINUSE") != std::string::npos) {
-    throw CommError(CommError::Kind::kSystem, name + ": address already in use: port " + std::to_string(port) +
-                                                  " is taken on this host; end what listens there (ss -ltnp) or " +
-                                                  "choose another port (MASTER_PORT)");
-  }
+  if (serve && why.find("EADDRINUSE") != std::string::npos) refuse_port(name, port);
   if (serve) throw CommError(CommError::Kind::kSystem, name + ": cannot serve: " + why);
   throw CommError(CommError::Kind::kTimeout, name + ": cannot reach it; check that rank 0 runs, that the address " +
                                                  "(MASTER_ADDR, MASTER_PORT) is right and that no firewall is " +
@@ -197,14 +244,24 @@ c10::intrusive_ptr<c10d::Store> open_tcp(const std::string& name, const std::str
 }
 
 // The host learns here which ranks never came; without it, each user would wait for them by another key.
-void await_ranks(Store& store, const std::string& name, bool serve, int ranks, Seconds timeout) {
+void await_ranks(Store& store, const std::string& name, bool serve, int ranks, Seconds timeout, bool sealed) {
   const std::string key = "phalanx/joined";
   auto joined = store.add(key, 1);
   if (!serve) return;
   if (poll([&] { return joined >= ranks || (joined = store.add(key, 0)) >= ranks; }, timeout)) return;
   throw CommError(CommError::Kind::kTimeout, name + ": waited " + in_seconds(timeout) + ", but only " +
                                                  std::to_string(joined) + " of " + std::to_string(ranks) +
-                                                 " ranks have joined");
+                                                 " ranks have joined" +
+                                                 (sealed ? " with this job's secret (PHALANX_JOB_SECRET)" : ""));
+}
+
+// For c10d, which closes it. Nothing: c10d listens at all addresses of this host.
+std::optional<int> listening_socket(const std::string& name, const std::string& host, int port) {
+  const Descriptor socket = listen_for_store(host, port);
+  if (socket.valid()) return ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0);
+  if (errno == EADDRINUSE) refuse_port(name, port);
+  log_info() << name << ": listens at all addresses of this host, since " << host << " names none of its own";
+  return {};
 }
 
 }  // namespace
@@ -223,13 +280,16 @@ StorePtr make_file_store(const std::string& path, int ranks, Seconds timeout) {
   }
 }
 
-StorePtr make_tcp_store(const std::string& host, int port, bool serve, int ranks, Seconds timeout) {
-  const std::string name = "TCP store " + host + ":" + std::to_string(port);
+StorePtr make_tcp_store(const std::string& named, int port, bool serve, int ranks, Seconds timeout,
+                        const std::optional<std::string>& secret) {
+  const std::string name = "TCP store " + named + ":" + std::to_string(port), host = store_host(named);
+  const auto seal = secret ? std::optional<Seal>(*secret) : std::nullopt;
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(port);
   options.isServer = serve;
   options.waitWorkers = false;
   options.timeout = std::chrono::seconds(std::max<std::int64_t>(1, std::llround(std::ceil(timeout.count()))));
+  if (serve) options.masterListenFd = listening_socket(name, host, port);
   quiet_c10d();
   // A name may come up later than its ranks, as those of containers do; a mistake should not take all that time to
   // show.
@@ -238,11 +298,16 @@ StorePtr make_tcp_store(const std::string& host, int port, bool serve, int ranks
   }
   StorePtr store;
   try {
-    store = std::make_shared<C10dStore>(name, open_tcp(name, host, options, timeout), timeout);
+    auto opened = open_tcp(name, host, options, timeout);
+    if (seal) {
+      store = std::make_shared<SealedStore>(name, std::move(opened), timeout, *seal);
+    } else {
+      store = std::make_shared<C10dStore>(name, std::move(opened), timeout);
+    }
   } catch (const c10::Error& error) {
     explain_connection(name, host, serve, port, error);
   }
-  await_ranks(*store, name, serve, ranks, timeout);
+  await_ranks(*store, name, serve, ranks, timeout, seal.has_value());
   return store;
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace phalanx {
@@ -29,8 +30,11 @@ StorePtr make_hash_store(Seconds timeout);
 StorePtr make_file_store(const std::string& path, int ranks, Seconds timeout);
 
 /// For processes that reach host:port (c10d::TCPStore, wire-compatible with PyTorch's). `serve`: this process hosts it
-/// and the store lives as long as the returned object; a port in use is a CommError that names it.
-StorePtr make_tcp_store(const std::string& host, int port, bool serve, int ranks, Seconds timeout);
+/// and the store lives as long as the returned object; a port in use is a CommError that names it. It listens at `host`
+/// only (listen_for_store()). With a secret, which all ranks need to have, whatever others write into it is an error of
+/// the rank that reads it (Seal). Without one, it belongs to everybody who reaches the port.
+StorePtr make_tcp_store(const std::string& host, int port, bool serve, int ranks, Seconds timeout,
+                        const std::optional<std::string>& secret = {});
 
 /// Passes a unique prefix before every key, so that several users of one store do not meet.
 StorePtr make_prefix_store(const std::string& prefix, StorePtr store);

@@ -13,9 +13,11 @@
 #include <functional>
 #include <future>
 #include <thread>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/base/sockets.h"
 #include "framework/testing/ports.h"
 
 namespace phalanx {
@@ -200,6 +202,85 @@ TEST(TcpStore, ALostServerIsALostPeer) {
   const auto client = peer.get();
   server.reset();
   EXPECT_EQ(error_of([&] { client->get("key"); }).kind(), CommError::Kind::kPeerLost);
+}
+
+TEST(TcpStore, ListensAtTheAddressThatWasAskedForOnly) {
+  for (const std::string host : {"127.0.0.1", "localhost"}) {
+    const int port = free_port();
+    const auto store = make_tcp_store(host, port, true, 1, kLong);
+    const std::string at = ":" + std::to_string(port);
+    connect_to("127.0.0.1" + at, 10);
+    EXPECT_THROW(connect_to("127.0.0.2" + at, 10), ConnectionRefused) << host;
+  }
+}
+
+TEST(TcpStore, ServesAtIpv6) {
+  try {
+    (void)listen_at("[::1]:0");
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const int port = free_port();
+  auto peer = std::async(std::launch::async, [port] { return make_tcp_store("::1", port, false, 2, kLong); });
+  const auto server = make_tcp_store("::1", port, true, 2, kLong);
+  keep_notes(*server, *peer.get());
+}
+
+const std::string kSecret = "a secret of the tests";
+
+TEST(SealedStore, KeepsNotes) {
+  const int port = free_port();
+  auto peer = std::async(std::launch::async,
+                         [port] { return make_tcp_store("127.0.0.1", port, false, 2, kLong, kSecret); });
+  const auto server = make_tcp_store("127.0.0.1", port, true, 2, kLong, kSecret);
+  const auto client = peer.get();
+  keep_notes(*server, *client);
+  constexpr int kRounds = 50;
+  const auto count = [](Store& store) {
+    for (int i = 0; i < kRounds; ++i) store.add("rounds", 1);
+  };
+  auto other = std::async(std::launch::async, [&] { count(*client); });
+  count(*server);
+  other.get();
+  EXPECT_EQ(server->add("rounds", 0), 2 * kRounds);
+}
+
+// Whoever reaches the port is served by c10d; what he writes is not taken for a rank's.
+TEST(SealedStore, AValueOfSomebodyWithoutTheSecretIsRefused) {
+  const int port = free_port();
+  const auto store = make_tcp_store("127.0.0.1", port, true, 1, kLong, kSecret);
+  store->set("address", "10.0.0.1");
+  store->set("other", "10.0.0.2");
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<std::uint16_t>(port);
+  c10d::TCPStore intruder("127.0.0.1", options);
+  const auto refused = [&](const char* key) {
+    const auto error = error_of([&] { store->get(key); });
+    EXPECT_EQ(error.kind(), CommError::Kind::kSystem);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr(key), HasSubstr("PHALANX_JOB_SECRET"), Not(HasSubstr(kSecret))));
+  };
+  intruder.set("sealed/new", {'x'});
+  refused("new");
+  intruder.set("sealed/address", intruder.get("sealed/other"));  // sealed, for another key
+  refused("address");
+  EXPECT_EQ(store->add("count", 1), 1);
+  intruder.set("sealed/count", {'9'});
+  EXPECT_THROW(store->add("count", 1), CommError);
+}
+
+TEST(SealedStore, ARankWithoutTheSecretHasNotJoined) {
+  const int port = free_port();
+  auto peer = std::async(std::launch::async, [port] { return make_tcp_store("127.0.0.1", port, false, 2, kLong); });
+  const auto error = error_of([&] { make_tcp_store("127.0.0.1", port, true, 2, Seconds(1), kSecret); });
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("only 1 of 2 ranks"), HasSubstr("PHALANX_JOB_SECRET")));
+  try {
+    peer.get();
+  } catch (const CommError&) {  // it may have come when the store was gone
+  }
+}
+
+TEST(SealedStore, RefusesAShortSecret) {
+  EXPECT_THROW(make_tcp_store("127.0.0.1", free_port(), true, 1, kLong, "fifteen letters"), ConfigError);
 }
 
 TEST(PrefixStore, UsersDoNotMeet) {

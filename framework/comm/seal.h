@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace phalanx {
+
+/// Marks what ranks leave in a store that others can reach, so that nothing that these have written is taken for a
+/// rank's: the keyed hash of key and value precedes the value. Reading, and replaying what was once written under the
+/// same key, is not prevented.
+class Seal {
+ public:
+  using Bytes = std::vector<std::uint8_t>;
+
+  /// Throws ConfigError for a secret of fewer than kLeastSecret bytes.
+  explicit Seal(std::string secret);
+
+  Bytes sealed(const std::string& key, const std::string& value) const;
+
+  /// The value. Throws CommError::kSystem that names the key, if it is not sealed with this secret.
+  std::string opened(const std::string& key, const Bytes& sealed) const;
+
+ private:
+  std::string secret_;
+};
+
+}  // namespace phalanx
