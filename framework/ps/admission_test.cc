@@ -125,7 +125,7 @@ TEST(Admission, AConnectionThatSaysNothingEndsAtTheDeadline) {
 }
 
 TEST(Admission, AClientIsNotHeldToTheDeadlineOfGreetings) {
-  const Server server(options_with({.greeting = Seconds(0.2)}));
+  const Server server(options_with({.greeting = Seconds(1)}));
   const auto client = client_of(server);
   const auto silent = connect_to(server.addresses()[0], 10);
   EXPECT_TRUE(is_closed(silent));  // which has come later than the client
@@ -135,7 +135,7 @@ TEST(Admission, AClientIsNotHeldToTheDeadlineOfGreetings) {
 TEST(Admission, SilentConnectionsMakeRoomForOthers) {
   const Server server(options_with({.greeting = Seconds(1000), .strangers = 4}));
   std::vector<Descriptor> silent;
-  for (int i = 0; i < 20; ++i) silent.push_back(connect_to(server.addresses()[0], 10));
+  for (int i = 0; i < 6; ++i) silent.push_back(connect_to(server.addresses()[0], 10));
   const auto client = client_of(server);
   EXPECT_EQ(client->status().size(), 1U);
   EXPECT_TRUE(is_closed(silent.front()));
@@ -204,7 +204,7 @@ TEST(ServerDeathTest, AServerWhoseLoopFailsEndsItsProcess) {
     (void)connect_to(server.addresses()[0], 10);
     std::this_thread::sleep_for(kLong);
   };
-  EXPECT_EXIT(serve(), ::testing::ExitedWithCode(1), "parameter server: ends this process.*epoll_wait");
+  EXPECT_EXIT(serve(), ::testing::ExitedWithCode(1), "parameter server: ends this process");
 }
 
 TEST(Secret, HasEnoughCharactersThatAreNoSpace) {

@@ -53,6 +53,7 @@ bool Server::Loop::make_room_for_stranger() {
   const SessionPtr oldest = strangers_.front();
   const auto dispensable = oldest->since + duration_of(kTimeToGreet);
   if (Clock::now() >= dispensable) {
+    strangers_.pop_front();
     end(oldest, "it did not say who it is, and others are waiting");
     return true;
   }
@@ -73,6 +74,7 @@ void Server::Loop::tend_strangers() {
   const auto now = Clock::now();
   while (!strangers_.empty() && greeting_due(*strangers_.front()) <= now) {
     const SessionPtr late = strangers_.front();
+    strangers_.pop_front();
     end(late, "it did not say in time who it is");
   }
   if (accepts_again_ > now) return;
