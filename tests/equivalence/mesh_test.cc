@@ -101,13 +101,13 @@ TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
       {at_once ? "train.accumulate=1" : "train.accumulate=2", "train.clip_norm=0.1", "train.ema_decay=0.9"});
 }
 
-// Whatever part of a batch is computed at once; the last batch has 7 samples, of which ranks have unequal shares.
+// The last of the 168 samples are 3, of which ranks have unequal shares, and fewer than parts.
 TEST(MeshOptions, ExpertsThatCountOverSequencesAreThoseOfOneProcess) {
-  const Changes sequences{"model.count_over=sequence", "model.balance=0.5"};
-  expect_as_alone("moe", 2, {"mesh.data=2", "train.accumulate=4"}, sequences);
+  const Changes sequences{"model.count_over=sequence", "model.balance=0.5", "train.global_batch_size=33"};
+  expect_as_alone("moe", 2, {"mesh.data=2", "train.accumulate=4", "strategy=auto"}, sequences);
   expect_as_alone("moe", 2, {"mesh.expert=2", "train.accumulate=4", "strategy=auto"}, sequences);
   expect_as_alone("moe", 2, {"mesh.context=2", "strategy=auto"}, sequences);
-  expect_as_alone("moe", 2, {"mesh.data=2", "train.accumulate=3"},
+  expect_as_alone("moe", 2, {"mesh.data=2", "train.accumulate=3", "strategy=auto"},
                   {"model.count_over=sequence", "model.balance=0.5", "model.capacity_factor=0.75"});
 }
 
@@ -121,8 +121,8 @@ TEST(MeshOptions, ExpertsDoNotCountPadding) {
 
 TEST(MeshOptions, ExpertsThatCountOverBatchesRefuseToComputeThemInParts) {
   const char* const reason = "computes a batch in parts, but balance of model moe_gpt";
-  for (const char* parts : {"train.accumulate=2", "train.data_parallel=2"}) expect_refused(2, "moe", {parts}, reason);
-  expect_refused(2, "moe", {"strategy=all_reduce", "launch.threads=1", "determinism=world_size_invariant"}, reason);
+  for (const char* parts : {"train.accumulate=2", "train.data_parallel=2"}) expect_refused(1, "moe", {parts}, reason);
+  expect_refused(1, "moe", {"strategy=all_reduce", "launch.threads=1", "determinism=world_size_invariant"}, reason);
   expect_refused(1, "moe", {"train.accumulate=2", "model.balance=0", "model.capacity_factor=1"},
                  "but capacity_factor of model moe_gpt");
 }

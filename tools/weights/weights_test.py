@@ -89,7 +89,9 @@ class Weights(ProgramTest):
         self.assertIn("contradicts: " + said, self.weights(*verify, status=1).out)
         self.assertEqual([said], self.json()["contradictions"])
         begin = ["--config=tiny.yaml", "--set", "init.from=hub"]
-        self.assertIn(said, self.train(*begin, run="refused").words)
+        refused = self.train(*begin, run="refused")
+        self.assert_status(2, refused)
+        self.assertIn(said, refused.words)
         self.assert_status(0, self.train(*begin, "--set", "model.epsilon=1e-6", run="tuned"))
 
     def test_looks_for_the_rows_of_embeddings_on_servers(self):
