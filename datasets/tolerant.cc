@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "datasets/batch_memory.h"
+#include "datasets/read_sample.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 
@@ -80,7 +81,7 @@ void TolerantDataset::gather(std::span<const std::int64_t> indices, std::uint64_
     index = other;
   }
   try {
-    dataset_->gather(wanted, seed, batch);
+    read_sample("a batch", [&] { dataset_->gather(wanted, seed, batch); });
     found_->replaced += replaced;
   } catch (const DataError&) {
     gather_each(indices, seed, batch);  // which of them it is
@@ -96,7 +97,7 @@ void TolerantDataset::gather_each(std::span<const std::int64_t> indices, std::ui
       const auto index = replacement(asked);
       Batch single;
       try {
-        dataset_->gather(std::array{index}, seed, single);
+        read_sample("sample " + std::to_string(index), [&] { dataset_->gather(std::array{index}, seed, single); });
       } catch (const DataError& error) {
         note(index, error.what());
         continue;

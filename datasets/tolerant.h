@@ -11,7 +11,7 @@
 
 namespace phalanx {
 
-/// Another dataset, of which some samples may be unreadable. In place of one comes the next that can be read, whatever
+/// Another dataset, of which some samples may be unreadable: gather() throws DataError, c10::Error or std::bad_alloc. In place of one comes the next that can be read, whatever
 /// the number of ranks, and a line in the log names the file and the offset once. What a copy, or unchanged(), finds,
 /// this one has found, too.
 class TolerantDataset final : public Dataset {

@@ -1,10 +1,12 @@
 #include "datasets/tolerant.h"
 
+#include <c10/util/Exception.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <memory>
+#include <new>
 #include <set>
 #include <span>
 #include <string>
@@ -52,6 +54,31 @@ Indices read(const Dataset& dataset, const Indices& indices) {
   const auto* inputs = batch.inputs.at(0).const_data_ptr<float>();
   for (std::size_t i = 0; i < indices.size(); ++i) EXPECT_EQ(static_cast<std::int64_t>(inputs[i]), values[i]);
   return {values, values + indices.size()};
+}
+
+// Numbers of which LibTorch refuses one, and memory does not suffice for another.
+class Refused final : public Dataset {
+ public:
+  std::int64_t size() const override { return numbers_.size(); }
+  const SampleSpec& spec() const override { return numbers_.spec(); }
+  void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
+    for (const auto index : indices) {
+      TORCH_CHECK(index != 1, "a tensor of another size");
+      if (index == 2) throw std::bad_alloc();
+    }
+    numbers_.gather(indices, seed, batch);
+  }
+
+ private:
+  Numbers numbers_{10, {}};
+};
+
+TEST(TolerantDataset, LeavesOutWhatLibTorchOrMemoryRefuses) {
+  const TolerantDataset dataset(std::make_shared<Refused>(), 2);
+  EXPECT_EQ(read(dataset, {0, 1, 2, 4}), (Indices{0, 3, 3, 4}));
+  EXPECT_EQ(dataset.left_out(), 2);
+  EXPECT_THAT([] { read(TolerantDataset(std::make_shared<Refused>(), 0), {1}); },
+              ThrowsMessage<DataError>(HasSubstr("sample 1: a tensor of another size")));
 }
 
 TEST(TolerantDataset, PutsTheNextReadableSampleInPlaceOfAnother) {

@@ -12,6 +12,7 @@
 #include <csetjmp>
 #include <cstddef>
 #include <cstdio>
+#include <memory>
 
 #include "framework/base/error.h"
 
@@ -20,6 +21,12 @@ namespace {
 
 at::Tensor empty_image(std::int64_t height, std::int64_t width, std::int64_t channels) {
   return at::empty({height, width, channels}, at::kByte);
+}
+
+void refuse_too_large(std::int64_t height, std::int64_t width, const std::string& name) {
+  if (height <= kMostPixels / std::max<std::int64_t>(width, 1)) return;
+  throw DataError(name + ": is an image of " + std::to_string(width) + " x " + std::to_string(height) +
+                  " pixels, more than the " + std::to_string(kMostPixels) + " that are decoded; scale it down");
 }
 
 // libjpeg calls back when it fails, and must not be returned to.
@@ -59,12 +66,18 @@ struct JpegDecoder {
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  // False: libjpeg has failed. It has no objects of its own, whose destructors a jump would leave out.
-  bool decode(std::string_view bytes, const DecodeOptions& options) {
+  // Both return false where libjpeg has failed. They have no objects of their own, whose destructors a jump would leave
+  // out.
+  bool read_header(std::string_view bytes) {
     if (setjmp(errors.out) != 0) return false;
     jpeg_create_decompress(&jpeg);
     jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
     jpeg_read_header(&jpeg, TRUE);
+    return true;
+  }
+
+  bool decode(const DecodeOptions& options) {
+    if (setjmp(errors.out) != 0) return false;
     jpeg.out_color_space = options.color ? JCS_RGB : JCS_GRAYSCALE;
     jpeg.scale_num = 1;
     jpeg.scale_denom = scale_of(jpeg, options.smallest_side);
@@ -82,7 +95,10 @@ struct JpegDecoder {
 
 at::Tensor decode_jpeg(std::string_view bytes, const DecodeOptions& options, const std::string& name) {
   JpegDecoder decoder;
-  if (decoder.decode(bytes, options)) return decoder.image;
+  if (decoder.read_header(bytes)) {
+    refuse_too_large(decoder.jpeg.image_height, decoder.jpeg.image_width, name);
+    if (decoder.decode(options)) return decoder.image;
+  }
   std::array<char, JMSG_LENGTH_MAX> message{};
   auto& jpeg = decoder.jpeg;
   jpeg.err->format_message(reinterpret_cast<j_common_ptr>(&jpeg), message.data());
@@ -93,13 +109,17 @@ at::Tensor decode_jpeg(std::string_view bytes, const DecodeOptions& options, con
 at::Tensor decode_png(std::string_view bytes, const DecodeOptions& options, const std::string& name) {
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
+  const std::unique_ptr<png_image, decltype(&png_image_free)> freed(&png, &png_image_free);
   const auto require = [&](int succeeded) {
-    if (succeeded != 0) return;
-    const std::string message = png.message;
-    png_image_free(&png);
-    throw DataError(name + ": a damaged PNG: " + message);
+    if (succeeded == 0) throw DataError(name + ": a damaged PNG: " + png.message);
   };
   require(png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()));
+  refuse_too_large(png.height, png.width, name);
+  // A pixel has at least one bit, and a stream of deflate grows to 1032 times its size at most.
+  if (std::uint64_t{png.height} * png.width / 8 / 1032 > bytes.size()) {
+    throw DataError(name + ": a damaged PNG: " + std::to_string(bytes.size()) + " bytes cannot hold " +
+                    std::to_string(png.width) + " x " + std::to_string(png.height) + " pixels");
+  }
   png.format = options.color ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   at::Tensor image = empty_image(png.height, png.width, options.color ? 3 : 1);
   constexpr png_color kBlack{0, 0, 0};

@@ -6,6 +6,7 @@
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "datasets/images/encode.h"
 #include "datasets/testing/image_files.h"
@@ -54,6 +55,30 @@ TEST(DecodeImage, JpegsMayBeDecodedAtAPartOfTheirSize) {
   EXPECT_EQ(side(81), (std::vector<std::int64_t>{3, 200, 160}));
   EXPECT_EQ(side(80), (std::vector<std::int64_t>{3, 100, 80}));
   EXPECT_EQ(side(20), (std::vector<std::int64_t>{3, 25, 20}));
+}
+
+// A PNG whose header has other sides, and a checksum that knows of them.
+std::string png_of_sides(std::uint32_t width, std::uint32_t height) {
+  std::string bytes = encode_png(smooth_image(1, 8, 8));
+  const auto put = [&](std::size_t place, std::uint32_t number) {
+    for (int i = 0; i < 4; ++i) bytes[place + static_cast<std::size_t>(i)] = static_cast<char>(number >> (24 - 8 * i));
+  };
+  put(16, width);
+  put(20, height);
+  put(29, static_cast<std::uint32_t>(::crc32(0, reinterpret_cast<const unsigned char*>(bytes.data()) + 12, 17)));
+  return bytes;
+}
+
+TEST(DecodeImage, RefusesASizeThatWouldTakeAllMemory) {
+  const auto refused = [](const std::string& bytes, const std::string& why) {
+    EXPECT_THAT([&] { decode_image(bytes, {}, "a.png"); },
+                ThrowsMessage<DataError>(AllOf(HasSubstr("a.png: "), HasSubstr(why))));
+  };
+  refused(png_of_sides(50'000, 50'000), "is an image of 50000 x 50000 pixels, more than the 134217728");
+  refused(png_of_sides(1'000'000, 134), "bytes cannot hold 1000000 x 134 pixels");
+  auto jpeg = jpeg_bytes(smooth_image(3, 16, 16));
+  const auto sides = jpeg.find("\xff\xc0") + 5;
+  refused(jpeg.replace(sides, 4, "\xff\x00\xff\x00", 4), "is an image of 65280 x 65280 pixels, more than the 134217728");
 }
 
 TEST(DecodeImage, RefusesWhatIsDamaged) {

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdio>
+#include <numeric>
 #include <string>
 
+#include "datasets/images/tar_entry.h"
 #include "datasets/testing/image_files.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -14,6 +18,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::tar_bytes;
 using ::testing::ThrowsMessage;
 
 std::string written(const std::string& bytes) {
@@ -53,6 +58,55 @@ TEST(IndexTar, RefusesWhatIsNoWholeArchive) {
   damaged[1536 + 10] = 'x';
   refused(damaged, "byte 1536: not a header");
   EXPECT_THAT([] { index_tar("/no/such.tar"); }, ThrowsMessage<DataError>(HasSubstr("/no/such.tar")));
+}
+
+// An archive's first header with another field, and a checksum that knows of it.
+std::string with_field(std::string archive, std::size_t place, const std::string& field) {
+  archive.replace(place, field.size(), field).replace(148, 8, "        ");
+  const auto sum = std::accumulate(archive.begin(), archive.begin() + 512, 0U, [](unsigned total, char byte) {
+    return total + static_cast<unsigned char>(byte);
+  });
+  std::array<char, 8> digits{};
+  std::snprintf(digits.data(), digits.size(), "%06o", sum);
+  return archive.replace(148, 7, std::string(digits.data()) + '\0');
+}
+
+// A header of `type` before a file of five bytes.
+std::string after_header(char type, const std::string& content) {
+  return with_field(tar_entry("header", content), 156, {type}) + tar_entry("1.cls", "7 \n\n\n") + tar_end();
+}
+
+TEST(IndexTar, RefusesNumbersThatNoFileHas) {
+  const auto refused = [](const std::string& bytes, const std::string& why) {
+    const auto path = written(bytes);
+    EXPECT_THAT([&] { index_tar(path); }, ThrowsMessage<DataError>(HasSubstr(why)));
+  };
+  for (const char* size : {"-512", "-1024", "9223372036854775808", "5x"}) {
+    const std::string record = std::string(" size=") + size + "\n";
+    const auto length = record.size() + 2;  // of two digits
+    refused(after_header('x', std::to_string(length) + record), "an extended header with the size \"" + std::string(size));
+  }
+  refused(after_header('x', "28 size=9223372036854775807\n"), "the archive ends within a file of 9223372036854775807");
+  for (const char* records : {"0 size=1\n", "10 size=10\n", "99 size=1\n", "-10 size=1\n", "7 size=\n1", "x"}) {
+    refused(after_header('x', records), "a damaged extended header");
+  }
+  const auto archive = tar_bytes({{"1.cls", "3"}});
+  refused(with_field(archive, 124, "-0000001000"), "the size of a file is not a number");
+  refused(with_field(archive, 124, std::string(12, '\xff')), "the size of a file is not a number");
+  refused(with_field(archive, 124, '\x80' + std::string(11, '\x7f')), "the size of a file is not a number");
+  refused(with_field(archive, 124, std::string("\x80\0\0\0\x7f", 5) + std::string(7, '\xff')), "the archive ends within");
+}
+
+TEST(IndexTar, TakesAHeaderForTheNextEntryAlone) {
+  const std::string name(120, 'd');
+  for (const char type : {'2', '5'}) {
+    auto archive = tar_bytes({{name, ""}});  // of two headers: the long name, and the entry
+    archive = archive.substr(0, 1024) + with_field(archive.substr(1024, 512), 156, {type}) +
+              tar_entry("1.cls", "3") + tar_end();
+    const auto entries = index_tar(written(archive));
+    ASSERT_EQ(entries.size(), 1U);
+    EXPECT_EQ(entries[0].name, "1.cls");
+  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "datasets/batch_memory.h"
+#include "datasets/read_sample.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/random.h"
@@ -29,10 +30,11 @@ TransformedImages::TransformedImages(std::shared_ptr<const ImageSource> source, 
 }
 
 // The index of what was read.
-std::int64_t TransformedImages::read(std::int64_t index, at::Tensor& image) const {
+std::int64_t TransformedImages::read(std::int64_t index, std::uint64_t seed, at::Tensor& image) const {
   for (;; index = (index + 1) % size()) {
     try {
-      image = source_->image(index);
+      image = read_sample(source_->name(index),
+                          [&] { return options_.transforms.apply(source_->image(index), seed); });
       return index;
     } catch (const DataError& error) {
       if (++skipped_ > options_.skip) {
@@ -84,8 +86,7 @@ void TransformedImages::gather(std::span<const std::int64_t> indices, std::uint6
       const auto asked = indices[static_cast<std::size_t>(row)];
       TORCH_CHECK_INDEX(asked >= 0 && asked < size(), "sample ", asked, " of ", size());
       at::Tensor image;
-      const auto index = read(asked, image);
-      image = options_.transforms.apply(image, mix(seed, static_cast<std::uint64_t>(asked)));
+      const auto index = read(asked, mix(seed, static_cast<std::uint64_t>(asked)), image);
       write(image, index, input + row * elements);
       target[row] = source_->label(index);
     }

@@ -37,7 +37,7 @@ class TransformedImages final : public Dataset {
   std::int64_t size() const override { return source_->size(); }
   const SampleSpec& spec() const override { return options_.spec; }
 
-  /// Throws DataError for an image that cannot be read, and std::invalid_argument for one that the transforms leave in
+  /// Throws DataError, which names it, for an image that cannot be read or transformed, and std::invalid_argument for one that the transforms leave in
   /// another shape.
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override;
 
@@ -47,7 +47,7 @@ class TransformedImages final : public Dataset {
   std::int64_t skipped() const { return skipped_; }  // so far
 
  private:
-  std::int64_t read(std::int64_t index, at::Tensor& image) const;
+  std::int64_t read(std::int64_t index, std::uint64_t seed, at::Tensor& image) const;
   void write(const at::Tensor& image, std::int64_t index, float* out) const;
 
   std::shared_ptr<const ImageSource> source_;

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <new>
 #include <set>
 #include <string>
 
@@ -103,6 +105,34 @@ TEST(TransformedImages, MayLeaveSomeOut) {
   EXPECT_THAT([&] { gather(*dataset, {4}); },
               ThrowsMessage<DataError>(AllOf(HasSubstr("image 4: damaged"), HasSubstr("3th that cannot be read"),
                                              HasSubstr("dataset.skip_corrupt allows 2"))));
+}
+
+// Images that LibTorch cannot read, that memory does not suffice for, and that a resize would blow up.
+class Unreadable final : public ImageSource {
+ public:
+  std::int64_t size() const override { return 4; }
+  std::int64_t label(std::int64_t index) const override { return index % 3; }
+  at::Tensor image(std::int64_t index) const override {
+    TORCH_CHECK(index != 0, "no tensor");
+    if (index == 1) throw std::bad_alloc();
+    return smooth_image(3, index == 2 ? 10'000'000 : 16, index == 2 ? 1 : 16);
+  }
+  std::string name(std::int64_t index) const override { return "image " + std::to_string(index); }
+};
+
+TEST(TransformedImages, NameAnImageThatLibTorchOrMemoryRefuses) {
+  const auto made = [](const std::string& more) {
+    const auto config = config::load_as<ImageConfig>("dataset", "{side: 16" + more + "}", "test.yaml");
+    return config.samples(std::make_shared<Unreadable>(), 3, false);
+  };
+  const auto dataset = made("");
+  const auto refused = [&](std::int64_t index, const std::string& why) {
+    EXPECT_THAT([&] { gather(*dataset, {index}); }, ThrowsMessage<DataError>(HasSubstr(why)));
+  };
+  refused(0, "image 0: no tensor");
+  refused(1, "image 1: there is not enough memory");
+  refused(2, "image 2: an image of 1 x 10000000 pixels would be resized to 18 x 180000000");
+  EXPECT_EQ(gather(*made(", skip_corrupt: 3"), {0}).targets[0].item<int>(), 0) << "image 3 in its place";
 }
 
 TEST(TransformedImages, RefuseTransformsThatLeaveAnotherShape) {

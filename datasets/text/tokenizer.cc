@@ -1,20 +1,20 @@
 #include "datasets/text/tokenizer.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "datasets/text/byte_pair_encoding.h"
 #include "datasets/text/sentence_piece.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/json.h"
 
 namespace phalanx {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 class Bytes final : public Tokenizer {
  public:
@@ -36,21 +36,7 @@ class Bytes final : public Tokenizer {
   }
 };
 
-Json parse(const fs::path& file) {
-  Json json = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) throw DataError(file.string() + ": is not a JSON object");
-  return json;
-}
-
-// What does not have the type that is expected of it throws.
-template <class Body>
-auto reading(const fs::path& file, const Body& body) {
-  try {
-    return body();
-  } catch (const Json::exception& error) {
-    throw DataError(file.string() + ": not a byte-level BPE as tokenizers write it: " + error.what());
-  }
-}
+JsonValue parse(const fs::path& file) { return parse_json(read_file(file), file.string()); }
 
 std::pair<std::string, std::string> merge_of(const std::string& text, const fs::path& file) {
   const auto space = text.find(' ');
@@ -59,23 +45,23 @@ std::pair<std::string, std::string> merge_of(const std::string& text, const fs::
 }
 
 // Of pre-tokenizers, those of GPT-2 and of models like it: ByteLevel, alone or after a Split by a pattern.
-std::string pattern_of(const Json& pre_tokenizer, const fs::path& file) {
+std::string pattern_of(const JsonValue& pre_tokenizer, const fs::path& file) {
   const auto refuse = [&](const std::string& what) {
     throw DataError(file.string() + ": its pre_tokenizer has " + what +
                     "; byte-level BPE has ByteLevel, or Split and it");
   };
-  if (!pre_tokenizer.is_object()) refuse("nothing");
-  Json::array_t steps{pre_tokenizer};
-  if (pre_tokenizer.at("type") == "Sequence") steps = pre_tokenizer.at("pretokenizers").get<Json::array_t>();
+  if (pre_tokenizer.is_null()) refuse("nothing");
+  const bool several = pre_tokenizer.get<std::string>("type") == "Sequence";
+  const auto steps = several ? pre_tokenizer.at("pretokenizers").elements() : std::vector<JsonValue>{pre_tokenizer};
   std::string pattern;
   bool bytes = false;
   for (const auto& step : steps) {
-    const auto type = step.at("type").get<std::string>();
+    const auto type = step.get<std::string>("type");
     if (type == "ByteLevel") {
       bytes = true;
-      if (step.value("add_prefix_space", false)) refuse("add_prefix_space: true");
-    } else if (type == "Split" && step.at("pattern").contains("Regex") && pattern.empty()) {
-      pattern = step.at("pattern").at("Regex").get<std::string>();
+      if (step.get_or("add_prefix_space", false)) refuse("add_prefix_space: true");
+    } else if (type == "Split" && step.at("pattern").has("Regex") && pattern.empty()) {
+      pattern = step.at("pattern").get<std::string>("Regex");
     } else {
       refuse(type);
     }
@@ -85,33 +71,34 @@ std::string pattern_of(const Json& pre_tokenizer, const fs::path& file) {
 }
 
 std::unique_ptr<Tokenizer> from_tokenizer_json(const fs::path& file) {
-  const Json json = parse(file);
-  const auto pairs = reading(file, [&] {
-    const Json& model = json.at("model");
-    if (model.at("type") != "BPE") {
-      throw DataError(file.string() + ": its model is " + model.at("type").get<std::string>() + ", not BPE");
+  const auto json = parse(file);
+  const auto model = json.at("model");
+  if (const auto type = model.get<std::string>("type"); type != "BPE") {
+    throw DataError(file.string() + ": its model is " + type + ", not BPE");
+  }
+  BytePairs pairs{.vocabulary = model.get<std::map<std::string, std::int64_t>>("vocab"),
+                  .pattern = pattern_of(json.at("pre_tokenizer"), file)};
+  for (const auto& merge : model.at("merges").elements()) {
+    if (merge.is_string()) {
+      pairs.merges.push_back(merge_of(merge.as<std::string>(), file));
+      continue;
     }
-    BytePairs read{.vocabulary = model.at("vocab").get<std::map<std::string, std::int64_t>>(),
-                   .pattern = pattern_of(json.at("pre_tokenizer"), file)};
-    for (const auto& merge : model.at("merges")) {
-      if (merge.is_string()) {
-        read.merges.push_back(merge_of(merge.get<std::string>(), file));
-      } else {
-        read.merges.emplace_back(merge.at(0).get<std::string>(), merge.at(1).get<std::string>());
-      }
+    auto pair = merge.as<std::vector<std::string>>();
+    if (pair.size() != 2) merge.refuse("has " + std::to_string(pair.size()) + " tokens; a merge is of two");
+    pairs.merges.emplace_back(std::move(pair[0]), std::move(pair[1]));
+  }
+  if (json.has("added_tokens") && !json.at("added_tokens").is_null()) {
+    for (const auto& token : json.at("added_tokens").elements()) {
+      auto& texts = token.get_or("normalized", false) ? pairs.added : pairs.special;
+      texts[token.get<std::string>("content")] = token.get<std::int64_t>("id");
     }
-    for (const auto& added : json.value("added_tokens", Json::array())) {
-      read.special[added.at("content").get<std::string>()] = added.at("id").get<std::int64_t>();
-    }
-    return read;
-  });
+  }
   return make_byte_pair_encoding(pairs, file);
 }
 
 std::unique_ptr<Tokenizer> from_gpt2_files(const fs::path& folder) {
   const fs::path vocabulary = folder / "vocab.json", merges = folder / "merges.txt";
-  const Json json = parse(vocabulary);
-  BytePairs pairs{.vocabulary = reading(vocabulary, [&] { return json.get<std::map<std::string, std::int64_t>>(); })};
+  BytePairs pairs{.vocabulary = parse(vocabulary).as<std::map<std::string, std::int64_t>>()};
   std::istringstream lines(read_file(merges));
   for (std::string line; std::getline(lines, line);) {
     if (line.empty() || line.starts_with("#version")) continue;

@@ -76,15 +76,103 @@ TEST(BytePairEncoding, RefusesFilesOfAnotherKind) {
                 ThrowsMessage<DataError>(AllOf(HasSubstr("tokenizer.json: "), HasSubstr(why))));
   };
   refused("/model/type", "WordPiece", "its model is WordPiece, not BPE");
-  refused("/model", 3, "not a byte-level BPE as tokenizers write it");
+  refused("/model", 3, "model: ");
   refused("/pre_tokenizer/type", "Metaspace", "its pre_tokenizer has Metaspace");
   refused("/pre_tokenizer", nullptr, "its pre_tokenizer has nothing");
   refused("/pre_tokenizer/add_prefix_space", true, "add_prefix_space: true");
   refused("/model/merges/0", nlohmann::json{"x", "yz"},
           "a merge has the token \"xyz\", which is not in the vocabulary");
+  refused("/model/merges/0", nlohmann::json{"x", "y", "z"}, "model.merges[0]: has 3 tokens");
   refused("/model/vocab/a", -4, "has the number -4");
+  refused("/model/vocab/a", 200'000'000, "has the number 200000000");
+  refused("/model/vocab/a", 1.5, "model.vocab.a: ");
+  refused("/added_tokens/0/id", 200'000'000, "has the number 200000000");
+  refused("/added_tokens/0/content", "", "has no text");
+  refused("/added_tokens/0", nlohmann::json::object(), "added_tokens[0]");
+  refused("/pre_tokenizer", nlohmann::json::object(), "pre_tokenizer: ");
   EXPECT_THAT([] { make_tokenizer("/no/such"); },
               ThrowsMessage<DataError>(HasSubstr("tokenizer \"/no/such\": neither")));
+}
+
+// kFile, changed, with texts that are a token each: the k-th of `special` has the number 320 + k.
+std::unique_ptr<Tokenizer> changed_tokenizer(const std::vector<std::string>& special, const std::string& pattern = "") {
+  auto json = nlohmann::json::parse(read_file(kFile));
+  for (std::size_t i = 0; i < special.size(); ++i) {
+    json["added_tokens"].push_back({{"id", 320 + i}, {"content", special[i]}, {"normalized", false}});
+  }
+  if (!pattern.empty()) {
+    const nlohmann::json split{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}}, bytes{{"type", "ByteLevel"}};
+    json["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {split, bytes}}};
+  }
+  const std::string file = ::testing::TempDir() + "/changed.json";
+  write_atomically(file, json.dump());
+  return make_tokenizer(file);
+}
+
+// Numbers by Hugging Face's tokenizers.
+TEST(SpecialTokens, AreTheLeftmostAndThenTheLongest) {
+  const auto tokenizer = changed_tokenizer({"ab", "abc", "bcd", "cde", "abcdef", "de", "xx", "xxxx"});
+  EXPECT_EQ(tokenizer->encode("abcdeabcdefbcdxxxxxxxabd"), (Tokens{321, 325, 324, 322, 327, 326, 88, 320, 68}));
+  EXPECT_EQ(tokenizer->encode("zabcab"), (Tokens{90, 321, 320}));
+}
+
+// Were each of them searched for behind each of them, this would take hours.
+TEST(SpecialTokens, TakeLinearTime) {
+  std::vector<std::string> special;
+  for (int i = 0; i < 256; ++i) special.push_back("<|reserved_special_token_" + std::to_string(i) + "|>");
+  special.push_back(std::string(20'000, 'q') + "r");
+  const auto tokenizer = changed_tokenizer(special);
+  std::string text;
+  Tokens expected;
+  for (std::size_t i = 0; i < 40'000; ++i) {
+    text += special[i % 250];
+    expected.push_back(320 + static_cast<std::int64_t>(i % 250));
+  }
+  text += std::string(200'000, 'q');
+  const auto tokens = tokenizer->encode(text);
+  ASSERT_GT(tokens.size(), expected.size());
+  EXPECT_EQ(Tokens(tokens.begin(), tokens.begin() + std::ssize(expected)), expected);
+}
+
+TEST(BytePairEncoding, MergesAWordOfAnyLengthInLittleTime) {
+  const auto tokenizer = make_tokenizer(kFile);
+  std::string word;
+  for (int i = 0; i < 300'000; ++i) word += "thecatsat"[i * i % 9];
+  const auto tokens = tokenizer->encode(word);
+  EXPECT_LT(tokens.size(), word.size());
+  EXPECT_EQ(tokenizer->decode(tokens), word);
+}
+
+// Without room for PCRE2's own stack the rest of the text would be one word.
+TEST(WordPattern, CutsWordsOfAnyLength) {
+  const auto tokenizer = changed_tokenizer({}, R"((?:\p{L}\p{M}*)+|.)");
+  const std::string word(100'000, 'x'), text = word + "1990";
+  Tokens expected(word.size(), 88);
+  expected.insert(expected.end(), {17, 25, 25, 16});  // four words: 1990 in one is other tokens
+  EXPECT_EQ(tokenizer->encode(text), expected);
+}
+
+TEST(WordPattern, SaysWithItsFileThatItGivesUp) {
+  const auto tokenizer = changed_tokenizer({}, "(?:a+)+(?:b|cc)");
+  EXPECT_THAT([&] { tokenizer->encode(std::string(60, 'a') + " and more"); },
+              ThrowsMessage<DataError>(AllOf(HasSubstr("changed.json: its regular expression"), HasSubstr("byte 0"),
+                                             HasSubstr("match limit"))));
+}
+
+TEST(SpecialTokens, AreFoundBeforeOthersThatAreAdded) {
+  auto json = nlohmann::json::parse(read_file(kFile));
+  json["added_tokens"].push_back({{"id", 320}, {"content", "bc"}, {"normalized", false}});
+  json["added_tokens"].push_back({{"id", 321}, {"content", "abc"}, {"normalized", true}});
+  const std::string file = ::testing::TempDir() + "/added.json";
+  write_atomically(file, json.dump());
+  EXPECT_EQ(make_tokenizer(file)->encode("abcd"), (Tokens{65, 320, 68}));
+}
+
+TEST(WordPattern, KeepsWhatAnEmptyMatchStandsBefore) {
+  const auto tokenizer = changed_tokenizer({}, "x*");
+  for (const std::string text : {"axxb", "\xc3\xa9t\xc3\xa9 x", "a\xff\xfe x\xc3"}) {
+    EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
+  }
 }
 
 TEST(Bytes, AreTheirOwnNumbers) {

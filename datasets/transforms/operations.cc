@@ -15,6 +15,7 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cmath>
@@ -32,6 +33,9 @@ at::Tensor to_floats(const at::Tensor& image) { return image.to(at::kFloat); }
 
 at::Tensor resized(const at::Tensor& image, std::int64_t height, std::int64_t width) {
   if (image.size(1) == height && image.size(2) == width) return image;
+  TORCH_CHECK(height <= kMostResizedPixels / width, "an image of ", image.size(2), " x ", image.size(1),
+              " pixels would be resized to ", width, " x ", height, ", which is more than ", kMostResizedPixels,
+              " pixels");
   const at::Tensor batch = image.unsqueeze(0);
   return at::_upsample_bilinear2d_aa(batch, {height, width}, /*align_corners=*/false, std::nullopt, std::nullopt)
       .squeeze(0);

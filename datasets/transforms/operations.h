@@ -10,7 +10,10 @@ namespace phalanx::images {
 // What transforms are made of. Images are uint8 [channels, height, width] with 1 or 3 channels and any strides; they
 // are not written to. Values beyond 0 to 255 are clamped, others rounded.
 
-/// Bilinear with antialiasing, as Pillow's.
+/// Pixels of the largest image that resized() makes. A thin image of any file would else grow to fill the memory.
+constexpr std::int64_t kMostResizedPixels = std::int64_t{1} << 27;
+
+/// Bilinear with antialiasing, as Pillow's. Throws c10::Error for more than kMostResizedPixels pixels.
 at::Tensor resized(const at::Tensor& image, std::int64_t height, std::int64_t width);
 
 /// The part that begins at (top, left). What lies outside of the image is black.
