@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "datasets/batch_memory.h"
+#include "datasets/read_sample.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 
@@ -93,20 +93,8 @@ void TolerantDataset::gather(std::span<const std::int64_t> indices, std::uint64_
   }
 }
 
-// Turns errors of LibTorch and a lack of memory into errors of the sample.
 void TolerantDataset::read_rows(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {
-  const auto refuse = [&](const std::string& why) {
-    throw DataError("sample " + std::to_string(indices.front()) + ": " + why);
-  };
-  try {
-    dataset_->gather(indices, seed, batch);
-  } catch (const c10::IndexError&) {
-    throw;  // asked for a sample that there is not
-  } catch (const c10::Error& error) {
-    refuse(error.what_without_backtrace());
-  } catch (const std::bad_alloc&) {
-    refuse("there is not enough memory for it");
-  }
+  read_sample("sample " + std::to_string(indices.front()), [&] { dataset_->gather(indices, seed, batch); });
 }
 
 void TolerantDataset::gather_each(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {

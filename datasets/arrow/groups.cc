@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "framework/base/error.h"
 
@@ -14,6 +15,9 @@ RowGroups::RowGroups(const std::vector<std::filesystem::path>& files) : begins_{
     int number = 0;
     for (const auto rows : file->rows_of_groups()) {
       if (rows > 0) {
+        if (rows > std::numeric_limits<std::int64_t>::max() - begins_.back()) {
+          throw DataError(path.string() + ": states more rows than can be counted");
+        }
         groups_.push_back({file, number});
         begins_.push_back(begins_.back() + rows);
       }

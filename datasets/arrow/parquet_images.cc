@@ -38,7 +38,6 @@ class ParquetImages final : public ImageSource {
  public:
   ParquetImages(const ParquetImagesConfig& config, const std::vector<std::filesystem::path>& files)
       : column_(config.image), decoding_(config.decoding()), groups_(files), kept_(config.groups) {
-    labels_.reserve(static_cast<std::size_t>(groups_.rows()));
     for (std::size_t group = 0; group < groups_.size(); ++group) {
       const auto where = groups_.name(group, config.target);
       const at::Tensor labels = numbers_of(*groups_.read(group, config.target), /*whole=*/true, where);

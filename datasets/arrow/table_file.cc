@@ -9,13 +9,16 @@
 #include <parquet/arrow/schema.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
+#include <parquet/properties.h>
 
+#include <exception>
 #include <fstream>
 #include <mutex>
 #include <string_view>
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/reason.h"
 
 namespace phalanx {
 namespace {
@@ -34,30 +37,37 @@ T value_of(arrow::Result<T> result, const std::string& path) {
   return std::move(result).ValueUnsafe();
 }
 
+// Everything else in this plug-in takes offsets, sizes and text as they stand in a column: they are validated here.
+void validate(const arrow::Array& column, std::int64_t rows, const std::string& name, const std::string& path) {
+  const auto status = column.ValidateFull();
+  if (!status.ok()) throw DataError(path + ": column " + name + ": " + status.ToString());
+  if (column.length() == rows) return;
+  throw DataError(path + ": column " + name + ": has " + std::to_string(column.length()) + " rows in a group of " +
+                  std::to_string(rows));
+}
+
+// What a body does; other exceptions of a library, such as Parquet's, become DataErrors that begin with `path`.
+template <class Body>
+auto reading(const std::string& path, const Body& body) {
+  try {
+    return body();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw DataError(path + ": " + reason(error));
+  }
+}
+
 std::shared_ptr<arrow::Array> joined(const arrow::ChunkedArray& column, const std::string& path) {
   if (column.num_chunks() == 1) return column.chunk(0);
   return value_of(arrow::Concatenate(column.chunks()), path);
-}
-
-// Arrow takes the offsets, indices and lengths in a file as they are, until it is asked to check them.
-std::shared_ptr<arrow::Array> checked(std::shared_ptr<arrow::Array> array, std::int64_t rows, const std::string& path) {
-  check(array->ValidateFull(), path);
-  if (array->length() == rows) return array;
-  throw DataError(path + ": a column has " + std::to_string(array->length()) + " of " + std::to_string(rows) + " rows");
 }
 
 class ParquetFile final : public TableFile {
  public:
   explicit ParquetFile(std::string path) {
     path_ = std::move(path);
-    auto file = value_of(arrow::io::ReadableFile::Open(path_), path_);
-    reader_ = value_of(parquet::arrow::OpenFile(std::move(file), arrow::default_memory_pool()), path_);
-    check(reader_->GetSchema(&schema_), path_);
-    const auto metadata = reader_->parquet_reader()->metadata();
-    for (int group = 0; group < metadata->num_row_groups(); ++group) {
-      rows_.push_back(metadata->RowGroup(group)->num_rows());
-      if (rows_.back() < 0) throw DataError(path_ + ": a row group has " + std::to_string(rows_.back()) + " rows");
-    }
+    reading(path_, [&] { open(); });
   }
 
   arrow::ArrayVector read(int group, const std::vector<int>& columns) const override {
@@ -65,17 +75,41 @@ class ParquetFile final : public TableFile {
     for (const auto column : columns)
       add_leaves(reader_->manifest().schema_fields.at(static_cast<std::size_t>(column)), leaves);
     const std::lock_guard lock(mutex_);
-    const auto table = value_of(reader_->ReadRowGroup(group, leaves), path_);
-    arrow::ArrayVector arrays;
-    for (const auto column : columns) {
-      const auto& chunks = *table->GetColumnByName(schema_->field(column)->name());
-      check(chunks.ValidateFull(), path_);
-      arrays.push_back(checked(joined(chunks, path_), rows_[static_cast<std::size_t>(group)], path_));
-    }
-    return arrays;
+    return reading(path_, [&] {
+      const auto table = value_of(reader_->ReadRowGroup(group, leaves), path_);
+      arrow::ArrayVector arrays;
+      for (const auto column : columns) {
+        const auto name = schema_->field(column)->name();
+        const auto chunks = table->GetColumnByName(name);
+        if (!chunks) throw DataError(path_ + ": column " + name + ": has no data in group " + std::to_string(group));
+        arrays.push_back(joined(*chunks, path_));
+        validate(*arrays.back(), rows_.at(static_cast<std::size_t>(group)), name, path_);
+      }
+      return arrays;
+    });
   }
 
  private:
+  void open() {
+    auto file = value_of(arrow::io::ReadableFile::Open(path_), path_);
+    auto properties = parquet::default_reader_properties();
+    properties.set_page_checksum_verification(true);
+    parquet::arrow::FileReaderBuilder builder;
+    check(builder.Open(std::move(file), properties), path_);
+    reader_ = value_of(builder.Build(), path_);
+    check(reader_->GetSchema(&schema_), path_);
+    const auto metadata = reader_->parquet_reader()->metadata();
+    auto left = metadata->num_rows();
+    for (int group = 0; group < metadata->num_row_groups(); ++group) {
+      rows_.push_back(metadata->RowGroup(group)->num_rows());
+      if (rows_.back() < 0 || rows_.back() > left) break;
+      left -= rows_.back();
+    }
+    if (left == 0 && std::ssize(rows_) == metadata->num_row_groups()) return;
+    throw DataError(path_ + ": states " + std::to_string(metadata->num_rows()) +
+                    " rows, which are not those of its groups");
+  }
+
   // Parquet counts the columns of numbers and strings that lists and structures are made of.
   static void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
     if (field.children.empty()) leaves.push_back(field.column_index);
@@ -90,23 +124,27 @@ class ArrowFile final : public TableFile {
  public:
   ArrowFile(std::string path, bool stream) {
     path_ = std::move(path);
-    auto file = value_of(arrow::io::MemoryMappedFile::Open(path_, arrow::io::FileMode::READ), path_);
-    if (stream) {
-      read_stream(std::move(file));
-    } else {
-      read_file(std::move(file));
-    }
-    for (const auto& batch : batches_) {
-      check(batch->Validate(), path_);
-      rows_.push_back(batch->num_rows());
-    }
+    reading(path_, [&] {
+      auto file = value_of(arrow::io::MemoryMappedFile::Open(path_, arrow::io::FileMode::READ), path_);
+      if (stream) {
+        read_stream(std::move(file));
+      } else {
+        read_file(std::move(file));
+      }
+    });
+    for (const auto& batch : batches_) rows_.push_back(batch->num_rows());
   }
 
   arrow::ArrayVector read(int group, const std::vector<int>& columns) const override {
-    arrow::ArrayVector arrays;
     const auto& batch = *batches_.at(static_cast<std::size_t>(group));
-    for (const auto column : columns) arrays.push_back(checked(batch.column(column), batch.num_rows(), path_));
-    return arrays;
+    return reading(path_, [&] {
+      arrow::ArrayVector arrays;
+      for (const auto column : columns) {
+        arrays.push_back(batch.column(column));
+        validate(*arrays.back(), batch.num_rows(), schema_->field(column)->name(), path_);
+      }
+      return arrays;
+    });
   }
 
  private:

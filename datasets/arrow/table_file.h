@@ -28,7 +28,8 @@ class TableFile {
   /// The place of a column. Throws DataError, with the names of those that there are.
   int column(const std::string& name) const;
 
-  /// Some columns of a group, in the order of `columns`, one array each. Throws DataError.
+  /// Some columns of a group, in the order of `columns`, one array each. They are valid in all of their offsets, sizes
+  /// and text, and have rows_of_groups() rows. Throws DataError where the file is damaged.
   virtual arrow::ArrayVector read(int group, const std::vector<int>& columns) const = 0;
 
  protected:

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -25,23 +26,24 @@ std::string_view field(const Block& block, std::size_t begin, std::size_t length
   return all.substr(0, all.find('\0'));
 }
 
-// Parses all of `digits`. Returns nothing if they are not a number or if it is negative.
+// All of a text as a number that is not negative.
 std::optional<std::int64_t> whole_number(std::string_view digits, int base) {
-  std::int64_t value = 0;
+  std::uint64_t value = 0;  // unsigned, since otherwise a minus sign would be read
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
-  if (error != std::errc() || end != digits.data() + digits.size() || value < 0) return std::nullopt;
-  return value;
+  const bool whole = error == std::errc() && end == digits.data() + digits.size();
+  return whole && value <= std::numeric_limits<std::int64_t>::max() ? std::optional(static_cast<std::int64_t>(value))
+                                                                    : std::nullopt;
 }
 
 // Octal digits between spaces, or, with the highest bit set, a big-endian number (GNU).
 std::optional<std::int64_t> number(const Block& block, std::size_t begin, std::size_t length) {
-  if ((static_cast<unsigned char>(block[begin]) & 0x80U) != 0) {
-    std::int64_t value = static_cast<unsigned char>(block[begin]) & 0x7fU;
+  if (static_cast<unsigned char>(block[begin]) == 0x80U) {
+    std::uint64_t value = 0;
     for (auto i = begin + 1; i < begin + length; ++i) {
-      if (value >> 55 != 0) return std::nullopt;  // negative, or larger than any file
+      if (value >> 55 != 0) return std::nullopt;  // the next byte would make it more than an int64 holds
       value = value << 8 | static_cast<unsigned char>(block[i]);
     }
-    return value;
+    return static_cast<std::int64_t>(value);
   }
   auto digits = field(block, begin, length);
   digits.remove_prefix(std::min(digits.find_first_not_of(' '), digits.size()));
@@ -57,19 +59,20 @@ bool has_its_checksum(const Block& block) {
   return number(block, 148, 8) == sum;
 }
 
-// Records "LENGTH KEY=VALUE\n", where LENGTH is the size of the whole record. Returns nothing if one is malformed.
+// Records "LENGTH KEY=VALUE\n", where LENGTH counts all of the record. Nothing for what is damaged.
 std::optional<std::map<std::string, std::string>> pax_records(std::string_view text) {
   std::map<std::string, std::string> records;
   while (!text.empty()) {
-    const auto space = text.find(' ');
-    const auto length = whole_number(text.substr(0, space), 10);
-    if (!length || *length > static_cast<std::int64_t>(text.size())) return std::nullopt;
-    const auto record = text.substr(0, static_cast<std::size_t>(*length));
-    const auto equals = record.find('=');
-    if (equals == std::string_view::npos || equals < space || record.back() != '\n') return std::nullopt;
-    records[std::string(record.substr(space + 1, equals - space - 1))] =
-        record.substr(equals + 1, record.size() - equals - 2);
-    text.remove_prefix(record.size());
+    const auto space = text.find(' '), equals = text.find('=');
+    const auto length = whole_number(text.substr(0, std::min(space, text.size())), 10);
+    if (!length || static_cast<std::uint64_t>(*length) > text.size()) return std::nullopt;
+    const auto end = static_cast<std::size_t>(*length);
+    // The space comes before the equals sign, and that before the line feed at the end.
+    if (equals == std::string_view::npos || space > equals || equals + 2 > end || text[end - 1] != '\n') {
+      return std::nullopt;
+    }
+    records[std::string(text.substr(space + 1, equals - space - 1))] = text.substr(equals + 1, end - equals - 2);
+    text.remove_prefix(end);
   }
   return records;
 }
@@ -112,42 +115,50 @@ class Reader {
     return text;
   }
 
-  // Reads a header and skips its content. An extended header describes the next ordinary header, whatever its type.
   void take(const Block& block) {
-    auto size = number(block, 124, 12);
-    if (!size) fail("the size of a file is not a number");
-    const char type = block[156];
-    if (type == 'L') {
-      const auto text = content(*size);
-      next_["path"] = text.substr(0, text.find('\0'));
-    } else if (type == 'x') {
-      auto records = pax_records(content(*size));
-      if (!records) fail("a malformed extended header");
-      next_.merge(*records);
-    } else if (type != 'K' && type != 'g') {
-      const auto extended = std::exchange(next_, {});
-      if (const auto found = extended.find("size"); found != extended.end()) {
-        size = whole_number(found->second, 10);
-        if (!size) fail("the size of a file is \"" + found->second + "\", not a number");
+    const auto stated = number(block, 124, 12);
+    if (!stated) fail("the size of a file is not a number");
+    auto size = *stated;
+    switch (block[156]) {
+      case 'L':
+        next_["path"] = content(size);
+        next_["path"].resize(std::min(next_["path"].find('\0'), next_["path"].size()));
+        break;
+      case 'x': {
+        auto records = pax_records(content(size));
+        if (!records) fail("a damaged extended header");
+        next_ = std::move(*records);
+        break;
       }
-      const auto path = extended.find("path");
-      std::string name = path != extended.end() ? path->second : name_in(block);
-      if (type == '0' || type == '\0') {
-        entries_.push_back({.name = std::move(name), .offset = offset_ + kBlock, .size = *size});
-      }
+      case 'K':  // of a link's target
+      case 'g':  // of all files
+        break;
+      default:
+        size = finish(block, size);
     }
-    if (*size > size_ - offset_ - kBlock) {
-      fail("the archive ends within a file of " + std::to_string(*size) + " bytes");
-    }
-    const auto padded = (*size + kBlock - 1) / kBlock * kBlock;
+    if (size > size_ - offset_ - kBlock) fail("the archive ends within a file of " + std::to_string(size) + " bytes");
+    const auto padded = (size + kBlock - 1) / kBlock * kBlock;
     offset_ = std::min(offset_ + kBlock + padded, size_);
   }
 
-  static std::string name_in(const Block& block) {
-    const std::string name(field(block, 0, 100));
+  // What comes after extended headers: a file, or something else. How long its content really is.
+  std::int64_t finish(const Block& block, std::int64_t size) {
+    const auto extended = std::exchange(next_, {});
+    if (const auto found = extended.find("size"); found != extended.end()) {
+      const auto real = whole_number(found->second, 10);
+      if (!real) fail("an extended header with the size \"" + found->second + '"');
+      size = *real;
+    }
+    const char type = block[156];
+    if (type >= '1' && type <= '6') return 0;  // links, devices and folders, whatever size they state
+    if (type != '0' && type != '\0' && type != '7') return size;
+    std::string name(field(block, 0, 100));
     const auto prefix = field(block, 345, 155);
-    const bool has_prefix = field(block, 257, 5) == "ustar" && block[263] == '0' && !prefix.empty();
-    return has_prefix ? std::string(prefix) + "/" + name : name;
+    if (field(block, 257, 5) == "ustar" && block[263] == '0' && !prefix.empty())
+      name = std::string(prefix) + "/" + name;
+    if (const auto found = extended.find("path"); found != extended.end()) name = found->second;
+    entries_.push_back({.name = std::move(name), .offset = offset_ + kBlock, .size = size});
+    return size;
   }
 
   [[noreturn]] void fail(const std::string& problem) const { throw_malformed(path_, offset_, problem); }

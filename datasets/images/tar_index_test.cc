@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdio>
+#include <numeric>
 #include <string>
 
 #include "datasets/images/tar_entry.h"
@@ -17,6 +18,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::tar_bytes;
 using ::testing::ThrowsMessage;
 
 std::string written(const std::string& bytes) {
@@ -58,49 +60,52 @@ TEST(IndexTar, RefusesWhatIsNoWholeArchive) {
   EXPECT_THAT([] { index_tar("/no/such.tar"); }, ThrowsMessage<DataError>(HasSubstr("/no/such.tar")));
 }
 
-// An entry of another type, and, where it is given, with another size in its header.
-std::string entry(char type, const std::string& name, const std::string& content, const std::string& size = "") {
-  std::string bytes = tar_entry(name, content);
-  bytes[156] = type;
-  if (!size.empty()) bytes.replace(124, 12, size + std::string(12 - size.size(), '\0'));
-  bytes.replace(148, 8, "        ");
-  unsigned sum = 0;
-  for (std::size_t i = 0; i < 512; ++i) sum += static_cast<unsigned char>(bytes[i]);
+// An archive's first header with another field, and a checksum that knows of it.
+std::string with_field(std::string archive, std::size_t place, const std::string& field) {
+  archive.replace(place, field.size(), field).replace(148, 8, "        ");
+  const auto sum = std::accumulate(archive.begin(), archive.begin() + 512, 0U, [](unsigned total, char byte) {
+    return total + static_cast<unsigned char>(byte);
+  });
   std::array<char, 8> digits{};
   std::snprintf(digits.data(), digits.size(), "%06o", sum);
-  return bytes.replace(148, 8, digits.data(), 8);
+  return archive.replace(148, 7, std::string(digits.data()) + '\0');
 }
 
-std::string pax(const std::string& key_and_value) {
-  auto length = key_and_value.size() + 3;  // with a space, a line feed and at least one digit
-  while (std::to_string(length).size() + key_and_value.size() + 2 != length) ++length;
-  return entry('x', "extended", std::to_string(length) + " " + key_and_value + "\n");
+// A header of `type` before a file of five bytes.
+std::string after_header(char type, const std::string& content) {
+  return with_field(tar_entry("header", content), 156, {type}) + tar_entry("1.cls", "7 \n\n\n") + tar_end();
 }
 
-// Each of these would be read again and again, or beyond the end.
-TEST(IndexTar, RefusesNumbersThatCannotBe) {
+TEST(IndexTar, RefusesNumbersThatNoFileHas) {
   const auto refused = [](const std::string& bytes, const std::string& why) {
-    const auto path = written(bytes + tar_end());
-    EXPECT_THAT([&] { index_tar(path); }, ThrowsMessage<DataError>(AllOf(HasSubstr("archive.tar"), HasSubstr(why))));
+    const auto path = written(bytes);
+    EXPECT_THAT([&] { index_tar(path); }, ThrowsMessage<DataError>(HasSubstr(why)));
   };
-  const auto file = tar_entry("1.jpg", "content");
-  refused(pax("size=-1024") + file, "the size of a file is \"-1024\", not a number");
-  refused(pax("size=7x") + file, "the size of a file is \"7x\", not a number");
-  refused(pax("size=9223372036854775807") + file, "the archive ends within a file of 9223372036854775807 bytes");
-  refused(pax("size=99999999999999999999") + file, "not a number");
-  refused(entry('x', "extended", "0 size=7\n") + file, "a malformed extended header");
-  refused(entry('x', "extended", "999 size=7\n") + file, "a malformed extended header");
-  refused(entry('x', "extended", "9 size=7!") + file, "a malformed extended header");
-  refused(entry('0', "1.jpg", "content", "-0000001000"), "the size of a file is not a number");
-  refused(entry('0', "1.jpg", "content", std::string(12, '\xff')), "the size of a file is not a number");
-  refused(entry('0', "1.jpg", "content", "\x80" + std::string(3, '\0') + std::string(8, '\x7f')), "byte 0: ");
+  for (const char* size : {"-512", "-1024", "9223372036854775808", "5x"}) {
+    const std::string record = std::string(" size=") + size + "\n";
+    const auto length = record.size() + 2;  // of two digits
+    refused(after_header('x', std::to_string(length) + record), "an extended header with the size \"" + std::string(size));
+  }
+  refused(after_header('x', "28 size=9223372036854775807\n"), "the archive ends within a file of 9223372036854775807");
+  for (const char* records : {"0 size=1\n", "10 size=10\n", "99 size=1\n", "-10 size=1\n", "7 size=\n1", "x"}) {
+    refused(after_header('x', records), "a damaged extended header");
+  }
+  const auto archive = tar_bytes({{"1.cls", "3"}});
+  refused(with_field(archive, 124, "-0000001000"), "the size of a file is not a number");
+  refused(with_field(archive, 124, std::string(12, '\xff')), "the size of a file is not a number");
+  refused(with_field(archive, 124, '\x80' + std::string(11, '\x7f')), "the size of a file is not a number");
+  refused(with_field(archive, 124, std::string("\x80\0\0\0\x7f", 5) + std::string(7, '\xff')), "the archive ends within");
 }
 
-TEST(IndexTar, AnExtendedHeaderIsForTheNextHeaderOfAnyType) {
-  for (const auto& folder : {pax("path=folder") + entry('5', "f", ""), entry('L', "x", "folder") + entry('5', "f", "")}) {
-    const auto entries = index_tar(written(folder + tar_entry("1.jpg", "content") + tar_end()));
-    ASSERT_EQ(entries.size(), 1u);
-    EXPECT_EQ(entries[0].name, "1.jpg");
+TEST(IndexTar, TakesAHeaderForTheNextEntryAlone) {
+  const std::string name(120, 'd');
+  for (const char type : {'2', '5'}) {
+    auto archive = tar_bytes({{name, ""}});  // of two headers: the long name, and the entry
+    archive = archive.substr(0, 1024) + with_field(archive.substr(1024, 512), 156, {type}) +
+              tar_entry("1.cls", "3") + tar_end();
+    const auto entries = index_tar(written(archive));
+    ASSERT_EQ(entries.size(), 1U);
+    EXPECT_EQ(entries[0].name, "1.cls");
   }
 }
 

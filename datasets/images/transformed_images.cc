@@ -8,33 +8,17 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "datasets/batch_memory.h"
+#include "datasets/read_sample.h"
 #include "framework/base/console.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/random.h"
 
 namespace phalanx {
-namespace {
-
-// Runs `body`. Errors of LibTorch and a lack of memory become a DataError with the name of the image, whose size and shape
-// may be anything.
-template <class Body>
-at::Tensor made_of(const std::string& name, const Body& body) {
-  try {
-    return body();
-  } catch (const c10::Error& error) {
-    throw DataError(name + ": " + error.what_without_backtrace());
-  } catch (const std::bad_alloc&) {
-    throw DataError(name + ": there is not enough memory for it");
-  }
-}
-
-}  // namespace
 
 TransformedImages::TransformedImages(std::shared_ptr<const ImageSource> source, Options options)
     : source_(std::move(source)), options_(std::move(options)) {
@@ -50,7 +34,7 @@ TransformedImages::TransformedImages(std::shared_ptr<const ImageSource> source, 
 std::int64_t TransformedImages::read(std::int64_t index, at::Tensor& image) const {
   for (;; index = (index + 1) % size()) {
     try {
-      image = made_of(source_->name(index), [&] { return source_->image(index); });
+      image = read_sample(source_->name(index), [&] { return source_->image(index); });
       return index;
     } catch (const DataError& error) {
       const std::int64_t skipped = ++skipped_;
@@ -72,7 +56,7 @@ std::int64_t TransformedImages::read(std::int64_t index, at::Tensor& image) cons
 at::Tensor TransformedImages::transformed(const at::Tensor& image, std::int64_t index, std::uint64_t seed) const {
   const std::string name = source_->name(index);
   try {
-    return made_of(name, [&] { return options_.transforms.apply(image, seed); });
+    return read_sample(name, [&] { return options_.transforms.apply(image, seed); });
   } catch (const DataError& error) {
     const std::string text = error.what();
     throw DataError(text.starts_with(name) ? text : name + ": " + text);

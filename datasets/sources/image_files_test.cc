@@ -153,6 +153,11 @@ TEST_F(ImageShards, HaveTheSamplesOfAllArchives) {
   EXPECT_EQ(load(section(", train: [train-1.tar], validation: [train-0.tar]")).validation->size(), 2);
 }
 
+TEST_F(ImageShards, MayHaveSuffixesInUpperCase) {
+  write(root_ / "train-1.tar", testing::tar_bytes({{"7.JPEG", jpeg_bytes(smooth_image(3, 16, 16))}, {"7.CLS", "1"}}));
+  EXPECT_EQ(labels(*load(section(", train: [train-1.tar]")).train), (std::vector<std::int64_t>{1}));
+}
+
 TEST_F(ImageShards, RefuseWhatIsNoSample) {
   const auto refused = [&](const std::string& why, const std::string& more = "") {
     EXPECT_THAT([&] { load(section(more)); }, ThrowsMessage<DataError>(HasSubstr(why)));
@@ -160,6 +165,15 @@ TEST_F(ImageShards, RefuseWhatIsNoSample) {
   refused("dataset.validation: no file in " + root_.string() + " is like \"val*\"", ", validation: [\"val*\"]");
   write(root_ / "train-1.tar", shard(3));
   refused("7.cls is \"3\", not the number of one of dataset.classes: 3 classes");
+  for (const char* text : {"1.9", "2 5 7", "1abc", "", "-1", "0x1"}) {
+    write(root_ / "train-1.tar", testing::tar_bytes({{"7.png", "x"}, {"7.cls", text}}));
+    refused(std::string("7.cls is \"") + text + "\", not the number of one of dataset.classes");
+  }
+  write(root_ / "train-1.tar", testing::tar_bytes({{"7.png", "x"}, {"7.cls", "1"}, {"7.png", "y"}, {"7.cls", "2"}}));
+  refused("sample \"7\" has a second image: 7.png");
+  write(root_ / "train-1.tar",
+        testing::tar_bytes({{"7.png", "x"}, {"7.cls", "1"}, {"8.png", "y"}, {"8.cls", "2"}, {"7.cls", "1"}}));
+  refused("has a second sample \"7\"");
   write(root_ / "train-1.tar", testing::tar_bytes({{"7.cls", "1"}}));
   refused("sample \"7\" has no image");
   write(root_ / "train-1.tar", testing::tar_bytes({{"7.png", "x"}}));

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -93,6 +95,7 @@ class ShardsSource final : public ImageSource {
   void add(std::size_t archive, std::int64_t classes) {
     const auto& path = archives_[archive];
     Sample sample;
+    std::set<std::string> names;
     const auto finish = [&](std::int64_t offset) {
       if (sample.name.empty()) return;
       if (sample.size == 0 || sample.label < 0) {
@@ -106,15 +109,23 @@ class ShardsSource final : public ImageSource {
       const auto folder = entry.name.rfind('/');
       const auto dot = entry.name.find('.', folder == std::string::npos ? 0 : folder + 1);
       if (dot == std::string::npos) continue;
-      const auto name = entry.name.substr(0, dot), suffix = entry.name.substr(dot + 1);
+      const auto name = entry.name.substr(0, dot);
+      auto suffix = entry.name.substr(dot + 1);
+      std::ranges::transform(suffix, suffix.begin(), [](unsigned char letter) { return std::tolower(letter); });
       if (name != sample.name) {
         finish(entry.offset);
         sample = {.archive = archive, .name = name};
+        if (!names.insert(name).second) throw_malformed(path, entry.offset, "has a second sample \"" + name + '"');
       }
-      if (suffix == "jpg" || suffix == "jpeg" || suffix == "png") {
+      const bool is_image = suffix == "jpg" || suffix == "jpeg" || suffix == "png", is_class = suffix == "cls";
+      if ((is_image && sample.size > 0) || (is_class && sample.label >= 0)) {
+        throw_malformed(path, entry.offset,
+                        "sample \"" + name + "\" has a second " + (is_image ? "image" : "class") + ": " + entry.name);
+      }
+      if (is_image) {
         sample.offset = entry.offset;
         sample.size = entry.size;
-      } else if (suffix == "cls") {
+      } else if (is_class) {
         sample.label = read_class(path, archive, entry, classes);
       }
     }
@@ -125,9 +136,12 @@ class ShardsSource final : public ImageSource {
     constexpr std::int64_t kLongest = 32;
     const auto text =
         read_at(path, descriptors_[archive].get(), entry.offset, std::min<std::int64_t>(entry.size, kLongest));
+    const auto last = text.find_last_not_of(" \t\r\n");
+    const auto* const digits_end = text.data() + (last == std::string::npos ? 0 : last + 1);
     std::int64_t label = -1;
-    std::from_chars(text.data(), text.data() + text.size(), label);
-    if (label >= 0 && label < classes) return label;
+    const auto [end, error] = std::from_chars(text.data(), digits_end, label);
+    const bool whole = error == std::errc() && end == digits_end && entry.size <= kLongest;
+    if (whole && label >= 0 && label < classes) return label;
     throw_malformed(path, entry.offset,
                     entry.name + " is \"" + text.substr(0, text.find('\n')) +
                         "\", not the number of one of dataset.classes: " + std::to_string(classes) + " classes");

@@ -1,12 +1,9 @@
 #include "datasets/text/tokenizer.h"
 
 #include <filesystem>
-#include <map>
 #include <sstream>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "datasets/text/byte_pair_encoding.h"
 #include "datasets/text/sentence_piece.h"
@@ -39,28 +36,23 @@ class Bytes final : public Tokenizer {
   }
 };
 
-std::pair<std::string, std::string> pair_in(const std::string& text, const std::string& source) {
+JsonValue parse(const fs::path& file) { return parse_json(read_file(file), file.string()); }
+
+std::pair<std::string, std::string> merge_of(const std::string& text, const fs::path& file) {
   const auto space = text.find(' ');
-  if (space == std::string::npos) throw DataError(source + ": the merge \"" + text + "\" is no pair");
+  if (space == std::string::npos) throw DataError(file.string() + ": the merge \"" + text + "\" is no pair");
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
-// "a b", or ["a", "b"] as newer versions write it.
-std::pair<std::string, std::string> merge_of(const JsonValue& merge, const std::string& source) {
-  if (merge.is_string()) return pair_in(merge.as<std::string>(), source);
-  auto two = merge.as<std::vector<std::string>>();
-  if (two.size() != 2) merge.refuse("is a merge of " + std::to_string(two.size()) + " tokens, not of 2");
-  return {std::move(two[0]), std::move(two[1])};
-}
-
 // Of pre-tokenizers, those of GPT-2 and of models like it: ByteLevel, alone or after a Split by a pattern.
-std::string pattern_of(const JsonValue& pre_tokenizer) {
+std::string pattern_of(const JsonValue& pre_tokenizer, const fs::path& file) {
   const auto refuse = [&](const std::string& what) {
-    pre_tokenizer.refuse("has " + what + "; byte-level BPE has ByteLevel, or Split and it");
+    throw DataError(file.string() + ": its pre_tokenizer has " + what +
+                    "; byte-level BPE has ByteLevel, or Split and it");
   };
-  if (!pre_tokenizer.is_object()) refuse("nothing");
-  std::vector<JsonValue> steps{pre_tokenizer};
-  if (pre_tokenizer.get<std::string>("type") == "Sequence") steps = pre_tokenizer.at("pretokenizers").elements();
+  if (pre_tokenizer.is_null()) refuse("nothing");
+  const bool several = pre_tokenizer.get<std::string>("type") == "Sequence";
+  const auto steps = several ? pre_tokenizer.at("pretokenizers").elements() : std::vector<JsonValue>{pre_tokenizer};
   std::string pattern;
   bool bytes = false;
   for (const auto& step : steps) {
@@ -78,16 +70,27 @@ std::string pattern_of(const JsonValue& pre_tokenizer) {
   return pattern;
 }
 
-std::unique_ptr<Tokenizer> from_tokenizer_json(const std::string& file) {
-  const auto json = parse_json(read_file(file), file);
+std::unique_ptr<Tokenizer> from_tokenizer_json(const fs::path& file) {
+  const auto json = parse(file);
   const auto model = json.at("model");
-  if (const auto type = model.get<std::string>("type"); type != "BPE") model.refuse("is " + type + ", not BPE");
+  if (const auto type = model.get<std::string>("type"); type != "BPE") {
+    throw DataError(file.string() + ": its model is " + type + ", not BPE");
+  }
   BytePairs pairs{.vocabulary = model.get<std::map<std::string, std::int64_t>>("vocab"),
-                  .pattern = pattern_of(json.at("pre_tokenizer"))};
-  for (const auto& merge : model.at("merges").elements()) pairs.merges.push_back(merge_of(merge, file));
-  if (json.has("added_tokens")) {
-    for (const auto& added : json.at("added_tokens").elements()) {
-      pairs.special[added.get<std::string>("content")] = added.get<std::int64_t>("id");
+                  .pattern = pattern_of(json.at("pre_tokenizer"), file)};
+  for (const auto& merge : model.at("merges").elements()) {
+    if (merge.is_string()) {
+      pairs.merges.push_back(merge_of(merge.as<std::string>(), file));
+      continue;
+    }
+    auto pair = merge.as<std::vector<std::string>>();
+    if (pair.size() != 2) merge.refuse("has " + std::to_string(pair.size()) + " tokens; a merge is of two");
+    pairs.merges.emplace_back(std::move(pair[0]), std::move(pair[1]));
+  }
+  if (json.has("added_tokens") && !json.at("added_tokens").is_null()) {
+    for (const auto& token : json.at("added_tokens").elements()) {
+      auto& texts = token.get_or("normalized", false) ? pairs.added : pairs.special;
+      texts[token.get<std::string>("content")] = token.get<std::int64_t>("id");
     }
   }
   return make_byte_pair_encoding(pairs, file);
@@ -95,12 +98,11 @@ std::unique_ptr<Tokenizer> from_tokenizer_json(const std::string& file) {
 
 std::unique_ptr<Tokenizer> from_gpt2_files(const fs::path& folder) {
   const fs::path vocabulary = folder / "vocab.json", merges = folder / "merges.txt";
-  BytePairs pairs{
-      .vocabulary = parse_json(read_file(vocabulary), vocabulary).as<std::map<std::string, std::int64_t>>()};
+  BytePairs pairs{.vocabulary = parse(vocabulary).as<std::map<std::string, std::int64_t>>()};
   std::istringstream lines(read_file(merges));
   for (std::string line; std::getline(lines, line);) {
     if (line.empty() || line.starts_with("#version")) continue;
-    pairs.merges.push_back(pair_in(line, merges));
+    pairs.merges.push_back(merge_of(line, merges));
   }
   constexpr const char* kEnd = "<|endoftext|>";
   if (const auto end = pairs.vocabulary.find(kEnd); end != pairs.vocabulary.end()) pairs.special[kEnd] = end->second;

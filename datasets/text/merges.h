@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace phalanx {
+
+/// The merges of a byte-pair encoding (Sennrich et al. 2015, algorithm 1).
+class Merges {
+ public:
+  /// The pair becomes `merged`, before those of later calls do. Of equal pairs the first one counts.
+  void add(std::int64_t left, std::int64_t right, std::int64_t merged);
+
+  /// What becomes of the tokens of a word: of the neighbours, those whose merge comes first become one, from left to
+  /// right, until none can. Takes n log n steps for n tokens.
+  std::vector<std::int64_t> apply(const std::vector<std::int64_t>& tokens) const;
+
+ private:
+  using Pair = std::pair<std::int64_t, std::int64_t>;
+  struct Merge {
+    std::int64_t rank, merged;
+  };
+  struct PairHash {
+    std::size_t operator()(const Pair& pair) const {
+      return std::hash<std::uint64_t>()(static_cast<std::uint64_t>(pair.first) * 0x9e3779b97f4a7c15U +
+                                        static_cast<std::uint64_t>(pair.second));
+    }
+  };
+
+  std::unordered_map<Pair, Merge, PairHash> merges_;
+};
+
+}  // namespace phalanx
