@@ -12,6 +12,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/json.h"
 #include "framework/base/text.h"
 
 namespace phalanx {
@@ -70,10 +71,9 @@ void WeightsFile::add(const std::string& path) {
 void WeightsFile::add_index(const std::string& path) {
   std::map<std::string, std::string> files;  // by tensor
   try {
-    const auto json = nlohmann::json::parse(read_file(path));
-    for (const auto& [name, file] : json.at("weight_map").items()) files[name] = file.get<std::string>();
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(path + ": is no index of weights, {\"weight_map\": {name: file}}: " + error.what());
+    files = parse_json(read_file(path), path).get<std::map<std::string, std::string>>("weight_map");
+  } catch (const DataError& error) {
+    throw DataError(std::string(error.what()) + "; an index of weights is {\"weight_map\": {name: file}}");
   }
   std::set<std::string> parts;
   for (const auto& [name, file] : files) parts.insert(file);
