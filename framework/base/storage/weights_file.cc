@@ -69,12 +69,9 @@ void WeightsFile::add(const std::string& path) {
 }
 
 void WeightsFile::add_index(const std::string& path) {
-  std::map<std::string, std::string> files;  // by tensor
-  try {
-    files = parse_json(read_file(path), path).get<std::map<std::string, std::string>>("weight_map");
-  } catch (const DataError& error) {
-    throw DataError(std::string(error.what()) + "; an index of weights is {\"weight_map\": {name: file}}");
-  }
+  const std::string source = path + ": is no index of weights, {\"weight_map\": {name: file}}";
+  // By tensor.
+  const auto files = parse_json(read_file(path), source).get<std::map<std::string, std::string>>("weight_map");
   std::set<std::string> parts;
   for (const auto& [name, file] : files) parts.insert(file);
   for (const auto& part : parts) {
