@@ -168,9 +168,15 @@ NpyArray read_from_archive(const fs::path& path, std::string_view file, const st
       if (begin > file.size() || file.size() - begin < packed) fail(at, "the file ends within " + std::string(name));
       const auto bytes = file.substr(begin, packed);
       const auto offset = static_cast<std::int64_t>(begin);
-      if (method == 0) return Reader(path, offset, bytes).read();
-      if (method == 8) return Reader(path, offset, inflated(path, offset, bytes, size)).read();
-      fail(at + 10, "compression " + std::to_string(method) + ", which NumPy does not write");
+      if (method != 0 && method != 8) {
+        fail(at + 10, "compression " + std::to_string(method) + ", which NumPy does not write");
+      }
+      const std::string unpacked = method == 8 ? inflated(path, offset, bytes, size) : std::string(bytes);
+      const auto* const data = reinterpret_cast<const Bytef*>(unpacked.data());
+      if (::crc32_z(0, data, unpacked.size()) != number_at(file, at + 16, 4)) {
+        fail(begin, std::string(name) + " has another checksum than it was written with: the file is damaged");
+      }
+      return Reader(path, offset, unpacked).read();
     }
     names += (names.empty() ? "" : ", ") + std::string(name.substr(0, name.rfind('.')));
     at += kEntry + name_size + number_at(file, at + 30, 2) + number_at(file, at + 32, 2);

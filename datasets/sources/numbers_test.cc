@@ -118,6 +118,16 @@ TEST(Npy, ReadsWhatNumPyWrites) {
   EXPECT_THAT(read_npy(root / "b.npy").values, ElementsAre(1.5));
 }
 
+TEST(Npy, ComparesAnArrayOfAnArchiveWithItsChecksum) {
+  const auto path = fresh_folder("npz_checksum") / "a.npz";
+  std::string damaged = kArchive;
+  damaged[damaged.rfind("1bfa7d61")] = '2';  // in the directory
+  write(path, damaged);
+  EXPECT_THAT([&] { read_npy(path, "x"); },
+              ::testing::ThrowsMessage<DataError>(HasSubstr("x.npy has another checksum than it was written with")));
+  EXPECT_NO_THROW(read_npy(path, "y"));
+}
+
 TEST(Npy, SaysWhatIsWrongWhere) {
   const auto path = fresh_folder("npy_bad") / "a.npy";
   const auto refuses = [&](const std::string& header, const std::string& numbers, const std::string& why) {

@@ -2,8 +2,8 @@
 #include "models/exported/archive.h"
 
 #include <ATen/ops/empty.h>
-#include <caffe2/serialize/inline_container.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -19,10 +19,66 @@ constexpr int kSchema = 8;  // major version
   throw ConfigError("model.file: " + path + ": " + why);
 }
 
-std::vector<std::int64_t> numbers(const nlohmann::json& list) {
-  std::vector<std::int64_t> values;
-  for (const auto& entry : list) values.push_back(entry.at("as_int").get<std::int64_t>());
-  return values;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 46;
+constexpr std::int64_t kMostExpanded = std::int64_t{64} << 20;  // bytes of a buffer with strides of 0
+
+StoredZip opened(const std::string& path) {
+  try {
+    return StoredZip(path);
+  } catch (const DataError& error) {
+    throw ConfigError(std::string("model.file: cannot be read as a program of torch.export.save: ") + error.what());
+  }
+}
+
+// Sizes, strides or an offset: none of them may be negative or symbolic.
+std::int64_t size_of(const JsonValue& value) {
+  const auto size = value.get<std::int64_t>("as_int");
+  if (size < 0) value.refuse("is " + std::to_string(size) + ", which is negative");
+  return size;
+}
+
+std::vector<std::int64_t> sizes_of(const JsonValue& list) {
+  std::vector<std::int64_t> sizes;
+  for (const auto& entry : list.elements()) sizes.push_back(size_of(entry));
+  return sizes;
+}
+
+// How a tensor lies in its record.
+struct Layout {
+  at::ScalarType dtype;
+  std::vector<std::int64_t> sizes, strides;
+  std::int64_t offset = 0;
+
+  // From the beginning of the record. No more than kMostBytes, whatever is in the file.
+  std::int64_t bytes_needed() const {
+    std::int64_t last = offset;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (sizes[i] == 0) return 0;
+      std::int64_t step = 0;
+      if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &step) || __builtin_add_overflow(last, step, &last)) {
+        return kMostBytes;
+      }
+    }
+    return last >= kMostBytes / 16 ? kMostBytes : (last + 1) * static_cast<std::int64_t>(at::elementSize(dtype));
+  }
+
+  std::int64_t bytes() const {
+    std::int64_t all = static_cast<std::int64_t>(at::elementSize(dtype));
+    for (const auto size : sizes) {
+      if (__builtin_mul_overflow(all, size, &all)) return kMostBytes;
+    }
+    return all;
+  }
+};
+
+Layout layout_of(const JsonValue& meta) {
+  Layout layout{.dtype = dtype_of(meta.get<int>("dtype")),
+                .sizes = sizes_of(meta.at("sizes")),
+                .strides = sizes_of(meta.at("strides")),
+                .offset = size_of(meta.at("storage_offset"))};
+  if (layout.dtype == at::ScalarType::Undefined) meta.refuse("has a dtype that is not supported");
+  if (layout.sizes.size() != layout.strides.size()) meta.refuse("has not as many strides as sizes");
+  return layout;
 }
 
 }  // namespace
@@ -32,78 +88,67 @@ at::ScalarType dtype_of(int serialized) {
   return serialized == 13 ? at::kBFloat16 : at::ScalarType::Undefined;
 }
 
-Archive::Archive(const std::string& path) : path_(path) {
-  try {
-    reader_ = std::make_unique<caffe2::serialize::PyTorchStreamReader>(path);
-    if (!reader_->hasRecord("archive_format") || record("archive_format") != "pt2") {
-      refuse(path, "is no program of torch.export.save");
-    }
-  } catch (const c10::Error& error) {
-    refuse(path, std::string("cannot be read as a program of torch.export.save: ") + error.what_without_backtrace());
+Archive::Archive(const std::string& path) : path_(path), zip_(opened(path)) {
+  if (!zip_.entries().empty()) root_ = zip_.entries()[0].name.substr(0, zip_.entries()[0].name.find('/') + 1);
+  if (zip_.find(root_ + "archive_format") == nullptr || record("archive_format") != "pt2") {
+    refuse(path, "is no program of torch.export.save");
   }
   if (record("archive_version") != "0") refuse(path, "has archive version " + record("archive_version") + ", not 0");
   if (record("byteorder") != "little") refuse(path, "is not of little-endian byte order");
 }
 
-Archive::~Archive() = default;
-
 std::string Archive::record(const std::string& name) const {
-  try {
-    const auto [data, size] = reader_->getRecord(name);
-    return {static_cast<const char*>(data.get()), size};
-  } catch (const c10::Error& error) {
-    refuse(path_, "cannot read " + name + ": " + error.what_without_backtrace());
-  }
+  const auto* const entry = zip_.find(root_ + name);
+  if (entry == nullptr) refuse(path_, "has no record " + name);
+  return zip_.read(*entry);
 }
 
-nlohmann::json Archive::parsed(const std::string& name) const {
-  try {
-    return nlohmann::json::parse(record(name));
-  } catch (const nlohmann::json::exception& error) {
-    refuse(path_, name + ": " + error.what());
-  }
-}
+JsonValue Archive::parsed(const std::string& name) const { return parse_json(record(name), path_ + ": " + name); }
 
-nlohmann::json Archive::program() const {
-  auto program = parsed("models/model.json");
-  const int major = program.value("schema_version", nlohmann::json::object()).value("major", 0);
+nlohmann::ordered_json Archive::program() const {
+  const auto program = parsed("models/model.json");
+  const int major = program.has("schema_version") ? program.at("schema_version").get_or("major", 0) : 0;
   if (major != kSchema) {
     refuse(path_, "has schema version " + std::to_string(major) + ", not " + std::to_string(kSchema) +
                       ": export it again with torch 2.13");
   }
-  return program;
+  return program.raw();
+}
+
+at::Tensor Archive::memory_of(const std::string& name) const {
+  const auto bytes = record(name);
+  at::Tensor memory = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  if (!bytes.empty()) std::memcpy(memory.mutable_data_ptr(), bytes.data(), bytes.size());
+  return memory;
 }
 
 std::map<std::string, at::Tensor> Archive::tensors(const std::string& kind) const {
   const std::string folder = "data/" + kind + "/";
   std::map<std::string, at::Tensor> all, records;
+  std::map<std::string, std::int64_t> copied;  // bytes of parameters from a record
   std::map<std::pair<std::string, std::string>, at::Tensor> views;  // by record and layout
   const auto config = parsed(folder + "model_" + kind + "_config.json");
-  for (const auto& [name, entry] : config.at("config").items()) {
-    if (entry.at("use_pickle").get<bool>()) refuse(path_, name + " is pickled, which only Python can read");
-    const auto& meta = entry.at("tensor_meta");
-    const auto dtype = dtype_of(meta.at("dtype").get<int>());
-    if (dtype == at::ScalarType::Undefined) refuse(path_, name + " has a dtype that is not supported");
-    const auto record_name = folder + entry.at("path_name").get<std::string>();
-    auto& view = views[{record_name, meta.dump()}];
+  for (const auto& [name, entry] : config.at("config").members()) {
+    if (entry.get<bool>("use_pickle")) refuse(path_, name + " is pickled, which only Python can read");
+    const auto meta = entry.at("tensor_meta");
+    const auto record_name = folder + entry.get<std::string>("path_name");
+    auto& view = views[{record_name, meta.raw().dump()}];
     if (!view.defined()) {
+      const auto layout = layout_of(meta);
       auto& memory = records[record_name];
-      if (!memory.defined()) {
-        const auto bytes = record(record_name);
-        memory = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
-        if (!bytes.empty()) std::memcpy(memory.mutable_data_ptr(), bytes.data(), bytes.size());
+      if (!memory.defined()) memory = memory_of(record_name);
+      if (layout.bytes_needed() > memory.numel()) refuse(path_, name + " has more elements than " + record_name);
+      const bool is_param = entry.get<bool>("is_param");  // which get memory of their own
+      if (!is_param && layout.bytes() > std::max(memory.numel(), kMostExpanded)) {
+        refuse(path_, name + " repeats the few bytes of " + record_name + " more often than any model does");
       }
-      const auto sizes = numbers(meta.at("sizes")), strides = numbers(meta.at("strides"));
-      const auto offset = meta.at("storage_offset").at("as_int").get<std::int64_t>();
-      std::int64_t needed = offset + 1;
-      for (std::size_t i = 0; i < sizes.size(); ++i) needed += (sizes[i] - 1) * strides.at(i);
-      if (needed * static_cast<std::int64_t>(at::elementSize(dtype)) > memory.numel()) {
-        refuse(path_, name + " has more elements than " + record_name);
+      if (is_param && layout.bytes() > memory.numel() - copied[record_name]) {
+        refuse(path_, name + ", a parameter, overlaps itself or another one in " + record_name);
       }
-      view = at::empty({0}, dtype);
-      view.set_(memory.storage(), offset, sizes, strides);
-      if (entry.at("is_param").get<bool>())
-        view = view.contiguous().set_requires_grad(meta.at("requires_grad").get<bool>());
+      if (is_param) copied[record_name] += layout.bytes();
+      view = at::empty({0}, layout.dtype);
+      view.set_(memory.storage(), layout.offset, layout.sizes, layout.strides);
+      if (is_param) view = view.contiguous().set_requires_grad(meta.get<bool>("requires_grad"));
     }
     all.emplace(name, view);
   }

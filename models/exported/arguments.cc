@@ -12,7 +12,7 @@
 namespace phalanx::exported {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 std::size_t slot_of(const json& named, const Slots& slots) {
   const auto found = slots.find(named.get<std::string>());
@@ -114,6 +114,13 @@ c10::IValue scalar_of(const std::string& kind, const json& value, const c10::Arg
 
 }  // namespace
 
+json::const_iterator union_of(const json& serialized) {
+  if (!serialized.is_object() || serialized.size() != 1) {
+    throw std::runtime_error("has " + serialized.dump().substr(0, 80) + " where a value of one kind is expected");
+  }
+  return serialized.begin();
+}
+
 void Argument::read(std::size_t slot) { reads_.push_back(slot); }
 
 void Argument::read_numbers(const json& list, const Slots& slots) {
@@ -143,8 +150,9 @@ void Argument::read_tensors(const json& list, bool optional, const Slots& slots)
 
 Argument::Argument(const json& serialized, const c10::Argument* formal, const Slots& slots)
     : tensor_(is(plain(formal), c10::TypeKind::TensorType)) {
-  const auto kind = serialized.begin().key();
-  const json& value = *serialized.begin();
+  const auto one = union_of(serialized);
+  const std::string& kind = one.key();
+  const json& value = one.value();
   if (kind == "as_tensor" || ((kind == "as_sym_int" || kind == "as_sym_bool") && value.contains("as_name"))) {
     kind_ = Kind::kSlot;
     read(slot_of(value.at(kind == "as_tensor" ? "name" : "as_name"), slots));

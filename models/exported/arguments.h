@@ -13,6 +13,9 @@ namespace phalanx::exported {
 /// Where the values of a graph are, by their names.
 using Slots = std::map<std::string, std::size_t>;
 
+/// The one member of a serialized union, {"as_int": 3}. Throws std::runtime_error where there is not exactly one.
+nlohmann::ordered_json::const_iterator union_of(const nlohmann::ordered_json& serialized);
+
 /// How an argument of a node is made, decided once: a constant, the value of a slot, or a list of which some elements
 /// are values of slots.
 class Argument {
@@ -21,7 +24,7 @@ class Argument {
 
   /// A serialized argument; `formal` is what the operator's schema says of it (null: the operator is no one's of the
   /// dispatcher). Throws std::runtime_error for what is not supported.
-  Argument(const nlohmann::json& serialized, const c10::Argument* formal, const Slots& slots);
+  Argument(const nlohmann::ordered_json& serialized, const c10::Argument* formal, const Slots& slots);
 
   c10::IValue value(const std::vector<c10::IValue>& values) const;
 
@@ -41,8 +44,8 @@ class Argument {
   };
 
   void read(std::size_t slot);
-  void read_numbers(const nlohmann::json& list, const Slots& slots);
-  void read_tensors(const nlohmann::json& list, bool optional, const Slots& slots);
+  void read_numbers(const nlohmann::ordered_json& list, const Slots& slots);
+  void read_tensors(const nlohmann::ordered_json& list, bool optional, const Slots& slots);
 
   Kind kind_ = Kind::kConstant;
   bool tensor_ = false;  // the operator takes a tensor

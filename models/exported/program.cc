@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -21,12 +22,15 @@
 #include "framework/parallel/sync_batch_norm.h"
 #include "models/exported/archive.h"
 #include "models/exported/arguments.h"
+#include "models/exported/operators.h"
 
 namespace phalanx::exported {
 namespace {
 
 using c10::IValue;
-using nlohmann::json;
+using json = nlohmann::ordered_json;
+
+const auto kFloat32 = static_cast<std::int64_t>(at::kFloat), kFloat64 = static_cast<std::int64_t>(at::kDouble);
 
 struct Graph;
 
@@ -41,7 +45,8 @@ struct Node {
   std::unique_ptr<Graph> graph{};     // of which the arguments are the inputs
   IValue setting{};                   // of a sub-graph: whether gradients or autocast are on
   at::ScalarType dtype = at::kFloat;  // of autocast
-  std::optional<std::size_t> mode{};  // the argument that evaluation replaces
+  std::optional<std::size_t> float_dtype{};  // the argument that asks for float32
+  std::optional<std::size_t> mode{};         // the argument that evaluation replaces
   IValue in_evaluation{};             // by this
   bool skipped_in_evaluation = false;
   bool rows_first = false;  // of a dropout: its input's first dimension is that of the batch
@@ -79,6 +84,7 @@ std::string python_line(const json& node) {
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   if (b == 0) throw std::domain_error("divides a size by 0");
+  if (b == -1) return a == std::numeric_limits<std::int64_t>::min() ? a : -a;  // which the processor cannot divide
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
@@ -122,7 +128,9 @@ class Builder {
       const auto target = serialized.at("target").get<std::string>();
       // These check what the exporter saw, which autocast may change, and give nothing.
       if (target.starts_with("torch.ops.aten._assert_tensor_metadata")) continue;
-      if (target.starts_with("torch.ops.aten.sym_constrain_range")) continue;
+      if (target.starts_with("torch.ops.aten.sym_constrain_range") || target == "torch.ops.aten._assert_scalar.default") {
+        continue;
+      }
       Node node;
       node.name = "the node " + serialized.value("name", target) + " (" + python_line(serialized) + ")";
       for (const char letter : serialized.value("name", target)) {
@@ -134,7 +142,7 @@ class Builder {
         throw;  // of a node in a sub-graph
       } catch (const std::runtime_error& error) {
         throw ConfigError("model.file: " + path_ + ": " + node.name + ": " + target + " " + error.what());
-      } catch (const json::exception& error) {
+      } catch (const std::exception& error) {  // json's, and those of numbers that are texts
         throw ConfigError("model.file: " + path_ + ": " + node.name + ": " + error.what());
       }
       graph->nodes.push_back(std::move(node));
@@ -146,7 +154,7 @@ class Builder {
 
  private:
   static std::string name_of(const json& argument) {
-    const auto& value = argument.items().begin().value();
+    const auto& value = union_of(argument).value();
     if (!value.is_object()) return {};
     return value.value("name", value.value("as_name", std::string()));
   }
@@ -168,7 +176,7 @@ class Builder {
       prepare_modes(node, target, inputs, source);
     }
     for (const auto& output : serialized.at("outputs")) {
-      const auto& kind = output.items().begin().key();
+      const auto kind = union_of(output).key();
       std::vector<std::size_t> slots;
       if (kind == "as_tensors") {
         for (const auto& one : output.at(kind)) slots.push_back(add(graph, one.at("name")));
@@ -179,6 +187,16 @@ class Builder {
       }
       node.outputs.push_back(std::move(slots));
       node.is_list.push_back(kind == "as_tensors");
+    }
+    if (node.handle && node.outputs.size() < node.handle->schema().returns().size()) {
+      throw std::runtime_error("gives fewer values than the operator does");
+    }
+    if (node.kind == Node::Kind::kDropout || node.kind == Node::Kind::kBatchNorm) {
+      if (node.is_list[0] || node.outputs[0].empty()) throw std::runtime_error("gives no tensor");
+    }
+    if (node.graph && node.graph->inputs.size() != node.arguments.size()) {
+      throw std::runtime_error("gives its sub-graph " + std::to_string(node.arguments.size()) + " values, which takes " +
+                               std::to_string(node.graph->inputs.size()));
     }
   }
 
@@ -217,11 +235,18 @@ class Builder {
     if (overload == "default") overload.clear();
     node.handle = c10::Dispatcher::singleton().findSchema({name, overload});
     if (!node.handle) throw std::runtime_error("is no operator of this LibTorch");
+    if (!may_be_called(name)) {
+      throw std::runtime_error("is not among the operators that a program from a file may call");
+    }
     std::map<std::string, const json*> given;
     for (const auto& input : inputs) given.emplace(input.at("name").get<std::string>(), &input.at("arg"));
     for (const auto& formal : node.handle->schema().arguments()) {
       if (const auto found = given.find(formal.name()); found != given.end()) {
         node.arguments.emplace_back(*found->second, &formal, graph.slots);
+        check_argument(formal, node.arguments.back().constant());
+        if (found->second->contains("as_scalar_type") && node.arguments.back().constant() == IValue(kFloat32)) {
+          node.float_dtype = node.arguments.size() - 1;
+        }
         given.erase(found);
       } else if (formal.default_value()) {
         node.arguments.emplace_back(*formal.default_value());
@@ -327,6 +352,9 @@ struct Program::Implementation {
   std::vector<at::Tensor> given;  // values of the graph's inputs; undefined: of the user's
   std::shared_ptr<const BatchStatistics> statistics;
 
+  // Whether parameters are float64 by now. Then float32 in the program stands for the dtype that the model was traced in.
+  bool in_double() const { return !parameters.empty() && parameters[0].second.scalar_type() == at::kDouble; }
+
   std::vector<IValue> run(const Graph& of, const std::vector<IValue>& arguments, bool training) const;
   void run(const Node& node, std::vector<IValue>& values, bool training) const;
   bool run_specially(const Node& node, const torch::jit::Stack& stack, std::vector<IValue>& values) const;
@@ -355,6 +383,7 @@ void Program::Implementation::run(const Node& node, std::vector<IValue>& values,
   torch::jit::Stack stack;
   stack.reserve(node.arguments.size());
   for (const auto& argument : node.arguments) stack.push_back(argument.value(values));
+  if (node.float_dtype && in_double()) stack[*node.float_dtype] = kFloat64;
   if (!training && node.mode) stack[*node.mode] = node.in_evaluation;
   if (node.kind == Node::Kind::kSymbolic) {
     stack = {node.symbolic(stack)};
@@ -445,10 +474,10 @@ Program::Program(const std::string& path) : implementation_(std::make_unique<Imp
   auto& self = *implementation_;
   self.path = path;
   const auto refuse = [&](const std::string& why) { throw ConfigError("model.file: " + path + ": " + why); };
-  const Archive archive(path);
-  const auto program = archive.program();
-  const auto weights = archive.weights(), constants = archive.constants();
   try {
+    const Archive archive(path);
+    const auto program = archive.program();
+    const auto weights = archive.weights(), constants = archive.constants();
     const auto &module = program.at("graph_module"), &source = module.at("graph"),
                &ranges = program.at("range_constraints");
     std::set<std::string> kept, counters;
@@ -461,8 +490,8 @@ Program::Program(const std::string& path) : implementation_(std::make_unique<Imp
       return found->second;
     };
     for (const auto& spec : module.at("signature").at("input_specs")) {
-      const auto& kind = spec.items().begin().key();
-      const auto& value = spec.items().begin().value();
+      const auto kind = union_of(spec).key();
+      const auto& value = union_of(spec).value();
       if (kind == "user_input") {
         self.inputs.push_back(self.tensor_of(source, value.at("arg"), true, ranges));
         self.given.emplace_back();
@@ -483,14 +512,26 @@ Program::Program(const std::string& path) : implementation_(std::make_unique<Imp
       (tensor.requires_grad() ? self.parameters : self.buffers).emplace_back(name, tensor);
     }
     for (const auto& spec : module.at("signature").at("output_specs")) {
-      const auto& kind = spec.items().begin().key();
+      const auto kind = union_of(spec).key();
       if (kind != "user_output") {
         refuse("is no training program (" + kind + "): save what torch.export.export gives, without decompositions");
       }
       self.outputs.push_back(self.tensor_of(source, spec.at(kind).at("arg"), false, ranges));
     }
     self.graph = Builder(path, self.facts, std::move(counters)).build(source, kept);
+    if (self.graph->inputs.size() != self.given.size()) {
+      refuse("its graph has " + std::to_string(self.graph->inputs.size()) + " inputs, and its signature " +
+             std::to_string(self.given.size()));
+    }
   } catch (const json::exception& error) {
+    refuse(std::string("is malformed: ") + error.what());
+  } catch (const std::logic_error& error) {
+    refuse(std::string("is malformed: ") + error.what());
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const DataError& error) {
+    throw ConfigError(std::string("model.file: ") + error.what());
+  } catch (const std::runtime_error& error) {
     refuse(std::string("is malformed: ") + error.what());
   }
   if (self.facts.modes && !self.facts.training) {

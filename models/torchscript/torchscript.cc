@@ -17,10 +17,12 @@ using torchscript::Script;
 
 struct TorchScriptConfig {
   std::string file;
+  bool trust = false;
 
   template <class V>
   void visit(V& v) {
     v("file", file, "a program that torch.jit.save wrote");
+    v("trust", trust, "run the file's program, which may do whatever this process may");
   }
 };
 
@@ -111,6 +113,11 @@ void try_out(TorchScript& model, const std::string& file, const ModelSpec& spec)
 
 std::shared_ptr<Model> make_torchscript(const TorchScriptConfig& config, const ModelSpec& spec) {
   if (config.file.empty()) throw ConfigError("model.file: name the file that torch.jit.save wrote");
+  if (!config.trust) {
+    throw ConfigError("model.trust: " + config.file +
+                      " is a program of TorchScript, which may do whatever this process may: set trust: true if you "
+                      "trust whoever wrote it");
+  }
   auto model = std::make_shared<TorchScript>(config.file);
   try_out(*model, config.file, spec);
   return model;

@@ -78,7 +78,7 @@ Changes sections_of(const std::string& kind) {
             "dataset={name: pairs, of: {name: digits, train_samples: 300, test_samples: 40, side: 16}}"};
   }
   if (kind == "exported") return {"model={name: exported, file: tests/zoo/exported/mlp.pt2}", kImages};
-  if (kind == "torchscript") return {"model={name: torchscript, file: " + scripted_file() + "}", kImages};
+  if (kind == "torchscript") return {"model={name: torchscript, trust: true, file: " + scripted_file() + "}", kImages};
   if (kind == "lenet") return {"model=lenet", "dataset={name: digits, train_samples: 60, test_samples: 20, side: 28}"};
   if (kind == "vgg11" || kind == "vgg11_bn") {
     return {"model={name: " + kind + ", width: 4, hidden: 15, dropout: 0}",

@@ -10,7 +10,6 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,6 +17,8 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/base/storage/stored_zip.h"
 #include "framework/parallel/random_rows.h"
 #include "models/model.h"
 #include "tests/zoo/model_under_test.h"
@@ -173,43 +174,106 @@ TEST(ExportedBatch, PaddingHasNoWeightInTraining) {
   for (std::size_t i = 0; i < padded.size(); ++i) EXPECT_TRUE(at::allclose(padded[i], whole[i], 1e-5, 1e-7)) << i;
 }
 
-std::string copy_of(const std::string& name, const std::string& what, const std::string& by) {
-  std::ifstream file(kFolder + name, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (what.empty()) {
-    bytes.resize(bytes.size() / 2);
-  } else {
-    const auto place = bytes.find(what);
-    EXPECT_NE(place, std::string::npos) << what;
-    bytes.replace(place, what.size(), by);
-  }
+// The program mlp with another text in place of one in its graph, or in the layouts of its weights.
+std::string changed(const std::string& what, const std::string& by, const std::string& record = "models/model.json") {
+  const StoredZip original(kFolder + "mlp.pt2");
   const std::string path = ::testing::TempDir() + "/changed.pt2";
-  std::ofstream(path, std::ios::binary) << bytes;
+  StoredZipWriter copy(path);
+  for (const auto& entry : original.entries()) {
+    std::string content = original.read(entry);
+    if (entry.name.ends_with(record)) {
+      const auto place = content.find(what);
+      EXPECT_NE(place, std::string::npos) << what;
+      content.replace(place, what.size(), by);
+    }
+    copy.add(entry.name, content);
+  }
+  write_atomically(path, copy.finish());
   return path;
 }
 
+void expect_refused(const std::string& path, const std::string& why) {
+  EXPECT_THAT([&] { load(path, kImages); },
+              ThrowsMessage<ConfigError>(AllOf(HasSubstr(path), HasSubstr(why))))
+      << why;
+}
+
 TEST(ExportedFile, OfAnotherSchemaIsRefused) {
-  const auto path = copy_of("mlp.pt2", "\"major\": 8", "\"major\": 9");
+  const auto path = changed("\"major\": 8", "\"major\": 9");
   EXPECT_THAT([&] { load(path, kImages); }, ThrowsMessage<ConfigError>(HasSubstr("has schema version 9, not 8")));
 }
 
 TEST(ExportedFile, ThatIsTruncatedOrMissingIsRefused) {
-  const auto path = copy_of("mlp.pt2", "", "");
+  const auto path = ::testing::TempDir() + "/half.pt2";
+  const std::string whole = read_file(kFolder + "mlp.pt2");
+  write_atomically(path, whole.substr(0, whole.size() / 2));
   EXPECT_THAT([&] { load(path, kImages); }, ThrowsMessage<ConfigError>(HasSubstr("cannot be read as a program")));
   EXPECT_THAT([&] { load("none.pt2", kImages); }, ThrowsMessage<ConfigError>(HasSubstr("none.pt2")));
 }
 
 TEST(ExportedFile, NamesANodeThatIsNotSupportedAndItsLineOfPython) {
-  const auto path = copy_of("mlp.pt2", "torch.ops.aten.tanh.default", "torch.ops.aten.tank.default");
+  const auto path = changed("torch.ops.aten.tanh.default", "torch.ops.aten.tank.default");
   EXPECT_THAT([&] { load(path, kImages); },
               ThrowsMessage<ConfigError>(AllOf(HasSubstr("the node tanh"), HasSubstr("make_exported.py"),
                                                HasSubstr("line 4"), HasSubstr("aten.tank.default is no operator"))));
 }
 
 TEST(ExportedFile, WithControlFlowIsRefused) {
-  const auto path = copy_of("mlp.pt2", "torch.ops.aten.tanh.default", "torch.ops.higher_order.cond");
+  const auto path = changed("torch.ops.aten.tanh.default", "torch.ops.higher_order.cond");
   EXPECT_THAT([&] { load(path, kImages); },
               ThrowsMessage<ConfigError>(AllOf(HasSubstr("the node tanh"), HasSubstr("higher_order.cond"))));
+}
+
+TEST(ExportedFile, MayOnlyCallOperatorsThatCompute) {
+  for (const std::string name : {"aten.from_file.default", "aten.set_.source_Tensor", "aten.resize_.default",
+                                 "aten._unsafe_view.default", "aten.as_strided_.default", "aten.save.default",
+                                 "prims.view_of.default", "prim.Print.default", "c10d.barrier.default"}) {
+    EXPECT_THAT([&] { load(changed("torch.ops.aten.tanh.default", "torch.ops." + name), kImages); },
+                ThrowsMessage<ConfigError>(AllOf(HasSubstr("the node tanh"), HasSubstr(name))))
+        << name;
+  }
+  expect_refused(changed("torch.ops.aten.tanh.default", "torch.ops.aten.set_.source_Tensor"),
+                 "is not among the operators that a program from a file may call");
+}
+
+TEST(ExportedFile, TakesOnlyTheTextsThatOperatorsKnow) {
+  const auto with_mode = [](const std::string& mode) {
+    return changed("\"target\": \"torch.ops.aten.tanh.default\", \"inputs\": [",
+                   "\"target\": \"torch.ops.aten.gelu.default\", \"inputs\": [{\"name\": \"approximate\", \"arg\": "
+                   "{\"as_string\": \"" + mode + "\"}, \"kind\": 1}, ");
+  };
+  EXPECT_NO_THROW(load(with_mode("tanh"), kImages));
+  expect_refused(with_mode("/etc/passwd"), "has \"/etc/passwd\" as approximate, which is not supported");
+}
+
+TEST(ExportedFile, ThatIsMalformedIsRefusedWithItsName) {
+  expect_refused(changed("{\"as_tensor\"", "{\"as_tensors\""), "changed.pt2");
+  expect_refused(changed("\"input_specs\": [", "\"input_specs\": [{}, "), "a value of one kind is expected");
+  expect_refused(changed("\"output_specs\": [", "\"output_specs\": [{}, "), "a value of one kind is expected");
+  expect_refused(changed("\"outputs\": [{", "\"outputs\": [], \"others\": [{"), "changed.pt2");
+  expect_refused(changed("{", "{\"x\": " + std::string(100'000, '[')), "nested deeper than 256 levels");
+}
+
+TEST(ExportedFile, WithLayoutsThatNoTensorHasIsRefused) {
+  const std::string weights = "model_weights_config.json";
+  expect_refused(changed("\"sizes\": [{\"as_int\": ", "\"sizes\": [{\"as_int\": -", weights), "which is negative");
+  expect_refused(changed("\"strides\": [{\"as_int\": ", "\"strides\": [{\"as_int\": -", weights), "which is negative");
+  expect_refused(changed("\"storage_offset\": {\"as_int\": 0", "\"storage_offset\": {\"as_int\": -1", weights),
+                 "which is negative");
+  expect_refused(changed("\"storage_offset\": {\"as_int\": 0",
+                         "\"storage_offset\": {\"as_int\": 9223372036854775807", weights),
+                 "has more elements than");
+  expect_refused(changed("\"strides\": [", "\"strides\": [{\"as_int\": 1}, ", weights), "as many strides as sizes");
+}
+
+TEST(ExportedFile, WithDamagedWeightsIsRefused) {
+  const auto path = ::testing::TempDir() + "/damaged.pt2";
+  std::string bytes = read_file(kFolder + "mlp.pt2");
+  const auto record = bytes.find("data/weights/weight_0");
+  ASSERT_NE(record, std::string::npos);
+  bytes[record + 200] ^= 1;
+  write_atomically(path, bytes);
+  expect_refused(path, "have another checksum than they were written with");
 }
 
 TEST(ExportedFile, MustSuitTheDataset) {

@@ -38,7 +38,7 @@ const SampleSpec kImages = classification_samples({1, 8, 8}, 5), kNumbers = clas
 std::string path_of(const std::string& name) { return ::testing::TempDir() + "/" + name + ".pt"; }
 
 std::shared_ptr<Model> load(const std::string& path, const SampleSpec& sample) {
-  return make_model("{name: torchscript, file: " + path + "}", sample);
+  return make_model("{name: torchscript, trust: true, file: " + path + "}", sample);
 }
 
 const std::vector<ScriptedTensor> kLinear{{.name = "weight", .sizes = {3, 4}}};
@@ -212,6 +212,14 @@ TEST(TorchScriptFile, OfAnotherDtypeIsRefused) {
   testing::save_scripted_mlp(path, {4, 3}, at::kHalf);
   EXPECT_THAT([&] { load(path, kNumbers); },
               ThrowsMessage<ConfigError>(HasSubstr("the parameter fc1.weight is Half, but training takes float32")));
+}
+
+TEST(TorchScriptFile, IsOnlyLoadedWhenTheConfigTrustsIt) {
+  const auto path = path_of("untrusted");
+  testing::save_scripted_mlp(path, {4, 3}, at::kFloat);
+  EXPECT_NO_THROW(load(path, kNumbers));
+  EXPECT_THAT([&] { make_model("{name: torchscript, file: " + path + "}", kNumbers); },
+              ThrowsMessage<ConfigError>(AllOf(HasSubstr("model.trust: " + path), HasSubstr("set trust: true"))));
 }
 
 TEST(TorchScriptFile, ThatIsMissingOrNoProgramIsRefused) {

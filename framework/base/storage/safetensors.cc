@@ -2,15 +2,17 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/json.h"
 #include "framework/base/storage/safetensors_layout.h"
 #include "framework/base/storage/safetensors_writer.h"
 
@@ -21,19 +23,18 @@ static_assert(std::endian::native == std::endian::little, "elements are written 
 
 using Entry = SafetensorsFile::Entry;
 
-std::vector<std::uint64_t> whole_numbers(const nlohmann::ordered_json& list) {
-  for (const auto& item : list) {
-    if (!item.is_number_unsigned()) throw std::out_of_range(item.dump() + " is not a size");
-  }
-  return list.get<std::vector<std::uint64_t>>();
-}
+constexpr std::uint64_t kMostHeader = 100'000'000;  // bytes, as the format's own library
 
-Entry parse_entry(const std::string& name, const nlohmann::ordered_json& json) {
-  const auto dtype_name = json.at("dtype").get<std::string>();
+Entry parse_entry(const std::string& name, const JsonValue& json) {
+  const auto dtype_name = json.get<std::string>("dtype");
   const auto dtype = safetensors_dtype(dtype_name);
-  if (!dtype) throw std::out_of_range("dtype " + dtype_name + " of " + name + " is not supported");
-  const auto shape = whole_numbers(json.at("shape")), offsets = whole_numbers(json.at("data_offsets"));
-  return {name, *dtype, {shape.begin(), shape.end()}, offsets.at(0), offsets.at(1)};
+  if (!dtype) json.refuse("dtype " + dtype_name + " is not supported");
+  const auto offsets = json.get<std::vector<std::uint64_t>>("data_offsets");
+  if (offsets.size() != 2) json.at("data_offsets").refuse("has " + std::to_string(offsets.size()) + " numbers, not 2");
+  for (const auto size : json.get<std::vector<std::int64_t>>("shape")) {
+    if (size < 0) json.at("shape").refuse("has the negative size " + std::to_string(size));
+  }
+  return {name, *dtype, json.get<std::vector<std::int64_t>>("shape"), offsets[0], offsets[1]};
 }
 
 // Before anything is allocated for it.
@@ -46,6 +47,24 @@ void check_entry(const Entry& entry, std::uint64_t data_bytes) {
   }
   if (entry.begin > entry.end || entry.end > data_bytes || entry.end - entry.begin != bytes) {
     throw std::out_of_range("data_offsets of " + entry.name);
+  }
+}
+
+// Tensors lie one behind the other and fill the file, so that no byte belongs to two of them or to none.
+void check_coverage(const std::vector<Entry>& entries, std::uint64_t data_bytes) {
+  std::vector<const Entry*> sorted;
+  for (const auto& entry : entries) sorted.push_back(&entry);
+  std::ranges::sort(sorted, {}, [](const Entry* entry) { return std::pair(entry->begin, entry->end); });
+  std::uint64_t covered = 0;
+  for (const auto* entry : sorted) {
+    if (entry->begin < covered) throw std::out_of_range(entry->name + " overlaps the tensor before it");
+    if (entry->begin > covered) {
+      throw std::out_of_range("no tensor has the bytes from " + std::to_string(covered) + " to " + entry->name);
+    }
+    covered = entry->end;
+  }
+  if (covered != data_bytes) {
+    throw std::out_of_range(std::to_string(data_bytes - covered) + " bytes follow the last tensor");
   }
 }
 
@@ -90,17 +109,20 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
     throw DataError(path + ": says that its header has " + std::to_string(length) + " bytes, but the file has " +
                     std::to_string(bytes));
   }
+  if (length > kMostHeader) {
+    throw DataError(path + ": its header has " + std::to_string(length) + " bytes, and at most " +
+                    std::to_string(kMostHeader) + " are read");
+  }
   data_begin_ = sizeof(length) + length;
   std::string text(length, '\0');
   if (!file.read(text.data(), static_cast<std::streamsize>(length))) throw DataError(path + ": cannot be read");
   try {
-    const auto header = nlohmann::ordered_json::parse(text);
-    if (!header.is_object()) throw std::invalid_argument("it is not a JSON object");
-    for (const auto& [name, json] : header.items()) {
+    for (const auto& [name, json] : parse_json(text, "JSON").members()) {
       if (name == "__metadata__") continue;
       entries_.push_back(parse_entry(name, json));
       check_entry(entries_.back(), bytes - data_begin_);
     }
+    check_coverage(entries_, bytes - data_begin_);
   } catch (const std::exception& error) {
     throw DataError(path + ": the header (bytes 8 to " + std::to_string(data_begin_) + ") is damaged: " + error.what());
   }

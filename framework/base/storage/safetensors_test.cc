@@ -152,6 +152,25 @@ TEST_F(Safetensors, AHeaderThatIsNoObjectOfTensorsIsRefused) {
 
 TEST_F(Safetensors, AHeaderNestedWithoutEndIsRefused) {
   EXPECT_THROW(load(std::string(1'000'000, '['), ""), DataError);
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  EXPECT_THAT([&] { load(R"({"a":{"dtype":"F32","shape":)" + deep + R"(,"data_offsets":[0,4]}})", "1234"); },
+              ThrowsMessage<DataError>(HasSubstr("nested deeper than 256 levels")));
+}
+
+TEST_F(Safetensors, EachByteBelongsToExactlyOneTensor) {
+  const auto refused = [&](const std::string& header, const std::string& why) {
+    EXPECT_THAT([&] { load(header, "123456789012"); },
+                ThrowsMessage<DataError>(AllOf(StartsWith(path_ + ": the header"), HasSubstr(why))));
+  };
+  const std::string a = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
+  const auto b = [](const std::string& offsets, const std::string& shape) {
+    return R"("b":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
+  };
+  refused("{" + b("[0,8]", "[2]") + "," + b("[4,12]", "[2]").replace(1, 1, "c") + "}", "c overlaps the tensor before it");
+  refused("{" + b("[8,12]", "[1]") + "," + a + "}", "no tensor has the bytes from 4 to b");
+  refused("{" + a + "," + b("[4,8]", "[1]") + "}", "4 bytes follow the last tensor");
+  refused("{" + a + "," + a + "}", "has two members called \"a\"");
+  EXPECT_EQ(load("{" + b("[4,12]", "[2]") + "," + a + "}", "123456789012").size(), 2u) << "in any order";
 }
 
 TEST_F(Safetensors, OffsetsOutsideTheDataAreRefused) {

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -14,6 +15,8 @@ namespace phalanx {
 namespace {
 
 constexpr std::string_view kPickle = "/data.pkl";
+constexpr std::uint64_t kMostSharing = 16;          // tensors that take as much as the whole file
+constexpr std::uint64_t kAlwaysFine = 4ull << 20;  // bytes of a file
 
 // A zip archive begins with this, also one that was cut off.
 StoredZip open(const std::string& path) {
@@ -51,6 +54,21 @@ std::string root_of(const StoredZip& zip) {
   throw DataError(zip.path() + ": has no data.pkl, so torch.save() did not write it");
 }
 
+// Names may share a storage, as tied weights do; each is read into memory of its own.
+void check_sharing(const std::string& path, const StoredZip& zip, const std::vector<PickledTensor>& tensors) {
+  std::uint64_t held = 0, wanted = 0;
+  for (const auto& entry : zip.entries()) held += entry.bytes;
+  const std::uint64_t most = std::max(held, kAlwaysFine) * kMostSharing;
+  for (const auto& tensor : tensors) {
+    std::uint64_t bytes = c10::elementSize(tensor.dtype);
+    for (const auto size : tensor.shape) bytes *= static_cast<std::uint64_t>(size);  // at most that of its storage
+    wanted += bytes;
+    if (wanted <= most) continue;
+    throw DataError(path + ": its tensors share " + std::to_string(held) + " bytes so often that they would take more than " +
+                    std::to_string(most) + "; save contiguous copies of them");
+  }
+}
+
 }  // namespace
 
 TorchFile::TorchFile(const std::string& path) : zip_(open(path)), root_(root_of(zip_)) {
@@ -65,6 +83,7 @@ TorchFile::TorchFile(const std::string& path) : zip_(open(path)), root_(root_of(
                       " elements of " + c10::toString(tensor.dtype));
     }
   }
+  check_sharing(path, zip_, tensors_);
 }
 
 at::Tensor TorchFile::read(const PickledTensor& tensor) const {

@@ -12,6 +12,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/json.h"
 #include "framework/base/text.h"
 
 namespace phalanx {
@@ -68,13 +69,9 @@ void WeightsFile::add(const std::string& path) {
 }
 
 void WeightsFile::add_index(const std::string& path) {
-  std::map<std::string, std::string> files;  // by tensor
-  try {
-    const auto json = nlohmann::json::parse(read_file(path));
-    for (const auto& [name, file] : json.at("weight_map").items()) files[name] = file.get<std::string>();
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(path + ": is no index of weights, {\"weight_map\": {name: file}}: " + error.what());
-  }
+  const std::string source = path + ": is no index of weights, {\"weight_map\": {name: file}}";
+  // By tensor.
+  const auto files = parse_json(read_file(path), source).get<std::map<std::string, std::string>>("weight_map");
   std::set<std::string> parts;
   for (const auto& [name, file] : files) parts.insert(file);
   for (const auto& part : parts) {
