@@ -20,6 +20,7 @@
 #include "framework/base/error.h"
 #include "framework/parallel/autocast.h"
 #include "framework/parallel/deferred_gradients.h"
+#include "framework/parallel/padding.h"
 #include "models/segments.h"
 
 namespace phalanx {
@@ -205,6 +206,7 @@ void PipelineStep::Pass::forward(const Action& action) {
   if (training_ && own.valid == 0) kept.emplace(step_.buffers_);
   Tensors predictions;
   {
+    const PaddingOnly padding(training_ && own.valid == 0);
     const RandomRows rows(step_.computation_.key(own));
     const Autocast autocast(live.input.device().type(), step_.computation_.autocast());
     std::optional<ExpectDeferral> deferral;

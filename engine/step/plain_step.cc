@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "framework/parallel/autocast.h"
+#include "framework/parallel/padding.h"
 #include "framework/parallel/random_rows.h"
 
 namespace phalanx {
@@ -37,6 +38,7 @@ void backward(const Tensors& outputs, const Tensors& boundary, const at::Tensor&
 
 Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
   model_.train();
+  const PaddingOnly padding(batch.valid == 0);
   const Tensors outputs = forward(batch);
   Result result{.outputs = detached(outputs), .weight = batch.weight(), .class_parts = class_parts_};
   watch(Stage::kForward, result);
