@@ -2,11 +2,20 @@
 
 #include <ATen/ops/batch_norm.h>
 
+#include "framework/parallel/batch_variance.h"
 #include "framework/parallel/checkpointed.h"
+#include "framework/parallel/padding_rows.h"
 
 namespace phalanx {
 
 at::Tensor BatchNorm2dImpl::forward(const at::Tensor& input) {
+  if (is_training() && !statistics_) {
+    if (PaddingRows::current() && options.track_running_stats()) {
+      return at::batch_norm(input, weight, bias, running_mean, running_var, /*training=*/false, 0, options.eps(),
+                            /*cudnn_enabled=*/false);
+    }
+    require_variance(input);
+  }
   if (!is_training() || (!statistics_ && !recomputing())) return torch::nn::BatchNorm2dImpl::forward(input);
   TORCH_CHECK(options.affine() && options.track_running_stats() && options.momentum().has_value(),
               "synchronized or recomputed batch norm needs layers with weight, statistics and a momentum");

@@ -10,7 +10,8 @@
 namespace phalanx {
 
 /// torch::nn::BatchNorm2d, with the same parameters and buffers, that can take its statistics over all ranks, and keeps
-/// those of a batch once, also where its activations are computed twice (framework/parallel/checkpointed.h).
+/// those of a batch once, also where its activations are computed twice (framework/parallel/checkpointed.h). It learns
+/// nothing of padding alone (framework/parallel/padding_rows.h).
 class BatchNorm2dImpl final : public torch::nn::BatchNorm2dImpl {
  public:
   using torch::nn::BatchNorm2dImpl::BatchNorm2dImpl;

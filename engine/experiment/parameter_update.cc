@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/checkpoint/numbers_part.h"
+#include "engine/optim/decorator.h"
 #include "engine/watch/timed.h"
 
 namespace phalanx {
@@ -14,11 +15,26 @@ std::unique_ptr<Optimizer> remember(std::unique_ptr<Decorator> decorator, Decora
   return decorator;
 }
 
+// Outside of what is timed as the update, so that it counts as communication.
+class AgreedUpdate final : public OptimizerDecorator {
+ public:
+  AgreedUpdate(std::unique_ptr<Optimizer> inner, std::function<void()> agree)
+      : OptimizerDecorator(std::move(inner)), agree_(std::move(agree)) {}
+
+  void update() override {
+    agree_();
+    inner().update();
+  }
+
+ private:
+  std::function<void()> agree_;
+};
+
 }  // namespace
 
 ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer,
                                  Synchronizer& synchronizer, const Mesh& mesh, Clip::Parts norm, Watching& watching,
-                                 c10::Device device)
+                                 c10::Device device, std::function<void()> agree)
     : optimizer_(watching.nan_guard().guard(std::move(optimizer))) {
   const auto& train = config.train;
   if (train.clip_norm > 0 || train.clip_value > 0) {
@@ -43,6 +59,7 @@ ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr
     optimizer_ = remember(std::make_unique<Ema>(std::move(optimizer_), train.ema_decay, share), averages_);
   }
   optimizer_ = std::make_unique<TimedUpdate>(std::move(optimizer_), watching.clock());
+  if (agree) optimizer_ = std::make_unique<AgreedUpdate>(std::move(optimizer_), std::move(agree));
 }
 
 std::function<double()> ParameterUpdate::loss_scale() const {

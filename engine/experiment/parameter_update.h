@@ -24,8 +24,10 @@ class ParameterUpdate {
   /// Synchronizer and watching must outlive it. The norm of the gradients is that of the whole model, whatever ranks
   /// have it: `norm` has one sum of what the ranks of Mesh::model() have, and, where ranks have experts of their own,
   /// one of these. On gradients that are not finite all ranks of the mesh agree. `device`: where parameters are.
+  /// `agree`: called before each update, also one that is skipped; null: nothing is.
   ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer, Synchronizer& synchronizer,
-                  const Mesh& mesh, Clip::Parts norm, Watching& watching, c10::Device device);
+                  const Mesh& mesh, Clip::Parts norm, Watching& watching, c10::Device device,
+                  std::function<void()> agree);
 
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }

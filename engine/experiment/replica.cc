@@ -12,6 +12,7 @@
 
 #include "engine/experiment/make_model.h"
 #include "engine/experiment/shared_statistics.h"
+#include "engine/optim/leave_unused.h"
 #include "engine/optim/matrix_exchange.h"
 #include "engine/sync/grouped.h"
 #include "framework/base/error.h"
@@ -47,7 +48,9 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
       parameters_(updated_here(), *mesh.replicas(), agreement_.bucket_bytes, bucket_groups()),
       groups_(replica_groups(mesh, parameters_, [this](const std::string& name) { return divided_.is_expert(name); })),
       synchronizer_(make_synchronizer(context)),
-      update_(config, make_optimizer(), *synchronizer_, mesh, parts_of_norm(), watching, device_),
+      unused_(look_for_unused()),
+      update_(config, make_optimizer(), *synchronizer_, mesh, parts_of_norm(), watching, device_,
+              unused_ ? [this] { unused_->agree(); } : std::function<void()>()),
       step_(setup_of_step(task, watching)) {
   if (BlockRunner runner = synchronizer_->run_blocks(model_->blocks())) model_->run_blocks_by(std::move(runner));
 }
@@ -200,12 +203,27 @@ std::unique_ptr<Synchronizer> Replica::make_synchronizer(const ExperimentContext
   return invariant;
 }
 
-std::unique_ptr<Optimizer> Replica::make_optimizer() const {
+// The ranks of a group must make the same update, with the mean of gradients that hooks see. A parameter that stages of
+// a pipeline have in common always counts as used, since its gradient may come from another stage.
+std::unique_ptr<UnusedParameters> Replica::look_for_unused() const {
+  const auto& traits = agreement_.strategy.traits();
+  if (!traits.reduces_gradients || traits.servers_update || config_.train.data_parallel > 1) return nullptr;
+  return std::make_unique<UnusedParameters>(
+      groups_, [this](const std::string& name) { return pipeline_ && pipeline_->updaters(name) > 1; });
+}
+
+std::unique_ptr<Optimizer> Replica::make_optimizer() {
   auto elsewhere = synchronizer_->make_optimizer();
   if (!elsewhere) {
     auto optimizer = turns_.make_optimizer();
     if (!divided_.placements.empty()) gather_parts(*optimizer);
-    return optimizer;
+    if (!unused_) return optimizer;
+    return std::make_unique<LeaveUnused>(std::move(optimizer), [this] {
+      auto names = unused_->names();
+      // The parameters of other turns are not updated anyway, and need no copies.
+      if (turns_.any()) std::erase_if(names, [this](const auto& name) { return turns_.of(name) != turns_.current(); });
+      return names;
+    });
   }
   if (!turns_.any()) return elsewhere;
   throw ConfigError("strategy: servers that update the parameters take no turns; let the ranks update them");

@@ -20,6 +20,7 @@
 #include "engine/sync/invariant.h"
 #include "engine/sync/replica_groups.h"
 #include "engine/sync/synchronizers.h"
+#include "engine/sync/unused_parameters.h"
 #include "engine/task/task.h"
 #include "engine/watch/watching.h"
 #include "framework/base/storage/safetensors.h"
@@ -91,7 +92,8 @@ class Replica {
   Clip::Parts parts_of_norm() const;
   FlatParameters::GroupOf bucket_groups() const;
   std::unique_ptr<Synchronizer> make_synchronizer(const ExperimentContext& context);
-  std::unique_ptr<Optimizer> make_optimizer() const;
+  std::unique_ptr<UnusedParameters> look_for_unused() const;
+  std::unique_ptr<Optimizer> make_optimizer();
   void gather_parts(Optimizer& optimizer) const;
   TrainingStep::Setup setup_of_step(Task& task, Watching& watching);
 
@@ -108,6 +110,7 @@ class Replica {
   std::vector<ReplicaGroup> groups_;
   Invariant* invariant_ = nullptr;  // what synchronizer_ is with determinism: world_size_invariant
   std::unique_ptr<Synchronizer> synchronizer_;
+  std::unique_ptr<UnusedParameters> unused_;  // null: all parameters count as used
   ParameterUpdate update_;
   TrainingStep step_;
 };

@@ -24,7 +24,7 @@ struct StepPlan {
   std::int64_t micro_batches = 1;  // into which it is cut
   OperationCounts gradients{};     // what the strategy does
   OperationCounts layers{};        // what divided layers, experts and batch norm do in forward and backward
-  OperationCounts control{};       // norms, weights of batches, votes
+  OperationCounts control{};       // norms, weights of batches, votes, unused parameters
   double bubble = 0;               // share of the step in which a pipeline's ranks wait for each other
   double seconds = 0;              // batch, forward, backward and update of this rank, without communication
 

@@ -1,10 +1,16 @@
 // Area under the receiver operating characteristic (torchnet's AUCMeter); of several classes the mean over those that
-// have samples of both kinds, each against the rest. Needs all scores: see thresholds.h.
+// have samples of both kinds, each against the rest. Where no class has, it is undefined: NaN and a warning, as in
+// scikit-learn. Needs all scores: see thresholds.h.
 //
 // Output [n] or [n, 1] with target 0 or 1; or [n, K] with target [n, K], or class numbers [n] int64.
+#include <cstdint>
+#include <limits>
+#include <utility>
+
 #include "engine/meters/meter.h"
 #include "engine/meters/thresholds.h"
 #include "framework/base/config/no_fields.h"
+#include "framework/base/log.h"
 
 namespace phalanx {
 namespace {
@@ -15,19 +21,32 @@ class Auc final : public Meter {
 
   Readings take(Communicator& group) override {
     double sum = 0, classes = 0;
+    std::int64_t positives = 0, negatives = 0;
     for (const auto& thresholds : scores_.take(group)) {
+      positives += positives_of(thresholds);
+      negatives += negatives_of(thresholds);
       if (positives_of(thresholds) == 0 || negatives_of(thresholds) == 0) continue;
       sum += area_under_roc(thresholds);
       ++classes;
     }
-    return {{"auc", classes > 0 ? sum / classes : 0}};
+    if (classes > 0) return {{"auc", sum / classes}};
+    if (positives + negatives == 0) return {{"auc", 0}};
+    if (group.rank() == 0) warn_of_one_kind(positives, negatives);
+    return {{"auc", std::numeric_limits<double>::quiet_NaN()}};
   }
 
   State state() override { return scores_.state(); }
   void absorb(const State& state) override { scores_.absorb(state); }
 
  private:
+  void warn_of_one_kind(std::int64_t positives, std::int64_t negatives) {
+    if (std::exchange(warned_, true)) return;
+    log_warning() << "auc is undefined and reads NaN: no class has both positive and negative samples (" << positives
+                  << " positive and " << negatives << " negative ones were measured); measure more samples at a time";
+  }
+
   Scores scores_;
+  bool warned_ = false;
 };
 
 const bool registered = Meters::global().add<NoFields>("auc", "area under the ROC curve, mean over classes",

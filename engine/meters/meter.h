@@ -30,8 +30,8 @@ class Meter {
   /// In place of add(), for a batch whose results another rank of the group has.
   virtual void add_nothing() {}
 
-  /// The readings over all that the ranks of `group` have added since the last take(), and starts anew. 0 where there
-  /// was nothing to measure. Collective.
+  /// The readings over all that the ranks of `group` have added since the last take(), and starts anew. 0 where nothing
+  /// was added, NaN and a warning where what was added has no such value. Collective.
   virtual Readings take(Communicator& group) = 0;
 
   /// What this rank has added since the last take(), for checkpoints; as many tensors at any time, which may be empty.

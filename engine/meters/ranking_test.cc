@@ -116,13 +116,30 @@ TEST(Auc, EqualsItsDefinitionWithTies) {
   EXPECT_DOUBLE_EQ(reading_of("auc", random.scores, random.labels), sum / kClasses);
 }
 
+// As scikit-learn's roc_auc_score and average_precision_score: NaN and 0.
+TEST(Auc, IsUndefinedWithSamplesOfOneKindOnly) {
+  for (const std::int64_t kind : {0, 1}) {
+    ::testing::internal::CaptureStderr();
+    const double auc = reading_of("auc", numbers({3, 2, 1}), integers({kind, kind, kind}));
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::HasSubstr("auc is undefined and reads NaN"));
+    EXPECT_TRUE(std::isnan(auc)) << auc;
+  }
+  EXPECT_EQ(reading_of("average_precision", numbers({3, 2, 1}), integers({0, 0, 0})), 0);
+}
+
+TEST(Auc, IsTheMeanOverTheClassesThatHaveIt) {
+  const at::Tensor scores = numbers({3, 1, 2, 2, 1, 3}).reshape({3, 2});
+  const at::Tensor labels = integers({1, 0, 0, 0, 0, 0}).reshape({3, 2});
+  EXPECT_EQ(reading_of("auc", scores, labels), 1);
+}
+
 TEST(Auc, AScoreThatIsNotANumberRanksLast) {
   EXPECT_EQ(reading_of("auc", numbers({NAN, 1, -1}), integers({1, 0, 0})), 0);
 }
 
 TEST(Thresholds, WithoutPositivesThereIsNoPrecisionAndNoOrder) {
   EXPECT_EQ(average_precision({{.positives = 0, .negatives = 3}}), 0);
-  EXPECT_EQ(area_under_roc({{.positives = 0, .negatives = 3}}), 0.5);
+  EXPECT_TRUE(std::isnan(area_under_roc({{.positives = 0, .negatives = 3}})));
 }
 
 // NDCG@6 of items with the relevance 3, 2, 3, 0, 1, 2, in the order in which they are found.

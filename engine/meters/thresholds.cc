@@ -5,6 +5,7 @@
 #include <ATen/ops/full.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "engine/meters/across_ranks.h"
@@ -62,7 +63,7 @@ double area_under_roc(const Thresholds& thresholds) {
     below -= equal;
     twice_won += static_cast<double>(threshold.positives) * (2 * below + equal);
   }
-  return positives * negatives > 0 ? twice_won / (2 * positives * negatives) : 0.5;
+  return positives * negatives > 0 ? twice_won / (2 * positives * negatives) : std::numeric_limits<double>::quiet_NaN();
 }
 
 void Scores::add(const Batch& batch, const Step::Result& result) {

@@ -21,7 +21,7 @@ using Thresholds = std::vector<Threshold>;  // the largest score first
 double average_precision(const Thresholds& thresholds);
 
 /// Area under the curve of true against false positive rate: the chance that a positive has a larger score than a
-/// negative, equal scores counting half. 0.5 without positives or without negatives.
+/// negative, equal scores counting half. NaN without positives or without negatives.
 double area_under_roc(const Thresholds& thresholds);
 
 std::int64_t positives_of(const Thresholds& thresholds);

@@ -83,10 +83,12 @@ TEST(Warmup, MultipliesAnySchedule) {
   EXPECT_DOUBLE_EQ(warmup->factor(6, 100), 0.01);
 }
 
-TEST(Warmup, RisesFromAShare) {
+TEST(Warmup, BeginsWithItsFirstFactor) {
   const auto warmup = make_schedule("{name: warmup, over: 2, from: 0.5}");
-  EXPECT_DOUBLE_EQ(warmup->factor(0, 9), 0.75);
-  EXPECT_DOUBLE_EQ(warmup->factor(1, 9), 1);
+  EXPECT_DOUBLE_EQ(warmup->factor(0, 9), 0.5);
+  EXPECT_DOUBLE_EQ(warmup->factor(1, 9), 0.75);
+  EXPECT_DOUBLE_EQ(warmup->factor(2, 9), 1);
+  EXPECT_DOUBLE_EQ(make_schedule("{name: warmup, over: 2, from: 0}")->factor(0, 9), 0);
 }
 
 TEST(Warmup, PassesTestsAndStateOn) {

@@ -32,9 +32,10 @@ class OneCycle final : public Schedule {
   double factor(std::int64_t step, std::int64_t steps) const override {
     const double first = 1 / config_.divide_by, last = first / config_.final_divide_by;
     const double end = static_cast<double>(steps - 1), now = std::min(static_cast<double>(step), end);
-    const double top = std::max(0.0, config_.rise * static_cast<double>(steps) - 1);  // the step of the factor 1
+    // The step of the factor 1. It is before the first one, as in torch, if the rise is shorter than a step.
+    const double top = config_.rise * static_cast<double>(steps) - 1;
     if (now < top) return between(first, 1, now / top);
-    return top < end ? between(1, last, (now - top) / (end - top)) : 1;
+    return top < end && steps > 1 ? between(1, last, (now - top) / (end - top)) : 1;
   }
 
  private:

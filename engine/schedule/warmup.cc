@@ -1,5 +1,7 @@
 // A linear rise laid over the first steps of any other schedule, whose own steps stay where they are. A rise that comes
 // before another schedule begins is a part of `chained`.
+#include <optional>
+
 #include "engine/schedule/schedule.h"
 
 namespace phalanx {
@@ -7,13 +9,14 @@ namespace {
 
 struct WarmupConfig {
   std::int64_t over = 100;
-  double from = 0;
+  std::optional<double> from;
   Schedules::Choice schedule{"constant"};
 
   template <class V>
   void visit(V& v) {
     v("over", over, "steps of the warm-up", config::at_least(1));
-    v("from", from, "initial warm-up factor, which rises to 1", config::between(0, 1));
+    v("from", from, "factor of the first step, which rises to 1 at step `over`; unset: (step + 1) / over",
+      config::between(0, 1));
     v("schedule", schedule, "schedule that is multiplied by the warm-up factor");
   }
 };
@@ -32,14 +35,17 @@ class Warmup final : public Schedule {
   void load(const std::vector<double>& saved) override { schedule_->load(saved); }
 
  private:
-  // The first step learns already, the last of the rise is whole: 1/n, 2/n, ..., n/n of the way.
+  // Without `from`, 1/n, 2/n, ..., n/n, as the warm-up of the cosine; with it, as torch's LinearLR, which begins at
+  // `from` and reaches 1 in the step after the rise.
   double share(std::int64_t step) const {
     if (step >= over_) return 1;
-    return from_ + (1 - from_) * static_cast<double>(step + 1) / static_cast<double>(over_);
+    const auto over = static_cast<double>(over_);
+    if (!from_) return static_cast<double>(step + 1) / over;
+    return *from_ + (1 - *from_) * static_cast<double>(step) / over;
   }
 
   std::int64_t over_;
-  double from_;
+  std::optional<double> from_;
   std::unique_ptr<Schedule> schedule_;
 };
 

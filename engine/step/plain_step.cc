@@ -38,6 +38,7 @@ void backward(const Tensors& outputs, const Tensors& boundary, const at::Tensor&
 
 Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
   model_.train();
+  const PaddingRows padding(batch.valid == 0);
   const Tensors outputs = forward(batch);
   Result result{.outputs = detached(outputs), .weight = batch.weight(), .class_parts = class_parts_};
   watch(Stage::kForward, result);
@@ -60,6 +61,7 @@ Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
 
 Step::Result PlainStep::evaluate(const Batch& batch, const Watch& watch) {
   const at::NoGradGuard no_grad;
+  const PaddingRows padding(batch.valid == 0);
   model_.eval();
   Result result{.outputs = forward(batch), .weight = batch.weight(), .class_parts = class_parts_};
   watch(Stage::kForward, result);
@@ -71,7 +73,6 @@ Step::Result PlainStep::evaluate(const Batch& batch, const Watch& watch) {
 Tensors PlainStep::forward(const Batch& batch) {
   Tensors inputs = computation_.inputs(batch);
   const RandomRows rows(computation_.key(batch));
-  const PaddingRows padding(batch.valid == 0);
   const Autocast autocast(inputs.at(0).device().type(), computation_.autocast());
   return computation_.predictions(model_.outputs(inputs));
 }

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "framework/parallel/batch_variance.h"
+
 namespace phalanx {
 namespace {
 
@@ -103,6 +105,7 @@ class SyncBatchNorm final : public torch::autograd::Function<SyncBatchNorm> {
                             const at::Tensor& bias, const RunningStatistics& running, double eps,
                             const BatchStatistics& statistics) {
     const Moments moments = moments_of_all(input, statistics);
+    require_variance(moments.count, input);
     const auto [mean, variance] = normal_of(moments, input, running);
     keep(moments, running);
     context->save_for_backward({input, weight, mean, variance});

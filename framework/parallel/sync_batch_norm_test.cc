@@ -13,10 +13,11 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <vector>
 
+#include "framework/base/error.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
@@ -122,6 +123,19 @@ TEST(SyncBatchNorm, ABatchOfPaddingAloneKeepsStatisticsAndGradients) {
     EXPECT_TRUE(close(y.detach(), at::ones_like(y))) << "(4 - 2) / 2, by the running statistics";
     EXPECT_TRUE(at::equal(running.mean, at::full({kChannels}, 2.0)));
     EXPECT_TRUE(at::equal(x.grad(), at::zeros_like(x)));
+  });
+}
+
+TEST(SyncBatchNorm, OfOneValuePerChannelOnAllRanksTogetherIsAnError) {
+  testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
+    const auto norm = [&](std::int64_t valid) {
+      const RunningStatistics running{at::zeros({kChannels}), at::ones({kChannels})};
+      sync_batch_norm(at::randn({1, kChannels, 1, 1}), at::ones({kChannels}), at::zeros({kChannels}), running, kEps,
+                      {group, valid});
+    };
+    EXPECT_THAT([&] { norm(group->rank() == 0 ? 1 : 0); },
+                ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("more than 1 value per channel")));
+    EXPECT_NO_THROW(norm(1)) << "two values, one on each rank";
   });
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/parallel/padding_rows.h"
 #include "framework/parallel/sync_batch_norm.h"
 #include "models/exported/program.h"
 #include "models/model.h"
@@ -34,7 +35,7 @@ class Exported final : public Model {
   Tensors outputs(const Tensors& inputs) override {
     const auto rows = inputs.at(0).size(0), missing = program_.least_rows() - rows;
     if (missing <= 0) return program_.run(inputs, training_);
-    if (training_ && program_.uses_batch_statistics()) {
+    if (training_ && program_.uses_batch_statistics() && !PaddingRows::current()) {
       throw ConfigError("model.file: " + file_ + " takes at least " + std::to_string(program_.least_rows()) +
                         " samples, but a rank has " + std::to_string(rows) +
                         " of a batch, and batch norm allows no padding: choose another batch size");

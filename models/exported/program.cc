@@ -18,6 +18,8 @@
 
 #include "framework/base/error.h"
 #include "framework/base/random.h"
+#include "framework/parallel/batch_variance.h"
+#include "framework/parallel/padding_rows.h"
 #include "framework/parallel/random_rows.h"
 #include "framework/parallel/sync_batch_norm.h"
 #include "models/exported/archive.h"
@@ -371,7 +373,11 @@ bool Program::Implementation::run_specially(const Node& node, const torch::jit::
     values[node.outputs[0][0]] = input * dropout_factors(input, stack[1].toDouble(), node.layer, *key);
     return true;
   }
-  if (node.kind != Node::Kind::kBatchNorm || !statistics || !stack[5].toBool()) return false;
+  if (node.kind != Node::Kind::kBatchNorm || !stack[5].toBool()) return false;
+  if (!statistics) {
+    require_variance(stack[0].toTensor());
+    return false;
+  }
   const RunningStatistics running{
       .mean = stack[3].toTensor(), .variance = stack[4].toTensor(), .momentum = stack[6].toDouble()};
   values[node.outputs[0][0]] = sync_batch_norm(stack[0].toTensor(), stack[1].toTensor(), stack[2].toTensor(), running,
@@ -384,7 +390,8 @@ void Program::Implementation::run(const Node& node, std::vector<IValue>& values,
   stack.reserve(node.arguments.size());
   for (const auto& argument : node.arguments) stack.push_back(argument.value(values));
   if (node.float_dtype && in_double()) stack[*node.float_dtype] = kFloat64;
-  if (!training && node.mode) stack[*node.mode] = node.in_evaluation;
+  const bool learns_nothing = node.kind == Node::Kind::kBatchNorm && !statistics && PaddingRows::current();
+  if ((!training || learns_nothing) && node.mode) stack[*node.mode] = node.in_evaluation;
   if (node.kind == Node::Kind::kSymbolic) {
     stack = {node.symbolic(stack)};
   } else if (node.kind == Node::Kind::kSetGrad) {

@@ -45,8 +45,8 @@ INSTANTIATE_TEST_SUITE_P(Strategies, Equivalence,
                                             ::testing::Values("all_reduce", "overlapped", "sharded", "sync_ps"),
                                             ::testing::Values(2, 3, 4)));
 
-// The loss depends on one of its layers in no step, and on two others only where a rank has samples for them: what has
-// no gradient counts as zero.
+// The loss depends on one of its layers in no step, and on two others only where a rank has samples for them: one that
+// no rank has a gradient of is left alone, and for one that some rank has a gradient of the others' count as zero.
 INSTANTIATE_TEST_SUITE_P(UnusedParameters, Equivalence,
                          ::testing::Combine(::testing::Values("branches_under_test"),
                                             ::testing::Values("all_reduce", "overlapped", "sharded",
@@ -93,6 +93,32 @@ TEST_P(Equivalence, RanksFollowOneProcess) {
     for (std::size_t i = 0; i < one.test.size(); ++i) {
       EXPECT_NEAR(many.test[i].second, one.test[i].second, 1e-4) << one.test[i].first;
     }
+  });
+}
+
+// In spite of momentum and weight decay, as in PyTorch.
+class EquivalenceOfUnused : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Strategies, EquivalenceOfUnused,
+                         ::testing::Values("single", "all_reduce", "overlapped", "sharded", "{sharded: {stage: 2}}",
+                                           "{sharded: {stage: 3}}",
+                                           "{intra: overlapped, inter: all_reduce, ranks_per_group: 2}"));
+
+TEST_P(EquivalenceOfUnused, ParametersKeepTheirInitialValues) {
+  constexpr std::int64_t kUnused = 12 * 12 + 12, kBehind = 12 * 10 + 10;  // of branches_model.cc
+  run_ranks(kBackend, GetParam() == "single" ? 1 : 3, [&](const CommunicatorPtr& world) {
+    const auto after = [&](const std::string& steps) {
+      const auto run = file_name(std::string(kBackend) + "_unused_" + GetParam() + steps);
+      const auto config = testing::training_config({"model=branches_under_test", "strategy=" + GetParam(),
+                                                    "train.accumulate=2", "train.max_steps=" + steps});
+      return train(config, world, run).weights;
+    };
+    const at::Tensor soon = after("1"), late = after("9");
+    const auto unused = [](const at::Tensor& weights) {
+      return weights.narrow(0, weights.numel() - kBehind - kUnused, kUnused);
+    };
+    EXPECT_TRUE(at::equal(unused(soon), unused(late)));
+    const auto behind = [](const at::Tensor& weights) { return weights.narrow(0, weights.numel() - kBehind, kBehind); };
+    EXPECT_FALSE(at::equal(behind(soon), behind(late)));
   });
 }
 

@@ -1,5 +1,6 @@
 #include "framework/base/config/parse.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace phalanx::config {

@@ -1,0 +1,54 @@
+#include "engine/sync/parameter_hooks.h"
+
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/node.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace phalanx {
+
+using torch::autograd::variable_list;
+
+// After the node of a parameter, which is the last of backward that touches its gradient: also where a layer has
+// added it by itself and the node got none.
+class ParameterHooks::Hook final : public torch::autograd::FunctionPostHook {
+ public:
+  Hook(const Arrived& arrived, std::size_t bucket, std::size_t parameter)
+      : arrived_(arrived), bucket_(bucket), parameter_(parameter) {}
+  variable_list operator()(const variable_list& outputs, const variable_list& /*inputs*/) override {
+    arrived_(bucket_, parameter_);
+    return outputs;
+  }
+
+ private:
+  const Arrived& arrived_;
+  std::size_t bucket_, parameter_;
+};
+
+// A hook's key at a parameter's node, which would otherwise live no longer than a graph.
+struct ParameterHooks::Added {
+  decltype(torch::autograd::impl::grad_accumulator({})) node;
+  std::uintptr_t key;
+};
+
+ParameterHooks::ParameterHooks(const FlatParameters& parameters, Arrived arrived) : arrived_(std::move(arrived)) {
+  const auto& buckets = parameters.buckets();
+  for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket) {
+    for (std::size_t i = 0; i < buckets[bucket].parameters.size(); ++i) {
+      const auto& parameter = buckets[bucket].parameters[i];
+      if (!parameter.requires_grad()) continue;
+      auto node = torch::autograd::impl::grad_accumulator(parameter);
+      const auto key = node->add_post_hook(std::make_unique<Hook>(arrived_, bucket, i));
+      added_.push_back({std::move(node), key});
+    }
+  }
+}
+
+ParameterHooks::~ParameterHooks() {
+  for (const auto& [node, key] : added_) node->del_post_hook(key);
+}
+
+}  // namespace phalanx
