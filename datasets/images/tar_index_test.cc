@@ -84,7 +84,8 @@ TEST(IndexTar, RefusesNumbersThatNoFileHas) {
   for (const char* size : {"-512", "-1024", "9223372036854775808", "5x"}) {
     const std::string record = std::string(" size=") + size + "\n";
     const auto length = record.size() + 2;  // of two digits
-    refused(after_header('x', std::to_string(length) + record), "an extended header with the size \"" + std::string(size));
+    refused(after_header('x', std::to_string(length) + record),
+            "an extended header with the size \"" + std::string(size));
   }
   refused(after_header('x', "28 size=9223372036854775807\n"), "the archive ends within a file of 9223372036854775807");
   for (const char* records : {"0 size=1\n", "10 size=10\n", "99 size=1\n", "-10 size=1\n", "7 size=\n1", "x"}) {
@@ -94,7 +95,8 @@ TEST(IndexTar, RefusesNumbersThatNoFileHas) {
   refused(with_field(archive, 124, "-0000001000"), "the size of a file is not a number");
   refused(with_field(archive, 124, std::string(12, '\xff')), "the size of a file is not a number");
   refused(with_field(archive, 124, '\x80' + std::string(11, '\x7f')), "the size of a file is not a number");
-  refused(with_field(archive, 124, std::string("\x80\0\0\0\x7f", 5) + std::string(7, '\xff')), "the archive ends within");
+  refused(with_field(archive, 124, std::string("\x80\0\0\0\x7f", 5) + std::string(7, '\xff')),
+          "the archive ends within");
 }
 
 TEST(IndexTar, TakesAHeaderForTheNextEntryAlone) {

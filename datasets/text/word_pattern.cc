@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -81,7 +82,8 @@ class WordPattern::Cutter {
                         message_of(found) + "; the text begins there with \"" + beginning_of(text.substr(from)) + '"');
       }
       const auto* const ends = pcre2_get_ovector_pointer(match_.get());
-      const std::size_t first = std::max<std::size_t>(ends[0], done), last = ends[1];  // \K may put one before the other
+      // With \K a match may end before it begins.
+      const std::size_t first = std::max<std::size_t>(ends[0], done), last = ends[1];
       if (first > done) word_(text.substr(done, first - done));
       if (last > first) word_(text.substr(first, last - first));
       done = std::max(first, last);
@@ -108,7 +110,9 @@ class WordPattern::Cutter {
   static std::string beginning_of(std::string_view text) {
     constexpr std::size_t kShown = 40;
     std::size_t end = 0;
-    while (end < std::min(text.size(), kShown)) end += std::max<std::size_t>(length_of_character(text.substr(end, 4)), 1);
+    while (end < std::min(text.size(), kShown)) {
+      end += std::max<std::size_t>(length_of_character(text.substr(end, 4)), 1);
+    }
     return std::string(text.substr(0, end));
   }
 
@@ -125,10 +129,10 @@ class WordPattern::Cutter {
 WordPattern::WordPattern(const std::string& pattern, const std::string& name) : name_(name) {
   int error = 0;
   PCRE2_SIZE offset = 0;
-  compiled_ = std::make_unique<Compiled>(
-      Compiled{{pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C,
-                              &error, &offset, nullptr),
-                &pcre2_code_free}});
+  constexpr std::uint32_t kOptions = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C;  // \C would halve characters
+  auto* const code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), kOptions, &error,
+                                   &offset, nullptr);
+  compiled_ = std::make_unique<Compiled>(Compiled{{code, &pcre2_code_free}});
   if (!compiled_->code) {
     throw DataError(name + ": the pattern \"" + pattern + "\" at character " + std::to_string(offset) + ": " +
                     message_of(error));
