@@ -46,7 +46,7 @@ void validate(const arrow::Array& column, std::int64_t rows, const std::string& 
                   std::to_string(rows));
 }
 
-// What a body does; other exceptions of a library, such as Parquet's, become DataErrors that begin with `path`.
+// Calls `body`. Exceptions of a library, such as Parquet's, become DataErrors that begin with `path`.
 template <class Body>
 auto reading(const std::string& path, const Body& body) {
   try {

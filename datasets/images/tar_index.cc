@@ -141,7 +141,7 @@ class Reader {
     offset_ = std::min(offset_ + kBlock + padded, size_);
   }
 
-  // What comes after extended headers: a file, or something else. How long its content really is.
+  // Adds the entry that follows extended headers, if it is a file. Returns the true length of its content.
   std::int64_t finish(const Block& block, std::int64_t size) {
     const auto extended = std::exchange(next_, {});
     if (const auto found = extended.find("size"); found != extended.end()) {

@@ -21,7 +21,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, LeavesUnused,
                                            "{name: adafactor, lr: 0.1, weight_decay: 0.1}",
                                            "{name: muon, lr: 0.1, weight_decay: 0.1}"));
 
-// What a parameter is and what the optimizer remembers of it.
+// Returns copies of a parameter and of its optimizer state.
 std::vector<at::Tensor> kept_of(Optimizer& optimizer, const Bucket& network, const Segment& segment) {
   std::vector<at::Tensor> all{testing::parameter_of(network.values, segment).clone()};
   for (const auto& state : optimizer.state()) {

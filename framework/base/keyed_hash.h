@@ -17,7 +17,7 @@ std::string random_text();
 /// if they are the same when joined.
 std::string keyed_hash(const std::string& secret, std::initializer_list<std::string_view> parts);
 
-/// Whether two hashes are equal, in a time that does not depend on where they differ.
+/// Compares two hashes in a time that does not depend on where they differ.
 bool equal_hashes(std::string_view a, std::string_view b);
 
 }  // namespace phalanx

@@ -46,7 +46,7 @@ std::unique_ptr<Client> client_of(const Server& server, Seconds timeout = kLong)
       ClientOptions{.servers = {server.addresses()}, .number = 0, .secret = kSecret, .timeout = timeout});
 }
 
-// Whether the other end closes the connection before the deadline.
+// Returns true if the other end closes the connection before the deadline.
 bool is_closed(const Descriptor& socket, Seconds timeout = kLong) {
   const auto deadline = after(timeout);
   do {
@@ -186,7 +186,7 @@ TEST(Admission, WithoutFilesItSaysSoOnceAndGoesOnWhenThereAreSome) {
   client_of(server);
 }
 
-// What a loop waits with is no longer good for it.
+// Makes the descriptors that server loops wait on unusable.
 void break_loops() {
   const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {

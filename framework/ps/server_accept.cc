@@ -61,7 +61,7 @@ bool Server::Loop::make_room_for_stranger() {
   return false;
 }
 
-// What waits meanwhile stays in the queue of the listening socket.
+// Connections that arrive during the pause stay in the queue of the listening socket.
 void Server::Loop::pause_accepting(Clock::time_point until, const std::string& why) {
   accepts_again_ = until;
   for (const auto& listener : listeners_) watch(listener.get(), 0, EPOLL_CTL_MOD);

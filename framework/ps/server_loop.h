@@ -28,8 +28,8 @@ namespace phalanx::ps {
 /// What the first 16 hexadecimal digits of a random text say.
 std::uint64_t leading_number(const std::string& hexadecimal);
 
-/// What a server's thread does: its connections and what is due (server_loop.cc), accepting (server_accept.cc), who is
-/// let in (server_admission.cc), and what is asked (server_requests.cc).
+/// Runs in a server's thread. Its parts are connections and timers (server_loop.cc), accepting (server_accept.cc),
+/// admission (server_admission.cc) and requests (server_requests.cc).
 class Server::Loop {
  public:
   explicit Loop(const ServerOptions& options);

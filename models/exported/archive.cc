@@ -43,7 +43,7 @@ std::vector<std::int64_t> sizes_of(const JsonValue& list) {
   return sizes;
 }
 
-// How a tensor lies in its record.
+// The layout of a tensor in its record.
 struct Layout {
   at::ScalarType dtype;
   std::vector<std::int64_t> sizes, strides;

@@ -38,7 +38,7 @@ const Names& pointwise() {
   return kAll;
 }
 
-// What gives a new tensor or a view; nothing is changed in place, except running statistics.
+// Operators that return a new tensor or a view. None changes anything in place, except running statistics.
 const Names& others() {
   static const Names kAll = words(R"(
     _adaptive_avg_pool2d _adaptive_avg_pool3d _cdist_forward _conj _convolution _convolution_mode
@@ -92,7 +92,7 @@ const Names& others() {
   return kAll;
 }
 
-// What the arguments of this name take; each operator checks that it takes the word itself.
+// The words that string arguments may have, by the name of the argument. Each operator checks them further itself.
 const std::map<std::string, Names, std::less<>>& words_of_arguments() {
   static const std::map<std::string, Names, std::less<>> kAll{
       {"rounding_mode", words("trunc floor")},

@@ -7,9 +7,9 @@
 
 namespace phalanx::exported {
 
-/// Whether a program from a file may call an operator: one of `aten` that only computes from its arguments. Those that
-/// read or write files, change a tensor's storage or layout in place, or skip checks may not be called, nor may those
-/// of other libraries. `name` is that of the dispatcher, "aten::add".
+/// Returns true if a program from a file may call an operator. Only operators of `aten` that compute from their arguments
+/// may be called; operators that read or write files, change a tensor's storage or layout in place, or skip checks may not,
+/// nor may operators of other libraries. `name` is the dispatcher's: "aten::add".
 bool may_be_called(const std::string& name);
 
 /// Throws std::runtime_error for a string that is none of those that the argument of an operator takes in models, and for

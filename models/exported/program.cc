@@ -354,7 +354,7 @@ struct Program::Implementation {
   std::vector<at::Tensor> given;  // values of the graph's inputs; undefined: of the user's
   std::shared_ptr<const BatchStatistics> statistics;
 
-  // Whether parameters are float64 by now. Then float32 in the program stands for the dtype that the model was traced in.
+  // Returns true if the parameters have been converted to float64. Then float32 in the program stands for the dtype that the model was traced in.
   bool in_double() const { return !parameters.empty() && parameters[0].second.scalar_type() == at::kDouble; }
 
   std::vector<IValue> run(const Graph& of, const std::vector<IValue>& arguments, bool training) const;
