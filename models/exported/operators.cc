@@ -41,6 +41,7 @@ const Names& pointwise() {
 // Operators that return a new tensor or a view. None changes anything in place, except running statistics.
 const Names& others() {
   static const Names kAll = words(R"(
+    __and__ __iand__ __ilshift__ __ior__ __irshift__ __ixor__ __lshift__ __or__ __rshift__ __xor__
     _adaptive_avg_pool2d _adaptive_avg_pool3d _cdist_forward _conj _convolution _convolution_mode
     _embedding_bag _fused_rms_norm _local_scalar_dense _log_softmax _native_batch_norm_legit
     _native_batch_norm_legit_functional _native_batch_norm_legit_no_training _pdist_forward _safe_softmax

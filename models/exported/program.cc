@@ -526,9 +526,10 @@ Program::Program(const std::string& path) : implementation_(std::make_unique<Imp
       self.outputs.push_back(self.tensor_of(source, spec.at(kind).at("arg"), false, ranges));
     }
     self.graph = Builder(path, self.facts, std::move(counters)).build(source, kept);
-    if (self.graph->inputs.size() != self.given.size()) {
-      refuse("its graph has " + std::to_string(self.graph->inputs.size()) + " inputs, and its signature " +
-             std::to_string(self.given.size()));
+    if (self.graph->inputs.size() != self.given.size() || self.graph->outputs.size() != self.outputs.size()) {
+      refuse("its graph has " + std::to_string(self.graph->inputs.size()) + " inputs and " +
+             std::to_string(self.graph->outputs.size()) + " outputs, and its signature " +
+             std::to_string(self.given.size()) + " and " + std::to_string(self.outputs.size()));
     }
   } catch (const json::exception& error) {
     refuse(std::string("is malformed: ") + error.what());
