@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "framework/base/files.h"
+#include "framework/base/json.h"
 #include "framework/base/new_file.h"
 #include "framework/base/printable.h"
 
@@ -34,7 +35,7 @@ std::string to_json(const Failure& failure) {
 }
 
 Failure from_json(const std::string& text) {
-  const json fields = json::parse(text);
+  const json fields = parse_json(text, "it").raw();
   return {.rank = fields.at("rank"),
           .host = fields.at("host"),
           .log = fields.at("log"),

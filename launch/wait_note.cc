@@ -6,6 +6,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/json.h"
 
 namespace phalanx {
 namespace {
@@ -39,7 +40,7 @@ std::vector<WaitNote> read_waits(const std::string& folder, int size) {
     std::error_code unknown;  // of a file system that errs, nothing is known of that rank
     if (!std::filesystem::exists(path, unknown)) continue;
     try {
-      const json fields = json::parse(read_file(path));
+      const json fields = parse_json(read_file(path), path).raw();
       notes.push_back({.rank = rank,
                        .operation = fields.at("operation"),
                        .peer = fields.at("peer"),

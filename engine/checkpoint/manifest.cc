@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/base/error.h"
+#include "framework/base/json.h"
 #include "framework/base/storage/crc32c.h"
 
 namespace phalanx {
@@ -109,7 +110,7 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
   const std::string tail = std::string(kChecksum) + hex(crc32c(body.data(), body.size())) + std::string(kEnd);
   if (text.substr(body.size()) != tail) throw DataError(path + ": is damaged: its checksum does not match");
   try {
-    const auto json = Json::parse(text);
+    const Json json = parse_json(text, path).raw();
     const auto format = json.at("format").get<int>();
     if (format != kFormat) {
       throw DataError(path + ": has format " + std::to_string(format) + ", but this program reads format " +

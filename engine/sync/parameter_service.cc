@@ -12,6 +12,7 @@
 #include "engine/sync/staleness_figures.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
+#include "framework/base/json.h"
 #include "framework/base/log.h"
 #include "framework/comm/locality.h"
 #include "framework/ps/update_rule.h"
@@ -103,7 +104,7 @@ Figures ParameterService::figures_of_servers(const std::string& prefix) const {
   Figures all;
   const auto status = client_->status();
   for (std::size_t i = 0; i < status.size(); ++i) {
-    const auto server = nlohmann::json::parse(status[i]);
+    const auto server = parse_json(status[i], "the status of server " + std::to_string(i)).raw();
     for (const std::string name : {"requests", "bytes_received", "bytes_sent"}) {
       double sum = 0;
       for (const auto& table : server.at("tables")) {

@@ -11,6 +11,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/json.h"
 #include "framework/base/storage/disk.h"
 #include "framework/base/storage/safetensors.h"
 #include "framework/base/text.h"
@@ -97,11 +98,12 @@ void Checkpoints::write(const std::string& file) {
 }
 
 HostState Checkpoints::read(std::int64_t number) const {
-  const auto record = nlohmann::json::parse(read_file(path_of(number, kRecord)));
+  const std::string record_path = path_of(number, kRecord);
+  const auto record = parse_json(read_file(record_path), record_path);
   const std::string path = path_of(number, kValues);
   check_file(folder_, {.name = fs::path(path).filename(),
-                       .bytes = record.at("bytes").get<std::uint64_t>(),
-                       .crc = record.at("crc32c").get<std::uint32_t>()});
+                       .bytes = record.get<std::uint64_t>("bytes"),
+                       .crc = record.get<std::uint32_t>("crc32c")});
   HostState state{.tensors = load_safetensors(path)};
   const auto description = std::ranges::find(state.tensors, kDescription, &NamedTensors::value_type::first);
   if (description == state.tensors.end()) throw DataError(path + ": is no checkpoint of a parameter server");

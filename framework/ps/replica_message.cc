@@ -1,4 +1,5 @@
 #include "framework/ps/replica_message.h"
+#include "framework/base/json.h"
 
 #include <ATen/ops/empty.h>
 
@@ -62,7 +63,7 @@ HostState state_of(const at::Tensor& bytes) {
   std::memcpy(&length, in, sizeof(length));
   if (length > all - sizeof(length)) throw ConnectionError("it is too short");
   const auto* const text = reinterpret_cast<const char*>(in) + sizeof(length);
-  const auto description = nlohmann::json::parse(text, text + length);
+  const auto description = parse_json({text, length}, "the description of its state").raw();
   const std::size_t begin = aligned(sizeof(length) + length);
   HostState state{.description = description.at("description")};
   for (const auto& one : description.at("tensors")) {

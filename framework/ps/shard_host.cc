@@ -6,6 +6,7 @@
 
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
+#include "framework/base/json.h"
 #include "framework/base/text.h"
 
 namespace phalanx::ps {
@@ -292,7 +293,7 @@ HostState ShardHost::state() const {
 }
 
 void ShardHost::load(const HostState& state) {
-  const auto description = nlohmann::json::parse(state.description);
+  const auto description = parse_json(state.description, "the description of the state").raw();
   for (const auto& one : description.at("tables")) {
     const auto number = one.at("number").get<std::uint32_t>();
     const auto shard = one.at("shard").get<std::int64_t>(), shards = one.at("shards").get<std::int64_t>();

@@ -7,6 +7,8 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "framework/base/error.h"
+#include "framework/base/json.h"
 #include "framework/comm/launch_environment.h"
 #include "tools/doctor/capture.h"
 #include "tools/doctor/notes.h"
@@ -48,9 +50,12 @@ struct Answer {
 
 Answer ask(std::vector<std::string> command) {
   const Captured ended = capture(command, kPatience);
-  const json document = json::parse(ended.output, nullptr, false);
-  if (ended.status != 0 || document.is_discarded()) return {nullptr, reason(ended)};
-  return {document, ""};
+  if (ended.status != 0) return {nullptr, reason(ended)};
+  try {
+    return {parse_json(ended.output, command.front()).raw(), ""};
+  } catch (const DataError&) {
+    return {nullptr, reason(ended)};
+  }
 }
 
 void take_libraries(const json& document, Diagnosis& found) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/base/json.h"
 #include "framework/base/printable.h"
 #include "framework/base/sockets.h"
 #include "framework/base/text.h"
@@ -118,7 +119,7 @@ int print_status() {
                      .number = -1,
                      .secret = read_secret(FLAGS_secret_file),
                      .timeout = Seconds(FLAGS_timeout)});
-  const auto status = nlohmann::json::parse(client.status().at(0));
+  const auto status = parse_json(client.status().at(0), "the status of " + FLAGS_status).raw();
   print_text("%-32s %-32s %-15s %-9s %10s %9s %8s %9s %10s %10s %9s\n", "job", "table", "shard", "dtype", "bytes",
              "version", "waiting", "requests", "received", "sent", "staleness");
   for (const auto& table : status.at("tables")) {

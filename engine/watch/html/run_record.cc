@@ -9,6 +9,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/json.h"
 
 namespace phalanx {
 namespace {
@@ -43,8 +44,8 @@ void read_metrics(RunRecord& run, const std::string& path) {
   for (std::string line; std::getline(text, line);) {
     ++number;
     try {
-      add_line(run, Json::parse(line));
-    } catch (const Json::exception& error) {
+      add_line(run, parse_json(line, "it").raw());
+    } catch (const std::exception& error) {
       if (text.eof()) return;  // a run that goes on may be writing it
       throw DataError(path + ":" + std::to_string(number) + ": is not a line of metrics: " + error.what());
     }

@@ -4,6 +4,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/json.h"
 
 namespace phalanx {
 namespace {
@@ -54,9 +55,10 @@ RunSummary to_summary(const Json& json) {
 }  // namespace
 
 RunSummary read_summary(const std::string& path) {
+  const std::string text = read_file(path);
   try {
-    return to_summary(Json::parse(read_file(path)));
-  } catch (const Json::exception& error) {
+    return to_summary(parse_json(text, "it").raw());
+  } catch (const std::exception& error) {
     throw DataError(path + ": is not a run summary: " + error.what());
   }
 }

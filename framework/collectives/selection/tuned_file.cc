@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/base/files.h"
+#include "framework/base/json.h"
 #include "framework/base/text.h"
 
 namespace phalanx {
@@ -57,7 +58,7 @@ std::string how_to_make_one(const Topology& topology, const std::string& path) {
 }
 
 TunedFile parse(const std::string& path, const std::string& text) {
-  const Json json = Json::parse(text);
+  const Json json = parse_json(text, "it").raw();
   const int format = json.at("format");
   if (format != TunedFile::kFormat) {
     throw ConfigError(path + ": has format " + std::to_string(format) + ", this program reads " +
@@ -90,12 +91,18 @@ void save_tuned(const std::string& path, const TunedFile& tuned) {
 }
 
 TunedFile load_tuned(const std::string& path) {
+  std::string text;
   try {
-    return parse(path, read_file(path));
+    text = read_file(path);
   } catch (const DataError& error) {
     throw ConfigError("cannot read the selection file: " + std::string(error.what()) +
                       "; bazel run //tools:tune creates one");
-  } catch (const nlohmann::json::exception& error) {
+  }
+  try {
+    return parse(path, text);
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const std::exception& error) {
     throw ConfigError(path + ": is not a file written by tools:tune: " + error.what());
   }
 }
