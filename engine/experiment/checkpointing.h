@@ -68,6 +68,9 @@ class Checkpointing {
   /// After all other hooks.
   void attach();
 
+  /// Blocks until the checkpoint that is being written is complete.
+  void settle() { checkpointer_->settle(); }
+
   /// After training. Throws DataError, on all ranks alike, where the run was stopped and could not be saved.
   void check() const;
 

@@ -89,6 +89,7 @@ class Experiment {
     // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.
     mesh_.control()->barrier().wait();
     checkpointing_.check();
+    if (!diverged_.empty()) throw_diverged(diverged_);
     return result;
   }
 
@@ -256,8 +257,10 @@ class Experiment {
     Readings readings;
     replica_.as_evaluated([&] { readings = evaluation_.run(split, state); });
     if (evaluation_.diverged()) {
+      checkpointing_.settle();            // the last good one, which may still be under way
       watching_.nan_guard().check_now();  // training may have the cause
-      throw_diverged(split);
+      if (!trained_) throw_diverged(split);
+      if (diverged_.empty()) diverged_ = split;  // thrown when the weights have been written
     }
     report_.end_evaluation(state, {split, evaluation_.samples(split), tested_version(), shown}, readings);
     return readings;
@@ -331,6 +334,7 @@ class Experiment {
   ServerMoves moves_;
   Report report_;
   LastEvaluation last_;
+  std::string diverged_;          // a split whose final loss is not finite
   bool trained_ = false;          // replicas have become equal for good
   bool evaluated_apart_ = false;  // the last evaluation was of replicas that differed
   bool two_versions_ = false;     // there was such an evaluation
