@@ -120,7 +120,8 @@ class Disk(ProgramTest):
         self.assertTrue(becomes_true(lambda: told in process.err or not process.running), process.text())
         self.assertTrue(process.running, process.text())
         process.kill(signal.SIGTERM)
-        self.assert_status(1, process, 6 * SOON)  # it cannot save itself
+        self.assert_status(130, process, 6 * SOON)
+        self.assertIn(f"weights.safetensors: {why}", process.err)  # it cannot be saved, and says so
         self.assertEqual(1, process.err.count(told), "once")
         self.assert_nothing_left()
 
