@@ -36,7 +36,8 @@ std::size_t length_of_character(std::string_view text) {
   return length;
 }
 
-// The length of what is UTF-8 at the beginning of a text, or, with `valid` false, of what is not.
+// Returns the length of the longest prefix of a text that is UTF-8 or, if `valid` is false, that has no character of
+// UTF-8.
 std::size_t length_of_part(std::string_view text, bool valid) {
   std::size_t end = 0;
   while (end < text.size()) {
@@ -137,7 +138,7 @@ WordPattern::WordPattern(const std::string& pattern, const std::string& name) : 
     throw DataError(name + ": the pattern \"" + pattern + "\" at character " + std::to_string(offset) + ": " +
                     message_of(error));
   }
-  pcre2_jit_compile(compiled_->code.get(), PCRE2_JIT_COMPLETE);  // where there is none, it is slower
+  pcre2_jit_compile(compiled_->code.get(), PCRE2_JIT_COMPLETE);  // without a JIT it is slower
 }
 
 WordPattern::~WordPattern() = default;

@@ -206,8 +206,8 @@ bool Checkpointing::regular() const {
   return config.every_steps > 0 || config.every_epochs > 0 || config.keep_best > 0;
 }
 
-// Returns true if the ranks' optimizers see different gradients. Their state then differs even if the replicas are averaged
-// after every step.
+// Returns true if the ranks' optimizers see different gradients. Their state then differs even if the replicas are
+// averaged after every step.
 bool Checkpointing::updates_with_own_gradients() const {
   const auto traits = run_.config.strategy.traits();
   return run_.mesh.replicas()->size() > 1 && !traits.reduces_gradients && !traits.servers_update;

@@ -125,8 +125,8 @@ class Levels final : public Synchronizer {
     shared_.clear();
     if (shares_out_) own_ = share_out(buckets, cut);
     inter_->attach(flat(own_), cut);
-    // A rank without a counterpart in any other host is alone in its group, so its `inter` says that replicas are equal.
-    // All ranks must give the same answer.
+    // A rank without a counterpart in any other host is alone in its group, so its `inter` says that replicas are
+    // equal. All ranks must give the same answer.
     begins_equal_ = all_reduce(*group_, std::int64_t{inter_->replicas_equal()}, Reduction::kMin) != 0;
     return own_;
   }

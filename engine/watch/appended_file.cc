@@ -10,22 +10,12 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/write_all.h"
 
 namespace phalanx {
 namespace {
 
 constexpr std::size_t kMostKept = std::size_t{16} << 20;
-
-// 0, or what errno says of the first part that could not be written.
-int write_all(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(file, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
 
 }  // namespace
 

@@ -138,7 +138,7 @@ std::map<std::string, at::Tensor> Archive::tensors(const std::string& kind) cons
       auto& memory = records[record_name];
       if (!memory.defined()) memory = memory_of(record_name);
       if (layout.bytes_needed() > memory.numel()) refuse(path_, name + " has more elements than " + record_name);
-      const bool is_param = entry.get<bool>("is_param");  // which get memory of their own
+      const bool is_param = entry.get<bool>("is_param");  // a parameter is copied into memory of its own
       if (!is_param && layout.bytes() > std::max(memory.numel(), kMostExpanded)) {
         refuse(path_, name + " repeats the few bytes of " + record_name + " more often than any model does");
       }

@@ -144,7 +144,7 @@ class Builder {
         throw;  // of a node in a sub-graph
       } catch (const std::runtime_error& error) {
         throw ConfigError("model.file: " + path_ + ": " + node.name + ": " + target + " " + error.what());
-      } catch (const std::exception& error) {  // json's, and those of numbers that are texts
+      } catch (const std::exception& error) {  // of the JSON library, or of parsing a number
         throw ConfigError("model.file: " + path_ + ": " + node.name + ": " + error.what());
       }
       graph->nodes.push_back(std::move(node));

@@ -11,6 +11,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/storage/crc32c.h"
+#include "framework/base/write_all.h"
 
 namespace phalanx {
 namespace {
@@ -20,13 +21,8 @@ namespace {
 }
 
 // Returns 0 or the reason.
-int write_all(int file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(file, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
+int write_and_sync(int file, std::string_view text) {
+  if (const int reason = write_and_sync(file, text); reason != 0) return reason;
   return ::fsync(file) == 0 ? 0 : errno;
 }
 
