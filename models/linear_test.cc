@@ -79,10 +79,10 @@ TEST_P(LinearOf, IsLinearOfLibTorch) {
 INSTANTIATE_TEST_SUITE_P(
     Shapes, LinearOf,
     ::testing::Values(Case{{5, kIn}, WeightLayout::kOutIn, true}, Case{{5, kIn}, WeightLayout::kOutIn, false},
-                    Case{{5, kIn}, WeightLayout::kInOut, true}, Case{{1, kIn}, WeightLayout::kInOut, false},
-                    Case{{3, 4, kIn}, WeightLayout::kOutIn, true}, Case{{3, 4, kIn}, WeightLayout::kInOut, true},
-                    Case{{2, 3, 4, kIn}, WeightLayout::kOutIn, false}, Case{{kIn}, WeightLayout::kOutIn, true},
-                    Case{{0, kIn}, WeightLayout::kOutIn, true}));
+                      Case{{5, kIn}, WeightLayout::kInOut, true}, Case{{1, kIn}, WeightLayout::kInOut, false},
+                      Case{{3, 4, kIn}, WeightLayout::kOutIn, true}, Case{{3, 4, kIn}, WeightLayout::kInOut, true},
+                      Case{{2, 3, 4, kIn}, WeightLayout::kOutIn, false}, Case{{kIn}, WeightLayout::kOutIn, true},
+                      Case{{0, kIn}, WeightLayout::kOutIn, true}));
 
 TEST(Linear, TakesInputsOfAnyStrides) {
   const at::Tensor weight = at::randn({kOut, kIn}), bias = at::randn({kOut});

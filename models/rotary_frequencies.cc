@@ -34,8 +34,7 @@ void check(const RopeScaling& scaling) {
 at::Tensor stretched_by_llama3(const RopeScaling& scaling, const at::Tensor& angles) {
   const auto context = static_cast<double>(scaling.original_max_position_embeddings);
   const at::Tensor turns = context * angles / kTurn;  // in the original context
-  const at::Tensor kept =
-      (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
+  const at::Tensor kept = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
   const at::Tensor share = at::clamp(kept, 0, 1);
   return (1 - share) * angles / scaling.factor + share * angles;
 }

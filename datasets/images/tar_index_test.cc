@@ -63,9 +63,8 @@ TEST(IndexTar, RefusesWhatIsNoWholeArchive) {
 // An archive's first header with another field, and a checksum that knows of it.
 std::string with_field(std::string archive, std::size_t place, const std::string& field) {
   archive.replace(place, field.size(), field).replace(148, 8, "        ");
-  const auto sum = std::accumulate(archive.begin(), archive.begin() + 512, 0U, [](unsigned total, char byte) {
-    return total + static_cast<unsigned char>(byte);
-  });
+  const auto sum = std::accumulate(archive.begin(), archive.begin() + 512, 0U,
+                                   [](unsigned total, char byte) { return total + static_cast<unsigned char>(byte); });
   std::array<char, 8> digits{};
   std::snprintf(digits.data(), digits.size(), "%06o", sum);
   return archive.replace(148, 7, std::string(digits.data()) + '\0');
@@ -103,8 +102,8 @@ TEST(IndexTar, TakesAHeaderForTheNextEntryAlone) {
   const std::string name(120, 'd');
   for (const char type : {'2', '5'}) {
     auto archive = tar_bytes({{name, ""}});  // of two headers: the long name, and the entry
-    archive = archive.substr(0, 1024) + with_field(archive.substr(1024, 512), 156, {type}) +
-              tar_entry("1.cls", "3") + tar_end();
+    archive = archive.substr(0, 1024) + with_field(archive.substr(1024, 512), 156, {type}) + tar_entry("1.cls", "3") +
+              tar_end();
     const auto entries = index_tar(written(archive));
     ASSERT_EQ(entries.size(), 1U);
     EXPECT_EQ(entries[0].name, "1.cls");

@@ -45,9 +45,10 @@ std::int64_t TransformedImages::read(std::int64_t index, at::Tensor& image) cons
       }
       log_warning() << "left out: " << error.what();
       if (skipped == 1) {
-        standard_error().write("Warning: an image is left out, as will be others up to dataset.skip_corrupt, which the "
-                               "log names: " +
-                               std::string(error.what()) + "\n");
+        standard_error().write(
+            "Warning: an image is left out, as will be others up to dataset.skip_corrupt, which the "
+            "log names: " +
+            std::string(error.what()) + "\n");
       }
     }
   }

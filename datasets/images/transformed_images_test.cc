@@ -116,12 +116,14 @@ TEST(TransformedImages, MayLeaveSomeOut) {
 
 TEST(TransformedImages, NameTheImageThatTakesTooMuchMemory) {
   const auto config = config::load_as<ImageConfig>(
-      "dataset", "{side: 16, test_transforms: [{transform: {resize: {size: 2000}}}, {transform: {center_crop: {size: 16}}}]}",
+      "dataset",
+      "{side: 16, test_transforms: [{transform: {resize: {size: 2000}}}, {transform: {center_crop: {size: 16}}}]}",
       "test.yaml");
   const auto dataset = config.samples(std::make_shared<Images>(std::set<std::int64_t>{}, true), 3, false);
   EXPECT_THAT([&] { gather(*dataset, {7}); },
               ThrowsMessage<DataError>(HasSubstr("image 7: resizing 100000 x 1 pixels to 200000000 x 2000")));
-  EXPECT_THAT([&] { gather(*dataset, {8}); }, ThrowsMessage<DataError>(HasSubstr("image 8: there is not enough memory")));
+  EXPECT_THAT([&] { gather(*dataset, {8}); },
+              ThrowsMessage<DataError>(HasSubstr("image 8: there is not enough memory")));
 }
 
 TEST(TransformedImages, RefuseTransformsThatLeaveAnotherShape) {

@@ -15,8 +15,8 @@ class Merges {
   /// The pair becomes `merged`, before those of later calls do. Of equal pairs the first one counts.
   void add(std::int64_t left, std::int64_t right, std::int64_t merged);
 
-  /// Merges the tokens of a word: repeatedly replaces the pair of neighbours whose merge was added first, and among equal
-  /// pairs the leftmost, until no pair has a merge. Takes O(n log n) time for n tokens.
+  /// Merges the tokens of a word: repeatedly replaces the pair of neighbours whose merge was added first, and among
+  /// equal pairs the leftmost, until no pair has a merge. Takes O(n log n) time for n tokens.
   std::vector<std::int64_t> apply(const std::vector<std::int64_t>& tokens) const;
 
  private:

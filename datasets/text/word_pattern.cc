@@ -131,8 +131,8 @@ WordPattern::WordPattern(const std::string& pattern, const std::string& name) : 
   int error = 0;
   PCRE2_SIZE offset = 0;
   constexpr std::uint32_t kOptions = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C;  // \C would halve characters
-  auto* const code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), kOptions, &error,
-                                   &offset, nullptr);
+  auto* const code =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), kOptions, &error, &offset, nullptr);
   compiled_ = std::make_unique<Compiled>(Compiled{{code, &pcre2_code_free}});
   if (!compiled_->code) {
     throw DataError(name + ": the pattern \"" + pattern + "\" at character " + std::to_string(offset) + ": " +

@@ -98,7 +98,7 @@ class Checkpointing {
   std::optional<Checkpointer> checkpointer_;
   std::int64_t told_ = 0;       // failures that the user has seen
   bool goes_on_alike_ = false;  // as many ranks, strategy and buckets as the run that it goes on from
-  bool were_apart_ = false;     // replicas or their gradients have differed: the state of optimizers may differ since then
+  bool were_apart_ = false;  // replicas or their gradients have differed: the state of optimizers may differ since then
 };
 
 }  // namespace phalanx

@@ -69,10 +69,7 @@ Splits with_held_out(const Splits& splits, const ExperimentConfig& config) {
 
 Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, const Preparation& preparation, Step& step,
                        const Mesh& mesh)
-    : guarded_(config.watch.nan_guard.every_steps > 0),
-      evaluator_(step),
-      mesh_(mesh),
-      meters_(config.evaluate.meters) {
+    : guarded_(config.watch.nan_guard.every_steps > 0), evaluator_(step), mesh_(mesh), meters_(config.evaluate.meters) {
   const auto add = [&](const char* name, const std::shared_ptr<const Dataset>& split) {
     if (!split) return;
     loaders_[name] = preparation.of(

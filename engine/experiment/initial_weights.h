@@ -17,7 +17,7 @@ struct WeightsFit {
   std::vector<std::pair<at::Tensor, const WeightsFile::Entry*>> fitting;  // of the model, of the file
   std::vector<std::string> missing;                                       // the model's that the file does not have
   std::vector<std::string> unexpected;                                    // the file's that the model does not have
-  std::vector<std::string> different;  // of another shape, or integers where the other has none; says which
+  std::vector<std::string> different;       // of another shape, or integers where the other has none; says which
   std::vector<std::string> contradictions;  // what the config.json beside the file says of another model
 
   bool exact() const { return missing.empty() && unexpected.empty() && different.empty() && contradictions.empty(); }

@@ -62,9 +62,10 @@ TEST(SequenceShare, NeedsAStrategyThatKeepsReplicasEqual) {
 TEST(SequenceParallel, NeedsATensorAxisAndTheModelsOwnPlan) {
   const std::string ranks = "launch: {ranks: 2}, ", plan = ", plan: [{layers: fc1, style: column}]";
   EXPECT_EQ(complaint(ranks + "mesh: {tensor: 2, sequence_parallel: true}"), "");
-  EXPECT_EQ(complaint(ranks + "mesh: {tensor: 2, async_tensor: true}"),
-            "config: mesh.async_tensor: overlaps the exchange of positions with products, and mesh.sequence_parallel is "
-            "false");
+  EXPECT_EQ(
+      complaint(ranks + "mesh: {tensor: 2, async_tensor: true}"),
+      "config: mesh.async_tensor: overlaps the exchange of positions with products, and mesh.sequence_parallel is "
+      "false");
   EXPECT_EQ(complaint(ranks + "mesh: {sequence_parallel: true}"),
             "config: mesh.sequence_parallel: divides positions among the ranks of mesh.tensor, which is 1");
   EXPECT_EQ(complaint(ranks + "mesh: {tensor: 2, sequence_parallel: true}" + plan),

@@ -13,9 +13,9 @@ namespace phalanx {
 
 void tell_skipped(const Unreadable& unreadable) {
   if (unreadable.samples == 0) return;
-  const std::string counts = format_text("%" PRId64 " samples could not be read and were skipped; others took %" PRId64
-                                         " rows of batches",
-                                         unreadable.samples, unreadable.replaced);
+  const std::string counts =
+      format_text("%" PRId64 " samples could not be read and were skipped; others took %" PRId64 " rows of batches",
+                  unreadable.samples, unreadable.replaced);
   standard_error().write("Warning: " + counts + ". The first: " + unreadable.first + "\n");
 }
 
@@ -48,8 +48,7 @@ std::optional<Unreadable> UnreadableSamples::count(Communicator& ranks) const {
   const auto* sums = counts.const_data_ptr<std::int64_t>();
   const auto reasons = all_gather_text(own.first, ranks);
   const auto first = std::ranges::find_if(reasons, [](const std::string& reason) { return !reason.empty(); });
-  return Unreadable{
-      .samples = sums[0], .replaced = sums[1], .first = first == reasons.end() ? std::string() : *first};
+  return Unreadable{.samples = sums[0], .replaced = sums[1], .first = first == reasons.end() ? std::string() : *first};
 }
 
 }  // namespace phalanx

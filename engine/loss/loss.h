@@ -14,8 +14,8 @@ class Loss {
  public:
   virtual ~Loss() = default;
 
-  /// [n, ...], [n, ...] -> [], of the predictions' dtype: the mean over all targets that are not ignored (kIgnored); there is at least
-  /// one. Throws c10::Error where the shapes do not go together.
+  /// [n, ...], [n, ...] -> [], of the predictions' dtype: the mean over all targets that are not ignored (kIgnored);
+  /// there is at least one. Throws c10::Error where the shapes do not go together.
   virtual at::Tensor mean(const at::Tensor& output, const at::Tensor& target) const = 0;
 
   /// The same of an output whose last dimension has scores of classes that ranks divide: the mean() of all of them, on

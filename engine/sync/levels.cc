@@ -32,7 +32,7 @@ namespace phalanx {
 namespace {
 
 // Strategies that work at this level.
-std::string known(bool StrategyTraits::*level) { return join(Synchronizers::global().names_where(level), ", "); }
+std::string known(bool StrategyTraits::* level) { return join(Synchronizers::global().names_where(level), ", "); }
 
 struct LevelsConfig {
   static constexpr const char* kTellingKey = "intra";
@@ -52,7 +52,7 @@ struct LevelsConfig {
   }
 };
 
-void check_level(const char* name, const Synchronizers::Choice& chosen, bool StrategyTraits::*level) {
+void check_level(const char* name, const Synchronizers::Choice& chosen, bool StrategyTraits::* level) {
   if (chosen.traits().*level) return;
   throw ConfigError(std::string("strategy.") + name + ": " + chosen.selected() +
                     " does not work at this level; known: " + known(level));
@@ -212,7 +212,7 @@ class Levels final : public Synchronizer {
   CommunicatorPtr links_;  // the ranks of all hosts that have this rank's place in theirs
   std::unique_ptr<Synchronizer> intra_, inter_;
   std::vector<Slice> own_;
-  bool shares_out_;  // else `intra` itself does
+  bool shares_out_;           // else `intra` itself does
   bool begins_equal_ = true;  // strategies whose replicas train apart from the first step say so before it
   std::vector<ShardedBucket> shared_;
 };

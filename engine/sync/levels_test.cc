@@ -172,9 +172,11 @@ TEST_P(Levels, SumsOfSlicesAreOfAHostsReplica) {
   });
 }
 
-// Ranks that disagreed would not evaluate together. A group has one rank more than the other, which meets no other group.
+// Ranks that disagreed would not evaluate together. A group has one rank more than the other, which meets no other
+// group.
 TEST(LevelsOption, AllRanksOfUnequalGroupsSayWhetherReplicasAreEqual) {
-  for (const std::string inter : {"all_reduce", "sync_ps", "local_sgd", "gossip", "easgd", "downpour", "ssp", "dc_asgd"}) {
+  for (const std::string inter :
+       {"all_reduce", "sync_ps", "local_sgd", "gossip", "easgd", "downpour", "ssp", "dc_asgd"}) {
     for (const int per_group : {2, 3}) {
       run_ranks("inproc", 2 * per_group - 1, [&](const CommunicatorPtr& group) {
         train(levels("all_reduce", inter, per_group), group, 3, [&](int step, const at::Tensor&, auto& strategy) {

@@ -67,10 +67,10 @@ class ParameterAverage {
   std::optional<Outer> outer_;
   std::vector<at::Tensor> values_;
   std::vector<std::vector<Segment>> segments_;  // of these
-  std::vector<at::Tensor> last_;       // values when replicas were equal; empty unless it measures()
-  std::vector<at::Tensor> moved_;      // since then; as last_
-  std::map<std::size_t, Work> works_;  // under way, by bucket
-  std::vector<at::Tensor> velocity_;   // of the outer optimizer; empty without
+  std::vector<at::Tensor> last_;                // values when replicas were equal; empty unless it measures()
+  std::vector<at::Tensor> moved_;               // since then; as last_
+  std::map<std::size_t, Work> works_;           // under way, by bucket
+  std::vector<at::Tensor> velocity_;            // of the outer optimizer; empty without
 };
 
 }  // namespace phalanx

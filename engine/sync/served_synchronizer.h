@@ -61,9 +61,9 @@ class ServedSynchronizer : public ReplicatedSynchronizer {
 
   std::vector<at::Tensor> centre_;              // for checkpoints
   std::vector<std::vector<Segment>> segments_;  // of the same
-  StateDict rules_;                 // the same of what the servers' rules remember, once it is needed
-  std::vector<StateTensor> state_;  // of the optimizer
-  bool anew_ = false;               // the servers have to get the centre before anybody reads
+  StateDict rules_;                             // the same of what the servers' rules remember, once it is needed
+  std::vector<StateTensor> state_;              // of the optimizer
+  bool anew_ = false;                           // the servers have to get the centre before anybody reads
 };
 
 }  // namespace phalanx

@@ -35,15 +35,15 @@ std::vector<std::string> strategies() {
        "{name: local_sgd, compression: bf16}", "{name: local_sgd, warmup_steps: 2, warmup_compression: one_bit}",
        "{name: gossip, compression: int8}", "{name: all_reduce, compression: int8}",
        "{name: downpour, every: 2, server_optimizer: adam}", "{name: ssp, server_optimizer: adagrad}",
-       "{name: sync_ps, server_optimizer: {name: sgd, momentum: 0.9}}",
-       "{name: sync_ps, server_optimizer: adagrad}", "{name: dc_asgd, mean_square: 0.95}",
-       "{intra: all_reduce, inter: dc_asgd, ranks_per_group: 2}", "{intra: sharded, inter: gossip, ranks_per_group: 2}",
+       "{name: sync_ps, server_optimizer: {name: sgd, momentum: 0.9}}", "{name: sync_ps, server_optimizer: adagrad}",
+       "{name: dc_asgd, mean_square: 0.95}", "{intra: all_reduce, inter: dc_asgd, ranks_per_group: 2}",
+       "{intra: sharded, inter: gossip, ranks_per_group: 2}",
        "{intra: overlapped, inter: {local_sgd: {every: 4}}, ranks_per_group: 2}"});
   std::erase_if(all, [](const std::string& strategy) { return traits_of(strategy).one_rank; });
   return all;
 }
 
-std::vector<std::string> strategies_where(bool StrategyTraits::*trait) {
+std::vector<std::string> strategies_where(bool StrategyTraits::* trait) {
   auto all = strategies();
   std::erase_if(all, [trait](const std::string& strategy) { return !(traits_of(strategy).*trait); });
   return all;

@@ -36,13 +36,13 @@ class UnusedParameters {
  private:
   struct Member {
     CommunicatorPtr group;
-    std::vector<std::string> names;             // in the order of the buckets
-    std::vector<std::vector<std::size_t>> at;   // numbers among these, by bucket
-    std::vector<std::size_t> always;            // numbers of those that are never unused
-    std::vector<std::int64_t> used;             // [n], in this step so far: 1 where there was a gradient
-    std::vector<std::int64_t> last;             // the same of the last step
-    at::Tensor ballot;                          // [1] int64
-    std::atomic<bool> any{false};               // backward has run in this step
+    std::vector<std::string> names;            // in the order of the buckets
+    std::vector<std::vector<std::size_t>> at;  // numbers among these, by bucket
+    std::vector<std::size_t> always;           // numbers of those that are never unused
+    std::vector<std::int64_t> used;            // [n], in this step so far: 1 where there was a gradient
+    std::vector<std::int64_t> last;            // the same of the last step
+    at::Tensor ballot;                         // [1] int64
+    std::atomic<bool> any{false};              // backward has run in this step
     std::unique_ptr<ParameterHooks> hooks{};
   };
 

@@ -7,8 +7,8 @@ namespace phalanx {
 /// Does what only watches a run, which must not end because it cannot be watched: on a full disk, for example.
 class BestEffort {
  public:
-  /// Calls `task`. If the task throws, writes the reason and `what_happens_now` to the log and to standard error, unless
-  /// the previous call failed as well: "metrics.jsonl: No space left on device; the run goes on".
+  /// Calls `task`. If the task throws, writes the reason and `what_happens_now` to the log and to standard error,
+  /// unless the previous call failed as well: "metrics.jsonl: No space left on device; the run goes on".
   void attempt(const std::function<void()>& task, const char* what_happens_now);
 
  private:

@@ -25,8 +25,7 @@ constexpr std::uint64_t kLongestNames = std::uint64_t{1} << 24;
 // A regular file, of which no part is read that lies outside.
 class File {
  public:
-  explicit File(const std::string& path)
-      : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  explicit File(const std::string& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     struct stat status = {};
     if (!file_.valid() || ::fstat(file_.get(), &status) != 0) fail(errno);
     if (S_ISDIR(status.st_mode)) fail(EISDIR);

@@ -13,8 +13,9 @@
 
 namespace phalanx {
 
-/// A value of a JSON document that may come from anybody. Whatever is read from it is checked: each error is a DataError
-/// "SOURCE: PATH: why", such as "tokenizer.json: model.merges[3]: is a number, not a string". Copies share the document.
+/// A value of a JSON document that may come from anybody. Whatever is read from it is checked: each error is a
+/// DataError "SOURCE: PATH: why", such as "tokenizer.json: model.merges[3]: is a number, not a string". Copies share
+/// the document.
 class JsonValue {
  public:
   bool is_null() const;
@@ -74,9 +75,9 @@ class JsonValue {
   const nlohmann::ordered_json* value_;
 };
 
-/// Parses one JSON document. `source` names it in errors: a path, or "the status of server 2". Throws DataError for what
-/// is no JSON, for more than 256 levels of arrays and objects, and for an object with two members of one name. Takes no
-/// more stack for any text.
+/// Parses one JSON document. `source` names it in errors: a path, or "the status of server 2". Throws DataError for
+/// what is no JSON, for more than 256 levels of arrays and objects, and for an object with two members of one name.
+/// Takes no more stack for any text.
 JsonValue parse_json(std::string_view text, const std::string& source);
 
 namespace json_detail {

@@ -170,7 +170,7 @@ class PrefixStore final : public Store {
 void claim_file(const std::string& path, Seconds timeout) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) refuse_file(path, std::string("cannot open: ") + std::strerror(errno));
-  struct stat status {};
+  struct stat status{};
   const int failed = ::fstat(file, &status);
   ::close(file);
   if (failed != 0) refuse_file(path, std::string("cannot stat: ") + std::strerror(errno));

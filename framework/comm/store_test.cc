@@ -113,7 +113,7 @@ TEST(FileStore, KeepsNotesAndIsRemovedByTheLastToLeave) {
 TEST(FileStore, IsNobodyElses) {
   const auto path = new_path("private");
   const auto store = make_file_store(path, 1, kLong);
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600U);
 }
@@ -230,8 +230,8 @@ const std::string kSecret = "a secret of the tests";
 
 TEST(SealedStore, KeepsNotes) {
   const int port = free_port();
-  auto peer = std::async(std::launch::async,
-                         [port] { return make_tcp_store("127.0.0.1", port, false, 2, kLong, kSecret); });
+  auto peer =
+      std::async(std::launch::async, [port] { return make_tcp_store("127.0.0.1", port, false, 2, kLong, kSecret); });
   const auto server = make_tcp_store("127.0.0.1", port, true, 2, kLong, kSecret);
   const auto client = peer.get();
   keep_notes(*server, *client);

@@ -32,8 +32,8 @@ struct RunningStatistics {
 /// this rank's samples; strategies agree on them as on all others.
 ///
 /// Collective in forward and once more in backward, in the thread that runs it: an all-gather of 2 C + 1 and an
-/// all-reduce of 2 C numbers of 8 bytes. Throws CommError, and ConfigError on all ranks if there is one value per channel
-/// in all.
+/// all-reduce of 2 C numbers of 8 bytes. Throws CommError, and ConfigError on all ranks if there is one value per
+/// channel in all.
 at::Tensor sync_batch_norm(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                            const RunningStatistics& running, double eps, const BatchStatistics& statistics);
 

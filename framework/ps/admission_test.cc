@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/base/secret_file.h"
 #include "framework/base/sockets.h"
 #include "framework/ps/authentication.h"
 #include "framework/ps/channel.h"
 #include "framework/ps/client.h"
 #include "framework/ps/greeting.h"
 #include "framework/ps/handshake.h"
-#include "framework/base/secret_file.h"
 #include "framework/ps/server.h"
 #include "framework/ps/testing_service.h"
 

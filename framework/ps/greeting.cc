@@ -63,11 +63,11 @@ std::string field(std::string_view text) { return std::to_string(text.size()) + 
 
 std::string encode(const Greeting& greeting) {
   std::string text;
-  for (const auto& word : {greeting.job, std::to_string(greeting.client), greeting.incarnation,
-                           std::to_string(greeting.memory), greeting.memory_check, std::to_string(greeting.member),
-                           std::to_string(static_cast<int>(greeting.take_over)),
-                           std::to_string(static_cast<int>(greeting.replica)),
-                           format_text("%.17g", greeting.failover), std::to_string(greeting.chain.size())}) {
+  for (const auto& word :
+       {greeting.job, std::to_string(greeting.client), greeting.incarnation, std::to_string(greeting.memory),
+        greeting.memory_check, std::to_string(greeting.member), std::to_string(static_cast<int>(greeting.take_over)),
+        std::to_string(static_cast<int>(greeting.replica)), format_text("%.17g", greeting.failover),
+        std::to_string(greeting.chain.size())}) {
     text += field(word);
   }
   for (const auto& member : greeting.chain) text += field(member);

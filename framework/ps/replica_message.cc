@@ -1,5 +1,4 @@
 #include "framework/ps/replica_message.h"
-#include "framework/base/json.h"
 
 #include <ATen/ops/empty.h>
 
@@ -8,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+
+#include "framework/base/json.h"
 
 namespace phalanx::ps {
 namespace {

@@ -22,8 +22,8 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 using testing::Service;
+using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 
 constexpr std::int64_t kDim = 3;

@@ -13,8 +13,8 @@ class Seldom {
  public:
   explicit Seldom(Seconds interval) : interval_(interval) {}
 
-  /// Returns the text to append to a line that is due, such as " (and 12 more)". Returns nothing if the line is to be left
-  /// out.
+  /// Returns the text to append to a line that is due, such as " (and 12 more)". Returns nothing if the line is to be
+  /// left out.
   std::optional<std::string> pass() {
     if (Clock::now() < next_) {
       ++left_out_;

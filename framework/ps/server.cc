@@ -39,9 +39,10 @@ void Server::stop() {
   try {
     loop_->write_last_checkpoint();
   } catch (const std::exception& error) {
-    throw Error("parameter server: the last checkpoint could not be written, and what it held since the one before is "
-                "lost: " +
-                std::string(error.what()));
+    throw Error(
+        "parameter server: the last checkpoint could not be written, and what it held since the one before is "
+        "lost: " +
+        std::string(error.what()));
   }
 }
 

@@ -38,9 +38,9 @@ struct ServerOptions {
 ///
 /// A malformed stream ends its connection, and a request that makes no sense is refused; both are logged, and the
 /// server goes on. If connections cannot be accepted, because there are no files or no memory left, it tries again
-/// every second. If its thread fails for any other reason, it logs why and ends the process with status 1, since clients
-/// would wait for it in vain. A client that leaves, or whose connection has ended and not come back within the grace, is not
-/// waited for any more.
+/// every second. If its thread fails for any other reason, it logs why and ends the process with status 1, since
+/// clients would wait for it in vain. A client that leaves, or whose connection has ended and not come back within the
+/// grace, is not waited for any more.
 ///
 /// With a folder for checkpoints, a server begins with the newest one there that is whole, and writes one in every
 /// interval in which anything has changed, without stopping: requests wait while the shards are copied, not while they

@@ -86,8 +86,8 @@ class Server::Loop {
   std::vector<std::string> addresses_;
   Descriptor wake_, news_, epoll_;  // news_: of what a chain's threads have done
   ShardHost host_;
-  std::map<int, SessionPtr> sessions_;                    // by socket
-  std::deque<SessionPtr> strangers_;                      // have not been let in yet; oldest first
+  std::map<int, SessionPtr> sessions_;                          // by socket
+  std::deque<SessionPtr> strangers_;                            // have not been let in yet; oldest first
   Clock::time_point accepts_again_ = Clock::time_point::max();  // no connection is accepted until then; max: accepts
   Seldom log_pauses_{Seconds(60)}, log_strangers_{Seconds(1)};
   std::map<std::string, std::shared_ptr<Chain>> chains_;  // by their members

@@ -6,10 +6,10 @@
 
 #include "framework/base/error.h"
 #include "framework/base/log.h"
+#include "framework/base/secret_file.h"
 #include "framework/comm/locality.h"
 #include "framework/ps/client.h"
 #include "framework/ps/current_servers.h"
-#include "framework/base/secret_file.h"
 #include "framework/ps/server.h"
 #include "framework/ps/server_list.h"
 #include "launch/exit_status.h"

@@ -26,17 +26,16 @@ void replace_config_at_start(const RankContext& rank, Engine& engine) {
 }  // namespace
 
 int train(const RankContext& rank) {
-  const auto result = run_experiment(rank.config, {.world = rank.world,
-                                                   .device = rank.device,
-                                                   .splits = rank.splits,
-                                                   .folder = rank.folder,
-                                                   .servers = rank.servers,
-                                                   .terminal = rank.terminal,
-                                                   .started = rank.started,
-                                                   .stop_asked = stop_requested,
-                                                   .add_hooks = [&rank](Engine& engine) {
-                                                     replace_config_at_start(rank, engine);
-                                                   }});
+  const auto result =
+      run_experiment(rank.config, {.world = rank.world,
+                                   .device = rank.device,
+                                   .splits = rank.splits,
+                                   .folder = rank.folder,
+                                   .servers = rank.servers,
+                                   .terminal = rank.terminal,
+                                   .started = rank.started,
+                                   .stop_asked = stop_requested,
+                                   .add_hooks = [&rank](Engine& engine) { replace_config_at_start(rank, engine); }});
   if (rank.world->rank() == 0) {
     const char* why = result.time_up ? "Time limit reached" : result.stopped ? "Stopped" : "Done";
     const std::string& folder = rank.folder.path();

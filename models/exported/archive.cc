@@ -125,7 +125,7 @@ at::Tensor Archive::memory_of(const std::string& name) const {
 std::map<std::string, at::Tensor> Archive::tensors(const std::string& kind) const {
   const std::string folder = "data/" + kind + "/";
   std::map<std::string, at::Tensor> all, records;
-  std::map<std::string, std::int64_t> copied;  // bytes of parameters from a record
+  std::map<std::string, std::int64_t> copied;                       // bytes of parameters from a record
   std::map<std::pair<std::string, std::string>, at::Tensor> views;  // by record and layout
   const auto config = parsed(folder + "model_" + kind + "_config.json");
   for (const auto& [name, entry] : config.at("config").members()) {

@@ -14,8 +14,8 @@ namespace phalanx::exported {
 /// A file of torch.export.save: a ZIP archive with the graph as JSON, and one record for each storage of weights.
 class Archive {
  public:
-  /// Throws ConfigError where the file cannot be read, or is no such archive. Each record that is read later is compared
-  /// with its checksum.
+  /// Throws ConfigError where the file cannot be read, or is no such archive. Each record that is read later is
+  /// compared with its checksum.
   explicit Archive(const std::string& path);
 
   /// The serialized program (torch/_export/serde/schema.py). Throws ConfigError for another schema than version 8.

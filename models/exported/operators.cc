@@ -1,5 +1,5 @@
-// Operators of torch.export's training IR (torch 2.13) and of its core ATen IR. The list says what may be called, so that
-// an operator that nobody looked at is refused.
+// Operators of torch.export's training IR (torch 2.13) and of its core ATen IR. The list says what may be called, so
+// that an operator that nobody looked at is refused.
 #include "models/exported/operators.h"
 
 #include <map>
@@ -126,7 +126,8 @@ bool may_be_called(const std::string& name) {
 }
 
 void check_argument(const c10::Argument& formal, const c10::IValue& constant) {
-  if (formal.is_out()) throw std::runtime_error("writes into the argument " + formal.name() + ", which is not supported");
+  if (formal.is_out())
+    throw std::runtime_error("writes into the argument " + formal.name() + ", which is not supported");
   if (!constant.isString()) return;
   const std::string& text = constant.toStringRef();
   const auto found = words_of_arguments().find(formal.name());

@@ -44,12 +44,12 @@ struct Node {
   std::optional<c10::OperatorHandle> handle{};
   std::vector<Argument> arguments{};
   std::function<IValue(const std::vector<IValue>&)> symbolic{};
-  std::unique_ptr<Graph> graph{};     // of which the arguments are the inputs
-  IValue setting{};                   // of a sub-graph: whether gradients or autocast are on
-  at::ScalarType dtype = at::kFloat;  // of autocast
+  std::unique_ptr<Graph> graph{};            // of which the arguments are the inputs
+  IValue setting{};                          // of a sub-graph: whether gradients or autocast are on
+  at::ScalarType dtype = at::kFloat;         // of autocast
   std::optional<std::size_t> float_dtype{};  // the argument that asks for float32
   std::optional<std::size_t> mode{};         // the argument that evaluation replaces
-  IValue in_evaluation{};             // by this
+  IValue in_evaluation{};                    // by this
   bool skipped_in_evaluation = false;
   bool rows_first = false;  // of a dropout: its input's first dimension is that of the batch
   std::uint64_t layer = 0;
@@ -130,7 +130,8 @@ class Builder {
       const auto target = serialized.at("target").get<std::string>();
       // These check what the exporter saw, which autocast may change, and give nothing.
       if (target.starts_with("torch.ops.aten._assert_tensor_metadata")) continue;
-      if (target.starts_with("torch.ops.aten.sym_constrain_range") || target == "torch.ops.aten._assert_scalar.default") {
+      if (target.starts_with("torch.ops.aten.sym_constrain_range") ||
+          target == "torch.ops.aten._assert_scalar.default") {
         continue;
       }
       Node node;
@@ -197,8 +198,8 @@ class Builder {
       if (node.is_list[0] || node.outputs[0].empty()) throw std::runtime_error("gives no tensor");
     }
     if (node.graph && node.graph->inputs.size() != node.arguments.size()) {
-      throw std::runtime_error("gives its sub-graph " + std::to_string(node.arguments.size()) + " values, which takes " +
-                               std::to_string(node.graph->inputs.size()));
+      throw std::runtime_error("gives its sub-graph " + std::to_string(node.arguments.size()) +
+                               " values, which takes " + std::to_string(node.graph->inputs.size()));
     }
   }
 
@@ -354,7 +355,8 @@ struct Program::Implementation {
   std::vector<at::Tensor> given;  // values of the graph's inputs; undefined: of the user's
   std::shared_ptr<const BatchStatistics> statistics;
 
-  // Returns true if the parameters have been converted to float64. Then float32 in the program stands for the dtype that the model was traced in.
+  // Returns true if the parameters have been converted to float64. Then float32 in the program stands for the dtype
+  // that the model was traced in.
   bool in_double() const { return !parameters.empty() && parameters[0].second.scalar_type() == at::kDouble; }
 
   std::vector<IValue> run(const Graph& of, const std::vector<IValue>& arguments, bool training) const;

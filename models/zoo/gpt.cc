@@ -93,8 +93,8 @@ MixtureOfExperts::Options MoeGptConfig::layer() const {
           .top_k = top_k,
           .capacity_factor = capacity_factor,
           .balance = balance,
-          .count_over = count_over == "batch" ? MixtureOfExperts::CountOver::kBatch
-                                              : MixtureOfExperts::CountOver::kSequence,
+          .count_over =
+              count_over == "batch" ? MixtureOfExperts::CountOver::kBatch : MixtureOfExperts::CountOver::kSequence,
           .deviation = kDeviation,
           .deviation_into_sum = into_residual(*this)};
 }

@@ -239,24 +239,23 @@ class Layer final : public torch::nn::Module {
 std::vector<PublishedSetting> published(const LlamaConfig& config, std::int64_t context, std::int64_t classes) {
   const auto& scaling = config.rope_scaling;
   const auto text = [](const char* value) { return PublishedSetting::Value(std::string(value)); };
-  std::vector<PublishedSetting> all{
-      {"model_type", {text("llama"), text("mistral")}},
-      {"vocab_size", {classes}},
-      {"hidden_size", {config.width}, {}, "width"},
-      {"intermediate_size", {config.hidden}, {}, "hidden"},
-      {"num_hidden_layers", {config.layers}, {}, "layers"},
-      {"num_attention_heads", {config.heads}, {}, "heads"},
-      {"num_key_value_heads", {config.key_value_heads, nullptr}, {}, "key_value_heads"},
-      {"head_dim", {config.head_width(), nullptr}},
-      {"hidden_act", {text("silu"), text("swish")}},
-      {"rms_norm_eps", {config.epsilon}, 1e-6, "epsilon"},
-      {"rope_theta", {config.rope_theta}, 10000.0, "rope_theta"},
-      {"partial_rotary_factor", {1.0, nullptr}},
-      {"tie_word_embeddings", {config.tied}, false, "tied"},
-      {"attention_bias", {false}, false},
-      {"mlp_bias", {false}, false},
-      {"max_position_embeddings", {context}, {}, "", /*or_more=*/true},
-      {"sliding_window", {context, nullptr}, {}, "", /*or_more=*/true}};
+  std::vector<PublishedSetting> all{{"model_type", {text("llama"), text("mistral")}},
+                                    {"vocab_size", {classes}},
+                                    {"hidden_size", {config.width}, {}, "width"},
+                                    {"intermediate_size", {config.hidden}, {}, "hidden"},
+                                    {"num_hidden_layers", {config.layers}, {}, "layers"},
+                                    {"num_attention_heads", {config.heads}, {}, "heads"},
+                                    {"num_key_value_heads", {config.key_value_heads, nullptr}, {}, "key_value_heads"},
+                                    {"head_dim", {config.head_width(), nullptr}},
+                                    {"hidden_act", {text("silu"), text("swish")}},
+                                    {"rms_norm_eps", {config.epsilon}, 1e-6, "epsilon"},
+                                    {"rope_theta", {config.rope_theta}, 10000.0, "rope_theta"},
+                                    {"partial_rotary_factor", {1.0, nullptr}},
+                                    {"tie_word_embeddings", {config.tied}, false, "tied"},
+                                    {"attention_bias", {false}, false},
+                                    {"mlp_bias", {false}, false},
+                                    {"max_position_embeddings", {context}, {}, "", /*or_more=*/true},
+                                    {"sliding_window", {context, nullptr}, {}, "", /*or_more=*/true}};
   const auto add = [&](const char* key, std::vector<PublishedSetting::Value> values, PublishedSetting::Value absent) {
     all.push_back({std::string("rope_scaling.") + key, std::move(values), std::move(absent), "rope_scaling"});
   };

@@ -108,8 +108,8 @@ TEST_P(EquivalenceOfUnused, ParametersKeepTheirInitialValues) {
   run_ranks(kBackend, GetParam() == "single" ? 1 : 3, [&](const CommunicatorPtr& world) {
     const auto after = [&](const std::string& steps) {
       const auto run = file_name(std::string(kBackend) + "_unused_" + GetParam() + steps);
-      const auto config = testing::training_config({"model=branches_under_test", "strategy=" + GetParam(),
-                                                    "train.accumulate=2", "train.max_steps=" + steps});
+      const auto config = testing::training_config(
+          {"model=branches_under_test", "strategy=" + GetParam(), "train.accumulate=2", "train.max_steps=" + steps});
       return train(config, world, run).weights;
     };
     const at::Tensor soon = after("1"), late = after("9");

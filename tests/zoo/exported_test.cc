@@ -193,9 +193,7 @@ std::string changed(const std::string& what, const std::string& by, const std::s
 }
 
 void expect_refused(const std::string& path, const std::string& why) {
-  EXPECT_THAT([&] { load(path, kImages); },
-              ThrowsMessage<ConfigError>(AllOf(HasSubstr(path), HasSubstr(why))))
-      << why;
+  EXPECT_THAT([&] { load(path, kImages); }, ThrowsMessage<ConfigError>(AllOf(HasSubstr(path), HasSubstr(why)))) << why;
 }
 
 TEST(ExportedFile, OfAnotherSchemaIsRefused) {
@@ -240,7 +238,8 @@ TEST(ExportedFile, TakesOnlyTheTextsThatOperatorsKnow) {
   const auto with_mode = [](const std::string& mode) {
     return changed("\"target\": \"torch.ops.aten.tanh.default\", \"inputs\": [",
                    "\"target\": \"torch.ops.aten.gelu.default\", \"inputs\": [{\"name\": \"approximate\", \"arg\": "
-                   "{\"as_string\": \"" + mode + "\"}, \"kind\": 1}, ");
+                   "{\"as_string\": \"" +
+                       mode + "\"}, \"kind\": 1}, ");
   };
   EXPECT_NO_THROW(load(with_mode("tanh"), kImages));
   expect_refused(with_mode("/etc/passwd"), "has \"/etc/passwd\" as approximate, which is not supported");
@@ -259,9 +258,9 @@ TEST(ExportedFile, WithLayoutsThatNoTensorHasIsRefused) {
   expect_refused(changed("\"strides\": [{\"as_int\": ", "\"strides\": [{\"as_int\": -", weights), "which is negative");
   expect_refused(changed("\"storage_offset\": {\"as_int\": 0", "\"storage_offset\": {\"as_int\": -1", weights),
                  "which is negative");
-  expect_refused(changed("\"storage_offset\": {\"as_int\": 0",
-                         "\"storage_offset\": {\"as_int\": 9223372036854775807", weights),
-                 "has more elements than");
+  expect_refused(
+      changed("\"storage_offset\": {\"as_int\": 0", "\"storage_offset\": {\"as_int\": 9223372036854775807", weights),
+      "has more elements than");
   expect_refused(changed("\"strides\": [", "\"strides\": [{\"as_int\": 1}, ", weights), "as many strides as sizes");
 }
 

@@ -13,10 +13,10 @@
 #include "framework/base/error.h"
 #include "framework/base/json.h"
 #include "framework/base/printable.h"
+#include "framework/base/secret_file.h"
 #include "framework/base/sockets.h"
 #include "framework/base/text.h"
 #include "framework/ps/client.h"
-#include "framework/base/secret_file.h"
 #include "framework/ps/server.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
@@ -49,7 +49,7 @@ std::vector<std::string> addresses(const std::string& list) {
 void remove_stale(const std::string& address) {
   if (!address.starts_with("unix:/")) return;
   const std::string path = address.substr(std::strlen("unix:"));
-  struct stat status {};
+  struct stat status{};
   if (::lstat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return;
   try {
     (void)connect_to(address, 1);

@@ -71,7 +71,7 @@ class LoadingVisitor final : public Visitor {
   std::vector<Frame> frames_;
   std::vector<ConfigProblem> problems_;
   std::vector<UnknownKey> unknown_;
-  int unknown_keys_ = 0;  // so far, in all sections
+  int unknown_keys_ = 0;            // so far, in all sections
   std::vector<std::string> paths_;  // of all fields visited: what could have been meant by a key in the wrong section
 };
 

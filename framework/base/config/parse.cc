@@ -65,7 +65,7 @@ class TreeBuilder final : public YAML::EventHandler {
   };
   struct Open {
     Node node;
-    std::optional<Key> key{};                     // of a map: whose value comes next
+    std::optional<Key> key{};                      // of a map: whose value comes next
     std::unordered_map<std::string, int> lines{};  // of a map: where each of its keys was first written
   };
 

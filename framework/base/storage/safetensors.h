@@ -20,8 +20,8 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors);
 /// is for messages.
 void lay_out_safetensors(const std::string& path, const NamedTensors& tensors, std::string& file);
 
-/// Reads them back, in the order of the header. Throws DataError naming file and offset for anything malformed: also for
-/// tensors that overlap or have one name, and for bytes that belong to no tensor.
+/// Reads them back, in the order of the header. Throws DataError naming file and offset for anything malformed: also
+/// for tensors that overlap or have one name, and for bytes that belong to no tensor.
 NamedTensors load_safetensors(const std::string& path);
 
 /// A file of which some tensors are wanted: opening reads the header alone. Throws DataError as load_safetensors().

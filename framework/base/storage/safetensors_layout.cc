@@ -40,9 +40,8 @@ SafetensorsLayout::SafetensorsLayout(const std::string& path, const std::vector<
   for (const auto& tensor : tensors) {
     if (!names.insert(tensor.name).second) throw DataError(path + ": two tensors are called " + tensor.name);
     const std::uint64_t end = begin + bytes_of(tensor);
-    header[tensor.name] = {{"dtype", name_of(tensor.dtype, path, tensor.name)},
-                           {"shape", tensor.shape},
-                           {"data_offsets", {begin, end}}};
+    header[tensor.name] = {
+        {"dtype", name_of(tensor.dtype, path, tensor.name)}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
     entries.push_back({tensor.name, tensor.dtype, tensor.shape, begin, end});
     begin = end;
   }

@@ -166,7 +166,8 @@ TEST_F(Safetensors, EachByteBelongsToExactlyOneTensor) {
   const auto b = [](const std::string& offsets, const std::string& shape) {
     return R"("b":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
   };
-  refused("{" + b("[0,8]", "[2]") + "," + b("[4,12]", "[2]").replace(1, 1, "c") + "}", "c overlaps the tensor before it");
+  refused("{" + b("[0,8]", "[2]") + "," + b("[4,12]", "[2]").replace(1, 1, "c") + "}",
+          "c overlaps the tensor before it");
   refused("{" + b("[8,12]", "[1]") + "," + a + "}", "no tensor has the bytes from 4 to b");
   refused("{" + a + "," + b("[4,8]", "[1]") + "}", "4 bytes follow the last tensor");
   refused("{" + a + "," + a + "}", "has two members called \"a\"");

@@ -18,8 +18,8 @@ class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::string& path, const std::vector<SafetensorsLayout::Tensor>& tensors);
 
-  /// Puts elements, on any device, behind those that tensor number `tensor` has already. Throws std::invalid_argument for
-  /// another dtype, and for more than the tensor has.
+  /// Puts elements, on any device, behind those that tensor number `tensor` has already. Throws std::invalid_argument
+  /// for another dtype, and for more than the tensor has.
   void append(std::size_t tensor, const at::Tensor& elements);
 
   /// Blocks until the file is on disk. The last call. Throws std::invalid_argument where a tensor lacks elements.

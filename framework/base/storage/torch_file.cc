@@ -15,7 +15,7 @@ namespace phalanx {
 namespace {
 
 constexpr std::string_view kPickle = "/data.pkl";
-constexpr std::uint64_t kMostSharing = 16;          // tensors that take as much as the whole file
+constexpr std::uint64_t kMostSharing = 16;         // tensors that take as much as the whole file
 constexpr std::uint64_t kAlwaysFine = 4ull << 20;  // bytes of a file
 
 // A zip archive begins with this, also one that was cut off.
@@ -64,8 +64,9 @@ void check_sharing(const std::string& path, const StoredZip& zip, const std::vec
     for (const auto size : tensor.shape) bytes *= static_cast<std::uint64_t>(size);  // at most that of its storage
     wanted += bytes;
     if (wanted <= most) continue;
-    throw DataError(path + ": its tensors share " + std::to_string(held) + " bytes so often that they would take more than " +
-                    std::to_string(most) + "; save contiguous copies of them");
+    throw DataError(path + ": its tensors share " + std::to_string(held) +
+                    " bytes so often that they would take more than " + std::to_string(most) +
+                    "; save contiguous copies of them");
   }
 }
 

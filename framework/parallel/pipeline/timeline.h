@@ -23,8 +23,9 @@ struct Timeline {
   double longest_rank = 0;
   double bubble_without_stop = 0;
 
-  // By rank: the most micro-batches whose activations it holds at once, from the begin of the forward to the end of what
-  // needs them last. 1 is what a micro-batch leaves on a stage, or on all of those that interleaved gives to a rank.
+  // By rank: the most micro-batches whose activations it holds at once, from the begin of the forward to the end of
+  // what needs them last. 1 is what a micro-batch leaves on a stage, or on all of those that interleaved gives to a
+  // rank.
   std::vector<double> live;
 };
 
