@@ -16,10 +16,11 @@
 #include <thread>
 #include <vector>
 
+#include "framework/base/authentication.h"
 #include "framework/base/error.h"
+#include "framework/base/keyed_hash.h"
 #include "framework/base/secret_file.h"
 #include "framework/base/sockets.h"
-#include "framework/ps/authentication.h"
 #include "framework/ps/channel.h"
 #include "framework/ps/client.h"
 #include "framework/ps/greeting.h"

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/base/keyed_hash.h"
 #include "framework/base/sockets.h"
-#include "framework/ps/authentication.h"
 #include "framework/ps/checkpoints.h"
 #include "framework/ps/client.h"
 #include "framework/ps/server.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <system_error>
 
+#include "framework/base/authentication.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/ps/message.h"

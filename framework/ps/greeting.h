@@ -8,9 +8,6 @@
 
 namespace phalanx::ps {
 
-/// The length of what random_text() and proof() return.
-inline constexpr std::size_t kProofBytes = 64;
-
 /// The longest text that a server takes from a peer that has not proved that it knows the secret.
 inline constexpr std::size_t kMostGreeting = 4096;
 

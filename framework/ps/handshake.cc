@@ -4,8 +4,9 @@
 
 #include <utility>
 
+#include "framework/base/authentication.h"
+#include "framework/base/keyed_hash.h"
 #include "framework/base/sockets.h"
-#include "framework/ps/authentication.h"
 
 namespace phalanx::ps {
 

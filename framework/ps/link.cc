@@ -15,10 +15,10 @@
 
 #include "framework/base/blocked_signals.h"
 #include "framework/base/error.h"
+#include "framework/base/keyed_hash.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "framework/comm/part_layout.h"
-#include "framework/ps/authentication.h"
 #include "framework/ps/server_lost.h"
 
 namespace phalanx::ps {

@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "framework/base/authentication.h"
 #include "framework/base/error.h"
+#include "framework/base/keyed_hash.h"
 #include "framework/base/text.h"
-#include "framework/ps/authentication.h"
 #include "framework/ps/server_loop.h"
 
 namespace phalanx::ps {

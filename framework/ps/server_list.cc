@@ -6,11 +6,11 @@
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/keyed_hash.h"
 #include "framework/base/text.h"
 #include "framework/comm/address_for_peers.h"
 #include "framework/comm/locality.h"
 #include "framework/comm/texts.h"
-#include "framework/ps/authentication.h"
 
 namespace phalanx::ps {
 namespace {

@@ -14,9 +14,9 @@
 #include <stdexcept>
 
 #include "framework/base/error.h"
+#include "framework/base/keyed_hash.h"
 #include "framework/base/log.h"
 #include "framework/base/sockets.h"
-#include "framework/ps/authentication.h"
 
 namespace phalanx::ps {
 namespace {

@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "framework/base/descriptor.h"
-#include "framework/ps/authentication.h"
+#include "framework/base/keyed_hash.h"
+#include "framework/base/seldom.h"
 #include "framework/ps/chain.h"
 #include "framework/ps/deadline.h"
 #include "framework/ps/greeting.h"
 #include "framework/ps/presence.h"
 #include "framework/ps/scheduled_checkpoints.h"
-#include "framework/ps/seldom.h"
 #include "framework/ps/server.h"
 #include "framework/ps/session.h"
 

@@ -16,7 +16,6 @@
 
 #include "framework/base/error.h"
 #include "framework/base/sockets.h"
-#include "framework/ps/authentication.h"
 #include "framework/ps/client.h"
 #include "framework/ps/server.h"
 #include "framework/ps/testing_service.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "framework/base/descriptor.h"
-#include "framework/ps/authentication.h"
+#include "framework/base/keyed_hash.h"
 #include "framework/ps/channel.h"
 #include "framework/ps/deadline.h"
 #include "framework/ps/greeting.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/ps/authentication.h"
+#include "framework/base/keyed_hash.h"
 #include "framework/ps/client.h"
 #include "framework/ps/server.h"
 

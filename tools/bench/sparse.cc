@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/ps/authentication.h"
+#include "framework/base/keyed_hash.h"
 #include "framework/ps/server.h"
 #include "framework/ps/sparse_table.h"
 #include "launch/exit_status.h"
