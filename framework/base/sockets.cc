@@ -99,6 +99,21 @@ Descriptor listen_on(int family, const sockaddr* where, socklen_t bytes, const s
   return socket;
 }
 
+std::string text_of(const sockaddr_storage& storage, socklen_t bytes) {
+  const auto* address = reinterpret_cast<const sockaddr*>(&storage);
+  if (address->sa_family == AF_UNIX) {
+    const auto& unix = reinterpret_cast<const sockaddr_un&>(storage);
+    std::string name(unix.sun_path, bytes - offsetof(sockaddr_un, sun_path));
+    if (!name.empty() && name.front() == '\0') name.front() = '@';
+    while (!name.empty() && name.back() == '\0') name.pop_back();
+    return std::string(kUnix) + name;
+  }
+  char host[NI_MAXHOST] = {}, port[NI_MAXSERV] = {};
+  ::getnameinfo(address, bytes, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
+  const bool six = address->sa_family == AF_INET6;
+  return (six ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
+}
+
 // Errno says why it is not valid().
 Descriptor try_to_connect(int family, const sockaddr* where, socklen_t bytes, double timeout_seconds) {
   Descriptor socket = open_socket(family);
@@ -156,20 +171,18 @@ Descriptor accept_from(int listener) {
 
 std::string address_of(int listener) {
   sockaddr_storage storage{};
-  auto* address = reinterpret_cast<sockaddr*>(&storage);
   socklen_t bytes = sizeof(storage);
-  if (::getsockname(listener, address, &bytes) != 0) fail("a socket", "tell the address of");
-  if (address->sa_family == AF_UNIX) {
-    const auto& unix = reinterpret_cast<const sockaddr_un&>(storage);
-    std::string name(unix.sun_path, bytes - offsetof(sockaddr_un, sun_path));
-    if (!name.empty() && name.front() == '\0') name.front() = '@';
-    while (!name.empty() && name.back() == '\0') name.pop_back();
-    return std::string(kUnix) + name;
+  if (::getsockname(listener, reinterpret_cast<sockaddr*>(&storage), &bytes) != 0) {
+    fail("a socket", "tell the address of");
   }
-  char host[NI_MAXHOST] = {}, port[NI_MAXSERV] = {};
-  ::getnameinfo(address, bytes, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
-  const bool six = address->sa_family == AF_INET6;
-  return (six ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
+  return text_of(storage, bytes);
+}
+
+std::string peer_of(int socket) {
+  sockaddr_storage storage{};
+  socklen_t bytes = sizeof(storage);
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&storage), &bytes) != 0) return "";
+  return text_of(storage, bytes);
 }
 
 bool not_ready() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }

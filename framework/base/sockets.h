@@ -37,6 +37,9 @@ Descriptor accept_from(int listener);
 /// The address that a listening socket really has.
 std::string address_of(int listener);
 
+/// The address of the other end of a connection; empty if that end has gone.
+std::string peer_of(int socket);
+
 /// Whether the call that failed last need only be repeated, now or when the socket is ready.
 bool not_ready();
 
