@@ -79,12 +79,13 @@ std::optional<std::string> job_secret() {
   return file ? read_secret(*file) : secret;
 }
 
-// torchrun's agent may host the store, and keeps it when it starts the ranks anew: what the last attempt left there
+// torchrun's agent may host the store, and keeps it when it restarts the ranks: values that the last attempt left there
 // must not be taken for messages of this one.
 StorePtr connect_tcp(const std::string& host, int port, const Rendezvous& result, Seconds timeout) {
   const bool agent = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  const StoreHost hosted_by = agent ? StoreHost::kAgent : result.rank == 0 ? StoreHost::kThisProcess : StoreHost::kPeer;
   const auto attempt = "phalanx/attempt_" + environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
-  auto store = make_tcp_store(host, port, result.rank == 0 && !agent, result.size, timeout, job_secret());
+  auto store = make_tcp_store(host, port, hosted_by, result.size, timeout, job_secret());
   return make_prefix_store(attempt, std::move(store));
 }
 

@@ -18,8 +18,9 @@ struct Rendezvous {
 ///   env://                                   RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT from the environment
 ///   tcp://host:port?rank=1&world_size=4      rank 0 hosts the store, unless TORCHELASTIC_USE_AGENT_STORE says who does
 ///   file:///path?rank=1&world_size=4         a file that all ranks see and that does not exist yet
-/// If PHALANX_JOB_SECRET is set, or PHALANX_JOB_SECRET_FILE names a file with the secret, a TCP store takes values from
-/// ranks that know it only. rank and world_size may be left out of a URL when RANK and WORLD_SIZE are set.
+/// If PHALANX_JOB_SECRET is set, or PHALANX_JOB_SECRET_FILE names a file with the secret, the store that rank 0 hosts
+/// over TCP serves only ranks that know it, and with a store that another process hosts, ranks use only values that
+/// such ranks have written (make_tcp_store()). A URL may omit rank and world_size if RANK and WORLD_SIZE are set.
 /// Throws ConfigError for a URL that cannot be used, CommError when the store cannot be reached in time.
 Rendezvous rendezvous(const std::string& url, Seconds timeout);
 

@@ -18,7 +18,9 @@
 namespace phalanx {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr Seconds kTimeout{30};
 
@@ -83,7 +85,7 @@ TEST_F(Rendezvous, AnAddressMayHaveBrackets) {
 
 TEST_F(Rendezvous, AnAgentHostsTheStoreOfAllAttempts) {
   const int port = testing::free_port();
-  const auto agent = make_tcp_store("localhost", port, true, 1, kTimeout);
+  const auto agent = make_tcp_store("localhost", port, StoreHost::kThisProcess, 1, kTimeout);
   agent->set("phalanx/attempt_0/note", "from an attempt that failed");
   ::setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
   ::setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
@@ -98,14 +100,27 @@ TEST_F(Rendezvous, ASecretOfTheJobIsReadFromTheEnvironmentOrAFile) {
   const std::string url = "tcp://127.0.0.1:" + std::to_string(port) + "?world_size=1&rank=0";
   ::setenv("PHALANX_JOB_SECRET_FILE", path.c_str(), 1);
   const auto met = rendezvous(url, kTimeout);
+  const auto join = [port](const std::string& secret) {
+    return make_tcp_store("127.0.0.1", port, StoreHost::kPeer, 1, kTimeout, secret);
+  };
   met.store->set("note", "a word");
-  EXPECT_NE(make_tcp_store("127.0.0.1", port, false, 1, kTimeout)->get("sealed/phalanx/attempt_0/note"), "a word");
+  EXPECT_EQ(join("a secret of the tests")->get("phalanx/attempt_0/note"), "a word");
+  EXPECT_THROW(join("another secret of the tests"), CommError);
   ::setenv("PHALANX_JOB_SECRET", "another secret of the tests", 1);
   EXPECT_THAT(problem(url), HasSubstr("are both set"));
   ::unsetenv("PHALANX_JOB_SECRET_FILE");
   ::setenv("PHALANX_JOB_SECRET", "short", 1);
   EXPECT_THAT(problem(url), HasSubstr("at least 16 characters"));
   std::filesystem::remove(path);
+}
+
+TEST_F(Rendezvous, WithASecretValuesInTheStoreOfAnAgentAreSealed) {
+  const int port = testing::free_port();
+  const auto agent = make_tcp_store("localhost", port, StoreHost::kThisProcess, 1, kTimeout);
+  ::setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
+  ::setenv("PHALANX_JOB_SECRET", "a secret of the tests", 1);
+  meet("tcp://localhost:" + std::to_string(port) + "?world_size=2&");
+  EXPECT_THAT(agent->get("sealed/phalanx/attempt_0/note"), AllOf(HasSubstr("from 0"), Not("from 0")));
 }
 
 TEST_F(Rendezvous, TheEnvironmentCompletesAUrl) {

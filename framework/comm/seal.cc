@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <string_view>
-#include <utility>
 
 #include "framework/base/error.h"
 #include "framework/base/keyed_hash.h"
@@ -17,13 +16,6 @@ std::string hash_of(const std::string& secret, const std::string& key, std::stri
 }
 
 }  // namespace
-
-Seal::Seal(std::string secret) : secret_(std::move(secret)) {
-  if (secret_.size() < kLeastSecret) {
-    throw ConfigError("the job's secret (PHALANX_JOB_SECRET) needs at least " + std::to_string(kLeastSecret) +
-                      " characters; openssl rand -hex 32 makes one");
-  }
-}
 
 Seal::Bytes Seal::sealed(const std::string& key, const std::string& value) const {
   const std::string text = hash_of(secret_, key, value) + value;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace phalanx {
@@ -13,8 +14,8 @@ class Seal {
  public:
   using Bytes = std::vector<std::uint8_t>;
 
-  /// Throws ConfigError for a secret of fewer than kLeastSecret bytes.
-  explicit Seal(std::string secret);
+  /// The secret has at least kLeastSecret bytes.
+  explicit Seal(std::string secret) : secret_(std::move(secret)) {}
 
   Bytes sealed(const std::string& key, const std::string& value) const;
 

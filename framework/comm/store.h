@@ -29,11 +29,23 @@ StorePtr make_hash_store(Seconds timeout);
 /// For processes that see the same file system (c10d::FileStore). The file is removed by the last of `ranks` to leave.
 StorePtr make_file_store(const std::string& path, int ranks, Seconds timeout);
 
-/// For processes that reach host:port (c10d::TCPStore, wire-compatible with PyTorch's). `serve`: this process hosts it
-/// and the store lives as long as the returned object; a port in use is a CommError that names it. It listens at `host`
-/// only (listen_for_store()). With a secret, which all ranks need to have, whatever others write into it is an error of
-/// the rank that reads it (Seal). Without one, it belongs to everybody who reaches the port.
-StorePtr make_tcp_store(const std::string& host, int port, bool serve, int ranks, Seconds timeout,
+/// Who hosts a TCP store.
+enum class StoreHost {
+  kThisProcess,
+  kPeer,   // another rank of the job, with the same make_tcp_store()
+  kAgent,  // a launcher that uses c10d's TCPStore, such as torchrun's agent
+};
+
+/// For processes that reach host:port. If this process hosts the store, the store lives as long as the returned object,
+/// and listens at `host` only (listen_for_store()); a port in use is a CommError that names it. All `ranks` of the job
+/// make the store, and the process that hosts it waits for the others.
+///
+/// Without a secret, the store is c10d's TCPStore, wire-compatible with PyTorch's: whoever reaches the port can read
+/// and write it. With a secret, which all ranks need to have, a store that a rank hosts is a StoreServer: it serves
+/// nobody who does not know the secret, and a rank with another secret gets a CommError::kSystem at once. A launcher's
+/// store admits everybody; there, a secret makes values that others have written an error of the rank that reads them
+/// (Seal). Throws ConfigError for a secret of fewer than kLeastSecret bytes.
+StorePtr make_tcp_store(const std::string& host, int port, StoreHost hosted_by, int ranks, Seconds timeout,
                         const std::optional<std::string>& secret = {});
 
 /// Passes a unique prefix before every key, so that several users of one store do not meet.

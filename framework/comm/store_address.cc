@@ -30,9 +30,10 @@ bool is_loopback(const addrinfo& address) {
   return ntohl(reinterpret_cast<const sockaddr_in*>(address.ai_addr)->sin_addr.s_addr) >> 24 == 127;
 }
 
-// Errno says why not.
+// Errno says why not. Without the second option, a socket of IPv6 may or may not accept connections of IPv4 as well.
 bool listens_at(const Descriptor& socket, const addrinfo& address) {
-  const int yes = 1;
+  const int yes = 1, no = 0;
+  if (address.ai_family == AF_INET6) ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
   return socket.valid() && ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0 &&
          ::bind(socket.get(), address.ai_addr, address.ai_addrlen) == 0 && ::listen(socket.get(), SOMAXCONN) == 0;
 }
@@ -65,6 +66,34 @@ Descriptor listen_for_store(const std::string& host, int port) {
   }
   errno = EADDRNOTAVAIL;
   return Descriptor();
+}
+
+Descriptor listen_at_all_addresses(int port) {
+  for (const char* any : {"::", "0.0.0.0"}) {
+    const Found address = resolve(any, port, AI_NUMERICHOST);
+    if (!address) continue;
+    Descriptor socket(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (listens_at(socket, *address)) return socket;
+    if (errno == EADDRINUSE) break;
+  }
+  return Descriptor();
+}
+
+std::string why_unresolved(const std::string& host) {
+  addrinfo* addresses = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), nullptr, nullptr, &addresses);
+  if (error != 0) return ::gai_strerror(error);
+  ::freeaddrinfo(addresses);
+  return "";
+}
+
+std::string unresolved(const std::string& name, const std::string& host, const std::string& why) {
+  return name + ": cannot resolve the address " + host + " (" + why + "); correct MASTER_ADDR";
+}
+
+std::string unreachable(const std::string& name, const std::string& why) {
+  return name + ": cannot reach it; check that rank 0 runs, that the address (MASTER_ADDR, MASTER_PORT) is right and " +
+         "that no firewall is between: " + why;
 }
 
 }  // namespace phalanx

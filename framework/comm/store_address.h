@@ -16,4 +16,17 @@ std::string store_host(const std::string& host);
 /// EADDRINUSE if the port is taken.
 Descriptor listen_for_store(const std::string& host, int port);
 
+/// Returns a socket that listens at all addresses of this machine, of IPv6 and IPv4 if it has both. It is not valid if
+/// that fails; errno is EADDRINUSE if the port is taken.
+Descriptor listen_at_all_addresses(int port);
+
+/// Returns why a host's name has no address; empty if it has one.
+std::string why_unresolved(const std::string& host);
+
+/// Returns the text of an error of the store `name`: its host's name cannot be resolved.
+std::string unresolved(const std::string& name, const std::string& host, const std::string& why);
+
+/// Returns the text of an error of the store `name`: this rank cannot connect to it.
+std::string unreachable(const std::string& name, const std::string& why);
+
 }  // namespace phalanx

@@ -12,8 +12,9 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <optional>
 #include <thread>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
 #include <vector>
 
 #include "framework/base/error.h"
@@ -141,146 +142,180 @@ TEST(FileStore, SaysWhyAFileCannotBe) {
   EXPECT_THAT(error.what(), AllOf(HasSubstr("/no/such/folder/store"), HasSubstr("No such file or directory")));
 }
 
-TEST(TcpStore, KeepsNotes) {
-  const int port = free_port();
-  auto peer = std::async(std::launch::async, [port] { return make_tcp_store("localhost", port, false, 2, kLong); });
-  const auto server = make_tcp_store("localhost", port, true, 2, kLong);
-  const auto client = peer.get();
+const std::string kSecret = "a secret of the tests";
+
+// Without a secret, the server is c10d's; with one, it is a StoreServer.
+class TcpStore : public ::testing::TestWithParam<bool> {
+ protected:
+  static StorePtr make(const std::string& host, int port, StoreHost hosted_by, int ranks, Seconds timeout = kLong) {
+    const auto secret = GetParam() ? std::optional(kSecret) : std::nullopt;
+    return make_tcp_store(host, port, hosted_by, ranks, timeout, secret);
+  }
+
+  static StorePtr host(const std::string& host, int port, int ranks = 1, Seconds timeout = kLong) {
+    return make(host, port, StoreHost::kThisProcess, ranks, timeout);
+  }
+
+  static StorePtr join(const std::string& host, int port, Seconds timeout = kLong) {
+    return make(host, port, StoreHost::kPeer, 2, timeout);
+  }
+
+  // The two ranks of a job, the first of which hosts the store.
+  static std::pair<StorePtr, StorePtr> both(const std::string& address) {
+    const int port = free_port();
+    auto peer = std::async(std::launch::async, [=] { return join(address, port); });
+    auto server = host(address, port, 2);
+    return {std::move(server), peer.get()};
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, TcpStore, ::testing::Bool(), [](const auto& secret) -> std::string {
+  return secret.param ? "WithASecret" : "WithoutASecret";
+});
+
+TEST_P(TcpStore, KeepsNotes) {
+  const auto [server, client] = both("localhost");
   keep_notes(*server, *client);
   keep_notes(*make_prefix_store("again", client), *make_prefix_store("again", server));
 }
 
-TEST(TcpStore, AThreadThatWaitsDoesNotKeepOthersWaiting) {
-  const auto store = make_tcp_store("localhost", free_port(), true, 1, kLong);
+TEST_P(TcpStore, SumsOfManyThreadsAreExact) {
+  constexpr int kThreads = 4, kRounds = 100;
+  const auto [server, client] = both("localhost");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&store = i % 2 == 0 ? *server : *client] {
+      for (int round = 0; round < kRounds; ++round) store.add("rounds", 1);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(client->add("rounds", 0), kThreads * kRounds);
+  EXPECT_EQ(server->get("rounds"), std::to_string(kThreads * kRounds));
+}
+
+TEST_P(TcpStore, KeepsLongValues) {
+  const auto [server, client] = both("localhost");
+  const std::string value(5'000'000, 'v');
+  server->set("long", value);
+  EXPECT_EQ(client->get("long"), value);
+}
+
+TEST_P(TcpStore, AThreadThatWaitsDoesNotKeepOthersWaiting) {
+  const auto store = host("localhost", free_port());
   auto waiting = std::async(std::launch::async, [&] { return store->get("key"); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   store->set("key", "value");
   EXPECT_EQ(waiting.get(), "value");
 }
 
-TEST(TcpStore, SaysThatThePortIsTaken) {
+TEST_P(TcpStore, WaitsNoLongerThanItMay) { expect_timeout(*host("localhost", free_port(), 1, kShort)); }
+
+TEST_P(TcpStore, SaysThatThePortIsTaken) {
   const Listener other;
-  const auto error = error_of([&] { make_tcp_store("localhost", other.port(), true, 1, kLong); });
+  const auto error = error_of([&] { host("localhost", other.port()); });
   EXPECT_EQ(error.kind(), CommError::Kind::kSystem);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("localhost:" + std::to_string(other.port())),
                                   HasSubstr("address already in use"), HasSubstr("MASTER_PORT")));
 }
 
-TEST(TcpStore, SaysThatNobodyAnswers) {
+TEST_P(TcpStore, SaysThatNobodyAnswers) {
   const testing::SilentPort silent;
-  const auto error = error_of([&] { make_tcp_store("localhost", silent.port(), false, 2, Seconds(1)); });
+  const auto error = error_of([&] { join("localhost", silent.port(), Seconds(1)); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("localhost:" + std::to_string(silent.port())), HasSubstr("cannot reach")));
 }
 
-TEST(TcpStore, SaysThatAnAddressCannotBeResolved) {
+TEST_P(TcpStore, SaysThatAnAddressCannotBeResolved) {
   ::testing::internal::CaptureStderr();
-  const auto error = error_of([] { make_tcp_store("no.such.host.invalid", 29500, false, 2, Seconds(1)); });
+  const auto error = error_of([] { join("no.such.host.invalid", 29500, Seconds(1)); });
   const std::string console = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(error.kind(), CommError::Kind::kSystem);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("cannot resolve the address no.such.host.invalid ("),
                                   HasSubstr("MASTER_ADDR"), Not(HasSubstr("firewall"))));
   EXPECT_THAT(console, AllOf(HasSubstr("cannot resolve the address"), Not(HasSubstr("frame #"))));
 }
 
-TEST(TcpStore, LeavesStackTracesOfItsAttemptsOut) {
+TEST_P(TcpStore, LeavesStackTracesOfItsAttemptsOut) {
   ::testing::internal::CaptureStderr();
-  const auto error = error_of([] { make_tcp_store("127.0.0.1", free_port(), false, 2, Seconds(1)); });
+  const auto error = error_of([] { join("127.0.0.1", free_port(), Seconds(1)); });
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_THAT(error.what(), AllOf(HasSubstr("cannot reach it"), Not(HasSubstr("frame #"))));
 }
 
-TEST(TcpStore, SaysHowManyRanksCame) {
-  const auto error = error_of([] { make_tcp_store("localhost", free_port(), true, 3, kShort); });
+TEST_P(TcpStore, SaysHowManyRanksCame) {
+  const auto error = error_of([] { host("localhost", free_port(), 3, kShort); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), HasSubstr("only 1 of 3 ranks"));
 }
 
-TEST(TcpStore, ALostServerIsALostPeer) {
-  const int port = free_port();
-  auto peer = std::async(std::launch::async, [port] { return make_tcp_store("localhost", port, false, 2, kLong); });
-  auto server = make_tcp_store("localhost", port, true, 2, kLong);
-  const auto client = peer.get();
+TEST_P(TcpStore, ALostServerIsALostPeer) {
+  auto [server, client] = both("localhost");
   server.reset();
-  EXPECT_EQ(error_of([&] { client->get("key"); }).kind(), CommError::Kind::kPeerLost);
-}
-
-TEST(TcpStore, ListensAtTheAddressThatWasAskedForOnly) {
-  for (const std::string host : {"127.0.0.1", "localhost"}) {
-    const int port = free_port();
-    const auto store = make_tcp_store(host, port, true, 1, kLong);
-    const std::string at = ":" + std::to_string(port);
-    connect_to("127.0.0.1" + at, 10);
-    EXPECT_THROW(connect_to("127.0.0.2" + at, 10), ConnectionRefused) << host;
+  for (int i = 0; i < 2; ++i) {
+    const auto error = error_of([&] { client->get("key"); });
+    EXPECT_EQ(error.kind(), CommError::Kind::kPeerLost);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("get \"key\" of TCP store"), HasSubstr("the connection is lost")));
   }
 }
 
-TEST(TcpStore, ServesAtIpv6) {
+TEST_P(TcpStore, ListensAtTheAddressThatWasAskedForOnly) {
+  for (const std::string address : {"127.0.0.1", "localhost"}) {
+    const int port = free_port();
+    const auto store = host(address, port);
+    const std::string at = ":" + std::to_string(port);
+    connect_to("127.0.0.1" + at, 10);
+    EXPECT_THROW(connect_to("127.0.0.2" + at, 10), ConnectionRefused) << address;
+  }
+}
+
+TEST_P(TcpStore, ServesAtIpv6) {
   try {
     (void)listen_at("[::1]:0");
   } catch (const Error& error) {
     GTEST_SKIP() << error.what();
   }
-  const int port = free_port();
-  auto peer = std::async(std::launch::async, [port] { return make_tcp_store("::1", port, false, 2, kLong); });
-  const auto server = make_tcp_store("::1", port, true, 2, kLong);
-  keep_notes(*server, *peer.get());
+  const auto [server, client] = both("::1");
+  keep_notes(*server, *client);
 }
 
-const std::string kSecret = "a secret of the tests";
+// A store that torchrun's agent hosts, which serves everybody.
+class SealedStore : public ::testing::Test {
+ protected:
+  StorePtr join() const { return make_tcp_store("127.0.0.1", port_, StoreHost::kAgent, 2, kLong, kSecret); }
 
-TEST(SealedStore, KeepsNotes) {
-  const int port = free_port();
-  auto peer =
-      std::async(std::launch::async, [port] { return make_tcp_store("127.0.0.1", port, false, 2, kLong, kSecret); });
-  const auto server = make_tcp_store("127.0.0.1", port, true, 2, kLong, kSecret);
-  const auto client = peer.get();
-  keep_notes(*server, *client);
+  const int port_ = free_port();
+  const StorePtr agent_ = make_tcp_store("127.0.0.1", port_, StoreHost::kThisProcess, 1, kLong);
+};
+
+TEST_F(SealedStore, KeepsNotes) {
+  const auto one = join(), other = join();
+  keep_notes(*one, *other);
   constexpr int kRounds = 50;
   const auto count = [](Store& store) {
     for (int i = 0; i < kRounds; ++i) store.add("rounds", 1);
   };
-  auto other = std::async(std::launch::async, [&] { count(*client); });
-  count(*server);
-  other.get();
-  EXPECT_EQ(server->add("rounds", 0), 2 * kRounds);
+  auto counting = std::async(std::launch::async, [&] { count(*other); });
+  count(*one);
+  counting.get();
+  EXPECT_EQ(one->add("rounds", 0), 2 * kRounds);
 }
 
-// Whoever reaches the port is served by c10d; what he writes is not taken for a rank's.
-TEST(SealedStore, AValueOfSomebodyWithoutTheSecretIsRefused) {
-  const int port = free_port();
-  const auto store = make_tcp_store("127.0.0.1", port, true, 1, kLong, kSecret);
+TEST_F(SealedStore, AValueOfSomebodyWithoutTheSecretIsRefused) {
+  const auto store = join();
   store->set("address", "10.0.0.1");
   store->set("other", "10.0.0.2");
-  c10d::TCPStoreOptions options;
-  options.port = static_cast<std::uint16_t>(port);
-  c10d::TCPStore intruder("127.0.0.1", options);
   const auto refused = [&](const char* key) {
     const auto error = error_of([&] { store->get(key); });
     EXPECT_EQ(error.kind(), CommError::Kind::kSystem);
     EXPECT_THAT(error.what(), AllOf(HasSubstr(key), HasSubstr("PHALANX_JOB_SECRET"), Not(HasSubstr(kSecret))));
   };
-  intruder.set("sealed/new", {'x'});
+  agent_->set("sealed/new", "x");
   refused("new");
-  intruder.set("sealed/address", intruder.get("sealed/other"));  // sealed, for another key
+  agent_->set("sealed/address", agent_->get("sealed/other"));  // sealed, for another key
   refused("address");
   EXPECT_EQ(store->add("count", 1), 1);
-  intruder.set("sealed/count", {'9'});
+  agent_->set("sealed/count", "9");
   EXPECT_THROW(store->add("count", 1), CommError);
-}
-
-TEST(SealedStore, ARankWithoutTheSecretHasNotJoined) {
-  const int port = free_port();
-  auto peer = std::async(std::launch::async, [port] { return make_tcp_store("127.0.0.1", port, false, 2, kLong); });
-  const auto error = error_of([&] { make_tcp_store("127.0.0.1", port, true, 2, Seconds(1), kSecret); });
-  EXPECT_THAT(error.what(), AllOf(HasSubstr("only 1 of 2 ranks"), HasSubstr("PHALANX_JOB_SECRET")));
-  try {
-    peer.get();
-  } catch (const CommError&) {  // it may have come when the store was gone
-  }
-}
-
-TEST(SealedStore, RefusesAShortSecret) {
-  EXPECT_THROW(make_tcp_store("127.0.0.1", free_port(), true, 1, kLong, "fifteen letters"), ConfigError);
 }
 
 TEST(PrefixStore, UsersDoNotMeet) {

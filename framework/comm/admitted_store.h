@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "framework/comm/store.h"
+
+namespace phalanx {
+
+/// Connects to the StoreServer at host:port and proves that this process knows the job's secret. `name` is the store's
+/// in errors. Both ends wait for each other: until the server is there, connecting is tried again, up to `timeout`.
+///
+/// The result has one connection, over which threads take turns; a get() that waits for a key asks for it from time to
+/// time and leaves the connection to the others in between.
+///
+/// Throws CommError: kTimeout with the address if no such server answers in time, and kSystem at once if the server has
+/// another secret or, after the timeout, if the host's name cannot be resolved. The calls of the result throw kPeerLost
+/// if the server is lost, and kSystem for keys and values that are too long (store_protocol.h).
+StorePtr connect_to_store(const std::string& name, const std::string& host, int port, const std::string& secret,
+                          Seconds timeout);
+
+}  // namespace phalanx

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "framework/comm/store.h"
+
+namespace phalanx {
+
+/// Calls `ready` until it returns true, and returns false if it has not within `timeout`. Pauses in between: briefly at
+/// first, since what ranks wait for mostly is near; then for up to 20 ms, since a thousand ranks may ask one server.
+template <class Ready>
+bool poll_until(const Ready& ready, Seconds timeout) {
+  using std::chrono::microseconds;
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + timeout;
+  for (microseconds nap{50};; nap = std::min(nap * 3 / 2, microseconds(20'000))) {
+    if (ready()) return true;
+    if (Clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(nap);
+  }
+}
+
+/// Returns "1.5 s".
+inline std::string in_seconds(Seconds time) {
+  std::ostringstream text;
+  text.precision(3);
+  text << time.count() << " s";
+  return text.str();
+}
+
+}  // namespace phalanx

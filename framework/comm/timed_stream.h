@@ -1,0 +1,33 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "framework/base/descriptor.h"
+
+namespace phalanx {
+
+/// A connected stream socket whose calls block, each until a deadline. Not thread-safe.
+///
+/// Both calls throw CommError, after which the stream is of no use: kTimeout if the deadline has passed, kPeerLost if
+/// the connection has ended. The message is only the reason, such as "the connection was closed".
+class TimedStream {
+ public:
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  /// The socket must not block by itself.
+  explicit TimedStream(Descriptor socket) : socket_(std::move(socket)) {}
+
+  void send(std::string_view text, Deadline deadline);
+  std::string receive(std::size_t bytes, Deadline deadline);
+
+ private:
+  void wait_for(short events, Deadline deadline) const;
+
+  Descriptor socket_;
+};
+
+}  // namespace phalanx
