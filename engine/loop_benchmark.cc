@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "engine/engine.h"
 #include "engine/sync/replicated_synchronizer.h"
@@ -49,6 +51,7 @@ class NoOptimizer final : public Optimizer {
  public:
   void attach(std::vector<Slice>) override {}
   void update() override {}
+  void leave_out(const std::set<std::string>&) override {}
   double learning_rate() const override { return 0; }
   void set_learning_rate(double) override {}
   std::int64_t updates() const override { return 0; }
@@ -59,6 +62,7 @@ class NoSynchronizer final : public GradientSynchronizer {
  public:
   std::vector<Slice> attach(const FlatParameters&, Cut) override { return {}; }
   void before_update(std::int64_t) override {}
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {nullptr}; }
 };
 
 void loop(benchmark::State& state, bool hooks) {

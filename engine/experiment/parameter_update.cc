@@ -16,25 +16,25 @@ std::unique_ptr<Optimizer> remember(std::unique_ptr<Decorator> decorator, Decora
 }
 
 // Outside of what is timed as the update, so that it counts as communication.
-class AgreedUpdate final : public OptimizerDecorator {
+class UpdateOfUsed final : public OptimizerDecorator {
  public:
-  AgreedUpdate(std::unique_ptr<Optimizer> inner, std::function<void()> agree)
-      : OptimizerDecorator(std::move(inner)), agree_(std::move(agree)) {}
+  UpdateOfUsed(std::unique_ptr<Optimizer> inner, std::function<std::set<std::string>()> unused)
+      : OptimizerDecorator(std::move(inner)), unused_(std::move(unused)) {}
 
   void update() override {
-    agree_();
+    inner().leave_out(unused_());
     inner().update();
   }
 
  private:
-  std::function<void()> agree_;
+  std::function<std::set<std::string>()> unused_;
 };
 
 }  // namespace
 
 ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer,
                                  Synchronizer& synchronizer, const Mesh& mesh, Clip::Parts norm, Watching& watching,
-                                 c10::Device device, std::function<void()> agree)
+                                 c10::Device device, std::function<std::set<std::string>()> unused)
     : optimizer_(watching.nan_guard().guard(std::move(optimizer))) {
   const auto& train = config.train;
   if (train.clip_norm > 0 || train.clip_value > 0) {
@@ -59,7 +59,7 @@ ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr
     optimizer_ = remember(std::make_unique<Ema>(std::move(optimizer_), train.ema_decay, share), averages_);
   }
   optimizer_ = std::make_unique<TimedUpdate>(std::move(optimizer_), watching.clock());
-  if (agree) optimizer_ = std::make_unique<AgreedUpdate>(std::move(optimizer_), std::move(agree));
+  optimizer_ = std::make_unique<UpdateOfUsed>(std::move(optimizer_), std::move(unused));
 }
 
 std::function<double()> ParameterUpdate::loss_scale() const {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,11 @@ class ParameterUpdate {
   /// Synchronizer and watching must outlive it. The norm of the gradients is that of the whole model, whatever ranks
   /// have it: `norm` has one sum of what the ranks of Mesh::model() have, and, where ranks have experts of their own,
   /// one of these. On gradients that are not finite all ranks of the mesh agree. `device`: where parameters are.
-  /// `agree`: called before each update, also one that is skipped; null: nothing is.
+  /// `unused` returns the parameters that an update leaves as they are, and is called before each one, even if that is
+  /// skipped then.
   ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer, Synchronizer& synchronizer,
                   const Mesh& mesh, Clip::Parts norm, Watching& watching, c10::Device device,
-                  std::function<void()> agree);
+                  std::function<std::set<std::string>()> unused);
 
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }

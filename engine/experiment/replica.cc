@@ -12,7 +12,6 @@
 
 #include "engine/experiment/make_model.h"
 #include "engine/experiment/shared_statistics.h"
-#include "engine/optim/leave_unused.h"
 #include "engine/optim/matrix_exchange.h"
 #include "engine/sync/grouped.h"
 #include "framework/base/error.h"
@@ -48,9 +47,9 @@ Replica::Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, c
       parameters_(updated_here(), *mesh.replicas(), agreement_.bucket_bytes, bucket_groups()),
       groups_(replica_groups(mesh, parameters_, [this](const std::string& name) { return divided_.is_expert(name); })),
       synchronizer_(make_synchronizer(context)),
-      unused_(look_for_unused()),
+      unused_(groups_, [this](const std::string& name) { return pipeline_ && pipeline_->updaters(name) > 1; }),
       update_(config, make_optimizer(), *synchronizer_, mesh, parts_of_norm(), watching, device_,
-              unused_ ? [this] { unused_->agree(); } : std::function<void()>()),
+              [this] { return find_unused(); }),
       step_(setup_of_step(task, watching)) {
   if (BlockRunner runner = synchronizer_->run_blocks(model_->blocks())) model_->run_blocks_by(std::move(runner));
 }
@@ -203,13 +202,11 @@ std::unique_ptr<Synchronizer> Replica::make_synchronizer(const ExperimentContext
   return invariant;
 }
 
-// The ranks of a group must make the same update, with the mean of gradients that hooks see. A parameter that stages of
-// a pipeline have in common always counts as used, since its gradient may come from another stage.
-std::unique_ptr<UnusedParameters> Replica::look_for_unused() const {
-  const auto& traits = agreement_.strategy.traits();
-  if (!traits.reduces_gradients || traits.servers_update || config_.train.data_parallel > 1) return nullptr;
-  return std::make_unique<UnusedParameters>(
-      groups_, [this](const std::string& name) { return pipeline_ && pipeline_->updaters(name) > 1; });
+// Ranks that make the same update must leave out the same parameters. A parameter that stages of a pipeline have in
+// common always counts as used, since its gradient may come from another stage.
+std::set<std::string> Replica::find_unused() {
+  unused_.agree(synchronizer_->gradient_groups());
+  return unused_.names();
 }
 
 std::unique_ptr<Optimizer> Replica::make_optimizer() {
@@ -217,13 +214,7 @@ std::unique_ptr<Optimizer> Replica::make_optimizer() {
   if (!elsewhere) {
     auto optimizer = turns_.make_optimizer();
     if (!divided_.placements.empty()) gather_parts(*optimizer);
-    if (!unused_) return optimizer;
-    return std::make_unique<LeaveUnused>(std::move(optimizer), [this] {
-      auto names = unused_->names();
-      // The parameters of other turns are not updated anyway, and need no copies.
-      if (turns_.any()) std::erase_if(names, [this](const auto& name) { return turns_.of(name) != turns_.current(); });
-      return names;
-    });
+    return optimizer;
   }
   if (!turns_.any()) return elsewhere;
   throw ConfigError("strategy: servers that update the parameters take no turns; let the ranks update them");
@@ -263,6 +254,7 @@ TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {
           .loss_scale = update_.loss_scale(),
           .clock = watching.clock(),
           .parameters = parameters_,
+          .unused = unused_,
           .make_replica = [this, &task] { return make_other_model(config_, task.model(), *model_); },
           .bucket_bytes = agreement_.bucket_bytes,
           .invariant = invariant_,

@@ -92,7 +92,7 @@ class Replica {
   Clip::Parts parts_of_norm() const;
   FlatParameters::GroupOf bucket_groups() const;
   std::unique_ptr<Synchronizer> make_synchronizer(const ExperimentContext& context);
-  std::unique_ptr<UnusedParameters> look_for_unused() const;
+  std::set<std::string> find_unused();
   std::unique_ptr<Optimizer> make_optimizer();
   void gather_parts(Optimizer& optimizer) const;
   TrainingStep::Setup setup_of_step(Task& task, Watching& watching);
@@ -110,7 +110,7 @@ class Replica {
   std::vector<ReplicaGroup> groups_;
   Invariant* invariant_ = nullptr;  // what synchronizer_ is with determinism: world_size_invariant
   std::unique_ptr<Synchronizer> synchronizer_;
-  std::unique_ptr<UnusedParameters> unused_;  // null: all parameters count as used
+  UnusedParameters unused_;
   ParameterUpdate update_;
   TrainingStep step_;
 };

@@ -244,9 +244,8 @@ class StepRehearsal::Replica {
       add(plan.control, bits_of(shape_, kModelAxes), Op::kAllReduce, sums);
       if (experts) add(plan.control, bits_of(shape_, {Axis::kExpert}), Op::kAllReduce, kNumber);
     }
-    if (config_.train.data_parallel == 1) {  // the vote on unused parameters; a plan has none
-      for (const auto axes : axes_of_replicas()) add(plan.control, axes, Op::kAllReduce, kNumber);
-    }
+    // The vote on unused parameters; a plan has none.
+    for (const auto axes : axes_of_replicas()) add(plan.control, axes, Op::kAllReduce, kNumber);
     if (batch_.row_weights.defined()) add(plan.control, bits_of(shape_, kBatchAxes), Op::kAllReduce, kNumber);
     plan_vote(plan, kNumber);
   }

@@ -160,8 +160,10 @@ void TrainingStep::share_out(const Setup& setup) {
     auto replica = plain(setup, *model);
     others.push_back({std::move(model), std::move(replica)});
   }
-  steps_.push_back(std::make_unique<DataParallelStep>(step(), setup.model, setup.parameters, std::move(others),
-                                                      *setup.mesh.replicas(), setup.bucket_bytes));
+  auto all = std::make_unique<DataParallelStep>(step(), setup.model, setup.parameters, std::move(others),
+                                                *setup.mesh.replicas(), setup.bucket_bytes);
+  for (const auto& parameters : all->other_parameters()) setup.unused.look_at(parameters);
+  steps_.push_back(std::move(all));
 }
 
 void TrainingStep::divide(const Setup& setup) {

@@ -18,6 +18,7 @@
 #include "engine/step/turn_step.h"
 #include "engine/step/virtual_shards.h"
 #include "engine/sync/invariant.h"
+#include "engine/sync/unused_parameters.h"
 #include "engine/task/task.h"
 #include "engine/watch/step_clock.h"
 #include "framework/base/batch.h"
@@ -46,6 +47,7 @@ class TrainingStep {
     std::function<double()> loss_scale;  // see Arithmetic; null: 1
     StepClock& clock;
     const FlatParameters& parameters;                      // of the model
+    UnusedParameters& unused;                              // which looks at all replicas of the model
     std::function<std::shared_ptr<Model>()> make_replica;  // another model like it, with any values
     std::int64_t bucket_bytes = 0;
     Invariant* invariant = nullptr;          // takes the gradients of virtual shards; null: there are none

@@ -33,16 +33,35 @@ void ElementwiseOptimizer::attach(std::vector<Slice> slices) {
     for (const auto& slice : slices_)
       tensors.push_back(at::full_like(slice.values, kind.initial, slice.values.options().requires_grad(false)));
   }
-  pieces_.clear();
-  for (std::size_t i = 0; i < slices_.size(); ++i) {
-    std::int64_t begin = 0;
-    std::size_t group = groups_.size() - 1;  // of what has no name
-    for (const auto& segment : slices_[i].segments) {
-      const auto next = groups_.of(segment.name);
-      if (next != group) add_pieces(i, std::exchange(group, next), std::exchange(begin, segment.begin), segment.begin);
+  left_out_.clear();
+  divide();
+}
+
+void ElementwiseOptimizer::leave_out(const std::set<std::string>& parameters) {
+  if (parameters == left_out_) return;
+  left_out_ = parameters;
+  divide();
+}
+
+void ElementwiseOptimizer::divide() {
+  pieces_.clear(), left_gradients_.clear();
+  for (std::size_t i = 0; i < slices_.size(); ++i) divide(i);
+}
+
+void ElementwiseOptimizer::divide(std::size_t slice) {
+  std::int64_t begin = 0;
+  std::size_t group = groups_.size() - 1;  // of what has no name
+  for (const auto& segment : slices_[slice].segments) {
+    if (left_out_.contains(segment.name)) {
+      add_pieces(slice, group, std::exchange(begin, segment.end()), segment.begin);
+      left_gradients_.push_back(slices_[slice].gradients.detach().narrow(0, segment.begin, segment.count));
+      continue;
     }
-    add_pieces(i, group, begin, slices_[i].values.numel());
+    const auto next = groups_.of(segment.name);
+    if (next == group) continue;
+    add_pieces(slice, std::exchange(group, next), std::exchange(begin, segment.begin), segment.begin);
   }
+  add_pieces(slice, group, begin, slices_[slice].values.numel());
 }
 
 void ElementwiseOptimizer::add_pieces(std::size_t slice, std::size_t group, std::int64_t begin, std::int64_t end) {
@@ -69,6 +88,7 @@ ElementwiseOptimizer::Run ElementwiseOptimizer::run_of(std::size_t slice, std::i
 
 void ElementwiseOptimizer::update() {
   ++updates_;
+  for (const auto& gradients : left_gradients_) gradients.zero_();
   if (pieces_.empty()) return;
   const at::Tensor& first = pieces_.front().run.values;
   const at::Tensor update_tensor = fused_step(first, updates_);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ class ElementwiseOptimizer : public Optimizer {
 
   void attach(std::vector<Slice> slices) final;
   void update() final;
+  void leave_out(const std::set<std::string>& parameters) final;
   double learning_rate() const final { return learning_rate_; }
   void set_learning_rate(double rate) final { learning_rate_ = rate; }
   std::vector<StateTensor> state() final;
@@ -63,6 +65,8 @@ class ElementwiseOptimizer : public Optimizer {
     std::optional<Run> original{};
   };
 
+  void divide();
+  void divide(std::size_t slice);
   void add_pieces(std::size_t slice, std::size_t group, std::int64_t begin, std::int64_t end);
   Run run_of(std::size_t slice, std::int64_t begin, std::int64_t end) const;
   void update_piece(const Piece& piece, const at::Tensor& update_tensor) const;
@@ -71,7 +75,9 @@ class ElementwiseOptimizer : public Optimizer {
   GroupTable groups_;
   std::vector<Slice> slices_;
   std::vector<std::vector<at::Tensor>> state_;  // by kind, then slice
-  std::vector<Piece> pieces_;
+  std::set<std::string> left_out_;
+  std::vector<Piece> pieces_;               // of the parameters that are updated
+  std::vector<at::Tensor> left_gradients_;  // of the others
   std::int64_t updates_ = 0;
 };
 

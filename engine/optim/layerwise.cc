@@ -13,6 +13,7 @@ namespace phalanx {
 void LayerwiseOptimizer::attach(std::vector<Slice> slices) {
   slices_ = std::move(slices);
   updates_ = 0;
+  left_out_.clear();
   state_.assign(kinds().size(), {});
   for (auto& kind : state_) {
     for (const auto& slice : slices_)
@@ -58,7 +59,8 @@ void LayerwiseOptimizer::update() {
   std::vector<Due> all;
   for (const auto& [parameter, slice, index] : attached_) {
     const auto& group = groups_[index];
-    all.push_back({parameter, {learning_rate_ * group.lr_factor, weight_decay_ * group.weight_decay_factor, updates_}});
+    const Rates rates{learning_rate_ * group.lr_factor, weight_decay_ * group.weight_decay_factor, updates_};
+    all.push_back({parameter, rates, left_out_.contains(parameter.name)});
   }
   update_parameters(all);
   for (const auto& slice : slices_) slice.gradients.zero_();

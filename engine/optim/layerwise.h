@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ class LayerwiseOptimizer : public Optimizer {
   /// Throws ConfigError naming the parameter that is cut, std::invalid_argument for elements of no parameter.
   void attach(std::vector<Slice> slices) final;
   void update() final;
+  void leave_out(const std::set<std::string>& parameters) final { left_out_ = parameters; }
   double learning_rate() const final { return learning_rate_; }
   void set_learning_rate(double rate) final { learning_rate_ = rate; }
   std::vector<StateTensor> state() final;
@@ -65,11 +67,14 @@ class LayerwiseOptimizer : public Optimizer {
   struct Due {
     const Parameter& parameter;
     Rates rates;
+    bool left_out;  // it stays as it is
   };
 
   /// All of one update(), for optimizers that do something for several parameters at once.
   virtual void update_parameters(const std::vector<Due>& all) const {
-    for (const auto& [parameter, rates] : all) update_parameter(parameter, rates);
+    for (const auto& due : all) {
+      if (!due.left_out) update_parameter(due.parameter, due.rates);
+    }
   }
 
   /// What attach() has attached.
@@ -91,6 +96,7 @@ class LayerwiseOptimizer : public Optimizer {
   std::vector<Slice> slices_;
   std::vector<std::vector<at::Tensor>> state_;  // by kind, then slice
   std::vector<Attached> attached_;
+  std::set<std::string> left_out_;
   std::int64_t updates_ = 0;
 };
 

@@ -14,6 +14,7 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/util/accumulate.h>
 
 #include <algorithm>
@@ -133,18 +134,18 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
     std::vector<Due> divided_ones;
     std::vector<at::Tensor> directions;
     for (const auto& due : all) {
-      if (divided(due.parameter)) {
+      if (divided(due.parameter)) {  // one that is left out too, since other ranks may update their parts
         divided_ones.push_back(due);
-        directions.push_back(ahead(due.parameter));
-      } else {
+        directions.push_back(due.left_out ? at::zeros_like(due.parameter.values) : ahead(due.parameter));
+      } else if (!due.left_out) {
         update_parameter(due.parameter, due.rates);
       }
     }
     if (!exchange_) return;
     exchange_->update(directions, [this](const at::Tensor& whole) { return direction(whole); });
     for (std::size_t i = 0; i < divided_ones.size(); ++i) {
-      const auto& [parameter, rates] = divided_ones[i];
-      move(parameter, rates, directions[i], exchange_->placement(parameter.name)->shape);
+      const auto& [parameter, rates, left_out] = divided_ones[i];
+      if (!left_out) move(parameter, rates, directions[i], exchange_->placement(parameter.name)->shape);
     }
   }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,12 @@ class Optimizer {
 
   /// One update with the learning rate set last, which also zeroes the gradients.
   virtual void update() = 0;
+
+  /// Until the next call, updates leave these parameters as they are, values and state, as PyTorch's optimizers do with
+  /// a grad of None, and zero their gradients. They write nothing there, so others may update the same memory
+  /// meanwhile. A gradient of zeros is a gradient: weight decay and momentum move such a parameter. The optimizer may
+  /// have none of the parameters named.
+  virtual void leave_out(const std::set<std::string>& parameters) = 0;
 
   virtual double learning_rate() const = 0;
   virtual void set_learning_rate(double rate) = 0;

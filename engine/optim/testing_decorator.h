@@ -3,6 +3,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/optim/decorator.h"
@@ -22,6 +25,7 @@ class Recorder final : public Optimizer {
       slice.gradients.zero_();
     }
   }
+  void leave_out(const std::set<std::string>&) override {}
   double learning_rate() const override { return rate_; }
   void set_learning_rate(double rate) override { rate_ = rate; }
   std::int64_t updates() const override { return updates_; }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ class TurnOptimizer final : public Optimizer {
   Cut cut() const override;
   void attach(std::vector<Slice> slices) override;
   void update() override { optimizers_[turn_]->update(); }
+
+  /// Applies to the optimizer of the current turn, as update() does.
+  void leave_out(const std::set<std::string>& parameters) override { optimizers_[turn_]->leave_out(parameters); }
 
   /// That of the first turn. Setting it changes those of the others in proportion.
   double learning_rate() const override { return optimizers_.front()->learning_rate(); }

@@ -34,6 +34,9 @@ class DataParallelStep final : public Step {
   DataParallelStep(Step& first, Model& model, const FlatParameters& parameters, std::vector<Replica> others,
                    Communicator& memory, std::int64_t bucket_bytes);
 
+  /// Returns the parameters of each replica but the first.
+  const std::vector<FlatParameters>& other_parameters() const { return other_parameters_; }
+
   Result run(const Batch& batch, const Watch& watch) override;
   Result evaluate(const Batch& batch, const Watch& watch) override;
 

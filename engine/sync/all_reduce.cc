@@ -29,6 +29,8 @@ class AllReduce final : public GradientSynchronizer {
     wait_all(works);
   }
 
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {group_}; }
+
   StateDict state() override { return gradients_.state(); }
 
   Figures figures() const override { return gradients_.figures(); }

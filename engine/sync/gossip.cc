@@ -79,6 +79,7 @@ class Gossip final : public ReplicatedSynchronizer {
   // What is under way moves the values by a difference, whatever they are then.
   void begin_anew() override {}
   void before_update(std::int64_t) override {}
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {nullptr}; }
 
   void after_update(std::int64_t step) override {
     meet_halfway();

@@ -27,6 +27,10 @@ class GroupedSynchronizer::Takers final : public Optimizer {
     for (auto& member : members_) member->update();
   }
 
+  void leave_out(const std::set<std::string>& parameters) override {
+    for (auto& member : members_) member->leave_out(parameters);
+  }
+
   double learning_rate() const override { return members_[0]->learning_rate(); }
   void set_learning_rate(double rate) override {
     for (auto& member : members_) member->set_learning_rate(rate);
@@ -118,6 +122,12 @@ void GroupedSynchronizer::keep_values() {
 
 void GroupedSynchronizer::before_update(std::int64_t step) {
   for (auto& member : members_) member.strategy->before_update(step);
+}
+
+std::vector<CommunicatorPtr> GroupedSynchronizer::gradient_groups() const {
+  std::vector<CommunicatorPtr> all;
+  for (const auto& member : members_) all.push_back(member.strategy->gradient_groups().at(0));
+  return all;
 }
 
 void GroupedSynchronizer::after_update(std::int64_t step) {

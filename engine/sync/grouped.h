@@ -34,6 +34,7 @@ class GroupedSynchronizer final : public Synchronizer {
   void with_values(const std::function<void()>& body) override;
   void keep_values() override;
   void before_update(std::int64_t step) override;
+  std::vector<CommunicatorPtr> gradient_groups() const override;
   void after_update(std::int64_t step) override;
   bool replicas_equal() const override;
   void sum_over_slices(at::Tensor& sums) override;

@@ -26,6 +26,7 @@ class Hogwild final : public ReplicatedSynchronizer {
   void attach_state(const std::vector<StateTensor>&) override {}
   void begin_anew() override {}
   void before_update(std::int64_t) override {}
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {nullptr}; }
   void after_update(std::int64_t) override {}
 
   // They are, where nobody is at work: but somebody may be.

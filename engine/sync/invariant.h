@@ -21,6 +21,7 @@ class Invariant final : public GradientSynchronizer {
   void take_gradients(int shard);
 
   void before_update(std::int64_t step) override;
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {group_}; }
 
  private:
   CommunicatorPtr group_;

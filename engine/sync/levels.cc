@@ -144,6 +144,11 @@ class Levels final : public Synchronizer {
     for (const auto& bucket : shared_) bucket.zero_other_gradients();
   }
 
+  // All ranks get the same answer from `inter`, also those that are alone in its group.
+  std::vector<CommunicatorPtr> gradient_groups() const override {
+    return {inter_->gradient_groups().at(0) ? group_ : level_.intra};
+  }
+
   void after_update(std::int64_t step) override {
     inter_->after_update(step);
     intra_->after_update(step);

@@ -132,7 +132,8 @@ class LocalSgd final : public ReplicatedSynchronizer {
   }
 
   void before_update(std::int64_t step) override {
-    if (step >= config_.warmup_steps) {
+    warming_up_ = step < config_.warmup_steps;
+    if (!warming_up_) {
       if (!apart()) average_.begin_anew();  // after the warm-up, too
       return;
     }
@@ -140,6 +141,8 @@ class LocalSgd final : public ReplicatedSynchronizer {
     for (auto& slice : slices_) works.push_back(warm_up_.all_reduce_mean(slice.gradients));
     wait_all(works);
   }
+
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {warming_up_ ? group_ : nullptr}; }
 
   void after_update(std::int64_t step) override {
     apart_.fill_(step >= config_.warmup_steps ? 1 : 0);
@@ -218,6 +221,7 @@ class LocalSgd final : public ReplicatedSynchronizer {
   GradientGroup warm_up_;
   ParameterAverage average_;
   std::vector<Slice> slices_;
+  bool warming_up_ = false;
   std::vector<StateTensor> state_;                   // of the optimizer
   at::Tensor apart_ = at::zeros({1}, at::kLong);     // 1: the replicas may differ
   at::Tensor equal_ = at::full({1}, -1, at::kLong);  // the fragment that the last step has made equal; -1: none

@@ -2,7 +2,7 @@
 // and what the optimizer remembers lies beside the values, on every server for its own part. Of staleness-aware rates
 // (Zhang, Gupta, Lian and Liu 2015, arXiv:1511.05950, equation 5, where p is 1) a gradient that is t updates late is
 // applied at rate / (1 + t)^p. With `clients` P > 1, the mean of every P gradients is one step: where each client waits
-// for all of its clock, a step for each clock.
+// for all of its clock, a step for each clock. A step leaves elements that all of its gradients leave out as they are.
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -13,6 +13,7 @@
 
 #include "engine/optim/optimizer.h"
 #include "framework/base/error.h"
+#include "framework/ps/element_ranges.h"
 #include "framework/ps/update_rule.h"
 
 namespace phalanx {
@@ -46,21 +47,27 @@ class OptimizerRule final : public ps::UpdateRule {
       throw ConfigError(std::string("rule optimizer: parameters are float32 or float64, not ") +
                         c10::toString(values.scalar_type()));
     }
+    values_ = values;
     gradients_ = at::zeros_like(values);
+    if (config_.clients > 1) used_ = at::zeros({values.numel()}, at::kByte);
     optimizer_->attach({Slice{.values = values, .gradients = gradients_}});
   }
 
   void apply(const at::Tensor& gradients, const ps::UpdateInfo& info) override {
     gradients_.add_(gradients);  // zeroed by every step
+    if (config_.clients > 1) mark_used(info.unused);
     auto& gathered = number(gathered_);
     if (++gathered < config_.clients) return;
     gathered = 0;
     if (config_.clients > 1) gradients_.div_(config_.clients);
+    const ps::KeptElements unused(config_.clients > 1 ? ps::ranges_of_zeros(used_) : info.unused, of_elements());
     const double age = 1 + static_cast<double>(info.staleness);
     optimizer_->set_learning_rate(info.scale * std::pow(age, -config_.staleness_power));
     optimizer_->set_updates(number(updates_));
     optimizer_->update();
     number(updates_) = optimizer_->updates();
+    unused.put_back();
+    if (config_.clients > 1) used_.zero_();
   }
 
   void read_by(int) override {}
@@ -70,6 +77,7 @@ class OptimizerRule final : public ps::UpdateRule {
     for (auto& one : optimizer_->state()) all.push_back({one.kind, one.values});
     if (config_.clients > 1) {
       all.push_back({"gathered", gathered_});
+      all.push_back({"gathered_use", used_});
       all.push_back({"gathered_gradients", gradients_});  // no optimizer's name, as "sum" would be
     }
     return all;
@@ -78,9 +86,27 @@ class OptimizerRule final : public ps::UpdateRule {
  private:
   static std::int64_t& number(const at::Tensor& tensor) { return *tensor.mutable_data_ptr<std::int64_t>(); }
 
+  void mark_used(const ps::ElementRanges& unused) {
+    std::int64_t begin = 0;
+    for (const auto& range : unused) {
+      used_.narrow(0, begin, range.begin - begin).fill_(1);
+      begin = range.end;
+    }
+    used_.narrow(0, begin, used_.numel() - begin).fill_(1);
+  }
+
+  // All that has a number for each element.
+  std::vector<at::Tensor> of_elements() {
+    std::vector<at::Tensor> all{values_};
+    for (const auto& one : optimizer_->state()) all.push_back(one.values);
+    return all;
+  }
+
   OptimizerRuleConfig config_;
   std::unique_ptr<Optimizer> optimizer_;
+  at::Tensor values_;
   at::Tensor gradients_;  // of the step to come, so far
+  at::Tensor used_;       // [n] bytes, with several clients: 1 where one of these gradients is used
   at::Tensor gathered_ = at::zeros({1}, at::kLong), updates_ = at::zeros({1}, at::kLong);
 };
 

@@ -37,6 +37,8 @@ class Overlapped final : public GradientSynchronizer {
     start();
   }
 
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {group_}; }
+
   void finish() override { hooks_.reset(); }
 
   StateDict state() override { return gradients_.state(); }

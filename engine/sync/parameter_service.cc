@@ -161,9 +161,18 @@ void BucketTables::set(const std::vector<at::Tensor>& values, const StateDict& s
   service_.group().barrier().wait();
 }
 
-std::vector<Work> BucketTables::push(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options) {
+ps::Client::PushOptions BucketTables::of_bucket(ps::Client::PushOptions options,
+                                                const std::vector<ps::ElementRanges>& unused, std::size_t bucket) {
+  if (!unused.empty()) options.unused = unused.at(bucket);
+  return options;
+}
+
+std::vector<Work> BucketTables::push(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options,
+                                     const std::vector<ps::ElementRanges>& unused) {
   std::vector<Work> works;
-  for (auto i = tables_.size(); i-- > 0;) works.push_back(service_.client().push(tables_[i], tensors[i], options));
+  for (auto i = tables_.size(); i-- > 0;) {
+    works.push_back(service_.client().push(tables_[i], tensors[i], of_bucket(options, unused, i)));
+  }
   return works;
 }
 
@@ -174,11 +183,12 @@ std::vector<Work> BucketTables::pull(const std::vector<at::Tensor>& tensors) {
 }
 
 void BucketTables::exchange(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options,
-                            const WithBucket& prepare, const WithBucket& take) {
+                            const WithBucket& prepare, const WithBucket& take,
+                            const std::vector<ps::ElementRanges>& unused) {
   std::vector<Work> works(tables_.size());
   for (auto i = tables_.size(); i-- > 0;) {
     prepare(i);
-    works[i] = service_.client().exchange(tables_[i], tensors[i], options);
+    works[i] = service_.client().exchange(tables_[i], tensors[i], of_bucket(options, unused, i));
   }
   for (auto i = tables_.size(); i-- > 0;) {
     works[i].wait();

@@ -14,6 +14,7 @@
 #include "framework/parallel/flat_parameters.h"
 #include "framework/ps/client.h"
 #include "framework/ps/current_servers.h"
+#include "framework/ps/element_ranges.h"
 #include "framework/ps/server.h"
 
 namespace phalanx {
@@ -87,14 +88,16 @@ class BucketTables {
 
   /// Launches the same request for every bucket; `tensors`: one for each. Those of the first layers, which the next
   /// forward needs first, come first: buckets are in the order of backward.
-  std::vector<Work> push(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options);
+  /// `unused` is ps::UpdateInfo::unused of each bucket, or empty if all elements are used.
+  std::vector<Work> push(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options,
+                         const std::vector<ps::ElementRanges>& unused = {});
   std::vector<Work> pull(const std::vector<at::Tensor>& tensors);
 
   /// A push and then a pull of every bucket, in the same order. `prepare` fills a tensor before it leaves, `take` uses
   /// what has come back in it, both while other buckets are on their way. Blocks.
   using WithBucket = std::function<void(std::size_t bucket)>;
   void exchange(const std::vector<at::Tensor>& tensors, const ps::Client::PushOptions& options,
-                const WithBucket& prepare, const WithBucket& take);
+                const WithBucket& prepare, const WithBucket& take, const std::vector<ps::ElementRanges>& unused = {});
 
   /// Reads all values when every rank's updates have been applied, and what the rules remember into `state`, made by
   /// state_of_rules(). Collective.
@@ -111,6 +114,9 @@ class BucketTables {
   Figures figures() const;
 
  private:
+  static ps::Client::PushOptions of_bucket(ps::Client::PushOptions options,
+                                           const std::vector<ps::ElementRanges>& unused, std::size_t bucket);
+
   template <class Launch>
   void for_each_state(const StateDict& state, const Launch& launch);
 

@@ -24,15 +24,17 @@ class PushedGradients::Taker final : public Optimizer {
 
   void attach(std::vector<Slice> slices) override {
     slices_ = std::move(slices);
+    left_out_.clear();
     updates_ = 0;
   }
 
   void update() override {
     ++updates_;
-    strategy_.take(slices_, learning_rate_);
+    strategy_.take(slices_, left_out_, learning_rate_);
     for (auto& slice : slices_) slice.gradients.zero_();
   }
 
+  void leave_out(const std::set<std::string>& parameters) override { left_out_ = parameters; }
   double learning_rate() const override { return learning_rate_; }
   void set_learning_rate(double rate) override { learning_rate_ = rate; }
   std::int64_t updates() const override { return updates_; }
@@ -42,6 +44,7 @@ class PushedGradients::Taker final : public Optimizer {
   PushedGradients& strategy_;
   double learning_rate_;
   std::vector<Slice> slices_;
+  std::set<std::string> left_out_;
   std::int64_t updates_ = 0;
 };
 
@@ -54,22 +57,33 @@ PushedGradients::PushedGradients(const Options& options, const SyncContext& cont
 std::unique_ptr<Optimizer> PushedGradients::make_optimizer() { return std::make_unique<Taker>(*this); }
 
 void PushedGradients::begin(const std::vector<at::Tensor>& values) {
-  sums_.clear();
+  sums_.clear(), used_.clear();
   for (const auto& value : values) sums_.push_back(at::zeros_like(value));
+  for (const auto& segments : segments_) {
+    used_.push_back(at::zeros({static_cast<std::int64_t>(segments.size())}, at::kLong));
+  }
   progress_.zero_();
 }
 
 StateDict PushedGradients::own_state() {
   if (options_.every == 1) return {};  // nothing stays from step to step
   StateDict all{{"progress", progress_}};
-  for (std::size_t i = 0; i < sums_.size(); ++i) all.push_back({"gradients/" + std::to_string(i), sums_[i]});
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    all.push_back({"gradients/" + std::to_string(i), sums_[i]});
+    all.push_back({"used/" + std::to_string(i), used_[i]});
+  }
   return all;
 }
 
-void PushedGradients::take(const std::vector<Slice>& slices, double learning_rate) {
+void PushedGradients::take(const std::vector<Slice>& slices, const std::set<std::string>& unused,
+                           double learning_rate) {
   const at::NoGradGuard no_grad;
   if (slices.size() != sums_.size()) throw std::logic_error("the slices are not those of the strategy");
-  for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i].add_(slices[i].gradients);
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    sums_[i].add_(slices[i].gradients);
+    auto* const used = used_[i].mutable_data_ptr<std::int64_t>();
+    for (std::size_t j = 0; j < segments_[i].size(); ++j) used[j] |= unused.contains(segments_[i][j].name) ? 0 : 1;
+  }
   progress_.copy_(at::tensor({progress_[0].item<double>() + 1, learning_rate}, at::kDouble));
 }
 
@@ -77,26 +91,42 @@ void PushedGradients::after_update(std::int64_t step) {
   const bool none = progress_[0].item<double>() == 0;  // where gradients were left out, on all ranks
   if (none || (step + 1) % options_.every != 0) return;
   const at::NoGradGuard no_grad;
-  const auto [factor, options] = mean_since_last();
+  const auto mean = mean_since_last();
   tables_.exchange(
-      sums_, options, [this, factor = factor](std::size_t i) { scale(sums_[i], factor); },
+      sums_, mean.options, [this, &mean](std::size_t i) { scale(sums_[i], mean.factor); },
       [this](std::size_t i) {
         values_[i].copy_(sums_[i]);
         sums_[i].zero_();
-      });
+      },
+      mean.unused);
+}
+
+// Elements between parameters are in no range: nobody reads them, so they may be updated.
+std::vector<ps::ElementRanges> PushedGradients::take_unused() {
+  std::vector<ps::ElementRanges> all;
+  for (std::size_t i = 0; i < used_.size(); ++i) {
+    auto& ranges = all.emplace_back();
+    const auto* const used = used_[i].const_data_ptr<std::int64_t>();
+    for (std::size_t j = 0; j < segments_[i].size(); ++j) {
+      const auto& segment = segments_[i][j];
+      if (used[j] == 0 && segment.count > 0) ranges.push_back({segment.begin, segment.end()});
+    }
+    used_[i].zero_();
+  }
+  return all;
 }
 
 PushedGradients::Mean PushedGradients::mean_since_last() {
   const double factor = weight_ / progress_[0].item<double>(), rate = progress_[1].item<double>();
   progress_.zero_();
-  return {factor, {.rule = 0, .scale = rate, .tick = true}};
+  return {factor, {.rule = 0, .scale = rate, .tick = true}, take_unused()};
 }
 
 void PushedGradients::send_rest() {
   if (progress_[0].item<double>() == 0) return;
-  const auto [factor, options] = mean_since_last();
-  for (const auto& sum : sums_) scale(sum, factor);
-  auto works = tables_.push(sums_, options);
+  const auto mean = mean_since_last();
+  for (const auto& sum : sums_) scale(sum, mean.factor);
+  auto works = tables_.push(sums_, mean.options, mean.unused);
   wait_all(works);
 }
 

@@ -2,18 +2,20 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "engine/sync/served_synchronizer.h"
 #include "engine/sync/sync_context.h"
+#include "framework/ps/element_ranges.h"
 
 namespace phalanx {
 
 /// A strategy whose ranks push gradients to parameter servers, which update the parameters by a rule that makes steps
 /// of them; the scale of a push is the learning rate of the moment. A rank trains on the values that it has read last,
-/// and what it pushes is the mean of its gradients since. Wire: the parameters' bytes to the servers and back, per rank
-/// and exchange.
+/// and what it pushes is the mean of its gradients since. A push leaves out parameters for which it has no gradient
+/// (ps::UpdateInfo::unused). Wire: the parameters' bytes to the servers and back, per rank and exchange.
 class PushedGradients final : public ServedSynchronizer {
  public:
   struct Options {
@@ -39,18 +41,21 @@ class PushedGradients final : public ServedSynchronizer {
   void send_rest() override;
   void servers_were_set() override;
 
-  void take(const std::vector<Slice>& slices, double learning_rate);
+  void take(const std::vector<Slice>& slices, const std::set<std::string>& unused, double learning_rate);
+  std::vector<ps::ElementRanges> take_unused();
 
   // What makes the sums the mean of the gradients since the last time, and how that is pushed.
   struct Mean {
     double factor;
     ps::Client::PushOptions options;
+    std::vector<ps::ElementRanges> unused;  // by bucket
   };
   Mean mean_since_last();
 
   Options options_;
   double weight_;                 // of this rank's gradients
   std::vector<at::Tensor> sums_;  // of gradients since the last exchange
+  std::vector<at::Tensor> used_;  // [segments] int64, by bucket: 1 if the sum has a gradient of that parameter
   at::Tensor progress_;           // [2] double: how many of them there are, and the learning rate of the last
 };
 

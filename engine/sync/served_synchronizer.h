@@ -19,6 +19,7 @@ class ServedSynchronizer : public ReplicatedSynchronizer {
   void attach_state(const std::vector<StateTensor>& state) final { state_ = state; }
   void begin_anew() final;
   void before_update(std::int64_t step) final;
+  std::vector<CommunicatorPtr> gradient_groups() const final { return {nullptr}; }
   bool replicas_equal() const override { return group_->size() == 1; }
   StateDict state() final;
   void finish() final;
@@ -52,18 +53,18 @@ class ServedSynchronizer : public ReplicatedSynchronizer {
   CommunicatorPtr group_;
   ParameterService service_;
   BucketTables tables_;
-  std::vector<at::Tensor> values_;  // of this rank's replica, by bucket
+  std::vector<at::Tensor> values_;              // of this rank's replica, by bucket
+  std::vector<std::vector<Segment>> segments_;  // of these
 
  private:
   void follow_servers();
   void read_centre();  // for the checkpoint; collective
   void make_room_for_rules();
 
-  std::vector<at::Tensor> centre_;              // for checkpoints
-  std::vector<std::vector<Segment>> segments_;  // of the same
-  StateDict rules_;                             // the same of what the servers' rules remember, once it is needed
-  std::vector<StateTensor> state_;              // of the optimizer
-  bool anew_ = false;                           // the servers have to get the centre before anybody reads
+  std::vector<at::Tensor> centre_;  // for checkpoints
+  StateDict rules_;                 // the same of what the servers' rules remember, once it is needed
+  std::vector<StateTensor> state_;  // of the optimizer
+  bool anew_ = false;               // the servers have to get the centre before anybody reads
 };
 
 }  // namespace phalanx

@@ -22,6 +22,7 @@
 #include "engine/optim/testing_optimizer.h"
 #include "engine/sync/testing_strategy.h"
 #include "engine/sync/update_schedule.h"
+#include "framework/ps/element_ranges.h"
 #include "framework/ps/update_rule.h"
 #include "framework/testing/worlds.h"
 
@@ -256,6 +257,48 @@ void expect_dc_asgd(int ranks, const Gradient& gradient) {
 
 TEST_P(Served, DcAsgdFollowsItsRecurrenceOnAQuadratic) { expect_dc_asgd(GetParam(), gradient_at); }
 TEST_P(Served, DcAsgdFollowsItsRecurrenceOnANetwork) { expect_dc_asgd(GetParam(), gradient_of_net); }
+
+// A step leaves out what none of its gradients is of, and what one of them leaves out counts as 0 there.
+TEST(ServerOptimizers, LeaveUnusedElementsAsTheyAre) {
+  for (const std::string optimizer :
+       {"{name: sgd, momentum: 0.9, weight_decay: 0.1}", "{name: adam, weight_decay: 0.1}",
+        "{name: rmsprop, momentum: 0.9, weight_decay: 0.1}"}) {
+    for (const int clients : {1, 2}) {
+      const auto text = "{name: optimizer, clients: " + std::to_string(clients) + ", optimizer: " + optimizer + "}";
+      const auto make = [&](const at::Tensor& values) {
+        auto rule = config::load_as<ps::UpdateRules::Choice>("rules", text, "test").make();
+        rule->attach(values);
+        return rule;
+      };
+      const at::Tensor values = at::full({kElements}, 1.0f), all_values = values.clone();
+      const auto rule = make(values), all = make(all_values);
+      const auto push = [&](const ps::ElementRanges& unused) {
+        at::Tensor gradient = at::full({kElements}, 2.0f);
+        for (const auto& [begin, end] : unused) gradient.narrow(0, begin, end - begin).zero_();
+        rule->apply(gradient, {.scale = 0.1, .unused = unused});
+        all->apply(gradient, {.scale = 0.1});
+      };
+      const auto kept = [&](ps::UpdateRule& of, const at::Tensor& its_values) {
+        Tensors elements{its_values.narrow(0, 5, 10)};
+        for (const auto& one : of.state()) {
+          if (one.values.numel() == kElements) elements.push_back(one.values.narrow(0, 5, 10).to(at::kFloat));
+        }
+        return at::stack(elements);
+      };
+      for (int i = 0; i < clients; ++i) push({});
+      const at::Tensor before = kept(*rule, values);
+      for (int i = 0; i < clients; ++i) push({{5, 15}});
+      EXPECT_TRUE(at::equal(kept(*rule, values), before)) << text;
+      EXPECT_FALSE(at::equal(kept(*all, all_values), before)) << text;
+      EXPECT_TRUE(at::equal(values.narrow(0, 15, 20), all_values.narrow(0, 15, 20))) << text;
+      if (clients == 1) continue;
+      push({{0, 15}});
+      push({{10, kElements}});
+      EXPECT_FALSE(at::equal(values.narrow(0, 5, 5), before[0].narrow(0, 0, 5))) << "the second is of these";
+      EXPECT_TRUE(at::equal(values.narrow(0, 10, 5), before[0].narrow(0, 5, 5))) << "neither is";
+    }
+  }
+}
 
 // As from a server's checkpoint, in the middle of a clock.
 TEST(ServerOptimizers, GoOnFromTheStateOfTheirRule) {

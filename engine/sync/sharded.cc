@@ -65,6 +65,8 @@ class Sharded final : public Synchronizer {
     for (const auto& bucket : buckets_) bucket.zero_other_gradients();
   }
 
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {group_}; }
+
   void after_update(std::int64_t) override { share_values(); }
 
   bool replicas_equal() const override { return true; }

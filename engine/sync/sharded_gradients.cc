@@ -51,6 +51,7 @@ class ShardedGradients final : public Synchronizer {
   }
 
   void before_update(std::int64_t) override {}
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {group_}; }
   void after_update(std::int64_t) override { share_values(); }
   bool replicas_equal() const override { return true; }
 

@@ -79,6 +79,7 @@ class ShardedParameters final : public Synchronizer {
   }
 
   void before_update(std::int64_t) override {}
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {group_}; }
   void after_update(std::int64_t) override {}
   bool replicas_equal() const override { return true; }
   void sum_over_slices(at::Tensor& sums) override { group_->all_reduce(sums, Reduction::kSum).wait(); }

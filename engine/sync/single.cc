@@ -15,6 +15,7 @@ class Single final : public GradientSynchronizer {
   }
 
   void before_update(std::int64_t) override {}
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {nullptr}; }
 };
 
 const bool registered = Synchronizers::global().add<NoFields>(

@@ -168,6 +168,27 @@ TEST_P(ReducingStrategies, GiveTheOptimizerTheMeanOfAllRanksGradients) {
   });
 }
 
+TEST_P(StrategyConformance, NamesTheRanksWhoseGradientsTheOptimizerGets) {
+  run([](const Attached& rank) {
+    give_gradients(rank, rank.group->rank() + 1);
+    rank.strategy.before_update(0);
+    const auto groups = rank.strategy.gradient_groups();
+    ASSERT_EQ(groups.size(), 1u);
+    const at::Tensor mean = at::full({1}, rank.group->rank() + 1, at::kFloat);
+    if (groups[0]) groups[0]->all_reduce(mean, Reduction::kMean).wait();
+    for (const auto& slice : rank.slices) {
+      for (const auto& segment : slice.segments) {
+        const at::Tensor gradients = slice.gradients.narrow(0, segment.begin, segment.count);
+        EXPECT_TRUE(at::allclose(gradients, mean.expand_as(gradients), 0.02, 0));
+      }
+    }
+    if (traits().reduces_gradients) {
+      ASSERT_TRUE(groups[0]);
+      EXPECT_EQ(groups[0]->size(), kRanks);
+    }
+  });
+}
+
 // As many backwards as a step has add up, and in between there is nothing but the parts.
 class FreeingStrategies : public StrategyConformance {};
 INSTANTIATE_TEST_SUITE_P(Strategies, FreeingStrategies,

@@ -43,6 +43,8 @@ class SumSynchronizer final : public GradientSynchronizer {
     }
   }
 
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {group_}; }
+
  private:
   CommunicatorPtr group_;
   std::vector<Slice> slices_;

@@ -53,6 +53,8 @@ class SyncPs final : public GradientSynchronizer {
         [this](std::size_t bucket) { gradients_[bucket].div_(group_->size()); });
   }
 
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {group_}; }
+
   Figures figures() const override { return sums_[0].figures(); }
 
  private:

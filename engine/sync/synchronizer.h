@@ -11,6 +11,7 @@
 
 #include "engine/optim/optimizer.h"
 #include "framework/base/state_dict.h"
+#include "framework/comm/communicator.h"
 #include "framework/parallel/flat_parameters.h"
 #include "framework/parallel/slice.h"
 #include "models/block.h"
@@ -61,6 +62,11 @@ class Synchronizer {
 
   /// After it, the slices' gradients are the agreed ones.
   virtual void before_update(std::int64_t step) = 0;
+
+  /// Returns the ranks whose gradients the last before_update() has combined, or null if the slices have the gradients
+  /// of this rank alone. All ranks of such a group make the same update, and all of them meet in this step. There is
+  /// one entry, or one for each group of parameters (GroupedSynchronizer).
+  virtual std::vector<CommunicatorPtr> gradient_groups() const = 0;
 
   /// After it, replicas hold what the strategy promises.
   virtual void after_update(std::int64_t step) = 0;

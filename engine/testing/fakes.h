@@ -3,6 +3,7 @@
 #include <ATen/ops/scalar_tensor.h>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,7 @@ class FakeOptimizer final : public Optimizer {
   void update() override {
     if (calls_) calls_->push_back("update");
   }
+  void leave_out(const std::set<std::string>&) override {}
   double learning_rate() const override { return 0; }
   void set_learning_rate(double) override {}
   std::int64_t updates() const override { return 0; }
@@ -78,6 +80,7 @@ class FakeSynchronizer final : public Synchronizer {
   void attach_state(const std::vector<StateTensor>&) override {}
   void begin_anew() override {}
   void before_update(std::int64_t step) override { call("before_update " + std::to_string(step)); }
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {nullptr}; }
   void after_update(std::int64_t step) override { call("after_update " + std::to_string(step)); }
   bool replicas_equal() const override { return true; }
   void sum_over_slices(at::Tensor&) override {}

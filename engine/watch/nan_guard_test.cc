@@ -10,6 +10,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <set>
 #include <string>
 
 #include "engine/sync/replicated_synchronizer.h"
@@ -65,6 +66,7 @@ class OneSlice final : public GradientSynchronizer {
               {.name = "fc.weight", .shape = {4}, .begin = 2, .count = 4}}}};
   }
   void before_update(std::int64_t) override {}
+  std::vector<CommunicatorPtr> gradient_groups() const override { return {nullptr}; }
 
  private:
   Numbers& numbers_;
@@ -77,6 +79,7 @@ class Sum final : public Optimizer {
   void update() override {
     for (auto& slice : slices_) slice.values.add_(slice.gradients);
   }
+  void leave_out(const std::set<std::string>&) override {}
   double learning_rate() const override { return 1; }
   void set_learning_rate(double) override {}
   std::int64_t updates() const override { return 0; }

@@ -147,30 +147,34 @@ Table Client::create(const TableSpec& spec) {
   return table;
 }
 
-Work Client::launch(Table& table, at::Tensor tensor, const Header& request) {
+Work Client::launch(Table& table, at::Tensor tensor, const Header& request, const ElementRanges& unused) {
   const TableSpec& spec = table.spec_;
   if (spec.dim > 0) throw std::invalid_argument("table \"" + spec.name + "\" is sparse: use SparseTable");
   if (tensor.numel() != spec.elements || tensor.scalar_type() != dtype_of(spec.dtype) || !tensor.is_contiguous()) {
     throw std::invalid_argument("table \"" + spec.name + "\" has " + std::to_string(spec.elements) + " elements of " +
                                 spec.dtype + "; the tensor does not");
   }
-  if (tensor.is_cpu()) return launch_divided(table, spec, tensor, request);
+  if (tensor.is_cpu()) return launch_divided(table, spec, tensor, request, unused);
   const at::Tensor host =
       request.verb == Verb::kPull ? at::empty(tensor.sizes(), tensor.options().device(at::kCPU)) : tensor.to(at::kCPU);
-  Work work = launch_divided(table, spec, host, request);
+  Work work = launch_divided(table, spec, host, request, unused);
   if (request.verb == Verb::kPush) return work;
   return with_result_copied(std::move(work), host, std::move(tensor));
 }
 
-Work Client::launch_divided(Table& table, const TableSpec& spec, const at::Tensor& tensor, const Header& request) {
+Work Client::launch_divided(Table& table, const TableSpec& spec, const at::Tensor& tensor, const Header& request,
+                            const ElementRanges& unused) {
   const int shards = static_cast<int>(links_.size());
   std::vector<Part> parts;
   for (int shard = 0; shard < shards; ++shard) {
     const std::int64_t begin = begin_of_shard(spec, shard, shards), count = elements_of_shard(spec, shard, shards);
     const at::Tensor part = elements_of(tensor, begin, count);
     const Transfer transfer = dense_transfer(request.verb, part.nbytes(), tensor.scalar_type());
-    parts.push_back(
-        {.server = static_cast<std::size_t>(shard), .tensor = part, .transfer = transfer, .rows = request.rows});
+    parts.push_back({.server = static_cast<std::size_t>(shard),
+                     .tensor = part,
+                     .transfer = transfer,
+                     .rows = request.rows,
+                     .text = to_text(ranges_within(unused, begin, count))});
   }
   return launch(table, std::move(parts), request);
 }
@@ -180,7 +184,7 @@ Work Client::launch(Table& table, std::vector<Part> asked, const Header& request
   for (auto& one : asked) {
     const std::size_t server = one.server;
     auto part = std::make_shared<Link::Request>();
-    part->message = {.header = request};
+    part->message = {.header = request, .text = std::move(one.text)};
     part->message.header.table = table.numbers_[server];
     part->message.header.rows = one.rows;
     part->tensor = std::move(one.tensor);
@@ -208,7 +212,7 @@ Work Client::launch(Table& table, std::vector<Part> asked, const Header& request
 Work Client::push(Table& table, at::Tensor update, const PushOptions& options) {
   const Header request = request_of(Verb::kPush, options, table.clock_);
   if (options.tick) ++table.clock_;
-  return launch(table, std::move(update), request);
+  return launch(table, std::move(update), request, options.unused);
 }
 
 Work Client::pull(Table& table, at::Tensor values) {
@@ -218,7 +222,7 @@ Work Client::pull(Table& table, at::Tensor values) {
 Work Client::exchange(Table& table, at::Tensor update_and_values, const PushOptions& options) {
   const Header request = request_of(Verb::kExchange, options, table.clock_);
   if (options.tick) ++table.clock_;
-  return launch(table, std::move(update_and_values), request);
+  return launch(table, std::move(update_and_values), request, options.unused);
 }
 
 Work Client::read_state(Table& table, std::size_t number, at::Tensor values) {

@@ -11,6 +11,7 @@
 
 #include "framework/comm/store.h"
 #include "framework/comm/work.h"
+#include "framework/ps/element_ranges.h"
 #include "framework/ps/message.h"
 #include "framework/ps/table.h"
 
@@ -88,7 +89,8 @@ class Client {
   struct PushOptions {
     std::size_t rule = 0;  // of TableSpec::rules
     double scale = 1;
-    bool tick = false;  // the last push of this clock
+    bool tick = false;       // the last push of this clock
+    ElementRanges unused{};  // of a dense table: UpdateInfo::unused
   };
 
   /// `update`: [elements] of the table's dtype, dense. Of a device's tensor a copy travels, which is made before this
@@ -138,9 +140,11 @@ class Client {
     Transfer transfer;
     std::uint32_t rows = 0;
     std::function<void(const Header& reply)> done{};  // of requests other than pulls
+    std::string text{};
   };
-  Work launch(Table& table, at::Tensor tensor, const Header& request);
-  Work launch_divided(Table& table, const TableSpec& divided_as, const at::Tensor& tensor, const Header& request);
+  Work launch(Table& table, at::Tensor tensor, const Header& request, const ElementRanges& unused = {});
+  Work launch_divided(Table& table, const TableSpec& divided_as, const at::Tensor& tensor, const Header& request,
+                      const ElementRanges& unused = {});
   Work launch_state(Table& table, std::size_t number, const at::Tensor& values, Verb verb);
   Work launch(Table& table, std::vector<Part> parts, const Header& request);
 

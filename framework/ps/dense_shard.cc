@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "framework/base/config/config.h"
+#include "framework/ps/element_ranges.h"
 
 namespace phalanx::ps {
 
@@ -30,8 +31,11 @@ void DenseShard::apply(const Push& push, std::int64_t staleness, const at::Tenso
                 spec().dtype + " here, not " + std::to_string(update.numel()) + " of " +
                 c10::toString(update.scalar_type()));
   }
-  rules_[push.rule]->apply(update,
-                           {.client = push.client, .staleness = staleness, .clock = push.clock, .scale = push.scale});
+  rules_[push.rule]->apply(update, {.client = push.client,
+                                    .staleness = staleness,
+                                    .clock = push.clock,
+                                    .scale = push.scale,
+                                    .unused = ranges_of_text(push.unused, values_.numel())});
 }
 
 at::Tensor DenseShard::read(const Pull& pull) {

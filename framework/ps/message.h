@@ -22,7 +22,8 @@ namespace phalanx::ps {
 enum class Verb : std::uint8_t {
   kHello = 1,   // comes first, twice (greeting.h)
   kCreate,      // text: TableSpec as YAML. Reply: table = its number
-  kPush,        // payload: an update of the shard by rule `rule`. Reply: version = the shard's after it
+  kPush,        // payload: an update of the shard by rule `rule`; text, of a dense table: UpdateInfo::unused
+                // (element_ranges.h). Reply: version = the shard's after it
   kPull,        // Reply: the shard's values; version = the shard's
   kExchange,    // a push and then a pull, with no other update between the two
   kFree,        // forgets the table; also for all other clients
@@ -65,7 +66,7 @@ enum Flags : std::uint8_t {
 };
 
 inline constexpr std::uint32_t kMagic = 0x53504850;  // "PHPS"
-inline constexpr std::uint16_t kProtocol = 2;
+inline constexpr std::uint16_t kProtocol = 3;
 inline constexpr std::uint32_t kMostText = 1 << 20;
 
 struct Header {

@@ -97,6 +97,16 @@ TEST(DcAsgd, CompensatesForHowFarTheValuesHaveMovedSinceTheClientReadThem) {
   EXPECT_NE(x, 1 - 0.1 * 2 + 0.1 * 3);  // it is not plain gradient descent
 }
 
+TEST(DcAsgd, KeepsWhatItRemembersOfUnusedElements) {
+  const auto values = at::full({4}, 1.0, at::kDouble);
+  const auto made = rule("{name: dc_asgd, lambda: 0.5, mean_square: 0.5}");
+  made->attach(values);
+  made->apply(at::full({4}, 2.0, at::kDouble), {.scale = 0.1});
+  made->apply(at::tensor({2.0, 0.0, 0.0, 2.0}, at::kDouble), {.scale = 0.1, .unused = {{1, 3}}});
+  EXPECT_TRUE(made->state().at(0).values.equal(at::tensor({3.0, 2.0, 2.0, 3.0}, at::kDouble)));
+  EXPECT_TRUE(values.allclose(at::tensor({0.6, 0.8, 0.8, 0.6}, at::kDouble)));
+}
+
 TEST(DcAsgd, WithoutADelayIsGradientDescent) {
   const auto values = at::full({2}, 1.0, at::kDouble);
   const auto made = rule("dc_asgd");

@@ -46,6 +46,25 @@ enum Rule : std::size_t { kCopy, kAdd, kZero };
 
 class ServiceOver : public ::testing::TestWithParam<const char*> {};
 
+// Ranges of elements reach the servers that hold them, with a push and with an exchange.
+TEST_P(ServiceOver, RulesKeepWhatTheyRememberOfUnusedElements) {
+  const Service service(3, GetParam());
+  const auto client = service.client();
+  for (const std::int64_t elements : {10, 100'003}) {
+    Table table = client->create({.name = std::to_string(elements),
+                                  .elements = elements,
+                                  .rules = {"{name: dc_asgd, lambda: 0, mean_square: 0.5}"}});
+    client->push(table, at::full({elements}, 2.0f), {}).wait();
+    const at::Tensor none = at::zeros({elements}, at::kFloat);
+    client->push(table, none, {.unused = {{1, 3}, {5, elements - 1}}}).wait();
+    client->exchange(table, none, {.unused = {{0, elements}}}).wait();
+    auto squares = at::zeros({elements}, at::kFloat), expected = at::full({elements}, 2.0f);
+    for (const std::int64_t used : std::vector<std::int64_t>{0, 3, 4, elements - 1}) expected[used] = 1;
+    client->read_state(table, 1, squares).wait();
+    EXPECT_TRUE(squares.equal(expected)) << elements;
+  }
+}
+
 TEST_P(ServiceOver, WhatIsPushedIsPulled) {
   const Service service(3, GetParam());
   for (const std::int64_t elements : {0, 1, 2, 10, 3000, 100'003}) {

@@ -44,6 +44,7 @@ class Shard {
     bool ticks = false;
     std::int64_t clock = 0;
     std::int64_t rows = 0;  // of a sparse table
+    std::string unused{};   // of a dense one, as the client sent it: UpdateInfo::unused
   };
 
   struct Pull {

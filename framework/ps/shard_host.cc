@@ -214,7 +214,8 @@ void ShardHost::push(Table& table, const ClientId& client, const Message& reques
                       .scale = header.scale,
                       .ticks = header.ticks(),
                       .clock = header.clock,
-                      .rows = header.rows},
+                      .rows = header.rows,
+                      .unused = request.text},
                      request.payload);
   last_applied_[client] = header.id;
   ++changes_;

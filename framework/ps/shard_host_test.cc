@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "framework/base/config/config.h"
+#include "framework/ps/element_ranges.h"
 
 namespace phalanx::ps {
 namespace {
@@ -108,13 +109,16 @@ TEST(ShardHost, RefusesWhatMakesNoSenseAndGoesOn) {
   Message unknown_rule = push(2, 1, 4), wrong_size = push(3, 1, 5), wrong_type = push(4, 1, 4);
   unknown_rule.header.rule = 9;
   wrong_type.payload = wrong_type.payload.to(at::kInt);
+  Message half_a_range = push(7, 1, 4), too_far = push(8, 1, 4);
+  half_a_range.text = "text";
+  too_far.text = to_text({{3, 5}});
   Message no_table = pull(5), no_verb = pull(6);
   no_table.header.table = 77;
   no_verb.header.verb = static_cast<Verb>(200);
   TableSpec huge = table(1'000'000'000'000), bad_rule = table(4), overflow = table(INT64_MAX);
   huge.name = "huge", bad_rule.name = "bad", bad_rule.rules = {"ad"}, overflow.name = "overflow";
-  for (const auto& request : {unknown_rule, wrong_size, wrong_type, no_table, no_verb, create(huge), create(bad_rule),
-                              create(overflow), create(table(4), 3, 3)}) {
+  for (const auto& request : {unknown_rule, wrong_size, wrong_type, half_a_range, too_far, no_table, no_verb,
+                              create(huge), create(bad_rule), create(overflow), create(table(4), 3, 3)}) {
     EXPECT_TRUE(refused(ask(host, client(0), request))) << static_cast<int>(request.header.verb);
   }
   Message garbage = create(table(4));

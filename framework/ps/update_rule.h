@@ -7,6 +7,7 @@
 
 #include "framework/base/registry.h"
 #include "framework/base/state_dict.h"
+#include "framework/ps/element_ranges.h"
 
 namespace phalanx::ps {
 
@@ -16,6 +17,7 @@ struct UpdateInfo {
   std::int64_t staleness = 0;  // updates of others applied since the values from which it was computed were read
   std::int64_t clock = 0;      // of the client
   double scale = 1;            // as the client asked for; a rule that has a learning rate multiplies it
+  ElementRanges unused{};      // elements without an update; it is 0 there
 };
 
 /// How an update changes the values of a shard. Whatever a rule remembers is sharded like the values. A rule belongs
@@ -28,7 +30,8 @@ class UpdateRule {
   /// cannot work with.
   virtual void attach(const at::Tensor& values) = 0;
 
-  /// Changes the values by an `update` of the same size and dtype, which is only read.
+  /// Changes the values by an `update` of the same size and dtype, which is only read. A rule whose
+  /// updates are gradients changes neither the values nor its state in UpdateInfo::unused.
   virtual void apply(const at::Tensor& update, const UpdateInfo& info) = 0;
 
   /// A client has read the values as they are now.
