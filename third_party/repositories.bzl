@@ -101,6 +101,7 @@ def third_party_repositories():
     system_library(name = "gflags", headers = ["gflags"], debian = "libgflags-dev")
     system_library(name = "glog", headers = ["glog"], debian = "libgoogle-glog-dev")
     system_library(name = "gloo", headers = ["gloo"], libraries = [], debian = "libgloo-dev")
+    system_library(name = "highway", headers = ["hwy"], libraries = ["hwy"], debian = "libhwy-dev")
     system_library(
         name = "jpeg",
         headers = ["jpeglib.h", "jmorecfg.h", "jerror.h"],

@@ -9,6 +9,7 @@
 
 #include "framework/base/environment.h"
 #include "framework/base/version.h"
+#include "framework/kernels/kernels.h"
 
 namespace phalanx {
 namespace {
@@ -60,8 +61,13 @@ std::string git_commit(const std::string& folder) {
 Manifest::Words provenance() {
   std::error_code none;
   const auto here = environment("BUILD_WORKSPACE_DIRECTORY").value_or(std::filesystem::current_path(none).string());
-  return {{"phalanx", kVersion}, {"libtorch", TORCH_VERSION}, {"commit", git_commit(here)},
-          {"host", host_name()}, {"command", command_line()}, {"time", utc_now()}};
+  return {{"phalanx", kVersion},
+          {"libtorch", TORCH_VERSION},
+          {"commit", git_commit(here)},
+          {"host", host_name()},
+          {"kernels", kernels::kernels_in_use()},
+          {"command", command_line()},
+          {"time", utc_now()}};
 }
 
 }  // namespace phalanx

@@ -7,7 +7,8 @@
 namespace phalanx {
 
 /// Where and how a checkpoint was made, for people: version of Phalanx and of LibTorch, the commit that is checked out
-/// where the program was called (where that is a git repository), host, command line and time (UTC).
+/// where the program was called (where that is a git repository), host, the kernels in use (framework/kernels), command
+/// line and time (UTC).
 Manifest::Words provenance();
 
 /// The commit that is checked out in `folder`; empty where it is no git repository.

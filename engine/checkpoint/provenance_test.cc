@@ -48,7 +48,7 @@ TEST_F(GitCommit, IsNothingOutsideOfARepository) { EXPECT_EQ(git_commit(folder_ 
 
 TEST(Provenance, SaysWhatPeopleAsk) {
   const auto words = provenance();
-  for (const char* key : {"phalanx", "libtorch", "commit", "host", "command", "time"}) {
+  for (const char* key : {"phalanx", "libtorch", "commit", "host", "kernels", "command", "time"}) {
     EXPECT_THAT(words, Contains(Key(key)));
   }
   EXPECT_THAT(words, Contains(Pair("command", HasSubstr("checkpoint_test"))));

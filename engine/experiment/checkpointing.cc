@@ -23,6 +23,7 @@
 #include "framework/base/log.h"
 #include "framework/base/state_dict.h"
 #include "framework/base/text.h"
+#include "framework/kernels/kernels.h"
 #include "models/model.h"
 #include "models/trained.h"
 
@@ -194,8 +195,20 @@ void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
   if (lies_in(checkpoint.path, run_.folder.checkpoints())) {
     CheckpointFolder(run_.folder.checkpoints()).set_aside_after(state.step);
   }
+  tell_other_kernels(manifest);
   if (!run_.config.watch.progress) return;
   standard_output().write(format_text("Resumes after step %" PRId64 ", from ", state.step) + checkpoint.path + "\n");
+}
+
+// The run goes on, but not with the same bits as without the interruption.
+void Checkpointing::tell_other_kernels(const Manifest& manifest) const {
+  const auto before = std::ranges::find(manifest.provenance, "kernels", &Manifest::Words::value_type::first);
+  const std::string now = kernels::kernels_in_use();
+  if (before == manifest.provenance.end() || before->second == now) return;
+  const std::string text = "The checkpoint was made with the kernels \"" + before->second +
+                           "\", and this run computes with \"" + now + "\": results differ in their last bits";
+  log_warning() << text;
+  standard_error().write(text + ".\n");
 }
 
 bool Checkpointing::regular() const {

@@ -84,6 +84,7 @@ class Checkpointing {
   void end();
   void save(const Position& position);
   void tell_failures();
+  void tell_other_kernels(const Manifest& manifest) const;
   bool regular() const;
   bool updates_with_own_gradients() const;
   bool due_at_step(std::int64_t step) const;

@@ -24,6 +24,7 @@
 #include "framework/comm/backend.h"
 #include "framework/comm/device_kind.h"
 #include "framework/comm/mesh.h"
+#include "framework/kernels/kernels.h"
 #include "framework/parallel/pipeline/schedule.h"
 #include "models/model.h"
 
@@ -278,6 +279,7 @@ struct ExperimentConfig {
   LaunchConfig launch;
   RolesConfig roles;
   std::string device = "auto";
+  std::string kernels = kernels::kAuto;
   std::string backend = "auto";
   FrameworkConfig framework;
   Models::Choice model;
@@ -313,6 +315,9 @@ struct ExperimentConfig {
     v("roles", roles, "what ranks do other than training");
     v("device", device, "where to compute; auto: on CUDA devices where there are any, otherwise on the CPU",
       config::one_of(known_devices()));
+    v("kernels", kernels,
+      "code that computes on the CPU; auto: what is fastest on this processor, libtorch: what LibTorch chooses",
+      config::one_of({kernels::kAuto, kernels::kLibTorch}));
     v("backend", backend, "communication backend; auto: by where the ranks are", config::one_of(known_backends()));
     v("framework", framework, "communication settings");
     v("model", model, "model to train");

@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "framework/base/random.h"
+#include "framework/kernels/vector_random.h"
 
 namespace phalanx {
 namespace {
@@ -19,27 +20,10 @@ thread_local std::optional<RandomKey> innermost;
 
 constexpr std::uint64_t kGamma = 0x9e3779b97f4a7c15;
 
-// Number `counter` of a stream: SplitMix64 (Steele, Lea, Flood 2014), which jumps to any of its numbers.
-std::uint64_t number(std::uint64_t stream, std::uint64_t counter) {
-  std::uint64_t z = stream + (counter + 1) * kGamma;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
-// Each number is good for two elements.
-void fill_row(float* row, std::int64_t count, std::uint64_t stream, std::uint64_t dropped_below, float kept) {
-  for (std::int64_t i = 0; i < count; i += 2) {
-    const auto drawn = number(stream, static_cast<std::uint64_t>(i) / 2);
-    row[i] = (drawn & 0xffffffff) < dropped_below ? 0 : kept;
-    if (i + 1 < count) row[i + 1] = drawn >> 32 < dropped_below ? 0 : kept;
-  }
-}
-
 constexpr std::int64_t kElementsAThread = 1 << 15;
 
-// The same on devices, whose tensors have no unsigned numbers of 64 bits: sums and products of int64 have the same
-// bits, and shifts bring in copies of the sign, which are cut off.
+// The numbers of vector::dropout_factors() on devices, whose tensors have no unsigned numbers of 64 bits: sums and
+// products of int64 have the same bits, and shifts bring in copies of the sign, which are cut off.
 
 std::int64_t bits(std::uint64_t number) { return std::bit_cast<std::int64_t>(number); }
 
@@ -53,7 +37,7 @@ at::Tensor finalized(const at::Tensor& sum) {
   return z.bitwise_xor(shifted(z, 31));
 }
 
-// counters: int64. As number().
+// Numbers of these streams. counters: int64.
 at::Tensor numbers(const at::Tensor& streams, const at::Tensor& counters) {
   return finalized(streams + (counters + 1) * bits(kGamma));
 }
@@ -94,8 +78,8 @@ at::Tensor dropout_factors(const at::Tensor& like, double rate, std::uint64_t la
   float* const values = factors.mutable_data_ptr<float>();
   at::parallel_for(0, rows, kElementsAThread / count + 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto row = begin; row < end; ++row) {
-      fill_row(values + row * count, count, mix(streams, static_cast<std::uint64_t>(key.first_row + row)),
-               dropped_below, kept);
+      vector::dropout_factors(values + row * count, count,
+                              mix(streams, static_cast<std::uint64_t>(key.first_row + row)), dropped_below, kept);
     }
   });
   return factors.to(like.options());

@@ -14,6 +14,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
+#include "framework/kernels/kernels.h"
 #include "launch/connect.h"
 #include "launch/console.h"
 #include "launch/exit_status.h"
@@ -53,6 +54,12 @@ auto logged(const Job& job, const Body& body) {
     log_error() << error.what();
     throw;
   }
+}
+
+// Before the first product of this process, for all of its ranks.
+void use_kernels(const Job& job) {
+  const auto& plan = kernels::use_kernels(job.config.kernels);
+  log_info() << "kernels: " << plan.summary();
 }
 
 // What people are told is taken, as far as somebody takes it, before the process ends.
@@ -105,7 +112,10 @@ void quiet_other_ranks(int rank) {
 // Of ranks that are threads; before there are any, the log is that of the first.
 Splits make_shared_splits(const Job& job, const RunFolder& folder) {
   const ThreadLog log(log_options(folder, 0));
-  return logged(job, [&] { return make_data(job, true); });
+  return logged(job, [&] {
+    use_kernels(job);
+    return make_data(job, true);
+  });
 }
 
 }  // namespace
@@ -141,6 +151,7 @@ int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnviron
   configure_log(log_options(folder, launched.rank_info.rank));
   return logged(job, [&] {
     log_info() << take_cores(job.config.launch, launched.rank_info, CoresFrom::kUs);
+    use_kernels(job);
     const auto world = decorate(connect_backends(job.config, launched), job.config);
     return run_body(job, folder, world, make_data(job, launched.rank_info.rank == 0));
   });
@@ -170,6 +181,7 @@ int join(Job& job, const LaunchEnvironment& told) {
   const int status = run_rank(rank, folder.logs(), folder.log(rank), [&] {
     return logged(job, [&] {
       check_same_config(job, *backends.front().group);
+      use_kernels(job);
       auto world = decorate(std::move(backends), job.config);
       return run_body(job, folder, std::move(world), make_data(job, rank == 0));
     });

@@ -14,13 +14,16 @@ BELOW = {
     "engine": ["models", "datasets"],
     "models": ["framework/parallel", "framework/ps"],
     "datasets": ["framework/parallel", "framework/ps"],
-    "framework/testing": ["framework/backends", "framework/collectives", "framework/observe"],
-    "framework/parallel": ["framework/collectives", "framework/observe"],
+    "framework/testing": [
+        "framework/backends", "framework/collectives", "framework/observe", "framework/kernels"
+    ],
+    "framework/parallel": ["framework/collectives", "framework/observe", "framework/kernels"],
     "framework/ps": ["framework/collectives", "framework/observe"],
     "framework/collectives": ["framework/comm"],
     "framework/backends": ["framework/collectives"],
     "framework/observe": ["framework/comm"],
     "framework/comm": ["framework/base"],
+    "framework/kernels": ["framework/base"],
     "framework/base": ["third_party"],
     "third_party": [],
 }

@@ -63,6 +63,11 @@ void take_libraries(const json& document, Diagnosis& found) {
     found.libraries.push_back({library.at("name"), library.at("linked"), library.at("loaded"), library.at("path")});
   }
   found.torch_build = document.at("torch_build").get<std::vector<std::string>>();
+  const auto& kernels = document.at("kernels");
+  found.vectors = kernels.at("vectors");
+  for (const auto& row : kernels.at("table")) {
+    found.kernels.push_back({row.at("operators"), row.at("tensors"), row.at("code"), row.at("reason")});
+  }
   found.cuda_aware_mpi = document.at("cuda_aware_mpi");
   found.cuda_devices = document.at("cuda_devices");
   for (const auto& [op, algorithms] : document.at("algorithms").items()) {

@@ -22,6 +22,11 @@ struct LibraryFinding {
   std::string name, linked, loaded, path;
 };
 
+/// Which code computes some operators on the CPU with `kernels: auto`.
+struct KernelFinding {
+  std::string operators, tensors, code, reason;
+};
+
 struct AlgorithmFinding {
   std::string name, about;
 };
@@ -31,6 +36,8 @@ struct Diagnosis {
   Machine machine;
   std::vector<LibraryFinding> libraries{};
   std::vector<std::string> torch_build{};
+  std::string vectors{};  // vector instructions that LibTorch uses: "AVX2"
+  std::vector<KernelFinding> kernels{};
   std::string cuda_aware_mpi = "unknown";
   int cuda_devices = -1;                                              // that this build can use; -1: it cannot use any
   std::string launched;                                               // by whom, and as which rank

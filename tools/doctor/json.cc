@@ -60,6 +60,15 @@ Json operations(const Diagnosis& found) {
   return all;
 }
 
+Json kernels(const Diagnosis& found) {
+  Json table = Json::array();
+  for (const auto& row : found.kernels) {
+    table.push_back(
+        {{"operators", row.operators}, {"tensors", row.tensors}, {"code", row.code}, {"reason", row.reason}});
+  }
+  return {{"vectors", found.vectors}, {"table", table}};
+}
+
 Json links(const Diagnosis& found) {
   Json cores = Json::array(), backends = Json::array();
   for (const auto& link : found.cores) {
@@ -86,10 +95,10 @@ Json algorithms(const Diagnosis& found) {
 }  // namespace
 
 std::string to_json(const Diagnosis& found) {
-  const Json all{{"machine", machine(found.machine)}, {"capabilities", capabilities(found)},
-                 {"libraries", libraries(found)},     {"torch_build", found.torch_build},
-                 {"operations", operations(found)},   {"links", links(found)},
-                 {"algorithms", algorithms(found)},   {"notes", found.notes}};
+  const Json all{
+      {"machine", machine(found.machine)}, {"capabilities", capabilities(found)}, {"libraries", libraries(found)},
+      {"torch_build", found.torch_build},  {"operations", operations(found)},     {"links", links(found)},
+      {"kernels", kernels(found)},         {"algorithms", algorithms(found)},     {"notes", found.notes}};
   return all.dump(2) + "\n";
 }
 

@@ -14,6 +14,7 @@
 #include "framework/comm/backend.h"
 #include "framework/comm/launch_environment.h"
 #include "framework/comm/rendezvous.h"
+#include "framework/kernels/kernels.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "launch/run_rank.h"
@@ -41,6 +42,16 @@ Json describe_algorithms() {
   return all;
 }
 
+Json kernel_table() {
+  const auto processor = kernels::this_processor();
+  Json rows = Json::array();
+  for (const auto& row : kernels::make_plan(kernels::kAuto, processor).table()) {
+    rows.push_back(
+        {{"operators", row.operators}, {"tensors", row.tensors}, {"code", row.code}, {"reason", row.reason}});
+  }
+  return {{"vectors", processor.vectors}, {"table", rows}};
+}
+
 int print_libraries() {
   Json list = Json::array();
   for (const auto& library : libraries()) {
@@ -51,6 +62,7 @@ int print_libraries() {
                  {"cuda_aware_mpi", cuda_aware_mpi()},
                  {"cuda_devices", cuda_devices()},
                  {"torch_build", torch_build()},
+                 {"kernels", kernel_table()},
                  {"backends", Backends::global().names()},
                  {"algorithms", describe_algorithms()}};
   std::printf("%s\n", all.dump().c_str());

@@ -40,6 +40,7 @@ class Doctor(ProgramTest):
         self.assertEqual({"cuda": False, "nccl": False, "gloo": True, "mpi": True},
                          {name: found["capabilities"][name] for name in ("cuda", "nccl", "gloo", "mpi")})
         self.assertEqual({"LibTorch", "Open MPI", "Gloo", "glibc"}, {library["name"] for library in found["libraries"]})
+        self.assertIn("Highway", {row["code"] for row in found["kernels"]["table"]})
         for library in found["libraries"]:
             self.assertTrue(library["path"].startswith("/"), library)
             if library["name"] in ("LibTorch", "Open MPI"):

@@ -26,6 +26,8 @@ Diagnosis healthy() {
   found.libraries = {{"LibTorch", "2.13.0", "2.13.0", "/lib/libtorch_cpu.so"},
                      {"glibc", "2.30", "2.36", "/lib/libc.so.6"}};
   found.torch_build = {"BLAS_INFO=mkl"};
+  found.vectors = "AVX2";
+  found.kernels = {{"max_pool2d", "float32", "Highway", "it is faster"}};
   found.operations.assign(std::begin(kOperationNames), std::end(kOperationNames));
   found.backends = {all_of("shm", "ok"), all_of("nccl", kNotInThisBuild)};
   found.backends[0].round_trip_us = 0.5;
@@ -57,6 +59,7 @@ TEST(Report, HasNoHoles) {
   EXPECT_TRUE(has(text, "nearest cores     0 and 1: round trip of a cache line 105 ns")) << text;
   EXPECT_TRUE(has(text, "farthest cores    0 and 3: round trip of a cache line 480 ns")) << text;
   EXPECT_TRUE(has(text, "all_reduce        ring")) << text;
+  EXPECT_TRUE(has(text, "Highway           max_pool2d (float32): it is faster")) << text;
 }
 
 TEST(Report, HasColorOnlyWhenAsked) {

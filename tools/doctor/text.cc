@@ -162,6 +162,14 @@ std::string table(const Diagnosis& found, const Brush& brush) {
          brush.faint(trimmed(devices)) + "\n" + rows + footnotes.text();
 }
 
+std::string kernels(const Diagnosis& found, const Brush& brush) {
+  std::string text = brush.title("Kernels for the CPU with kernels: auto (vector instructions: " + found.vectors + ")");
+  for (const auto& row : found.kernels) {
+    text += field(row.code, row.operators + " (" + row.tensors + "): " + row.reason);
+  }
+  return text;
+}
+
 std::string links(const Diagnosis& found, const Brush& brush) {
   std::string text = brush.title("Links");
   for (const auto* link :
@@ -200,7 +208,8 @@ std::string notes(const Diagnosis& found, const Brush& brush) {
 std::string to_text(const Diagnosis& found, bool color) {
   const Brush brush(color);
   const std::string text = machine(found.machine, found, brush) + capabilities(found, brush) + libraries(found, brush) +
-                           table(found, brush) + links(found, brush) + algorithms(found, brush) + notes(found, brush);
+                           table(found, brush) + kernels(found, brush) + links(found, brush) +
+                           algorithms(found, brush) + notes(found, brush);
   return text.substr(text.find_first_not_of("\n"));
 }
 

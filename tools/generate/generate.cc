@@ -19,6 +19,7 @@
 #include "engine/generation/text_generator.h"
 #include "framework/base/error.h"
 #include "framework/base/printable.h"
+#include "framework/kernels/kernels.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "tools/flags/load_checked.h"
@@ -149,6 +150,7 @@ int run(int argc, char** argv) {
   stay_on_the_cpu(overrides);
   ExperimentConfig config;
   load_checked(config, {saved.config, overrides});
+  kernels::use_kernels(config.kernels);
   generate(config, saved.weights);
   return kDone;
 }

@@ -14,6 +14,7 @@
 #include "framework/base/files.h"
 #include "framework/base/plugins.h"
 #include "framework/base/text.h"
+#include "framework/kernels/kernels.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "tools/flags/parse_flags.h"
@@ -112,12 +113,32 @@ void list_fields(const Kind& kind, const std::string& name) {
   }
 }
 
+// What `kernels: auto` and `kernels: libtorch` stand for on this machine's processor.
+void list_kernels() {
+  const auto processor = kernels::this_processor();
+  const std::vector<std::string> choices{kernels::kAuto, kernels::kLibTorch};
+  Json all = Json::object();
+  for (const auto& choice : choices) {
+    if (FLAGS_json.empty())
+      std::printf("kernels: %s, on %s with %s\n", choice.c_str(), processor.name.c_str(), processor.vectors.c_str());
+    std::vector<std::pair<std::string, std::string>> rows;
+    for (const auto& row : kernels::make_plan(choice, processor).table()) {
+      all[choice].push_back(
+          {{"operators", row.operators}, {"tensors", row.tensors}, {"code", row.code}, {"reason", row.reason}});
+      rows.emplace_back("  " + row.operators, row.code + " for " + row.tensors + ": " + row.reason);
+    }
+    if (FLAGS_json.empty()) print(rows);
+  }
+  if (!FLAGS_json.empty()) write_json(all);
+}
+
 int run(int argc, char** argv) {
   const auto words = parse_flags({.purpose = "tells what a config can name, and the fields of each\n\n"
                                              "  list\n"
                                              "  list models\n"
                                              "  list models gpt\n"
-                                             "  list models --json models.json",
+                                             "  list models --json models.json\n"
+                                             "  list kernels",
                                   .files = "tools/list/"},
                                  argc, argv);
   std::vector<std::string> plugins;
@@ -127,6 +148,9 @@ int run(int argc, char** argv) {
   if (words.size() > 2) refuse({words[2]});
   if (words.empty()) {
     list_kinds();
+  } else if (words[0] == "kernels") {
+    if (words.size() > 1) refuse({words[1]});
+    list_kernels();
   } else if (words.size() == 1) {
     list_names(find_kind(words[0]));
   } else {

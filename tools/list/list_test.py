@@ -27,6 +27,15 @@ class List(ProgramTest):
                 self.assertEqual(len(self.list(kind).splitlines()), int(count.rstrip(":")))
                 self.assertGreater(int(count.rstrip(":")), 0)
 
+    def test_kernels_of_each_choice_come_with_their_reason(self):
+        both = json.loads(self.list("kernels", "--json", "-"))
+        self.assertEqual(["auto", "libtorch"], list(both))
+        self.assertEqual({"LibTorch"}, {row["code"] for row in both["libtorch"]})
+        self.assertIn("Highway", {row["code"] for row in both["auto"]})
+        self.assertTrue(all(row["reason"] for rows in both.values() for row in rows))
+        self.assertIn("kernels: auto", self.list("kernels"))
+        self.list("kernels", "mm", status=2)
+
     def test_names_come_with_help(self):
         names = dict(line.split(maxsplit=1) for line in self.list("models").splitlines())
         self.assertIn("resnet18", names)

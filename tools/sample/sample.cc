@@ -18,6 +18,7 @@
 #include "engine/experiment/load_model.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/kernels/kernels.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "models/generative.h"
@@ -102,6 +103,7 @@ int run(int argc, char** argv) {
   stay_on_the_cpu(overrides);
   ExperimentConfig config;
   load_checked(config, {saved.config, overrides});
+  kernels::use_kernels(config.kernels);
   draw(config, saved.weights);
   return kDone;
 }

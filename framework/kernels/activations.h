@@ -1,0 +1,13 @@
+#pragma once
+
+#include <torch/library.h>
+
+namespace phalanx::kernels {
+
+/// Registers vector code (vector_activations.h) for float32 tensors on the CPU: tanh, sigmoid, silu, gelu in both
+/// forms, and the gradients of the last two; functional, into given memory and in place. Tensors of other dtypes, and
+/// those whose elements do not lie densely in memory, go to LibTorch's kernels. `library` is one of
+/// at::DispatchKey::CPU for namespace aten.
+void add_activations(torch::Library& library);
+
+}  // namespace phalanx::kernels

@@ -1,0 +1,38 @@
+#include "framework/kernels/vector_random.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace phalanx::vector {
+namespace {
+
+// Number `counter` of a stream, one at a time.
+std::uint64_t split_mix(std::uint64_t stream, std::uint64_t counter) {
+  std::uint64_t z = stream + (counter + 1) * 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+TEST(DropoutFactors, AreThoseOfSplitMix64) {
+  constexpr float kKept = 1.25F;
+  for (const double rate : {0.0, 0.1, 0.5, 0.999999, 0.9999999999}) {
+    const auto dropped_below = static_cast<std::uint64_t>(std::llround(rate * 0x1p32));
+    for (std::int64_t count = 0; count < 70; ++count) {
+      const std::uint64_t stream = static_cast<std::uint64_t>(count) * 0x123456789abcdef1;
+      std::vector<float> factors(count + 1, -1.0F), expected(count + 1, -1.0F);
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto both = split_mix(stream, static_cast<std::uint64_t>(i) / 2);
+        expected[i] = (i % 2 == 0 ? both & 0xffffffff : both >> 32) < dropped_below ? 0.0F : kKept;
+      }
+      dropout_factors(factors.data(), count, stream, dropped_below, kKept);
+      EXPECT_EQ(factors, expected) << rate << " " << count;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace phalanx::vector
