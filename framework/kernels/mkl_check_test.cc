@@ -24,7 +24,7 @@ void expect(bool holds, int status) {
 // MKL asks once in a process, so each test has a process of its own.
 class MklCheck : public ::testing::Test {
  protected:
-  MklCheck() {
+  void SetUp() override {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     if (!at::hasMKL()) GTEST_SKIP() << "this LibTorch has no MKL";
   }
