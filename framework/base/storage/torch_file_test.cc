@@ -207,5 +207,33 @@ TEST(TorchFile, RefusesAStorageWithFewerElementsThanItsPickleSays) {
   EXPECT_THAT(load, throws);
 }
 
+// Tied weights are one tensor under two names, which a pickle remembers ('q') and recalls ('h'), or two tensors.
+TEST(TorchFile, ReadsTensorsThatShareAStorageIntoMemoryOfTheirOwn) {
+  const at::Tensor base = at::arange(6, at::kFloat).reshape({2, 3});
+  const std::string bytes(static_cast<const char*>(base.const_data_ptr()), base.nbytes());
+  auto all = loaded(pickled("}" + text("weight") + view(6, 0, {2, 3}, {3, 1}) + "q\x05s" +  //
+                                text("same") + "h\x05s" +                                   //
+                                text("tied") + view(6, 0, {2, 3}, {3, 1}) + "s" +           //
+                                text("turned") + view(6, 0, {3, 2}, {1, 3}) + "s" +         //
+                                text("row") + view(6, 3, {3}, {1}) + "s" +                  //
+                                text("column") + view(6, 1, {2}, {3}) + "s" +               //
+                                text("corner") + view(6, 5, {}, {}) + "s.",
+                            bytes));
+  const std::map<std::string, at::Tensor> wanted{{"weight", base},
+                                                 {"same", base},
+                                                 {"tied", base},
+                                                 {"turned", base.t()},
+                                                 {"row", base.select(0, 1)},
+                                                 {"column", base.select(1, 1)},
+                                                 {"corner", base.select(0, 1).select(0, 2)}};
+  expect_equal(all, wanted);
+  all.at("weight").fill_(7);
+  all.erase("weight");
+  auto others = wanted;
+  others.erase("weight");
+  expect_equal(all, others);
+  for (const auto& [name, tensor] : all) EXPECT_TRUE(tensor.is_contiguous()) << name;
+}
+
 }  // namespace
 }  // namespace phalanx
