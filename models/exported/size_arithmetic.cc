@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <stdexcept>
 
@@ -11,10 +10,39 @@ namespace {
 
 using c10::IValue;
 
+// A program from a file may compute with any numbers.
+[[noreturn]] void refuse_overflow() { throw std::overflow_error("computes a size that 64 bits cannot hold"); }
+
+std::int64_t add(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) refuse_overflow();
+  return sum;
+}
+
+std::int64_t subtract(std::int64_t a, std::int64_t b) {
+  std::int64_t difference = 0;
+  if (__builtin_sub_overflow(a, b, &difference)) refuse_overflow();
+  return difference;
+}
+
+std::int64_t multiply(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) refuse_overflow();
+  return product;
+}
+
+// As Python does: the remainder has the sign of the divisor.
+std::int64_t modulo(std::int64_t a, std::int64_t b) {
+  if (b == 0) throw std::domain_error("divides a size by 0");
+  if (b == -1) return 0;  // the processor cannot divide the least number by it
+  const auto rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   if (b == 0) throw std::domain_error("divides a size by 0");
-  if (b == -1) return a == std::numeric_limits<std::int64_t>::min() ? a : -a;  // which the processor cannot divide
-  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+  if (b == -1) return subtract(0, a);
+  return a / b - (modulo(a, b) != a % b ? 1 : 0);  // rounded down
 }
 
 #define PHALANX_BINARY(expression)                               \
@@ -24,11 +52,11 @@ std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   }
 const std::map<std::string, Arithmetic>& arithmetic() {
   static const std::map<std::string, Arithmetic> kAll{
-      {"_operator.add", PHALANX_BINARY(a + b)},
-      {"_operator.sub", PHALANX_BINARY(a - b)},
-      {"_operator.mul", PHALANX_BINARY(a * b)},
+      {"_operator.add", PHALANX_BINARY(add(a, b))},
+      {"_operator.sub", PHALANX_BINARY(subtract(a, b))},
+      {"_operator.mul", PHALANX_BINARY(multiply(a, b))},
       {"_operator.floordiv", PHALANX_BINARY(floor_divide(a, b))},
-      {"_operator.mod", PHALANX_BINARY(a - b * floor_divide(a, b))},
+      {"_operator.mod", PHALANX_BINARY(modulo(a, b))},
       {"_operator.eq", PHALANX_BINARY(a == b)},
       {"_operator.ne", PHALANX_BINARY(a != b)},
       {"_operator.lt", PHALANX_BINARY(a < b)},
@@ -37,7 +65,7 @@ const std::map<std::string, Arithmetic>& arithmetic() {
       {"_operator.ge", PHALANX_BINARY(a >= b)},
       {"torch.sym_max", PHALANX_BINARY(std::max(a, b))},
       {"torch.sym_min", PHALANX_BINARY(std::min(a, b))},
-      {"_operator.neg", [](const std::vector<IValue>& v) -> IValue { return -v.at(0).toInt(); }},
+      {"_operator.neg", [](const std::vector<IValue>& v) -> IValue { return subtract(0, v.at(0).toInt()); }},
       {"torch.sym_not", [](const std::vector<IValue>& v) -> IValue { return !v.at(0).toBool(); }},
   };
   return kAll;
