@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "framework/base/checked_product.h"
@@ -98,7 +99,9 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors) {
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw DataError(path + ": " + std::strerror(errno));
-  const std::uint64_t bytes = std::filesystem::file_size(path);
+  std::error_code error;
+  const std::uint64_t bytes = std::filesystem::file_size(path, error);
+  if (error) throw DataError(path + ": " + error.message());  // a folder, for instance
   std::uint64_t length = 0;
   if (bytes < sizeof(length) || !file.read(reinterpret_cast<char*>(&length), sizeof(length))) {
     throw DataError(path + ": ends at byte " + std::to_string(bytes) + ", in the header's length");
