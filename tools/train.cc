@@ -11,6 +11,7 @@
 #include "framework/base/config/keys.h"
 #include "framework/base/config/locate.h"
 #include "framework/base/error.h"
+#include "framework/base/printable.h"
 #include "launch/exit_status.h"
 #include "launch/job/job.h"
 #include "launch/program.h"
@@ -38,7 +39,7 @@ std::string own_path() { return std::filesystem::canonical("/proc/self/exe").str
 
 int run(const CommandLine& line, Job& job) {
   if (line.print_config) {
-    std::fputs(config::dump(job.config).c_str(), stdout);
+    std::fputs(printable(config::dump(job.config)).c_str(), stdout);
     return kDone;
   }
   job.run_dir = line.run_dir;

@@ -5,15 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <functional>
-#include <limits>
-#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 #include "datasets/malformed.h"
+#include "framework/base/checked_product.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -92,19 +90,17 @@ void read_magic(Reader& file, int rank) {
   }
 }
 
-// Sizes whose product is an int64 too.
+// Returns sizes whose product fits into an int64.
 std::vector<std::int64_t> read_shape(Reader& file, int rank) {
   std::vector<std::int64_t> shape;
-  std::int64_t total = 1;
   for (int dimension = 0; dimension < rank; ++dimension) {
     const auto offset = file.offset();
     std::array<std::uint8_t, 4> b{};
     file.read(b, "the sizes");
     const std::int64_t size = std::int64_t{b[0]} << 24 | b[1] << 16 | b[2] << 8 | b[3];
     if (size == 0) file.fail(offset, "dimension " + std::to_string(dimension) + " has size 0");
-    if (total > std::numeric_limits<std::int64_t>::max() / size) file.fail(offset, "more values than a file can hold");
-    total *= size;
     shape.push_back(size);
+    if (!checked_product(shape)) file.fail(offset, "more values than a file can hold");
   }
   return shape;
 }
@@ -122,7 +118,7 @@ IdxArray read_idx(const std::filesystem::path& path, int rank) {
   IdxArray array;
   read_magic(file, rank);
   array.shape = read_shape(file, rank);
-  const auto total = std::accumulate(array.shape.begin(), array.shape.end(), std::int64_t{1}, std::multiplies());
+  const std::int64_t total = *checked_product(array.shape);
   const std::string what = "the " + product(array.shape) + " values that its header declares";
   for (std::int64_t have = 0; have < total;) {
     const std::int64_t part = std::min({total - have, std::max(have, kChunk), kMost});

@@ -30,17 +30,25 @@ std::vector<std::string> names_in(const fs::path& folder, Predicate wanted) {
   return names;
 }
 
+// Sorted, too. An entry whose kind cannot be told, such as a link in a circle, is no folder.
+std::vector<std::string> folders_in(const fs::path& folder) {
+  return names_in(folder, [](const fs::directory_entry& entry) {
+    std::error_code unknown;
+    return entry.is_directory(unknown);
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> image_classes(const fs::path& folder) {
-  auto names = names_in(folder, [](const auto& entry) { return entry.is_directory(); });
+  auto names = folders_in(folder);
   if (names.empty()) throw DataError(folder.string() + ": has no folders, of which there is to be one for each class");
   return names;
 }
 
 std::vector<ImageFile> image_files(const fs::path& folder, const std::vector<std::string>& classes) {
   std::vector<ImageFile> files;
-  for (const auto& name : names_in(folder, [](const auto& entry) { return entry.is_directory(); })) {
+  for (const auto& name : folders_in(folder)) {
     const auto found = std::ranges::lower_bound(classes, name);
     if (found == classes.end() || *found != name) {
       throw DataError((folder / name).string() + ": no class of the training images, which have " +

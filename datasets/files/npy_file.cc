@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <limits>
 #include <string_view>
 
 #include "datasets/malformed.h"
+#include "framework/base/checked_product.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 
@@ -16,6 +16,8 @@ namespace phalanx {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::int64_t kLargestNumber = 8;  // bytes
 
 // Little-endian, as both formats are.
 std::uint64_t number_at(std::string_view bytes, std::size_t offset, int size) {
@@ -86,11 +88,8 @@ class Reader {
   }
 
   void convert(const std::string& type, std::size_t begin, NpyArray& array) const {
-    std::int64_t count = 1;
-    for (const auto size : array.shape) {
-      if (size > 0 && count > std::numeric_limits<std::int64_t>::max() / 8 / size) fail(10, "the shape is too large");
-      count *= size;
-    }
+    if (!checked_product(array.shape, kLargestNumber)) fail(10, "the shape is too large");
+    const std::int64_t count = *checked_product(array.shape);
     const auto all = [&]<class T>(T) {
       const auto wanted = static_cast<std::uint64_t>(count) * sizeof(T);
       if (bytes_.size() - begin != wanted) {

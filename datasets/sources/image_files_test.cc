@@ -77,6 +77,11 @@ TEST_F(ImageFolder, HasAClassForEachFolderOfTrain) {
   }
 }
 
+TEST_F(ImageFolder, TakesNoEntryForAClassWhoseKindCannotBeTold) {
+  fs::create_directory_symlink(root_ / "train" / "loop", root_ / "train" / "loop");
+  EXPECT_EQ(labels(*load(section()).train), (std::vector<std::int64_t>{0, 1, 1}));
+}
+
 TEST_F(ImageFolder, ReadsTheFilesThemselves) {
   const Splits splits =
       load(section(", mean: [0], deviation: [1], test_transforms: [{transform: {name: center_crop, size: 16}}]"));

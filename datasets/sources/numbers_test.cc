@@ -140,6 +140,10 @@ TEST(Npy, SaysWhatIsWrongWhere) {
   refuses("{'descr': '<f4', 'fortran_order': True, 'shape': (1,)", "1234", "columns come first");
   refuses("{'descr': '<f4', 'fortran_order': False, 'shape': x", "1234", "has no shape");
   refuses("{'descr': '<f4', 'fortran_order': False", "1234", "no 'shape'");
+  for (const char* shape : {"(9e9, 3)", "(4611686018427387904, 4)", "(0, 4611686018427387904, 4)"}) {
+    write_npy(path, std::string("{'descr':'<f8','fortran_order':False,'shape':") + shape, "");
+    EXPECT_THROW(read_npy(path), DataError) << shape;
+  }
   std::ofstream(path) << "something else";
   EXPECT_THAT([&] { read_npy(path); }, ::testing::ThrowsMessage<DataError>(HasSubstr("byte 0: not an array")));
   std::string torn = kArchive;

@@ -23,6 +23,12 @@ constexpr std::string_view kStep = "step-";
 
 std::string manifest_of(const std::string& path) { return path + "/" + kManifestName; }
 
+// False if it cannot be told: what is done with the path then fails, and says why.
+bool exists(const std::string& path) {
+  std::error_code hidden;
+  return fs::exists(path, hidden);
+}
+
 std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error, none;
@@ -43,8 +49,7 @@ std::vector<std::string> candidates_in(const std::string& path) {
   for (const auto& name : folders_in(path)) {
     if (name.ends_with(kTemporary) || name.starts_with(kSetAside)) continue;
     const std::string candidate = path + "/" + name;
-    std::error_code hidden;
-    if (name.starts_with(kStep) || fs::exists(manifest_of(candidate), hidden)) found.push_back(candidate);
+    if (name.starts_with(kStep) || exists(manifest_of(candidate))) found.push_back(candidate);
   }
   return found;
 }
@@ -63,14 +68,14 @@ void remove(const std::string& path) {
 
 // In one step, so that a run that is killed has one of the two. Not where there is only one, nor on every file system.
 bool exchanged(const std::string& one, const std::string& other) {
-  return fs::exists(other) && ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0;
+  return exists(other) && ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0;
 }
 
 void set_aside(const std::string& path) {
   const std::string aside =
       fs::path(path).parent_path().string() + "/" + std::string(kSetAside) + fs::path(path).filename().string();
   std::string free = aside;
-  for (int i = 2; fs::exists(free); ++i) free = aside + "-" + std::to_string(i);
+  for (int i = 2; exists(free); ++i) free = aside + "-" + std::to_string(i);
   rename(path, free);
 }
 
@@ -145,7 +150,7 @@ void CheckpointFolder::commit(const Manifest& manifest, const Retention& retenti
     sync_folder(path_);  // until the exchange is on disk, a power cut may leave the old names
     remove(temporary);   // what the run had saved at this step before
   } else {
-    if (fs::exists(final)) set_aside(final);
+    if (exists(final)) set_aside(final);
     rename(temporary, final);
   }
   sync_folder(path_);

@@ -7,15 +7,18 @@
 #include <cstdlib>
 #include <utility>
 
+#include "framework/base/checked_product.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
 
-std::int64_t elements(const SafetensorsFile::Entry& entry) {
-  std::int64_t count = 1;
-  for (const auto size : entry.shape) count *= size;
-  return count;
+// Returns where the elements of an entry end that begin at element `begin`.
+std::int64_t end_of(const SafetensorsFile::Entry& entry, std::int64_t begin) {
+  const auto elements = checked_product(entry.shape);
+  std::int64_t end = 0;
+  if (elements && !__builtin_add_overflow(begin, *elements, &end)) return end;
+  throw DataError("the checkpoint has more elements of " + entry.name + " than can be counted");
 }
 
 // Cuts "[A:B]" off the name, and says what A is; -1: there is none.
@@ -40,7 +43,7 @@ StoredTensors::StoredTensors(const std::vector<SafetensorsFile>& files, const st
       std::string name = entry.name.substr(prefix.size());
       const auto offset = take_offset(name);
       const auto begin = std::max<std::int64_t>(0, offset);
-      Run run{&file, &entry, begin, begin + elements(entry), offset >= 0, std::nullopt};
+      Run run{&file, &entry, begin, end_of(entry, begin), offset >= 0, std::nullopt};
       Placement placement;
       if (take_placement(name, placement)) run.placement = std::move(placement);
       Runs& runs = tensors_[name];

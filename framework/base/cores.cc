@@ -35,12 +35,12 @@ bool stay_on_cores(const std::vector<int>& cores) {
 int numa_node(int core, const std::string& system) {
   const std::string folder = system + "/devices/system/cpu/cpu" + std::to_string(core);
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename();
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
     if (!name.starts_with("node")) continue;
-    const char *begin = name.data() + 4, *end = name.data() + name.size();
+    const char *first = name.data() + 4, *last = name.data() + name.size();
     int node = 0;
-    if (std::from_chars(begin, end, node).ptr == end && begin != end) return node;
+    if (std::from_chars(first, last, node).ptr == last && first != last) return node;
   }
   return 0;
 }

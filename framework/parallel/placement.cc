@@ -6,6 +6,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "framework/base/checked_product.h"
+
 namespace phalanx {
 namespace {
 
@@ -19,6 +21,18 @@ char take_number(std::string_view& text, std::int64_t& number, std::string_view 
   if (ends.find(next) == std::string_view::npos) return 0;
   text.remove_prefix(1);
   return next;
+}
+
+// True if the runs lie within the dimension and the whole has a number of elements that can be counted.
+bool is_possible(const Placement& placement) {
+  if (placement.dim >= static_cast<std::int64_t>(placement.shape.size())) return false;
+  std::int64_t left = placement.shape[static_cast<std::size_t>(placement.dim)];
+  const std::int64_t size = left;
+  for (const auto& run : placement.runs) {
+    if (run.count > left || run.begin > size - run.count) return false;
+    left -= run.count;
+  }
+  return checked_product(placement.shape).has_value();
 }
 
 bool parse(std::string_view text, Placement& placement) {
@@ -36,7 +50,7 @@ bool parse(std::string_view text, Placement& placement) {
     if (next == 0) return false;
     placement.shape.push_back(size);
   }
-  return text.empty() && placement.dim < static_cast<std::int64_t>(placement.shape.size());
+  return text.empty() && is_possible(placement);
 }
 
 }  // namespace

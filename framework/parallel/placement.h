@@ -40,7 +40,8 @@ struct Placement {
 /// "@1:0+32,128+32/384x128": dimension, runs as begin+count, shape of the whole.
 std::string to_text(const Placement& placement);
 
-/// Cuts such a text off the end of a name. False, and nothing is changed, where there is none.
+/// Cuts such a text off the end of a name. Returns false, and changes nothing, if there is none or if no parameter has
+/// such a part, because runs lie outside of the dimension or the shape has more elements than an int64 can count.
 bool take_placement(std::string& name, Placement& placement);
 
 /// The parameters of which this rank has a part; all others are whole on each rank.

@@ -43,6 +43,17 @@ TEST(Placement, IsNotSeenInOtherNames) {
   }
 }
 
+TEST(Placement, IsRefusedIfNoParameterHasSuchAPart) {
+  for (const char* text :
+       {"w@0:1+3/3", "w@0:0+2,0+2/3", "w@1:9223372036854775807+1/3x4", "w@0:0+1/3x-4",
+        "w@0:0+9223372036854775807,0+2/3", "w@0:0+1/4611686018427387904x4", "w@0:0+0/0x4611686018427387904x4"}) {
+    std::string name = text;
+    Placement read;
+    EXPECT_FALSE(take_placement(name, read)) << text;
+    EXPECT_EQ(name, text);
+  }
+}
+
 TEST(Placement, NearlyEqualPartsAreAll) {
   for (const std::int64_t size : {0, 1, 7, 65, 128}) {
     for (int ranks = 1; ranks < 9; ++ranks) {

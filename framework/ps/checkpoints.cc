@@ -7,7 +7,9 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -34,15 +36,25 @@ at::Tensor tensor_of(const std::string& text) {
   return bytes;
 }
 
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    files.push_back(entry->path());
+  }
+  if (error) throw DataError(folder.string() + ": cannot be listed: " + error.message());
+  return files;
+}
+
 }  // namespace
 
 Checkpoints::Checkpoints(const std::string& folder) : folder_(folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw DataError(folder + ": cannot keep checkpoints there: " + error.message());
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().filename().string().starts_with(kPrefix) && entry.path().extension() == kTemporary) {
-      fs::remove(entry.path(), error);  // half-made
+  for (const auto& path : files_in(folder)) {
+    if (path.filename().string().starts_with(kPrefix) && path.extension() == kTemporary) {
+      fs::remove(path, error);  // half-made
     }
   }
   if (const auto all = numbers(); !all.empty()) next_ = all.back() + 1;
@@ -54,10 +66,10 @@ std::string Checkpoints::path_of(std::int64_t number, const char* ending) const 
 
 std::vector<std::int64_t> Checkpoints::numbers() const {
   std::vector<std::int64_t> all;
-  for (const auto& entry : fs::directory_iterator(folder_)) {
-    const std::string name = entry.path().stem();
+  for (const auto& path : files_in(folder_)) {
+    const std::string name = path.stem();
     std::int64_t number = 0;
-    if (entry.path().extension() != kRecord || !name.starts_with(kPrefix)) continue;
+    if (path.extension() != kRecord || !name.starts_with(kPrefix)) continue;
     const char *begin = name.data() + std::strlen(kPrefix), *end = name.data() + name.size();
     if (const auto read = std::from_chars(begin, end, number); read.ec == std::errc() && read.ptr == end) {
       all.push_back(number);

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "framework/base/checked_product.h"
 #include "framework/base/json.h"
 
 namespace phalanx::ps {
@@ -70,10 +71,10 @@ HostState state_of(const at::Tensor& bytes) {
   for (const auto& one : description.at("tensors")) {
     const auto sizes = one.at("sizes").get<std::vector<std::int64_t>>();
     const auto dtype = static_cast<c10::ScalarType>(one.at("dtype").get<int>());
-    std::int64_t count = static_cast<std::int64_t>(c10::elementSize(dtype));
-    for (const auto size : sizes) count *= size;
+    const auto count = checked_product(sizes, static_cast<std::int64_t>(c10::elementSize(dtype)));
+    if (!count) throw ConnectionError("tensor " + one.at("name").get<std::string>() + " has an impossible shape");
     const auto from = static_cast<std::int64_t>(begin + one.at("begin").get<std::size_t>());
-    state.tensors.emplace_back(one.at("name"), bytes.narrow(0, from, count).view(dtype).view(sizes));
+    state.tensors.emplace_back(one.at("name"), bytes.narrow(0, from, *count).view(dtype).view(sizes));
   }
   return state;
 }

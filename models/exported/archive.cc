@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/base/checked_product.h"
 #include "framework/base/error.h"
 
 namespace phalanx::exported {
@@ -62,12 +63,10 @@ struct Layout {
     return last >= kMostBytes / 16 ? kMostBytes : (last + 1) * static_cast<std::int64_t>(at::elementSize(dtype));
   }
 
+  // Of its elements. No more than kMostBytes either.
   std::int64_t bytes() const {
-    std::int64_t all = static_cast<std::int64_t>(at::elementSize(dtype));
-    for (const auto size : sizes) {
-      if (__builtin_mul_overflow(all, size, &all)) return kMostBytes;
-    }
-    return all;
+    const auto all = checked_product(sizes, static_cast<std::int64_t>(at::elementSize(dtype)));
+    return std::min(all.value_or(kMostBytes), kMostBytes);
   }
 };
 

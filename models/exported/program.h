@@ -8,19 +8,13 @@
 #include <vector>
 
 #include "framework/base/named_tensors.h"
+#include "models/exported/program_tensor.h"
 
 namespace phalanx {
 struct BatchStatistics;  // framework/parallel/sync_batch_norm.h
 }
 
 namespace phalanx::exported {
-
-/// An input or output of a program, without the batch dimension.
-struct ProgramTensor {
-  std::string name;
-  std::vector<std::int64_t> shape;
-  at::ScalarType dtype = at::kFloat;
-};
 
 /// A program of torch.export (training IR), checked once and run node by node through LibTorch's dispatcher, so that
 /// whatever works on LibTorch's operators works on it: autograd, autocast, profilers. Values are released after their

@@ -122,6 +122,12 @@ class ConfigErrors(ProgramTest):
         self.assertEqual(0, again.wait(), again.text())
         self.assertEqual(first.out, again.out)
 
+    def test_print_config_spells_out_what_a_terminal_would_obey(self):
+        process = self.start(f"--config={QUICKSTART}", "--set=dataset.root=/data/\u202egnp.exe", "--print_config")
+        self.assertEqual(0, process.wait(), process.text())
+        self.assertNotIn("\u202e", process.out)
+        self.assertIn("\\u202egnp.exe", process.out)
+
     def test_help_config_has_every_section_and_name(self):
         process = self.start("--help_config")
         self.assertEqual((0, ""), (process.wait(), process.err))

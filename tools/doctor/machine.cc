@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include "framework/base/cores.h"
 #include "framework/base/environment.h"
@@ -47,11 +48,20 @@ std::int64_t kilobytes_of(const std::string& path, const std::string& key) {
   return count * 1024;
 }
 
+// As far as the folder can be listed.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    entries.push_back(entry->path());
+  }
+  return entries;
+}
+
 int count_entries(const fs::path& folder, const std::string& begin) {
   int count = 0;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none)) {
-    const std::string rest = entry.path().filename().string();
+  for (const auto& entry : entries_of(folder)) {
+    const std::string rest = entry.filename().string();
     count += rest.starts_with(begin) && rest.size() > begin.size() && std::isdigit(rest[begin.size()]) != 0;
   }
   return count;
@@ -85,10 +95,7 @@ std::string describe_malloc() {
 
 std::vector<std::string> devices(const fs::path& folder) {
   std::vector<std::string> names;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none)) {
-    names.push_back(value_of(entry.path() / "information", "Model"));
-  }
+  for (const auto& entry : entries_of(folder)) names.push_back(value_of(entry / "information", "Model"));
   return names;
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 // Returns 0 or the reason.
 int write_and_sync(int file, std::string_view text) {
-  if (const int reason = write_and_sync(file, text); reason != 0) return reason;
+  if (const int reason = write_all(file, text); reason != 0) return reason;
   return ::fsync(file) == 0 ? 0 : errno;
 }
 
@@ -31,7 +31,7 @@ int write_and_sync(int file, std::string_view text) {
 FileRecord write_synced(const std::string& path, std::string_view text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) fail(path, errno);
-  int reason = write_all(file, text);
+  int reason = write_and_sync(file, text);
   // Network file systems tell of some failures only here.
   if (::close(file) != 0 && reason == 0) reason = errno;
   if (reason != 0) fail(path, reason);

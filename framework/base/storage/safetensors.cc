@@ -9,8 +9,10 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
+#include "framework/base/checked_product.h"
 #include "framework/base/error.h"
 #include "framework/base/json.h"
 #include "framework/base/storage/safetensors_layout.h"
@@ -39,13 +41,10 @@ Entry parse_entry(const std::string& name, const JsonValue& json) {
 
 // Before anything is allocated for it.
 void check_entry(const Entry& entry, std::uint64_t data_bytes) {
-  std::uint64_t bytes = c10::elementSize(entry.dtype);
-  for (const auto size : entry.shape) {
-    if (size < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes)) {
-      throw std::out_of_range("shape of " + entry.name);
-    }
-  }
-  if (entry.begin > entry.end || entry.end > data_bytes || entry.end - entry.begin != bytes) {
+  const auto bytes = checked_product(entry.shape, static_cast<std::int64_t>(c10::elementSize(entry.dtype)));
+  if (!bytes) throw std::out_of_range("shape of " + entry.name);
+  if (entry.begin > entry.end || entry.end > data_bytes ||
+      entry.end - entry.begin != static_cast<std::uint64_t>(*bytes)) {
     throw std::out_of_range("data_offsets of " + entry.name);
   }
 }
@@ -100,7 +99,9 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors) {
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw DataError(path + ": " + std::strerror(errno));
-  const std::uint64_t bytes = std::filesystem::file_size(path);
+  std::error_code error;
+  const std::uint64_t bytes = std::filesystem::file_size(path, error);
+  if (error) throw DataError(path + ": " + error.message());  // a folder, for instance
   std::uint64_t length = 0;
   if (bytes < sizeof(length) || !file.read(reinterpret_cast<char*>(&length), sizeof(length))) {
     throw DataError(path + ": ends at byte " + std::to_string(bytes) + ", in the header's length");

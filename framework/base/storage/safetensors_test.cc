@@ -134,6 +134,11 @@ TEST_F(Safetensors, AMissingFileIsNamed) {
               ThrowsMessage<DataError>("/absent/w.safetensors: No such file or directory"));
 }
 
+TEST_F(Safetensors, AFolderIsNamed) {
+  const std::string folder = ::testing::TempDir();
+  EXPECT_THAT([&] { load_safetensors(folder); }, ThrowsMessage<DataError>(StartsWith(folder + ": ")));
+}
+
 TEST_F(Safetensors, AHeaderLongerThanTheFileIsRefusedWithBothLengths) {
   for (const std::uint64_t length : {std::uint64_t{3}, std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
     write_atomically(path_, header_length(length) + "{}");

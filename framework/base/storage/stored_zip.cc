@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -116,7 +117,9 @@ void take_zip64(std::string_view extra, std::uint64_t& bytes, std::uint64_t& sto
 StoredZip::StoredZip(const std::string& path) : path_(path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw DataError(path + ": " + std::strerror(errno));
-  size_ = std::filesystem::file_size(path);
+  std::error_code error;
+  size_ = std::filesystem::file_size(path, error);
+  if (error) throw DataError(path + ": " + error.message());  // a folder, for instance
   const Directory found = find_directory(file, path, size_);
   const std::string directory = read_at(file, path, found.begin, found.bytes);
   std::size_t at = 0;

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "framework/base/checked_product.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 
@@ -60,9 +61,9 @@ void check_sharing(const std::string& path, const StoredZip& zip, const std::vec
   for (const auto& entry : zip.entries()) held += entry.bytes;
   const std::uint64_t most = std::max(held, kAlwaysFine) * kMostSharing;
   for (const auto& tensor : tensors) {
-    std::uint64_t bytes = c10::elementSize(tensor.dtype);
-    for (const auto size : tensor.shape) bytes *= static_cast<std::uint64_t>(size);  // at most that of its storage
-    wanted += bytes;
+    const auto bytes = checked_product(tensor.shape, static_cast<std::int64_t>(c10::elementSize(tensor.dtype)));
+    if (!bytes) throw DataError(path + ": tensor " + tensor.name + " has more bytes than can be counted");
+    wanted += static_cast<std::uint64_t>(*bytes);
     if (wanted <= most) continue;
     throw DataError(path + ": its tensors share " + std::to_string(held) +
                     " bytes so often that they would take more than " + std::to_string(most) +

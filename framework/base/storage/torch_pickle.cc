@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "framework/base/checked_product.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 
@@ -368,24 +369,7 @@ class Unpickler {
     tensor.offset = argument(arguments, 1, Node::kInt)->integer;
     tensor.shape = integers(*argument(arguments, 2, Node::kList));
     tensor.strides = integers(*argument(arguments, 3, Node::kList));
-    check_range(tensor);
     stack_.push_back(made);
-  }
-
-  void check_range(const PickledTensor& tensor) const {
-    bool fits = tensor.shape.size() == tensor.strides.size() && tensor.offset >= 0;
-    std::int64_t last = tensor.offset, numel = 1;
-    for (std::size_t i = 0; fits && i < tensor.shape.size(); ++i) {
-      std::int64_t way = 0;
-      fits = !__builtin_mul_overflow(std::max<std::int64_t>(tensor.shape[i] - 1, 0), tensor.strides[i], &way) &&
-             !__builtin_add_overflow(last, way, &last) && !__builtin_mul_overflow(numel, tensor.shape[i], &numel);
-    }
-    if (fits && numel > tensor.storage_numel) {
-      refuse("a tensor of " + std::to_string(numel) + " elements repeats those of a storage of " +
-             std::to_string(tensor.storage_numel) + "; save a contiguous copy of it");
-    }
-    if (fits && (numel == 0 || last < tensor.storage_numel)) return;
-    refuse("a tensor lies outside of its storage of " + std::to_string(tensor.storage_numel) + " elements");
   }
 
   // ("storage", type, key, location, elements)
@@ -432,6 +416,28 @@ const Node& find_state_dict(const std::string& file, const Node& root) {
   return root;
 }
 
+// A view reads the elements of its storage and no others, and it has no more elements than the storage.
+void check_view(const std::string& file, const PickledTensor& tensor) {
+  const auto refuse = [&](const std::string& why) {
+    throw DataError(file + ": data.pkl: tensor " + tensor.name + " " + why);
+  };
+  const auto numel = checked_product(tensor.shape);
+  if (!numel) refuse("has more elements than can be counted");
+  const std::string storage = "a storage of " + std::to_string(tensor.storage_numel) + " elements";
+  if (*numel > tensor.storage_numel) {
+    refuse("has " + std::to_string(*numel) + " elements, which repeat those of " + storage +
+           "; save a contiguous copy of it");
+  }
+  bool fits = tensor.shape.size() == tensor.strides.size() && tensor.offset >= 0;
+  std::int64_t last = tensor.offset;
+  for (std::size_t i = 0; fits && i < tensor.shape.size(); ++i) {
+    std::int64_t way = 0;
+    fits = !__builtin_mul_overflow(std::max<std::int64_t>(tensor.shape[i] - 1, 0), tensor.strides[i], &way) &&
+           !__builtin_add_overflow(last, way, &last);
+  }
+  if (!fits || (*numel > 0 && last >= tensor.storage_numel)) refuse("lies outside of its " + storage.substr(2));
+}
+
 void append_text(std::string& to, const std::string& text) {
   to += 'X';
   const auto bytes = static_cast<std::uint32_t>(text.size());
@@ -475,6 +481,7 @@ std::vector<PickledTensor> unpickle_state_dict(const std::string& file, std::str
     } else {
       tensors.push_back(value.tensor);
       tensors.back().name = key.text;
+      check_view(file, tensors.back());
     }
   }
   return tensors;

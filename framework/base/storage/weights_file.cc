@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -22,11 +23,18 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSafetensors = ".safetensors";
 
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  const bool there = fs::exists(path, error);
+  if (error) throw DataError(path.string() + ": " + error.message());
+  return there;
+}
+
 std::string find_in(const fs::path& folder) {
   constexpr std::array kNames{"model.safetensors.index.json", "model.safetensors", "pytorch_model.bin.index.json",
                               "pytorch_model.bin", "weights.safetensors"};
   for (const char* name : kNames) {
-    if (fs::exists(folder / name)) return folder / name;
+    if (is_there(folder / name)) return folder / name;
   }
   throw DataError(folder.string() + ": the folder has none of " + join({kNames.begin(), kNames.end()}, ", "));
 }
@@ -42,7 +50,7 @@ std::int64_t WeightsFile::Entry::bytes() const {
 }
 
 WeightsFile::WeightsFile(const std::string& path) : path_(path) {
-  if (!fs::exists(path)) throw DataError(path + ": no such file");
+  if (!is_there(path)) throw DataError(path + ": no such file");
   const std::string file = fs::is_directory(path) ? find_in(path) : path;
   file.ends_with(".json") ? add_index(file) : add(file);
   std::set<std::string_view> names;
@@ -79,7 +87,7 @@ void WeightsFile::add_index(const std::string& path) {
     if (fs::path(part).has_parent_path() || part.ends_with(".json")) {
       throw DataError(path + ": names " + part + ", which is no file of weights next to it");
     }
-    if (!fs::exists(file)) throw DataError(path + ": names " + part + ", which is missing");
+    if (!is_there(file)) throw DataError(path + ": names " + part + ", which is missing");
     add(file);
   }
   std::set<std::string> there;

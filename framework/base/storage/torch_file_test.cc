@@ -1,0 +1,239 @@
+#include "framework/base/storage/torch_file.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/base/storage/stored_zip.h"
+
+namespace phalanx {
+namespace {
+
+using namespace std::string_literals;  // which may hold NUL
+
+namespace fs = std::filesystem;
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using ::testing::ThrowsMessage;
+
+using Sizes = std::vector<std::int64_t>;
+
+const std::string kGoldens = "framework/base/storage/goldens/";
+
+std::string scratch(const std::string& name) { return ::testing::TempDir() + "/" + name; }
+
+std::map<std::string, at::Tensor> loaded(const std::string& path) {
+  const TorchFile file(path);
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& tensor : file.tensors()) tensors.emplace(tensor.name, file.read(tensor));
+  return tensors;
+}
+
+void expect_equal(const std::map<std::string, at::Tensor>& read, const std::map<std::string, at::Tensor>& wanted) {
+  ASSERT_EQ(read.size(), wanted.size());
+  for (const auto& [name, tensor] : wanted) {
+    ASSERT_TRUE(read.contains(name)) << name;
+    EXPECT_EQ(read.at(name).scalar_type(), tensor.scalar_type()) << name;
+    EXPECT_TRUE(at::equal(read.at(name), tensor)) << name;
+  }
+}
+
+auto refuses(const std::string& path, const std::string& why) {
+  return std::pair([path] { loaded(path); }, ThrowsMessage<DataError>(AllOf(StartsWith(path), HasSubstr(why))));
+}
+
+// Writes a file of this pickle, whose storage "0", if there is one, has these bytes.
+std::string pickled(const std::string& body, const std::string& storage = "") {
+  StoredZipWriter zip("x");
+  zip.add("archive/data.pkl", "\x80\x02" + body);
+  if (!storage.empty()) zip.add("archive/data/0", storage);
+  const std::string path = scratch("pickle.pt");
+  write_atomically(path, zip.finish());
+  return path;
+}
+
+std::string text(const std::string& words) {
+  return 'X' + std::string{static_cast<char>(words.size()), 0, 0, 0} + words;
+}
+
+std::string number(std::int64_t value) {
+  std::string bytes = "\x8a\x08";
+  for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(value >> shift);
+  return bytes;
+}
+
+std::string tuple(const Sizes& values) {
+  std::string all = "(";
+  for (const auto value : values) all += number(value);
+  return all + "t";
+}
+
+// The pickle of a tensor that is a view of the storage "0", which has `elements` of float32.
+std::string view(std::int64_t elements, std::int64_t offset, const Sizes& shape, const Sizes& strides) {
+  return "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\nFloatStorage\n" + text("0") +
+         text("cpu") + number(elements) + "tQ" + number(offset) + tuple(shape) + tuple(strides) + "\x89)tR";
+}
+
+// Elements k / 4, as make_torch_files.py says.
+TEST(TorchFile, ReadsWhatTorchHasSaved) {
+  auto all = loaded(kGoldens + "state_dict.pt");
+  ASSERT_EQ(all.size(), 8u);
+  const at::Tensor base = (at::arange(12, at::kFloat) / 4).reshape({3, 4});
+  EXPECT_TRUE(at::equal(all.at("fc.weight"), base));
+  EXPECT_TRUE(at::equal(all.at("fc.turned"), base.t()));
+  EXPECT_TRUE(all.at("fc.turned").is_contiguous());
+  EXPECT_TRUE(at::equal(all.at("fc.tail"), base.flatten().slice(0, 8, 10)));
+  for (const auto& [name, dtype] :
+       std::map<std::string, at::ScalarType>{{"half", at::kHalf}, {"brain", at::kBFloat16}, {"double", at::kDouble}}) {
+    EXPECT_TRUE(at::equal(all.at(name), (at::arange(3, at::kFloat) / 4).to(dtype))) << name;
+  }
+  EXPECT_EQ(all.at("steps").item<std::int64_t>(), 7);
+  EXPECT_EQ(all.at("none").sizes(), (std::vector<std::int64_t>{0, 2}));
+}
+
+TEST(TorchFile, FindsTheStateDictAmongOtherThings) {
+  auto all = loaded(kGoldens + "nested.pt");
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(at::equal(all.at("0.weight"), at::arange(1, 3, at::kFloat).reshape({1, 2})));
+  EXPECT_EQ(all.at("0.bias").item<float>(), 3);
+}
+
+TEST(TorchFile, LeavesOutExtraState) { EXPECT_EQ(loaded(kGoldens + "extra.pt").size(), 1u); }
+
+TEST(TorchFile, RefusesAPickleThatWantsToRunCodeByItsName) {
+  const auto [load, throws] = refuses(kGoldens + "shell.pt", "wants posix.system, which would run code");
+  EXPECT_THAT(load, throws);
+  EXPECT_FALSE(fs::exists("executed"));
+}
+
+TEST(TorchFile, SaysHowToConvertWhatOldTorchWrote) {
+  const auto [load, throws] = refuses(kGoldens + "legacy.pt", "format of torch before 1.6; convert it with python3");
+  EXPECT_THAT(load, throws);
+  std::string tar(512, '\0');
+  tar.replace(257, 5, "ustar");
+  write_atomically(scratch("old.pth"), tar);
+  const auto [load_tar, throws_too] = refuses(scratch("old.pth"), "format of torch before 1.6");
+  EXPECT_THAT(load_tar, throws_too);
+}
+
+// Wherever it was cut off, or a byte was changed, an error follows that names the file, or what is read is as before.
+TEST(TorchFile, RefusesWhatWasCutOffOrDamaged) {
+  const std::string whole = read_file(kGoldens + "nested.pt"), path = scratch("damaged.pt");
+  const auto good = loaded(kGoldens + "nested.pt");
+  for (std::size_t bytes = 0; bytes < whole.size(); bytes += 7) {
+    write_atomically(path, std::string_view(whole).substr(0, bytes));
+    EXPECT_THAT([&] { loaded(path); }, ThrowsMessage<DataError>(StartsWith(path))) << bytes;
+  }
+  int refused = 0;
+  for (std::size_t at = 0; at < whole.size(); at += 3) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 0x41);
+    write_atomically(path, changed);
+    try {
+      expect_equal(loaded(path), good);
+    } catch (const DataError& error) {
+      EXPECT_THAT(error.what(), StartsWith(path));
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 50);
+}
+
+// Each of these is a pickle that does harm, or ends a program that believes it.
+TEST(TorchFile, BelievesNoPickle) {
+  for (const auto& [body, why] :
+       std::map<std::string, std::string>{{"cbuiltins\neval\n(X\x03\0\0\0"
+                                           "1+1tR."s,
+                                           "wants builtins.eval"},
+                                          {"ctorch._utils\n_rebuild_tensor_v2\n)R.", "argument 0 is missing"},
+                                          {"ctorch\nFloatStorage\n)R.", "which is no function"},
+                                          {"R.", "nothing is on the stack"},
+                                          {"(.", "a mark lies where"},
+                                          {"u.", "there is no mark"},
+                                          {"h\x05.", "nothing was remembered as 5"},
+                                          {"}", "the pickle ends too early"},
+                                          {"X\xff\xff\xff\xff.", "the pickle ends too early"},
+                                          {"}K\x01K\x02s.", "a key that is no text"},
+                                          {"}X\x01\0\0\0"
+                                           "aK\x02s."s,
+                                           "a is no tensor"},
+                                          {"K\x01.", "no dictionary of tensors"},
+                                          {"(i", "wants to make an object"}}) {
+    const auto path = pickled(body);
+    const auto [load, throws] = refuses(path, why);
+    EXPECT_THAT(load, throws) << why;
+  }
+}
+
+TEST(TorchFile, RefusesATensorOutsideOfItsStorage) {
+  const auto [load, throws] = refuses(pickled("}" + text("a") + view(4, 2, {3}, {1}) + "s."),
+                                      "tensor a lies outside of its storage of 4 elements");
+  EXPECT_THAT(load, throws);
+}
+
+// Elements that are repeated without end would take all memory, and sizes may be too large for their product.
+TEST(TorchFile, RefusesATensorThatRepeatsItsStorage) {
+  constexpr std::int64_t k2To61 = std::int64_t{1} << 61;
+  const std::string repeats = " elements, which repeat those of a storage of 4 elements; save a contiguous copy";
+  for (const auto& [shape, why] :
+       std::map<Sizes, std::string>{{{2147483647}, "tensor a has 2147483647" + repeats},
+                                    {{k2To61}, "tensor a has 2305843009213693952" + repeats},
+                                    {{k2To61, 2, 2}, "tensor a has more elements than can be counted"},
+                                    {{k2To61, 8}, "tensor a has more elements than can be counted"},
+                                    {{k2To61, 8, 0}, "tensor a has more elements than can be counted"}}) {
+    const Sizes strides(shape.size(), 0);
+    const auto path = pickled("}" + text("a") + view(4, 0, shape, strides) + "s.", std::string(16, '\0'));
+    const auto [load, throws] = refuses(path, why);
+    EXPECT_THAT(load, throws) << why;
+  }
+}
+
+TEST(TorchFile, RefusesAStorageWithFewerElementsThanItsPickleSays) {
+  constexpr std::int64_t k2To62 = std::int64_t{1} << 62;
+  const auto path = pickled("}" + text("a") + view(k2To62, 0, {k2To62}, {1}) + "s.", std::string(16, '\0'));
+  const auto [load, throws] = refuses(path, "data/0 has 16 bytes, but tensor a is of 4611686018427387904 elements");
+  EXPECT_THAT(load, throws);
+}
+
+// Tied weights are one tensor under two names, which a pickle remembers ('q') and recalls ('h'), or two tensors.
+TEST(TorchFile, ReadsTensorsThatShareAStorageIntoMemoryOfTheirOwn) {
+  const at::Tensor base = at::arange(6, at::kFloat).reshape({2, 3});
+  const std::string bytes(static_cast<const char*>(base.const_data_ptr()), base.nbytes());
+  auto all = loaded(pickled("}" + text("weight") + view(6, 0, {2, 3}, {3, 1}) + "q\x05s" +  //
+                                text("same") + "h\x05s" +                                   //
+                                text("tied") + view(6, 0, {2, 3}, {3, 1}) + "s" +           //
+                                text("turned") + view(6, 0, {3, 2}, {1, 3}) + "s" +         //
+                                text("row") + view(6, 3, {3}, {1}) + "s" +                  //
+                                text("column") + view(6, 1, {2}, {3}) + "s" +               //
+                                text("corner") + view(6, 5, {}, {}) + "s.",
+                            bytes));
+  const std::map<std::string, at::Tensor> wanted{{"weight", base},
+                                                 {"same", base},
+                                                 {"tied", base},
+                                                 {"turned", base.t()},
+                                                 {"row", base.select(0, 1)},
+                                                 {"column", base.select(1, 1)},
+                                                 {"corner", base.select(0, 1).select(0, 2)}};
+  expect_equal(all, wanted);
+  all.at("weight").fill_(7);
+  all.erase("weight");
+  auto others = wanted;
+  others.erase("weight");
+  expect_equal(all, others);
+  for (const auto& [name, tensor] : all) EXPECT_TRUE(tensor.is_contiguous()) << name;
+}
+
+}  // namespace
+}  // namespace phalanx
