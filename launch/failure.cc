@@ -7,12 +7,15 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <tuple>
 #include <utility>
 
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/json.h"
 #include "framework/base/new_file.h"
@@ -87,7 +90,14 @@ double failure_time() {
 
 void leave_failure(const std::string& folder, const Failure& failure) noexcept {
   try {
-    write_atomically(folder + "/" + kPrefix + std::to_string(failure.rank) + kSuffix, to_json(failure));
+    const std::string name = "/" + std::string(kPrefix) + std::to_string(failure.rank) + kSuffix;
+    try {
+      write_atomically(folder + name, to_json(failure));
+    } catch (const DataError&) {
+      const auto spare = environment(kSpareFailureFolder);
+      if (!spare) throw;
+      write_atomically(*spare + name, to_json(failure));
+    }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "rank %d: %s\n(and its failure report could not be written to %s: %s)\n", failure.rank,
                  printable(failure.message).c_str(), folder.c_str(), printable(error.what()).c_str());
@@ -96,8 +106,9 @@ void leave_failure(const std::string& folder, const Failure& failure) noexcept {
 
 std::vector<Failure> read_failures(const std::string& folder) { return read(reports_in(folder)); }
 
-std::vector<Failure> take_failures(const std::string& folder) {
-  const auto paths = reports_in(folder);
+std::vector<Failure> take_failures(const std::string& folder, const std::string& spare) {
+  auto paths = reports_in(folder);
+  if (!spare.empty()) std::ranges::move(reports_in(spare), std::back_inserter(paths));
   auto failures = read(paths);
   std::error_code ignored;  // at worst it is reported again, by the next run in this folder
   for (const auto& path : paths) std::filesystem::remove(path, ignored);

@@ -5,6 +5,10 @@
 
 namespace phalanx {
 
+/// The environment variable by which a launcher names a folder of its own to the ranks on its host. A failure that
+/// cannot be left in the log folder, as on a full disk, is left there.
+constexpr const char* kSpareFailureFolder = "PHALANX_FAILURE_FOLDER";
+
 /// Why a rank failed: left in the run's log folder for the process that reports it.
 struct Failure {
   int rank = 0;
@@ -18,8 +22,9 @@ struct Failure {
 /// The current time, for Failure::time.
 double failure_time();
 
-/// Writes `failure` to `folder` as rank<r>.failure, atomically replacing an earlier one. Never throws, because it runs
-/// while another error is being handled: if the folder cannot be written, it prints a line to stderr.
+/// Writes `failure` to `folder` as rank<r>.failure, atomically replacing an earlier one. If the folder cannot be
+/// written, writes it to the one that kSpareFailureFolder names. Never throws, because it runs while another error is
+/// being handled: if neither can be written, it prints a line to stderr.
 void leave_failure(const std::string& folder, const Failure& failure) noexcept;
 
 /// All failures left in `folder`; the first cause first: primary before secondary, then by time. One that cannot be
@@ -27,8 +32,8 @@ void leave_failure(const std::string& folder, const Failure& failure) noexcept;
 /// there. A folder that is not there has none.
 std::vector<Failure> read_failures(const std::string& folder);
 
-/// The same, and removes them.
-std::vector<Failure> take_failures(const std::string& folder);
+/// The same of `folder` and, unless it is empty, of the folder `spare`; and removes them.
+std::vector<Failure> take_failures(const std::string& folder, const std::string& spare = "");
 
 /// Whether this process should report the job's failure: true for the first process that asks in `folder` since
 /// forget_failures(). For ranks without a supervising launcher; the marker file stays.

@@ -1,6 +1,7 @@
 #include "launch/failure.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <array>
 #include <filesystem>
@@ -105,6 +106,16 @@ TEST(Failure, ThatCannotBeLeftIsSaid) {
   leave_failure("/no/such/folder", {.rank = 1, .message = "disk full"});
   const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(text.find("rank 1: disk full"), std::string::npos) << text;
+}
+
+TEST_F(FailureTest, IsLeftInTheLaunchersFolderWhereTheDiskIsFull) {
+  ::setenv(kSpareFailureFolder, folder_.c_str(), 1);
+  leave_failure("/no/such/folder", {.rank = 1, .message = "disk full"});
+  ::unsetenv(kSpareFailureFolder);
+  const auto failures = take_failures("/no/such/folder", folder_);
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_EQ(failures[0].message, "disk full");
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
 TEST_F(FailureTest, IsReportedByTheFirstThatAsks) {

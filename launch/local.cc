@@ -49,6 +49,7 @@ void set_environment(int rank, int ranks, const std::string& meeting) {
   set("LOCAL_WORLD_SIZE", std::to_string(ranks));
   set("PHALANX_RENDEZVOUS", "file://" + meeting + "/store");
   set("PHALANX_LAUNCHER", "local");
+  set(kSpareFailureFolder, meeting);
 }
 
 // Opened in the child, so that no rank inherits another rank's log.
@@ -64,8 +65,8 @@ void redirect(int rank, const std::string& log) {
 int be_rank(int rank, const LocalLaunch& options, const std::string& meeting, const std::function<int(int)>& body) {
   const std::string log = log_path(options.log_folder, rank);
   return run_rank(rank, options.log_folder, log, [&] {
-    redirect(rank, log);
     set_environment(rank, options.ranks, meeting);
+    redirect(rank, log);
     return body(rank);
   });
 }
@@ -91,7 +92,8 @@ int launch_local(const LocalLaunch& options, const std::function<int(int rank)>&
   const auto ends = ends_of_ranks(supervisor.run());
   // A process with several ranks ends only once for all of them.
   const int status = exit_status_of(ends.front().status);
-  const Verdict verdict = judge(ends, take_failures(options.log_folder), supervisor.interrupted(), status);
+  const Verdict verdict =
+      judge(ends, take_failures(options.log_folder, meeting.path()), supervisor.interrupted(), status);
   report(verdict, options.reported_ranks > 0 ? options.reported_ranks : options.ranks, options.log_folder);
   return verdict.status;
 }

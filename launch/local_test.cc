@@ -53,12 +53,13 @@ class LaunchLocal : public Launches {
   int launch(int ranks, const std::function<int(int)>& body) {
     ::testing::internal::CaptureStderr();
     const auto start = std::chrono::steady_clock::now();
-    const int status = launch_local({.ranks = ranks, .log_folder = scratch_.folder()}, body);
+    const int status = launch_local({.ranks = ranks, .log_folder = log_folder_}, body);
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     error_ = ::testing::internal::GetCapturedStderr();
     return status;
   }
 
+  std::string log_folder_ = scratch_.folder();
   std::string error_;
   double seconds_ = 0;
 };
@@ -131,6 +132,19 @@ TEST_F(LaunchLocal, ExceptionIsToldOnce) {
   EXPECT_NE(error_.find("Log: " + scratch_.path("rank1.log")), std::string::npos) << error_;
   EXPECT_NE(error_.find("1 other rank ended with it."), std::string::npos) << error_;
   EXPECT_EQ(error_.find("is gone"), std::string::npos) << error_;
+}
+
+TEST_F(LaunchLocal, AReasonThatTheLogFolderCannotHoldIsToldNevertheless) {
+  log_folder_ = scratch_.path("logs");
+  std::filesystem::create_directory(log_folder_);
+  const int status = launch(2, [&](int rank) -> int {
+    if (rank == 0) return 0;
+    std::filesystem::remove_all(log_folder_);
+    throw std::runtime_error("step-00000001.tmp/state: No space left on device");
+  });
+  EXPECT_EQ(status, kFailed);
+  EXPECT_NE(error_.find("│ step-00000001.tmp/state: No space left on device\n"), std::string::npos) << error_;
+  EXPECT_EQ(error_.find("without giving a reason"), std::string::npos) << error_;
 }
 
 TEST_F(LaunchLocal, WrongConfigurationIsUsage) {

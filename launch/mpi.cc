@@ -87,8 +87,9 @@ std::vector<RankEnd> ends_of_ranks(const Supervisor::End& mpirun, const std::vec
   return ends;
 }
 
-int conclude(const MpiLaunch& options, const Supervisor::End& mpirun, bool interrupted, const MpirunNotices& notices) {
-  auto failures = take_failures(options.log_folder);
+int conclude(const MpiLaunch& options, const std::string& meeting, const Supervisor::End& mpirun, bool interrupted,
+             const MpirunNotices& notices) {
+  auto failures = take_failures(options.log_folder, meeting);
   auto ends = ends_of_ranks(mpirun, notices.notices());
   // In an interrupted job, only what ranks report is news: mpirun names those that it ended for us.
   if (interrupted || (!failures.empty() && ends.front().rank < 0)) ends.clear();
@@ -109,8 +110,12 @@ int launch_mpi(const MpiLaunch& options) {
   if (options.command.empty()) throw ConfigError("launch with MPI: no command to run");
   require_way_to(options.hosts);
   std::vector<std::string> inherited;
-  for (char** variable = environ; *variable; ++variable) inherited.emplace_back(*variable);
+  const std::string spare = std::string(kSpareFailureFolder) + "=";
+  for (char** variable = environ; *variable; ++variable) {
+    if (!std::string_view(*variable).starts_with(spare)) inherited.emplace_back(*variable);
+  }
   const TemporaryFolder meeting(TemporaryFolder::Removal::kAlways);
+  if (options.hosts.empty()) inherited.push_back(spare + meeting.path());
   const std::string rendezvous = options.hosts.empty() ? "file://" + meeting.path() + "/store" : "";
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
   auto environment = mpirun_environment(inherited, rendezvous, terminal);
@@ -142,7 +147,7 @@ int launch_mpi(const MpiLaunch& options) {
   take_errors();
   standard_error().write(notices.finish());
   standard_output().flush();
-  return conclude(options, ends.front(), supervisor.interrupted(), notices);
+  return conclude(options, meeting.path(), ends.front(), supervisor.interrupted(), notices);
 }
 
 }  // namespace phalanx

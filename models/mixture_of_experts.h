@@ -21,7 +21,9 @@ namespace phalanx {
 /// fall to expert e over the global batch, and P_e the mean of p_e.
 ///
 /// With a capacity factor c, an expert takes at most ceil(c k T / E) of the T tokens of the global batch, the first
-/// ones in the order of ranks and tokens; of the others its part of y is left out. Without, no token is dropped.
+/// ones in the order of ranks and tokens; of the others its part of y is left out. Without, no token is dropped. In
+/// evaluation T is the number of tokens of one forward, so a layer with a capacity gives other results for a sequence
+/// whose tokens are computed one after another, as generation with a KeyValueCache does.
 ///
 /// Both need the counts of the whole batch before any part of it can go on. With CountOver::kSequence, f, P and T are
 /// computed for each sequence, and the loss is the mean over sequences (DeepSeek-AI 2024, DeepSeek-V3,

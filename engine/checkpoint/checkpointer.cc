@@ -8,6 +8,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/log.h"
+#include "framework/comm/texts.h"
 
 namespace phalanx {
 namespace {
@@ -126,13 +127,21 @@ void Checkpointer::begin_commit() {
   commit_ = std::async(std::launch::async, [this] { folder_.commit(manifest_, retention_); });
 }
 
+// All ranks learn at the same time that a checkpoint has failed, so this is collective.
+std::string Checkpointer::first_reason() const {
+  for (const auto& reason : all_gather_text(reason_, *world_)) {
+    if (!reason.empty()) return reason;
+  }
+  return "no rank has a reason";
+}
+
 void Checkpointer::finish(bool complete) {
   busy_ = false;
   all_.zero_();
   complete ? ++written_ : ++failed_;
   failure_.clear();
   if (complete) return;
-  failure_ = reason_.empty() ? "another rank could not write its part; its log has the reason" : reason_;
+  failure_ = first_reason();
   if (plan_.rank != 0) return;
   if (reason_.empty()) {
     log_error() << "the checkpoint of step " << manifest_.position.step << " is abandoned: " << failure_;

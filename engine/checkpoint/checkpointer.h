@@ -40,8 +40,8 @@ class Checkpointer {
   /// Blocks until the checkpoint that was begun is complete or given up.
   void settle();
 
-  /// Of the last checkpoint that was settled, why it was given up, as rank 0 has logged it (elsewhere: that it was);
-  /// empty: it is there, or there was none.
+  /// Why the last checkpoint that was settled was given up: the reason of the first rank that had one, the same on all
+  /// ranks. Empty: the checkpoint is there, or there was none.
   const std::string& failure() const { return failure_; }
   std::int64_t written() const { return written_; }  // since the start
   std::int64_t failed() const { return failed_; }
@@ -57,6 +57,7 @@ class Checkpointer {
   bool conclude();  // reads it; whether the checkpoint is done
   void begin_commit();
   void finish(bool complete);
+  std::string first_reason() const;
   std::int64_t status_of(int rank) const;
 
   CheckpointFolder folder_;

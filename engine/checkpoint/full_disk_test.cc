@@ -63,6 +63,18 @@ TEST_F(FullDisk, ACheckpointIsGivenUpOnAllRanksAndTheNextOneSucceeds) {
   expect_loads(2, Sharing::kReplicas, 2);
 }
 
+TEST_F(FullDisk, AllRanksKnowTheReasonOfTheOneThatCouldNotWrite) {
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    Rank rank(*world);
+    Checkpointer checkpointer(folder_, {}, world, rank.state);
+    const std::string taken = folder_.temporary_path(2) + "/" + state_file(1, 2);
+    if (world->rank() == 1) fs::create_directories(taken);
+    checkpointer.save(at_step(2), true);
+    checkpointer.settle();
+    EXPECT_EQ(checkpointer.failure(), taken + ": Is a directory");
+  });
+}
+
 TEST_F(FullDisk, AManifestThatCannotBeWrittenIsAFailureOnAllRanks) {
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     Rank rank(*world);

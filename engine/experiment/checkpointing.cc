@@ -279,9 +279,13 @@ void Checkpointing::tell_failures() {
   if (run_.world->rank() == 0) standard_error().write("A checkpoint was abandoned: " + checkpointer_->failure() + "\n");
 }
 
+std::string Checkpointing::why_unsaved() const {
+  if (!run_.vote.stopped() || checkpointer_->failure().empty()) return "";
+  return "the run was stopped, but its checkpoint could not be written: " + checkpointer_->failure();
+}
+
 void Checkpointing::check() const {
-  if (!run_.vote.stopped() || checkpointer_->failure().empty()) return;
-  throw DataError("the run was stopped, but could not be saved: " + checkpointer_->failure());
+  if (const auto why = why_unsaved(); !why.empty()) throw DataError(why);
 }
 
 }  // namespace phalanx

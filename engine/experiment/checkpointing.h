@@ -71,7 +71,11 @@ class Checkpointing {
   /// Blocks until the checkpoint that is being written is complete.
   void settle() { checkpointer_->settle(); }
 
-  /// After training. Throws DataError, on all ranks alike, where the run was stopped and could not be saved.
+  /// Returns why a run that was stopped could not be saved, the same on all ranks; empty: it was saved, or not stopped.
+  /// After training.
+  std::string why_unsaved() const;
+
+  /// Throws it as a DataError, unless it is empty.
   void check() const;
 
   std::int64_t failed() const { return checkpointer_->failed(); }

@@ -84,7 +84,7 @@ class Experiment {
     ExperimentResult result = evaluate_at_end(end);
     result.unreadable = unreadable_.count(*mesh_.samples());
     if (config_.checkpoint.final_weights) embeddings_.write_rows(folder_.embeddings());
-    replica_.as_evaluated([&] { report_.finish(result, replica_.whole_weights(config_.checkpoint.final_weights)); });
+    finish(result);
     replica_.keep_values();
     // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.
     mesh_.control()->barrier().wait();
@@ -94,6 +94,17 @@ class Experiment {
   }
 
  private:
+  // Where the disk is full, a run that was stopped can neither save itself nor its weights: both reasons are told.
+  void finish(const ExperimentResult& result) {
+    try {
+      replica_.as_evaluated([&] { report_.finish(result, replica_.whole_weights(config_.checkpoint.final_weights)); });
+    } catch (const DataError& error) {
+      const auto unsaved = checkpointing_.why_unsaved();
+      if (unsaved.empty()) throw;
+      throw DataError(unsaved + "\n" + error.what());
+    }
+  }
+
   std::unique_ptr<Loader> training_loader(const std::shared_ptr<const Dataset>& split) {
     const auto batch = config_.train.global_batch_size;
     const auto& group = *mesh_.samples();

@@ -15,7 +15,11 @@ class TextGenerator {
  public:
   struct Options {
     std::int64_t context;  // most tokens that the model takes
-    bool cache = true;     // keys and values of tokens that were seen are kept, not computed again for each token
+
+    /// Keys and values of tokens that were seen are kept, not computed again for each token. Scores are the same but
+    /// for rounding, unless the model has experts with a capacity (MixtureOfExperts), which is that of the tokens
+    /// computed at once: with the cache, a new token is computed alone and never dropped.
+    bool cache = true;
     SamplingOptions sampling{};
   };
 

@@ -7,6 +7,7 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 namespace phalanx {
 namespace {
 
+using testing::fill;
 using testing::make_model;
 
 constexpr const char* kWithCaches[] = {"{name: llama, layers: 2, heads: 4, key_value_heads: 2, width: 16}",
@@ -44,6 +46,25 @@ TEST(KeyValueCaches, GoOnAsIfAllHadBeenComputedAtOnce) {
   }
   KeyValueCache unused(6);
   EXPECT_FALSE(make_model("mlp", classification_samples({1, 8, 8}, 10))->go_on_from(&unused));
+}
+
+// The capacity of experts is a share of the tokens that are computed at once: one alone is never dropped.
+TEST(KeyValueCaches, LeaveEachTokenItsExpertWhereTheWholeTextExceedsTheirCapacity) {
+  const at::NoGradGuard no_grad;
+  const std::string section = "{name: moe_gpt, layers: 1, heads: 2, width: 8, experts: 2, balance: 0, ";
+  const auto model = make_model(section + "capacity_factor: 0.34}", language_samples(6, 11));
+  const auto unlimited = make_model(section + "capacity_factor: 0}", language_samples(6, 11));
+  for (const auto& one : {model, unlimited}) {
+    fill(*one);
+    one->eval();
+  }
+  const at::Tensor text = some_text().narrow(0, 0, 1), wanted = unlimited->forward(text);
+  EXPECT_FALSE(at::allclose(model->forward(text), wanted, 1e-5, 1e-6));
+  KeyValueCache cache(6);
+  ASSERT_TRUE(model->go_on_from(&cache));
+  std::vector<at::Tensor> parts;
+  for (std::int64_t i = 0; i < 6; ++i) parts.push_back(model->forward(text.narrow(1, i, 1)));
+  EXPECT_TRUE(at::allclose(at::concat(parts, 1), wanted, 1e-5, 1e-6));
 }
 
 }  // namespace

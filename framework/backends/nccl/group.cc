@@ -86,8 +86,8 @@ class Group::InFlight final : public Work::State {
 
   bool done() const override {
     if (recorded_ || complete_.load(std::memory_order_acquire)) return true;
-    const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device_));
-    if (!ended_.query() || health_->broken()) return false;
+    if (health_->broken() || !has_ended()) return false;
+    if (health_->broken()) return false;  // the communicator was aborted meanwhile, which ends the operation, too
     complete_.store(true, std::memory_order_release);
     return true;
   }
@@ -100,6 +100,17 @@ class Group::InFlight final : public Work::State {
   bool recorded_ = false;  // into a graph, whose replays nobody watches; its memory is the graph's
 
  private:
+  // A kernel that failed leaves an error that every later call of CUDA reports: the group fails with the first one.
+  bool has_ended() const {
+    try {
+      const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device_));
+      return ended_.query();
+    } catch (const std::exception& error) {
+      health_->fail(std::make_exception_ptr(CommError(CommError::Kind::kSystem, what_ + ": " + error.what())));
+      return false;
+    }
+  }
+
   std::shared_ptr<Health> health_;
   int device_;
   mutable std::atomic<bool> complete_{false};
@@ -130,10 +141,14 @@ void Group::leave() noexcept {
   const std::lock_guard lock(handle_->mutex);
   const ncclComm_t comm = std::exchange(handle_->comm, nullptr);
   if (comm == nullptr) return;  // it was aborted
-  const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member_.device));
-  const ncclResult_t left = settle(comm, ncclCommFinalize(comm), Clock::now() + kLeave);
-  const ncclResult_t ended = left == ncclSuccess ? ncclCommDestroy(comm) : ncclCommAbort(comm);
-  if (ended != ncclSuccess) log_warning() << "leaving " << describe() << ": NCCL says: " << ncclGetErrorString(ended);
+  try {
+    const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member_.device));
+    const bool left = !health_->broken() && settle(comm, ncclCommFinalize(comm), Clock::now() + kLeave) == ncclSuccess;
+    const ncclResult_t ended = left ? ncclCommDestroy(comm) : ncclCommAbort(comm);
+    if (ended != ncclSuccess) log_warning() << "leaving " << describe() << ": NCCL says: " << ncclGetErrorString(ended);
+  } catch (const std::exception& error) {  // of CUDA, after a kernel that failed
+    log_warning() << "leaving " << describe() << ": " << error.what();
+  }
 }
 
 std::string Group::describe() const {
@@ -200,8 +215,9 @@ void Group::abort(std::exception_ptr error) {
   (void)ncclCommAbort(std::exchange(handle_->comm, nullptr));  // whose own error would say nothing about the cause
 }
 
+// Throws nothing: an error of CUDA is the group's failure (InFlight::has_ended).
 void Group::watch() {
-  const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member_.device));
+  (void)cudaSetDevice(member_.device);  // of this thread, for what NCCL does in it
   for (;;) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stopped_ || !in_flight_.empty(); });

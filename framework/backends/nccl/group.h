@@ -60,7 +60,8 @@ struct Handle {
 ///
 /// A thread watches the operations in flight: one that takes longer than the timeout, or an error that NCCL reports
 /// later, ends the communicator (ncclCommAbort). What waits on the device then goes on, and every operation in flight
-/// or launched later throws the CommError. Thread-safe.
+/// or launched later throws the CommError. So it does after an error of CUDA, such as that of a kernel that failed.
+/// Thread-safe.
 ///
 /// An operation that is launched while the current stream is recorded becomes part of that graph, of which the Work is
 /// waited for before the recording ends. Of its replays nobody keeps deadlines.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/zoo/text.golden: what others' models of text say, those of Hugging Face's transformers 5.23 and modules
+"""Writes tests/zoo/text.golden: what others' models of text say, those of Hugging Face's transformers 5.24 and modules
 of torch.nn.
 
     python3 tests/zoo/goldens/make_text.py > tests/zoo/text.golden
