@@ -10,6 +10,9 @@ std::vector<System> of_phalanx() {
   return {
       {.name = "phalanx", .help = "strategy auto, the same model as ddp"},
       {.name = "phalanx_defaults", .help = "the same with the model's own defaults", .own_model = true},
+      {.name = "phalanx_libtorch_kernels",
+       .help = "LibTorch's kernels on the CPU",
+       .options = {"kernels=libtorch"}},
       {.name = "phalanx_channels_last",
        .help = "memory format channels_last",
        .options = {"train.memory_format=channels_last"},
