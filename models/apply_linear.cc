@@ -43,7 +43,7 @@ at::Tensor product(const at::Tensor& rows, const at::Tensor& weight, const Bias&
   return fast->call(rows, weight, bias, "none", c10::List<std::optional<c10::Scalar>>(), "");
 }
 
-// Whether all that autograd would do with the gradient of this parameter is to add it to grad.
+// Returns true if autograd would do nothing with the gradient of this parameter but add it to grad.
 bool only_adds(const at::Tensor& weight) {
   const auto* const asked = torch::autograd::get_current_graph_task_exec_info();
   const at::Tensor& gradient = weight.grad();
@@ -100,7 +100,8 @@ class Product final : public torch::autograd::Function<Product> {
   }
 };
 
-// What Product is to compute with; none where LibTorch's own layer is better, or nobody knows what it would cast to.
+// Returns the dtype that Product computes in; none if LibTorch's own layer is better, or the dtype that it casts to is
+// unknown.
 std::optional<at::ScalarType> dtype_of_product(const at::Tensor& input, const at::Tensor& weight) {
   const auto device = input.device().type();
   if (device != at::kCPU && !ExpectDeferral::any()) return {};

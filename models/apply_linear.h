@@ -4,7 +4,7 @@
 
 namespace phalanx {
 
-/// How the weight of a linear layer lies: as torch::nn::Linear's, or as Hugging Face's Conv1D.
+/// The layout of a linear layer's weight: that of torch::nn::Linear, or that of Hugging Face's Conv1D.
 enum class WeightLayout { kOutIn, kInOut };
 
 /// input [..., in] times a weight, plus bias [out] where it is defined -> [..., out]: at::linear, to the rounding, but

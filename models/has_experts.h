@@ -6,7 +6,7 @@
 
 namespace phalanx {
 
-/// Whether the model has layers that communicate with all ranks that have a part of a batch (ExpertParallel).
+/// Returns true if the model has layers that communicate with all ranks that have a part of a batch (ExpertParallel).
 bool has_experts(const Model& model);
 
 /// Returns the names of the options of these layers that count over the global batch (ExpertParallel), for messages.

@@ -8,7 +8,7 @@
 
 namespace phalanx {
 
-/// What a model that tells pictures apart takes and gives.
+/// Inputs and outputs of a model that classifies images.
 struct ImageSample {
   std::int64_t channels = 0;
   std::int64_t height = 0;
@@ -16,12 +16,12 @@ struct ImageSample {
   std::int64_t classes = 0;
 };
 
-/// Of `spec`. Throws ConfigError for anything but pictures [channels, height, width] of at least `smallest` pixels a
-/// side and one score for each class.
+/// Returns the sizes in `spec`. Throws ConfigError unless the inputs are images [channels, height, width] of at least
+/// `smallest` pixels a side and the output is one score for each class.
 ImageSample image_sample(const std::string& model, const ModelSpec& spec, std::int64_t smallest);
 
-/// How a convolutional network begins: a field of those that have been made for large pictures, and suit small ones
-/// where they begin without reducing their size.
+/// The first layers of a convolutional network. Networks that were made for large images suit small ones if their first
+/// layers do not reduce the size.
 struct Stem {
   std::string stem = "auto";
 
@@ -39,7 +39,8 @@ struct Stem {
     std::int64_t imagenet = 0;
   };
 
-  /// Whether it is `imagenet`, with what the model takes and gives. Throws as image_sample().
+  /// Returns true if the stem is `imagenet`, and sets `sample` to the inputs and outputs of the model. Throws as
+  /// image_sample().
   bool large(const std::string& model, const ModelSpec& spec, Smallest smallest, ImageSample& sample) const;
 };
 

@@ -25,7 +25,7 @@ struct LowRank {
 /// matches none, and a model that has no such layers.
 std::int64_t add_adapters(Model& model, const LowRank& adapters);
 
-/// Whether a parameter is one of an adapter.
+/// Returns true if a parameter belongs to an adapter.
 bool of_adapter(const std::string& parameter);
 
 /// Parameters and buffers without adapters, of a model that has some: each weight W with what its adapter adds to it.

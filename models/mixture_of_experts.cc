@@ -58,7 +58,7 @@ at::Tensor normal(at::IntArrayRef sizes, double deviation) { return at::empty(si
 
 }  // namespace
 
-// Where the choices of this rank's tokens go; used forward, for the way back, and by autograd.
+// The destinations of this rank's tokens, by their choices of experts; used forward, for the way back, and by autograd.
 struct MixtureOfExperts::Route {
   at::Tensor order;    // [choices kept] int64: choices (token * k + i) by expert
   at::Tensor counts;   // [E] int64: how many of them are each expert's

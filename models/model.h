@@ -24,12 +24,12 @@ namespace phalanx {
 class KeyValueCache;     // models/key_value_cache.h
 struct BatchStatistics;  // framework/parallel/sync_batch_norm.h
 
-/// How the ranks of a tensor group divide a model: names of layers, where * is any part of a name, and the style of
-/// each (models/tensor_parallel.h): {"transformer.h.*.attn.c_attn", "column"}. Layers that no pattern matches stay
-/// whole.
+/// The division of a model among the ranks of a tensor group: names of layers, where * is any part of a name, and the
+/// style of each (models/tensor_parallel.h): {"transformer.h.*.attn.c_attn", "column"}. Layers that no pattern matches
+/// stay whole.
 using TensorPlan = std::map<std::string, std::string>;
 
-/// What training needs of a network: a function of a batch of inputs, with tensors that are learned (parameters) and
+/// A network as training sees it: a function of a batch of inputs, with tensors that are learned (parameters) and
 /// tensors that are not (buffers: running statistics). One thread at a time.
 class Model {
  public:
@@ -38,7 +38,7 @@ class Model {
   /// The tensors of ModelSpec::inputs, each [n, ...], to those of ModelSpec::outputs, each [n, ...].
   virtual Tensors outputs(const Tensors& inputs) = 0;
 
-  /// Of a model that takes one tensor: its first output.
+  /// Returns the first output of a model that takes one tensor.
   at::Tensor forward(const at::Tensor& input) { return outputs({input}).at(0); }
 
   virtual void train(bool on = true) = 0;  // training mode (dropout, statistics of the batch) or evaluation
@@ -86,9 +86,9 @@ class Model {
   /// global batch, over which experts are kept in balance. Empty where nothing is divided.
   virtual Placements divide_experts(const CommunicatorPtr& /*experts*/, const CommunicatorPtr& /*batch*/) { return {}; }
 
-  /// Of a model that was divided by its own plan: from now on each rank of `group`, the tensor group, has an equal part
-  /// of the positions of what lies between divided layers (models/tensor_parallel.h). Inputs and outputs stay as they
-  /// are. False: the model cannot.
+  /// Divides the activations of a model that was divided by its own plan: from now on each rank of `group`, the tensor
+  /// group, has an equal part of the positions between divided layers (models/tensor_parallel.h). Inputs and outputs
+  /// stay as they are. Returns false if the model cannot do so.
   virtual bool share_positions(const CommunicatorPtr& /*group*/) { return false; }
 
   /// After share_positions(): these positions are exchanged while the layers' products are computed.
@@ -108,8 +108,9 @@ class Model {
   /// the model cannot.
   virtual bool go_on_from(KeyValueCache* /*cache*/) { return false; }
 
-  /// What the last forward in training adds to the loss function, such as one that keeps experts in balance; undefined:
-  /// nothing. The mean over this rank's samples; of samples that ranks divide, this rank's part of it.
+  /// Returns the term that the last forward in training adds to the loss, such as one that keeps experts in balance, as
+  /// the mean over this rank's samples; undefined if there is none. If ranks divide the positions of a sample, it is
+  /// this rank's part of that mean.
   virtual at::Tensor take_auxiliary_loss() { return {}; }
 
   /// From now on all layers of batch norm compute mean and variance over the samples that `statistics` describes.

@@ -19,10 +19,10 @@ class MultiheadAttention final : public torch::nn::Module, public TensorParallel
   /// dropout: of the weights. Heads must divide width.
   MultiheadAttention(std::int64_t width, std::int64_t heads, double dropout);
 
-  /// Of a sequence with itself: x [n, t, width] -> the same.
+  /// Self-attention: x [n, t, width] -> the same shape.
   at::Tensor forward(const at::Tensor& x, const AttentionPattern& pattern = {});
 
-  /// Of a sequence with another one: x [n, t, width], memory [n, s, width] -> the shape of x.
+  /// Cross-attention: x [n, t, width], memory [n, s, width] -> the shape of x.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& memory, const AttentionPattern& pattern);
 
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override;

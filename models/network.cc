@@ -32,7 +32,7 @@ NamedTensors list_of(const Dictionary& tensors, const std::set<std::string, std:
   return list;
 }
 
-// Of the tensors, those of the module of this name, or the one of this name.
+// Returns the names of the tensors of the module called `used`, or of the tensor called so.
 std::vector<std::string> names_in(const Dictionary& tensors, const std::string& used) {
   std::vector<std::string> names;
   for (const auto& tensor : tensors) {

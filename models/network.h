@@ -40,13 +40,13 @@ class Network : public torch::nn::Module, public Model {
   void run_blocks_by(BlockRunner runner) override { runner_ = std::move(runner); }
   void keep_blocks(const std::vector<std::size_t>& blocks) override;
 
-  /// Of a model with three blocks or more.
+  /// Supported by models with three blocks or more.
   bool checkpoint_activations(std::int64_t segments) override;
 
   /// Layers must implement TensorParallel.
   Placements divide(const TensorPlan& plan, const CommunicatorPtr& group) override;
 
-  /// Of all linear layers.
+  /// Overlaps the exchange of all linear layers.
   void overlap_exchange() override;
 
   /// Layers that implement ExpertParallel are.

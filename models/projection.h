@@ -33,8 +33,8 @@ class Projection final : public torch::nn::Module, public TensorParallel {
   DividedLinear* linear() override { return &product_; }
   void share_positions() { product_.share_positions(); }
 
-  /// What each of these gives of x. Where ranks have some of the outputs of each, x is gathered, and its gradient
-  /// summed up, once for all of them. They are kOutIn, without a bias, and divided alike.
+  /// Returns the output of each layer for x. If ranks have some of the outputs of each, x is gathered and its gradient
+  /// summed up once for all layers. The layers are kOutIn, without a bias, and divided in the same way.
   static std::vector<at::Tensor> forward_all(const std::vector<std::shared_ptr<Projection>>& layers,
                                              const at::Tensor& x);
 

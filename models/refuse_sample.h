@@ -18,8 +18,8 @@ OneToOne one_to_one(const std::string& model, const ModelSpec& spec);
 /// The classes that a model is to tell apart, with one score for each. Throws ConfigError for outputs of another shape.
 std::int64_t classes_of(const std::string& model, const TensorSpec& output);
 
-/// What a language model takes, [context] tokens of so many classes, where the task wants scores of all of them for the
-/// token after each. Throws ConfigError where it gives or wants something else.
+/// Inputs and outputs of a language model: [context] tokens of so many classes, and scores of all classes for the token
+/// after each. Throws ConfigError if the task has other ones.
 struct NextToken {
   std::int64_t context, classes;
 };

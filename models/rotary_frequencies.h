@@ -9,8 +9,8 @@
 
 namespace phalanx {
 
-/// Stretches the wavelengths of rotary positions for sequences longer than those of the pretraining. Keys and formulas
-/// are those of Hugging Face's `rope_parameters` (`rope_scaling` before transformers 5).
+/// Stretches the wavelengths of rotary positions, for sequences longer than in pretraining. Keys and formulas are those
+/// of Hugging Face's `rope_parameters` (`rope_scaling` before transformers 5).
 struct RopeScaling {
   std::string rope_type = "default";
   double factor = 1;

@@ -15,8 +15,9 @@
 
 namespace phalanx {
 
-/// How the ranks of a tensor group divide a layer (Shoeybi et al. 2019, arXiv:1909.08053, section 3). P is their
-/// number; x the layer's input and y its output, [..., features], or of convolutions [n, channels, height, width].
+/// The division of a layer among the ranks of a tensor group (Shoeybi et al. 2019, arXiv:1909.08053, section 3). P is
+/// their number; x the layer's input and y its output, [..., features], or of convolutions [n, channels, height,
+/// width].
 ///
 ///   column           each has some of the outputs. x is whole, y divided. Backward: all_reduce of x's gradient
 ///   column_gathered  the same, and each gets all of y by an all_gather
@@ -39,15 +40,14 @@ TensorStyle parse_style(const std::string& style);
 
 class DividedLinear;
 
-/// What belongs together and is never divided: the outputs (row: inputs) are `packs` runs of equal length, one behind
-/// the other, each of units that are `unit` long. Of a projection to queries, keys and values by heads: {3, elements of
-/// a head}.
+/// Units that are never divided: the outputs (row: inputs) are `packs` runs of equal length, one behind the other, each
+/// made of units of length `unit`. A projection to queries, keys and values by heads has {3, elements of a head}.
 struct Grain {
   std::int64_t packs = 1;
   std::int64_t unit = 1;
 };
 
-/// Where the parts are of a layer divided by column, column_gathered or row.
+/// The placements of the weight and bias of a layer divided by column, column_gathered or row.
 struct DividedWeights {
   Placements placements;            // of "weight" and "bias"
   std::vector<std::int64_t> sizes;  // of all ranks' parts of the output; column_gathered

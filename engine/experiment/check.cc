@@ -19,7 +19,7 @@
 namespace phalanx {
 namespace {
 
-// Of each some hundred operators may be in memory until the window ends.
+// Each traced step may keep some hundred operators in memory until the window ends.
 constexpr std::int64_t kMostTracedSteps = 1000;
 
 // Components know best which of their fields go together.
@@ -33,7 +33,7 @@ void refuse_if_not_made(std::vector<ConfigProblem>& problems, const char* key, c
   }
 }
 
-// Whether it fits the ranks, they find out when they are connected.
+// The ranks check that the file fits them when they are connected.
 void refuse_unreadable(std::vector<ConfigProblem>& problems, const std::string& selection_file) {
   if (selection_file.empty()) return;
   try {
@@ -43,7 +43,7 @@ void refuse_unreadable(std::vector<ConfigProblem>& problems, const std::string& 
   }
 }
 
-// What is loaded here is there for ranks that are forked afterwards.
+// Looks for the devices, and so loads their libraries before ranks are forked, which then share them.
 void check_device(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   if (config.device == "cpu") return;
   if (config.device == "auto") {
@@ -58,7 +58,7 @@ void check_device(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
 
 constexpr std::size_t kLongestName = 100;  // with the time after it, well below the 255 bytes of a file's name
 
-// Of the run folder, so of what every file system and shell takes as it is.
+// Checks a name that becomes part of the run folder's: every file system and shell must take it as it is.
 void check_name(std::vector<ConfigProblem>& problems, const std::string& name) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
@@ -81,7 +81,7 @@ void check_hosts(std::vector<ConfigProblem>& problems, const std::vector<std::st
   }
 }
 
-// What the ranks have to do, and how they are started.
+// Checks the roles of the ranks and how they are started.
 void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& launch = config.launch;
   check_hosts(problems, launch.hosts);
@@ -114,7 +114,7 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   refuse_if(
       problems, replicas > 1 && !config.roles.servers_at.empty() && replicas > there, "roles.replicas",
       std::to_string(replicas) + " of each part need as many servers; roles.servers_at has " + std::to_string(there));
-  // Of the ranks that have the same samples, one counts.
+  // Ranks that have the same samples count once.
   std::string sharing;
   for (const auto& [axis, size] : divided_axes(config.mesh)) {
     if (axis != "expert") sharing += ", by mesh." + axis + ": " + std::to_string(size);
@@ -150,7 +150,7 @@ void check_shared_memory(std::vector<ConfigProblem>& problems, const ExperimentC
                 " hosts; use one of them, or another strategy");
 }
 
-// What the strategy is like, and what else is asked for.
+// Checks that the strategy suits the other settings.
 void check_strategy(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& train = config.train;
   const auto traits = config.strategy.traits();
@@ -188,7 +188,7 @@ void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig
             "needs tests during training: set evaluate.every_epochs or evaluate.every_steps");
 }
 
-// What a recorded step would leave out when it is replayed: messages, and what the host decides.
+// Refuses what a recorded step leaves out when it is replayed: messages, and decisions of the host.
 void check_capture(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   if (!config.train.capture) return;
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
@@ -205,7 +205,8 @@ void check_capture(std::vector<ConfigProblem>& problems, const ExperimentConfig&
   refuse(!config.turns.empty(), "turns", "change what a step computes and cannot be combined");
 }
 
-// What goes by blocks, and by each backward.
+// Refuses what cannot be combined with sharded gradients or values, which are communicated block by block and in each
+// backward.
 void check_shards(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   if (!config.strategy.traits().frees_gradients) return;
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
@@ -231,7 +232,7 @@ void check_loader(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   }
 }
 
-// Whether shares fit the ranks is found out when the ranks are there.
+// Checks loader.shares as far as that is possible before the ranks are there.
 void check_shares(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& shares = config.loader.shares;
   if (shares == "equal") return;
@@ -244,7 +245,8 @@ void check_shares(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
             "backward, so that all look equally slow; give each rank a share, such as 2:1");
 }
 
-// What would make bits depend on the ranks, or share the one reduction that does not.
+// Refuses what would make bits depend on the number of ranks, or what needs another reduction than the one that does
+// not.
 void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   if (config.determinism != "world_size_invariant") return;
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {

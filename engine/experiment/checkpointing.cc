@@ -42,7 +42,7 @@ std::string in_one_line(const std::string& key, const std::string& yaml) {
   return text;
 }
 
-// What the samples are.
+// Describes the samples.
 std::string describe(const Datasets::Choice& dataset) {
   return in_one_line("dataset", config::dump_as("dataset", dataset));
 }
@@ -88,7 +88,7 @@ CheckpointPart flag_part(const std::string& name, bool& flag) {
           .every_rank = false};
 }
 
-// Of a run that goes on these tell what was, not what is.
+// Removes the results of a run that goes on, which are out of date.
 void remove_results(const RunFolder& folder) {
   for (const auto& file : {folder.summary(), folder.report()}) {
     std::error_code error;
@@ -178,7 +178,7 @@ void Checkpointing::start(State& state) {
 
 void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
   const auto& manifest = checkpoint.manifest;
-  // Of other ranks, or another strategy, replicas that had gone apart are none that this run could go on with.
+  // Replicas that had diverged can only be restored by as many ranks with the same strategy.
   goes_on_alike_ = manifest.ranks == run_.world->size() && manifest.strategy == run_.agreement;
   restore(checkpoint, state_, goes_on_alike_ ? std::optional(run_.world->rank()) : std::nullopt);
   were_apart_ &= goes_on_alike_;

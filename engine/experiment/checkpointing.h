@@ -29,10 +29,10 @@ struct LastEvaluation {
 ///   at the end                where any of these is asked for; also at an early one
 ///   when it is stopped        in any case, after the step that all ranks stop at
 ///
-/// What is not finite is never saved, lest it take the place of what was: the guard ends the run instead.
+/// Values that are not finite are never saved, so that they do not replace good ones: the guard ends the run instead.
 class Checkpointing {
  public:
-  /// What it looks at; must outlive it.
+  /// The parts of a run that this class reads. They must outlive it.
   struct Run {
     const ExperimentConfig& config;
     const RunFolder& folder;

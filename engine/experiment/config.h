@@ -56,7 +56,7 @@ struct LaunchConfig {
   }
 };
 
-/// What ranks do other than training.
+/// The ranks that are parameter servers and do not train.
 struct RolesConfig {
   std::int64_t server = 0;
   std::vector<std::string> servers_at;
@@ -78,7 +78,7 @@ struct RolesConfig {
       config::above(0));
   }
 
-  /// Whether there are servers that belong to no job.
+  /// Returns true if there are servers that belong to no job.
   bool elsewhere() const { return !servers_at.empty() || !servers_file.empty(); }
 };
 
@@ -166,7 +166,7 @@ struct MeshConfig {
   }
 };
 
-/// How mesh.pipe divides a model, and what its ranks do when.
+/// The division of a model by mesh.pipe, and the schedule of its ranks.
 struct PipelineConfig {
   std::string schedule = "1f1b";
   std::int64_t micro_batches = 0;
@@ -198,7 +198,7 @@ struct PipelineConfig {
   }
 };
 
-/// How some layers are divided along the tensor axis.
+/// The division of some layers along the tensor axis.
 struct PlanConfig {
   std::string layers;
   std::string style;
@@ -261,7 +261,7 @@ inline std::vector<std::string> known_devices() {
   return names;
 }
 
-/// Of one turn of a task that trains in turns.
+/// One turn of a task that trains in turns.
 struct TurnConfig {
   Optimizers::Choice optimizer;
 
@@ -347,7 +347,7 @@ struct ExperimentConfig {
   }
 };
 
-/// Of the ranks that are started, those that train.
+/// Returns how many of the ranks that are started train.
 inline std::int64_t training_ranks(const ExperimentConfig& config) { return config.launch.ranks - config.roles.server; }
 
 /// The mesh of `ranks` that train. Throws ConfigError where it does not fit them.

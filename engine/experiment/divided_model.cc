@@ -77,7 +77,7 @@ void divide_sequence(const ExperimentConfig& config, const Mesh& mesh, Model& mo
                     " cannot compute a part of a sequence; use one that can, such as gpt, or leave mesh.context at 1");
 }
 
-// Whether each layer gets what it takes shows where it does not.
+// Runs the divided model once: a layer that gets an input of the wrong shape throws.
 void try_plan(const ExperimentConfig& config, const Task& task, const Mesh& mesh, Model& model) {
   if (config.plan.empty()) return;
   const at::NoGradGuard no_grad;

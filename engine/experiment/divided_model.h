@@ -15,7 +15,7 @@ struct DividedModel {
   Placements placements;          // of all that are divided
   std::set<std::string> experts;  // of these, the parameters of experts
 
-  /// Whether all ranks of the tensor axis have the whole parameter.
+  /// Returns true if all ranks of the tensor axis have the whole parameter.
   bool same_along_tensor(const std::string& parameter) const {
     return is_expert(parameter) || !placements.contains(parameter);
   }

@@ -15,7 +15,7 @@
 
 namespace phalanx {
 
-/// What an evaluation needs beside the config of the run.
+/// Inputs of an evaluation, apart from the config of the run.
 struct EvaluationContext {
   CommunicatorPtr world{};
   c10::Device device{c10::kCPU};  // this rank's, where it computes

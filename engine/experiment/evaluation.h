@@ -19,7 +19,8 @@
 
 namespace phalanx {
 
-/// What a split is used for: epochs to learn from go in the order of loader.sampler, others read every sample once.
+/// The purpose of a split. For training, epochs go in the order of loader.sampler; for testing, every sample is read
+/// once.
 enum class SplitUse { kTraining, kTesting };
 
 /// Which samples of a split a rank takes, as the config says; arguments and errors as below.
@@ -43,7 +44,7 @@ class Evaluation {
   Evaluation(const ExperimentConfig& config, const Splits& splits, const Preparation& preparation, Step& step,
              const Mesh& mesh);
 
-  /// What versions of the model are compared by while it is trained: "validation" where there is such a split,
+  /// The split by which versions of the model are compared during training: "validation" if there is such a split,
   /// otherwise "test".
   const char* watched() const { return loaders_.contains("validation") ? "validation" : "test"; }
   bool has_validation() const { return loaders_.contains("validation"); }

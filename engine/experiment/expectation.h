@@ -9,7 +9,7 @@
 
 namespace phalanx {
 
-/// What a reading must be: both bounds are allowed values.
+/// Bounds on a reading; both are allowed values.
 struct BoundsConfig {
   std::optional<double> min;
   std::optional<double> max;

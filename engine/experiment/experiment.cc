@@ -86,7 +86,7 @@ class Experiment {
     if (config_.checkpoint.final_weights) embeddings_.write_rows(folder_.embeddings());
     finish(result);
     replica_.keep_values();
-    // What rank 0 writes is complete before any rank ends: launchers end the others when one ends otherwise than well.
+    // Rank 0 has written everything before any rank ends, because launchers end the other ranks when one fails.
     mesh_.control()->barrier().wait();
     checkpointing_.check();
     if (!diverged_.empty()) throw_diverged(diverged_);
@@ -94,7 +94,8 @@ class Experiment {
   }
 
  private:
-  // Where the disk is full, a run that was stopped can neither save itself nor its weights: both reasons are told.
+  // On a full disk, a run that was stopped can write neither its checkpoint nor its weights; the error has both
+  // reasons.
   void finish(const ExperimentResult& result) {
     try {
       replica_.as_evaluated([&] { report_.finish(result, replica_.whole_weights(config_.checkpoint.final_weights)); });
@@ -253,11 +254,11 @@ class Experiment {
     state.stop |= early_stop_.stopped();
   }
 
-  // What versions of the model are compared by.
+  // Evaluates the split by which versions of the model are compared.
   void evaluate(const State& state) {
     evaluated_apart_ = !trained_ && !replica_.synchronizer().replicas_equal();
     two_versions_ |= evaluated_apart_;
-    // That of the last step is followed by that of the final model.
+    // After the last step, the final model is evaluated as well.
     last_ = {measure(evaluation_.watched(), state, !evaluated_apart_ || state.step < steps_), state.step};
     schedule_->observe(state.step, last_.readings);
   }

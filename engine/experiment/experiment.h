@@ -21,7 +21,7 @@
 
 namespace phalanx {
 
-/// What an experiment needs beside its config.
+/// Inputs of an experiment, apart from its config.
 struct ExperimentContext {
   CommunicatorPtr world;                          // of the ranks that train; takes tensors of `device`
   c10::Device device{c10::kCPU};                  // this rank's, where it computes

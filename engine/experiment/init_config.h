@@ -7,7 +7,7 @@
 
 namespace phalanx {
 
-/// How the names of a file of weights become those of the model.
+/// Maps names in a file of weights to names of the model.
 struct RenameConfig {
   std::string match;
   std::string with;

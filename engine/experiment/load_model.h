@@ -17,8 +17,9 @@ std::shared_ptr<Model> load_model(const ExperimentConfig& config, const ModelSpe
 /// The file of rows of embeddings that a run leaves in the folder of these weights: embeddings.safetensors.
 std::string rows_beside(const std::string& weights);
 
-/// Of a model whose embeddings are on parameter servers, rows are read from that file from now on, and evaluation alone
-/// may use it; to others nothing happens. Throws DataError where the file is missing, damaged, or of other embeddings.
+/// Lets a model whose embeddings are on parameter servers read their rows from the file beside the weights from now on,
+/// for evaluation only. Does nothing to other models. Throws DataError if the file is missing or damaged, or has other
+/// embeddings.
 void read_rows_beside(const std::string& weights, Model& model);
 
 }  // namespace phalanx

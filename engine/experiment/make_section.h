@@ -11,7 +11,7 @@ namespace phalanx {
 /// trace, and throws an Error that has the text of the config's section instead.
 void with_section(const std::string& key, const std::function<std::string()>& yaml, const std::function<void()>& make);
 
-/// What choice.make(args...) makes, where `choice` is the section `key` of a config; errors as above.
+/// Returns choice.make(args...), where `choice` is the section `key` of a config; errors as above.
 template <class Choice, class... Args>
 auto make_section(const char* key, const Choice& choice, const Args&... args) {
   decltype(choice.make(args...)) made;

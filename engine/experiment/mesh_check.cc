@@ -42,7 +42,7 @@ std::string misfit_of(const MeshConfig& mesh, std::int64_t ranks) {
          "} fits";
 }
 
-// What a step of micro-batches takes the place of, or cannot do.
+// Refuses settings that a pipeline's micro-batches replace or do not support.
 void check_pipeline(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& wanted = config.pipeline;
   const auto& train = config.train;
@@ -93,7 +93,7 @@ MeshShape mesh_shape(const MeshConfig& mesh, std::int64_t ranks) {
   return shape_of(mesh, ranks);
 }
 
-// How the ranks divide samples and model.
+// Checks how the ranks divide samples and model.
 void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto ranks = training_ranks(config);
   if (ranks < 1) return;

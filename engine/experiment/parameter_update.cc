@@ -49,7 +49,7 @@ ParameterUpdate::ParameterUpdate(const ExperimentConfig& config, std::unique_ptr
     optimizer_ = remember(std::make_unique<Clip>(std::move(optimizer_), limits, sum, std::move(norm), device), clip_);
   }
   if (train.precision == "fp16") {
-    // Of all ranks, not of slices: replicas that have gone apart leave out updates together, too.
+    // The sum is over all ranks and not over slices: replicas that have diverged must skip the same updates, too.
     const auto sum = timed([all = mesh.control()](at::Tensor& sums) { all->all_reduce(sums, Reduction::kSum).wait(); },
                            watching.clock());
     optimizer_ = remember(std::make_unique<LossScale>(std::move(optimizer_), train.loss_scale, sum), scale_);

@@ -18,15 +18,22 @@
 
 namespace phalanx {
 
-/// An optimizer, and what section `train` puts around it, from inside: clipping, loss scaling, averages. The guard
-/// against numbers that are none sees what the optimizer sees, the clock sees all of it.
+/// An optimizer with the wrappers that section `train` asks for, from the inside out: clipping, loss scaling, averages.
+/// The guard against values that are not finite sees what the optimizer sees; the clock measures everything.
 class ParameterUpdate {
  public:
+<<<<<<< HEAD
   /// Synchronizer and watching must outlive it. The norm of the gradients is that of the whole model, whatever ranks
   /// have it: `norm` has one sum of what the ranks of Mesh::model() have, and, where ranks have experts of their own,
   /// one of these. On gradients that are not finite all ranks of the mesh agree. `device`: where parameters are.
   /// `unused` returns the parameters that an update leaves as they are, and is called before each one, even if that is
   /// skipped then.
+=======
+  /// Synchronizer and watching must outlive it. Clipping uses the norm of the whole model's gradients: `norm` has one
+  /// sum for the parameters that the ranks of Mesh::model() hold and, if ranks have experts of their own, a second one
+  /// for these. All ranks of the mesh agree on whether gradients are finite. `device`: of the parameters. `agree`:
+  /// called before each update, also one that is skipped; null: nothing is called.
+>>>>>>> h-mends
   ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer, Synchronizer& synchronizer,
                   const Mesh& mesh, Clip::Parts norm, Watching& watching, c10::Device device,
                   std::function<std::set<std::string>()> unused);
@@ -34,14 +41,14 @@ class ParameterUpdate {
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
 
-  /// What losses are multiplied with; null: nothing.
+  /// Returns the factor of losses; null: there is none.
   std::function<double()> loss_scale() const;
 
-  /// Calls `body` while the parameters hold their averages, where the config asks for some. Collective.
+  /// Calls `body` while the parameters hold their averages, if the config asks for averages. Collective.
   void with_averages(const std::function<void()>& body);
 
-  /// Of the last update, for metrics: gradient_norm before it was clipped, where there is a limit; loss_scale and
-  /// updates_left_out, where there is one.
+  /// Returns readings of the last update, for metrics: gradient_norm before clipping, if there is a limit; loss_scale
+  /// and updates_left_out, if there is a loss scale.
   Readings readings() const;
 
   /// For checkpoints, beside the optimizer's state.

@@ -181,8 +181,8 @@ std::vector<Pipeline::Whole> Pipeline::described(const NamedTensors& tensors) {
   return all;
 }
 
-// Of zeros, in evaluation: buffers and random numbers are as they were afterwards. Of this rank's positions, where
-// others have the rest.
+// Measures the blocks with an input of zeros in evaluation mode, which leaves buffers and random numbers as they were.
+// If other ranks have some of the positions, the input has those of this rank.
 void Pipeline::measure(Model& model, const Task& task, const Mesh& mesh, Arithmetic arithmetic) {
   const at::NoGradGuard no_grad;
   const Computation computation(task, std::move(arithmetic), nullptr, nullptr);

@@ -26,8 +26,9 @@ struct BlockCost {
   double cost = 0;  // operations of one row's forward, and one for each parameter
 };
 
-/// Of a chain of blocks `stages` runs whose largest cost is as small as it can be: the first block of each, and the
-/// number of blocks. Of several such divisions that with the shortest first stages. A pure function.
+/// Cuts a chain of blocks into `stages` runs whose largest cost is as small as possible. Returns the first block of
+/// each run, and the number of blocks. Of several such divisions, takes the one with the shortest first stages. A pure
+/// function.
 std::vector<std::size_t> cut_evenly(const std::vector<BlockCost>& blocks, std::size_t stages);
 
 /// The same as `names` say: the first block of each stage but the first. Throws ConfigError where they are not
@@ -35,7 +36,7 @@ std::vector<std::size_t> cut_evenly(const std::vector<BlockCost>& blocks, std::s
 std::vector<std::size_t> cut_at(const std::vector<BlockCost>& blocks, const std::vector<std::string>& names,
                                 std::size_t stages);
 
-/// How long the actions of a PipelineStep take by each other, about, where its layers are linear.
+/// Approximate durations of the actions of a PipelineStep relative to each other, if its layers are linear.
 inline constexpr pipeline::Costs kStepCosts{.forward = 1, .input_gradient = 1, .weight_gradient = 1, .transfer = 0};
 
 /// Who has what of a model that mesh.pipe divides.
@@ -57,13 +58,13 @@ class Pipeline {
   const std::vector<Whole>& parameters() const { return parameters_; }  // in the model's order
   const std::vector<Whole>& buffers() const { return buffers_; }
 
-  /// How many ranks of the pipeline have it, and whether this is the first of these.
+  /// The number of ranks of the pipeline that have this tensor, and whether this rank is the first of them.
   int holders(const std::string& tensor) const { return static_cast<int>(holders_.at(tensor).size()); }
   bool first_holder(const std::string& tensor) const { return holders_.at(tensor).front() == rank_; }
 
-  /// How many of these update it: all, or the first alone, which lends it to the others. Parameter servers have each
-  /// parameter once: from tables of their own, in which updates of several replicas are added up in another order, or
-  /// at another time, copies would go apart.
+  /// The number of these ranks that update it: all, or the first alone, which lends it to the others. Parameter servers
+  /// hold each parameter once: in separate tables, which add up the updates of several replicas in another order or at
+  /// another time, copies would diverge.
   int updaters(const std::string& parameter) const { return lends_ ? 1 : holders(parameter); }
   bool updates(const std::string& parameter) const { return !lends_ || first_holder(parameter); }
 

@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// What a model said of each sample of a split, beside what it should have said.
+/// The outputs of a model for each sample of a split, and the targets.
 ///
 /// A safetensors file of these tensors, each [samples, ...] in the order of the dataset: the model's outputs as the
 /// task's losses see them, by the names of ModelSpec::outputs; the task's targets, by their names; and where the

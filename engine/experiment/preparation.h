@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// What becomes of batches between the loader and the step.
+/// Transformations of a batch between the loader and the step.
 struct Preparation {
   std::function<void(Batch&)> complete;  // as datasets gave them, on the CPU
   c10::Device device{c10::kCPU};         // where inputs and targets are to be

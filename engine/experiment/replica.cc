@@ -89,7 +89,7 @@ std::vector<at::Tensor> Replica::lent_along_tensor() const {
   return lent;
 }
 
-// Of parameters that ranks of the same sum have alike, each counts in part.
+// A parameter that several ranks of a sum have alike counts in part on each of them.
 Clip::Parts Replica::parts_of_norm() const {
   return {.count = divided_.experts.empty() ? 1u : 2u,
           .of = [this](const std::string& name) { return divided_.experts.count(name); },

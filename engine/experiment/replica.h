@@ -48,8 +48,9 @@ class Replica {
   /// The parameters by the ranks that have the same ones; none where each value is on one rank alone.
   std::vector<ReplicaGroup> groups() const;
 
-  /// Of a pipeline: the part of the steps' time in which its ranks waited, and that of the schedule with stages that
-  /// take as long as each other; the most micro-batches whose activations a rank had at once. Collective.
+  /// Returns figures of the pipeline: the part of the steps' time in which its ranks waited, the same for a schedule
+  /// whose stages all take as long as each other, and the most micro-batches whose activations a rank had at once.
+  /// Collective.
   Figures pipeline_figures() const;
 
   /// Parameters and buffers of the whole model, also where a strategy has values only while they are used: see
@@ -64,7 +65,7 @@ class Replica {
   TrainingStep& step() { return step_; }
   const Agreement& agreement() const { return agreement_; }
 
-  /// Of which the model is a stage; null: it is whole.
+  /// The pipeline of which the model is a stage; null: the model is whole.
   const Pipeline* pipeline() const { return pipeline_ ? &*pipeline_ : nullptr; }
 
   /// Gives all ranks the buffers of rank 0, before the first step. Collective.

@@ -151,7 +151,7 @@ void Report::read_meters(const State& state) {
   if (progress_) progress_->update(latest_);
 }
 
-// Of the rank that took most.
+// Returns the peak memory of the rank that used most.
 double Report::peak_of_ranks(Communicator& ranks) const {
   const at::Tensor bytes = at::full({1}, peak_bytes(context_.device), at::kLong);
   ranks.all_reduce(bytes, Reduction::kMax).wait();
@@ -278,7 +278,7 @@ void Report::finish(const ExperimentResult& result, const NamedTensors& weights)
     if (times_.steps > 0) console.write(to_time_table(times_, console.columns()));
     return;
   }
-  // What progress would have shown last.
+  // Shows the final readings as progress does.
   for (const auto& [split, readings] : {std::pair("validation", result.validation), std::pair("test", result.test)}) {
     if (!readings.empty()) console.write(std::string(split) + ": " + in_words(readings) + "\n");
   }

@@ -19,15 +19,15 @@
 
 namespace phalanx {
 
-/// What a run tells: what it measures, to everywhere that the config names; at the end summary.json, report.html and
-/// the weights. All ranks measure, rank 0 writes.
+/// Output of a run: readings while it trains, to all the places that the config names; at the end summary.json,
+/// report.html and the weights. All ranks measure, rank 0 writes.
 class Report {
  public:
   /// All must outlive it. Throws DataError, and ConfigError where metrics cannot be served.
   Report(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total, StepClock& clock,
          const ParameterUpdate& update);
 
-  /// What is trained, on what, before the first step.
+  /// The model and its data, as they are shown before the first step.
   struct Start {
     std::int64_t training_samples = 0, validation_samples = 0, test_samples = 0, parameters = 0;
     std::string strategy;
@@ -47,7 +47,7 @@ class Report {
   void start_evaluation();
   void end_evaluation(const State& state, const Evaluated& evaluated, const Readings& readings);
 
-  /// What meters of training have read last, on all ranks.
+  /// The last readings of the training meters, over all ranks.
   const Readings& last_training() const { return latest_.readings; }
 
   /// For checkpoints: going on, metrics.jsonl is cut back to where it was, TensorBoard told what no longer counts, and

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of a run that was killed, the last process may take a moment to end.
+// The last process of a run that was killed may take a moment to end.
 constexpr int kAttempts = 30;
 constexpr std::chrono::milliseconds kPause(100);
 

@@ -12,7 +12,7 @@
 
 namespace phalanx {
 
-/// How many samples of a global batch each rank takes, as loader.shares says.
+/// The number of samples of a global batch that each rank takes, by loader.shares.
 ///
 /// With `measured`, ranks begin with equal shares. At the end of every epoch they tell each other how many samples a
 /// second their own work got through, 16 bytes a rank: data, forward and backward, and under strategies that wait for
@@ -23,7 +23,7 @@ class SampleShares {
   /// `clock` must outlive it. Throws ConfigError where the shares do not fit the ranks or the batch.
   SampleShares(const ExperimentConfig& config, const Mesh& mesh, const StepClock& clock);
 
-  /// Of the ranks that share a batch, for DistributedSampler; null: nearly equal ones.
+  /// Shares of the ranks that divide a batch, for DistributedSampler; null: nearly equal shares.
   std::shared_ptr<const std::vector<std::int64_t>> shares() const { return shares_; }
 
   bool measured() const { return measured_; }
@@ -51,8 +51,8 @@ class SampleShares {
 /// shares that differ by one at most; a rate of 0 counts as the mean of the others.
 std::vector<std::int64_t> proportional_shares(std::int64_t batch, std::vector<double> rates);
 
-/// Of a rank whose rate was expected to be `before`, and has been `measured` now: the mean of both, or, where they
-/// differ so much that the rank has become another one, what was measured. 0: not known.
+/// Returns the rate to expect of a rank whose rate was expected to be `before` and was `measured` now: the mean of both
+/// or, if they differ so much that the rank itself must have changed, the measured one. 0: not known.
 double expected_rate(double before, double measured);
 
 }  // namespace phalanx

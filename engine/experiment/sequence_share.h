@@ -15,8 +15,8 @@ class SequenceShare {
   /// sequences of a length that they can divide, with one target at each position.
   SequenceShare(const Task& task, const SampleSpec& samples, CommunicatorPtr along);
 
-  /// Of a batch that its task has prepared. From then on a row counts once for each target of this rank that is not
-  /// ignored, so that the loss of a global batch is the mean over all targets of all ranks.
+  /// Cuts a batch that its task has prepared down to the positions of this rank. A row then counts once for each target
+  /// of this rank that is not ignored, so that the loss of a global batch is the mean over all targets of all ranks.
   void cut(Batch& batch) const;
 
  private:

@@ -40,15 +40,16 @@ class ServedEmbeddings {
   /// and forgets what is cached, so that a run that goes on from there reads what this one reads. Null: none.
   std::optional<CheckpointPart> part();
 
-  /// What all ranks have pushed is applied, and may be read. Collective.
+  /// Blocks until the servers have applied all updates that any rank has pushed. Collective.
   void settle();
 
   /// Writes all rows to a file, without what their rules remember (ps::RowsFile): rank 0 does, block by block.
   /// Collective. Throws DataError.
   void write_rows(const std::string& path);
 
-  /// Of this rank: rows read from the cache, pulled, pushed and evicted from the cache, bytes of them, and how many
-  /// pulls saw which staleness; and of each server, the rows that it holds. All since the run uses these servers.
+  /// Returns figures of this rank (rows read from the cache, pulled, pushed and evicted from the cache, their bytes,
+  /// and the number of pulls by staleness) and the rows that each server holds. All are counted since the run uses
+  /// these servers.
   Figures figures();
 
  private:

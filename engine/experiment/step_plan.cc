@@ -171,7 +171,7 @@ class StepRehearsal::Replica {
     synchronizer.attach_state(optimizer().state());
   }
 
-  // Of ZeRO's stages 2 and 3: the strategy communicates during forward and backward.
+  // Returns true for ZeRO's stages 2 and 3, which communicate during forward and backward.
   bool by_blocks() const { return replica_.agreement().strategy.traits().frees_gradients; }
 
   // Layers that are divided gather and scatter along other axes. Where parameters stay whole, they are gathered after
@@ -194,7 +194,7 @@ class StepRehearsal::Replica {
     return bits_of(shape_, group.group == mesh_.replicas() ? kReplicaAxes : kSameExperts);
   }
 
-  // Those along which ranks have the same parameters, or, of values that are sharded, parts of them.
+  // Returns the axes along which ranks have the same parameters or, if values are sharded, parts of them.
   std::vector<AxisBits> axes_of_replicas() const {
     std::vector<AxisBits> all;
     if (replica_.agreement().strategy.traits().shards_values) {  // in no group

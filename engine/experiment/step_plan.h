@@ -12,7 +12,7 @@
 
 namespace phalanx {
 
-/// What one rank will need for a training step, and do in it. Bytes are those of this rank.
+/// Memory and operations that one rank needs for a training step. Bytes are of this rank.
 struct StepPlan {
   MeshShape shape{};
   std::string strategy{};       // "auto" is resolved
@@ -72,7 +72,7 @@ class StepRehearsal {
 /// The config without what happens besides ordinary steps, for `steps` of them: for comparing them with the plan.
 ExperimentConfig only_steps(ExperimentConfig config, std::int64_t steps);
 
-/// What the difference is between two counts of the same operations, in a line each; empty: none.
+/// Describes the differences between two counts of the same operations, one per line; empty: there are none.
 std::string differences(const MeshShape& shape, const OperationCounts& planned, const OperationCounts& seen);
 
 /// Collective over `world`, whose ranks have all_to_alls of different sizes: each kind's sum over the ranks.

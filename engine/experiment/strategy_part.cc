@@ -11,7 +11,8 @@
 namespace phalanx {
 namespace {
 
-// Of the part of a parameter that an entry has a number for each element of; null: of a whole parameter, or of none.
+// Returns the placement of the parameter if an entry, the same on all ranks, has one number for each element of this
+// rank's part; otherwise null, as for whole parameters.
 const Placement* placement_of(const StateEntry& entry, const Placements& placements) {
   if (!entry.alike) return nullptr;
   const auto found = placements.find(entry.name.substr(entry.name.rfind('/') + 1));

@@ -23,7 +23,8 @@ class Adversaries final : public Network {
     second_ = register_module("discriminator2", torch::nn::Linear(8, 1));
   }
 
-  // Of real samples and noise: what the discriminator says of the samples and of what was made of the noise, and that.
+  // Takes real samples and noise. Returns the scores of the samples, the scores of what was generated from the noise,
+  // and the generated samples.
   Tensors outputs(const Tensors& inputs) override {
     const at::Tensor made = generator_(inputs.at(1));
     return {score(inputs.at(0)), score(made), made};

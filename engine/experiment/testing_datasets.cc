@@ -79,7 +79,7 @@ void fill_numbers(RandomStream random, Tensors inputs, Tensors targets) {
   targets[0][1] = x[1] * x[2];
 }
 
-// Whether a number lies above the sum of two others: 1 or 0.
+// The target is 1 if a number is above the sum of two others, and 0 otherwise.
 void fill_pairs(RandomStream random, Tensors inputs, Tensors targets) {
   const float a = random.between(-1, 1), b = random.between(-1, 1), c = random.between(-1, 1);
   inputs[0][0] = a;

@@ -10,7 +10,7 @@
 
 #include "engine/experiment/experiment.h"
 
-// What the tests of whole runs share: a tiny run, its ranks as threads, and what it leaves.
+// Shared parts of the tests of whole runs: a tiny run, its ranks as threads, and its results.
 namespace phalanx::testing {
 
 using Changes = std::vector<std::string>;  // overrides of a config, later ones over earlier ones
@@ -20,8 +20,8 @@ using Json = nlohmann::ordered_json;
 /// ranks divides evenly.
 ExperimentConfig tiny_config(const Changes& changes);
 
-/// What check() says of a good config with these changes ("train: {epochs: 2}, strategy: single"); empty when it is
-/// content. `backend`: one that need not be linked; empty: that of the changes.
+/// Returns the errors of check() for a good config with these changes ("train: {epochs: 2}, strategy: single"); empty:
+/// there are none. `backend`: one that need not be linked; empty: the backend of the changes.
 std::string complaint(const std::string& changes, const std::string& backend = "");
 
 struct Finished {
@@ -32,7 +32,7 @@ struct Finished {
   std::vector<std::int64_t> began_after;  // so many steps; 0: it did not go on with another run; -1: it never began
 };
 
-/// What a caller does to a run, on each rank.
+/// Callbacks by which a caller takes part in a run, on each rank.
 struct Interference {
   std::function<bool(int rank)> stop_asked = [](int) { return false; };  // after each step
   std::function<void(Engine&, int rank)> add_hooks = [](Engine&, int) {};

@@ -29,15 +29,15 @@
 
 namespace phalanx {
 
-/// What a step computes with, but for the scale of the loss, as section `train` says. Throws ConfigError where it asks
-/// for a memory format of images and the model takes none.
+/// Returns the arithmetic of a step as section `train` asks for it, without the scale of the loss. Throws ConfigError
+/// if it asks for a memory format of images and the model takes no images.
 Arithmetic arithmetic_of(const TrainConfig& config, const ModelSpec& model);
 
 /// Forward and backward as section `train` says: precision, memory format, batch norm over ranks, checkpointed
 /// activations, stages of a pipeline, a graph of the device, replicas in threads, accumulation, virtual shards.
 class TrainingStep {
  public:
-  /// What it is made of; all that is not a value must outlive it.
+  /// The parts of a step. All that are not values must outlive it.
   struct Setup {
     const TrainConfig& config;
     Model& model;

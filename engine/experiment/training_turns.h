@@ -32,7 +32,7 @@ class TrainingTurns {
   /// The config's optimizer, or one for each turn: that of its section in `turns`, else the config's.
   std::unique_ptr<Optimizer> make_optimizer() const;
 
-  /// Whose turn it is: set by the step, read by the optimizer.
+  /// The current turn, which the step sets and the optimizer reads.
   std::size_t& current() { return *current_; }
 
  private:

@@ -33,7 +33,7 @@ class UnreadableSamples {
   /// Counts rows from here on: those that were read for their classes alone are in no batch.
   void start();
 
-  /// What ranks that divide the samples among them have skipped in all; none: what cannot be read ends the run.
+  /// Returns the samples that ranks which divide them have skipped in all; none: an unreadable sample ends the run.
   /// Collective.
   std::optional<Unreadable> count(Communicator& ranks) const;
 

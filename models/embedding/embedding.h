@@ -12,7 +12,7 @@
 
 namespace phalanx {
 
-/// What a model wants of its embeddings.
+/// Requirements of a model on its embeddings.
 struct EmbeddingSpec {
   std::int64_t features = 0;  // categorical features of a sample
   std::int64_t keys = 0;      // ids of each of them: [0, keys)
@@ -36,7 +36,7 @@ using Embeddings = Registry<std::shared_ptr<Embedding>(const EmbeddingSpec&), Em
 /// The keys of a sample's ids among those of all features: id i of feature f is f * keys + i. [n, features].
 at::Tensor keys_of(const at::Tensor& ids, const EmbeddingSpec& spec);
 
-/// What recommendation models are fed with: dense [n, numbers] float32 and ids [n, features] int64 -> a logit [n].
+/// Inputs of a recommendation model: dense [n, numbers] float32 and ids [n, features] int64 -> a logit [n].
 struct RecommenderInputs {
   std::int64_t numbers = 0, features = 0, keys = 0;
 };

@@ -14,8 +14,8 @@ namespace phalanx {
 
 class Model;
 
-/// Of a model, the rows that parameter servers hold instead of it. They are no parameters: no bucket, optimizer or
-/// strategy of the dense part knows of them.
+/// The rows of a model that parameter servers hold. They are no parameters: no bucket, optimizer or strategy of the
+/// dense part knows of them.
 ///
 /// A training step's forward pulls the rows of its keys, each once, as a leaf of the graph; backward leaves its
 /// gradient there, and push() sends it. In evaluation mode rows are read, and neither created nor changed.
@@ -42,8 +42,8 @@ class ServedRows {
   /// The same, and what the next step reads comes from the servers: as a run goes on that was interrupted here.
   virtual void forget_cached() = 0;
 
-  /// Whether rows of the next batch are to be asked for ahead, and that for its ids: while the present step computes,
-  /// whose gradients they lack.
+  /// Returns true if rows of the next batch are to be pulled ahead; prefetch() pulls those of its ids while the present
+  /// step computes, so they lack the step's gradients.
   virtual bool prefetches() const = 0;
   virtual void prefetch(const at::Tensor& ids) = 0;
 

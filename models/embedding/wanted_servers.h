@@ -4,7 +4,8 @@
 
 namespace phalanx {
 
-/// Whether such a model has embeddings on parameter servers, by the traits of what its fields choose; nothing is made.
+/// Returns true if such a model has embeddings on parameter servers, by the traits of what its fields choose. Makes no
+/// model.
 bool wants_servers(Models::Choice model);
 
 }  // namespace phalanx

@@ -63,7 +63,7 @@ struct Layout {
     return last >= kMostBytes / 16 ? kMostBytes : (last + 1) * static_cast<std::int64_t>(at::elementSize(dtype));
   }
 
-  // Of its elements. No more than kMostBytes either.
+  // Bytes of the elements, at most kMostBytes.
   std::int64_t bytes() const {
     const auto all = checked_product(sizes, static_cast<std::int64_t>(at::elementSize(dtype)));
     return std::min(all.value_or(kMostBytes), kMostBytes);

@@ -21,8 +21,8 @@ class Archive {
   /// The serialized program (torch/_export/serde/schema.py). Throws ConfigError for another schema than version 8.
   nlohmann::ordered_json program() const;
 
-  /// Parameters and buffers, and constants, by name. Tied ones are one tensor; parameters
-  /// that are learned require a gradient. Throws ConfigError for what is pickled, DataError for what is malformed.
+  /// Return the parameters and buffers, or the constants, by name. Tied ones are one tensor, and learned parameters
+  /// require a gradient. They throw ConfigError for pickled tensors, and DataError for malformed ones.
   std::map<std::string, at::Tensor> weights() const { return tensors("weights"); }
   std::map<std::string, at::Tensor> constants() const { return tensors("constants"); }
 

@@ -20,7 +20,7 @@ std::size_t slot_of(const json& named, const Slots& slots) {
   return found->second;
 }
 
-// Of the schema, without "optional".
+// Returns the argument's type in the schema, without "optional".
 c10::TypePtr plain(const c10::Argument* formal) {
   if (formal == nullptr) return nullptr;
   const auto type = formal->type();

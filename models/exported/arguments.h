@@ -10,13 +10,13 @@
 
 namespace phalanx::exported {
 
-/// Where the values of a graph are, by their names.
+/// The slots of a graph's values, by the names of the values.
 using Slots = std::map<std::string, std::size_t>;
 
 /// The one member of a serialized union, {"as_int": 3}. Throws std::runtime_error where there is not exactly one.
 nlohmann::ordered_json::const_iterator union_of(const nlohmann::ordered_json& serialized);
 
-/// How an argument of a node is made, decided once: a constant, the value of a slot, or a list of which some elements
+/// An argument of a node as it is made at each run: a constant, the value of a slot, or a list of which some elements
 /// are values of slots.
 class Argument {
  public:
@@ -31,7 +31,7 @@ class Argument {
   /// Slots that it reads.
   const std::vector<std::size_t>& reads() const { return reads_; }
 
-  /// Of an argument that is one.
+  /// The value of a constant argument.
   const c10::IValue& constant() const { return constant_; }
   bool is_constant() const { return kind_ == Kind::kConstant; }
 

@@ -9,7 +9,7 @@
 
 namespace phalanx::exported {
 
-/// What the operators of a graph tell about training and evaluation.
+/// Facts about training and evaluation that the operators of a graph tell.
 struct Modes {
   bool any = false;               // an operator does something else in training than in evaluation
   bool training = false;          // one of them is in training mode

@@ -13,7 +13,7 @@ struct BatchStatistics;  // framework/parallel/sync_batch_norm.h
 
 namespace phalanx::exported {
 
-/// How a graph is run.
+/// Settings of one run of a graph.
 struct RunMode {
   const std::string& program;  // its file, for errors
   bool training = false;       // otherwise, what the program does in training is left out

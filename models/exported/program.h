@@ -30,7 +30,7 @@ class Program {
   const std::vector<ProgramTensor>& outputs() const;
   std::int64_t least_rows() const;  // of a batch
 
-  /// Whether batch norm takes statistics of a batch in training.
+  /// Returns true if batch norm takes statistics of the batch in training.
   bool uses_batch_statistics() const;
 
   NamedTensors parameters() const;  // each once, also where several names are tied
@@ -39,7 +39,7 @@ class Program {
   /// In evaluation, what the program does in training is left out: dropout, statistics of the batch.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs, bool training);
 
-  /// From now on batch norm in training takes statistics as `statistics` says. How many layers do.
+  /// From now on batch norm in training takes statistics as `statistics` says. Returns the number of such layers.
   std::int64_t synchronize(std::shared_ptr<const BatchStatistics> statistics);
 
  private:

@@ -14,7 +14,7 @@
 
 namespace phalanx::exported {
 
-/// What a program takes and gives, and the weights that come with it.
+/// The inputs and outputs of a program, and the weights that come with it.
 struct Signature {
   std::vector<ProgramTensor> inputs, outputs;  // of the user
   std::int64_t least_rows = 0;                 // of a batch

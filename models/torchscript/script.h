@@ -22,12 +22,11 @@ class Script {
   explicit Script(const std::string& path);
   ~Script();
 
-  /// Of forward(): those that have no default, and those that may be given.
+  /// The number of inputs of forward() without a default, and with those that have one.
   std::size_t least_inputs() const;
   std::size_t most_inputs() const;
 
-  /// Those that require a gradient, and all other tensors that the modules have; each once, also where several names
-  /// are tied.
+  /// Tensors that require a gradient, and all other tensors of the modules; each once, even if several names are tied.
   const NamedTensors& parameters() const;
   const NamedTensors& buffers() const;
 

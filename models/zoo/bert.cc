@@ -63,7 +63,7 @@ torch::nn::LayerNorm layer_norm(const BertConfig& config) {
   return torch::nn::LayerNorm(torch::nn::LayerNormOptions({config.width}).eps(config.epsilon));
 }
 
-// What a layer adds to its input, and the norm of the sum: {dense, LayerNorm}.
+// Adds a layer's output to its input and normalises the sum: {dense, LayerNorm}.
 class Output final : public torch::nn::Module {
  public:
   Output(const BertConfig& config, std::int64_t in, std::int64_t unit = 1) {

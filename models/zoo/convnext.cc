@@ -51,7 +51,7 @@ torch::nn::LayerNorm layer_norm(std::int64_t width) {
   return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(kEps));
 }
 
-// Of the channels of [n, c, h, w].
+// Layer norm over the channels of [n, c, h, w].
 class ChannelNorm final : public torch::nn::LayerNormImpl {
  public:
   explicit ChannelNorm(std::int64_t width) : LayerNormImpl(torch::nn::LayerNormOptions({width}).eps(kEps)) {}

@@ -122,7 +122,7 @@ class NormImpl final : public torch::nn::LayerNormImpl {
 };
 TORCH_MODULE(Norm);
 
-// Of the heads, those that are here.
+// Attention of the heads that are on this rank.
 class Attention final : public torch::nn::Module {
  public:
   Attention(const GptConfig& config, std::size_t layer)
@@ -294,7 +294,7 @@ class Gpt : public Network {
     return here(wpe_->weight.narrow(0, begin, all), 0);
   }
 
-  // Of all positions along `dim`, those of which this rank has the activations.
+  // Returns the positions along `dim` of which this rank has the activations.
   at::Tensor here(at::Tensor all, std::int64_t dim) const {
     if (context_) all = take_positions(all, dim, *context_);
     return tensor_ ? take_part(all, dim, tensor_) : all;

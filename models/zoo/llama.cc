@@ -74,7 +74,7 @@ struct LlamaConfig {
   }
 };
 
-// Of positions that ranks may have some of each: the gradient of the weight is that of all of them.
+// If ranks have some of the positions each, the gradient of the weight is summed over all of them.
 class RmsNorm final : public torch::nn::Module {
  public:
   RmsNorm(std::int64_t width, double epsilon) : epsilon_(epsilon) {
@@ -107,7 +107,8 @@ class RotaryPositions {
 
   std::int64_t context() const { return cosines_.size(0); }
 
-  // Of sequences from position `begin` on; of those that this rank of `group` has, if there is one.
+  // Returns cosines and sines for sequences from position `begin` on; if there is a `group`, for the positions of this
+  // rank.
   std::pair<at::Tensor, at::Tensor> of(std::int64_t begin, std::int64_t length, const CommunicatorPtr& group,
                                        const at::Tensor& like) {
     const auto take = [&](Constant& table) {
@@ -127,7 +128,7 @@ class RotaryPositions {
   Constant cosines_{at::Tensor()}, sines_{at::Tensor()};  // [context, head width]
 };
 
-// Of the heads, those that are here.
+// Attention of the heads that are on this rank.
 class Attention final : public torch::nn::Module {
  public:
   Attention(const LlamaConfig& config, std::size_t layer, std::shared_ptr<RotaryPositions> positions)

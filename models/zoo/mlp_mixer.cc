@@ -101,7 +101,7 @@ class MixerBlock final : public torch::nn::Module {
   DropPath drop1_{nullptr}, drop2_{nullptr};
 };
 
-// Of a normal distribution that is cut off at two deviations.
+// The standard deviation of a normal distribution that is cut off at two deviations.
 constexpr double kDeviationWithin = 0.87962566103423978;
 
 class MlpMixer final : public Network {

@@ -64,7 +64,7 @@ struct Shape {
   std::int64_t groups = 1;
 };
 
-// What came in, added to what the convolutions make of it: two of 3 x 3, or a bottleneck of 1 x 1, 3 x 3 and 1 x 1.
+// Adds the input to the output of two convolutions of 3 x 3, or of a bottleneck of 1 x 1, 3 x 3 and 1 x 1.
 class Residual final : public torch::nn::Module {
  public:
   Residual(const Shape& shape, bool bottleneck) {

@@ -127,7 +127,7 @@ class TorchvisionVit final : public Network {
     add_block("head", {"encoder.ln", "heads"}, [this](const at::Tensor& x) { return head_(ln_(x).select(1, 0)); });
   }
 
-  // What is left out inside of a feed-forward layer is drawn for all of its features.
+  // Dropout inside of a feed-forward layer draws for all of its features, so such a layer is not divided.
   TensorPlan tensor_plan() const override {
     const std::string layer = "encoder.layers.encoder_layer_*.";
     TensorPlan plan{{layer + "self_attention", "column"}, {layer + "self_attention.out_proj", "row"}};
