@@ -11,8 +11,6 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "hwy/contrib/math/math-inl.h"
-
 HWY_BEFORE_NAMESPACE();
 namespace phalanx::vector::HWY_NAMESPACE {
 namespace {

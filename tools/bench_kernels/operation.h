@@ -6,7 +6,7 @@
 
 namespace phalanx::bench_kernels {
 
-/// A computation on tensors of its own, all float32 and made from a fixed seed.
+/// Holds a computation that is measured. Its tensors are its own, and have float32 elements.
 struct Operation {
   std::string name;                               // "gelu backward"
   std::string shape;                              // "1048576", "4096x1024x1024"
