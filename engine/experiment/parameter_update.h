@@ -22,18 +22,11 @@ namespace phalanx {
 /// The guard against values that are not finite sees what the optimizer sees; the clock measures everything.
 class ParameterUpdate {
  public:
-<<<<<<< HEAD
-  /// Synchronizer and watching must outlive it. The norm of the gradients is that of the whole model, whatever ranks
-  /// have it: `norm` has one sum of what the ranks of Mesh::model() have, and, where ranks have experts of their own,
-  /// one of these. On gradients that are not finite all ranks of the mesh agree. `device`: where parameters are.
-  /// `unused` returns the parameters that an update leaves as they are, and is called before each one, even if that is
-  /// skipped then.
-=======
   /// Synchronizer and watching must outlive it. Clipping uses the norm of the whole model's gradients: `norm` has one
   /// sum for the parameters that the ranks of Mesh::model() hold and, if ranks have experts of their own, a second one
-  /// for these. All ranks of the mesh agree on whether gradients are finite. `device`: of the parameters. `agree`:
-  /// called before each update, also one that is skipped; null: nothing is called.
->>>>>>> h-mends
+  /// for these. All ranks of the mesh agree on whether gradients are finite. `device`: of the parameters.
+  /// `unused` returns the parameters that an update leaves as they are, and is called before each one, even if the
+  /// update is skipped then.
   ParameterUpdate(const ExperimentConfig& config, std::unique_ptr<Optimizer> optimizer, Synchronizer& synchronizer,
                   const Mesh& mesh, Clip::Parts norm, Watching& watching, c10::Device device,
                   std::function<std::set<std::string>()> unused);
