@@ -264,6 +264,21 @@ TEST_F(LocalSignals, InterruptStopsAllRanks) {
   }
 }
 
+TEST_F(LocalSignals, WhatTheLauncherIgnoresDoesNotStopItsRanks) {
+  LauncherProcess launcher(scratch_, [&] {
+    for (const int signal : {SIGHUP, SIGINT}) ::signal(signal, SIG_IGN);
+    return launch_local({.ranks = 2, .log_folder = scratch_.folder()}, [&](int rank) { return train(rank); });
+  });
+  ASSERT_TRUE(both_ready());
+  launcher.signal(SIGHUP);
+  launcher.signal(SIGINT);
+  ::usleep(300'000);  // a second SIGINT would count
+  launcher.signal(SIGINT);
+  launcher.signal(SIGUSR1);
+  EXPECT_EQ(launcher.wait(), kInterrupted);
+  EXPECT_EQ(launcher.output(), "SIGUSR1: stopping\n");
+}
+
 TEST_F(LocalSignals, SecondInterruptKills) {
   auto launcher = in_background([&](int rank) { return hang(rank); });
   ASSERT_TRUE(both_ready());

@@ -14,8 +14,10 @@ namespace {
 sigset_t watched() {
   sigset_t set;
   ::sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) ::sigaddset(&set, signal);
-  if (!ignored(SIGHUP)) ::sigaddset(&set, SIGHUP);
+  ::sigaddset(&set, SIGCHLD);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
+    if (!ignored(signal)) ::sigaddset(&set, signal);
+  }
   return set;
 }
 

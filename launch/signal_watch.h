@@ -9,7 +9,7 @@
 namespace phalanx {
 
 /// Makes SIGINT, SIGTERM, SIGUSR1, SIGHUP and SIGCHLD readable from a descriptor during its lifetime: they are blocked,
-/// so no handler runs at a bad moment and none is missed. A SIGHUP that is ignored (nohup) stays ignored.
+/// so no handler runs at a bad moment and none is missed. One that is ignored, other than SIGCHLD, stays ignored.
 ///
 /// Only one at a time, in a process with a single thread. Throws Error if the system has no descriptor left.
 class SignalWatch {

@@ -12,7 +12,8 @@ namespace phalanx {
 /// signal within this time of the first interrupt does not count as a second one.
 inline constexpr std::chrono::milliseconds kSameInterrupt{200};
 
-/// Whether this process ignores the signal, as nohup arranges for SIGHUP.
+/// Whether this process ignores the signal, as nohup arranges for SIGHUP, and a shell for SIGINT of the jobs that it
+/// starts in the background. Such a signal gets no handler.
 inline bool ignored(int signal) {
   struct sigaction action;
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;

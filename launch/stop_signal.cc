@@ -100,11 +100,12 @@ void install_stop_signal(StopOn on, const Stopping& stopping, bool speaks) {
     grace_seconds = static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(stopping.grace).count());
     handle(SIGALRM, overdue);
   }
-  handle(SIGTERM, request);
-  handle(SIGUSR1, request);
-  const auto answer = terminal ? request : SIG_IGN;
-  handle(SIGINT, answer);
-  if (!ignored(SIGHUP)) handle(SIGHUP, answer);
+  for (const int signal : {SIGTERM, SIGUSR1}) {
+    if (!terminal || !ignored(signal)) handle(signal, request);
+  }
+  for (const int signal : {SIGINT, SIGHUP}) {
+    if (!ignored(signal)) handle(signal, terminal ? request : SIG_IGN);
+  }
 }
 
 bool stop_requested() { return requested_at.load(std::memory_order_relaxed) != 0; }

@@ -11,7 +11,8 @@ enum class StopOn {
   kLauncher,   // SIGTERM, SIGUSR1; SIGINT and SIGHUP are ignored, since the terminal sends them to launcher and ranks
 };
 
-/// Installs the handlers for the whole process. Call before threads exist. A SIGHUP that is ignored (nohup) stays so.
+/// Installs the handlers for the whole process. Call before threads exist. A signal that is ignored (see ignored())
+/// stays so, except for those by which a launcher asks its ranks to stop.
 /// System calls that a handler breaks into are restarted where the system can (SA_RESTART).
 ///
 /// A process at the terminal ends with status 130 where it has not by the end of `stopping.grace` after SIGTERM, by

@@ -15,10 +15,16 @@ namespace {
 #define EXPECT_IN_PROCESS(statement, status) \
   EXPECT_EXIT(                               \
       {                                      \
+        take_signals();                      \
         statement;                           \
         ::_exit(100);                        \
       },                                     \
       ::testing::ExitedWithCode(status), "")
+
+// The tests may have been started with signals ignored, as by nohup.
+void take_signals() {
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) ::signal(signal, SIG_DFL);
+}
 
 void leave(bool as_expected) { ::_exit(as_expected ? 0 : 1); }
 
@@ -49,6 +55,7 @@ TEST(StopSignal, SecondInterruptEndsTheProcess) {
 TEST(StopSignal, IsAnsweredAtOnceByAProcessThatSpeaks) {
   EXPECT_EXIT(
       {
+        take_signals();
         install_stop_signal(StopOn::kInterrupt, {.after_step = true}, true);
         ::raise(SIGINT);
         ::_exit(0);
@@ -106,15 +113,30 @@ TEST(StopSignal, RanksOfALauncherLeaveTheTerminalsSignalsToIt) {
       0);
 }
 
-TEST(StopSignal, NohupIsRespected) {
-  EXPECT_IN_PROCESS(
-      {
-        ::signal(SIGHUP, SIG_IGN);
-        install_stop_signal(StopOn::kInterrupt);
-        ::raise(SIGHUP);
-        leave(!stop_requested());
-      },
-      0);
+TEST(StopSignal, IgnoredSignalStaysIgnored) {
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) {
+    EXPECT_IN_PROCESS(
+        {
+          ::signal(signal, SIG_IGN);
+          install_stop_signal(StopOn::kInterrupt);
+          ::raise(signal);
+          leave(!stop_requested());
+        },
+        0);
+  }
+}
+
+TEST(StopSignal, ALauncherReachesItsRanksWhateverTheyIgnore) {
+  for (const int signal : {SIGTERM, SIGUSR1}) {
+    EXPECT_IN_PROCESS(
+        {
+          ::signal(signal, SIG_IGN);
+          install_stop_signal(StopOn::kLauncher);
+          ::raise(signal);
+          leave(stop_requested());
+        },
+        0);
+  }
 }
 
 }  // namespace

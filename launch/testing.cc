@@ -64,6 +64,7 @@ LauncherProcess::LauncherProcess(const Scratch& scratch, const std::function<int
   std::fflush(nullptr);
   pid_ = ::fork();
   if (pid_ != 0) return;
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) ::signal(signal, SIG_DFL);  // whatever the test ignores
   const int file = ::open(output_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   ::dup2(file, STDOUT_FILENO);
   ::dup2(file, STDERR_FILENO);

@@ -7,7 +7,7 @@ import signal
 import time
 
 import program
-from program import ENDLESS, ProgramTest, becomes_true, free_port, mpirun, sets, signals, torchrun
+from program import ENDLESS, SHORT, ProgramTest, becomes_true, free_port, mpirun, sets, signals, torchrun
 
 INTERRUPTED = 130
 CTRL_C = "Stopping after this step; press Ctrl-C again to end it now\n"
@@ -127,8 +127,54 @@ class Interrupt(ProgramTest):
                 self.assertIn(process.err, ("", CTRL_C))  # the launcher may not be there yet
                 self.assert_nothing_left()
 
+    def test_a_terminal_that_is_closed_at_any_moment_of_the_start(self):
+        for milliseconds in (10, 60, 150, 250, 400, 600, 900, 1200):
+            with self.subTest(milliseconds=milliseconds):
+                process = self.train(*sets(ENDLESS, self.way), run=f"after{milliseconds}")
+                time.sleep(milliseconds / 1000)
+                process.interrupt(signal.SIGHUP)
+                self.assertIn(process.wait(), (INTERRUPTED, 128 + signal.SIGHUP), process.text())
+                self.assertIn(process.err, ("", "SIGHUP: stopping after this step\n"))
+                self.assert_nothing_left()
+
+    def test_what_is_ignored_stays_ignored(self):
+        def ignore():  # as nohup does, and a shell for what it starts in the background
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        process = self.train(*sets(ENDLESS, self.way), preexec_fn=ignore)
+        for _ in range(20):  # while it starts, too
+            process.interrupt(signal.SIGHUP)
+            process.interrupt(signal.SIGINT)
+            time.sleep(0.1)
+        self.wait_for_training(self.run_folder(), process)
+        process.interrupt(signal.SIGHUP)
+        process.interrupt(signal.SIGINT)
+        done = len(self.run_folder().metrics)
+        self.assertTrue(becomes_true(lambda: len(self.run_folder().metrics) >= done + 2), process.text())
+        process.kill(signal.SIGTERM)
+        self.assert_status(INTERRUPTED, process)
+        self.assertEqual("SIGTERM: stopping after this step, within 60 s (launch.grace)\n", process.err)
+
 
 class Local(Interrupt):
+    def test_hang_up_of_a_rank_that_torchrun_started(self):
+        for milliseconds in (60, 250, 600, 1200):
+            with self.subTest(milliseconds=milliseconds):
+                process = self.train(*sets(ENDLESS), environment=torchrun(0, 1, free_port()), run=f"after{milliseconds}")
+                time.sleep(milliseconds / 1000)
+                process.kill(signal.SIGHUP)
+                self.assertIn(process.wait(), (INTERRUPTED, 128 + signal.SIGHUP), process.text())
+                self.assert_nothing_left()
+
+    def test_nohup_of_a_rank_that_torchrun_started(self):
+        process = self.train(*sets(SHORT), environment=torchrun(0, 1, free_port()),
+                             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        while process.running:
+            process.kill(signal.SIGHUP)
+            time.sleep(0.1)
+        self.assert_status(0, process)
+        self.assertEqual("", process.err)
+
     def test_sigterm_of_ranks_that_torchrun_started(self):
         port = free_port()
         ranks = [self.train(*sets(ENDLESS), environment=torchrun(rank, 2, port)) for rank in (0, 1)]

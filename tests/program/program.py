@@ -270,4 +270,8 @@ class ProgramTest(unittest.TestCase):
 
 
 def main():
+    # Programs inherit what is ignored, which they respect; who started the tests may have ignored something.
+    for number in (signal.SIGHUP, signal.SIGINT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     unittest.main(verbosity=2)

@@ -20,6 +20,7 @@
 #include "framework/ps/server.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
+#include "launch/signals.h"
 #include "tools/flags/parse_flags.h"
 
 DEFINE_string(listen, "", "HOST:PORT or unix:PATH to listen at, or several of them, separated by commas");
@@ -73,8 +74,9 @@ int serve() {
   // Taken by this thread alone, which has nothing else to do.
   sigset_t signals;
   ::sigemptyset(&signals);
-  ::sigaddset(&signals, SIGTERM);
-  ::sigaddset(&signals, SIGINT);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    if (!ignored(signal)) ::sigaddset(&signals, signal);
+  }
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   keep_freed_memory();

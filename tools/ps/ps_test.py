@@ -62,6 +62,24 @@ class Serving(Ps):
         again.kill(signal.SIGINT)
         self.assert_status(0, again)
 
+    def test_a_terminal_that_is_closed_ends_it_in_order_too(self):
+        server = self.serve()
+        server.kill(signal.SIGHUP)
+        self.assert_status(0, server)
+        self.assertIn("ends because of SIGHUP", server.out)
+
+    def test_goes_on_where_signals_are_ignored(self):
+        def ignore():
+            for number in (signal.SIGHUP, signal.SIGINT):
+                signal.signal(number, signal.SIG_IGN)
+        server = self.start(f"--secret_file={self.secret}", f"--listen={self.address}", command=[PS], preexec_fn=ignore)
+        self.assertTrue(becomes_true(lambda: "ready" in server.out), server.text())
+        server.kill(signal.SIGHUP)
+        server.kill(signal.SIGINT)
+        self.assertIn("0 tables", self.status())
+        server.kill(signal.SIGTERM)
+        self.assert_status(0, server)
+
     def test_a_run_of_the_same_name_begins_anew_and_a_lost_checkpoint_is_told(self):
         server = self.serve(f"--checkpoint={self.folder}/kept", "--every=3600")
         losses = []
