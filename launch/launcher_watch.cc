@@ -1,18 +1,28 @@
 #include "launch/launcher_watch.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "framework/base/blocked_signals.h"
 #include "framework/base/descriptor.h"
@@ -42,6 +52,8 @@ bool started_with(pid_t process, const std::string& variable) {
   return false;
 }
 
+constexpr pid_t kEnded = -1;
+
 pid_t parent_of(pid_t process) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
   for (std::string key; status >> key;) {
@@ -49,13 +61,16 @@ pid_t parent_of(pid_t process) {
     if (key == "PPid:" && status >> parent) return parent;
     std::getline(status, key);
   }
-  return 0;
+  return kEnded;
 }
 
+// Starts again if a script in between ends meanwhile, since its child then has another parent.
 pid_t find_launcher(const std::string& variable) {
-  pid_t process = ::getppid();
-  while (process > 1 && started_with(process, variable)) process = parent_of(process);
-  return process;
+  for (;;) {
+    pid_t process = ::getppid();
+    while (process > 1 && started_with(process, variable)) process = parent_of(process);
+    if (process != kEnded) return process;
+  }
 }
 
 Descriptor open_process(pid_t process) { return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))); }
@@ -65,13 +80,87 @@ bool has_ended(int process, int timeout_ms) {
   return ::poll(&end, 1, timeout_ms) > 0;
 }
 
-// The environment may have been set by anybody, so the folder is checked before it is removed.
-std::string named_session_folder(const LaunchEnvironment& launched) {
-  return launched.launcher == "mpirun" ? environment("PMIX_SERVER_TMPDIR").value_or("") : "";
+// Splits a name at its dots.
+std::vector<std::string> parts_of(const std::string& name) {
+  std::vector<std::string> parts;
+  std::istringstream text(name);
+  for (std::string part; std::getline(text, part, '.');) parts.push_back(part);
+  return parts;
+}
+
+std::string name_of(const std::string& session) { return std::filesystem::path(session).filename().string(); }
+
+// Returns true if the name of a session's folder contains the id of this process.
+bool names(const std::string& session, pid_t process) {
+  const std::string name = name_of(session);
+  const bool made_by_open_mpi = name.starts_with("ompi.") || name.starts_with("prte.");
+  return made_by_open_mpi && std::ranges::count(parts_of(name), std::to_string(process)) > 0;
+}
+
+// The address at which Open MPI's process on this host serves its ranks; empty if it is not known.
+std::string server_address() {
+  for (const char* name : {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI2"}) {
+    if (const auto uri = environment(name)) return *uri;  // ...;tcp4://127.0.0.1:59553
+  }
+  return {};
+}
+
+// Returns true if nothing listens at this address of this host any longer, false if that cannot be determined.
+bool is_abandoned(const std::string& uri) {
+  const std::string scheme = "tcp4://";
+  const auto begin = uri.find(scheme), port = uri.rfind(':');
+  if (begin == std::string::npos || port < begin + scheme.size()) return false;
+  const std::string host = uri.substr(begin + scheme.size(), port - begin - scheme.size());
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(std::atoi(uri.c_str() + port + 1)));
+  if (!host.starts_with("127.") || ::inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) return false;
+  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return socket.valid() && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+         errno == ECONNREFUSED;
+}
+
+// Returns true if the launcher ended before this process looked for it, so that `found` only adopted this process.
+// Ranks of mpirun know the address of its server. For other launchers, only a parent that is init proves it: in a
+// container, process 1 may be the launcher itself.
+bool is_orphan(pid_t found, const std::string& variable, const LaunchEnvironment& launched,
+               const std::string& session) {
+  if (found < 1 || started_with(1, variable)) return false;  // of another process-id namespace
+  if (launched.launcher == "mpirun") return !names(session, found) && is_abandoned(server_address());
+  if (found != 1) return false;
+  std::ifstream file("/proc/1/comm");
+  std::string name;
+  std::getline(file, name);
+  return name == "systemd" || name == "init";
+}
+
+// Files that stay behind when the launcher is killed. Each of its ranks removes them.
+struct Leftovers {
+  std::string session;  // mpirun's folder; anybody may have set the variable, so it is checked before it is removed
+  std::string store;    // the file in which the ranks meet
+
+  explicit Leftovers(const LaunchEnvironment& launched) {
+    if (launched.launcher == "mpirun") session = environment("PMIX_SERVER_TMPDIR").value_or("");
+    const std::string& url = launched.rendezvous;
+    const std::string scheme = "file://";
+    if (url.starts_with(scheme)) store = url.substr(scheme.size(), url.find('?') - scheme.size());
+  }
+
+  void remove(pid_t launcher) const {
+    std::error_code ignored;
+    if (is_session_folder(session, launcher)) std::filesystem::remove_all(session, ignored);
+    if (!store.empty()) ::unlink(store.c_str());
+  }
+};
+
+// The launcher's process id is not known, but it is one of the numbers in the session's name.
+void end_as_orphan(const Leftovers& leftovers) {
+  for (const auto& part : parts_of(name_of(leftovers.session))) leftovers.remove(std::atoi(part.c_str()));
+  ::raise(SIGKILL);
 }
 
 // No signal but SIGKILL reaches it: what is meant for the whole group, such as Ctrl-C, is not meant for it.
-[[noreturn]] void watch(int launcher, int rank, const std::string& session, pid_t launcher_id) {
+[[noreturn]] void watch(int launcher, int rank, const Leftovers& leftovers, pid_t launcher_id) {
   // Whoever reads the rank's output waits for its end, not for this one's.
   constexpr int kLauncher = 0, kRank = 1, kRest = 2;
   const int kept_launcher = ::fcntl(launcher, F_DUPFD, kRest), kept_rank = ::fcntl(rank, F_DUPFD, kRest);
@@ -85,25 +174,17 @@ std::string named_session_folder(const LaunchEnvironment& launched) {
   if (has_ended(kLauncher, kLingerMs)) {
     ::syscall(SYS_pidfd_send_signal, kRank, SIGKILL, nullptr, 0);
     has_ended(kRank, -1);
-    std::error_code ignored;  // its other ranks do the same
-    if (is_session_folder(session, launcher_id)) std::filesystem::remove_all(session, ignored);
+    leftovers.remove(launcher_id);
   }
   ::_exit(0);
-}
-
-// One of the parts of a name that dots divide.
-bool has_part(const std::string& name, const std::string& part) {
-  return ("." + name + ".").find("." + part + ".") != std::string::npos;
 }
 
 }  // namespace
 
 bool is_session_folder(const std::string& folder, pid_t launcher) {
   const std::filesystem::path path(folder);
-  const std::string name = path.filename().string();
   if (!path.is_absolute() || path.lexically_normal() != path) return false;
-  if (!name.starts_with("ompi.") && !name.starts_with("prte.")) return false;
-  if (!has_part(name, std::to_string(launcher))) return false;
+  if (!names(folder, launcher)) return false;
   struct stat status{};
   constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
   return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
@@ -112,14 +193,18 @@ bool is_session_folder(const std::string& folder, pid_t launcher) {
 
 void end_with_launcher(const LaunchEnvironment& launched) {
   const auto variable = variable_of_ranks(launched);
-  if (variable.empty()) return;
+  static bool watched = false;
+  if (variable.empty() || std::exchange(watched, true)) return;
+  const Leftovers leftovers(launched);
   const pid_t found = find_launcher(variable);
+  if (is_orphan(found, variable, launched, leftovers.session)) end_as_orphan(leftovers);
   if (found <= 1) return;  // of another process-id namespace, or the system's first process, which outlives all others
-  const Descriptor launcher = open_process(found), self = open_process(::getpid());
+  const Descriptor launcher = open_process(found);
+  if (!launcher.valid() && errno == ESRCH) end_as_orphan(leftovers);
+  const Descriptor self = open_process(::getpid());
   if (!launcher.valid() || !self.valid()) return;
-  const auto session = named_session_folder(launched);
   const BlockedSignals blocked;
-  if (::fork() == 0) watch(launcher.get(), self.get(), session, found);
+  if (::fork() == 0) watch(launcher.get(), self.get(), leftovers, found);
 }
 
 }  // namespace phalanx

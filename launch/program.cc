@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <ctime>
 #include <exception>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "framework/base/reason.h"
 #include "framework/comm/launch_environment.h"
 #include "launch/exit_status.h"
+#include "launch/launcher_watch.h"
 
 namespace phalanx {
 namespace {
@@ -29,13 +31,18 @@ void return_to_caller() {
   if (caller && ::chdir(caller->c_str()) != 0) throw ConfigError("cannot change to folder " + *caller);
 }
 
-void let_first_rank_tell() {
+// Returns nullopt if the launcher's variables are wrong, too: the code that needs them reports that.
+std::optional<LaunchEnvironment> launcher_if_clear() {
   try {
-    const auto launched = detect_launch_environment();
-    if (launched && launched->rank_info.rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+    return detect_launch_environment();
   } catch (const ConfigError&) {
-    // May be the error that is about to be reported.
+    return std::nullopt;
   }
+}
+
+void let_first_rank_tell() {
+  const auto launched = launcher_if_clear();
+  if (launched && launched->rank_info.rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
 int fail(const std::exception& error, ExitStatus status) {
@@ -60,6 +67,7 @@ double seconds_from_boot() {
 
 int run_main(const std::function<int()>& program) {
   try {
+    if (const auto launched = launcher_if_clear()) end_with_launcher(*launched);
     return_to_caller();
     return program();
   } catch (const ConfigError& error) {

@@ -6,8 +6,12 @@
 // What main() of a program does around its work.
 namespace phalanx {
 
-/// Changes to the folder in which `bazel run` was called, calls `program`, and returns its result as the exit status.
-/// An exception is printed to standard error; the status is then kUsage (ConfigError) or kFailed.
+/// Ties this process to the launcher that started it, if one did (end_with_launcher()), changes to the folder in which
+/// `bazel run` was called, calls `program`, and returns its result as the exit status. An exception is printed to
+/// standard error; the status is then kUsage (ConfigError) or kFailed. Call with one thread.
+///
+/// Programs that call it keep the signals that were ignored when they were started, and end by the others from their
+/// start on: no library that they load takes SIGHUP for itself (early_signals.cc).
 ///
 ///   int main(int argc, char** argv) {
 ///     return phalanx::run_main([&] { return phalanx::run(argc, argv); });

@@ -134,6 +134,27 @@ class Mpi(Death):
     def test_mpirun_whose_ranks_are_started_by_a_script(self):
         self.kill_mpirun("auto", "sh", "-c", '"$@"; exit $?', "sh")
 
+    def ranks(self):
+        """Processes of this test that run train, from their first instruction on."""
+        def runs_train(pid):
+            try:
+                return os.path.samefile(f"/proc/{pid}/exe", program.TRAIN)
+            except OSError:
+                return False
+        return [pid for pid in processes(self.mark) if runs_train(pid)]
+
+    def test_mpirun_killed_while_its_ranks_start(self):
+        for seconds in (0, 0.3, 0.6, 0.9, 1.2, 1.5):
+            with self.subTest(seconds=seconds):
+                process = self.train(*sets(ENDLESS), command=[*mpirun(2), program.TRAIN], run=f"after{seconds}")
+                self.assertTrue(becomes_true(lambda: len(self.ranks()) >= 2), process.text())
+                time.sleep(seconds)
+                process.kill()
+                self.assertEqual(128 + signal.SIGKILL, process.wait())
+                # A rank looks for its launcher once it has loaded LibTorch.
+                self.assertTrue(becomes_true(lambda: not processes(self.mark), 4 * SOON), self._describe_processes())
+                self.assert_nothing_left()
+
     def test_rank_of_a_job_that_mpirun_started_by_hand(self):
         process = self.train(*sets(ENDLESS), command=[*mpirun(2), program.TRAIN])
         self.wait_for_training(self.run_folder(), process)
