@@ -70,8 +70,9 @@ std::string as_rank(const RankInfo& rank_info) {
   return "?rank=" + std::to_string(rank_info.rank) + "&world_size=" + std::to_string(rank_info.size);
 }
 
-// The file is the user's own, and no earlier run has left one of this name: `job` holds the launcher's port, which
-// differs even where process numbers and job numbers begin anew (a container, a fresh Slurm).
+// The file is the user's own. `job` contains the launcher's port, which differs even if process ids and job ids start
+// again from 1 (a container, a new Slurm); a file that a killed start has left under the same name is emptied
+// (FileClaim).
 std::string file_for(const Reader& reader, const std::string& job, const RankInfo& rank_info) {
   const std::string folder = reader.text("TMPDIR").value_or("/tmp");
   return "file://" + folder + "/phalanx-" + std::to_string(::geteuid()) + "-" + job + ".store" + as_rank(rank_info);

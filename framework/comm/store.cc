@@ -1,20 +1,12 @@
 #include "framework/comm/store.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <ctime>
 #include <system_error>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <utility>
 
-#include "framework/base/error.h"
 #include "framework/comm/c10d_store.h"
-#include "framework/comm/polling.h"
+#include "framework/comm/file_claim.h"
 
 namespace phalanx {
 namespace {
@@ -32,26 +24,11 @@ class PrefixStore final : public Store {
   StorePtr store_;
 };
 
-[[noreturn]] void refuse_file(const std::string& path, const std::string& why) {
-  throw CommError(CommError::Kind::kSystem, "file store " + path + ": " + why);
-}
-
-// c10d would make the file readable by everybody, follow a link that somebody else laid, and take what a run that
-// crashed has left for messages of this one. A file that nobody wrote to for a whole timeout serves no living run:
-// ranks that still waited would have given up.
-void claim_file(const std::string& path, Seconds timeout) {
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (file < 0) refuse_file(path, std::string("cannot open: ") + std::strerror(errno));
-  struct stat status{};
-  const int failed = ::fstat(file, &status);
-  ::close(file);
-  if (failed != 0) refuse_file(path, std::string("cannot stat: ") + std::strerror(errno));
-  if (status.st_uid != ::geteuid()) refuse_file(path, "belongs to another user; name a file of your own");
-  const Seconds age(std::difftime(std::time(nullptr), status.st_mtime));
-  if (status.st_size > 0 && age > timeout + Seconds(1)) {  // times of files may be rounded to seconds
-    refuse_file(path, "an earlier run left it, last written " + in_seconds(age) + " ago; remove it or name another");
-  }
-}
+// Members are destroyed in reverse order: the claim outlives the store, which still uses the file in its destructor.
+struct ClaimedStore {
+  FileClaim claim;
+  C10dStore store;
+};
 
 }  // namespace
 
@@ -60,10 +37,11 @@ StorePtr make_hash_store(Seconds timeout) {
 }
 
 StorePtr make_file_store(const std::string& path, int ranks, Seconds timeout) {
-  claim_file(path, timeout);
+  FileClaim claim(path, timeout);
   try {
-    return std::make_shared<C10dStore>("file store " + path, c10::make_intrusive<c10d::FileStore>(path, ranks),
-                                       timeout);
+    C10dStore store("file store " + path, c10::make_intrusive<c10d::FileStore>(path, ranks), timeout);
+    const auto both = std::make_shared<ClaimedStore>(std::move(claim), std::move(store));
+    return StorePtr(both, &both->store);
   } catch (const std::system_error& error) {
     refuse_file(path, error.what());
   }

@@ -1,10 +1,14 @@
 #include "framework/comm/store.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -128,12 +132,72 @@ TEST(FileStore, DoesNotFollowALink) {
   std::filesystem::remove(path);
 }
 
-TEST(FileStore, RefusesWhatAnEarlierRunLeft) {
+// Joins the store of `ranks`, leaves a note there, and is killed.
+void be_killed_as_rank(const std::string& path, int ranks) {
+  const pid_t rank = ::fork();
+  if (rank == 0) {
+    const auto store = make_file_store(path, ranks, kLong);
+    store->set("address", "of the dead run");
+    ::raise(SIGKILL);
+  }
+  ASSERT_EQ(::waitpid(rank, nullptr, 0), rank);
+  ASSERT_GT(std::filesystem::file_size(path), 0U);
+}
+
+TEST(FileStore, ReplacesWhatADeadRunLeft) {
   const auto path = new_path("stale");
+  be_killed_as_rank(path, 2);
+  be_killed_as_rank(path, 2);
+  auto one = make_file_store(path, 2, kShort);
+  expect_timeout(*one);
+  EXPECT_THROW(one->get("address"), CommError);
+  auto two = make_file_store(path, 2, kLong);
+  one->set("address", "of this run");
+  EXPECT_EQ(two->get("address"), "of this run");
+  one.reset();
+  two.reset();
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(FileStore, ReplacesAnyFileThatNoProcessUses) {
+  const auto path = new_path("old");
   std::ofstream(path) << "left by a crash";
   std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
-  const auto error = error_of([&] { make_file_store(path, 1, kLong); });
-  EXPECT_THAT(error.what(), AllOf(HasSubstr(path), HasSubstr("earlier run"), HasSubstr("remove it")));
+  const auto store = make_file_store(path, 1, kLong);
+  store->set("key", "value");
+  EXPECT_EQ(store->get("key"), "value");
+}
+
+TEST(FileStore, KeepsWhatALivingRankHasWritten) {
+  const auto path = new_path("living");
+  const auto one = make_file_store(path, 3, kLong);
+  one->set("address", "of this run");
+  be_killed_as_rank(path, 3);
+  EXPECT_EQ(make_file_store(path, 3, kLong)->get("address"), "of the dead run") << "which was a rank of this run";
+}
+
+TEST(FileStore, RanksThatComeAtOnceAgreeOnOneFile) {
+  for (int round = 0; round < 20; ++round) {
+    const auto path = new_path("race" + std::to_string(round));
+    be_killed_as_rank(path, 4);
+    std::vector<std::jthread> ranks;
+    for (int rank = 0; rank < 4; ++rank) {
+      ranks.emplace_back([&] {
+        const auto store = make_file_store(path, 4, kLong);
+        store_barrier(*store, "all", 4);
+      });
+    }
+  }
+}
+
+TEST(FileStore, DoesNotWaitForEverForItsLock) {
+  const auto path = new_path("locked");
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(::flock(file, LOCK_EX), 0);
+  const auto error = error_of([&] { make_file_store(path, 1, kShort); });
+  EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
+  EXPECT_THAT(error.what(), AllOf(HasSubstr(path), HasSubstr("0.05 s"), HasSubstr("lock")));
+  ::close(file);
   std::filesystem::remove(path);
 }
 

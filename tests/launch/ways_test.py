@@ -2,7 +2,7 @@
 """Ranks come together in whichever way they are started, and learn the same."""
 
 import program
-from program import QUICKSTART, SHORT, ProgramTest, RunFolder, free_port, mpirun, sets, torchrun
+from program import QUICKSTART, SHORT, ProgramTest, RunFolder, becomes_true, free_port, mpirun, sets, torchrun
 
 
 class Way(ProgramTest):
@@ -92,6 +92,17 @@ class Joined(Way):
                 "SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_TASKS_PER_NODE": str(size), "SLURM_STEP_LAUNCHER_PORT": "41237"}
 
     def test_step_of_slurm(self):
+        self.assert_join(self.join([self.slurm(rank, 2) for rank in range(2)]))
+        self.assert_connects_by("shm")
+
+    def test_step_of_slurm_whose_last_start_was_killed(self):
+        def stores():
+            return [file for file in self.temporary.glob("phalanx-*.store") if file.stat().st_size > 0]
+        alone = self.train(*sets(SHORT), environment=self.slurm(0, 2), run="killed")
+        self.assertTrue(becomes_true(stores), alone.text())
+        alone.kill()
+        alone.wait()
+        self.assertEqual(1, len(stores()), "what the next start finds")
         self.assert_join(self.join([self.slurm(rank, 2) for rank in range(2)]))
         self.assert_connects_by("shm")
 
