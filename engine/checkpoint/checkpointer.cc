@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/file_identity.h"
 #include "framework/base/log.h"
 #include "framework/comm/texts.h"
 
@@ -24,6 +25,18 @@ FileRecord record(const std::string& name, const std::int64_t* bytes_and_crc) {
   return {name, static_cast<std::uint64_t>(bytes_and_crc[0]), static_cast<std::uint32_t>(bytes_and_crc[1])};
 }
 
+// Returns the folder that contains the folder of checkpoints.
+std::string run_folder(const CheckpointFolder& folder) {
+  const auto parent = std::filesystem::path(folder.path()).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+// The folder would be created again, with a checkpoint and nothing else.
+void require_same(const std::string& folder, const std::optional<FileIdentity>& at_start) {
+  if (!at_start || FileIdentity::of(folder) == at_start) return;
+  throw DataError(folder + ": was removed or renamed while the run goes on");
+}
+
 void make_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
@@ -35,6 +48,7 @@ void make_folder(const std::string& path) {
 Checkpointer::Checkpointer(CheckpointFolder folder, Retention retention, CommunicatorPtr world, const RunState& state)
     : folder_(std::move(folder)),
       retention_(std::move(retention)),
+      run_folder_(FileIdentity::of(run_folder(folder_))),
       world_(std::move(world)),
       state_(state),
       plan_(make_plan(state, *world_)),
@@ -55,6 +69,7 @@ void Checkpointer::save(Manifest manifest, bool replicas_equal) {
   reason_.clear();
   mine_.zero_();
   writing_ = std::async(std::launch::async, [this, path = folder_.temporary_path(manifest_.position.step)] {
+    require_same(run_folder(folder_), run_folder_);
     make_folder(path);
     return Files{write_synced(path + "/" + weights_file(plan_.rank, plan_.ranks), snapshot_.weights),
                  write_synced(path + "/" + state_file(plan_.rank, plan_.ranks), snapshot_.state)};

@@ -2,10 +2,12 @@
 
 #include <array>
 #include <future>
+#include <optional>
 #include <string>
 
 #include "engine/checkpoint/folder.h"
 #include "engine/checkpoint/snapshot.h"
+#include "framework/base/file_identity.h"
 #include "framework/comm/communicator.h"
 
 namespace phalanx {
@@ -17,8 +19,9 @@ namespace phalanx {
 /// written, rank 0's thread completes the manifest, renames the folder, and removes what is not kept. The ranks' files
 /// must lie in one file system.
 ///
-/// What goes wrong is logged and the checkpoint given up on all ranks; nothing of it is left. Older ones stay, and the
-/// next one is tried as if nothing had been.
+/// If the folder that contains `folder` was removed or renamed since the start, nothing is written: it would be created
+/// again. What goes wrong is logged and the checkpoint given up on all ranks; nothing of it is left. Older ones stay,
+/// and the next one is tried as if nothing had been.
 ///
 /// All calls are collective and come from one thread.
 class Checkpointer {
@@ -62,6 +65,7 @@ class Checkpointer {
 
   CheckpointFolder folder_;
   Retention retention_;
+  std::optional<FileIdentity> run_folder_;  // at the start; none if it was not there
   CommunicatorPtr world_;
   const RunState& state_;
   WritePlan plan_;

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "engine/checkpoint/testing_checkpoints.h"
@@ -72,6 +73,34 @@ TEST_F(FullDisk, AllRanksKnowTheReasonOfTheOneThatCouldNotWrite) {
     checkpointer.save(at_step(2), true);
     checkpointer.settle();
     EXPECT_EQ(checkpointer.failure(), taken + ": Is a directory");
+  });
+}
+
+TEST_F(Checkpoints, ARunFolderThatIsRenamedIsAFailureUntilItHasItsNameAgain) {
+  const auto run = fs::path(folder_.path()).parent_path();
+  const fs::path renamed = run.string() + "-renamed";
+  fs::remove_all(renamed);
+  fs::create_directories(run);
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    Rank rank(*world);
+    Checkpointer checkpointer(folder_, {}, world, rank.state);
+    const auto save_after = [&](const std::function<void()>& change) {
+      world->barrier().wait();
+      if (world->rank() == 0) change();
+      world->barrier().wait();
+      checkpointer.save(at_step(2), true);
+      checkpointer.settle();
+      return checkpointer.failure();
+    };
+    const std::string why = run.string() + ": was removed or renamed while the run goes on";
+    EXPECT_EQ(save_after([&] { fs::rename(run, renamed); }), why);
+    EXPECT_FALSE(fs::exists(run)) << "it was not created again";
+    EXPECT_EQ(save_after([&] { fs::create_directories(run); }), why) << "another folder of the same name";
+    EXPECT_EQ(save_after([&] {
+                fs::remove_all(run);
+                fs::rename(renamed, run);
+              }),
+              "");
   });
 }
 

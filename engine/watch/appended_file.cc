@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/file_identity.h"
 #include "framework/base/write_all.h"
 
 namespace phalanx {
@@ -29,9 +30,13 @@ void AppendedFile::add(std::string_view record) {
   struct stat before = {};
   const bool known = ::fstat(file_.get(), &before) == 0;
   const int problem = known ? write_all(file_.get(), unwritten_) : errno;
-  if (problem == 0) return unwritten_.clear();
-  if (known) (void)!::ftruncate(file_.get(), before.st_size);
-  throw DataError(path_ + ": cannot be written: " + std::generic_category().message(problem));
+  if (problem != 0) {
+    if (known) (void)!::ftruncate(file_.get(), before.st_size);
+    throw DataError(path_ + ": cannot be written: " + std::generic_category().message(problem));
+  }
+  unwritten_.clear();
+  if (FileIdentity::of(path_) == FileIdentity::of(file_.get())) return;
+  throw DataError(path_ + ": was removed or renamed during the run; a renamed file still gets what is written to it");
 }
 
 }  // namespace phalanx

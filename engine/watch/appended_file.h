@@ -17,7 +17,8 @@ class AppendedFile {
   explicit AppendedFile(std::string path);
 
   /// Throws DataError, "PATH: cannot be written: why", where records are left to be written. Of more than 16 MiB, the
-  /// newest ones are dropped.
+  /// newest ones are dropped. Throws DataError, "PATH: was removed or renamed ...", if the record was written to the
+  /// file that was opened, but the path does not lead there any longer.
   void add(std::string_view record);
 
   const std::string& path() const { return path_; }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -105,6 +106,26 @@ TEST_F(MetricsLogTest, LinesThatFindNoRoomAreWrittenWhenThereIsRoomAgain) {
   ::signal(SIGXFSZ, previous);
   log.add(measurement());
   EXPECT_THAT(lines(), SizeIs(4));
+}
+
+TEST_F(MetricsLogTest, LinesFollowAFileThatIsRenamedAndSaySo) {
+  MetricsLog log(path_);
+  log.add(measurement());
+  const auto renamed = path_ + ".renamed";
+  std::filesystem::rename(path_, renamed);
+  EXPECT_THAT([&] { log.add(measurement()); }, ThrowsMessage<DataError>(HasSubstr(path_ + ": was removed or renamed")));
+  std::ofstream(path_) << "of another run";
+  EXPECT_THROW(log.add(measurement()), DataError);
+  EXPECT_EQ(read_file(path_), "of another run");
+  std::filesystem::rename(renamed, path_);
+  log.add(measurement());
+  EXPECT_THAT(lines(), SizeIs(4));
+}
+
+TEST_F(MetricsLogTest, AFileThatIsRemovedIsAnError) {
+  MetricsLog log(path_);
+  std::filesystem::remove(path_);
+  EXPECT_THAT([&] { log.add(measurement()); }, ThrowsMessage<DataError>(HasSubstr(path_ + ": was removed or renamed")));
 }
 
 TEST_F(MetricsLogTest, EveryLineParsesEvenOfARunThatDiverged) {

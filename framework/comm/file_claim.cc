@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/file_identity.h"
 #include "framework/comm/polling.h"
 
 namespace phalanx {
@@ -81,13 +82,6 @@ void lock(const std::string& path, int file, Seconds timeout) {
                   "file store " + path + ": waited " + in_seconds(timeout) + " for its lock; another process holds it");
 }
 
-// Returns false if the file was removed between open() and flock().
-bool is_still_at(const std::string& path, int file) {
-  struct stat named{}, opened{};
-  return ::stat(path.c_str(), &named) == 0 && ::fstat(file, &opened) == 0 && named.st_ino == opened.st_ino &&
-         named.st_dev == opened.st_dev;
-}
-
 }  // namespace
 
 FileClaim::FileClaim(const std::string& path, Seconds timeout) {
@@ -98,7 +92,7 @@ FileClaim::FileClaim(const std::string& path, Seconds timeout) {
       return;
     }
     lock(path, file.get(), timeout);
-    if (!is_still_at(path, file.get())) continue;
+    if (FileIdentity::of(path) != FileIdentity::of(file.get())) continue;  // it was removed before it was locked
     auto claims = claim_of(F_WRLCK), own = claim_of(F_RDLCK);
     if (::fcntl(file.get(), F_OFD_GETLK, &claims) != 0) refuse_call(path, "read the claims");
     if (claims.l_type == F_UNLCK && ::ftruncate(file.get(), 0) != 0) refuse_call(path, "empty");

@@ -139,6 +139,25 @@ class Disk(ProgramTest):
         self.assertIn("No space left on device", process.err)
         self.assert_nothing_left()
 
+    def test_run_folder_that_is_renamed(self):
+        run = self.run_folder()
+        process = self.train(*sets(ENDLESS))
+        self.wait_for_training(run, process)
+        run.path.rename(self.folder / "elsewhere")
+        told = f"Warning: {run.path}/metrics.jsonl: was removed or renamed during the run"
+        self.assertTrue(becomes_true(lambda: told in process.err or not process.running), process.text())
+        moved = self.run_folder("elsewhere")
+        self.assertIn("was removed or renamed", moved.log(0).read_text())
+        done = len(moved.metrics)
+        self.assertTrue(becomes_true(lambda: len(moved.metrics) >= done + 2), "a renamed file gets all lines")
+        process.kill(signal.SIGTERM)
+        self.assert_status(130, process, 6 * SOON)
+        self.assertIn("the run was stopped, but its checkpoint could not be written: ", process.words)
+        self.assertIn("was removed or renamed while the run goes on", process.words)
+        self.assertEqual(1, process.err.count(told), "once")
+        self.assertFalse((run.path / "checkpoints").exists(), "no second run folder")
+        self.assert_nothing_left()
+
     def test_read_only(self):
         run = "/proc/phalanx"  # where not even root makes a folder
         process = self.start("--config", program.QUICKSTART, "--run_dir", run, *sets(SHORT))
