@@ -17,6 +17,7 @@
 #include "framework/kernels/kernels.h"
 #include "launch/connect.h"
 #include "launch/console.h"
+#include "launch/end_after_failure.h"
 #include "launch/exit_status.h"
 #include "launch/failure.h"
 #include "launch/job/job_setup.h"
@@ -109,6 +110,8 @@ void quiet_other_ranks(int rank) {
   if (std::freopen("/dev/null", "w", stdout) == nullptr) throw Error("cannot open /dev/null");
 }
 
+bool is_failure(int status) { return status != kDone && status != kTimeUp && status != kInterrupted; }
+
 // Of ranks that are threads; before there are any, the log is that of the first.
 Splits make_shared_splits(const Job& job, const RunFolder& folder) {
   const ThreadLog log(log_options(folder, 0));
@@ -130,6 +133,7 @@ int run_threads(const Job& job, const RunFolder& folder) {
   const Splits splits = make_shared_splits(job, folder);
   const StorePtr store = make_hash_store(Seconds(job.config.framework.timeout));
   std::vector<int> statuses(ranks);
+  EndAfterFailure end;
   run_rank_threads(ranks, [&](const RankInfo& rank_info) {
     const int rank = rank_info.rank;
     statuses[rank] = run_rank(rank, folder.logs(), folder.log(rank), [&] {
@@ -140,8 +144,9 @@ int run_threads(const Job& job, const RunFolder& folder) {
         return run_body(job, folder, decorate(connect_thread(job.config, rank_info, store), job.config), splits);
       });
     });
+    if (is_failure(statuses[rank])) end.failed(statuses[rank]);
   });
-  for (const int status : {kUsage, kFailed, kInterrupted, kTimeUp}) {
+  for (const int status : {kUsage, kFailed, kRankDied, kInterrupted, kTimeUp}) {
     if (std::ranges::find(statuses, status) != statuses.end()) return status;
   }
   return kDone;
@@ -186,7 +191,7 @@ int join(Job& job, const LaunchEnvironment& told) {
       return run_body(job, folder, std::move(world), make_data(job, rank == 0));
     });
   });
-  if (status != kDone && status != kTimeUp && status != kInterrupted) tell_once(folder, launched.rank_info.size);
+  if (is_failure(status)) tell_once(folder, launched.rank_info.size);
   return status;
 }
 
