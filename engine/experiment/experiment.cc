@@ -223,7 +223,7 @@ class Experiment {
     if (shares_.measured()) checkpointing_.add(shares_.part());
     if (auto part = embeddings_.part()) checkpointing_.add(*std::move(part));
     for (auto& part : report_.parts()) checkpointing_.add(std::move(part));
-    for (auto& part : replica_.update().parts()) checkpointing_.add(std::move(part));
+    for (auto& part : replica_.parts()) checkpointing_.add(std::move(part));
     checkpointing_.add(numbers_part(
         "replica_check", [this] { return std::vector<double>{replica_check_.due() ? 1.0 : 0.0}; },
         [this](const std::vector<double>& due) { replica_check_.set_due(!due.empty() && due[0] != 0); }));

@@ -35,12 +35,14 @@ void GradientGroup::attach(const FlatParameters& parameters) {
   std::vector<at::Tensor> gradients;
   for (const auto& bucket : parameters.buckets()) gradients.push_back(bucket.gradients);
   attach_tensors(gradients, parameters);
+  if (compresses()) buckets_ = parameters.buckets();
 }
 
 void GradientGroup::attach_tensors(const std::vector<at::Tensor>& tensors, const FlatParameters& parameters) {
   if (!compresses()) return;
   const auto& buckets = parameters.buckets();
   tensors_ = tensors;
+  buckets_.clear();
   compressed_ =
       std::make_shared<CompressedCommunicator>(group_, compression_, std::max<std::size_t>(buckets.size(), 1));
   for (std::size_t i = 0; i < buckets.size(); ++i) {
@@ -52,7 +54,15 @@ void GradientGroup::attach_tensors(const std::vector<at::Tensor>& tensors, const
   }
 }
 
+bool GradientGroup::rests(const at::Tensor& gradients) const {
+  const auto bucket = std::ranges::find_if(
+      buckets_, [&](const Bucket& one) { return one.gradients.const_data_ptr() == gradients.const_data_ptr(); });
+  return bucket != buckets_.end() && !bucket->parameters.empty() &&
+         std::ranges::none_of(bucket->parameters, &at::Tensor::requires_grad);
+}
+
 Work GradientGroup::all_reduce_mean(const at::Tensor& gradients) {
+  if (rests(gradients)) return {};
   if (weight_ != 1) gradients.mul_(weight_);
   return (compressed_ ? *compressed_ : *group_).all_reduce(gradients, Reduction::kMean);
 }
