@@ -3,6 +3,7 @@
 #include <ATen/ops/full.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -234,6 +235,7 @@ class Experiment {
 
   void complete(Batch& batch) const {
     task_.prepare(batch);
+    if (!values_checked_.exchange(true)) task_.check_values(batch);
     sequence_.cut(batch);
   }
 
@@ -326,6 +328,7 @@ class Experiment {
   const RunFolder& folder_;
   UnreadableSamples& unreadable_;
   const Task& task_;
+  mutable std::atomic<bool> values_checked_ = false;  // batches may be prepared in another thread
   Mesh mesh_;
   SequenceShare sequence_;
   Watching watching_;

@@ -64,7 +64,7 @@ class Replica {
   const ParameterUpdate& update() const { return update_; }
   TrainingStep& step() { return step_; }
 
-  /// What checkpoints hold of the update beside the optimizer's state.
+  /// Returns the parts of a checkpoint with what the update remembers beside the optimizer's state.
   std::vector<CheckpointPart> parts();
   const Agreement& agreement() const { return agreement_; }
 

@@ -248,7 +248,7 @@ TEST(Turns, GoOnWhereARunWasStopped) {
   EXPECT_EQ(turns.size(), 2u) << "before either turn";
 }
 
-// Stopped after either turn; the weights depend on all that compression and loss scaling remember.
+// Expects a run that was stopped after either turn to end like one that was not.
 void expect_to_go_on(const Changes& changes) {
   auto all = adversaries(changes);
   all.emplace_back("train.max_steps=7");
@@ -339,8 +339,8 @@ TEST(Expectations, OfAnyMetricOfAnySplitAreChecked) {
   };
   EXPECT_THAT(errors("{test: {accuracy: {min: 0}, loss: {max: 1000}}, train: {loss: {min: 0, max: 1000}}}"), Each(""));
   EXPECT_THAT(errors("{test: {loss: {max: 0}}}"), Each(HasSubstr("but expect.test.loss.max asks for 0 at most")));
-  EXPECT_THAT(errors("{validation: {accuracy: {min: 1.5}}}"),
-              Each(HasSubstr("but expect.validation.accuracy.min asks for 1.5 at least")));
+  EXPECT_THAT(errors("{validation: {loss: {min: 1500}}}"),
+              Each(HasSubstr("but expect.validation.loss.min asks for 1500 at least")));
   EXPECT_THAT(errors("{train: {loss: {max: -1}}}"), Each(HasSubstr("the train loss is")));
   EXPECT_THAT(errors("{test: {auc: {min: 0}}}"),
               Each(HasSubstr("expect.test.auc: none of evaluate.meters reads \"auc\"; they read: loss, accuracy")));

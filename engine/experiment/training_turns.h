@@ -34,8 +34,8 @@ class TrainingTurns {
   /// The config's optimizer, or one for each turn: that of its section in `turns`, else the config's.
   std::unique_ptr<Optimizer> make_optimizer();
 
-  /// How many updates each turn has had, which differ where loss scaling leaves some out. None without turns. After
-  /// make_optimizer(), whose optimizer must outlive it.
+  /// Returns a part of checkpoints with the number of updates of each turn, which differ where loss scaling leaves some
+  /// out; none without turns. To be called after make_optimizer(), whose optimizer must outlive the part.
   std::vector<CheckpointPart> parts();
 
   /// Whose turn it is: set by the step, read by the optimizer.
@@ -45,7 +45,7 @@ class TrainingTurns {
   const ExperimentConfig& config_;
   std::vector<Task::Turn> turns_;
   GroupTable table_;
-  TurnOptimizer* optimizer_ = nullptr;  // what make_optimizer() has made for several turns
+  TurnOptimizer* optimizer_ = nullptr;  // made by make_optimizer(); null: there is one turn
   std::shared_ptr<std::size_t> current_ = std::make_shared<std::size_t>(0);
 };
 

@@ -37,7 +37,8 @@ class TurnOptimizer final : public Optimizer {
   std::int64_t updates() const override;
   void set_updates(std::int64_t updates) override;
 
-  /// Of each turn, in their order. set_updates_by_turn() throws DataError for another number of turns.
+  /// Returns the number of updates of each turn, in their order. set_updates_by_turn() throws DataError for another
+  /// number of turns.
   std::vector<std::int64_t> updates_by_turn() const;
   void set_updates_by_turn(const std::vector<std::int64_t>& updates);
 

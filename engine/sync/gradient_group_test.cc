@@ -89,7 +89,7 @@ TEST(CompressionOption, BucketsHaveTheShapesOfTheirParameters) {
   });
 }
 
-// As in a task that trains in turns.
+// A task that trains in turns has such buckets.
 TEST(CompressionOption, ABucketWithoutGradientsKeepsItsResidual) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
