@@ -26,6 +26,10 @@ std::vector<std::vector<std::int64_t>> shapes_of(const Bucket& bucket) {
   return shapes;
 }
 
+bool requires_gradient(const Bucket& bucket) {
+  return std::ranges::any_of(bucket.parameters, &at::Tensor::requires_grad);
+}
+
 }  // namespace
 
 GradientGroup::GradientGroup(CommunicatorPtr group, Compressors::Choice compression, double weight)
@@ -35,7 +39,10 @@ void GradientGroup::attach(const FlatParameters& parameters) {
   std::vector<at::Tensor> gradients;
   for (const auto& bucket : parameters.buckets()) gradients.push_back(bucket.gradients);
   attach_tensors(gradients, parameters);
-  if (compresses()) buckets_ = parameters.buckets();
+  if (!compresses()) return;
+  for (const auto& bucket : parameters.buckets()) {
+    if (requires_gradient(bucket)) buckets_.push_back(bucket);
+  }
 }
 
 void GradientGroup::attach_tensors(const std::vector<at::Tensor>& tensors, const FlatParameters& parameters) {
@@ -57,8 +64,7 @@ void GradientGroup::attach_tensors(const std::vector<at::Tensor>& tensors, const
 bool GradientGroup::rests(const at::Tensor& gradients) const {
   const auto bucket = std::ranges::find_if(
       buckets_, [&](const Bucket& one) { return one.gradients.const_data_ptr() == gradients.const_data_ptr(); });
-  return bucket != buckets_.end() && !bucket->parameters.empty() &&
-         std::ranges::none_of(bucket->parameters, &at::Tensor::requires_grad);
+  return bucket != buckets_.end() && !requires_gradient(*bucket);
 }
 
 Work GradientGroup::all_reduce_mean(const at::Tensor& gradients) {
