@@ -167,8 +167,10 @@ TEST(InitialWeights, StrictSaysWhatDoesNotFitAndOtherwiseTheRestIsLoaded) {
 }
 
 TEST(InitialWeights, SaysWhatIsWrong) {
-  EXPECT_THAT(error_of({"init.from=nowhere.pt"}), HasSubstr("nowhere.pt: no such file"));
+  EXPECT_THAT(error_of({"init.from=nowhere.pt"}), HasSubstr("init.from: nowhere.pt: no such file"));
   EXPECT_THAT(error_of({"init.freeze=backbone"}), HasSubstr("init.freeze: \"backbone\" matches no parameter"));
+  EXPECT_THAT(error_of({"parameter_groups=[{match: bias, weight_decay_factor: 0}, {match: baised}]"}),
+              HasSubstr("parameter_groups[1].match: \"baised\" matches no parameter of the model; the first one is "));
   EXPECT_THAT(error_of({"init.freeze=.*"}), HasSubstr("matches all parameters"));
   EXPECT_THAT(error_of({"init.freeze='('"}), HasSubstr("is not a regular expression"));
   EXPECT_THAT(error_of({"init.rename=[{match: '[', with: x}]"}), HasSubstr("init.rename: \"[\" is not a regular"));
@@ -216,7 +218,7 @@ TEST(Lora, TrainsWhatItIsToldToAsWell) {
   }
 }
 
-// Experts of which each rank has some, and trains none.
+// Trains a model with experts, which the ranks of mesh.expert divide.
 Finished run_experts(int ranks, const RunFolder& folder, const Changes& changes) {
   Changes all{"model={name: moe_gpt, layers: 2, heads: 2, width: 8, experts: 4}", "dataset=padded_tokens_under_test",
               "strategy=all_reduce", "checkpoint.every_steps=3"};
@@ -249,6 +251,8 @@ TEST(Frozen, ExpertsThatRanksDivideStayAndTheOthersAreTrainedAlike) {
 TEST(Lora, SaysWhatIsWrong) {
   EXPECT_THAT(error_of({"lora.layers=['attn*']"}), HasSubstr("lora.layers: \"attn*\" matches no linear layer"));
   EXPECT_THAT(error_of({"lora.layers=[fc1]", "lora.also_train=.*"}), HasSubstr("lora.also_train: "));
+  EXPECT_THAT(error_of({"lora.layers=[fc1]", "lora.rank=9223372036854775807"}),
+              AllOf(HasSubstr("cannot make the adapters: "), HasSubstr("rank: 9223372036854775807")));
   for (const auto& error : run(2, {kLora, "mesh.tensor=2"}).errors)
     EXPECT_THAT(error, HasSubstr("has an adapter of lora"));
 }
