@@ -44,8 +44,8 @@ void TemporaryFolder::make() {
   const std::string place = environment("TMPDIR").value_or("/tmp");
   path_ = place + "/phalanx-XXXXXX";
   if (!::mkdtemp(path_.data())) {
-    throw Error("cannot create a folder in " + place + ": " + std::generic_category().message(errno) +
-                ". Set TMPDIR to a writable folder.");
+    throw ConfigError("cannot create a folder in " + place + ": " + std::generic_category().message(errno) +
+                      ". Set TMPDIR to a writable folder.");
   }
 }
 

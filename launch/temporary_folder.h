@@ -7,7 +7,7 @@
 namespace phalanx {
 
 /// A folder that only this user can enter, under TMPDIR or /tmp. Removed with its contents when this object is
-/// destroyed. Throws Error naming the place where it could not be created.
+/// destroyed. Throws ConfigError naming the place where it could not be created.
 class TemporaryFolder {
  public:
   enum class Removal {

@@ -94,6 +94,7 @@ Placements MixtureOfExperts::divide_experts(const CommunicatorPtr& experts, cons
     Placement placement{.shape = parameter->sizes().vec(), .dim = 0, .runs = {mine}};
     keep_part(*parameter, placement);
     placements.emplace(name, std::move(placement));
+    if (!parameter->requires_grad()) continue;  // frozen
     // Tokens of all these ranks end here, but gradients are averaged as if each rank had its own tokens alone.
     parameter->register_hook([share = 1.0 / experts->size()](const at::Tensor& gradient) { return gradient * share; });
   }

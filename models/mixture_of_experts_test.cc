@@ -178,6 +178,25 @@ TEST(MixtureOfExperts, IsTheSameOnAnyNumberOfRanks) {
   }
 }
 
+TEST(MixtureOfExperts, DividesFrozenExperts) {
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    MixtureOfExperts layer(options()), whole(options());
+    fill(layer), fill(whole);
+    for (auto* const model : {&layer, &whole}) {
+      for (auto& [name, parameter] : parameters_of(*model)) parameter.set_requires_grad(name == "gate.weight");
+    }
+    layer.divide_experts(world, world);
+    const at::Tensor x = drawn({kTokens, kWidth}, 50);
+    whole.forward(x).square().mean().backward();
+    layer.forward(x).square().mean().backward();
+    for (const auto& [name, parameter] : parameters_of(layer)) {
+      EXPECT_EQ(parameter.grad().defined(), name == "gate.weight") << name;
+    }
+    EXPECT_TRUE(at::allclose(parameters_of(layer).at("gate.weight").grad(),
+                             parameters_of(whole).at("gate.weight").grad(), 1e-4, 1e-7));
+  });
+}
+
 TEST(MixtureOfExperts, RefusesRanksThatCannotDivideIt) {
   run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
     MixtureOfExperts layer(options());

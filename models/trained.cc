@@ -16,9 +16,8 @@ NamedTensors chosen(const Model& model, bool trained) {
   return parameters;
 }
 
-}  // namespace
-
-void freeze(Model& model, const std::string& expression, const std::string& key) {
+// Returns at least one.
+NamedTensors matched(const NamedTensors& all, const std::string& expression, const std::string& key) {
   std::regex matches;
   try {
     matches.assign(expression, std::regex::ECMAScript | std::regex::optimize);
@@ -26,18 +25,26 @@ void freeze(Model& model, const std::string& expression, const std::string& key)
     throw ConfigError(key + ": \"" + expression + "\" is not a regular expression: " + error.what());
   }
   NamedTensors found;
-  const NamedTensors all = model.named_parameters();
   for (const auto& named : all) {
     if (std::regex_search(named.first, matches)) found.push_back(named);
   }
-  if (found.empty()) {
-    throw ConfigError(key + ": \"" + expression + "\" matches no parameter of the model; the first one is " +
-                      (all.empty() ? "none" : all.front().first));
-  }
+  if (!found.empty()) return found;
+  throw ConfigError(key + ": \"" + expression + "\" matches no parameter of the model; the first one is " +
+                    (all.empty() ? "none" : all.front().first));
+}
+
+}  // namespace
+
+void freeze(Model& model, const std::string& expression, const std::string& key) {
+  const NamedTensors all = model.named_parameters(), found = matched(all, expression, key);
   if (found.size() == all.size()) {
     throw ConfigError(key + ": \"" + expression + "\" matches all parameters, and would leave none to train");
   }
-  for (auto& [name, parameter] : found) parameter.set_requires_grad(false);
+  for (const auto& [name, parameter] : found) parameter.set_requires_grad(false);
+}
+
+void refuse_unmatched(const Model& model, const std::string& expression, const std::string& key) {
+  matched(model.named_parameters(), expression, key);
 }
 
 NamedTensors trained_parameters(const Model& model) { return chosen(model, true); }

@@ -12,6 +12,9 @@ namespace phalanx {
 /// is none, that matches no parameter, and that matches all of them.
 void freeze(Model& model, const std::string& expression, const std::string& key);
 
+/// Throws ConfigError, after `key` of the config, for an expression that is none, or that matches no parameter.
+void refuse_unmatched(const Model& model, const std::string& expression, const std::string& key);
+
 /// The parameters that are trained, and the others, in the model's order.
 NamedTensors trained_parameters(const Model& model);
 NamedTensors frozen_parameters(const Model& model);

@@ -33,6 +33,13 @@ std::string take_section(std::vector<std::string>& words) {
   return "";
 }
 
+// Refuses what an unset variable of a shell leaves: --run_dir "$FOLDER".
+void refuse_empty(const char* flag) {
+  const auto info = google::GetCommandLineFlagInfoOrDie(flag);
+  if (info.is_default || !info.current_value.empty()) return;
+  throw ConfigError(std::string("--") + flag + ": is empty; give a path, or leave the flag out");
+}
+
 [[noreturn]] void refuse_file(const std::string& word) {
   throw ConfigError("unexpected argument \"" + word + "\", did you mean --config " + word + "? See --help");
 }
@@ -49,6 +56,7 @@ CommandLine parse_command_line(int argc, char** argv, const std::vector<std::str
        .files = "tools/command_line.",
        .keys = keys},
       words);
+  for (const char* flag : {"config", "run_dir", "resume"}) refuse_empty(flag);
   line.config = FLAGS_config;
   line.run_dir = FLAGS_run_dir;
   if (!FLAGS_resume.empty()) line.overrides.push_back("checkpoint.resume=" + FLAGS_resume);

@@ -46,6 +46,13 @@ TEST(CommandLine, ValuesFollowOrStandBehindAnEqualsSign) {
   }
 }
 
+TEST(CommandLine, AnEmptyPathIsRefused) {
+  expect_refused({"--config=a.yaml", "--run_dir="}, "--run_dir: is empty; give a path, or leave the flag out");
+  expect_refused({"--config=a.yaml", "--run_dir", ""}, "--run_dir: is empty");
+  expect_refused({"--config=a.yaml", "--resume", ""}, "--resume: is empty");
+  expect_refused({"--config", ""}, "--config: is empty");
+}
+
 TEST(CommandLine, EverySetCountsInBothSpellingsAndInOrder) {
   const auto line = parse(
       {"--set", "optimizer.lr=0.05", "--config", "a.yaml", "--set=train.epochs=3", "-set", "seed=7", "--set=seed=8"});

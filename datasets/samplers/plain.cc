@@ -43,7 +43,8 @@ struct InfiniteConfig {
 
   template <class V>
   void visit(V& v) {
-    v("samples", samples, "of an epoch; 0: those of the dataset, rounded up to whole batches", config::at_least(0));
+    v("samples", samples, "of an epoch; 0: those of the dataset, rounded up to whole batches",
+      config::between(0, 1L << 28));
   }
 };
 

@@ -25,7 +25,7 @@ struct WeightedConfig {
   template <class V>
   void visit(V& v) {
     v("weights", weights, "text file with a weight for each training sample, one a line; empty: all classes alike");
-    v("samples", samples, "to draw in an epoch; 0: as many as the dataset has", config::at_least(0));
+    v("samples", samples, "to draw in an epoch; 0: as many as the dataset has", config::between(0, 1L << 28));
   }
 };
 

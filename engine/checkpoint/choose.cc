@@ -54,20 +54,28 @@ std::string offer_in(const CheckpointFolder& folder, const Run& run) {
   return "there is no other one that this run can resume from";
 }
 
+template <class Refusal>
 [[noreturn]] void refuse(const DataError& why, const CheckpointFolder& folder, const Run& run) {
-  throw DataError("checkpoint.resume: " + std::string(why.what()) + "; " + offer_in(folder, run));
+  throw Refusal("checkpoint.resume: " + std::string(why.what()) + "; " + offer_in(folder, run));
 }
 
+// A damaged checkpoint is an error of data, and one that the config does not fit is an error of the config.
 Checkpoint open(const std::string& path, const Run& run) {
+  const std::string parent = fs::path(path).parent_path().string();
+  const CheckpointFolder folder(parent.empty() ? "." : parent);
+  Checkpoint checkpoint;
   try {
-    Checkpoint checkpoint = read_checkpoint(path);
+    checkpoint = read_checkpoint(path);
     verify(checkpoint);
-    run.check(checkpoint);
-    return checkpoint;
   } catch (const DataError& error) {
-    const std::string folder = fs::path(path).parent_path().string();
-    refuse(error, CheckpointFolder(folder.empty() ? "." : folder), run);
+    refuse<DataError>(error, folder, run);
   }
+  try {
+    run.check(checkpoint);
+  } catch (const DataError& error) {
+    refuse<ConfigError>(error, folder, run);
+  }
+  return checkpoint;
 }
 
 // One of another run is an error, not a reason to look further: most likely the config is not that which was meant.
@@ -80,7 +88,7 @@ Checkpoint newest(const CheckpointFolder& folder, const Run& run, std::vector<st
   try {
     if (!found.path.empty()) run.check(found);
   } catch (const DataError& error) {
-    refuse(error, folder, run);
+    refuse<ConfigError>(error, folder, run);
   }
   return found;
 }
@@ -91,15 +99,19 @@ Choice choose(const std::string& resume, const CheckpointFolder& folder, const M
               const RunState& state, Communicator& world) {
   if (resume == "none") return {};
   Choice choice;
-  std::string path, problem;
+  std::string path, problem, misfit;
   if (world.rank() == 0) {
     try {
       const Run run{identity, state};
       path = (resume == "auto" ? newest(folder, run, choice.refused) : open(without_last_slash(resume), run)).path;
+    } catch (const ConfigError& error) {
+      misfit = error.what();
     } catch (const Error& error) {
       problem = error.what();
     }
   }
+  misfit = broadcast_text(misfit, world);
+  if (!misfit.empty()) throw ConfigError(misfit);
   problem = broadcast_text(problem, world);
   if (!problem.empty()) throw DataError(problem);
   path = broadcast_text(path, world);

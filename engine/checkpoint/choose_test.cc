@@ -32,7 +32,7 @@ class Choosing : public Checkpoints {
       Rank rank(*world, Sharing::kReplicas, width, optimizer);
       try {
         choose_here(resume, rank, *world, seed);
-      } catch (const DataError& error) {
+      } catch (const Error& error) {
         message = error.what();
       }
     });
@@ -106,7 +106,7 @@ TEST_F(Choosing, EveryRankIsTold) {
   save(2, Sharing::kReplicas, 10);
   run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
     Rank rank(*world);
-    EXPECT_THAT([&] { choose_here("auto", rank, *world, "7"); }, ThrowsMessage<DataError>(HasSubstr("here it is 7")));
+    EXPECT_THAT([&] { choose_here("auto", rank, *world, "7"); }, ThrowsMessage<ConfigError>(HasSubstr("here it is 7")));
     EXPECT_THAT([&] { choose_here("/absent", rank, *world); }, ThrowsMessage<DataError>(HasSubstr("/absent")));
   });
 }

@@ -27,7 +27,8 @@ struct RunState {
   Placements placements{};            // of the parameters of which this one has a part
   std::set<std::string> elsewhere{};  // parameters and buffers that only other ranks have
   bool owns_buffers = true;           // writes its buffers; of the ranks that have the same ones, the first
-  bool owns_frozen = true;            // writes its frozen parameters; of the replicas, the first
+  bool owns_frozen = true;            // writes its whole frozen parameters; of the replicas, the first
+  bool owns_frozen_parts = true;      // writes the frozen parameters of which it has a part; the first with this part
   int part = 0;                       // which part of the model this is: ranks with the same one share the update of it
 
   // Values are in the slices alone; buckets have none.

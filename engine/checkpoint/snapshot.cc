@@ -70,8 +70,9 @@ void take_snapshot(const RunState& state, const WritePlan& plan, bool replicas_e
   const Mine mine = share_of(plan.weights, plan.rank);
   state.values_in_slices ? add_values(state, plan, mine, weights) : add_weights(state, plan, mine, "", weights);
   if (state.owns_buffers) weights.insert(weights.end(), state.buffers.begin(), state.buffers.end());
-  if (state.owns_frozen) {
-    for (const auto& [name, tensor] : state.frozen) weights.emplace_back(stored_name(state, name), tensor);
+  for (const auto& [name, tensor] : state.frozen) {
+    const bool owns = placement_of(state, name) == nullptr ? state.owns_frozen : state.owns_frozen_parts;
+    if (owns) weights.emplace_back(stored_name(state, name), tensor);
   }
   add_optimizer(state, plan, false, "optimizer/", rest);
   for (const auto& part : state.parts) {

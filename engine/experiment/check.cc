@@ -1,6 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <filesystem>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,6 +124,10 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   refuse_if(problems, config.train.global_batch_size < shares, "train.global_batch_size",
             std::to_string(config.train.global_batch_size) + " samples cannot be divided among launch.ranks: " +
                 std::to_string(launch.ranks) + less_servers + sharing);
+  const auto most = (config.train.global_batch_size - 1) / shares + 1;
+  refuse_if(problems, config.train.data_parallel > std::max<std::int64_t>(1, most), "train.data_parallel",
+            std::to_string(config.train.data_parallel) + " replicas are more than the " + std::to_string(most) +
+                " samples of a batch that a rank has; use " + std::to_string(most) + " at most");
   refuse_if(problems, config.strategy.traits().one_rank && ranks > config.mesh.pipe * config.mesh.tensor, "strategy",
             config.strategy.selected() + " trains on one rank, but launch.ranks is " + std::to_string(launch.ranks) +
                 less_servers);
@@ -282,13 +287,35 @@ void check_profile(std::vector<ConfigProblem>& problems, const ExperimentConfig&
                 " at most, or set operators: false");
 }
 
+// Returns whether a reading is always between 0 and 1.
+bool is_share(const std::string& metric) {
+  constexpr std::array kShares{"accuracy", "auc", "mean_average_precision"};
+  return std::ranges::count(kShares, metric) > 0;
+}
+
+// Returns whether all of them are regular expressions.
+bool check_groups(std::vector<ConfigProblem>& problems, const ParameterGroups& groups) {
+  const auto before = problems.size();
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    try {
+      (void)std::regex(groups[i].match, std::regex::ECMAScript);
+    } catch (const std::regex_error& error) {
+      refuse_if(problems, true, ("parameter_groups[" + std::to_string(i) + "].match").c_str(),
+                "\"" + groups[i].match + "\" is not a regular expression: " + error.what());
+    }
+  }
+  return problems.size() == before;
+}
+
 void check_components(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   refuse_if_not_made(problems, "loss", config.loss);
   refuse_if(problems, config.evaluate.validation == 1, "evaluate.validation",
             "must be below 1: samples to train on are to be left");
-  refuse_if_not_made(problems, "optimizer", config.optimizer, config.parameter_groups);
+  const ParameterGroups groups =
+      check_groups(problems, config.parameter_groups) ? config.parameter_groups : ParameterGroups();
+  refuse_if_not_made(problems, "optimizer", config.optimizer, groups);
   for (const auto& [name, turn] : config.turns) {
-    refuse_if_not_made(problems, ("turns." + name + ".optimizer").c_str(), turn.optimizer, config.parameter_groups);
+    refuse_if_not_made(problems, ("turns." + name + ".optimizer").c_str(), turn.optimizer, groups);
   }
   refuse_if_not_made(problems, "schedule", config.schedule);
   for (const auto& [split, expected] :
@@ -299,6 +326,8 @@ void check_components(std::vector<ConfigProblem>& problems, const ExperimentConf
       refuse_if(problems, !bounds.min && !bounds.max, key.c_str(), "needs a min, a max or both");
       refuse_if(problems, bounds.min && bounds.max && *bounds.min > *bounds.max, key.c_str(),
                 "no value is at least its min and at most its max");
+      const bool beyond = (bounds.min && *bounds.min > 1) || (bounds.max && *bounds.max < 0);
+      refuse_if(problems, beyond && is_share(metric), key.c_str(), "cannot be met: it is always between 0 and 1");
     }
   }
 }

@@ -93,6 +93,21 @@ TEST(Check, EveryRankNeedsASample) {
             "config: train.global_batch_size: 4 samples cannot be divided among launch.ranks: 5");
 }
 
+TEST(Check, EveryReplicaInAThreadNeedsASample) {
+  EXPECT_EQ(complaint("launch: {ranks: 2}, train: {global_batch_size: 7, data_parallel: 4}"), "");
+  EXPECT_EQ(
+      complaint("launch: {ranks: 2}, train: {global_batch_size: 7, data_parallel: 1024}"),
+      "config: train.data_parallel: 1024 replicas are more than the 4 samples of a batch that a rank has; use 4 at"
+      " most");
+}
+
+TEST(Check, EveryMicroBatchNeedsASample) {
+  const std::string pipe = "launch: {ranks: 4}, mesh: {pipe: 2}, train: {global_batch_size: 20}, pipeline: ";
+  EXPECT_EQ(complaint(pipe + "{micro_batches: 10}"), "");
+  EXPECT_EQ(complaint(pipe + "{micro_batches: 65536}"),
+            "config: pipeline.micro_batches: 65536 are more than the 10 samples of a batch that each pipeline has");
+}
+
 TEST(Check, SingleIsOneRank) {
   EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: single"),
             "config: strategy: single trains on one rank, but launch.ranks is 2");
@@ -200,11 +215,23 @@ TEST(Check, WhatAnOptimizerWouldRefuseIsFoundBeforeTheRun) {
             "config: optimizer: nesterov needs a momentum above 0 and no dampening");
 }
 
+TEST(Check, AGroupsExpressionIsNamedWhereItIs) {
+  EXPECT_EQ(complaint("parameter_groups: [{match: bias}]"), "");
+  const std::string wrong = complaint("parameter_groups: [{match: bias}, {match: '('}], turns: {a: {optimizer: sgd}}");
+  EXPECT_THAT(wrong, ::testing::StartsWith("config: parameter_groups[1].match: \"(\" is not a regular expression: "));
+  EXPECT_THAT(wrong, ::testing::Not(::testing::HasSubstr("\n"))) << "it is told once";
+}
+
 TEST(Check, ExpectationsMustBeAbleToFailAndToBeMet) {
   EXPECT_EQ(complaint("expect: {test: {accuracy: {}}}"), "config: expect.test.accuracy: needs a min, a max or both");
   EXPECT_EQ(complaint("expect: {train: {loss: {min: 2, max: 1}}}"),
             "config: expect.train.loss: no value is at least its min and at most its max");
   EXPECT_EQ(complaint("expect: {validation: {loss: {min: 1, max: 1}}}"), "");
+  EXPECT_EQ(complaint("expect: {test: {accuracy: {min: 2}}}"),
+            "config: expect.test.accuracy: cannot be met: it is always between 0 and 1");
+  EXPECT_EQ(complaint("expect: {validation: {auc: {max: -0.5}}}"),
+            "config: expect.validation.auc: cannot be met: it is always between 0 and 1");
+  EXPECT_EQ(complaint("expect: {test: {accuracy: {min: 1}, loss: {min: 2}}}"), "");
 }
 
 TEST(Check, OptimizersOfTurnsAreTriedBeforeTheRun) {

@@ -132,6 +132,7 @@ RunState Checkpointing::run_state() {
                  .elsewhere = run_.elsewhere,
                  .owns_buffers = run_.mesh.replicas()->rank() == 0 && run_.mesh.position(Axis::kTensor) == 0,
                  .owns_frozen = run_.mesh.replicas()->rank() == 0,
+                 .owns_frozen_parts = run_.mesh.position(Axis::kData) == 0 && run_.mesh.position(Axis::kContext) == 0,
                  .part = run_.mesh.model()->rank(),
                  .values_in_slices = run_.config.strategy.traits().shards_values};
   state.parts.push_back(random_part(run_.world->rank(), run_.device));

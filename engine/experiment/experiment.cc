@@ -3,6 +3,7 @@
 #include <ATen/ops/full.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -224,7 +225,7 @@ class Experiment {
     if (shares_.measured()) checkpointing_.add(shares_.part());
     if (auto part = embeddings_.part()) checkpointing_.add(*std::move(part));
     for (auto& part : report_.parts()) checkpointing_.add(std::move(part));
-    for (auto& part : replica_.update().parts()) checkpointing_.add(std::move(part));
+    for (auto& part : replica_.parts()) checkpointing_.add(std::move(part));
     checkpointing_.add(numbers_part(
         "replica_check", [this] { return std::vector<double>{replica_check_.due() ? 1.0 : 0.0}; },
         [this](const std::vector<double>& due) { replica_check_.set_due(!due.empty() && due[0] != 0); }));
@@ -235,6 +236,7 @@ class Experiment {
 
   void complete(Batch& batch) const {
     task_.prepare(batch);
+    if (!values_checked_.exchange(true)) task_.check_values(batch);
     sequence_.cut(batch);
   }
 
@@ -327,6 +329,7 @@ class Experiment {
   const RunFolder& folder_;
   UnreadableSamples& unreadable_;
   const Task& task_;
+  mutable std::atomic<bool> values_checked_ = false;  // batches may be prepared in another thread
   Mesh mesh_;
   SequenceShare sequence_;
   Watching watching_;

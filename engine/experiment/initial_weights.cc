@@ -60,6 +60,14 @@ std::vector<std::string> adapters_of(const Model& model) {
   return names;
 }
 
+WeightsFile opened(const std::string& path) {
+  try {
+    return WeightsFile(path);
+  } catch (const DataError& error) {
+    throw ConfigError(std::string("init.from: ") + error.what());
+  }
+}
+
 // Matches the names of all but adapters and what `expression` is found in.
 std::string all_but(const std::string& expression) {
   const std::string adapter = "\\.lora_[AB]\\.weight$";
@@ -111,7 +119,7 @@ WeightsFit fit_weights(const WeightsFile& file, const std::vector<RenameConfig>&
 std::string load_initial_weights(const InitConfig& init, const LoraConfig& lora, Model& model) {
   std::string left_over;
   if (!init.from.empty()) {
-    const WeightsFile file(init.from);
+    const WeightsFile file = opened(init.from);
     WeightsFit fit = fit_weights(file, init.rename, model);
     if (std::ranges::all_of(adapters_of(model), [&](const auto& name) { return contains(fit.missing, name); })) {
       std::erase_if(fit.missing, of_adapter);  // the file is of a model without

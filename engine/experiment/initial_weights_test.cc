@@ -167,8 +167,10 @@ TEST(InitialWeights, StrictSaysWhatDoesNotFitAndOtherwiseTheRestIsLoaded) {
 }
 
 TEST(InitialWeights, SaysWhatIsWrong) {
-  EXPECT_THAT(error_of({"init.from=nowhere.pt"}), HasSubstr("nowhere.pt: no such file"));
+  EXPECT_THAT(error_of({"init.from=nowhere.pt"}), HasSubstr("init.from: nowhere.pt: no such file"));
   EXPECT_THAT(error_of({"init.freeze=backbone"}), HasSubstr("init.freeze: \"backbone\" matches no parameter"));
+  EXPECT_THAT(error_of({"parameter_groups=[{match: bias, weight_decay_factor: 0}, {match: baised}]"}),
+              HasSubstr("parameter_groups[1].match: \"baised\" matches no parameter of the model; the first one is "));
   EXPECT_THAT(error_of({"init.freeze=.*"}), HasSubstr("matches all parameters"));
   EXPECT_THAT(error_of({"init.freeze='('"}), HasSubstr("is not a regular expression"));
   EXPECT_THAT(error_of({"init.rename=[{match: '[', with: x}]"}), HasSubstr("init.rename: \"[\" is not a regular"));
@@ -216,9 +218,41 @@ TEST(Lora, TrainsWhatItIsToldToAsWell) {
   }
 }
 
+// Trains a model with experts, which the ranks of mesh.expert divide.
+Finished run_experts(int ranks, const RunFolder& folder, const Changes& changes) {
+  Changes all{"model={name: moe_gpt, layers: 2, heads: 2, width: 8, experts: 4}", "dataset=padded_tokens_under_test",
+              "strategy=all_reduce", "checkpoint.every_steps=3"};
+  all.insert(all.end(), changes.begin(), changes.end());
+  return run_tiny(ranks, folder, all);
+}
+
+TEST(Frozen, ExpertsThatRanksDivideStayAndTheOthersAreTrainedAlike) {
+  for (const Changes& frozen : {Changes{"init.freeze=\\.experts\\."}, Changes{"init.freeze=h\\.0\\..*\\.experts\\."},
+                                Changes{"lora={layers: ['*attn.c_attn'], rank: 2}"},
+                                Changes{"lora={layers: ['*.1.attn.c_proj'], rank: 2}", "lora.also_train=ln_f"},
+                                Changes{"init.freeze=wte|wpe|\\.h\\."}}) {
+    const auto one = run_experts(1, new_folder(), frozen);
+    ASSERT_THAT(one.errors, Each("")) << frozen[0];
+    for (const auto& [ranks, mesh] : {std::pair(2, "mesh.expert=2"), std::pair(4, "mesh={data: 2, expert: 2}")}) {
+      Changes changes = frozen;
+      changes.emplace_back(mesh);
+      const auto several = run_experts(ranks, new_folder(), changes);
+      ASSERT_THAT(several.errors, Each("")) << frozen[0] << ' ' << mesh;
+      EXPECT_LT(relative_difference(final_weights(several), final_weights(one)), 1e-5) << frozen[0] << ' ' << mesh;
+      changes.push_back("checkpoint.resume=" + CheckpointFolder(several.folder.checkpoints()).final_path(9));
+      const auto again = run_experts(ranks, new_folder(), changes);
+      ASSERT_THAT(again.errors, Each("")) << frozen[0] << ' ' << mesh;
+      EXPECT_EQ(again.began_after.at(0), 9);
+      EXPECT_TRUE(at::equal(final_weights(again), final_weights(several))) << frozen[0] << ' ' << mesh;
+    }
+  }
+}
+
 TEST(Lora, SaysWhatIsWrong) {
   EXPECT_THAT(error_of({"lora.layers=['attn*']"}), HasSubstr("lora.layers: \"attn*\" matches no linear layer"));
   EXPECT_THAT(error_of({"lora.layers=[fc1]", "lora.also_train=.*"}), HasSubstr("lora.also_train: "));
+  EXPECT_THAT(error_of({"lora.layers=[fc1]", "lora.rank=9223372036854775807"}),
+              AllOf(HasSubstr("cannot make the adapters: "), HasSubstr("rank: 9223372036854775807")));
   for (const auto& error : run(2, {kLora, "mesh.tensor=2"}).errors)
     EXPECT_THAT(error, HasSubstr("has an adapter of lora"));
 }

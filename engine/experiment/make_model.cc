@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -17,6 +18,16 @@
 #include "models/weights_layout.h"
 
 namespace phalanx {
+namespace {
+
+// A group without parameters is a typing error: what it was to match would be trained as everything else.
+void check_groups(const ParameterGroups& groups, const Model& model) {
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    refuse_unmatched(model, groups[i].match, "parameter_groups[" + std::to_string(i) + "].match");
+  }
+}
+
+}  // namespace
 
 // LibTorch draws initial values from one generator per process, and ranks may be threads.
 std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpec& spec) {
@@ -25,7 +36,11 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
   at::manual_seed(mix(static_cast<std::uint64_t>(config.seed), 0));
   auto model = make_section("model", config.model, spec);
   const auto& lora = config.lora;
-  if (lora.any()) add_adapters(*model, {lora.layers, lora.rank, lora.alpha, lora.dropout});
+  if (lora.any()) {
+    with_section(
+        "adapters", [&] { return config::dump_as("lora", config.lora); },
+        [&] { add_adapters(*model, {lora.layers, lora.rank, lora.alpha, lora.dropout}); });
+  }
   if (config.train.precision == "fp64") weights_to_double(*model);
   if (config.train.memory_format == "channels_last") weights_to_channels_last(*model);
   return model;
@@ -35,6 +50,7 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
 // find none.
 std::shared_ptr<Model> make_initial_model(const ExperimentConfig& config, const ModelSpec& spec, bool speaks) {
   auto model = make_model(config, spec);
+  check_groups(config.parameter_groups, *model);
   InitConfig init = config.init;
   const auto& resume = config.checkpoint.resume;
   if (resume != "none" && resume != "auto") init.from.clear();

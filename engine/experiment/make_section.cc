@@ -13,7 +13,7 @@ namespace phalanx {
 namespace {
 
 [[noreturn]] void refuse(const std::string& key, const std::string& yaml, const std::exception& error) {
-  log_error() << "cannot make the " << key << ": " << error.what();
+  log_info() << "cannot make the " << key << ": " << error.what();  // with the stack trace
   throw Error("cannot make the " + key + ": " + reason(error) + "\nReduce the sizes in this section of the config:\n" +
               yaml.substr(0, yaml.find_last_not_of('\n') + 1));
 }

@@ -55,7 +55,14 @@ void check_pipeline(std::vector<ConfigProblem>& problems, const ExperimentConfig
   refuse_if(problems, train.accumulate > 1, "train.accumulate",
             "must be 1 with mesh.pipe above 1: a batch is taken in pipeline.micro_batches; set these to " +
                 std::to_string(train.accumulate) + " or more");
-  if (wanted.micro_batches > 0) {
+  const auto& mesh = config.mesh;
+  const auto shares = std::max<std::int64_t>(1, training_ranks(config) / (mesh.pipe * mesh.tensor * mesh.context));
+  const auto samples = (train.global_batch_size - 1) / shares + 1;
+  const bool too_many = wanted.micro_batches > samples;
+  refuse_if(problems, too_many, "pipeline.micro_batches",
+            std::to_string(wanted.micro_batches) + " are more than the " + std::to_string(samples) +
+                " samples of a batch that each pipeline has");
+  if (wanted.micro_batches > 0 && !too_many) {
     try {
       pipeline::make_schedule(wanted.schedule,
                               wanted.options(config.mesh.pipe, static_cast<int>(wanted.micro_batches)));

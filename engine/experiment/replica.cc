@@ -267,6 +267,12 @@ TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {
           .device = device_};
 }
 
+std::vector<CheckpointPart> Replica::parts() {
+  auto parts = update_.parts();
+  for (auto& part : turns_.parts()) parts.push_back(std::move(part));
+  return parts;
+}
+
 void Replica::broadcast_buffers() {
   for (auto& buffer : model_->buffers()) mesh_.replicas()->broadcast(buffer, 0).wait();
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/checkpoint/checkpoint_part.h"
 #include "engine/experiment/agreement.h"
 #include "engine/experiment/config.h"
 #include "engine/experiment/divided_model.h"
@@ -63,6 +64,9 @@ class Replica {
   ParameterUpdate& update() { return update_; }
   const ParameterUpdate& update() const { return update_; }
   TrainingStep& step() { return step_; }
+
+  /// Returns the parts of a checkpoint with what the update remembers beside the optimizer's state.
+  std::vector<CheckpointPart> parts();
   const Agreement& agreement() const { return agreement_; }
 
   /// The pipeline of which the model is a stage; null: the model is whole.

@@ -53,6 +53,11 @@ void refuse_unplanned(const ExperimentConfig& config) {
   if (config.roles.server > 0 || config.roles.elsewhere()) {
     throw ConfigError("roles: parameter servers have no place in a plan; plan a strategy without them");
   }
+  if (training_ranks(config) > 1 && config.strategy.traits().parameter_servers) {
+    throw ConfigError("strategy: " + config.strategy.selected() +
+                      " exchanges with parameter servers on the ranks, which have no place in a plan; plan a strategy "
+                      "without them");
+  }
   if (config.train.precision == "fp16") {
     throw ConfigError("train.precision: fp16 leaves out updates as it goes, so steps are not alike; plan bf16 or fp32");
   }

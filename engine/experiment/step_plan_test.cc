@@ -163,6 +163,10 @@ TEST(StepPlan, RefusesWhatDependsOnMoreThanTheBuckets) {
   EXPECT_THAT(complaint({"launch.ranks=2", "strategy={name: all_reduce, compression: int8}"}),
               HasSubstr("strategy.compression"));
   EXPECT_THAT(complaint({"launch.ranks=3", "roles.server=1", "strategy=sync_ps"}), HasSubstr("roles"));
+  for (const char* strategy : {"dc_asgd", "downpour", "easgd", "ssp", "sync_ps"}) {
+    EXPECT_THAT(complaint({"launch.ranks=2", std::string("strategy=") + strategy}),
+                HasSubstr("exchanges with parameter servers on the ranks, which have no place in a plan"));
+  }
   EXPECT_THAT(complaint({"launch.ranks=3", "mesh.tensor=2"}), HasSubstr("mesh"));
 }
 

@@ -248,6 +248,40 @@ TEST(Turns, GoOnWhereARunWasStopped) {
   EXPECT_EQ(turns.size(), 2u) << "before either turn";
 }
 
+// Expects a run that was stopped after either turn to end like one that was not.
+void expect_to_go_on(const Changes& changes) {
+  auto all = adversaries(changes);
+  all.emplace_back("train.max_steps=7");
+  const auto whole = run_tiny(2, new_folder(), all);
+  ASSERT_THAT(whole.errors, Each(""));
+  auto again = all;
+  again.emplace_back("checkpoint.resume=auto");
+  for (const int polls : {1, 2, 3, 4}) {
+    const auto folder = new_folder();
+    const auto first = run_tiny(2, folder, all, {.stop_asked = [polls, calls = std::make_shared<int>(0)](int rank) {
+                                  return rank == 0 && ++*calls >= polls;
+                                }});
+    ASSERT_TRUE(first.results[0].stopped);
+    const auto rest = run_tiny(2, folder, again);
+    ASSERT_THAT(rest.errors, Each(""));
+    EXPECT_TRUE(at::equal(rest.weights[0], whole.weights[0]))
+        << changes[0] << ", stopped after step " << first.results[0].steps;
+  }
+}
+
+TEST(Turns, GoOnWithWhatCompressionHasLeftOut) {
+  for (const char* strategy : {"all_reduce", "overlapped", "sharded"}) {
+    expect_to_go_on({std::string("strategy={name: ") + strategy + ", compression: {name: topk, fraction: 0.3}}"});
+  }
+}
+
+// The first step overflows, so that the first turn has had one update less.
+TEST(Turns, GoOnWithTheUpdatesThatEachHasHad) {
+  expect_to_go_on({"train.precision=fp16",
+                   "train.loss_scale={initial: 1000000000, backoff: 0.000001, growth_interval: 1000}",
+                   "optimizer={name: adam, lr: 0.01}", "strategy=all_reduce"});
+}
+
 TEST(Turns, RefuseWhatDoesNotGoWithThem) {
   const auto refused = [](const Changes& changes) {
     return run_tiny(1, new_folder(), adversaries(changes)).errors.at(0);
@@ -255,6 +289,8 @@ TEST(Turns, RefuseWhatDoesNotGoWithThem) {
   EXPECT_THAT(refused({"turns={critic: {optimizer: sgd}}"}),
               HasSubstr("turns.critic: the task has: discriminator, generator"));
   EXPECT_THAT(refused({"train.data_parallel=2"}), HasSubstr("train.data_parallel: cannot be combined"));
+  EXPECT_THAT(refused({"strategy={levels: {intra: all_reduce, inter: {all_reduce: {compression: int8}}}}"}),
+              HasSubstr("strategy: levels with compression cannot be combined with a task that trains in turns"));
   EXPECT_THAT(run_tiny(1, new_folder(), {"turns={generator: {optimizer: sgd}}"}).errors.at(0),
               HasSubstr("turns.generator: the task has no turns"));
 }
@@ -303,8 +339,8 @@ TEST(Expectations, OfAnyMetricOfAnySplitAreChecked) {
   };
   EXPECT_THAT(errors("{test: {accuracy: {min: 0}, loss: {max: 1000}}, train: {loss: {min: 0, max: 1000}}}"), Each(""));
   EXPECT_THAT(errors("{test: {loss: {max: 0}}}"), Each(HasSubstr("but expect.test.loss.max asks for 0 at most")));
-  EXPECT_THAT(errors("{validation: {accuracy: {min: 1.5}}}"),
-              Each(HasSubstr("but expect.validation.accuracy.min asks for 1.5 at least")));
+  EXPECT_THAT(errors("{validation: {loss: {min: 1500}}}"),
+              Each(HasSubstr("but expect.validation.loss.min asks for 1500 at least")));
   EXPECT_THAT(errors("{train: {loss: {max: -1}}}"), Each(HasSubstr("the train loss is")));
   EXPECT_THAT(errors("{test: {auc: {min: 0}}}"),
               Each(HasSubstr("expect.test.auc: none of evaluate.meters reads \"auc\"; they read: loss, accuracy")));

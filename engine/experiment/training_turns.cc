@@ -1,8 +1,10 @@
 #include "engine/experiment/training_turns.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 
-#include "engine/optim/turns.h"
+#include "engine/checkpoint/numbers_part.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "models/trained.h"
@@ -33,6 +35,13 @@ TrainingTurns::TrainingTurns(const ExperimentConfig& config, const Task& task, c
   if (config.train.data_parallel > 1) {
     throw ConfigError("train.data_parallel: cannot be combined with a task that trains in turns; use ranks instead");
   }
+  // What a level reduces between hosts are slices, which belong to no parameter whose turn it could be.
+  const auto traits = config.strategy.traits();
+  if (traits.remembers_gradients && traits.reduces_gradients && !traits.intra_level) {
+    throw ConfigError("strategy: " + config.strategy.selected() +
+                      " with compression cannot be combined with a task that trains in turns; leave out the "
+                      "compression, or use all_reduce, overlapped or sharded");
+  }
   for (const auto& [name, parameter] : model.named_parameters()) {
     if (table_.of(name) == turns_.size()) throw ConfigError("parameter " + name + " is in none of the task's turns");
   }
@@ -44,7 +53,7 @@ std::vector<std::vector<at::Tensor>> TrainingTurns::parameters(const Model& mode
   return all;
 }
 
-std::unique_ptr<Optimizer> TrainingTurns::make_optimizer() const {
+std::unique_ptr<Optimizer> TrainingTurns::make_optimizer() {
   if (!any()) return config_.optimizer.make(config_.parameter_groups);
   std::vector<std::unique_ptr<Optimizer>> optimizers;
   for (const auto& turn : turns_) {
@@ -52,8 +61,24 @@ std::unique_ptr<Optimizer> TrainingTurns::make_optimizer() const {
     const auto& choice = own == config_.turns.end() ? config_.optimizer : own->second.optimizer;
     optimizers.push_back(choice.make(config_.parameter_groups));
   }
-  return std::make_unique<TurnOptimizer>(
+  auto all = std::make_unique<TurnOptimizer>(
       std::move(optimizers), [this](const std::string& parameter) { return of(parameter); }, *current_);
+  optimizer_ = all.get();
+  return all;
+}
+
+// A checkpoint without the part has the sum of all turns, which the optimizer has shared out.
+std::vector<CheckpointPart> TrainingTurns::parts() {
+  if (optimizer_ == nullptr) return {};
+  return {numbers_part(
+      "turns",
+      [this] {
+        const auto updates = optimizer_->updates_by_turn();
+        return std::vector<double>(updates.begin(), updates.end());
+      },
+      [this](const std::vector<double>& updates) {
+        if (!updates.empty()) optimizer_->set_updates_by_turn({updates.begin(), updates.end()});
+      })};
 }
 
 }  // namespace phalanx

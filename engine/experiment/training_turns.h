@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/checkpoint/checkpoint_part.h"
 #include "engine/experiment/config.h"
 #include "engine/optim/group_table.h"
 #include "engine/optim/optimizer.h"
+#include "engine/optim/turns.h"
 #include "engine/task/task.h"
 #include "models/model.h"
 
@@ -30,7 +32,11 @@ class TrainingTurns {
   std::vector<std::vector<at::Tensor>> parameters(const Model& model) const;
 
   /// The config's optimizer, or one for each turn: that of its section in `turns`, else the config's.
-  std::unique_ptr<Optimizer> make_optimizer() const;
+  std::unique_ptr<Optimizer> make_optimizer();
+
+  /// Returns a part of checkpoints with the number of updates of each turn, which differ where loss scaling leaves some
+  /// out; none without turns. To be called after make_optimizer(), whose optimizer must outlive the part.
+  std::vector<CheckpointPart> parts();
 
   /// The current turn, which the step sets and the optimizer reads.
   std::size_t& current() { return *current_; }
@@ -39,6 +45,7 @@ class TrainingTurns {
   const ExperimentConfig& config_;
   std::vector<Task::Turn> turns_;
   GroupTable table_;
+  TurnOptimizer* optimizer_ = nullptr;  // made by make_optimizer(); null: there is one turn
   std::shared_ptr<std::size_t> current_ = std::make_shared<std::size_t>(0);
 };
 

@@ -2,9 +2,9 @@
 // are kIgnored. Targets may be shares of all classes instead, [n, ..., classes] of numbers that add up to 1, as mixed
 // samples have them; smoothing spreads a part of these too.
 #include <ATen/ops/cross_entropy_loss.h>
-#include <c10/util/Exception.h>
 
 #include "engine/loss/loss.h"
+#include "engine/loss/require.h"
 #include "framework/base/batch.h"
 
 namespace phalanx {
@@ -28,9 +28,9 @@ class CrossEntropy final : public Loss {
       return at::cross_entropy_loss(output.flatten(0, -2), target.to(output.scalar_type()).flatten(0, -2), {},
                                     at::Reduction::Mean, kIgnored, config_.label_smoothing);
     }
-    TORCH_CHECK(output.dim() >= 2 && target.sizes() == output.sizes().slice(0, output.dim() - 1),
-                "cross_entropy takes logits [n, ..., classes] and class indices [n, ...], but got ", output.sizes(),
-                " and ", target.sizes());
+    require_of_loss(output.dim() >= 2 && target.sizes() == output.sizes().slice(0, output.dim() - 1),
+                    "cross_entropy takes logits [n, ..., classes] and class indices [n, ...], but got ", output.sizes(),
+                    " and ", target.sizes());
     return at::cross_entropy_loss(output.flatten(0, -2), target.flatten(), {}, at::Reduction::Mean, kIgnored,
                                   config_.label_smoothing);
   }

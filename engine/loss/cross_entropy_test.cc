@@ -14,6 +14,7 @@
 
 #include "engine/loss/loss.h"
 #include "framework/base/config/config.h"
+#include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
@@ -97,7 +98,7 @@ TEST_F(CrossEntropy, TakesSharesOfClassesAsTheMeanOfTheirLosses) {
 }
 
 TEST_F(CrossEntropy, RefusesTargetsThatAreNotThoseOfTheLogits) {
-  const auto refused = ThrowsMessage<c10::Error>(HasSubstr("cross_entropy takes logits [n, ..., classes]"));
+  const auto refused = ThrowsMessage<ConfigError>(HasSubstr("cross_entropy takes logits [n, ..., classes]"));
   EXPECT_THAT([&] { loss_->mean(logits_, target_.select(1, 0)); }, refused);
   EXPECT_THAT([&] { loss_->mean(logits_.transpose(1, 2), target_); }, refused) << "classes come last";
   EXPECT_THAT([&] { loss_->mean(logits_.select(1, 0).select(1, 0), target_); }, refused);

@@ -9,13 +9,13 @@
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
-#include <c10/util/Exception.h>
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "engine/loss/loss.h"
+#include "engine/loss/require.h"
 #include "framework/base/batch.h"
 #include "framework/base/config/visitor.h"
 
@@ -41,11 +41,12 @@ class Focal final : public Loss {
 
   at::Tensor mean(const at::Tensor& output, const at::Tensor& target) const override {
     if (output.sizes() == target.sizes()) return mean_of_values(output, target.to(output.scalar_type()));
-    TORCH_CHECK(target.scalar_type() == at::kLong && output.dim() >= 2 &&
-                    target.sizes() == output.sizes().slice(0, static_cast<std::size_t>(output.dim() - 1)),
-                "focal takes logits [n, ..., classes] and class indices [n, ...], or logits and values from 0 to 1 of "
-                "the same shape, but got ",
-                output.sizes(), " and ", target.sizes());
+    require_of_loss(
+        target.scalar_type() == at::kLong && output.dim() >= 2 &&
+            target.sizes() == output.sizes().slice(0, static_cast<std::size_t>(output.dim() - 1)),
+        "focal takes logits [n, ..., classes] and class indices [n, ...], or logits and values from 0 to 1 of "
+        "the same shape, but got ",
+        output.sizes(), " and ", target.sizes());
     return mean_of_classes(output.flatten(0, -2), target.flatten());
   }
 
@@ -56,8 +57,8 @@ class Focal final : public Loss {
   }
 
   at::Tensor mean_of_values(const at::Tensor& logits, const at::Tensor& target) const {
-    TORCH_CHECK(alpha_.size() <= 1, "loss.alpha has ", alpha_.size(),
-                " numbers; where each output stands for itself, focal takes one, for the target 1, or none");
+    require_of_loss(alpha_.size() <= 1, "alpha has ", alpha_.size(),
+                    " numbers; where each output stands for itself, focal takes one, for the target 1, or none");
     const at::Tensor entropy = at::binary_cross_entropy_with_logits(logits, target, {}, {}, at::Reduction::None);
     const at::Tensor p = logits.sigmoid();
     const at::Tensor loss = modulated(entropy, 1 - (p * target + (1 - p) * (1 - target)));
@@ -67,8 +68,8 @@ class Focal final : public Loss {
 
   at::Tensor mean_of_classes(const at::Tensor& logits, const at::Tensor& target) const {
     const auto classes = logits.size(1);
-    TORCH_CHECK(alpha_.empty() || static_cast<std::int64_t>(alpha_.size()) == classes, "loss.alpha has ", alpha_.size(),
-                " numbers, but there are ", classes, " classes; give one for each, or none");
+    require_of_loss(alpha_.empty() || static_cast<std::int64_t>(alpha_.size()) == classes, "alpha has ", alpha_.size(),
+                    " numbers, but there are ", classes, " classes; give one for each, or none");
     const at::Tensor counted = target.ne(kIgnored);
     const at::Tensor wanted = at::where(counted, target, 0);
     const at::Tensor log_p = at::log_softmax(logits, 1).gather(1, wanted.unsqueeze(1)).squeeze(1);

@@ -15,6 +15,7 @@
 #include "engine/loss/loss.h"
 #include "framework/base/batch.h"
 #include "framework/base/config/config.h"
+#include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
@@ -87,11 +88,11 @@ TEST(Focal, HasGradientsWhereALogitIsCertain) {
 TEST(Focal, RefusesOtherShapesAndAsManyWeightsAsDoNotFit) {
   const auto output = logits(), target = classes();
   EXPECT_THAT([&] { make("focal")->mean(output, target.flatten()); },
-              ThrowsMessage<c10::Error>(HasSubstr("focal takes logits [n, ..., classes]")));
+              ThrowsMessage<ConfigError>(HasSubstr("focal takes logits [n, ..., classes]")));
   EXPECT_THAT([&] { make("{name: focal, alpha: [0.25]}")->mean(output, target); },
-              ThrowsMessage<c10::Error>(HasSubstr("loss.alpha has 1 numbers, but there are 3 classes")));
+              ThrowsMessage<ConfigError>(HasSubstr("loss: alpha has 1 numbers, but there are 3 classes")));
   EXPECT_THAT([&] { make("{name: focal, alpha: [0.2, 0.3]}")->mean(output, output.sigmoid()); },
-              ThrowsMessage<c10::Error>(HasSubstr("loss.alpha has 2 numbers")));
+              ThrowsMessage<ConfigError>(HasSubstr("loss: alpha has 2 numbers")));
 }
 
 }  // namespace

@@ -5,13 +5,13 @@
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/mse_loss.h>
-#include <c10/util/Exception.h>
 
 #include <functional>
 #include <string>
 #include <utility>
 
 #include "engine/loss/loss.h"
+#include "engine/loss/require.h"
 #include "framework/base/config/no_fields.h"
 
 namespace phalanx {
@@ -24,8 +24,9 @@ class Elementwise final : public Loss {
   Elementwise(std::string name, Mean mean) : name_(std::move(name)), mean_(std::move(mean)) {}
 
   at::Tensor mean(const at::Tensor& output, const at::Tensor& target) const override {
-    TORCH_CHECK(output.sizes() == target.sizes(), name_, " takes an output and a target of the same shape, but got ",
-                output.sizes(), " and ", target.sizes());
+    require_of_loss(output.sizes() == target.sizes(), name_,
+                    " takes an output and a target of the same shape, but got ", output.sizes(), " and ",
+                    target.sizes());
     return mean_(output, target.to(output.scalar_type()));
   }
 

@@ -7,6 +7,7 @@
 
 #include "engine/loss/loss.h"
 #include "framework/base/config/config.h"
+#include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
@@ -44,7 +45,7 @@ TEST(Losses, ListNetIsLeastForTheOrderOfTheRelevances) {
 
 TEST(Losses, RefuseTargetsOfAnotherShape) {
   for (const char* name : {"mse", "mae", "huber", "binary_cross_entropy", "list_net"}) {
-    EXPECT_THROW(mean_of(name, at::full({2, 1}, 1.0), at::full({2}, 1.0)), c10::Error) << name;
+    EXPECT_THROW(mean_of(name, at::full({2, 1}, 1.0), at::full({2}, 1.0)), ConfigError) << name;
   }
 }
 

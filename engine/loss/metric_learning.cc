@@ -16,23 +16,23 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/pairwise_distance.h>
-#include <c10/util/Exception.h>
 
 #include <limits>
 #include <memory>
 #include <string>
 
 #include "engine/loss/loss.h"
+#include "engine/loss/require.h"
 #include "framework/base/config/visitor.h"
 
 namespace phalanx {
 namespace {
 
 void check_members(const char* loss, std::int64_t members, const at::Tensor& output, const at::Tensor& target) {
-  TORCH_CHECK(output.dim() == 3 && output.size(1) == members && target.scalar_type() == at::kLong &&
-                  target.sizes() == output.sizes().slice(0, 2),
-              loss, " takes embeddings [n, ", members, ", width] and class indices [n, ", members, "], but got ",
-              output.sizes(), " and ", target.sizes());
+  require_of_loss(output.dim() == 3 && output.size(1) == members && target.scalar_type() == at::kLong &&
+                      target.sizes() == output.sizes().slice(0, 2),
+                  loss, " takes embeddings [n, ", members, ", width] and class indices [n, ", members, "], but got ",
+                  output.sizes(), " and ", target.sizes());
 }
 
 struct ContrastiveConfig {
@@ -99,10 +99,10 @@ class Triplet final : public Loss {
 
   // The mean over all embeddings, of which those without another one of their class, or of another class, cost nothing.
   at::Tensor mean_of_hardest(const at::Tensor& output, const at::Tensor& target) const {
-    TORCH_CHECK(output.dim() == target.dim() + 1 && target.scalar_type() == at::kLong &&
-                    target.sizes() == output.sizes().slice(0, static_cast<std::size_t>(target.dim())),
-                "triplet takes embeddings [n, ..., width] and class indices [n, ...], but got ", output.sizes(),
-                " and ", target.sizes());
+    require_of_loss(output.dim() == target.dim() + 1 && target.scalar_type() == at::kLong &&
+                        target.sizes() == output.sizes().slice(0, static_cast<std::size_t>(target.dim())),
+                    "triplet takes embeddings [n, ..., width] and class indices [n, ...], but got ", output.sizes(),
+                    " and ", target.sizes());
     const at::Tensor all = output.flatten(0, -2), classes = target.flatten();
     at::Tensor farthest, nearest, counted;
     {

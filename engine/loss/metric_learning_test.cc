@@ -13,6 +13,7 @@
 
 #include "engine/loss/loss.h"
 #include "framework/base/config/config.h"
+#include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
@@ -79,11 +80,11 @@ TEST(Triplet, CostsNothingWhereABatchHasNoTriplet) {
 TEST(MetricLearning, LossesRefuseOtherShapes) {
   const auto pairs = at::zeros({4, 2, 3});
   EXPECT_THAT([&] { mean_of("triplet", pairs, classes({0, 1, 0, 1, 0, 1, 0, 1}, {4, 2})); },
-              ThrowsMessage<c10::Error>(HasSubstr("triplet with mining: given takes embeddings [n, 3, width]")));
+              ThrowsMessage<ConfigError>(HasSubstr("triplet with mining: given takes embeddings [n, 3, width]")));
   EXPECT_THAT([&] { mean_of("contrastive", pairs, classes({0, 1, 0, 1}, {4})); },
-              ThrowsMessage<c10::Error>(HasSubstr("contrastive takes embeddings [n, 2, width]")));
+              ThrowsMessage<ConfigError>(HasSubstr("contrastive takes embeddings [n, 2, width]")));
   EXPECT_THAT([&] { mean_of("{name: triplet, mining: batch_hard}", pairs, classes({0, 1, 0, 1}, {4})); },
-              ThrowsMessage<c10::Error>(HasSubstr("triplet takes embeddings [n, ..., width]")));
+              ThrowsMessage<ConfigError>(HasSubstr("triplet takes embeddings [n, ..., width]")));
 }
 
 }  // namespace

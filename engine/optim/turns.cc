@@ -1,7 +1,10 @@
 #include "engine/optim/turns.h"
 
 #include <stdexcept>
+#include <string>
 #include <utility>
+
+#include "framework/base/error.h"
 
 namespace phalanx {
 
@@ -62,6 +65,20 @@ void TurnOptimizer::set_updates(std::int64_t updates) {
   for (std::int64_t turn = 0; turn < turns; ++turn) {
     optimizers_[static_cast<std::size_t>(turn)]->set_updates((updates - turn + turns - 1) / turns);
   }
+}
+
+std::vector<std::int64_t> TurnOptimizer::updates_by_turn() const {
+  std::vector<std::int64_t> updates;
+  for (const auto& optimizer : optimizers_) updates.push_back(optimizer->updates());
+  return updates;
+}
+
+void TurnOptimizer::set_updates_by_turn(const std::vector<std::int64_t>& updates) {
+  if (updates.size() != optimizers_.size()) {
+    throw DataError("the task has " + std::to_string(optimizers_.size()) +
+                    " turns, but the checkpoint has updates of " + std::to_string(updates.size()));
+  }
+  for (std::size_t turn = 0; turn < updates.size(); ++turn) optimizers_[turn]->set_updates(updates[turn]);
 }
 
 }  // namespace phalanx

@@ -37,6 +37,11 @@ class TurnOptimizer final : public Optimizer {
   std::int64_t updates() const override;
   void set_updates(std::int64_t updates) override;
 
+  /// Returns the number of updates of each turn, in their order. set_updates_by_turn() throws DataError for another
+  /// number of turns.
+  std::vector<std::int64_t> updates_by_turn() const;
+  void set_updates_by_turn(const std::vector<std::int64_t>& updates);
+
  private:
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
   TurnOf turn_of_;

@@ -272,7 +272,7 @@ void PipelineStep::Pass::backward(const Action& action) {
     }
   }
   const auto begin = Clock::now();
-  if (live.auxiliary.defined()) {
+  if (live.auxiliary.defined() && live.auxiliary.requires_grad()) {
     roots.push_back(live.auxiliary);
     gradients.push_back(at::full_like(live.auxiliary, live.auxiliary_scale));
   }

@@ -22,7 +22,7 @@ Tensors detached(const Tensors& tensors) {
 // at has no gradient.
 void backward(const Tensors& outputs, const Tensors& boundary, const at::Tensor& auxiliary, double scale) {
   Tensors roots, gradients;
-  if (auxiliary.defined()) {
+  if (auxiliary.defined() && auxiliary.requires_grad()) {
     roots.push_back(auxiliary);
     gradients.push_back(at::full_like(auxiliary, scale));
   }

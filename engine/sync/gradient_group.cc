@@ -26,6 +26,10 @@ std::vector<std::vector<std::int64_t>> shapes_of(const Bucket& bucket) {
   return shapes;
 }
 
+bool requires_gradient(const Bucket& bucket) {
+  return std::ranges::any_of(bucket.parameters, &at::Tensor::requires_grad);
+}
+
 }  // namespace
 
 GradientGroup::GradientGroup(CommunicatorPtr group, Compressors::Choice compression, double weight)
@@ -35,12 +39,17 @@ void GradientGroup::attach(const FlatParameters& parameters) {
   std::vector<at::Tensor> gradients;
   for (const auto& bucket : parameters.buckets()) gradients.push_back(bucket.gradients);
   attach_tensors(gradients, parameters);
+  if (!compresses()) return;
+  for (const auto& bucket : parameters.buckets()) {
+    if (requires_gradient(bucket)) buckets_.push_back(bucket);
+  }
 }
 
 void GradientGroup::attach_tensors(const std::vector<at::Tensor>& tensors, const FlatParameters& parameters) {
   if (!compresses()) return;
   const auto& buckets = parameters.buckets();
   tensors_ = tensors;
+  buckets_.clear();
   compressed_ =
       std::make_shared<CompressedCommunicator>(group_, compression_, std::max<std::size_t>(buckets.size(), 1));
   for (std::size_t i = 0; i < buckets.size(); ++i) {
@@ -52,7 +61,14 @@ void GradientGroup::attach_tensors(const std::vector<at::Tensor>& tensors, const
   }
 }
 
+bool GradientGroup::rests(const at::Tensor& gradients) const {
+  const auto bucket = std::ranges::find_if(
+      buckets_, [&](const Bucket& one) { return one.gradients.const_data_ptr() == gradients.const_data_ptr(); });
+  return bucket != buckets_.end() && !requires_gradient(*bucket);
+}
+
 Work GradientGroup::all_reduce_mean(const at::Tensor& gradients) {
+  if (rests(gradients)) return {};
   if (weight_ != 1) gradients.mul_(weight_);
   return (compressed_ ? *compressed_ : *group_).all_reduce(gradients, Reduction::kMean);
 }

@@ -42,7 +42,9 @@ class GradientGroup {
   /// The same for tensors that are reduced instead of the gradients, one for each bucket and like its values.
   void attach_tensors(const std::vector<at::Tensor>& tensors, const FlatParameters& parameters);
 
-  /// Launches the mean of a bucket's gradients over all ranks.
+  /// Launches the mean of a bucket's gradients over all ranks. With compression, a bucket whose parameters required
+  /// gradients when it was attached and require none at present, as in another turn of the task, is left as it is: what
+  /// was left out of its gradients stays with the compressor, and so in state(), until they are reduced again.
   Work all_reduce_mean(const at::Tensor& gradients);
 
   /// What compression remembers of what is reduced, by bucket; none without.
@@ -57,11 +59,14 @@ class GradientGroup {
   Figures figures() const { return compressed_ ? figures_of(traffic()) : Figures{}; }
 
  private:
+  bool rests(const at::Tensor& gradients) const;
+
   CommunicatorPtr group_;
   Compressors::Choice compression_;
   double weight_;
   std::shared_ptr<CompressedCommunicator> compressed_;  // null: none
   std::vector<at::Tensor> tensors_;                     // that it reduces
+  std::vector<Bucket> buckets_;                         // whose gradients they are, and that had some to train
 };
 
 }  // namespace phalanx

@@ -2,6 +2,7 @@
 #include "engine/sync/gradient_group.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>
@@ -85,6 +86,42 @@ TEST(CompressionOption, BucketsHaveTheShapesOfTheirParameters) {
     EXPECT_EQ(gradients.traffic().uncompressed_bytes, 4 * (40 * 30 + 48 + 512));
     gradients.attach(parameters);
     EXPECT_EQ(gradients.traffic().reductions, 0) << "attaching again starts anew";
+  });
+}
+
+// A task that trains in turns has such buckets.
+TEST(CompressionOption, ABucketWithoutGradientsKeepsItsResidual) {
+  run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
+    const auto parameters = make_parameters(*group);
+    GradientGroup gradients(group, Compressors::Choice("int8"));
+    gradients.attach(parameters);
+    const auto& bucket = parameters.buckets()[0];
+    const auto reduce = [&](double value) {
+      for (std::int64_t i = 0; i < bucket.gradients.numel(); ++i) {
+        bucket.gradients[i] = value * static_cast<double>(i + group->rank());
+      }
+      gradients.all_reduce_mean(bucket.gradients).wait();
+    };
+    const auto residuals = [&] {
+      std::vector<at::Tensor> all;
+      for (const auto& one : gradients.state()) all.push_back(one.values.clone());
+      return all;
+    };
+    const at::NoGradGuard no_grad;
+    reduce(0.37);
+    const auto before = residuals();
+    const auto sent = gradients.traffic().reductions;
+    for (at::Tensor parameter : bucket.parameters) parameter.set_requires_grad(false);
+    bucket.gradients.zero_();
+    gradients.all_reduce_mean(bucket.gradients).wait();
+    EXPECT_EQ(bucket.gradients.abs().max().item<float>(), 0);
+    EXPECT_EQ(gradients.traffic().reductions, sent);
+    const auto after = residuals();
+    ASSERT_EQ(after.size(), before.size());
+    for (std::size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(at::equal(after[i], before[i])) << i;
+    for (at::Tensor parameter : bucket.parameters) parameter.set_requires_grad(true);
+    reduce(0.53);
+    EXPECT_EQ(gradients.traffic().reductions, sent + 1);
   });
 }
 

@@ -145,6 +145,8 @@ TEST(ReadAddresses, TakesOneFromEachLineAndNamesTheLineThatHasNone) {
   EXPECT_THAT([&] { read("a:1\nhere\n"); }, ThrowsMessage<DataError>(HasSubstr("servers:2: \"here\" is no address")));
   EXPECT_THAT([&] { read("a:1\na:1\n"); }, ThrowsMessage<DataError>(HasSubstr("servers:2: \"a:1\" comes twice")));
   EXPECT_THAT([&] { read("# none\n"); }, ThrowsMessage<DataError>(HasSubstr("has no address of a server")));
+  EXPECT_THAT([&] { read(std::string(100'000, 'x') + "\n"); },
+              ThrowsMessage<DataError>(HasSubstr("servers:1: \"" + std::string(97, 'x') + "...\" is no address")));
   EXPECT_THROW(ps::read_addresses(path + ".none"), DataError);
 }
 

@@ -1,6 +1,7 @@
 // Tasks of models that are to make samples like those of a dataset. Samples are a tensor of numbers, and noise as a
 // second input, as the dataset with_noise has it.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/aminmax.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/mse_loss.h>
@@ -12,6 +13,7 @@
 #include "engine/task/task.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 
 namespace phalanx {
 namespace {
@@ -65,6 +67,17 @@ class Variational final : public Task {
     return {target};
   }
   void prepare(Batch& batch) const override { batch.targets = {batch.inputs.at(0)}; }
+
+  void check_values(const Batch& batch) const override {
+    const at::Tensor samples = batch.targets.at(0);
+    if (!bernoulli_ || samples.numel() == 0) return;
+    const auto [least, most] = at::aminmax(samples);
+    const double from = least.item<double>(), to = most.item<double>();
+    if (from >= 0 && to <= 1) return;
+    throw ConfigError("task.likelihood: bernoulli is for samples from 0 to 1, but those of the dataset reach from " +
+                      format_text("%.4g to %.4g", from, to) +
+                      "; use likelihood: gaussian, or leave out what shifts them");
+  }
 
   at::Tensor mean_loss(const Tensors& predictions, const Batch& batch) const override {
     const auto &made = predictions.at(0), &mean = predictions.at(1), &log_variance = predictions.at(2);

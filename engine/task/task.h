@@ -54,6 +54,10 @@ class Task {
   /// Weights are whole numbers, so that sums of them are exact on any number of ranks.
   virtual void prepare(Batch& /*batch*/) const {}
 
+  /// Throws ConfigError for values that the task cannot be computed with. Each rank asks this of the first
+  /// batch that it has prepared, and of no other.
+  virtual void check_values(const Batch& /*batch*/) const {}
+
   /// What is measured unless the config says otherwise. The goal's metric is among their readings.
   virtual std::vector<MeterConfig> meters() const = 0;
   virtual Goal goal() const = 0;

@@ -9,6 +9,7 @@
 
 #include <set>
 
+#include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
 
@@ -89,6 +90,26 @@ TEST_P(EveryTask, ItsDefaultLossAndMetersTakeWhatItAsksOfModels) {
   });
   EXPECT_THAT(names, ::testing::Contains("loss"));
   EXPECT_THAT(names, ::testing::Contains(task->goal().metric)) << "what is better is measured";
+}
+
+TEST(Task, BernoulliRefusesSamplesThatAreNoProbabilities) {
+  const auto sample = sample_for("variational");
+  const auto with = [&](const std::string& likelihood, double first) {
+    const auto task = config::load_as<Tasks::Choice>("task", "{name: variational, likelihood: " + likelihood + "}", "")
+                          .make(sample, nullptr);
+    Batch batch{.inputs = {at::full({2, 3, 4, 5}, 0.25), at::randn({2, 2})}, .valid = 2, .global_rows = 2};
+    batch.inputs[0][0][0][0][0] = first;
+    task->prepare(batch);
+    task->check_values(batch);
+  };
+  with("bernoulli", 0);
+  with("bernoulli", 1);
+  with("gaussian", -1.5);
+  EXPECT_THAT(
+      [&] { with("bernoulli", -1.5); },
+      ThrowsMessage<ConfigError>(HasSubstr("task.likelihood: bernoulli is for samples from 0 to 1, but those of "
+                                           "the dataset reach from -1.5 to 0.25; use likelihood: gaussian")));
+  EXPECT_THAT([&] { with("bernoulli", 2); }, ThrowsMessage<ConfigError>(HasSubstr("reach from 0.25 to 2")));
 }
 
 TEST(Task, AutoIsWhatTheSamplesName) {

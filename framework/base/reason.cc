@@ -2,17 +2,28 @@
 
 #include <algorithm>
 #include <new>
+#include <string>
 #include <string_view>
 
 namespace phalanx {
 namespace {
 
-// "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: ...": a place in LibTorch, and a condition there.
-std::string_view without_place(std::string_view text) {
-  constexpr std::string_view kPlace = "[enforce fail at ", kConditionEnds = ". ";
-  if (!text.starts_with(kPlace)) return text;
-  const auto condition = text.find(kConditionEnds, std::min(text.find(']'), text.size()));
-  return condition == text.npos ? text : text.substr(condition + kConditionEnds.size());
+// Erases "[enforce fail at alloc_cpu.cpp:127] err == 0. ", a place in LibTorch or Gloo and a condition there, wherever
+// it is, and nlohmann's "[json.exception.type_error.302] ".
+std::string without_places(std::string text) {
+  constexpr std::string_view kPlace = "[enforce fail at ", kConditionEnds = ". ", kJson = "[json.exception.",
+                             kTagEnds = "] ";
+  for (auto at = text.find(kPlace); at != text.npos; at = text.find(kPlace, at)) {
+    const auto tag = text.find(']', at), condition = text.find(kConditionEnds, std::min(tag, text.size()));
+    if (condition == text.npos) break;
+    text.erase(at, condition + kConditionEnds.size() - at);
+  }
+  for (auto at = text.find(kJson); at != text.npos; at = text.find(kJson, at)) {
+    const auto end = text.find(kTagEnds, at);
+    if (end == text.npos) break;
+    text.erase(at, end + kTagEnds.size() - at);
+  }
+  return text;
 }
 
 // Where LibTorch's what() goes on with a trace.
@@ -36,8 +47,7 @@ std::string reason(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "there is not enough memory";
   const std::string_view text = error.what();
   if (text.starts_with("CUDA out of memory.")) return of_device_memory(text);
-  const auto end = end_of_message(text);
-  return std::string(end == text.npos ? text : without_place(text.substr(0, end)));
+  return without_places(std::string(text.substr(0, end_of_message(text))));
 }
 
 }  // namespace phalanx

@@ -23,6 +23,14 @@ TEST(Reason, OfLibTorchHasNoStackTrace) {
             "DefaultCPUAllocator: can't allocate memory: you tried to allocate 31 bytes. Error code 12");
 }
 
+TEST(Reason, HasNoPlacesInLibraries) {
+  EXPECT_EQ(told("connecting: [enforce fail at ./gloo/transport/tcp/device.cc:84] rv == 0. Name does not resolve"),
+            "connecting: Name does not resolve");
+  EXPECT_EQ(told("[enforce fail at a.cc:1] a == b"), "[enforce fail at a.cc:1] a == b") << "there is nothing else";
+  EXPECT_EQ(told("manifest.json: [json.exception.type_error.302] type must be string, but is number"),
+            "manifest.json: type must be string, but is number");
+}
+
 TEST(Reason, OfALackOfDeviceMemoryHasItsSizesAndWhatToDo) {
   EXPECT_EQ(
       told("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.20 "

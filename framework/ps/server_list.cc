@@ -50,6 +50,12 @@ bool looks_like_an_address(const std::string& text) {
          text.find_first_not_of("0123456789", colon + 1) == std::string::npos;
 }
 
+// Cuts what is too long for a message.
+std::string shown(const std::string& line) {
+  constexpr std::size_t kLongest = 100;
+  return line.size() <= kLongest ? line : line.substr(0, kLongest - 3) + "...";
+}
+
 }  // namespace
 
 std::vector<std::string> read_addresses(const std::string& path) {
@@ -62,7 +68,7 @@ std::vector<std::string> read_addresses(const std::string& path) {
     const auto begin = line.find_first_not_of(" \t\r");
     if (begin == std::string::npos) continue;
     line = line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
-    const std::string where = path + ":" + std::to_string(number) + ": \"" + line + "\" ";
+    const std::string where = path + ":" + std::to_string(number) + ": \"" + shown(line) + "\" ";
     if (!looks_like_an_address(line)) throw DataError(where + "is no address; expected HOST:PORT or unix:PATH");
     if (std::ranges::find(addresses, line) != addresses.end()) throw DataError(where + "comes twice");
     addresses.push_back(std::move(line));

@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "framework/base/error.h"
+#include "framework/parallel/autocast.h"
 #include "models/dropout.h"
 #include "models/network.h"
 #include "models/refuse_sample.h"
@@ -96,7 +98,14 @@ class Recurrent final : public Network {
                                   is_training(), /*bidirectional=*/false, /*batch_first=*/true));
     };
     if (cell_ == Cell::kGru) return run([](auto&&... a) { return at::gru(a...); }, state);
+    refuse_half(x);
     return run([](auto&&... a) { return at::lstm(a...); }, std::vector<at::Tensor>{state, state});
+  }
+
+  // LibTorch computes an LSTM on the CPU with oneDNN, which has none in half precision.
+  static void refuse_half(const at::Tensor& x) {
+    if (!x.is_cpu() || Autocast::current(at::kCPU) != at::kHalf) return;
+    throw ConfigError("train.precision: fp16 cannot be combined with model lstm on the CPU; use bf16 or fp32");
   }
 
   Cell cell_;

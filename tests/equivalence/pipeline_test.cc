@@ -125,7 +125,7 @@ TEST(PipelineOptions, StagesMayBeNamed) {
 
 // As many micro-batches as samples, and a last batch that has fewer.
 TEST(PipelineOptions, BatchesMayHaveFewerRowsThanMicroBatches) {
-  expect_as_alone("mlp", 2, {"mesh.pipe=2", "pipeline.micro_batches=16", "strategy=auto"}, {"train.max_steps=6"});
+  expect_as_alone("mlp", 2, {"mesh.pipe=2", "pipeline.micro_batches=12", "strategy=auto"}, {"train.max_steps=6"});
 }
 
 double figure(const testing::Trained& trained, const std::string& name) {

@@ -167,7 +167,7 @@ class Disk(ProgramTest):
 
     def test_no_place_for_temporary_files(self):
         process = self.train(*sets(SHORT), environment={"TMPDIR": "/no/such/folder"})
-        self.assert_status(1, process, SOON)
+        self.assert_status(2, process, SOON)
         self.assertIn("cannot create a folder in /no/such/folder", process.err)
 
     def test_run_folder_with_a_run(self):

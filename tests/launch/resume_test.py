@@ -132,7 +132,7 @@ class Local(Resume):
         run, _ = self.finish("run")
         config = self.folder / "run" / "config.yaml"
         before = config.read_bytes()
-        _, process = self.finish("run", "--resume=auto", "--set=seed=77", status=FAILED)
+        _, process = self.finish("run", "--resume=auto", "--set=seed=77", status=USAGE)
         self.assertIn("belongs to another run: its seed is", process.words)
         self.assertEqual(before, config.read_bytes())
         self.finish("run", "--resume=auto", "--set=watch.every_steps=7")

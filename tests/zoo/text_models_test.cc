@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/parallel/autocast.h"
 #include "models/weights_layout.h"
 #include "tests/zoo/golden.h"
 #include "tests/zoo/model_under_test.h"
@@ -168,6 +169,14 @@ TEST(TextModels, BertAndSourcesAreSeenAsAWhole) {
       EXPECT_EQ(changes(*model, inputs_of(section), 0, changed), all) << section << " " << changed;
     }
   }
+}
+
+TEST(TextModels, LstmRefusesHalfPrecisionOnTheCpu) {
+  const auto model = make_model("{name: lstm, width: 12}", kText);
+  const auto inputs = inputs_of("lstm");
+  const Autocast autocast(at::kCPU, at::kHalf);
+  EXPECT_THAT([&] { model->outputs(inputs); },
+              ThrowsMessage<ConfigError>(HasSubstr("train.precision: fp16 cannot be combined with model lstm")));
 }
 
 TEST(TextModels, RefuseWhatDoesNotFit) {

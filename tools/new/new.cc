@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,12 +44,33 @@ fs::path find_root() {
   }
 }
 
+// Returns whether C++ reserves the name.
+bool is_keyword(const std::string& name) {
+  static const std::set<std::string> kKeywords{
+      "alignas",     "alignof",  "and",        "and_eq",    "asm",       "auto",         "bitand",
+      "bitor",       "bool",     "break",      "case",      "catch",     "char",         "char16_t",
+      "char32_t",    "char8_t",  "class",      "co_await",  "co_return", "co_yield",     "compl",
+      "concept",     "const",    "const_cast", "consteval", "constexpr", "constinit",    "continue",
+      "decltype",    "default",  "delete",     "do",        "double",    "dynamic_cast", "else",
+      "enum",        "explicit", "export",     "extern",    "false",     "float",        "for",
+      "friend",      "goto",     "if",         "inline",    "int",       "long",         "mutable",
+      "namespace",   "new",      "noexcept",   "not",       "not_eq",    "nullptr",      "operator",
+      "or",          "or_eq",    "private",    "protected", "public",    "register",     "reinterpret_cast",
+      "requires",    "return",   "short",      "signed",    "sizeof",    "static",       "static_assert",
+      "static_cast", "struct",   "switch",     "template",  "this",      "thread_local", "throw",
+      "true",        "try",      "typedef",    "typeid",    "typename",  "union",        "unsigned",
+      "using",       "virtual",  "void",       "volatile",  "wchar_t",   "while",        "xor",
+      "xor_eq"};
+  return kKeywords.contains(name);
+}
+
 void check_name(const std::string& name) {
   const auto good = [](unsigned char c) { return std::islower(c) || std::isdigit(c) || c == '_'; };
   if (name.empty() || !std::islower(static_cast<unsigned char>(name[0])) || !std::ranges::all_of(name, good)) {
     throw ConfigError("\"" + name +
                       "\": a model's name has lower-case letters, digits and _, and begins with a letter");
   }
+  if (is_keyword(name)) throw ConfigError("\"" + name + "\" is a keyword of C++, and cannot be a model's name");
   const auto names = Models::global().names();
   if (std::ranges::count(names, name) > 0) throw ConfigError("there is a model \"" + name + "\" already");
 }

@@ -58,6 +58,7 @@ class InTheZoo(New):
 
     def test_mistakes(self):
         self.assertIn('there is a model "lenet" already', self.new("model", "lenet", status=2))
+        self.assertIn('"class" is a keyword of C++', self.new("model", "class", status=2))
         self.assertIn("lower-case letters", self.new("model", "../Net", status=2))
         self.assertIn("new model NAME", self.new("modell", "net", status=2))
         self.assertIn("is in no checkout of Phalanx", self.run_in(self.folder, NEW, "model", "tiny", status=2))

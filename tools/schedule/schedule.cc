@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/base/error.h"
@@ -52,6 +53,11 @@ Costs parse_costs(const std::string& text) {
 }
 
 ScheduleOptions options() {
+  for (const auto& [flag, value] :
+       {std::pair("ranks", FLAGS_ranks), std::pair("micro_batches", FLAGS_micro_batches),
+        std::pair("stages_per_rank", FLAGS_stages_per_rank), std::pair("width", FLAGS_width)}) {
+    if (value < 1) throw ConfigError(std::string("--") + flag + ": must be at least 1, got " + std::to_string(value));
+  }
   if (FLAGS_ranks > 64 || FLAGS_micro_batches > 1024) {
     throw ConfigError("--ranks and --micro_batches: at most 64 and 1024 can be drawn");
   }

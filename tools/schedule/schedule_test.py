@@ -53,7 +53,9 @@ class Schedule(ProgramTest):
                                (["--name=interleaved", "--micro_batches=6"], "use 4 or 8"),
                                (["--name=1f1b", "--costs=1,x,1"], "--costs: "),
                                (["--svg=a.svg"], "name one schedule"),
-                               (["--ranks=1000"], "at most 64")):
+                               (["--ranks=1000"], "at most 64"),
+                               (["--ranks=0"], "--ranks: must be at least 1, got 0"),
+                               (["--micro_batches=-3"], "--micro_batches: must be at least 1, got -3")):
             self.assertIn(why, self.schedule(*arguments, status=2).err)
 
 

@@ -185,6 +185,10 @@ TEST(Load, SuggestsTheKeyOfAnotherSectionThatIsSpelledAlmostTheSame) {
   EXPECT_EQ(problems_of("learning_rate: 3"), "t.yaml:1:1: learning_rate: unknown key (did you mean \"optimizer.lr\"?)");
 }
 
+TEST(Load, NamesAnEmptyKey) {
+  EXPECT_NE(problems_of("\"\": 3").find("t.yaml:1:1: \"\": unknown key"), std::string::npos);
+}
+
 TEST(Load, LooksForWhatIsMeantByTheFirstHundredUnknownKeysOnly) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "unknown_" + std::to_string(i) + ": 1\n";

@@ -42,7 +42,8 @@ std::string what_is(const Node& node) {
 }
 
 std::string path_of(const std::string& section, const std::string& key) {
-  return section.empty() ? key : section + "." + key;
+  const std::string name = key.empty() ? "\"\"" : key;
+  return section.empty() ? name : section + "." + name;
 }
 
 }  // namespace phalanx::config
