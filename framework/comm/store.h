@@ -27,7 +27,6 @@ using Seconds = std::chrono::duration<double>;
 StorePtr make_hash_store(Seconds timeout);
 
 /// For processes that see the same file system (c10d::FileStore). The file is removed by the last of `ranks` to leave.
-/// On a file system of this host, a file that a dead run has left is emptied first (FileClaim).
 StorePtr make_file_store(const std::string& path, int ranks, Seconds timeout);
 
 /// Who hosts a TCP store.
