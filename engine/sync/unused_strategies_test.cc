@@ -188,8 +188,8 @@ TEST_P(UnusedUnder, AParameterOfOneRankIsUpdatedWithItsGradientAlone) {
 class UnusedInOnePlace : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Strategies, UnusedInOnePlace,
                          ::testing::Values("hogwild", "downpour", "ssp", "{name: downpour, every: 2}",
-                                           with_servers("downpour"), with_servers("ssp"), with_servers("sync_ps"),
-                                           "all_reduce"),
+                                           with_servers("downpour, every: 1"), with_servers("ssp"),
+                                           with_servers("sync_ps"), "all_reduce"),
                          [](const auto& info) { return testing::file_name(info.param); });
 
 TEST_P(UnusedInOnePlace, AParameterOfOneRankIsWhatThatRankMakesOfIt) {

@@ -12,8 +12,10 @@
 //                  anew in every clock
 //
 // Integers are added exactly: their scale must be 1.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/lerp.h>
 #include <ATen/ops/maximum.h>
 #include <c10/core/ScalarType.h>
 
@@ -73,7 +75,8 @@ class Lerp final : public StatelessRule {
   }
 
   void apply(const at::Tensor& update, const UpdateInfo& info) override {
-    values_.mul_(1 - weight_).add_(update, weight_ * info.scale);
+    // lerp_ keeps values that equal the update as they are, to the bit.
+    values_.lerp_(info.scale == 1 ? update : update * info.scale, weight_);
   }
 
  private:
