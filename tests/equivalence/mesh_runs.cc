@@ -69,7 +69,7 @@ Changes sections_of(const std::string& kind) {
   if (kind == "vae" || kind == "dcgan") {
     const bool vae = kind == "vae";
     return {vae ? "model={name: vae, hidden: [24]}" : "model={name: dcgan, width: 4}",
-            vae ? "task=variational" : "task=adversarial",
+            vae ? "task={name: variational, likelihood: gaussian}" : "task=adversarial",
             "train.sync_batch_norm=" + std::string(vae ? "false" : "true"),
             "dataset={name: with_noise, size: 5, of: {name: digits, train_samples: 300, test_samples: 40, side: 16}}"};
   }
