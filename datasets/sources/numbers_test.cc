@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -100,8 +102,9 @@ constexpr const char* kArchive =
     "0000060100000000";
 
 void write_npy(const fs::path& path, std::string header, const std::string& numbers) {
-  header.resize(54, ' ');
-  std::ofstream(path, std::ios::binary) << std::string("\x93NUMPY\x01\x00\x36\x00", 10) << header << numbers;
+  header.resize(std::max<std::size_t>(54, header.size()), ' ');
+  std::ofstream(path, std::ios::binary) << std::string("\x93NUMPY\x01\x00", 8) << static_cast<char>(header.size())
+                                        << '\0' << header << numbers;
 }
 
 TEST(Npy, ReadsWhatNumPyWrites) {

@@ -11,7 +11,7 @@ SAMPLE = str(ROOT / "tools/sample/sample")
 DIGITS = "{name: with_noise, size: 8, of: {name: digits, train_samples: 512, test_samples: 64, side: 16}}"
 COMMON = {"launch.ranks": 1, "evaluate.every_epochs": 0, "schedule": "constant", "expect": "{}",
           "optimizer": "{name: adam, lr: 0.002}"}
-VAE = {"model": "{name: vae, hidden: [32]}", "dataset": DIGITS, "task": "variational"}
+VAE = {"model": "{name: vae, hidden: [32]}", "dataset": DIGITS, "task": "{name: variational, likelihood: gaussian}"}
 DCGAN = {"model": "{name: dcgan, width: 4}", "dataset": DIGITS, "task": "adversarial"}
 
 
