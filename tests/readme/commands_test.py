@@ -7,31 +7,18 @@ the comment <!-- not run: REASON --> is left out. A `text` block right below is 
 tests must be there, with the same steps and nearly the same losses and accuracies. A `text` block that begins with
 "$ COMMAND" is the very output of a command that is refused; mine.yaml in it is the `yaml` block above.
 
-Real are the tools and mpirun. Stand-ins, found in the clone or first on PATH, take the place of:
+The tools and mpirun are real. Stand-ins, found in the clone or first on PATH, start them:
 
-    ./bazelw run //A:X -- ...      runs the targets/A/X or bazel-bin/A/X that was built for this test as bazel does: from
-                                   another folder, the caller's in BUILD_WORKING_DIRECTORY
+    ./bazelw run //A:X -- ...      starts the first that there is: targets/A/X, bazel-bin/A/X, and the program X of package
+                                   A/X that was built for this test (targets of //tools are aliases of such programs). It
+                                   does so as bazel does: in another folder, the caller's in BUILD_WORKING_DIRECTORY
     ./bazelw build, test           do nothing: pages_test.py looks whether their targets and flags exist
-    bazel-bin/tools/train          the real train, with fewer steps and no expectation of what they reach, but on pages
-                                   whose results are compared
-    .../fuzz/replay                the real replay
-    //tools:bench                  the real bench, with one short round of small tensors
-    //tools:bench_train            the real bench_train, with one short round
-    //tools:data                   the real data
-    //tools:doctor                 the real doctor
-    //tools:generate               the real generate
-    //tools:list, new              the real ones
-    //tools:ps                     the real ps
-    //tools:sample                 the real sample
-    //tools:tune                   the real tune, with one short round
-    //tools:report                 the real report
-    //tools:schedule               the real schedule
-    //tools:plan, simulate         the real ones
-    //tools:weights                the real weights
-    mpirun                         Open MPI's, with what root and few cores need
+    bazel-bin/tools/train          is train with fewer steps and no expectation of what they reach, except on pages whose
+                                   results are compared
+    targets/tools/bench, ...       are programs that measure, with one short round
+    .../fuzz/replay                is replay
+    mpirun                         is Open MPI's, with what root and few cores need
     torchrun                       if there is none: sets torchrun's variables and starts a process for each rank
-
-The last of //tools are aliases: in bazel-bin there are folders of their names, and no programs.
 """
 
 import dataclasses
@@ -62,22 +49,13 @@ esac
 exec "$train" "$@" %(limits)s
 """
 LIMITS = "--set train.max_steps=20 --set expect={}"
-BENCH = 'exec %(root)s/tools/bench/bench "$@" --rounds=1 --budget_ms=0.2 --bytes=4KB'
-BENCH_TRAIN = 'exec %(root)s/tools/bench_train/bench_train "$@" --rounds=1 --seconds=0.02'
-DOCTOR = 'exec %(root)s/tools/doctor/doctor "$@"'
-PS = 'exec %(root)s/tools/ps/ps "$@"'
-TUNE = 'exec %(root)s/tools/tune/tune "$@" --rounds=1 --budget_ms=0.2'
-DATA = 'exec %(root)s/tools/data/data "$@"'
-EVAL = 'exec %(root)s/tools/eval/eval "$@"'
-LIST = 'exec %(root)s/tools/list/list "$@"'
-NEW = 'exec %(root)s/tools/new/new "$@"'
-GENERATE = 'exec %(root)s/tools/generate/generate "$@"'
-SAMPLE = 'exec %(root)s/tools/sample/sample "$@"'
-REPORT = 'exec %(root)s/tools/report/report "$@"'
-SCHEDULE = 'exec %(root)s/tools/schedule/schedule "$@"'
-PLAN = 'exec %(root)s/tools/plan/plan "$@"'
-WEIGHTS = 'exec %(root)s/tools/weights/weights "$@"'
-SIMULATE = 'exec %(root)s/tools/simulate/simulate "$@"'
+# Programs that measure, and what makes them quick.
+MEASURING = {
+    "bench": "--rounds=1 --budget_ms=0.2 --bytes=4KB",
+    "bench_kernels": "--rounds=1 --budget_ms=0.2",
+    "bench_train": "--rounds=1 --seconds=0.02",
+    "tune": "--rounds=1 --budget_ms=0.2",
+}
 REPLAY = 'exec %(root)s/framework/testing/fuzz/replay "$@"'
 # What train calls has these options.
 MPIRUN = """
@@ -88,8 +66,9 @@ BAZELW = """
 [[ $1 == run ]] || exit 0
 [[ $2 == //*:* && ( $# == 2 || $3 == -- ) ]] || { echo "bazelw: only run //PACKAGE:X -- ARGUMENTS"; exit 1; }
 label=${2#//}
-program=%(clone)s/targets/${label/://}
-[[ -e $program ]] || program=%(clone)s/bazel-bin/${label/://}
+path=${label/://}
+for program in %(clone)s/{targets,bazel-bin}/$path %(root)s/$path/${path##*/} ""; do [[ ! -f $program ]] || break; done
+[[ $program ]] || { echo "$2 is not in the data of commands_test (tests/readme/BUILD.bazel)"; exit 1; }
 shift $(($# == 2 ? 2 : 3))
 export BUILD_WORKING_DIRECTORY=$PWD
 cd /
@@ -144,15 +123,9 @@ class Clone(ProgramTest):
         mpirun = os.path.realpath(ROOT / os.environ["MPIRUN"])
         values = {"root": ROOT, "clone": clone, "mpirun": mpirun, "port": free_port(), "limits": limits}
         scripts = {"bazelw": BAZELW, "bin/mpirun": MPIRUN,
-                   "bazel-bin/tools/train": TRAIN, "bazel-bin/framework/testing/fuzz/replay": REPLAY,
-                   "targets/tools/bench": BENCH, "targets/tools/bench_train": BENCH_TRAIN,
-                   "targets/tools/doctor": DOCTOR, "targets/tools/tune": TUNE, "targets/tools/report": REPORT,
-                   "targets/tools/data": DATA, "targets/tools/eval": EVAL, "targets/tools/ps": PS,
-                   "targets/tools/list": LIST, "targets/tools/new": NEW,
-                   "targets/tools/schedule": SCHEDULE, "targets/tools/generate": GENERATE,
-                   "targets/tools/sample": SAMPLE,
-                   "targets/tools/plan": PLAN, "targets/tools/simulate": SIMULATE,
-                   "targets/tools/weights": WEIGHTS}
+                   "bazel-bin/tools/train": TRAIN, "bazel-bin/framework/testing/fuzz/replay": REPLAY}
+        for name, limits in MEASURING.items():
+            scripts[f"targets/tools/{name}"] = f'exec %(root)s/tools/{name}/{name} "$@" {limits}'
         if not shutil.which("torchrun"):
             scripts["bin/torchrun"] = TORCHRUN
         for name, text in scripts.items():
