@@ -130,7 +130,7 @@ TEST(TorchFile, SkipsWhatIsSavedNextToTheWeightsWithoutMakingIt) {
   const std::string weights = "}" + text("w") + view(1, 0, {1}, {1}) + "s";
   for (const std::string& object :
        {"cargparse\nNamespace\n)R}" + text("lr") + "K\x01sb", "cargparse\nNamespace\n)\x81}" + text("lr") + "K\x01sb",
-        "cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(" + text("f8") + "K\x00K\x01tRC\x02zztR",
+        "cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(" + text("f8") + "K\x00K\x01tRC\x02zztR"s,
         "ctorch\nfloat16\n"s, "cpathlib\nPosixPath\n(" + text("/tmp") + "tR", "\x8f(K\x01\x90"s,
         "\x8a\x10" + std::string(16, '\1'), "cposix\nsystem\n(" + text("touch executed") + "tR",
         "(cargparse\nNamespace\no"s, "(iargparse\nNamespace\n"s}) {
