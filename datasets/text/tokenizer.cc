@@ -44,24 +44,32 @@ std::pair<std::string, std::string> merge_of(const std::string& text, const fs::
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
+// Throws ConfigError for what a file asks for and Phalanx does not do: it would have other tokens.
+[[noreturn]] void refuse_feature(const fs::path& file, const std::string& feature) {
+  throw ConfigError(file.string() + ": " + feature + " is not supported; use another tokenizer");
+}
+
 // Of pre-tokenizers, those of GPT-2 and of models like it: ByteLevel, alone or after a Split by a pattern.
 std::string pattern_of(const JsonValue& pre_tokenizer, const fs::path& file) {
-  const auto refuse = [&](const std::string& what) {
-    throw DataError(file.string() + ": its pre_tokenizer has " + what +
-                    "; byte-level BPE has ByteLevel, or Split and it");
-  };
-  if (pre_tokenizer.is_null()) refuse("nothing");
+  const auto refuse = [&](const std::string& what) { refuse_feature(file, "pre_tokenizer: " + what); };
+  if (pre_tokenizer.is_null()) refuse("none");
   const bool several = pre_tokenizer.get<std::string>("type") == "Sequence";
   const auto steps = several ? pre_tokenizer.at("pretokenizers").elements() : std::vector<JsonValue>{pre_tokenizer};
   std::string pattern;
   bool bytes = false;
   for (const auto& step : steps) {
     const auto type = step.get<std::string>("type");
+    if (bytes) refuse(type + " behind ByteLevel");
     if (type == "ByteLevel") {
       bytes = true;
-      if (step.get_or("add_prefix_space", false)) refuse("add_prefix_space: true");
+      if (step.get_or("add_prefix_space", true)) refuse("ByteLevel with add_prefix_space: true");
+      if (step.get_or("use_regex", true) != pattern.empty()) refuse("ByteLevel with this use_regex");
     } else if (type == "Split" && step.at("pattern").has("Regex") && pattern.empty()) {
       pattern = step.at("pattern").get<std::string>("Regex");
+      if (const auto behavior = step.get<std::string>("behavior"); behavior != "Isolated") {
+        refuse("Split with behavior: " + behavior);
+      }
+      if (step.get_or("invert", false)) refuse("Split with invert: true");
     } else {
       refuse(type);
     }
@@ -70,12 +78,33 @@ std::string pattern_of(const JsonValue& pre_tokenizer, const fs::path& file) {
   return pattern;
 }
 
+void refuse_what_is_not_done(const JsonValue& json, const fs::path& file) {
+  if (json.has("normalizer") && !json.at("normalizer").is_null()) refuse_feature(file, "a normalizer");
+  const auto model = json.at("model");
+  for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
+    const bool absent = !model.has(key) || model.at(key).is_null();
+    if (!absent && !(model.at(key).is_string() && model.get<std::string>(key).empty())) {
+      refuse_feature(file, std::string("model: ") + key);
+    }
+  }
+  for (const char* key : {"ignore_merges", "byte_fallback"}) {
+    if (model.get_or(key, false)) refuse_feature(file, std::string("model: ") + key);
+  }
+  if (!json.has("added_tokens") || json.at("added_tokens").is_null()) return;
+  for (const auto& token : json.at("added_tokens").elements()) {
+    for (const char* key : {"lstrip", "rstrip", "single_word"}) {
+      if (token.get_or(key, false)) refuse_feature(file, std::string("added_tokens: ") + key);
+    }
+  }
+}
+
 std::unique_ptr<Tokenizer> from_tokenizer_json(const fs::path& file) {
   const auto json = parse(file);
   const auto model = json.at("model");
   if (const auto type = model.get<std::string>("type"); type != "BPE") {
-    throw DataError(file.string() + ": its model is " + type + ", not BPE");
+    refuse_feature(file, "model: " + type);
   }
+  refuse_what_is_not_done(json, file);
   BytePairs pairs{.vocabulary = model.get<std::map<std::string, std::int64_t>>("vocab"),
                   .pattern = pattern_of(json.at("pre_tokenizer"), file)};
   for (const auto& merge : model.at("merges").elements()) {

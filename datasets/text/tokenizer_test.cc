@@ -73,13 +73,19 @@ TEST(BytePairEncoding, RefusesFilesOfAnotherKind) {
     const std::string file = ::testing::TempDir() + "/tokenizer.json";
     write_atomically(file, changed.dump());
     EXPECT_THAT([&] { make_tokenizer(file); },
-                ThrowsMessage<DataError>(AllOf(HasSubstr("tokenizer.json: "), HasSubstr(why))));
+                ThrowsMessage<Error>(AllOf(HasSubstr("tokenizer.json: "), HasSubstr(why))));
   };
-  refused("/model/type", "WordPiece", "its model is WordPiece, not BPE");
+  refused("/model/type", "WordPiece", "model: WordPiece is not supported");
   refused("/model", 3, "model: ");
-  refused("/pre_tokenizer/type", "Metaspace", "its pre_tokenizer has Metaspace");
-  refused("/pre_tokenizer", nullptr, "its pre_tokenizer has nothing");
+  refused("/pre_tokenizer/type", "Metaspace", "pre_tokenizer: Metaspace is not supported");
+  refused("/pre_tokenizer", nullptr, "pre_tokenizer: none");
   refused("/pre_tokenizer/add_prefix_space", true, "add_prefix_space: true");
+  refused("/pre_tokenizer/use_regex", false, "ByteLevel with this use_regex");
+  refused("/normalizer", {{"type", "NFC"}}, "a normalizer is not supported");
+  refused("/model/ignore_merges", true, "model: ignore_merges");
+  refused("/model/byte_fallback", true, "model: byte_fallback");
+  refused("/model/dropout", 0.1, "model: dropout");
+  refused("/added_tokens/0/lstrip", true, "added_tokens: lstrip");
   refused("/model/merges/0", nlohmann::json{"x", "yz"},
           "a merge has the token \"xyz\", which is not in the vocabulary");
   refused("/model/merges/0", nlohmann::json{"x", "y", "z"}, "model.merges[0]: has 3 tokens");
@@ -101,7 +107,8 @@ std::unique_ptr<Tokenizer> changed_tokenizer(const std::vector<std::string>& spe
     json["added_tokens"].push_back({{"id", 320 + i}, {"content", special[i]}, {"normalized", false}});
   }
   if (!pattern.empty()) {
-    const nlohmann::json split{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}}, bytes{{"type", "ByteLevel"}};
+    const nlohmann::json split{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}};
+    const nlohmann::json bytes{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
     json["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {split, bytes}}};
   }
   const std::string file = ::testing::TempDir() + "/changed.json";
