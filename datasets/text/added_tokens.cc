@@ -41,6 +41,7 @@ void AddedTokens::find(std::string_view text, const std::function<void(std::int6
   for (const auto& found : texts_.find(text)) {
     const auto& added = tokens_[static_cast<std::size_t>(found.token)];
     auto begin = found.begin, end = found.begin + found.size;
+    if (begin < done) continue;  // in the white space behind the token before
     if (added.single_word && !is_single_word(text, begin, end)) continue;
     while (added.lstrip && begin > done) {
       const auto [code, size] = unicode::last_character(text.substr(done, begin - done));

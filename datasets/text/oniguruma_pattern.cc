@@ -11,7 +11,9 @@ namespace phalanx {
 namespace {
 
 // The content of classes, which can be a part of others.
-constexpr std::string_view kWord = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";
+constexpr std::string_view kWordInSet = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
+constexpr std::string_view kWord =
+    R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";  // outside of sets
 constexpr std::string_view kHexDigits = "0-9A-Fa-f";
 
 constexpr std::array<std::string_view, 35> kCategories{
@@ -105,7 +107,8 @@ class Translation {
     if (take("\\Z")) return "\\Z";
     if (take("\\W")) return "[^" + std::string(kWord) + ']';
     if (take("\\H")) return "[^" + std::string(kHexDigits) + ']';
-    if (starts_with("\\w") || starts_with("\\h")) return '[' + member() + ']';
+    if (take("\\w")) return '[' + std::string(kWord) + ']';
+    if (starts_with("\\h")) return '[' + member() + ']';
     return member();
   }
 
@@ -131,7 +134,7 @@ class Translation {
       case 'D':
         return "\\P{Nd}";
       case 'w':
-        return std::string(kWord);
+        return std::string(kWordInSet);
       case 'h':
         return std::string(kHexDigits);
       case 'v':

@@ -9,12 +9,16 @@
 namespace phalanx {
 namespace {
 
-std::vector<AddedToken> those_in_text(const TokenPipeline& pipeline, bool normalized, const std::string& name) {
+// Also changes their texts to what is searched for, which is what they are decoded to.
+std::vector<AddedToken> those_in_text(TokenPipeline& pipeline, bool normalized, const std::string& name) {
   std::vector<AddedToken> tokens;
   for (const auto& token : pipeline.added) {
     if (token.normalized != normalized) continue;
     tokens.push_back(token);
     if (normalized && pipeline.normalizer) pipeline.normalizer->apply(tokens.back().text);
+    if (tokens.back().text != token.text) {
+      pipeline.texts[static_cast<std::size_t>(token.token)] = TokenText{tokens.back().text};
+    }
     if (tokens.back().text.empty()) {
       throw ConfigError(name + ": the added token \"" + token.text + "\" (" + std::to_string(token.token) +
                         ") is empty once it is normalized, which is not supported");
