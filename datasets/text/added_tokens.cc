@@ -41,7 +41,6 @@ void AddedTokens::find(std::string_view text, const std::function<void(std::int6
   for (const auto& found : texts_.find(text)) {
     const auto& added = tokens_[static_cast<std::size_t>(found.token)];
     auto begin = found.begin, end = found.begin + found.size;
-    if (begin < done) continue;  // in the white space behind the token before
     if (added.single_word && !is_single_word(text, begin, end)) continue;
     while (added.lstrip && begin > done) {
       const auto [code, size] = unicode::last_character(text.substr(done, begin - done));
@@ -53,6 +52,9 @@ void AddedTokens::find(std::string_view text, const std::function<void(std::int6
       if (!unicode::is_white_space(code)) break;
       end += size;
     }
+    // White space behind the token before may be all of this one. If it takes white space itself, nothing is left of
+    // it; otherwise the library has both.
+    if (added.lstrip && end <= done) continue;
     if (done < begin) rest(text.substr(done, begin - done), done);
     token(added.token);
     done = end;

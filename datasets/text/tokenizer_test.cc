@@ -75,24 +75,14 @@ TEST(BytePairEncoding, RefusesFilesOfAnotherKind) {
     EXPECT_THAT([&] { make_tokenizer(file); },
                 ThrowsMessage<Error>(AllOf(HasSubstr("tokenizer.json: "), HasSubstr(why))));
   };
-  refused("/model/type", "WordPiece", "model: WordPiece is not supported");
   refused("/model", 3, "model: ");
-  refused("/pre_tokenizer/type", "Metaspace", "pre_tokenizer: Metaspace is not supported");
-  refused("/pre_tokenizer", nullptr, "pre_tokenizer: none");
-  refused("/pre_tokenizer/add_prefix_space", true, "add_prefix_space: true");
-  refused("/pre_tokenizer/use_regex", false, "ByteLevel with this use_regex");
-  refused("/normalizer", {{"type", "NFC"}}, "a normalizer is not supported");
-  refused("/model/ignore_merges", true, "model: ignore_merges");
-  refused("/model/byte_fallback", true, "model: byte_fallback");
-  refused("/model/dropout", 0.1, "model: dropout");
-  refused("/added_tokens/0/lstrip", true, "added_tokens: lstrip");
   refused("/model/merges/0", nlohmann::json{"x", "yz"},
           "a merge has the token \"xyz\", which is not in the vocabulary");
   refused("/model/merges/0", nlohmann::json{"x", "y", "z"}, "model.merges[0]: has 3 tokens");
   refused("/model/vocab/a", -4, "has the number -4");
   refused("/model/vocab/a", 200'000'000, "has the number 200000000");
   refused("/model/vocab/a", 1.5, "model.vocab.a: ");
-  refused("/added_tokens/0/id", 200'000'000, "has the number 200000000");
+  refused("/added_tokens/0/id", 200'000'000, "the number 200000000 of");
   refused("/added_tokens/0/content", "", "has no text");
   refused("/added_tokens/0", nlohmann::json::object(), "added_tokens[0]");
   refused("/pre_tokenizer", nlohmann::json::object(), "pre_tokenizer: ");
