@@ -8,6 +8,7 @@
 
 #include "datasets/dataset.h"
 #include "datasets/testing/idx_files.h"
+#include "datasets/text/tokenizer.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the character classes of Hugging Face's tokenizers, each of which has its own version of Unicode.
+"""Writes unicode_tables.cc and unicode_word_table.cc: the character classes of Hugging Face's tokenizers, each of which has its own version of Unicode.
 
-  datasets/text/make_unicode_tables.py datasets/text/unicode_tables.cc
+  datasets/text/make_unicode_tables.py datasets/text
 
 Asks the library about each character, which takes minutes. Needs tokenizers 0.23. Run clang-format on the result.
 """
@@ -45,15 +45,20 @@ def ranges(holds):
     return found
 
 
-def main():
-    with open(sys.argv[1], "w") as file:
+def write(path, tables):
+    with open(path, "w") as file:
         file.write("// Written by make_unicode_tables.py.\n#include \"datasets/text/unicode_tables.h\"\n\n")
         file.write("namespace phalanx::unicode {\n\n")
-        for name, holds in classes():
-            found = ranges(holds)
+        for name, found in tables:
             pairs = ", ".join(f"{{{first:#x}, {last:#x}}}" for first, last in found)
             file.write(f"const std::array<Range, {len(found)}> {name}{{{{{pairs}}}}};\n")
         file.write("\n}  // namespace phalanx::unicode\n")
+
+
+def main():
+    tables = [(name, ranges(holds)) for name, holds in classes()]
+    write(sys.argv[1] + "/unicode_tables.cc", [table for table in tables if table[0] != "kWord"])
+    write(sys.argv[1] + "/unicode_word_table.cc", [table for table in tables if table[0] == "kWord"])
 
 
 main()

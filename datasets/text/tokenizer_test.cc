@@ -76,8 +76,7 @@ TEST(BytePairEncoding, RefusesFilesOfAnotherKind) {
                 ThrowsMessage<Error>(AllOf(HasSubstr("tokenizer.json: "), HasSubstr(why))));
   };
   refused("/model", 3, "model: ");
-  refused("/model/merges/0", nlohmann::json{"x", "yz"},
-          "a merge has the token \"xyz\", which is not in the vocabulary");
+  refused("/model/merges/0", nlohmann::json{"x", "yz"}, "a merge has the token \"yz\", which is not in the vocabulary");
   refused("/model/merges/0", nlohmann::json{"x", "y", "z"}, "model.merges[0]: has 3 tokens");
   refused("/model/vocab/a", -4, "has the number -4");
   refused("/model/vocab/a", 200'000'000, "has the number 200000000");
