@@ -15,7 +15,7 @@ std::map<std::string, std::int64_t> by_text(const std::vector<AddedToken>& token
   return places;
 }
 
-// Of two with the same text, the first one counts.
+// Removes each token whose text an earlier one has.
 std::vector<AddedToken> without_doubles(std::vector<AddedToken> tokens) {
   std::vector<AddedToken> kept;
   std::map<std::string, std::size_t> known;

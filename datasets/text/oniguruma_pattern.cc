@@ -85,7 +85,7 @@ class Translation {
     return ++at_, "(";
   }
 
-  // Of intervals, only greedy ones mean the same.
+  // Translates an interval. Only greedy ones mean the same in both syntaxes.
   std::string repetition() {
     const auto begin = at_++;
     std::string first, last;
@@ -181,7 +181,7 @@ class Translation {
     refuse("\\p{" + name + '}');
   }
 
-  // What stands between brackets. A set in a set adds to it.
+  // Translates the content of brackets. A set in a set adds to it.
   std::string set(int depth) {
     ++at_;
     std::string result;

@@ -85,8 +85,8 @@ class SentencePiece final : public Tokenizer {
   }
 
  private:
-  // How the tokens of a part of a text follow from its own: a space at the beginning of a text has a token for itself,
-  // is part of the first word's, or is none, and a line feed may count as one.
+  // Says how the tokens of a part of a text follow from its own: a space at the beginning of a text has a token for
+  // itself, is part of the first word's, or is none, and a line feed may count as one.
   enum class Join { kWhole, kWithoutLineFeed, kWithoutSpace };
 
   struct Cut {

@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// What becomes of the matches of a pattern at which a text is split.
+/// Says where the matches of a pattern go when a text is split at them.
 enum class SplitBehavior {
   kIsolated,            // each is a piece
   kRemoved,             // they are dropped

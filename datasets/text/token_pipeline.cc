@@ -9,7 +9,8 @@
 namespace phalanx {
 namespace {
 
-// Also changes their texts to what is searched for, which is what they are decoded to.
+// Returns the added tokens that are searched for in normalized text, or the others, with the text to search for. The
+// pipeline decodes them to that text, as the library does.
 std::vector<AddedToken> those_in_text(TokenPipeline& pipeline, bool normalized, const std::string& name) {
   std::vector<AddedToken> tokens;
   for (const auto& token : pipeline.added) {

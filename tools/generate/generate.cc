@@ -112,11 +112,11 @@ class Screen {
     held_.erase(0, end);
   }
 
-  // Shows what is left, too.
+  // Shows the rest, complete or not.
   void finish() { show(held_ + "\n"); }
 
  private:
-  // Whether a text is the beginning of one character in UTF-8, and not all of it.
+  // Returns true if a text is the beginning of one character in UTF-8, and not all of it.
   static bool begins_character(std::string_view text) {
     for (const char* rest : {"\x80", "\x80\x80", "\x80\x80\x80", "\xbf", "\xbf\x80", "\xbf\x80\x80"}) {
       const std::string whole = std::string(text) + rest;
