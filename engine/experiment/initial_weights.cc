@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -48,6 +49,40 @@ std::vector<std::pair<std::regex, std::string>> compiled(const std::vector<Renam
   return rules;
 }
 
+// Wrappers of PyTorch, such as DistributedDataParallel and torch.compile, put these before all names of a model.
+std::string wrappers_of(const WeightsFile& file, const Model& model) {
+  std::string prefix;
+  for (bool more = true; more;) {
+    more = false;
+    for (const std::string wrapper : {"module.", "_orig_mod."}) {
+      const std::string longer = prefix + wrapper;
+      const auto begins = [&](const std::string& name) { return name.starts_with(longer); };
+      const auto of_model = model.named_parameters();
+      if (file.entries().empty() ||
+          std::ranges::any_of(of_model, [&](const auto& named) { return begins(named.first); }) ||
+          !std::ranges::all_of(file.entries(), [&](const auto& entry) { return begins(entry.name); })) {
+        continue;
+      }
+      prefix = longer;
+      more = true;
+    }
+  }
+  return prefix;
+}
+
+bool same_bits(const at::Tensor& a, const at::Tensor& b) {
+  return a.nbytes() == b.nbytes() && std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
+}
+
+// A file may have a tied weight under each of its names, of which the model has one.
+bool repeats_a_fitting_one(const WeightsFile& file, const WeightsFile::Entry& entry, const WeightsFit& fit) {
+  const auto alike = [&](const auto& fitting) {
+    return fitting.second->shape == entry.shape && fitting.second->dtype == entry.dtype &&
+           same_bits(file.read(*fitting.second), file.read(entry));
+  };
+  return entry.shape.size() > 0 && std::ranges::any_of(fit.fitting, alike);
+}
+
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::count(names, name) > 0;
 }
@@ -85,9 +120,10 @@ std::string WeightsFit::text() const {
 
 WeightsFit fit_weights(const WeightsFile& file, const std::vector<RenameConfig>& rename, const Model& model) {
   const auto rules = compiled(rename);
+  const std::size_t wrapped = wrappers_of(file, model).size();
   std::map<std::string, const WeightsFile::Entry*> there;
   for (const auto& entry : file.entries()) {
-    const std::string name = renamed(entry.name, rules);
+    const std::string name = renamed(entry.name.substr(wrapped), rules);
     if (!there.emplace(name, &entry).second) {
       throw ConfigError("init.rename: two tensors of " + file.path() + " are called " + name + " then");
     }
@@ -111,7 +147,11 @@ WeightsFit fit_weights(const WeightsFile& file, const std::vector<RenameConfig>&
       there.erase(found);
     }
   }
-  for (const auto& [name, entry] : there) fit.unexpected.push_back(name);
+  constexpr std::size_t kMostTied = 8;  // of more, a file is of another model, and not read in full to say so
+  for (const auto& [name, entry] : there) {
+    if (there.size() <= kMostTied && repeats_a_fitting_one(file, *entry, fit)) continue;
+    fit.unexpected.push_back(name);
+  }
   fit.contradictions = contradictions_of_config(file.path(), model);
   return fit;
 }

@@ -26,8 +26,10 @@ struct WeightsFit {
   std::string text() const;
 };
 
-/// Compares names, shapes and dtypes of the model's parameters and buffers, and the config.json beside the file
-/// (published_config.h); reads no elements. Throws ConfigError for a rename that is no regular expression, or gives two
+/// Compares names, shapes and dtypes of the model's parameters and buffers, and the config.json next to the file
+/// (published_config.h). Prefixes that PyTorch's wrappers give to all names ("module.", "_orig_mod.") do not count, and
+/// neither does a tensor that repeats a fitting one bit for bit, as a tied weight under its other name: elements are read
+/// only to find that out. Throws ConfigError for a rename that is no regular expression, or gives two
 /// tensors the same name.
 WeightsFit fit_weights(const WeightsFile& file, const std::vector<RenameConfig>& rename, const Model& model);
 

@@ -139,13 +139,27 @@ TEST(InitialWeights, FrozenOnesAreInCheckpointsAndAResumeGoesBeforeTheFile) {
 TEST(InitialWeights, ConvertsFloatingPointNumbersAndRenames) {
   NamedTensors wide;
   for (const auto& [name, tensor] : load_weights(pretrained()))
-    wide.emplace_back("module." + name, tensor.to(at::kDouble));
+    wide.emplace_back("net." + name, tensor.to(at::kDouble));
   const std::string file = written(wide, ".pt");
   const std::string frozen = "init.freeze=" + first_name();
-  const auto finished = run(1, {"init.from=" + file, "init.rename=[{match: '^module\\.', with: ''}]", frozen});
+  const auto finished = run(1, {"init.from=" + file, "init.rename=[{match: '^net\\.', with: ''}]", frozen});
   ASSERT_THAT(finished.errors, Each(""));
   EXPECT_TRUE(
       at::equal(tensors_in(finished.folder.weights()).at(first_name()), tensors_in(pretrained()).at(first_name())));
+}
+
+// As DistributedDataParallel around torch.compile saves them, with a tied weight under a second name.
+TEST(InitialWeights, LoadsWhatWrappersAndTiedWeightsOfPyTorchLeave) {
+  NamedTensors wrapped;
+  const NamedTensors all = load_weights(pretrained());
+  for (const auto& [name, tensor] : all) wrapped.emplace_back("module._orig_mod." + name, tensor);
+  wrapped.emplace_back("module._orig_mod.lm_head.weight", all.front().second.clone());
+  const std::string frozen = "init.freeze=" + first_name();
+  const auto finished = run(1, {"init.from=" + written(wrapped), frozen});
+  ASSERT_THAT(finished.errors, Each(""));
+  EXPECT_TRUE(at::equal(tensors_in(finished.folder.weights()).at(first_name()), all.front().second));
+  wrapped.back().second.view(-1)[0] += 1;
+  EXPECT_THAT(error_of({"init.from=" + written(wrapped)}), HasSubstr("1 unexpected (lm_head.weight)"));
 }
 
 TEST(InitialWeights, StrictSaysWhatDoesNotFitAndOtherwiseTheRestIsLoaded) {

@@ -31,7 +31,7 @@
 namespace phalanx {
 namespace {
 
-// Strategies that work at this level.
+// Strategies that work at this level with their default options.
 std::string known(bool StrategyTraits::* level) { return join(Synchronizers::global().names_where(level), ", "); }
 
 struct LevelsConfig {
@@ -54,8 +54,12 @@ struct LevelsConfig {
 
 void check_level(const char* name, const Synchronizers::Choice& chosen, bool StrategyTraits::* level) {
   if (chosen.traits().*level) return;
-  throw ConfigError(std::string("strategy.") + name + ": " + chosen.selected() +
-                    " does not work at this level; known: " + known(level));
+  const std::string where = std::string("strategy.") + name + ": " + chosen.selected();
+  const auto names = Synchronizers::global().names_where(level);
+  if (std::ranges::find(names, chosen.selected()) != names.end()) {
+    throw ConfigError(where + " does not work at this level with these options, but with its default ones");
+  }
+  throw ConfigError(where + " does not work at this level; known: " + known(level));
 }
 
 // Exact is only what is so inside hosts and between them.

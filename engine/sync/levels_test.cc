@@ -228,6 +228,9 @@ TEST(LevelsOption, RefusesWhatDoesNotWorkAtALevel) {
     EXPECT_THAT(make("{intra: gossip, inter: all_reduce}"),
                 ThrowsMessage<ConfigError>(HasSubstr(
                     "strategy.intra: gossip does not work at this level; known: all_reduce, overlapped, sharded")));
+    EXPECT_THAT(make("{intra: {name: sharded, stage: 2}, inter: all_reduce}"),
+                ThrowsMessage<ConfigError>(HasSubstr("strategy.intra: sharded does not work at this level with these "
+                                                     "options, but with its default ones")));
     EXPECT_THAT(make("{intra: all_reduce, inter: overlapped}"),
                 ThrowsMessage<ConfigError>(HasSubstr("strategy.inter: overlapped does not work at this level")));
     EXPECT_THAT(make("{intra: sharded, inter: all_reduce, ranks_per_group: 1, leaders: 1}"),

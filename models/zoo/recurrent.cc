@@ -15,6 +15,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -98,14 +99,21 @@ class Recurrent final : public Network {
                                   is_training(), /*bidirectional=*/false, /*batch_first=*/true));
     };
     if (cell_ == Cell::kGru) return run([](auto&&... a) { return at::gru(a...); }, state);
-    refuse_half(x);
-    return run([](auto&&... a) { return at::lstm(a...); }, std::vector<at::Tensor>{state, state});
+    try {
+      return run([](auto&&... a) { return at::lstm(a...); }, std::vector<at::Tensor>{state, state});
+    } catch (const std::exception&) {
+      refuse_precision(x);
+      throw;
+    }
   }
 
-  // LibTorch computes an LSTM on the CPU with oneDNN, which has none in half precision.
-  static void refuse_half(const at::Tensor& x) {
-    if (!x.is_cpu() || Autocast::current(at::kCPU) != at::kHalf) return;
-    throw ConfigError("train.precision: fp16 cannot be combined with model lstm on the CPU; use bf16 or fp32");
+  // LibTorch computes an LSTM on the CPU with oneDNN, which throws where the processor has no instructions for a format
+  // of 16 bits: bfloat16 takes AVX-512, and half precision is missing on nearly all processors.
+  static void refuse_precision(const at::Tensor& x) {
+    const auto dtype = x.is_cpu() ? Autocast::current(at::kCPU) : at::kFloat;
+    if (dtype != at::kHalf && dtype != at::kBFloat16) return;
+    throw ConfigError(std::string("train.precision: ") + (dtype == at::kHalf ? "fp16" : "bf16") +
+                      " cannot be combined with model lstm on this processor; use fp32");
   }
 
   Cell cell_;

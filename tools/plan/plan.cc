@@ -107,9 +107,10 @@ int plan(const ExperimentConfig& config) {
   }
   const bool near = config.launch.hosts.empty() &&
                     (config.backend == "auto" || config.backend == "inproc" || config.backend == "shm");
-  // As ranks of one host share its cores.
-  const auto cores = static_cast<int>(at::get_num_threads() / ranks);
-  at::set_num_threads(config.launch.threads > 0 ? static_cast<int>(config.launch.threads) : std::max(1, cores));
+  // The ranks of a host share its cores. Threads beyond its cores would only slow the measurements down.
+  const int cores = at::get_num_threads();
+  at::set_num_threads(config.launch.threads > 0 ? static_cast<int>(std::min<std::int64_t>(config.launch.threads, cores))
+                                                : std::max(1, static_cast<int>(cores / ranks)));
   const StepPlan plan = plan_step(config, config.dataset.make(), {.rank = FLAGS_rank, .shares_memory = near});
   print(plan, FLAGS_rank);
   if (FLAGS_json.empty()) return kDone;

@@ -15,6 +15,7 @@
 #include "framework/base/checked_product.h"
 #include "framework/base/error.h"
 #include "framework/base/json.h"
+#include "framework/base/printable.h"
 #include "framework/base/storage/safetensors_layout.h"
 #include "framework/base/storage/safetensors_writer.h"
 
@@ -27,10 +28,17 @@ using Entry = SafetensorsFile::Entry;
 
 constexpr std::uint64_t kMostHeader = 100'000'000;  // bytes, as the format's own library
 
+// The file is not damaged, but nothing here can hold one of its tensors.
+struct Unsupported {
+  std::string why;
+};
+
 Entry parse_entry(const std::string& name, const JsonValue& json) {
   const auto dtype_name = json.get<std::string>("dtype");
   const auto dtype = safetensors_dtype(dtype_name);
-  if (!dtype) json.refuse("dtype " + dtype_name + " is not supported");
+  if (!dtype)
+    throw Unsupported{"tensor " + printable(name) + " has dtype " + printable(dtype_name) +
+                      ", which is not supported; convert it to a floating-point number of 16, 32 or 64 bits"};
   const auto offsets = json.get<std::vector<std::uint64_t>>("data_offsets");
   if (offsets.size() != 2) json.at("data_offsets").refuse("has " + std::to_string(offsets.size()) + " numbers, not 2");
   for (const auto size : json.get<std::vector<std::int64_t>>("shape")) {
@@ -124,6 +132,8 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
       check_entry(entries_.back(), bytes - data_begin_);
     }
     check_coverage(entries_, bytes - data_begin_);
+  } catch (const Unsupported& unsupported) {
+    throw DataError(path + ": " + unsupported.why);
   } catch (const std::exception& error) {
     throw DataError(path + ": the header (bytes 8 to " + std::to_string(data_begin_) + ") is damaged: " + error.what());
   }

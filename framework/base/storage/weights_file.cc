@@ -4,6 +4,7 @@
 
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -39,6 +40,14 @@ std::string find_in(const fs::path& folder) {
   throw DataError(folder.string() + ": the folder has none of " + join({kNames.begin(), kNames.end()}, ", "));
 }
 
+// A clone without Git LFS has small text files that stand for the large ones.
+void refuse_pointer(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  if (!std::getline(file, line) || !line.starts_with("version https://git-lfs")) return;
+  throw DataError(path + ": is a pointer of Git LFS in place of the file; get the file with git lfs pull");
+}
+
 bool is_torch(const std::string& path) {
   return path.ends_with(".pt") || path.ends_with(".pth") || path.ends_with(".bin");
 }
@@ -60,6 +69,7 @@ WeightsFile::WeightsFile(const std::string& path) : path_(path) {
 }
 
 void WeightsFile::add(const std::string& path) {
+  refuse_pointer(path);
   const std::size_t file = parts_.size();
   auto& part = parts_.emplace_back();
   std::size_t index = 0;

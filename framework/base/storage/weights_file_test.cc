@@ -105,6 +105,15 @@ TEST(WeightsFile, RefusesAnIndexThatIsNone) {
   EXPECT_THAT(load, throws);
 }
 
+TEST(WeightsFile, RecognizesAPointerOfGitLfs) {
+  for (const std::string name : {"pointer.safetensors", "pointer.bin"}) {
+    const std::string path = scratch(name);
+    write_atomically(path, "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 548105171\n");
+    EXPECT_THAT([&] { WeightsFile file(path); },
+                ThrowsMessage<DataError>(HasSubstr(path + ": is a pointer of Git LFS in place of the file")));
+  }
+}
+
 TEST(WeightsFile, RefusesNamesThatSayNothing) {
   write_atomically(scratch("weights.txt"), "x");
   EXPECT_THAT([] { load_weights(scratch("weights.txt")); }, ThrowsMessage<DataError>(HasSubstr("by its name")));

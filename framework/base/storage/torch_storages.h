@@ -1,0 +1,25 @@
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <array>
+
+namespace phalanx {
+
+/// Torch's names for the storages of the dtypes that files of weights may have, in its module "torch".
+struct TorchStorage {
+  const char* name;
+  at::ScalarType dtype;
+};
+inline constexpr std::array<TorchStorage, 10> kTorchStorages{{{"FloatStorage", at::kFloat},
+                                                              {"DoubleStorage", at::kDouble},
+                                                              {"HalfStorage", at::kHalf},
+                                                              {"BFloat16Storage", at::kBFloat16},
+                                                              {"LongStorage", at::kLong},
+                                                              {"IntStorage", at::kInt},
+                                                              {"ShortStorage", at::kShort},
+                                                              {"CharStorage", at::kChar},
+                                                              {"ByteStorage", at::kByte},
+                                                              {"BoolStorage", at::kBool}}};
+
+}  // namespace phalanx
