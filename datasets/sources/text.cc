@@ -1,7 +1,7 @@
 // A text file as characters to be guessed, each from those before it: input [n, context] int64 -> target
-// [n, context] int64, the same characters one further on. A character is a byte, and its number is its place among the
-// sorted distinct bytes of the whole file, of which there are `classes`. The begin of the file is for training, the
-// rest for testing, and no sample crosses the border.
+// [n, context] int64, the same characters one further on. A character is a code point, or with `unit: bytes` a byte,
+// and its number is its place among the sorted distinct ones of the whole file, of which there are `classes`. The begin
+// of the file is for training, the rest for testing, and no sample crosses the border.
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "datasets/dataset.h"
 #include "datasets/root.h"
 #include "datasets/text/tokenizer.h"
+#include "datasets/text/unicode.h"
 #include "framework/base/config/node.h"
 #include "framework/base/config/visitor.h"
 #include "framework/base/error.h"
@@ -32,6 +34,7 @@ namespace fs = std::filesystem;
 struct TextConfig {
   std::string root;
   std::string file;
+  std::string unit = "characters";
   std::int64_t context = 64;
   std::int64_t stride = 0;
   double train_share = 0.9;
@@ -40,6 +43,8 @@ struct TextConfig {
   void visit(V& v) {
     v("root", root, "folder of the file; empty: ${PHALANX_DATA}/text, else data/text");
     v("file", file, "text file, in root or the current folder; empty: input.txt in root");
+    v("unit", unit, "what is guessed. characters: code points of a text in UTF-8; bytes: bytes of any file",
+      config::one_of({"characters", "bytes"}));
     v("context", context, "characters per sample", config::between(1, 1 << 20));
     v("stride", stride, "distance between training samples, in characters; 0: context, so that they do not overlap",
       config::at_least(0));
@@ -48,10 +53,12 @@ struct TextConfig {
   }
 };
 
+// T holds the numbers of all characters.
+template <class T>
 class Text final : public Dataset {
  public:
   // Sample i has the `context` characters from i * stride; the last one's targets still lie in `characters`.
-  Text(std::vector<std::uint8_t> characters, std::int64_t context, std::int64_t classes, std::int64_t stride)
+  Text(std::vector<T> characters, std::int64_t context, std::int64_t classes, std::int64_t stride)
       : characters_(std::move(characters)),
         spec_(language_samples(context, classes)),
         context_(context),
@@ -75,7 +82,7 @@ class Text final : public Dataset {
   }
 
  private:
-  std::vector<std::uint8_t> characters_;  // by number
+  std::vector<T> characters_;  // by number
   SampleSpec spec_;
   std::int64_t context_, stride_;
 };
@@ -95,45 +102,67 @@ fs::path find_text(const TextConfig& config) {
   return find_files(files, file.parent_path()).front();
 }
 
-// The bytes that occur in a text, each with its place among them as its number.
+// Calls f(code, position, size) for each character of a text, or each byte.
+template <class F>
+void for_each(std::string_view text, bool bytes, const F& f) {
+  if (!bytes) return unicode::for_each_character(text, f);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    f(static_cast<char32_t>(static_cast<std::uint8_t>(text[at])), at, std::size_t{1});
+  }
+}
+
+// The characters that occur in a text, each with its place among them as its number.
 class Characters final : public Tokenizer {
  public:
-  explicit Characters(std::string_view text) {
-    std::array<bool, 256> occurs{};
-    for (const char c : text) occurs[static_cast<std::uint8_t>(c)] = true;
-    numbers_.fill(-1);
-    for (std::size_t byte = 0; byte < 256; ++byte) {
-      if (!occurs[byte]) continue;
-      numbers_[byte] = size();
-      bytes_.push_back(static_cast<char>(byte));
+  Characters(std::string_view text, bool bytes) : bytes_(bytes) {
+    std::vector<bool> occurs(unicode::kFirstByte + 256);
+    for_each(text, bytes, [&](char32_t code, std::size_t, std::size_t) { occurs[code] = true; });
+    for (char32_t code = 0; code < occurs.size(); ++code) {
+      if (!occurs[code]) continue;
+      numbers_.emplace(code, size());
+      codes_.push_back(code);
     }
   }
 
-  std::int64_t size() const override { return std::ssize(bytes_); }
+  std::int64_t size() const override { return std::ssize(codes_); }
 
   std::vector<std::int64_t> encode(std::string_view text) const override {
     std::vector<std::int64_t> tokens;
-    for (const char c : text) {
-      tokens.push_back(number_of(c));
-      if (tokens.back() >= 0) continue;
-      const config::Node character{.kind = config::Node::Kind::kScalar, .text = {c}};
+    for_each(text, bytes_, [&](char32_t code, std::size_t at, std::size_t length) {
+      const auto found = numbers_.find(code);
+      if (found != numbers_.end()) return tokens.push_back(found->second);
+      const config::Node character{.kind = config::Node::Kind::kScalar, .text = std::string(text.substr(at, length))};
       throw DataError("the text has " + config::what_is(character) + ", which does not occur in the dataset's");
-    }
+    });
     return tokens;
   }
 
   std::string decode(std::span<const std::int64_t> tokens) const override {
     std::string text;
-    for (const auto token : tokens) text += bytes_.at(static_cast<std::size_t>(token));
+    for (const auto token : tokens) {
+      const auto code = codes_.at(static_cast<std::size_t>(token));
+      if (bytes_) {
+        text += static_cast<char>(code);
+      } else {
+        unicode::append(text, code);
+      }
+    }
     return text;
   }
 
-  std::int64_t number_of(char c) const { return numbers_[static_cast<std::uint8_t>(c)]; }
-
  private:
-  std::array<std::int64_t, 256> numbers_{};  // of each byte; -1: it does not occur
-  std::string bytes_;                        // by number
+  bool bytes_;
+  std::unordered_map<char32_t, std::int64_t> numbers_;
+  std::vector<char32_t> codes_;  // by number
 };
+
+void require_utf8(const fs::path& file, std::string_view text) {
+  unicode::for_each_character(text, [&](char32_t code, std::size_t at, std::size_t) {
+    if (code < unicode::kFirstByte) return;
+    throw DataError(file.string() + ": is not UTF-8 at byte " + std::to_string(at) +
+                    "; convert it, or set dataset.unit to bytes");
+  });
+}
 
 void require_a_sample(const fs::path& file, const std::string& split, std::int64_t characters, std::int64_t context) {
   if (characters > context) return;
@@ -142,23 +171,30 @@ void require_a_sample(const fs::path& file, const std::string& split, std::int64
                   " (dataset.context and one more). Use a longer text, a smaller context or a different train_share");
 }
 
+template <class T>
+Splits splits_of(const TextConfig& config, const std::vector<std::int64_t>& numbers,
+                 std::shared_ptr<const Tokenizer> vocabulary, std::int64_t border) {
+  const auto part = [&](std::int64_t begin, std::int64_t end, std::int64_t stride) {
+    return std::make_shared<Text<T>>(std::vector<T>(numbers.begin() + begin, numbers.begin() + end), config.context,
+                                     vocabulary->size(), stride);
+  };
+  return {.train = part(0, border, config.stride == 0 ? config.context : config.stride),
+          .test = part(border, std::ssize(numbers), config.context),
+          .tokenizer = vocabulary};
+}
+
 Splits load_text(const TextConfig& config) {
   const fs::path file = find_text(config);
   const std::string text = read_file(file.string());
-  auto vocabulary = std::make_shared<const Characters>(text);
-  const auto classes = vocabulary->size();
-  std::vector<std::uint8_t> characters;
-  for (const char c : text) characters.push_back(static_cast<std::uint8_t>(vocabulary->number_of(c)));
-
-  const auto border = static_cast<std::int64_t>(static_cast<double>(text.size()) * config.train_share);
+  const bool bytes = config.unit == "bytes";
+  if (!bytes) require_utf8(file, text);
+  const auto vocabulary = std::make_shared<const Characters>(text, bytes);
+  const auto numbers = vocabulary->encode(text);
+  const auto border = static_cast<std::int64_t>(static_cast<double>(numbers.size()) * config.train_share);
   require_a_sample(file, "training", border, config.context);
-  require_a_sample(file, "testing", std::ssize(text) - border, config.context);
-  const auto middle = characters.begin() + border;
-  return {
-      .train = std::make_shared<Text>(std::vector(characters.begin(), middle), config.context, classes,
-                                      config.stride == 0 ? config.context : config.stride),
-      .test = std::make_shared<Text>(std::vector(middle, characters.end()), config.context, classes, config.context),
-      .tokenizer = std::move(vocabulary)};
+  require_a_sample(file, "testing", std::ssize(numbers) - border, config.context);
+  if (vocabulary->size() <= 256) return splits_of<std::uint8_t>(config, numbers, vocabulary, border);
+  return splits_of<std::uint32_t>(config, numbers, vocabulary, border);
 }
 
 const bool registered = Datasets::global().add<TextConfig>("text", "a text file, character by character", load_text);

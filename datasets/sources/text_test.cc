@@ -8,6 +8,7 @@
 
 #include "datasets/dataset.h"
 #include "datasets/testing/idx_files.h"
+#include "datasets/text/tokenizer.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 
@@ -92,11 +93,40 @@ TEST_F(Text, ALastSampleMayEndWithTheText) {
   EXPECT_EQ(load("context: 3, train_share: 0.5").train->size(), 3);
 }
 
+TEST_F(Text, CharactersAreCodePoints) {
+  write("input.txt", "猫é猫a猫é猫a");  // sorted: a é 猫
+  const auto splits = load("context: 2, train_share: 0.5");
+  EXPECT_EQ(splits.train->spec().targets.at(0).classes, 3);
+  EXPECT_EQ(values(gather(*splits.train, {0}).inputs[0]), (Numbers{2, 1}));
+  EXPECT_EQ(values(gather(*splits.test, {0}).targets[0]), (Numbers{1, 2})) << "the border is between characters";
+  EXPECT_EQ(splits.tokenizer->encode("é猫"), (Numbers{1, 2}));
+  EXPECT_EQ(splits.tokenizer->decode(Numbers{1, 2}), "é猫");
+  EXPECT_THAT([&] { splits.tokenizer->encode("a犬"); }, refused("the text has \"犬\", which does not occur"));
+}
+
+TEST_F(Text, MayHaveMoreThan256Characters) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += {static_cast<char>(0xc4 + i / 64), static_cast<char>(0x80 + i % 64)};
+  write("input.txt", text);  // U+0100 to U+022B
+  const auto splits = load("context: 100, train_share: 0.5");
+  EXPECT_EQ(splits.train->spec().targets.at(0).classes, 300);
+  EXPECT_EQ(values(gather(*splits.test, {0}).inputs[0])[99], 249);
+}
+
+TEST_F(Text, IsUtf8OrBytes) {
+  const auto file = (root_ / "input.txt").string();
+  write("input.txt", "caf\xe9 caf\xe9 ");
+  EXPECT_THAT([] { load("context: 2, train_share: 0.5"); }, refused(file + ": is not UTF-8 at byte 3; convert it, or"));
+  const auto splits = load("context: 2, train_share: 0.5, unit: bytes");
+  EXPECT_EQ(splits.train->spec().targets.at(0).classes, 5);
+  EXPECT_EQ(splits.tokenizer->decode(splits.tokenizer->encode("f\xe9")), "f\xe9");
+}
+
 TEST_F(Text, KnowsEveryByte) {
   std::string bytes;
   for (int i = 255; i >= 0; --i) bytes += static_cast<char>(i);
   write("bytes.txt", bytes + bytes);
-  const auto splits = load("file: bytes.txt, root: " + root_.string() + ", context: 3, train_share: 0.5");
+  const auto splits = load("file: bytes.txt, root: " + root_.string() + ", context: 3, train_share: 0.5, unit: bytes");
   EXPECT_EQ(splits.train->spec().targets.at(0).classes, 256);
   EXPECT_EQ(values(gather(*splits.train, {0}).inputs[0]), (Numbers{255, 254, 253}));
 }

@@ -1,27 +1,31 @@
 #pragma once
 
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "datasets/text/tokenizer.h"
+#include "datasets/text/token_model.h"
 
 namespace phalanx {
 
-/// A byte-level BPE as its files have it. Tokens are spelled in GPT-2's alphabet, which has a printable character for
-/// each byte.
+/// A byte-pair encoding as its files have it.
 struct BytePairs {
-  std::map<std::string, std::int64_t> vocabulary{};           // token -> number
+  Vocabulary vocabulary{};
   std::vector<std::pair<std::string, std::string>> merges{};  // in the order in which they are applied
-  std::map<std::string, std::int64_t> special{};              // texts that are a token each, such as <|endoftext|>
-  std::map<std::string, std::int64_t> added{};  // the same, but found in what lies between `special` alone
-  std::string pattern{};  // regular expression (PCRE2) of the words that a text is cut into; empty: GPT-2's
+  std::optional<std::string> unknown{};  // token of a character that has none; without it such characters are left out
+  bool fuse_unknown = false;             // unknown characters in a row are one token
+  bool byte_fallback = false;            // unknown characters are spelled in bytes, where all of them have tokens
+  bool ignore_merges = false;            // a word that is a token is not merged from its characters
+  std::string prefix{};                  // of the token of each character but a word's first
+  std::string suffix{};                  // of the token of a word's last character
 };
 
-/// Throws DataError, which begins with `name`, where a merge makes no token, an added token has no text, or a number is
-/// far beyond the number of tokens. encode() throws DataError where a byte has no token or the pattern gives up.
-std::unique_ptr<Tokenizer> make_byte_pair_encoding(const BytePairs& pairs, const std::string& name);
+/// Byte-pair encoding (Sennrich et al. 2015, Neural Machine Translation of Rare Words with Subword Units,
+/// arXiv:1508.07909, algorithm 1): of the neighbours in a word, those whose merge comes first in the list become one,
+/// until none can. Takes O(n log n) time for n characters. Throws DataError, which begins with `name`, for a merge
+/// whose tokens are not in the vocabulary.
+std::unique_ptr<TokenModel> make_byte_pair_encoding(BytePairs pairs, const std::string& name);
 
 }  // namespace phalanx

@@ -34,13 +34,15 @@ TEXTS = [
     "\ttabs\tand trailing   ",
 ]
 
+JAPANESE = ["吾輩は猫である。名前はまだ無い。", "どこで生れたかとんと見当がつかぬ。", "何でも薄暗いじめじめした所で"] * 3
+
 COMMON = dict(user_defined_symbols=["<sep>"], minloglevel=2, num_threads=1, hard_vocab_limit=False)
 
 
-def train(path, **options):
+def train(path, sentences=SENTENCES, **options):
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(SENTENCES), model_writer=model, **COMMON, **options
+        sentence_iterator=iter(sentences), model_writer=model, **COMMON, **options
     )
     path.write_bytes(model.getvalue())
     processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
@@ -72,6 +74,9 @@ def main():
         normalization_rule_name="identity",
         remove_extra_whitespaces=False,
     )
+    # No piece has a space.
+    train(folder / "testing_japanese.model", JAPANESE, model_type="unigram", vocab_size=60, add_dummy_prefix=False,
+          normalization_rule_name="identity")
 
 
 main()

@@ -26,7 +26,7 @@ struct Candidate {
 }  // namespace
 
 void Merges::add(std::int64_t left, std::int64_t right, std::int64_t merged) {
-  merges_.try_emplace({left, right}, Merge{static_cast<std::int64_t>(merges_.size()), merged});
+  merges_.insert_or_assign({left, right}, Merge{added_++, merged});
 }
 
 std::vector<std::int64_t> Merges::apply(const std::vector<std::int64_t>& tokens) const {

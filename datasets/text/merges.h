@@ -12,7 +12,8 @@ namespace phalanx {
 /// The merges of a byte-pair encoding (Sennrich et al. 2015, algorithm 1).
 class Merges {
  public:
-  /// The pair becomes `merged`, before those of later calls do. Of equal pairs the first one counts.
+  /// The pair becomes `merged`, before those of later calls do. Of equal pairs the last one counts, as in Hugging
+  /// Face's tokenizers.
   void add(std::int64_t left, std::int64_t right, std::int64_t merged);
 
   /// Merges the tokens of a word: repeatedly replaces the pair of neighbours whose merge was added first, and among
@@ -31,6 +32,7 @@ class Merges {
     }
   };
 
+  std::int64_t added_ = 0;
   std::unordered_map<Pair, Merge, PairHash> merges_;
 };
 

@@ -16,16 +16,16 @@ namespace {
 
 using sentencepiece::SentencePieceProcessor;
 
-constexpr std::string_view kSpace = "\xE2\x96\x81";  // U+2581, which stands for a space in pieces
-constexpr std::string_view kUnknown = " \xE2\x81\x87 ";
-constexpr std::size_t kLongest = std::size_t{1} << 16;
+constexpr std::string_view kSpace = "\xE2\x96\x81";     // U+2581, which stands for a space in pieces
+constexpr std::size_t kLongest = std::size_t{1} << 20;  // bytes of a text that is not cut
+constexpr std::size_t kAround = std::size_t{1} << 11;   // bytes on each side of a cut that are looked at
+constexpr int kMostCuts = 64;                           // that are tried before a text is left uncut
 
-// Where to cut a text that is too long: before the first line feed behind kLongest bytes that follows another letter.
+// Returns the first place from `from` on where a text may be cut: before a line feed that follows another letter.
 // Several in a row may be one piece.
-std::size_t end_of_part(std::string_view text) {
-  auto end = kLongest;
-  while (end < text.size() && (text[end] != '\n' || text[end - 1] == '\n')) ++end;
-  return std::min(end, text.size());
+std::size_t place_of_cut(std::string_view text, std::size_t from) {
+  while (from < text.size() && (text[from] != '\n' || text[from - 1] == '\n')) ++from;
+  return std::min(from, text.size());
 }
 
 std::string with_spaces(std::string_view piece) {
@@ -49,8 +49,8 @@ class SentencePiece final : public Tokenizer {
                       (loaded.ok() ? "it has no pieces" : loaded.ToString()));
     }
     space_ = processor_.PieceToId(kSpace);
-    begins_with_space_ = processor_.DecodePieces(std::vector<std::string>{std::string(kSpace) + "a"}) == "a";
-    keeps_lines_ = encoded("a\na") != encoded("a a");
+    unknown_ = processor_.DecodeIds({processor_.unk_id()});
+    drops_first_space_ = drops_first_space();
     refuse_other_texts(file);
   }
 
@@ -58,30 +58,26 @@ class SentencePiece final : public Tokenizer {
 
   std::vector<std::int64_t> encode(std::string_view text) const override {
     std::vector<std::int64_t> tokens;
-    bool first = true;
-    while (!text.empty()) {
-      auto part = text.substr(0, end_of_part(text));
-      text.remove_prefix(part.size());
-      // The space that each encoding begins with, where the model has one, is that of the line feed; or, where line
-      // feeds are kept, one too many.
-      if (!first && begins_with_space_ && !keeps_lines_) part.remove_prefix(1);
-      const auto numbers = encoded(part);
-      const bool extra = !first && begins_with_space_ && keeps_lines_ && !numbers.empty() && numbers[0] == space_;
-      tokens.insert(tokens.end(), numbers.begin() + (extra ? 1 : 0), numbers.end());
-      first = false;
+    auto begins = Join::kWhole;
+    for (;;) {
+      const auto [end, next] = cut_of(text);
+      const auto part = tokens_of(text.substr(0, end), begins);
+      tokens.insert(tokens.end(), part.begin(), part.end());
+      if (end == text.size()) return tokens;
+      text.remove_prefix(end);
+      begins = next;
     }
-    return tokens;
   }
 
   std::string decode(std::span<const std::int64_t> tokens) const override {
     std::string text;
-    bool first = begins_with_space_;
+    bool first = drops_first_space_;
     for (const auto token : tokens) {
       if (token < 0 || token >= size()) {
         throw std::out_of_range("token " + std::to_string(token) + " is none of " + std::to_string(size()));
       }
       auto piece = text_of(static_cast<int>(token));
-      if (first && piece.starts_with(' ')) piece.erase(0, 1);
+      if (first && piece.starts_with(' ') && !processor_.IsUnknown(static_cast<int>(token))) piece.erase(0, 1);
       first &= processor_.IsControl(static_cast<int>(token));
       text += piece;
     }
@@ -89,6 +85,49 @@ class SentencePiece final : public Tokenizer {
   }
 
  private:
+  // Says how the tokens of a part of a text follow from its own: a space at the beginning of a text has a token for
+  // itself, is part of the first word's, or is none, and a line feed may count as one.
+  enum class Join { kWhole, kWithoutLineFeed, kWithoutSpace };
+
+  struct Cut {
+    std::size_t end;
+    Join next;
+  };
+
+  std::vector<int> tokens_of(std::string_view part, Join begins) const {
+    auto numbers = encoded(part.substr(begins == Join::kWithoutLineFeed ? 1 : 0));
+    if (begins == Join::kWithoutSpace && !numbers.empty() && numbers[0] == space_) numbers.erase(numbers.begin());
+    return numbers;
+  }
+
+  // Finds where to cut a text that is too long so that its tokens remain the same.
+  Cut cut_of(std::string_view text) const {
+    auto end = kLongest;
+    for (int i = 0; i < kMostCuts; ++i) {
+      end = place_of_cut(text, end);
+      if (end >= text.size()) break;
+      const auto left = text.substr(end - kAround, kAround), right = text.substr(end, kAround);
+      const auto both = encoded(text.substr(end - kAround, kAround + right.size())), first = encoded(left);
+      for (const auto next : {Join::kWhole, Join::kWithoutLineFeed, Join::kWithoutSpace}) {
+        auto joined = first;
+        const auto last = tokens_of(right, next);
+        joined.insert(joined.end(), last.begin(), last.end());
+        if (joined == both) return {end, next};
+      }
+      ++end;
+    }
+    return {text.size(), Join::kWhole};
+  }
+
+  bool drops_first_space() const {
+    for (std::int64_t token = 0; token < size(); ++token) {
+      const auto number = static_cast<int>(token);
+      if (processor_.IsByte(number) || processor_.IsControl(number) || processor_.IsUnknown(number)) continue;
+      if (processor_.IdToPiece(number).starts_with(kSpace)) return !processor_.DecodeIds({number}).starts_with(' ');
+    }
+    return false;
+  }
+
   // A model may have rules that change a text once more after decoding; they depend on all of it.
   void refuse_other_texts(const std::string& file) const {
     for (std::int64_t token = 0; token < size(); ++token) {
@@ -110,7 +149,7 @@ class SentencePiece final : public Tokenizer {
 
   std::string text_of(int token) const {
     if (processor_.IsControl(token)) return {};
-    if (processor_.IsUnknown(token)) return std::string(kUnknown);
+    if (processor_.IsUnknown(token)) return unknown_;
     const auto& piece = processor_.IdToPiece(token);  // of a byte: <0x0A>
     if (processor_.IsByte(token)) return {static_cast<char>(std::stoi(piece.substr(1, 4), nullptr, 16))};
     return with_spaces(piece);
@@ -118,8 +157,8 @@ class SentencePiece final : public Tokenizer {
 
   SentencePieceProcessor processor_;
   int space_ = 0;
-  bool begins_with_space_ = false;  // what it makes of a text
-  bool keeps_lines_ = false;        // a line feed is no space
+  std::string unknown_;             // the text of the unknown token
+  bool drops_first_space_ = false;  // in decoding
 };
 
 }  // namespace

@@ -1,15 +1,11 @@
 #include "datasets/text/tokenizer.h"
 
 #include <filesystem>
-#include <sstream>
 #include <stdexcept>
-#include <utility>
 
-#include "datasets/text/byte_pair_encoding.h"
 #include "datasets/text/sentence_piece.h"
+#include "datasets/text/tokenizer_json.h"
 #include "framework/base/error.h"
-#include "framework/base/files.h"
-#include "framework/base/json.h"
 
 namespace phalanx {
 namespace {
@@ -36,79 +32,6 @@ class Bytes final : public Tokenizer {
   }
 };
 
-JsonValue parse(const fs::path& file) { return parse_json(read_file(file), file.string()); }
-
-std::pair<std::string, std::string> merge_of(const std::string& text, const fs::path& file) {
-  const auto space = text.find(' ');
-  if (space == std::string::npos) throw DataError(file.string() + ": the merge \"" + text + "\" is no pair");
-  return {text.substr(0, space), text.substr(space + 1)};
-}
-
-// Of pre-tokenizers, those of GPT-2 and of models like it: ByteLevel, alone or after a Split by a pattern.
-std::string pattern_of(const JsonValue& pre_tokenizer, const fs::path& file) {
-  const auto refuse = [&](const std::string& what) {
-    throw DataError(file.string() + ": its pre_tokenizer has " + what +
-                    "; byte-level BPE has ByteLevel, or Split and it");
-  };
-  if (pre_tokenizer.is_null()) refuse("nothing");
-  const bool several = pre_tokenizer.get<std::string>("type") == "Sequence";
-  const auto steps = several ? pre_tokenizer.at("pretokenizers").elements() : std::vector<JsonValue>{pre_tokenizer};
-  std::string pattern;
-  bool bytes = false;
-  for (const auto& step : steps) {
-    const auto type = step.get<std::string>("type");
-    if (type == "ByteLevel") {
-      bytes = true;
-      if (step.get_or("add_prefix_space", false)) refuse("add_prefix_space: true");
-    } else if (type == "Split" && step.at("pattern").has("Regex") && pattern.empty()) {
-      pattern = step.at("pattern").get<std::string>("Regex");
-    } else {
-      refuse(type);
-    }
-  }
-  if (!bytes) refuse("no ByteLevel");
-  return pattern;
-}
-
-std::unique_ptr<Tokenizer> from_tokenizer_json(const fs::path& file) {
-  const auto json = parse(file);
-  const auto model = json.at("model");
-  if (const auto type = model.get<std::string>("type"); type != "BPE") {
-    throw DataError(file.string() + ": its model is " + type + ", not BPE");
-  }
-  BytePairs pairs{.vocabulary = model.get<std::map<std::string, std::int64_t>>("vocab"),
-                  .pattern = pattern_of(json.at("pre_tokenizer"), file)};
-  for (const auto& merge : model.at("merges").elements()) {
-    if (merge.is_string()) {
-      pairs.merges.push_back(merge_of(merge.as<std::string>(), file));
-      continue;
-    }
-    auto pair = merge.as<std::vector<std::string>>();
-    if (pair.size() != 2) merge.refuse("has " + std::to_string(pair.size()) + " tokens; a merge is of two");
-    pairs.merges.emplace_back(std::move(pair[0]), std::move(pair[1]));
-  }
-  if (json.has("added_tokens") && !json.at("added_tokens").is_null()) {
-    for (const auto& token : json.at("added_tokens").elements()) {
-      auto& texts = token.get_or("normalized", false) ? pairs.added : pairs.special;
-      texts[token.get<std::string>("content")] = token.get<std::int64_t>("id");
-    }
-  }
-  return make_byte_pair_encoding(pairs, file);
-}
-
-std::unique_ptr<Tokenizer> from_gpt2_files(const fs::path& folder) {
-  const fs::path vocabulary = folder / "vocab.json", merges = folder / "merges.txt";
-  BytePairs pairs{.vocabulary = parse(vocabulary).as<std::map<std::string, std::int64_t>>()};
-  std::istringstream lines(read_file(merges));
-  for (std::string line; std::getline(lines, line);) {
-    if (line.empty() || line.starts_with("#version")) continue;
-    pairs.merges.push_back(merge_of(line, merges));
-  }
-  constexpr const char* kEnd = "<|endoftext|>";
-  if (const auto end = pairs.vocabulary.find(kEnd); end != pairs.vocabulary.end()) pairs.special[kEnd] = end->second;
-  return make_byte_pair_encoding(pairs, folder);
-}
-
 }  // namespace
 
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name) {
@@ -116,14 +39,14 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name) {
   const fs::path path = name;
   std::error_code unreadable;
   if (fs::is_regular_file(path, unreadable)) {
-    return path.extension() == ".model" ? make_sentence_piece(path) : from_tokenizer_json(path);
+    return path.extension() == ".model" ? make_sentence_piece(path) : read_tokenizer_json(path);
   }
-  // Before tokenizer.json, which models with SentencePiece have beside it, and which is then no byte-level BPE.
+  // Before tokenizer.json, which models with SentencePiece have beside it.
   for (const char* file : {"tokenizer.model", "spiece.model"}) {
     if (fs::is_regular_file(path / file, unreadable)) return make_sentence_piece(path / file);
   }
-  if (fs::is_regular_file(path / "tokenizer.json", unreadable)) return from_tokenizer_json(path / "tokenizer.json");
-  if (fs::is_regular_file(path / "vocab.json", unreadable)) return from_gpt2_files(path);
+  if (fs::is_regular_file(path / "tokenizer.json", unreadable)) return read_tokenizer_json(path / "tokenizer.json");
+  if (fs::is_regular_file(path / "vocab.json", unreadable)) return read_gpt2_files(path);
   throw DataError("tokenizer \"" + name +
                   "\": neither bytes, nor a tokenizer.json or NAME.model, nor a folder with one of these or with "
                   "vocab.json and merges.txt");

@@ -16,18 +16,18 @@ class Tokenizer {
 
   virtual std::int64_t size() const = 0;  // tokens lie in [0, size())
 
-  /// The tokens of a text in UTF-8; bytes that are none are kept as they are, but by SentencePiece models.
+  /// The tokens of a text in UTF-8. Other bytes are kept as they are, where the tokenizer has tokens for bytes.
   virtual std::vector<std::int64_t> encode(std::string_view text) const = 0;
 
-  /// The text of some tokens; encode()'s whole result gives the whole text. Throws std::out_of_range for what is none.
-  /// The text of the first tokens begins that of more of them.
+  /// The text of some tokens; encode()'s whole result gives the whole text, if it was not normalized. Throws
+  /// std::out_of_range for what is none. The text of the first tokens begins that of more of them.
   virtual std::string decode(std::span<const std::int64_t> tokens) const = 0;
 };
 
-/// "bytes": each byte is a token. Otherwise a byte-level BPE (Radford et al. 2019, section 2.2): a tokenizer.json as
-/// Hugging Face's tokenizers write it, or a folder with that, or with GPT-2's vocab.json and merges.txt. Or a
-/// SentencePiece model (sentence_piece.h): a file NAME.model, or a folder with tokenizer.model or spiece.model. Throws
-/// DataError for files that are missing, malformed or of another kind.
+/// "bytes": each byte is a token. Otherwise a tokenizer.json as Hugging Face's tokenizers write it, or a folder with
+/// that, or with GPT-2's vocab.json and merges.txt. Or a SentencePiece model (sentence_piece.h): a file NAME.model, or
+/// a folder with tokenizer.model or spiece.model. Throws DataError for files that are missing or malformed, and
+/// ConfigError for a tokenizer.json with something that is not supported, which its message names.
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name);
 
 }  // namespace phalanx

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "datasets/text/unicode.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -21,27 +22,12 @@ std::string message_of(int error) {
   return reinterpret_cast<const char*>(message.data());
 }
 
-// The length of the character in UTF-8 that a text begins with; 0 where it begins with none (RFC 3629).
-std::size_t length_of_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80) return 0;
-  }
-  // Longer forms than needed, halves of surrogates, and what lies beyond U+10FFFF.
-  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0)) return 0;
-  if ((first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90)) return 0;
-  return length;
-}
-
 // Returns the length of the longest prefix of a text that is UTF-8 or, if `valid` is false, that has no character of
 // UTF-8.
 std::size_t length_of_part(std::string_view text, bool valid) {
   std::size_t end = 0;
   while (end < text.size()) {
-    const auto length = length_of_character(text.substr(end, 4));
+    const auto length = unicode::size_of_character(text.substr(end, 4));
     if ((length > 0) != valid) break;
     end += std::max<std::size_t>(length, 1);
   }
@@ -57,24 +43,27 @@ struct WordPattern::Compiled {
 // Cuts one text. It checks what is UTF-8 once, since PCRE2 would look at the rest of the text for each word.
 class WordPattern::Cutter {
  public:
-  Cutter(const WordPattern& pattern, const std::function<void(std::string_view)>& word)
-      : pattern_(pattern), code_(pattern.compiled_->code.get()), word_(word) {}
+  Cutter(const WordPattern& pattern, const std::function<void(Span)>& f)
+      : pattern_(pattern), code_(pattern.compiled_->code.get()), f_(f) {}
 
   void cut(std::string_view text) {
     for (std::size_t begin = 0; begin < text.size();) {
       const auto valid = length_of_part(text.substr(begin), /*valid=*/true);
-      cut_valid(text.substr(begin, valid));
+      if (valid > 0) cut_valid(text.substr(begin, valid), begin);
       begin += valid;
       const auto others = length_of_part(text.substr(begin), /*valid=*/false);
-      if (others > 0) word_(text.substr(begin, others));
+      if (others > 0) f_({begin, begin + others, false});
       begin += others;
     }
   }
 
  private:
-  void cut_valid(std::string_view text) {
-    std::size_t done = 0;
-    for (auto from = done; from < text.size();) {
+  // `offset` is where this part of the text begins. After an empty match the next search begins at the same place; if
+  // it finds that match again, it begins behind the next character.
+  void cut_valid(std::string_view text, std::size_t offset) {
+    constexpr auto kNone = static_cast<std::size_t>(-1);
+    std::size_t done = 0, end_of_match = kNone;
+    for (std::size_t from = 0; from <= text.size();) {
       const int found = match(text, from);
       if (found == PCRE2_ERROR_NOMATCH) break;
       if (found < 0) {
@@ -83,15 +72,16 @@ class WordPattern::Cutter {
                         message_of(found) + "; the text begins there with \"" + beginning_of(text.substr(from)) + '"');
       }
       const auto* const ends = pcre2_get_ovector_pointer(match_.get());
-      // With \K a match may end before it begins.
-      const std::size_t first = std::max<std::size_t>(ends[0], done), last = ends[1];
-      if (first > done) word_(text.substr(done, first - done));
-      if (last > first) word_(text.substr(first, last - first));
-      done = std::max(first, last);
-      // After an empty match the search goes on behind the next character, which the pattern may leave out.
-      from = last > first ? done : done + std::max<std::size_t>(length_of_character(text.substr(done, 4)), 1);
+      const std::size_t first = ends[0], last = ends[1];
+      if (first == last && first == end_of_match) {
+        from += std::max<std::size_t>(unicode::size_of_character(text.substr(from, 4)), 1);
+        continue;
+      }
+      if (first > done) f_({offset + done, offset + first, false});
+      f_({offset + first, offset + last, true});
+      done = from = end_of_match = last;
     }
-    if (done < text.size()) word_(text.substr(done));
+    if (done < text.size()) f_({offset + done, offset + text.size(), false});
   }
 
   int match(std::string_view text, std::size_t from) {
@@ -112,14 +102,14 @@ class WordPattern::Cutter {
     constexpr std::size_t kShown = 40;
     std::size_t end = 0;
     while (end < std::min(text.size(), kShown)) {
-      end += std::max<std::size_t>(length_of_character(text.substr(end, 4)), 1);
+      end += std::max<std::size_t>(unicode::size_of_character(text.substr(end, 4)), 1);
     }
     return std::string(text.substr(0, end));
   }
 
   const WordPattern& pattern_;
   const pcre2_code* code_;
-  const std::function<void(std::string_view)>& word_;
+  const std::function<void(Span)>& f_;
   std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> match_{
       pcre2_match_data_create_from_pattern(code_, nullptr), &pcre2_match_data_free};
   std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> context_{
@@ -143,8 +133,25 @@ WordPattern::WordPattern(const std::string& pattern, const std::string& name) : 
 
 WordPattern::~WordPattern() = default;
 
-void WordPattern::cut(std::string_view text, const std::function<void(std::string_view)>& word) const {
-  Cutter(*this, word).cut(text);
+void WordPattern::for_each_span(std::string_view text, const std::function<void(Span)>& f) const {
+  Cutter(*this, f).cut(text);
+}
+
+std::string quoted_pattern(std::string_view text) {
+  std::string pattern;
+  for (const char byte : text) {
+    const auto value = static_cast<unsigned char>(byte);
+    const bool letter = value >= 0x80 || (value >= 'a' && value <= 'z') || (value >= 'A' && value <= 'Z') ||
+                        (value >= '0' && value <= '9');
+    if (value < 0x20) {
+      constexpr const char* kDigits = "0123456789abcdef";
+      pattern += {'\\', 'x', kDigits[value >> 4], kDigits[value & 15]};
+      continue;
+    }
+    if (!letter) pattern += '\\';
+    pattern += byte;
+  }
+  return pattern;
 }
 
 }  // namespace phalanx

@@ -2,6 +2,7 @@
 #include <gflags/gflags.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "datasets/text/tokenizer.h"
+#include "datasets/text/unicode.h"
 #include "engine/experiment/experiment.h"
 #include "engine/experiment/load_model.h"
 #include "engine/generation/text_generator.h"
@@ -95,6 +97,37 @@ void show(const std::string& generated) {
   std::fflush(stdout);
 }
 
+// Shows a text that comes in parts, but no part of a character: a token may be a byte of one.
+class Screen {
+ public:
+  void add(const std::string& part) {
+    held_ += part;
+    std::size_t end = held_.size();
+    for (std::size_t size = 1; size <= std::min<std::size_t>(3, held_.size()); ++size) {
+      if (!begins_character(std::string_view(held_).substr(held_.size() - size))) continue;
+      end = held_.size() - size;
+      break;
+    }
+    show(held_.substr(0, end));
+    held_.erase(0, end);
+  }
+
+  // Shows the rest, complete or not.
+  void finish() { show(held_ + "\n"); }
+
+ private:
+  // Returns true if a text is the beginning of one character in UTF-8, and not all of it.
+  static bool begins_character(std::string_view text) {
+    for (const char* rest : {"\x80", "\x80\x80", "\x80\x80\x80", "\xbf", "\xbf\x80", "\xbf\x80\x80"}) {
+      const std::string whole = std::string(text) + rest;
+      if (unicode::size_of_character(whole) == whole.size()) return true;
+    }
+    return false;
+  }
+
+  std::string held_;
+};
+
 // What a token adds to the text of the one before it, with which SentencePiece's keep the space in front of a word.
 std::string text_behind(const Tokenizer& tokenizer, std::int64_t last, std::int64_t token) {
   if (last >= tokenizer.size()) return tokenizer.decode(std::array{token});
@@ -123,16 +156,17 @@ void generate(const ExperimentConfig& config, const std::string& weights) {
       {.context = input.shape[0],
        .cache = FLAGS_cache,
        .sampling = {.temperature = FLAGS_temperature, .top_k = FLAGS_top_k, .top_p = FLAGS_top_p, .seed = FLAGS_seed}});
-  show(tokenizer->decode(prompt));
+  Screen screen;
+  screen.add(tokenizer->decode(prompt));
   const auto start = std::chrono::steady_clock::now();
   std::int64_t last = prompt.back();
   generator.run(prompt, FLAGS_tokens, [&](std::int64_t token) {
-    show(token < tokenizer->size() ? text_behind(*tokenizer, last, token) : "?");
+    screen.add(token < tokenizer->size() ? text_behind(*tokenizer, last, token) : "?");
     last = token;
     return true;
   });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  show("\n");
+  screen.finish();
   std::fprintf(stderr, "%lld tokens, %.0f a second\n", static_cast<long long>(FLAGS_tokens),
                static_cast<double>(FLAGS_tokens) / seconds);
 }

@@ -64,6 +64,13 @@ class Generate(ProgramTest):
         self.assertTrue((words * 3).startswith(text), text)
         self.assertGreater(len(text.split()), 6)
 
+    def test_shows_whole_characters(self):
+        (self.folder / "letters.txt").write_text("猫é" * 300)
+        for unit in ("characters", "bytes"):
+            self.train_on("{name: text, file: letters.txt, context: 16, unit: %s}" % unit, 60, run=unit)
+            text = self.generate("--run=" + unit, "--prompt=猫é", "--tokens=10", "--temperature=0").out
+            self.assertTrue(("猫é" * 8).startswith(text.rstrip("\n")), text)
+
     def test_refuses_models_of_masked_tokens(self):
         self.train_on("{name: masked_tokens, of: %s}" % self.text, 1, model="{name: bert, layers: 1, width: 32}")
         self.assertIn("its models do not go on with a text", self.generate("--run=run", "--prompt=a", status=2).err)

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "framework/base/json.h"
+
+namespace phalanx {
+
+/// Translates a regular expression of Oniguruma (https://github.com/kkos/oniguruma, doc/RE), which Hugging Face's
+/// tokenizers use, to PCRE2's syntax, in which some classes, such as \s and \w, hold other characters. Throws
+/// ConfigError for what has no equal there. Characters newer than PCRE2's version of Unicode (14 and up) match neither
+/// letters nor digits.
+std::string from_oniguruma(const JsonValue& pattern);
+
+}  // namespace phalanx

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "datasets/text/added_tokens.h"
+#include "datasets/text/decoder.h"
+#include "datasets/text/normalizer.h"
+#include "datasets/text/pre_tokenizer.h"
+#include "datasets/text/token_model.h"
+#include "datasets/text/tokenizer.h"
+
+namespace phalanx {
+
+/// The steps of a tokenizer in the order in which a text takes them. First come added tokens that are searched for in
+/// the text as it is; what lies between is normalized, searched for the other ones, cut into words, and these are
+/// divided into tokens.
+struct TokenPipeline {
+  std::vector<AddedToken> added{};
+  std::unique_ptr<Normalizer> normalizer{};       // nullptr: none
+  std::unique_ptr<PreTokenizer> pre_tokenizer{};  // nullptr: all of a text is one word
+  std::unique_ptr<TokenModel> model{};
+  std::unique_ptr<Decoder> decoder{};
+  std::vector<std::optional<TokenText>> texts{};  // by number; nothing where no token has it
+};
+
+/// Throws ConfigError, which begins with `name`, for an added token that is empty once it is normalized.
+std::unique_ptr<Tokenizer> make_tokenizer(TokenPipeline pipeline, const std::string& name);
+
+}  // namespace phalanx

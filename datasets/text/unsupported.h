@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "framework/base/json.h"
+
+namespace phalanx {
+
+/// Throws ConfigError for a part of a file whose meaning Phalanx does not implement: "FILE: PATH: WHAT is not
+/// supported".
+[[noreturn]] void refuse_unsupported(const JsonValue& part, const std::string& what);
+
+}  // namespace phalanx
