@@ -71,7 +71,7 @@ struct Splits {
   std::shared_ptr<const Dataset> validation{};
   std::shared_ptr<const Dataset> test;
   std::shared_ptr<const Tokenizer> tokenizer{};  // what samples of tokens stand for; null: no text that is known
-  std::string fitted{};  // JSON, what was taken from training samples to make all samples; saved with the run
+  std::string fitted{};  // statistics of the training samples that all samples use, as JSON; runs save it
 };
 
 /// Datasets by name. Factories throw DataError when files are missing or malformed.

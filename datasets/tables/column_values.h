@@ -12,8 +12,8 @@ namespace phalanx {
 /// Returns the values of a column as categories: numbers and booleans in one spelling, "1" for 1.0 and "true" for TRUE.
 TextValues categories_of(const TableSource& table, std::int64_t column, ValueType type);
 
-/// Returns what the rows of a column are: a number or the index of a category in `encoding.categories`, NaN where the
-/// value is missing, kUnknown where it is another category. Values are neither filled nor standardized.
+/// Returns the value of a column in each row: a number or the index of a category in `encoding.categories`, NaN where
+/// the value is missing, kUnknown where it is another category. Values are neither filled nor standardized.
 std::vector<double> values_of(const TableSource& table, std::int64_t column, const ColumnEncoding& encoding);
 
 inline constexpr double kUnknown = -1;  // no index

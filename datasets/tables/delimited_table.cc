@@ -47,7 +47,7 @@ std::optional<double> number_of(std::string_view text, char decimal) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end != text.data() + text.size() || text.empty()) return std::nullopt;
   if (error == std::errc()) return value;
-  // What is too small is 0, and what is too large infinite.
+  // The C library rounds numbers out of range to 0 or to an infinity.
   if (error == std::errc::result_out_of_range) return std::strtod(std::string(text).c_str(), nullptr);
   return std::nullopt;
 }

@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// How a text file has its table: fields of a config.
+/// The fields of a config that describe the format of a text file.
 struct DelimitedFormat {
   std::string separator = "auto";
   std::string header = "auto";

@@ -20,7 +20,7 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; 
 // The characters of Options, as the parser takes them.
 struct Syntax {
   char separator;
-  char quote;  // NUL, which no text contains, if there is none
+  char quote;  // NUL, which text files do not contain, stands for no quote
   bool by_whitespace = false;
 };
 

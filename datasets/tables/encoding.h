@@ -11,7 +11,7 @@
 
 namespace phalanx {
 
-/// How one column becomes inputs or a target.
+/// Describes the inputs or the target that one column becomes.
 struct ColumnEncoding {
   std::string name;
   ValueType type = ValueType::kNumber;    // of the values in the training table

@@ -9,7 +9,7 @@
 
 namespace phalanx {
 
-/// What differs for one column from EncodingConfig.
+/// The fields of a config that replace those of EncodingConfig for one column.
 struct ColumnConfig {
   std::string as = "auto";
   std::string missing{};
@@ -22,7 +22,8 @@ struct ColumnConfig {
   }
 };
 
-/// How columns of a table become samples: fields of a config. Columns are named as in the header, or by numbers from 0.
+/// The fields of a config that say how columns become samples. They name columns as the header does, or by numbers
+/// from 0.
 struct EncodingConfig {
   std::vector<std::string> inputs{};
   std::vector<std::string> drop{};

@@ -34,7 +34,7 @@ double mean_of(const std::vector<double>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
 }
 
-// Of the population; 1 where all numbers are equal but for rounding.
+// Returns the standard deviation of the population, or 1 if all numbers are equal up to rounding.
 double deviation_of(const std::vector<double>& numbers, double mean) {
   double squares = 0;
   for (const double number : numbers) squares += (number - mean) * (number - mean);
@@ -229,7 +229,7 @@ class EncodingFit {
                     "; leave the column out (dataset.drop: [" + encoding.name + "]) or raise the limit");
   }
 
-  // Once the columns are known: the rows that are left, and what is taken from them.
+  // Drops rows with missing values, then computes fills and statistics from those that are left.
   void fit_values() {
     auto all = encoding_.inputs_;
     all.insert(all.end(), encoding_.targets_.begin(), encoding_.targets_.end());

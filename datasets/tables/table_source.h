@@ -26,7 +26,7 @@ class TableSource {
   /// The names of the columns, all different. A table without a header has the names "0", "1", "2".
   virtual const std::vector<std::string>& names() const = 0;
 
-  /// Whether the file has names, in contrast to numbers that stand for them.
+  /// Returns true if the file names its columns, so that names() are not numbers.
   virtual bool has_names() const = 0;
 
   /// The column that has no name but those of the rows, as R writes it; -1: none.

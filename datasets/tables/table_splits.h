@@ -12,7 +12,7 @@
 
 namespace phalanx {
 
-/// Which rows of one table are for which split: fields of a config.
+/// The fields of a config that divide the rows of one table among the splits.
 struct SplitConfig {
   std::string column{};
   double test = 0.2;

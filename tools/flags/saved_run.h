@@ -11,7 +11,7 @@ namespace phalanx {
 struct SavedRun {
   std::string weights;
   std::string config;
-  std::string dataset{};  // dataset.json beside the config; empty: there is none
+  std::string dataset{};  // path of the dataset.json next to the config; empty if there is none
 };
 
 /// Returns the files that the flags --run, --weights and --config of `tool` name: a run's, unless a file is given in
