@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "framework/base/batch.h"
 #include "framework/base/registry.h"
@@ -70,6 +71,7 @@ struct Splits {
   std::shared_ptr<const Dataset> validation{};
   std::shared_ptr<const Dataset> test;
   std::shared_ptr<const Tokenizer> tokenizer{};  // what samples of tokens stand for; null: no text that is known
+  std::string fitted{};  // statistics of the training samples that all samples use, as JSON; runs save it
 };
 
 /// Datasets by name. Factories throw DataError when files are missing or malformed.

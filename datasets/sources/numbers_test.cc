@@ -70,16 +70,57 @@ TEST_F(Csv, SaysWhatIsWrongWhere) {
     write(text, "1,2\n");
     EXPECT_THAT(error(yaml(more)), HasSubstr(why)) << text;
   };
-  test("1,2\n3,x\n", "", "train.csv: byte 6: \"x\" is no finite number");
-  test("1,2\n3,nan\n", "", "\"nan\" is no finite number");
-  test("1,2\n3\n", "", "byte 4: 1 columns, but the first line has 2");
-  test("1,2\n3,7\n", ", classes: 3", "byte 6: class 7, expected 0 to 2 (dataset.classes)");
+  test("1,2\n3,x\n", "", "train.csv: line 2, column 1: \"x\" is not a number, but the column has numbers");
+  test("1,2\n3,nan\n", "", "train.csv: line 2, column 1: the target is missing");
+  test("1,2\n1e39,3\n", "", "train.csv: line 2, column 0: \"1e39\": 1e+39 is not a finite number in float32");
+  test("1,2\n3\n4,5\n6,7\n", "", "train.csv: line 2: has 1 fields, and most lines have 2");
+  test("1,2\n3,7\n", ", classes: 3", "train.csv: line 2, column 1: class 7, expected 0 to 2 (dataset.classes)");
   test("1,2\n3,0.5\n", ", classes: 3", "class 0.5");
-  test("a,b\n3,1\n", ", target: c", "dataset.target: \"c\" is none of them");
-  test("1\n2\n", "", "has 1 columns");
-  test("a,b\n", "", "has no samples");
-  test("1,2,3\n", "", "has 2 columns, but");
-  test("1,2\n", ", separator: ab", "dataset.separator: is one character");
+  test("a,b\n3,1\n", ", target: c", "dataset.target: \"c\" is no column of");
+  test("1\n2\n", "", "none is left for the inputs");
+  test("a,b\n", "", "has a header, but no rows below it");
+  test("1,2,3\n", "", "test.csv: has no column \"2\", which the training table has");
+  test("1,2\n", ", separator: ab", "dataset.separator: \"ab\" is not one character");
+}
+
+TEST_F(Csv, ReadsATableOfPeopleInOneFile) {
+  // The split's draw has rows of both classes and of both categories in its training part.
+  std::string people = "\"\",\"age\",\"sex\",\"alive\"\n";
+  for (int i = 0; i < 20; ++i) {
+    people += "\"" + std::to_string(i) + "\"," + (i % 5 == 0 ? "NA" : std::to_string(20 + i)) +
+              (i % 2 == 0 ? ",\"male\",\"no\"\n" : ",\"female\",\"yes\"\n");
+  }
+  std::ofstream(root_ / "people.csv") << people;
+  const auto splits = load(yaml(", file: people.csv, missing: median, standardize: true"));
+  EXPECT_EQ(splits.train->size(), 16);
+  EXPECT_EQ(splits.test->size(), 4);
+  EXPECT_THAT(splits.train->spec().inputs[0].shape, ElementsAre(3)) << "age, sex=female, sex=male";
+  EXPECT_EQ(splits.train->spec().targets[0].classes, 2);
+  EXPECT_THAT(splits.fitted, HasSubstr("\"sex=female\""));
+}
+
+TEST_F(Csv, MatchesTestColumnsByName) {
+  write("a,b,y\n1,-10,1\n2,-20,0\n", "b,a,y\n-30,3,1\n");
+  Batch batch;
+  load(yaml(", classes: 2")).test->gather(std::array<std::int64_t, 1>{0}, 0, batch);
+  const auto* values = batch.inputs[0].const_data_ptr<float>();
+  EXPECT_THAT((std::vector<float>{values, values + 2}), ElementsAre(3, -30));
+}
+
+TEST_F(Csv, TakesFieldsForColumnsFromTheConfig) {
+  write("a;b;y\n1,5;?;u\n2,5;3,5;v\n", "b;y;a\n9;v;8\n");
+  const auto splits = load(yaml(", decimal: ',', missing_values: ['?'], columns: {b: {missing: '0'}}"));
+  Batch batch;
+  splits.train->gather(std::array<std::int64_t, 2>{0, 1}, 0, batch);
+  const auto* values = batch.inputs[0].const_data_ptr<float>();
+  EXPECT_THAT((std::vector<float>{values, values + 4}), ElementsAre(1.5, 0, 2.5, 3.5));
+}
+
+TEST_F(Csv, HasOneFileOrOneForEachSplit) {
+  EXPECT_THAT(error(yaml(", file: a.csv, test: b.csv")), HasSubstr("dataset.file: has the rows of all splits"));
+  write("a,y\n1,2\n", "a,y\n3,4\n");
+  std::ofstream(root_ / "v.csv") << "y,a\n5,6\n7,8\n";
+  EXPECT_EQ(load(yaml(", validation: v.csv")).validation->size(), 2);
 }
 
 void write(const fs::path& path, const std::string& hex) {
@@ -156,6 +197,19 @@ TEST(Npy, SaysWhatIsWrongWhere) {
   torn[151] = torn[151] == '0' ? '1' : '0';
   write(path, torn);
   EXPECT_THAT([&] { read_npy(path, "x"); }, ::testing::ThrowsMessage<DataError>(HasSubstr("a.npy: byte")));
+}
+
+TEST(Numpy, RefusesNumbersThatAreNotFiniteInSamples) {
+  const auto root = fresh_folder("numpy_nan");
+  const std::string one("\0\0\x80\x3f", 4), nan("\0\0\xc0\x7f", 4);
+  const char* const samples = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1)}";
+  write_npy(root / "x.npy", samples, one + nan);
+  write_npy(root / "y.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", one + one);
+  const auto yaml = "{name: numpy, root: " + root.string() +
+                    ", train_inputs: x.npy, train_targets: y.npy, test_inputs: x.npy, test_targets: y.npy}";
+  EXPECT_THAT(error(yaml), HasSubstr("x.npy: sample 1: nan is not a finite number in float32"));
+  write_npy(root / "x.npy", samples, one + one);
+  EXPECT_EQ(load(yaml).train->size(), 2);
 }
 
 TEST(Numpy, MakesSamplesOfArrays) {

@@ -10,8 +10,9 @@
 
 #include "datasets/dataset.h"
 #include "datasets/files/npy_file.h"
-#include "datasets/files/table.h"
 #include "datasets/root.h"
+#include "datasets/tables/dense_samples.h"
+#include "datasets/tables/finite_float.h"
 #include "framework/base/config/visitor.h"
 #include "framework/base/error.h"
 
@@ -58,7 +59,7 @@ Found read(const fs::path& root, const std::string& where) {
           read_npy(path, colon == std::string::npos ? "" : where.substr(colon + 5))};
 }
 
-Table table_of(Found inputs, Found targets, std::int64_t classes) {
+DenseSamples samples_of(Found inputs, Found targets, std::int64_t classes) {
   const auto samples = inputs.array.shape.size() < 2 ? 0 : inputs.array.shape[0];
   if (inputs.array.values.empty() || samples == 0) {
     throw DataError(inputs.place +
@@ -68,14 +69,18 @@ Table table_of(Found inputs, Found targets, std::int64_t classes) {
     throw DataError(targets.place + ": has " + std::to_string(targets.array.values.size()) + " targets, but " +
                     inputs.place + " has " + std::to_string(samples) + " samples");
   }
-  Table table{.shape = {inputs.array.shape.begin() + 1, inputs.array.shape.end()}};
+  DenseSamples table{.shape = {inputs.array.shape.begin() + 1, inputs.array.shape.end()}};
   const double scale = inputs.array.bytes ? 255 : 1;
   table.values.reserve(inputs.array.values.size());
-  for (const auto value : inputs.array.values) table.values.push_back(static_cast<float>(value / scale));
+  const auto width = std::ssize(inputs.array.values) / samples;
+  for (const auto value : inputs.array.values) {
+    table.values.push_back(finite_float(
+        value / scale, [&] { return inputs.place + ": sample " + std::to_string(std::ssize(table.values) / width); }));
+  }
   for (std::int64_t i = 0; i < samples; ++i) {
     const auto value = targets.array.values[static_cast<std::size_t>(i)];
     if (classes == 0) {
-      table.numbers.push_back(static_cast<float>(value));
+      table.numbers.push_back(finite_float(value, [&] { return targets.place + ": target " + std::to_string(i); }));
       continue;
     }
     if (!(value >= 0 && value < static_cast<double>(classes)) || value != std::floor(value)) {
@@ -89,10 +94,10 @@ Table table_of(Found inputs, Found targets, std::int64_t classes) {
 
 Splits load_numpy(const NumpyConfig& config) {
   const auto root = dataset_root(config.root, "numpy");
-  auto train = table_of(read(root, config.train_inputs), read(root, config.train_targets), config.classes);
-  auto test = table_of(read(root, config.test_inputs), read(root, config.test_targets), config.classes);
+  auto train = samples_of(read(root, config.train_inputs), read(root, config.train_targets), config.classes);
+  auto test = samples_of(read(root, config.test_inputs), read(root, config.test_targets), config.classes);
   if (train.shape != test.shape) throw DataError("dataset numpy: samples to train on and to test on differ in shape");
-  return {.train = make_table(std::move(train), config.classes), .test = make_table(std::move(test), config.classes)};
+  return {.train = make_dense(std::move(train), config.classes), .test = make_dense(std::move(test), config.classes)};
 }
 
 const bool registered = Datasets::global().add<NumpyConfig>("numpy", "arrays of NumPy (.npy, .npz)", load_numpy);

@@ -22,6 +22,7 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/state_dict.h"
+#include "framework/base/storage/crc32c.h"
 #include "framework/base/text.h"
 #include "framework/kernels/kernels.h"
 #include "models/model.h"
@@ -144,11 +145,15 @@ RunState Checkpointing::run_state() {
 }
 
 Manifest::Words Checkpointing::identity() const {
-  return {{"seed", std::to_string(run_.config.seed)},
-          {"dataset", describe(run_.config.dataset)},
-          {"number of training samples", std::to_string(run_.samples)},
-          {"loader.shuffle", order_of(run_.config.loader)},
-          {"train.global_batch_size", std::to_string(run_.config.train.global_batch_size)}};
+  Manifest::Words words{{"seed", std::to_string(run_.config.seed)},
+                        {"dataset", describe(run_.config.dataset)},
+                        {"number of training samples", std::to_string(run_.samples)},
+                        {"loader.shuffle", order_of(run_.config.loader)},
+                        {"train.global_batch_size", std::to_string(run_.config.train.global_batch_size)}};
+  if (!run_.fitted.empty()) {
+    words.emplace_back("CRC-32C of dataset.json", std::to_string(crc32c(run_.fitted.data(), run_.fitted.size())));
+  }
+  return words;
 }
 
 void Checkpointing::start(State& state) {

@@ -53,6 +53,7 @@ class Checkpointing {
     LastEvaluation& last_evaluation;
     std::function<NamedTensors()> shared_buffers;  // the model's, as it is tested; collective
     std::int64_t samples;                          // in the training split
+    std::string fitted;                            // Splits::fitted
     std::int64_t steps;                            // of the whole run
     std::string agreement;                         // by what replicas agree
   };

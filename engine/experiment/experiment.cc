@@ -156,6 +156,7 @@ class Experiment {
             .last_evaluation = last_,
             .shared_buffers = [this] { return replica_.shared_buffers(); },
             .samples = samples,
+            .fitted = context.splits.fitted,
             .steps = steps_,
             .agreement = describe(replica_.agreement(), config_)};
   }

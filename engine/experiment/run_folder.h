@@ -6,9 +6,9 @@
 
 namespace phalanx {
 
-/// The folder that holds everything a run leaves: config.yaml, metrics.jsonl, summary.json, report.html, trace.json,
-/// weights.safetensors, embeddings.safetensors (of a model whose embeddings are on parameter servers), checkpoints/,
-/// tensorboard/ and logs/rank<r>.log.
+/// The folder that holds everything a run leaves: config.yaml, dataset.json (what a table's samples were made with:
+/// Splits::fitted), metrics.jsonl, summary.json, report.html, trace.json, weights.safetensors, embeddings.safetensors
+/// (of a model whose embeddings are on parameter servers), checkpoints/, tensorboard/ and logs/rank<r>.log.
 class RunFolder {
  public:
   RunFolder() = default;
@@ -28,6 +28,7 @@ class RunFolder {
 
   const std::string& path() const { return path_; }
   std::string config() const { return path_ + "/config.yaml"; }
+  std::string dataset() const { return path_ + "/dataset.json"; }
   std::string metrics() const { return path_ + "/metrics.jsonl"; }
   std::string summary() const { return path_ + "/summary.json"; }
   std::string report() const { return path_ + "/report.html"; }

@@ -23,19 +23,27 @@ void replace_config_at_start(const RankContext& rank, Engine& engine) {
   });
 }
 
+// A checkpoint is accepted only if the dataset still fits to the same (Checkpointing), so the file stays as it was.
+void save_fitted_at_start(const RankContext& rank, Engine& engine) {
+  if (rank.world->rank() != 0 || rank.splits.fitted.empty()) return;
+  engine.on(Event::kStart, [&rank](State&) { write_atomically(rank.folder.dataset(), rank.splits.fitted); });
+}
+
 }  // namespace
 
 int train(const RankContext& rank) {
-  const auto result =
-      run_experiment(rank.config, {.world = rank.world,
-                                   .device = rank.device,
-                                   .splits = rank.splits,
-                                   .folder = rank.folder,
-                                   .servers = rank.servers,
-                                   .terminal = rank.terminal,
-                                   .started = rank.started,
-                                   .stop_asked = stop_requested,
-                                   .add_hooks = [&rank](Engine& engine) { replace_config_at_start(rank, engine); }});
+  const auto result = run_experiment(rank.config, {.world = rank.world,
+                                                   .device = rank.device,
+                                                   .splits = rank.splits,
+                                                   .folder = rank.folder,
+                                                   .servers = rank.servers,
+                                                   .terminal = rank.terminal,
+                                                   .started = rank.started,
+                                                   .stop_asked = stop_requested,
+                                                   .add_hooks = [&rank](Engine& engine) {
+                                                     replace_config_at_start(rank, engine);
+                                                     save_fitted_at_start(rank, engine);
+                                                   }});
   if (rank.world->rank() == 0) {
     const char* why = result.time_up ? "Time limit reached" : result.stopped ? "Stopped" : "Done";
     const std::string& folder = rank.folder.path();

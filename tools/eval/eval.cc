@@ -76,6 +76,7 @@ int run(int argc, char** argv) {
   leave_out_training_on_devices(overrides);
   job.sources = {saved.config, overrides};
   load_checked(job.config, job.sources);
+  take_encoding(job.config.dataset, saved);
   job.command[0] = fs::canonical("/proc/self/exe").string();
   job.body = [&wanted](const RankContext& rank) { return evaluate(rank, wanted); };
   job.saves = false;

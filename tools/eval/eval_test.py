@@ -87,6 +87,25 @@ class Eval(EvalTest):
         self.assertTrue(process.out.startswith("validation split, 128 samples\n"), process.out)
         self.assertAlmostEqual(expected["loss"], self.readings(process)["loss"], 4)
 
+    def test_takes_categories_and_statistics_of_the_run(self):
+        rows = [f"{i % 7},{'red' if i % 2 else 'blue'},{'yes' if i % 2 else 'no'}" for i in range(64)]
+        table = self.folder / "train.csv"
+        table.write_text("\n".join(["size,colour,kind", *rows]))
+        (self.folder / "test.csv").write_text("kind,size,colour\nyes,3,red\nno,100,blue\nyes,,red\n")
+        settings = {key: value for key, value in SHORT.items() if not key.startswith("dataset.")}
+        self.assert_status(0, self.train(*sets(settings, {
+            "model": "mlp", "launch.ranks": 2,
+            "dataset": "{name: csv, root: ., standardize: true, missing: mean}"}), run="run"))
+        fitted = json.loads((self.folder / "run/dataset.json").read_text())
+        self.assertEqual(["size", "colour=blue", "colour=red"], fitted["features"])
+        self.assertEqual(["no", "yes"], fitted["targets"][0]["categories"])
+        # Other training rows would give other statistics, and other places to the categories.
+        table.write_text("size,colour,kind\n1000,blue,no\n2000,red,yes\n")
+        self.assert_measured_again(self.folder / "run")
+        self.evaluate("--run=run", "--predictions=p.safetensors")
+        predictions = safetensors(self.folder / "p.safetensors")
+        self.assertEqual(struct.pack("<3q", 1, 0, 1), predictions["label"][2])
+
     def test_needs_no_servers_of_dense_parameters(self):
         self.assert_measured_again(self.finish("run", **{"launch.ranks": 3, "roles.server": 1,
                                                          "strategy": "{ssp: {staleness: 2}}"}))

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "engine/experiment/run_folder.h"
 #include "framework/base/config/parse.h"
@@ -44,6 +48,31 @@ void refuse_unnamed_plugins(const std::string& config, const std::vector<std::st
                                               flag_for(plugins->value)}});
 }
 
+// Sets the fields "encoding" of a dataset and of those that it is made of, where they are empty.
+class TakeEncoding final : public config::Visitor {
+ public:
+  explicit TakeEncoding(std::string path) : path_(std::move(path)) {}
+
+ private:
+  bool enter(const config::Field&) override { return true; }
+  void leave(const config::Field&) override {}
+  void visit(const config::Field&, bool&) override {}
+  void visit(const config::Field&, std::int64_t&) override {}
+  void visit(const config::Field&, double&) override {}
+  void visit(const config::Field& field, std::string& value) override {
+    if (field.key == std::string_view("encoding") && value.empty()) value = path_;
+  }
+  void visit(const config::Field&, std::optional<double>&) override {}
+  void visit(const config::Field&, std::vector<std::int64_t>&) override {}
+  void visit(const config::Field&, std::vector<double>&) override {}
+  void visit(const config::Field&, std::vector<std::string>&) override {}
+  void visit(const config::Field&, config::Selection& value) override { value.visit_selected(*this); }
+  void visit(const config::Field&, config::SectionList&) override {}
+  void visit(const config::Field&, config::SectionMap&) override {}
+
+  const std::string path_;
+};
+
 }  // namespace
 
 SavedRun find_saved_run(const std::string& tool, const std::string& run, const std::string& weights,
@@ -57,10 +86,18 @@ SavedRun find_saved_run(const std::string& tool, const std::string& run, const s
     if (!std::filesystem::exists(file)) throw ConfigError(file + ": no such file");
     return file;
   };
-  const SavedRun saved{.weights = choose(weights, folder.weights(), "weights"),
-                       .config = choose(config, folder.config(), "config")};
+  SavedRun saved{.weights = choose(weights, folder.weights(), "weights"),
+                 .config = choose(config, folder.config(), "config")};
+  const auto dataset = std::filesystem::path(saved.config).parent_path() / "dataset.json";
+  if (std::filesystem::exists(dataset)) saved.dataset = std::filesystem::absolute(dataset).string();
   if (config.empty()) refuse_unnamed_plugins(saved.config, overrides);
   return saved;
+}
+
+void take_encoding(config::Selection& dataset, const SavedRun& run) {
+  if (run.dataset.empty()) return;
+  TakeEncoding visitor(run.dataset);
+  dataset.visit_selected(visitor);
 }
 
 }  // namespace phalanx

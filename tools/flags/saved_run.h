@@ -3,12 +3,15 @@
 #include <string>
 #include <vector>
 
+#include "framework/base/config/visitor.h"
+
 namespace phalanx {
 
 /// The files of a run that has ended: its weights, and the config that they belong to.
 struct SavedRun {
   std::string weights;
   std::string config;
+  std::string dataset{};  // path of the dataset.json next to the config; empty if there is none
 };
 
 /// Returns the files that the flags --run, --weights and --config of `tool` name: a run's, unless a file is given in
@@ -16,5 +19,9 @@ struct SavedRun {
 /// has plug-ins, which are code, unless one of the `overrides` (--set) names the plug-ins to load.
 SavedRun find_saved_run(const std::string& tool, const std::string& run, const std::string& weights,
                         const std::string& config, const std::vector<std::string>& overrides);
+
+/// Lets a dataset of tables take its categories and statistics from `run.dataset`, as the run had them, instead of
+/// fitting them to the training rows. A config that names a file for them keeps it; other datasets have no such field.
+void take_encoding(config::Selection& dataset, const SavedRun& run);
 
 }  // namespace phalanx

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "datasets/tables/table_source.h"
+#include "framework/base/config/visitor.h"
+
+namespace phalanx {
+
+/// The fields of a config that describe the format of a text file.
+struct DelimitedFormat {
+  std::string separator = "auto";
+  std::string header = "auto";
+  std::string quote = "\"";
+  std::string decimal = ".";
+  std::string comment{};
+  std::int64_t skip_lines = 0;
+  std::vector<std::string> missing_values{"",     "NA",  "N/A",  "n/a",  "#N/A", "<NA>", "NaN",
+                                          "-NaN", "nan", "-nan", "NULL", "null", "None"};
+
+  template <class V>
+  void visit(V& v) {
+    v("separator", separator, "character between two fields, tab, whitespace, or auto: the one that fits the file");
+    v("header", header,
+      "whether the first row has the names of columns; auto: unless it has numbers wherever the rows below have",
+      config::one_of({"auto", "true", "false"}));
+    v("quote", quote, "character around fields that contain separators; empty: none");
+    v("decimal", decimal, "character before the decimals of a number", config::one_of({".", ","}));
+    v("comment", comment, "lines that begin with this are ignored; empty: none are");
+    v("skip_lines", skip_lines, "lines at the beginning of a file that are no part of the table", config::at_least(0));
+    v("missing_values", missing_values, "fields that mean that a value is missing");
+  }
+};
+
+/// Reads a table of delimited text, in quotes or not, compressed or not. `like`: the training table, whose names a
+/// table without a header takes, if it has as many columns; null: none. Throws DataError for a file that is no such
+/// table, with the line.
+std::shared_ptr<const TableSource> read_delimited_table(const std::string& path, const DelimitedFormat& format,
+                                                        const TableSource* like = nullptr);
+
+}  // namespace phalanx
