@@ -13,12 +13,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* const kTorch = "torch==2.13.0";
+// A library that an interpreter needs, and how pip installs it.
+struct Library {
+  const char* name;         // in messages
+  const char* requirement;  // as pip has it
+  const char* folder;       // in the cache, of the environment that has it
+  const char* proof;        // a program in Python that succeeds with it
+  const char* flag;         // that names an interpreter
+};
 
-fs::path cache_folder(const std::string& flag) {
+constexpr Library kTorch{.name = "PyTorch with gloo",
+                         .requirement = "torch==2.13.0",
+                         .folder = "torch-2.13.0",
+                         .proof = "import torch.distributed as d, sys; sys.exit(not d.is_gloo_available())",
+                         .flag = "--python"};
+
+constexpr Library kJax{.name = "JAX",
+                       .requirement = "jax==0.10.2",
+                       .folder = "jax-0.10.2",
+                       .proof = "import jax.numpy",
+                       .flag = "--jax_python"};
+
+fs::path cache_folder(const Library& library, const std::string& flag) {
   if (const auto cache = environment("XDG_CACHE_HOME"); cache && !cache->empty()) return *cache;
   if (const auto home = environment("HOME"); home && !home->empty()) return fs::path(*home) / ".cache";
-  throw ConfigError(flag + ": HOME is not set, so PyTorch cannot be installed; name an interpreter with --python");
+  throw ConfigError(flag + ": HOME is not set, so " + library.requirement +
+                    " cannot be installed; name an interpreter with " + library.flag);
 }
 
 // The system's Python, which finds the packages that lie beside it.
@@ -29,16 +49,17 @@ exec python3 "$@"
 
 // The interpreter in `folder`, with packages of its own. Not a virtual environment: Debian's Python cannot make one
 // without a package more. The file "complete" is made last: what an interrupted run left is made anew.
-std::string make_environment(const fs::path& folder, const std::string& flag) {
+std::string make_environment(const Library& library, const fs::path& folder, const std::string& flag) {
   const fs::path python = folder / "bin" / "python", packages = folder / "packages";
   if (fs::exists(folder / "complete")) return python;
-  std::fprintf(stderr, "installing %s in %s ...\n", kTorch, folder.c_str());
+  std::fprintf(stderr, "installing %s in %s ...\n", library.requirement, folder.c_str());
   fs::remove_all(folder);
   fs::create_directories(python.parent_path());
-  if (run_program({"python3", "-m", "pip", "install", "-q", "--target", packages, kTorch, "numpy"}) != 0) {
+  if (run_program({"python3", "-m", "pip", "install", "-q", "--target", packages, library.requirement, "numpy"}) != 0) {
     fs::remove_all(folder);
-    throw ConfigError(flag + ": python3 -m pip install " + kTorch +
-                      " failed, as printed above; name an interpreter that has PyTorch with --python");
+    throw ConfigError(flag + ": python3 -m pip install " + library.requirement +
+                      " failed, as printed above; name an interpreter that has " + library.name + " with " +
+                      library.flag);
   }
   write_atomically(python, kPython);
   fs::permissions(python, fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec, fs::perm_options::add);
@@ -46,16 +67,24 @@ std::string make_environment(const fs::path& folder, const std::string& flag) {
   return python;
 }
 
+std::string python_with(const Library& library, const std::string& wanted, const std::string& flag) {
+  const std::string python =
+      wanted.empty() ? make_environment(library, cache_folder(library, flag) / "phalanx" / library.folder, flag)
+                     : wanted;
+  const int status = run_program({python, "-c", library.proof});
+  if (status == 0) return python;
+  const std::string what = status == 127 ? " cannot be started" : std::string(" has no ") + library.name;
+  throw ConfigError(flag + ": " + python + what + "; name an interpreter that has it with " + library.flag);
+}
+
 }  // namespace
 
 std::string python_with_torch(const std::string& wanted, const std::string& flag) {
-  const std::string python =
-      wanted.empty() ? make_environment(cache_folder(flag) / "phalanx" / "torch-2.13.0", flag) : wanted;
-  const std::string look = "import torch.distributed as d, sys; sys.exit(not d.is_gloo_available())";
-  const int status = run_program({python, "-c", look});
-  if (status == 0) return python;
-  const std::string what = status == 127 ? " cannot be started" : " has no PyTorch with gloo";
-  throw ConfigError(flag + ": " + python + what + "; name an interpreter that has it with --python");
+  return python_with(kTorch, wanted, flag);
+}
+
+std::string python_with_jax(const std::string& wanted, const std::string& flag) {
+  return python_with(kJax, wanted, flag);
 }
 
 }  // namespace phalanx::bench

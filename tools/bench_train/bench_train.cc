@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "framework/base/files.h"
+#include "framework/kernels/kernels.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "tools/bench/python.h"
@@ -11,6 +12,7 @@
 #include "tools/bench_train/measure.h"
 #include "tools/bench_train/rank.h"
 #include "tools/bench_train/table.h"
+#include "tools/doctor/matrix_peak.h"
 
 namespace phalanx::bench_train {
 namespace {
@@ -19,15 +21,20 @@ constexpr std::string_view kBeRank = "--be_rank=";  // from the program to itsel
 
 int compare(int argc, char** argv) {
   Options options = parse_options(argc, argv);
-  if (options.uses_python()) options.python = bench::python_with_torch(options.python, "--against ddp");
+  if (options.uses(Framework::kTorch)) options.python = bench::python_with_torch(options.python, "--against ddp");
+  if (options.uses(Framework::kJax)) options.jax_python = bench::python_with_jax(options.jax_python, "--against jax");
+  kernels::use_kernels(kernels::kAuto);
+  const auto processor = kernels::this_processor();
+  const Machine machine{
+      .processor = processor.name, .vectors = processor.vectors, .matrix_peak = doctor::measure_matrix_peak()};
   const Hosts hosts = options.link.empty() ? Hosts() : Hosts(options.link);
   // After each workload, so that what was measured is not lost with what was not.
   const auto keep = [&](const std::vector<Row>& rows) {
-    if (!options.json.empty()) write_atomically(options.json, to_json(rows, options.base, options.link));
+    if (!options.json.empty()) write_atomically(options.json, to_json(rows, machine, options.base, options.link));
   };
   keep({});  // before anything is measured in vain
-  const auto [rows, failures] = measure(options, hosts, keep);
-  if (!rows.empty()) std::fputs(to_table(rows, options.base, options.markdown).c_str(), stdout);
+  const auto [rows, failures] = measure(options, hosts, machine.matrix_peak, keep);
+  if (!rows.empty()) std::fputs(to_table(rows, machine, options.base, options.markdown).c_str(), stdout);
   for (const auto& failure : failures) std::fprintf(stderr, "bench_train: %s\n", failure.c_str());
   return failures.empty() ? kDone : kFailed;
 }

@@ -7,14 +7,18 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "tools/bench/flag_words.h"
 #include "tools/bench_train/system.h"
 #include "tools/bench_train/workload.h"
 #include "tools/flags/parse_flags.h"
 
-DEFINE_string(workload, "mlp,lenet,char_lm,resnet18", "workloads to train");
+DEFINE_string(workload, "mlp,lenet,char_lm,resnet18",
+              "workloads to train: mlp, lenet, char_lm, gpt, lstm, resnet18, zoo (every model of the zoo, small) or "
+              "zoo_MODEL");
 DEFINE_string(systems, "phalanx,phalanx_defaults,phalanx_channels_last,no_communication",
-              "systems to train with: phalanx and its variants, no_communication, ddp and its variants");
+              "systems to train with: phalanx and its variants, no_communication, ddp and its variants, torch_process "
+              "(one process with all cores), jax (the same with JAX; mlp, lenet, char_lm and gpt)");
 DEFINE_string(against, "", "systems to compare with, such as ddp; the first is the baseline");
 DEFINE_int32(ranks, 2, "ranks of each system, with one thread each");
 DEFINE_int32(rounds, 7, "turns of each system");
@@ -23,7 +27,9 @@ DEFINE_double(until_loss, 0, "train until the loss of every system is below this
 DEFINE_string(dataset, "", "a dataset as in a config, such as {name: cifar10, root: DIR}; empty: generated samples");
 DEFINE_int32(hosts, 1, "1, or 2: network namespaces connected by a link, which needs root");
 DEFINE_string(link, "1gbit", "rate of the link between two hosts, in the notation of tc");
-DEFINE_string(python, "", "for ddp: interpreter with PyTorch; empty: one is installed once, with pip");
+DEFINE_string(python, "",
+              "for ddp and torch_process: interpreter with PyTorch; empty: one is installed once, with pip");
+DEFINE_string(jax_python, "", "for jax: interpreter with JAX; empty: one is installed once, with pip");
 DEFINE_string(json, "", "JSON file for the rows");
 DEFINE_bool(markdown, false, "print the table as Markdown");
 
@@ -37,6 +43,35 @@ std::vector<std::string> names_of(const std::vector<Named>& all) {
   return names;
 }
 
+// Puts the workloads of all models in the place of `zoo`.
+std::vector<std::string> with_zoo(const std::vector<std::string>& names) {
+  std::vector<std::string> all;
+  for (const auto& name : names) {
+    if (name != "zoo") {
+      all.push_back(name);
+      continue;
+    }
+    for (const auto& workload : workloads()) {
+      if (workload.of_zoo) all.push_back(workload.name);
+    }
+  }
+  return all;
+}
+
+void check(const System& system, const Options& options) {
+  if (system.one_process && FLAGS_hosts != 1) {
+    throw ConfigError(system.name + " is one process, which cannot run on two hosts; leave it out, or use --hosts 1");
+  }
+  if (std::ranges::any_of(options.workloads, [&](const auto& name) { return applies(system, find_workload(name)); })) {
+    return;
+  }
+  std::vector<std::string> fit;
+  for (const auto& workload : workloads()) {
+    if (applies(system, workload) && !workload.of_zoo) fit.push_back(workload.name);
+  }
+  throw ConfigError(system.name + " has none of --workload; it has " + join(fit, ", "));
+}
+
 void check(const Options& options) {
   if (options.systems.empty()) throw ConfigError("--systems and --against are both empty");
   if (options.ranks < 1 || options.rounds < 1) throw ConfigError("--ranks and --rounds must be at least 1");
@@ -47,8 +82,17 @@ void check(const Options& options) {
   if (!options.dataset.empty() && options.workloads.size() > 1) {
     throw ConfigError("--dataset is for one workload, but --workload names several");
   }
-  if (!options.python.empty() && !options.uses_python())
+  if (!options.python.empty() && !options.uses(Framework::kTorch))
     throw ConfigError("--python is for ddp and its variants; add --against ddp");
+  if (!options.jax_python.empty() && !options.uses(Framework::kJax))
+    throw ConfigError("--jax_python is for jax; add --against jax");
+  for (const auto& name : options.systems) {
+    if (const auto& system = find_system(name); system.framework != Framework::kPhalanx) check(system, options);
+  }
+  for (const auto& name : options.workloads) {
+    if (options.dataset.empty() || !find_workload(name).of_zoo) continue;
+    throw ConfigError("--dataset is not for workload " + name + ", whose samples are drawn; leave it out");
+  }
 }
 
 }  // namespace
@@ -56,7 +100,9 @@ void check(const Options& options) {
 Options parse_options(int argc, char** argv) {
   refuse(parse_flags({.purpose = "trains the same models with several systems in turns", .files = "tools/bench_train/"},
                      argc, argv));
-  Options options{.workloads = bench::choose("workload", FLAGS_workload, names_of(workloads())),
+  auto known = names_of(workloads());
+  known.emplace_back("zoo");
+  Options options{.workloads = with_zoo(bench::choose("workload", FLAGS_workload, known)),
                   .systems = bench::choose_any("systems", FLAGS_systems, names_of(systems())),
                   .ranks = FLAGS_ranks,
                   .rounds = FLAGS_rounds,
@@ -65,6 +111,7 @@ Options parse_options(int argc, char** argv) {
                   .dataset = FLAGS_dataset,
                   .link = FLAGS_hosts == 2 ? FLAGS_link : "",
                   .python = FLAGS_python,
+                  .jax_python = FLAGS_jax_python,
                   .json = FLAGS_json,
                   .markdown = FLAGS_markdown};
   const auto peers = bench::choose_any("against", FLAGS_against, names_of(systems()));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "models/model.h"
 
 namespace phalanx::bench_train {
 namespace {
@@ -36,14 +37,34 @@ TEST(CommandLine, HasDefaults) {
   EXPECT_EQ(2, options.ranks);
   EXPECT_EQ("", options.link);
   EXPECT_EQ("", options.base);
-  EXPECT_FALSE(options.uses_python());
+  EXPECT_FALSE(options.uses(Framework::kTorch));
+  EXPECT_FALSE(options.uses(Framework::kJax));
 }
 
 TEST(CommandLine, PeersFollowTheSystemsAndTheFirstIsTheBase) {
   const auto options = parse({"--systems=no_communication,phalanx,ddp", "--against=ddp,ddp_powersgd"});
   EXPECT_EQ((std::vector<std::string>{"no_communication", "phalanx", "ddp", "ddp_powersgd"}), options.systems);
   EXPECT_EQ("ddp", options.base);
-  EXPECT_TRUE(options.uses_python());
+  EXPECT_TRUE(options.uses(Framework::kTorch));
+  EXPECT_FALSE(options.uses(Framework::kJax));
+}
+
+TEST(CommandLine, ZooIsEveryModelOfTheZoo) {
+  const auto options = parse({"--workload=mlp,zoo"});
+  auto models = Models::global().names();
+  for (const char* program : {"exported", "torchscript"}) std::erase(models, program);
+  ASSERT_GT(models.size(), 40u);
+  ASSERT_EQ(1 + models.size(), options.workloads.size());
+  EXPECT_EQ("mlp", options.workloads[0]);
+  for (std::size_t i = 0; i < models.size(); ++i) EXPECT_EQ("zoo_" + models[i], options.workloads[1 + i]);
+  EXPECT_EQ((std::vector<std::string>{"zoo_unet"}), parse({"--workload=zoo_unet"}).workloads);
+}
+
+TEST(CommandLine, JaxHasAnInterpreterOfItsOwn) {
+  const auto options = parse({"--workload=mlp,resnet18", "--against=jax", "--jax_python=python9"});
+  EXPECT_EQ("python9", options.jax_python);
+  EXPECT_TRUE(options.uses(Framework::kJax));
+  EXPECT_FALSE(options.uses(Framework::kTorch));
 }
 
 TEST(CommandLine, TwoHostsHaveALink) {
@@ -63,6 +84,11 @@ TEST(CommandLine, SaysWhatIsWrong) {
   expect_error({"--hosts=2", "--ranks=3"}, "multiple");
   expect_error({"--python=python3"}, "--against ddp");
   expect_error({"--dataset=mnist"}, "one workload");
+  expect_error({"--jax_python=python3", "--against=ddp"}, "--against jax");
+  expect_error({"--workload=resnet18", "--against=jax"}, "jax has none of --workload; it has mlp, lenet, char_lm, gpt");
+  expect_error({"--workload=zoo_mlp", "--against=torch_process"}, "torch_process has none of --workload");
+  expect_error({"--hosts=2", "--systems=torch_process"}, "torch_process is one process");
+  expect_error({"--workload=zoo_mlp", "--dataset=mnist"}, "--dataset is not for workload zoo_mlp");
   expect_error({"more"}, "unexpected argument");
 }
 

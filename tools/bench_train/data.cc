@@ -81,22 +81,25 @@ at::Tensor map(const std::string& path, std::vector<std::int64_t> sizes, at::Sca
 
 std::int64_t row_bytes(const at::Tensor& tensor) { return static_cast<std::int64_t>(tensor.nbytes()) / tensor.size(0); }
 
-class MappedSamples final : public Dataset {
+class SamplesInMemory final : public Dataset {
  public:
-  MappedSamples(at::Tensor inputs, at::Tensor targets, SampleSpec spec)
+  SamplesInMemory(Tensors inputs, Tensors targets, SampleSpec spec)
       : inputs_(std::move(inputs)), targets_(std::move(targets)), spec_(std::move(spec)) {}
 
-  std::int64_t size() const override { return inputs_.size(0); }
+  std::int64_t size() const override { return inputs_[0].size(0); }
   const SampleSpec& spec() const override { return spec_; }
 
   void gather(std::span<const std::int64_t> indices, std::uint64_t, Batch& batch) const override {
-    batch.inputs.resize(1);
-    batch.targets.resize(1);
-    gather(inputs_, indices, batch.inputs[0]);
-    gather(targets_, indices, batch.targets[0]);
+    gather(inputs_, indices, batch.inputs);
+    gather(targets_, indices, batch.targets);
   }
 
  private:
+  static void gather(const Tensors& from, std::span<const std::int64_t> indices, Tensors& to) {
+    to.resize(from.size());
+    for (std::size_t i = 0; i < from.size(); ++i) gather(from[i], indices, to[i]);
+  }
+
   static void gather(const at::Tensor& from, std::span<const std::int64_t> indices, at::Tensor& to) {
     auto sizes = from.sizes().vec();
     sizes[0] = std::ssize(indices);
@@ -111,13 +114,34 @@ class MappedSamples final : public Dataset {
     }
   }
 
-  at::Tensor inputs_, targets_;
+  Tensors inputs_, targets_;
   SampleSpec spec_;
 };
+
+// Numbers of a normal distribution, or class numbers; graphs get edges in both directions, and events happen or not.
+at::Tensor draw(const TensorSpec& spec, const std::string& task, bool target, std::int64_t samples,
+                const at::Generator& generator) {
+  auto sizes = spec.shape;
+  sizes.insert(sizes.begin(), samples);
+  if (spec.dtype == at::kLong) return at::randint(spec.classes, sizes, generator, at::kLong);
+  const at::Tensor values = at::randn(sizes, generator);
+  if (spec.name == "adjacency") return (values + values.transpose(1, 2)).gt(1).to(at::kFloat);
+  return target && task == "binary_classification" ? values.gt(0).to(at::kFloat) : values;
+}
+
+std::shared_ptr<const Dataset> drawn_in_memory(const DataFiles& files) {
+  const auto generator = at::detail::createCPUGenerator(kSeed);
+  Tensors inputs, targets;
+  const auto& spec = files.sample;
+  for (const auto& input : spec.inputs) inputs.push_back(draw(input, spec.task, false, files.samples, generator));
+  for (const auto& target : spec.targets) targets.push_back(draw(target, spec.task, true, files.samples, generator));
+  return std::make_shared<SamplesInMemory>(std::move(inputs), std::move(targets), spec);
+}
 
 }  // namespace
 
 DataFiles draw_samples(const Workload& workload, const std::string& folder) {
+  if (workload.of_zoo) return {.samples = workload.samples, .sample = workload.sample};
   const auto generator = at::detail::createCPUGenerator(kSeed);
   const bool text = is_text(workload.sample);
   return write(text ? draw_text(workload, generator) : draw_pictures(workload, generator), workload.sample, folder);
@@ -132,13 +156,15 @@ DataFiles export_samples(const Dataset& dataset, const Workload& workload, const
 }
 
 std::shared_ptr<const Dataset> map_samples(const DataFiles& files) {
+  if (files.inputs.empty()) return drawn_in_memory(files);
   const auto& input = files.sample.inputs[0];
   std::vector<std::int64_t> sizes{files.samples};
   if (is_text(files.sample)) sizes.push_back(input.shape.at(0));
   at::Tensor targets = map(files.targets, sizes, at::kLong);
   sizes.resize(1);
   sizes.insert(sizes.end(), input.shape.begin(), input.shape.end());
-  return std::make_shared<MappedSamples>(map(files.inputs, sizes, input.dtype), std::move(targets), files.sample);
+  return std::make_shared<SamplesInMemory>(Tensors{map(files.inputs, sizes, input.dtype)}, Tensors{std::move(targets)},
+                                           files.sample);
 }
 
 }  // namespace phalanx::bench_train

@@ -100,6 +100,21 @@ class CharLm(nn.Module):
         return F.linear(self.ln_f(self.blocks(x)), self.wte.weight)
 
 
+class Lstm(nn.Module):
+    """The language model of PyTorch's word_language_model example, without dropout."""
+
+    def __init__(self, classes, layers=2, width=256):
+        super().__init__()
+        self.encoder, self.decoder = nn.Embedding(classes, width), nn.Linear(width, classes)
+        self.rnn = nn.LSTM(width, width, layers, batch_first=True)
+        for weight in (self.encoder.weight, self.decoder.weight):
+            nn.init.uniform_(weight, -0.1, 0.1)
+        nn.init.zeros_(self.decoder.bias)
+
+    def forward(self, x):
+        return self.decoder(self.rnn(self.encoder(x))[0])
+
+
 def make_model(name, sample, classes, options):
     """The model for samples of this shape."""
     if name == "mlp":
@@ -108,6 +123,8 @@ def make_model(name, sample, classes, options):
         return LeNet(sample[0])
     if name == "resnet18":
         return ResNet18(sample[0], classes)
+    if name == "lstm":
+        return Lstm(classes)
     if name == "gpt":
         return CharLm(classes, sample[0], True, width=256)
     return CharLm(classes, sample[0], "sdpa" in options)

@@ -1,4 +1,5 @@
-"""A rank of PyTorch's DistributedDataParallel, or of its model parallelism, that is measured in turns (turns.h): python -c SOURCE JOB, JOB as JSON.
+"""A rank of PyTorch's DistributedDataParallel, or of its model parallelism, or PyTorch in one process, that is measured in
+turns (turns.h): python -c SOURCE JOB, JOB as JSON.
 
 The loop is the plainest fast one there is: samples in memory, a batch by indexing, no DataLoader, no meters but the
 loss.
@@ -42,6 +43,8 @@ def batches(job, inputs, targets):
 
 def distributed(model, job):
     options = job["options"]
+    if options[:1] == ["process"]:
+        return model
     if options[:1] == ["tensor"]:
         return divide_by_tensor(model, job["size"])
     if options[:1] == ["fsdp2"]:
@@ -102,8 +105,9 @@ class Training:
 def main():
     job = json.loads(sys.argv[1])
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends without a trace
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method="file://" + job["store"], rank=job["rank"], world_size=job["size"])
+    torch.set_num_threads(job["threads"])
+    if job["options"][:1] != ["process"]:
+        dist.init_process_group("gloo", init_method="file://" + job["store"], rank=job["rank"], world_size=job["size"])
     training = Training(job)
     print("ready", flush=True)
     for line in sys.stdin:

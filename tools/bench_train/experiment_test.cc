@@ -10,7 +10,7 @@ namespace {
 TEST(Systems, AllHaveAConfigForAllWorkloads) {
   for (const auto& workload : workloads()) {
     for (const auto& system : systems()) {
-      if (system.python || !applies(system, workload)) continue;
+      if (system.framework != Framework::kPhalanx || !applies(system, workload)) continue;
       SCOPED_TRACE(workload.name + " by " + system.name);
       auto config = make_config(workload, system, 2);
       EXPECT_EQ(system.alone ? workload.batch : 2 * workload.batch, config.train.global_batch_size);
@@ -21,6 +21,17 @@ TEST(Systems, AllHaveAConfigForAllWorkloads) {
       EXPECT_EQ(config::dump(config), config::dump(read));
     }
   }
+}
+
+TEST(Systems, PeersHaveSomeWorkloads) {
+  const auto applies_to = [](const char* system, const char* workload) {
+    return applies(find_system(system), find_workload(workload));
+  };
+  for (const char* workload : {"mlp", "lenet", "char_lm", "gpt"}) EXPECT_TRUE(applies_to("jax", workload));
+  for (const char* workload : {"lstm", "resnet18", "zoo_mlp"}) EXPECT_FALSE(applies_to("jax", workload));
+  for (const char* workload : {"lstm", "resnet18"}) EXPECT_TRUE(applies_to("torch_process", workload));
+  EXPECT_FALSE(applies_to("torch_process", "zoo_mlp"));
+  EXPECT_TRUE(applies_to("phalanx_libtorch_kernels", "zoo_mlp"));
 }
 
 TEST(Systems, OptionsReachTheConfig) {

@@ -15,6 +15,7 @@
 #include "framework/base/error.h"
 #include "launch/temporary_folder.h"
 #include "tools/bench/quantile.h"
+#include "tools/bench_train/operations.h"
 #include "tools/bench_train/team.h"
 #include "tools/bench_train/time_to_loss.h"
 
@@ -51,9 +52,10 @@ class Contestant {
   void take_turn() {
     const Turn turn = run(steps_);
     const auto steps = static_cast<double>(turn.steps);
+    tells_backward_ = turn.backward_seconds.has_value();
     rates_.push_back(samples_ * steps / turn.seconds);
     times_.push_back({.step_ms = turn.seconds / steps * 1000,
-                      .backward_ms = turn.backward_seconds / steps * 1000,
+                      .backward_ms = turn.backward_seconds.value_or(0) / steps * 1000,
                       .busy_ms = turn.busy_seconds / steps / ranks_ * 1000});
   }
 
@@ -70,7 +72,7 @@ class Contestant {
             .p10 = quantile(rates_, 0.1),
             .p90 = quantile(rates_, 0.9),
             .step_ms = median(&StepTime::step_ms),
-            .backward_ms = median(&StepTime::backward_ms),
+            .backward_ms = tells_backward_ ? std::optional(median(&StepTime::backward_ms)) : std::nullopt,
             .busy_ms = median(&StepTime::busy_ms),
             .seconds_to_loss = to_loss_.seconds(),
             .steps_to_loss = to_loss_.steps(),
@@ -106,6 +108,7 @@ class Contestant {
   TimeToLoss to_loss_;
   std::int64_t steps_ = 1;  // of a turn
   std::int64_t steps_done_ = 0;
+  bool tells_backward_ = true;
   std::vector<double> rates_;  // samples a second, by round, as the times
   std::vector<StepTime> times_;
 };
@@ -202,18 +205,29 @@ void run_rounds(const Options& options, const std::string& workload, Contestants
   }
 }
 
-void measure(const Options& options, const Hosts& hosts, const Workload& workload, Measured& measured) {
+// The same for all systems: what the model takes, however a system computes it.
+void set_share_of_peak(Row& row, const std::optional<double>& operations_of_rank, double peak) {
+  if (!operations_of_rank) return;
+  row.operations = *operations_of_rank * row.ranks;
+  row.of_peak = *row.operations / (row.step_ms / 1000) / (peak * row.ranks);
+}
+
+void measure(const Options& options, const Hosts& hosts, double peak, const Workload& workload, Measured& measured) {
   const TemporaryFolder folder(TemporaryFolder::Removal::kAlways);
   const Setting setting{.workload = workload,
                         .data = make_data(options, workload, folder.path()),
                         .ranks = options.ranks,
                         .hosts = hosts,
                         .python = options.python,
+                        .jax_python = options.jax_python,
                         .folder = folder.path()};
   Contestants all;
   for (const auto& name : options.systems) {
     const auto& system = find_system(name);
-    if (!applies(system, workload)) continue;
+    if (!applies(system, workload)) {
+      std::fprintf(stderr, "%s: leaving out %s, which does not apply\n", workload.name.c_str(), name.c_str());
+      continue;
+    }
     std::fprintf(stderr, "%s: starting %s ...\n", workload.name.c_str(), name.c_str());
     all.push_back(std::make_unique<Contestant>(system, setting, options.until_loss));
   }
@@ -221,11 +235,13 @@ void measure(const Options& options, const Hosts& hosts, const Workload& workloa
     throw ConfigError("none of --systems applies to workload " + workload.name +
                       "; leave the workload out, or add phalanx");
   }
+  const auto operations = operations_of_step(workload, setting.data.sample, workload.batch);
   run_rounds(options, workload.name, all, measured.failures);
   auto& rows = measured.rows;
   for (const auto& one : all) {
     rows.push_back(one->row(setting));
     rows.back().ratio = ratio(*one, all, options.base);
+    set_share_of_peak(rows.back(), operations, peak);
     rows.back().ratio_to_limit = ratio(*one, all, kLimit);
     rows.back().hidden = hidden(*one, all, options.ranks);
   }
@@ -233,10 +249,11 @@ void measure(const Options& options, const Hosts& hosts, const Workload& workloa
 
 }  // namespace
 
-Measured measure(const Options& options, const Hosts& hosts, const std::function<void(const std::vector<Row>&)>& keep) {
+Measured measure(const Options& options, const Hosts& hosts, double peak,
+                 const std::function<void(const std::vector<Row>&)>& keep) {
   Measured measured;
   for (const auto& name : options.workloads) {
-    measure(options, hosts, find_workload(name), measured);
+    measure(options, hosts, peak, find_workload(name), measured);
     keep(measured.rows);
   }
   return measured;

@@ -12,16 +12,26 @@
 
 namespace phalanx::bench_train {
 
+/// The machine that runs the systems.
+struct Machine {
+  std::string processor;   // the model's name
+  std::string vectors;     // vector instructions that LibTorch uses: "AVX2"
+  double matrix_peak = 0;  // floating-point operations a second of one core (doctor::measure_matrix_peak)
+};
+
 /// One line of the result.
 struct Row {
   std::string workload, system;
   int ranks = 0;
   double samples_per_second = 0;            // of all ranks together, median of the turns
   double p10 = 0, p90 = 0;                  // of the same
-  double step_ms = 0, backward_ms = 0;      // of one step, medians
+  double step_ms = 0;                       // of one step, median
+  std::optional<double> backward_ms{};      // likewise; none where it is not computed apart
   double busy_ms = 0;                       // of one step: CPU time of the machine, divided by the ranks; median
   std::optional<double> ratio{};            // to the base, median of the rounds
   std::optional<double> ratio_to_limit{};   // to no_communication, likewise
+  std::optional<double> operations{};       // of one step, all ranks together (operations_of_step)
+  std::optional<double> of_peak{};          // these in step_ms, as a share of the peak of a core for each rank
   std::optional<HiddenShare> hidden{};      // of phalanx_overlapped
   std::optional<double> seconds_to_loss{};  // of training (TimeToLoss)
   std::optional<std::int64_t> steps_to_loss{};
@@ -35,7 +45,9 @@ struct Measured {
 
 /// Trains each workload by all systems, in rounds in which they take turns, so that a change of the machine's mood
 /// meets them all; each round is in another, random order. A system that fails is left out from then on. `keep` sees
-/// all rows so far after each workload. Throws ConfigError, and Error when a system cannot be started.
-Measured measure(const Options& options, const Hosts& hosts, const std::function<void(const std::vector<Row>&)>& keep);
+/// all rows so far after each workload. `peak`: Machine::matrix_peak. Throws ConfigError, and Error when a system
+/// cannot be started.
+Measured measure(const Options& options, const Hosts& hosts, double peak,
+                 const std::function<void(const std::vector<Row>&)>& keep);
 
 }  // namespace phalanx::bench_train

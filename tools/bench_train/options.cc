@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
-#include "tools/bench_train/system.h"
-
 namespace phalanx::bench_train {
 
-bool Options::uses_python() const {
-  return std::ranges::any_of(systems, [](const auto& name) { return find_system(name).python; });
+bool Options::uses(Framework framework) const {
+  return std::ranges::any_of(systems, [&](const auto& name) { return find_system(name).framework == framework; });
 }
 
 }  // namespace phalanx::bench_train

@@ -10,7 +10,7 @@ from program import DEADLINE, ROOT, ProgramTest
 BENCH = str(ROOT / "tools/bench_train/bench_train")
 QUICK = ["--rounds=2", "--seconds=0.05"]
 ROW = {"workload", "system", "ranks", "samples_per_second", "p10", "p90", "step_ms", "backward_ms", "busy_ms",
-       "ratio", "ratio_to_no_communication", "hidden", "hidden_of_waiting", "seconds_to_loss", "steps_to_loss"}
+       "ratio", "ratio_to_no_communication", "operations", "of_peak", "hidden", "hidden_of_waiting", "seconds_to_loss", "steps_to_loss"}
 
 
 # Answers "run N" with N losses.
@@ -49,6 +49,9 @@ class BenchTrain(ProgramTest):
             self.assertGreater(row["step_ms"], row["backward_ms"])
             self.assertGreater(row["busy_ms"], 0)
             self.assertIn(row["system"], done.stdout)
+            self.assertGreater(row["of_peak"], 0)
+            # 2 for each weight and sample, forward, for the weights and for the inputs, of which the first layer has none.
+            self.assertEqual(2 * 64 * 2 * (2 * 784 * 512 + 3 * 512 * 512 + 3 * 512 * 10), row["operations"])
         self.assertEqual(1, result["rows"][0]["ratio"])
         self.assertEqual(1, result["rows"][3]["ratio_to_no_communication"])
         self.assert_nothing_left()
@@ -73,6 +76,28 @@ class BenchTrain(ProgramTest):
         self.assertEqual(1, peer["ratio"])
         self.assertGreater(ours["ratio"], 1)
 
+    def test_one_process_stands_for_all_ranks(self):
+        """Batches of all ranks, in one process, with a thread for each; JAX has no time of backward."""
+        job = self.folder / "job.json"
+        for system, flag in (("torch_process", "--python"), ("jax", "--jax_python")):
+            note = f"""[ $# -gt 2 ] || exit 0\nprintf '%s\\n' "$3" >> {job}\n"""
+            python = self.interpreter(note + PEER.replace('\\"backward\\": 1', '\\"backward\\": null'))
+            self.bench(*QUICK, "--workload=mlp", "--systems=", f"--against={system}", flag + python[len("--python"):],
+                       "--json=rows.json")
+            (peer,) = json.loads((self.folder / "rows.json").read_text())["rows"]
+            self.assertEqual((system, 2, 2 * 64 / 2), (peer["system"], peer["ranks"], peer["samples_per_second"]))
+            self.assertIsNone(peer["backward_ms"])
+            (said,) = map(json.loads, job.read_text().splitlines())
+            self.assertEqual((1, 2, 2 * 64), (said["size"], said["threads"], said["batch"]))
+            job.unlink()
+
+    def test_trains_a_model_of_the_zoo(self):
+        self.bench(*QUICK, "--workload=zoo_unet", "--systems=phalanx,phalanx_libtorch_kernels", "--json=rows.json")
+        rows = json.loads((self.folder / "rows.json").read_text())["rows"]
+        self.assertEqual([("zoo_unet", "phalanx"), ("zoo_unet", "phalanx_libtorch_kernels")],
+                         [(row["workload"], row["system"]) for row in rows])
+        self.assertGreater(rows[0]["of_peak"], 0)
+
     def test_says_what_is_wrong(self):
         for flag, message in (("--workload=mpl", 'did you mean "mlp"'), ("--systems=ddq", 'did you mean "ddp"'),
                               ("--rounds=0", "--rounds")):
@@ -84,6 +109,9 @@ class BenchTrain(ProgramTest):
         done = self.bench("--workload=mlp", "--against=ddp", self.interpreter("exit 1\n"), status=2)
         self.assertIn("--against ddp", done.stderr)
         self.assertIn("has no PyTorch with gloo", done.stderr)
+        jax = "--jax_python" + self.interpreter("exit 1\n")[len("--python"):]
+        done = self.bench("--workload=mlp", "--against=jax", jax, status=2)
+        self.assertIn("has no JAX; name an interpreter that has it with --jax_python", done.stderr)
 
     def test_a_peer_that_ends_is_an_error(self):
         python = self.interpreter('[ $# -gt 2 ] || exit 0\necho "no torch today" >&2\nexit 1\n')

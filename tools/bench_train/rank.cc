@@ -16,29 +16,37 @@
 
 namespace phalanx::bench_train {
 
+namespace {
+
+SampleSpec sample_of_files(const nlohmann::json& job) {
+  const auto &input = job.at("input"), &classes = job.at("classes");
+  return job.at("text").get<bool>() ? language_samples(input.at(0), classes) : classification_samples(input, classes);
+}
+
+}  // namespace
+
 std::string to_json(const RankJob& job) {
   const auto& data = job.data;
-  return nlohmann::json{{"config", job.config},
-                        {"run_dir", job.run_dir},
-                        {"plain_malloc", job.plain_malloc},
-                        {"meets", job.meets},
-                        {"inputs", data.inputs},
-                        {"targets", data.targets},
-                        {"samples", data.samples},
-                        {"input", data.sample.inputs[0].shape},
-                        {"classes", data.sample.targets[0].classes},
-                        {"text", is_text(data.sample)}}
-      .dump();
+  nlohmann::json json{
+      {"config", job.config}, {"workload", job.workload}, {"run_dir", job.run_dir},  {"plain_malloc", job.plain_malloc},
+      {"meets", job.meets},   {"inputs", data.inputs},    {"targets", data.targets}, {"samples", data.samples}};
+  if (!data.inputs.empty()) {
+    json["input"] = data.sample.inputs[0].shape;
+    json["classes"] = data.sample.targets[0].classes;
+    json["text"] = is_text(data.sample);
+  }
+  return json.dump();
 }
 
 RankJob read_job(const std::string& file) {
   const auto job = nlohmann::json::parse(read_file(file));
+  const std::string workload = job.at("workload");
   return {.config = job.at("config"),
+          .workload = workload,
           .data = {.inputs = job.at("inputs"),
                    .targets = job.at("targets"),
                    .samples = job.at("samples"),
-                   .sample = job.at("text").get<bool>() ? language_samples(job.at("input").at(0), job.at("classes"))
-                                                        : classification_samples(job.at("input"), job.at("classes"))},
+                   .sample = job.contains("text") ? sample_of_files(job) : find_workload(workload).sample},
           .run_dir = job.at("run_dir"),
           .plain_malloc = job.at("plain_malloc"),
           .meets = job.at("meets")};

@@ -8,7 +8,8 @@ namespace phalanx::bench_train {
 
 /// What a rank of Phalanx is told.
 struct RankJob {
-  std::string config;  // file
+  std::string config;    // file
+  std::string workload;  // its name, which says what samples without files are like
   DataFiles data;
   std::string run_dir;        // exists
   bool plain_malloc = false;  // without train's settings of malloc

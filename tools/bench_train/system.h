@@ -7,15 +7,19 @@
 
 namespace phalanx::bench_train {
 
-/// A way to train a workload: Phalanx with some keys of its config set, or PyTorch's DDP with some options.
+/// Which code trains.
+enum class Framework { kPhalanx, kTorch, kJax };
+
+/// A way to train a workload: Phalanx with some keys of its config set, or PyTorch or JAX with some options.
 struct System {
   std::string name;
   std::string help;
-  bool python = false;                 // PyTorch's DDP; else Phalanx
-  std::vector<std::string> options{};  // of Phalanx: "key.path=value", where "@ranks" is their number; of the peer:
+  Framework framework = Framework::kPhalanx;
+  std::vector<std::string> options{};  // of Phalanx: "key.path=value", where "@ranks" is their number; of PyTorch:
                                        // words that ddp_peer.py knows
   bool own_model = false;              // Phalanx's own defaults for the model
   bool alone = false;                  // every rank is a world of its own
+  bool one_process = false;            // with a thread for each rank, and the batches of all of them
   bool meets = false;                  // a barrier in every step
   bool plain_malloc = false;           // Phalanx without train's settings of malloc
   bool tuned_malloc = false;           // the peer with them
@@ -31,8 +35,11 @@ const std::vector<System>& systems();
 /// Throws std::out_of_range.
 const System& find_system(const std::string& name);
 
-/// Whether it is another system than those without the option it is named for.
+/// Returns true if the system has the workload's model, and is another system there than those without the option it
+/// is named for.
 inline bool applies(const System& system, const Workload& workload) {
+  if (system.framework == Framework::kTorch && !workload.in_torch) return false;
+  if (system.framework == Framework::kJax && !workload.in_jax) return false;
   return (workload.pictures || !system.pictures) && (workload.divisible || !system.divides);
 }
 

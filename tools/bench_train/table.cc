@@ -20,7 +20,8 @@ Cells cells_of(const Row& row, bool loss) {
               format_text(row.p90 < 1000 ? "%.1f" : "%.0f", row.p90),
               format_text("%.2f", row.step_ms),
               times(row.ratio),
-              times(row.ratio_to_limit)};
+              times(row.ratio_to_limit),
+              times(row.of_peak)};
   if (loss) {
     cells.push_back(row.seconds_to_loss ? format_text("%.1f", *row.seconds_to_loss) : "-");
     cells.push_back(row.steps_to_loss ? std::to_string(*row.steps_to_loss) : "-");
@@ -48,6 +49,11 @@ std::string lines(const std::vector<Cells>& table, bool markdown) {
   return text;
 }
 
+std::string sentence(const Machine& machine) {
+  return (machine.processor.empty() ? "unknown processor" : machine.processor) + ", " + machine.vectors +
+         format_text(": %.1f GFLOP/s of matrix products on one core", machine.matrix_peak / 1e9);
+}
+
 std::string sentence(const HiddenShare& share) {
   std::string text = format_text("overlapped hides %.0f %% of the communication", share.of_communication * 100);
   if (share.of_waiting) text += format_text(", %.0f %% of its waiting part", *share.of_waiting * 100);
@@ -61,20 +67,21 @@ nlohmann::ordered_json or_null(const std::optional<Value>& value) {
 
 }  // namespace
 
-std::string to_table(const std::vector<Row>& rows, const std::string& base, bool markdown) {
+std::string to_table(const std::vector<Row>& rows, const Machine& machine, const std::string& base, bool markdown) {
   const bool loss = std::ranges::any_of(rows, [](const Row& row) { return row.seconds_to_loss.has_value(); });
-  std::vector<Cells> table{
-      {"workload", "system", "samples/s", "p10", "p90", "step ms", base.empty() ? "ratio" : "of " + base, "of limit"}};
+  std::vector<Cells> table{{"workload", "system", "samples/s", "p10", "p90", "step ms",
+                            base.empty() ? "ratio" : "of " + base, "of limit", "of peak"}};
   if (loss) table.front().insert(table.front().end(), {"s to loss", "steps"});
   for (const auto& row : rows) table.push_back(cells_of(row, loss));
-  std::string text = lines(table, markdown);
+  std::string text = sentence(machine) + (markdown ? "\n\n" : "\n") + lines(table, markdown);
   for (const auto& row : rows) {
     if (row.hidden) text += row.workload + ": " + sentence(*row.hidden) + "\n";
   }
   return text;
 }
 
-std::string to_json(const std::vector<Row>& rows, const std::string& base, const std::string& link) {
+std::string to_json(const std::vector<Row>& rows, const Machine& machine, const std::string& base,
+                    const std::string& link) {
   using Json = nlohmann::ordered_json;
   Json list = Json::array();
   for (const auto& row : rows) {
@@ -85,17 +92,26 @@ std::string to_json(const std::vector<Row>& rows, const std::string& base, const
                     {"p10", row.p10},
                     {"p90", row.p90},
                     {"step_ms", row.step_ms},
-                    {"backward_ms", row.backward_ms},
+                    {"backward_ms", or_null(row.backward_ms)},
                     {"busy_ms", row.busy_ms},
                     {"ratio", or_null(row.ratio)},
                     {"ratio_to_no_communication", or_null(row.ratio_to_limit)},
+                    {"operations", or_null(row.operations)},
+                    {"of_peak", or_null(row.of_peak)},
                     {"hidden", row.hidden ? Json(row.hidden->of_communication) : Json()},
                     {"hidden_of_waiting", row.hidden ? or_null(row.hidden->of_waiting) : Json()},
                     {"seconds_to_loss", or_null(row.seconds_to_loss)},
                     {"steps_to_loss", or_null(row.steps_to_loss)}});
     if (!row.losses.empty()) list.back()["losses"] = row.losses;
   }
-  return Json{{"base", base}, {"link", link}, {"rows", list}}.dump(2) + "\n";
+  return Json{{"base", base},
+              {"link", link},
+              {"processor", machine.processor},
+              {"vectors", machine.vectors},
+              {"matrix_peak", machine.matrix_peak},
+              {"rows", list}}
+             .dump(2) +
+         "\n";
 }
 
 }  // namespace phalanx::bench_train

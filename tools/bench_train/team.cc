@@ -30,18 +30,23 @@ class Starter {
     std::filesystem::create_directories(folder_);
   }
 
+  int processes() const { return system_.one_process ? 1 : setting_.ranks; }
+
   Words command(int rank) const {
     const int host = rank / ranks_per_host();
-    return setting_.hosts.command(host, variables(rank), system_.python ? peer(rank) : phalanx(rank));
+    return setting_.hosts.command(host, variables(rank),
+                                  system_.framework == Framework::kPhalanx ? phalanx(rank) : peer(rank));
   }
 
  private:
+  int threads() const { return system_.one_process ? setting_.ranks : 1; }
   int ranks_per_host() const { return setting_.ranks / setting_.hosts.count(); }
 
   Words variables(int rank) const {
-    Words words{"OMP_NUM_THREADS=1"};
-    const int size = system_.alone ? 1 : setting_.ranks;
-    const int here = system_.alone ? 1 : ranks_per_host();
+    Words words{"OMP_NUM_THREADS=" + std::to_string(threads())};
+    const bool one = system_.alone || system_.one_process;
+    const int size = one ? 1 : setting_.ranks;
+    const int here = one ? 1 : ranks_per_host();
     const int place = system_.alone ? 0 : rank;
     const std::string store = folder_ + "/store" + (system_.alone ? std::to_string(rank) : "");
     for (const auto& [name, value] :
@@ -63,6 +68,7 @@ class Starter {
     // Ranks that are worlds of their own would write over each other's files.
     const auto run = RunFolder::create(system_.alone ? mine : folder_ + "/run", /*goes_on=*/true);
     RankJob job{.config = mine + ".yaml",
+                .workload = setting_.workload.name,
                 .data = setting_.data,
                 .run_dir = run.path(),
                 .plain_malloc = system_.plain_malloc,
@@ -74,9 +80,10 @@ class Starter {
   }
 
   Words peer(int rank) const {
-    const auto& [workload, data, ranks, hosts, python, folder] = setting_;
+    const auto& [workload, data, ranks, hosts, python, jax_python, folder] = setting_;
     const nlohmann::json job = {{"rank", rank},
-                                {"size", ranks},
+                                {"size", processes()},
+                                {"threads", threads()},
                                 {"store", folder_ + "/store"},
                                 {"model", workload.name},
                                 {"options", system_.options},
@@ -86,8 +93,9 @@ class Starter {
                                 {"input", data.sample.inputs[0].shape},
                                 {"classes", data.sample.targets[0].classes},
                                 {"text", is_text(data.sample)},
-                                {"batch", workload.batch},
+                                {"batch", workload.batch * threads()},
                                 {"learning_rate", workload.learning_rate}};
+    if (system_.framework == Framework::kJax) return {jax_python, "-c", kJaxPeer, job.dump()};
     return {python, "-c", kDdpPeer, job.dump()};
   }
 
@@ -95,6 +103,11 @@ class Starter {
   const Setting& setting_;
   std::string folder_;
 };
+
+std::string process_name(const System& system, const Setting& setting) {
+  if (system.framework == Framework::kPhalanx) return "its process";
+  return system.framework == Framework::kJax ? setting.jax_python : setting.python;
+}
 
 Error with_name(const System& system, std::size_t rank, const Error& error) {
   return Error(system.name + ", rank " + std::to_string(rank) + ": " + error.what());
@@ -104,8 +117,8 @@ Error with_name(const System& system, std::size_t rank, const Error& error) {
 
 Team::Team(const System& system, const Setting& setting) : system_(system) {
   const Starter starter(system, setting);
-  const std::string name = system.python ? setting.python : "its process";
-  for (int rank = 0; rank < setting.ranks; ++rank) {
+  const std::string name = process_name(system, setting);
+  for (int rank = 0; rank < starter.processes(); ++rank) {
     ranks_.push_back(std::make_unique<bench::Child>(starter.command(rank), name));
   }
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -127,7 +140,10 @@ Turn Team::run(std::int64_t steps) {
       const auto answer = nlohmann::json::parse(ranks_[rank]->hear(kAnswer));
       const double seconds = answer.at("seconds");
       turn.seconds = std::max(turn.seconds, seconds);
-      turn.backward_seconds += answer.at("backward").get<double>() / static_cast<double>(ranks_.size());
+      if (const auto& backward = answer.at("backward"); !backward.is_null()) {
+        const double mean_part = backward.get<double>() / static_cast<double>(ranks_.size());
+        turn.backward_seconds = turn.backward_seconds.value_or(0) + mean_part;
+      }
       const std::vector<double> losses = answer.at("losses");
       if (losses.empty()) continue;
       if (losses.size() != turn.losses.size()) throw Error("expected as many losses as steps");

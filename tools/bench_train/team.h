@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,10 @@ namespace phalanx::bench_train {
 /// What a system has done in a turn.
 struct Turn {
   std::int64_t steps = 0;
-  double seconds = 0;           // of the slowest rank
-  double backward_seconds = 0;  // in all steps, mean of the ranks
-  double busy_seconds = 0;      // CPU time that the machine has taken meanwhile, all ranks together
-  std::vector<double> losses;   // of each step, mean of the ranks
+  double seconds = 0;                        // of the slowest rank
+  std::optional<double> backward_seconds{};  // in all steps, mean of the ranks; none where it is no part of its own
+  double busy_seconds = 0;                   // CPU time that the machine has taken meanwhile, all ranks together
+  std::vector<double> losses;                // of each step, mean of the ranks
 };
 
 /// What all systems of a comparison have in common.
@@ -28,8 +29,9 @@ struct Setting {
   DataFiles data;
   int ranks = 2;
   const Hosts& hosts;
-  std::string python;  // of peers
-  std::string folder;  // for files of the systems, each in a folder of its own
+  std::string python;      // of peers in PyTorch
+  std::string jax_python;  // of those in JAX
+  std::string folder;      // for files of the systems, each in a folder of its own
 };
 
 /// The ranks of a system, which are processes. They train when they are told to, and sleep otherwise.

@@ -1,19 +1,25 @@
 #include "tools/bench_train/workload.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
+
+#include "tools/bench_train/zoo.h"
 
 namespace phalanx::bench_train {
 
-const std::vector<Workload>& workloads() {
-  static const std::vector<Workload> all{
+namespace {
+
+std::vector<Workload> compared() {
+  return {
       {.name = "mlp",
        .model = "{name: mlp, hidden: [512, 512]}",
        .own_model = "{name: mlp, hidden: [512, 512]}",
        .sample = classification_samples({1, 28, 28}, 10),
        .samples = 16384,
        .batch = 64,
-       .learning_rate = 0.01},
+       .learning_rate = 0.01,
+       .in_jax = true},
       {.name = "lenet",
        .model = "lenet",
        .own_model = "lenet",
@@ -21,20 +27,29 @@ const std::vector<Workload>& workloads() {
        .samples = 16384,
        .batch = 64,
        .learning_rate = 0.01,
-       .pictures = true},
+       .pictures = true,
+       .in_jax = true},
       {.name = "char_lm",
        .model = "{name: char_lm, layers: 4, heads: 4, width: 128, attention: explicit}",
        .own_model = "{name: char_lm, layers: 4, heads: 4, width: 128}",
        .sample = language_samples(64, 65),
        .samples = 8192,
-       .batch = 16},
+       .batch = 16,
+       .in_jax = true},
       {.name = "gpt",
        .model = "{name: gpt, layers: 4, heads: 4, width: 256}",
        .own_model = "{name: gpt, layers: 4, heads: 4, width: 256}",
        .sample = language_samples(64, 65),
        .samples = 8192,
        .batch = 16,
-       .divisible = true},
+       .divisible = true,
+       .in_jax = true},
+      {.name = "lstm",
+       .model = "{name: lstm, layers: 2, width: 256}",
+       .own_model = "{name: lstm, layers: 2, width: 256}",
+       .sample = language_samples(64, 65),
+       .samples = 8192,
+       .batch = 16},
       {.name = "resnet18",
        .model = "resnet18",
        .own_model = "resnet18",
@@ -44,6 +59,16 @@ const std::vector<Workload>& workloads() {
        .learning_rate = 0.05,
        .pictures = true},
   };
+}
+
+}  // namespace
+
+const std::vector<Workload>& workloads() {
+  static const std::vector<Workload> all = [] {
+    auto both = compared();
+    std::ranges::move(zoo_workloads(), std::back_inserter(both));
+    return both;
+  }();
   return all;
 }
 

@@ -9,6 +9,7 @@
 namespace phalanx::bench_train {
 
 /// What is trained: a model, and batches for it. The same for all systems; peers know the models by the same names.
+/// Models of the zoo are trained by Phalanx alone.
 struct Workload {
   std::string name;
   std::string model;           // YAML of the config's section, with what the peers' default has
@@ -19,9 +20,12 @@ struct Workload {
   double learning_rate = 0.1;  // of SGD with momentum 0.9
   bool pictures = false;       // a model of convolutions
   bool divisible = false;      // one that the peers can divide among ranks
+  bool in_torch = true;        // ddp_models.py has it
+  bool in_jax = false;         // jax_models.py has it
+  bool of_zoo = false;         // zoo.h; samples are drawn in each rank (random_samples.h)
 };
 
-/// All there are.
+/// All there are, those of the zoo (zoo.h) last.
 const std::vector<Workload>& workloads();
 
 /// Throws std::out_of_range.

@@ -65,6 +65,7 @@ void take_libraries(const json& document, Diagnosis& found) {
   found.torch_build = document.at("torch_build").get<std::vector<std::string>>();
   const auto& kernels = document.at("kernels");
   found.vectors = kernels.at("vectors");
+  found.matrix_peak = kernels.at("matrix_peak");
   for (const auto& row : kernels.at("table")) {
     found.kernels.push_back({row.at("operators"), row.at("tensors"), row.at("code"), row.at("reason")});
   }

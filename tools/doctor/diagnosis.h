@@ -36,7 +36,8 @@ struct Diagnosis {
   Machine machine;
   std::vector<LibraryFinding> libraries{};
   std::vector<std::string> torch_build{};
-  std::string vectors{};  // vector instructions that LibTorch uses: "AVX2"
+  std::string vectors{};   // vector instructions that LibTorch uses: "AVX2"
+  double matrix_peak = 0;  // floating-point operations a second of one core; 0: not measured
   std::vector<KernelFinding> kernels{};
   std::string cuda_aware_mpi = "unknown";
   int cuda_devices = -1;                                              // that this build can use; -1: it cannot use any

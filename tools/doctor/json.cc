@@ -66,7 +66,7 @@ Json kernels(const Diagnosis& found) {
     table.push_back(
         {{"operators", row.operators}, {"tensors", row.tensors}, {"code", row.code}, {"reason", row.reason}});
   }
-  return {{"vectors", found.vectors}, {"table", table}};
+  return {{"vectors", found.vectors}, {"matrix_peak", found.matrix_peak}, {"table", table}};
 }
 
 Json links(const Diagnosis& found) {

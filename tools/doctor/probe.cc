@@ -21,6 +21,7 @@
 #include "launch/start_ranks.h"
 #include "tools/bench/measure.h"
 #include "tools/doctor/libraries.h"
+#include "tools/doctor/matrix_peak.h"
 #include "tools/doctor/operations.h"
 
 namespace phalanx::doctor {
@@ -49,7 +50,8 @@ Json kernel_table() {
     rows.push_back(
         {{"operators", row.operators}, {"tensors", row.tensors}, {"code", row.code}, {"reason", row.reason}});
   }
-  return {{"vectors", processor.vectors}, {"table", rows}};
+  kernels::use_kernels(kernels::kAuto);
+  return {{"vectors", processor.vectors}, {"matrix_peak", measure_matrix_peak()}, {"table", rows}};
 }
 
 int print_libraries() {

@@ -12,7 +12,7 @@ std::string to_text(const Diagnosis& found, bool color);
 /// {"machine", "capabilities", "libraries": [{name, linked, loaded, path}], "torch_build": [...],
 ///  "operations": [{operation, backend, device, status}], "links": {"cores": [{first, second, round_trip_ns}],
 ///  "copy_gb_s", "backends": [{backend, round_trip_us, message_gb_s, all_reduce_gb_s}]},
-///  "kernels": {"vectors", "table": [{operators, tensors, code, reason}]},
+///  "kernels": {"vectors", "matrix_peak", "table": [{operators, tensors, code, reason}]},
 ///  "algorithms": {operation: [{name, about}]}, "notes": [...]}
 std::string to_json(const Diagnosis& found);
 

@@ -81,6 +81,9 @@ std::string machine(const Machine& m, const Diagnosis& found, const Brush& brush
       field("limits", "open files " + limit(m.open_files, false) + ", locked memory " + limit(m.locked_memory, true));
   text += field("malloc", m.malloc);
   text += field("copying", format_text("%.1f GB/s with one core", found.copy_gb_s));
+  if (found.matrix_peak > 0) {
+    text += field("matrix products", format_text("%.1f GFLOP/s of float32 with one core", found.matrix_peak / 1e9));
+  }
   return text;
 }
 
