@@ -137,7 +137,7 @@ class Weights(ProgramTest):
                 (2, ["list"], "list takes one file, and got 0"),
                 (2, ["diff", "a.pt"], "diff takes two files, and got 1"),
                 (1, ["list", "none.pt"], "none.pt: no such file"),
-                (1, ["list", shell], "wants posix.system, which would run code"),
+                (1, ["list", shell], "posix.system, which was not executed"),
                 (2, ["verify", shell], "--config is missing"),
                 (2, ["convert", str(GOLDENS / "nested.pt"), "x.txt"], "end the name in one of these"),
                 (2, ["convert", str(GOLDENS / "nested.pt"), "x.pt", "--dtype=int3"], "--dtype: \"int3\" is none of")):
