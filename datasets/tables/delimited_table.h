@@ -18,8 +18,7 @@ struct DelimitedFormat {
   std::string decimal = ".";
   std::string comment{};
   std::int64_t skip_lines = 0;
-  std::vector<std::string> missing_values{"",     "NA",  "N/A",  "n/a",  "#N/A", "<NA>", "NaN",
-                                          "-NaN", "nan", "-nan", "NULL", "null", "None"};
+  std::vector<std::string> missing_values{"", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None"};
 
   template <class V>
   void visit(V& v) {
