@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "datasets/malformed.h"
+#include "datasets/text/unicode.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -48,33 +49,13 @@ std::string read_whole(const std::filesystem::path& path) {
   }
 }
 
-// Returns the number of bytes of the character that begins at `at`, or 0 if there is none (RFC 3629).
-std::size_t length_of_character(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) {
-    return at + i < text.size() ? static_cast<std::uint8_t>(text[at + i]) : std::uint8_t{0};
-  };
-  const auto follows = [&](std::size_t i, std::uint8_t least = 0x80, std::uint8_t most = 0xbf) {
-    return byte(i) >= least && byte(i) <= most;
-  };
-  const auto first = byte(0);
-  if (first < 0x80) return first == 0 ? 0 : 1;
-  if (first >= 0xc2 && first <= 0xdf) return follows(1) ? 2 : 0;
-  if (first >= 0xe0 && first <= 0xef) {
-    return follows(1, first == 0xe0 ? 0xa0 : 0x80, first == 0xed ? 0x9f : 0xbf) && follows(2) ? 3 : 0;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    return follows(1, first == 0xf0 ? 0x90 : 0x80, first == 0xf4 ? 0x8f : 0xbf) && follows(2) && follows(3) ? 4 : 0;
-  }
-  return 0;
-}
-
 void check_encoding(const std::filesystem::path& path, std::string_view text) {
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
     refuse(path, "is UTF-16 text; convert it: iconv -f UTF-16 -t UTF-8");
   }
   for (std::size_t at = 0; at < text.size();) {
-    const auto length = length_of_character(text, at);
-    if (length == 0) {
+    const auto length = unicode::size_of_character(text.substr(at, 4));
+    if (length == 0 || text[at] == '\0') {
       throw_malformed(path, static_cast<std::int64_t>(at),
                       "is not UTF-8 text; convert it, as from Latin-1: iconv -f LATIN1 -t UTF-8");
     }

@@ -14,7 +14,7 @@ const std::array<std::string, 256>& byte_alphabet();
 /// Returns the bytes of a text, each as its character.
 std::string in_byte_alphabet(std::string_view text);
 
-/// Returns the bytes that the characters of a text stand for; std::nullopt if one of them stands for none.
+/// Returns the bytes that a text of this alphabet spells; std::nullopt if a character is not in the alphabet.
 std::optional<std::string> from_byte_alphabet(std::string_view text);
 
 }  // namespace phalanx

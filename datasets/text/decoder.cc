@@ -204,10 +204,7 @@ std::unique_ptr<Decoder> make_decoder(const JsonValue& json, const std::string& 
     return std::make_unique<Metaspace>(json.get<std::string>("replacement"), prepended);
   }
   if (type == "Replace") {
-    const auto pattern = json.at("pattern");
-    const auto expression =
-        pattern.has("Regex") ? from_oniguruma(pattern.at("Regex")) : quoted_pattern(pattern.get<std::string>("String"));
-    return std::make_unique<Replace>(expression, json.get<std::string>("content"), name);
+    return std::make_unique<Replace>(pattern_of(json.at("pattern")), json.get<std::string>("content"), name);
   }
   if (type != "Sequence") refuse_unsupported(json, type);
   std::vector<std::unique_ptr<Decoder>> steps;

@@ -11,7 +11,7 @@ namespace phalanx {
 /// The text of a token, on its way to being a part of a text.
 struct TokenText {
   std::string text;
-  bool added = false;  // the token is an added one, which stands for itself
+  bool added = false;  // true for an added token, whose text is left as it is
 };
 
 /// Makes texts of tokens parts of a text. Any number of threads may use one at the same time.

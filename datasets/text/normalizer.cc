@@ -15,7 +15,7 @@
 namespace phalanx {
 namespace {
 
-// Changes each character: f(code, result) appends what it becomes.
+// Replaces each character of a text by what f(code, result) appends to `result`.
 template <class F>
 void map_characters(std::string& text, const F& f) {
   std::string result;
@@ -215,10 +215,7 @@ std::unique_ptr<Normalizer> make_normalizer(const JsonValue& json, const std::st
   if (type == "BertNormalizer") return std::make_unique<BertNormalizer>(json);
   if (type == "Precompiled") return std::make_unique<Precompiled>(json);
   if (type == "Replace") {
-    const auto pattern = json.at("pattern");
-    const auto expression =
-        pattern.has("Regex") ? from_oniguruma(pattern.at("Regex")) : quoted_pattern(pattern.get<std::string>("String"));
-    return std::make_unique<Replace>(expression, json.get<std::string>("content"), name);
+    return std::make_unique<Replace>(pattern_of(json.at("pattern")), json.get<std::string>("content"), name);
   }
   if (type != "Sequence") refuse_unsupported(json, type);
   std::vector<std::unique_ptr<Normalizer>> steps;

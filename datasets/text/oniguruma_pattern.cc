@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "datasets/text/unsupported.h"
+#include "datasets/text/word_pattern.h"
 
 namespace phalanx {
 namespace {
@@ -119,7 +120,7 @@ class Translation {
     return pattern;
   }
 
-  // An escape that may stand in a set, too.
+  // Translates an escape that may also stand in a set.
   std::string member() {
     const auto begin = at_++;
     if (at_ == text_.size()) refuse("\\ at its end");
@@ -226,5 +227,9 @@ class Translation {
 }  // namespace
 
 std::string from_oniguruma(const JsonValue& pattern) { return Translation(pattern).run(); }
+
+std::string pattern_of(const JsonValue& json) {
+  return json.has("Regex") ? from_oniguruma(json.at("Regex")) : quoted_pattern(json.get<std::string>("String"));
+}
 
 }  // namespace phalanx

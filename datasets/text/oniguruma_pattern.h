@@ -12,4 +12,8 @@ namespace phalanx {
 /// letters nor digits.
 std::string from_oniguruma(const JsonValue& pattern);
 
+/// Returns the pattern in PCRE2's syntax for {"Regex": PATTERN}, as from_oniguruma(), or {"String": TEXT}, which
+/// matches this text alone.
+std::string pattern_of(const JsonValue& json);
+
 }  // namespace phalanx

@@ -179,11 +179,8 @@ std::unique_ptr<PreTokenizer> make_metaspace(const JsonValue& json) {
 }
 
 std::unique_ptr<PreTokenizer> make_split(const JsonValue& json, const std::string& name) {
-  const auto pattern = json.at("pattern");
-  const auto expression =
-      pattern.has("Regex") ? from_oniguruma(pattern.at("Regex")) : quoted_pattern(pattern.get<std::string>("String"));
-  return std::make_unique<Split>(expression, split_behavior_of(json.at("behavior")), json.get_or("invert", false),
-                                 name);
+  return std::make_unique<Split>(pattern_of(json.at("pattern")), split_behavior_of(json.at("behavior")),
+                                 json.get_or("invert", false), name);
 }
 
 }  // namespace

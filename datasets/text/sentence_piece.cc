@@ -16,7 +16,7 @@ namespace {
 
 using sentencepiece::SentencePieceProcessor;
 
-constexpr std::string_view kSpace = "\xE2\x96\x81";     // U+2581, which stands for a space in pieces
+constexpr std::string_view kSpace = "\xE2\x96\x81";     // U+2581: pieces have it in place of a space
 constexpr std::size_t kLongest = std::size_t{1} << 20;  // bytes of a text that is not cut
 constexpr std::size_t kAround = std::size_t{1} << 11;   // bytes on each side of a cut that are looked at
 constexpr int kMostCuts = 64;                           // that are tried before a text is left uncut

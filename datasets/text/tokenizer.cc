@@ -41,7 +41,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name) {
   if (fs::is_regular_file(path, unreadable)) {
     return path.extension() == ".model" ? make_sentence_piece(path) : read_tokenizer_json(path);
   }
-  // Before tokenizer.json, which models with SentencePiece have beside it.
+  // A folder with a SentencePiece model may also have a tokenizer.json; the model comes first.
   for (const char* file : {"tokenizer.model", "spiece.model"}) {
     if (fs::is_regular_file(path / file, unreadable)) return make_sentence_piece(path / file);
   }

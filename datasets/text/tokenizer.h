@@ -19,8 +19,9 @@ class Tokenizer {
   /// The tokens of a text in UTF-8. Other bytes are kept as they are, where the tokenizer has tokens for bytes.
   virtual std::vector<std::int64_t> encode(std::string_view text) const = 0;
 
-  /// The text of some tokens; encode()'s whole result gives the whole text, if it was not normalized. Throws
-  /// std::out_of_range for what is none. The text of the first tokens begins that of more of them.
+  /// Returns the text of tokens: the text that encode() was given, for all of its tokens, if the tokenizer does not
+  /// normalize. The text of the first tokens is the beginning of the text of all. Throws std::out_of_range for a number
+  /// that is not a token's.
   virtual std::string decode(std::span<const std::int64_t> tokens) const = 0;
 };
 

@@ -49,25 +49,25 @@ std::vector<std::pair<std::regex, std::string>> compiled(const std::vector<Renam
   return rules;
 }
 
-// Wrappers of PyTorch, such as DistributedDataParallel and torch.compile, put these before all names of a model.
+// Returns what PyTorch's wrappers, such as DistributedDataParallel and torch.compile, have put before all names.
 std::string wrappers_of(const WeightsFile& file, const Model& model) {
+  const auto begins_with = [](const std::string& prefix) {
+    return [prefix](const std::string& name) { return name.starts_with(prefix); };
+  };
+  std::vector<std::string> of_file, of_model;
+  for (const auto& entry : file.entries()) of_file.push_back(entry.name);
+  for (const auto& named : model.named_parameters()) of_model.push_back(named.first);
+  if (of_file.empty()) return "";
   std::string prefix;
-  for (bool more = true; more;) {
-    more = false;
-    for (const std::string wrapper : {"module.", "_orig_mod."}) {
-      const std::string longer = prefix + wrapper;
-      const auto begins = [&](const std::string& name) { return name.starts_with(longer); };
-      const auto of_model = model.named_parameters();
-      if (file.entries().empty() ||
-          std::ranges::any_of(of_model, [&](const auto& named) { return begins(named.first); }) ||
-          !std::ranges::all_of(file.entries(), [&](const auto& entry) { return begins(entry.name); })) {
-        continue;
-      }
-      prefix = longer;
-      more = true;
+  while (true) {
+    std::string longer;
+    for (const char* wrapper : {"module.", "_orig_mod."}) {
+      const auto wrapped = begins_with(prefix + wrapper);
+      if (std::ranges::all_of(of_file, wrapped) && std::ranges::none_of(of_model, wrapped)) longer = prefix + wrapper;
     }
+    if (longer.empty()) return prefix;
+    prefix = longer;
   }
-  return prefix;
 }
 
 bool same_bits(const at::Tensor& a, const at::Tensor& b) {
@@ -76,11 +76,14 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
 
 // A file may have a tied weight under each of its names, of which the model has one.
 bool repeats_a_fitting_one(const WeightsFile& file, const WeightsFile::Entry& entry, const WeightsFit& fit) {
-  const auto alike = [&](const auto& fitting) {
-    return fitting.second->shape == entry.shape && fitting.second->dtype == entry.dtype &&
-           same_bits(file.read(*fitting.second), file.read(entry));
-  };
-  return entry.shape.size() > 0 && std::ranges::any_of(fit.fitting, alike);
+  if (entry.shape.empty()) return false;
+  at::Tensor elements;  // read once there is something to compare them with
+  for (const auto& [tensor, other] : fit.fitting) {
+    if (other->shape != entry.shape || other->dtype != entry.dtype) continue;
+    if (!elements.defined()) elements = file.read(entry);
+    if (same_bits(file.read(*other), elements)) return true;
+  }
+  return false;
 }
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {

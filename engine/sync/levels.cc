@@ -59,7 +59,7 @@ void check_level(const char* name, const Synchronizers::Choice& chosen, bool Str
   if (std::ranges::find(names, chosen.selected()) != names.end()) {
     throw ConfigError(where + " does not work at this level with these options, but with its default ones");
   }
-  throw ConfigError(where + " does not work at this level; known: " + known(level));
+  throw ConfigError(where + " does not work at this level; known: " + join(names, ", "));
 }
 
 // Exact is only what is so inside hosts and between them.

@@ -7,7 +7,8 @@ the same or on another placement, ends as the one that was not interrupted.
 
     ./bazelw test //tests/combinations:combinations_test --test_arg=--draws=17:1 --test_output=all
 
-repeats draw 17. A failure prints the config, and the commands of its runs.
+repeats draw 17. A failure prints the config, and the commands of its runs. With PHALANX_TELL_REFUSALS=1 the test also prints
+why configs were refused, and what runs that trained wrote to standard error.
 """
 
 import concurrent.futures
@@ -27,7 +28,7 @@ from drawn_config import STEPS, draw
 ROUNDING = 5e-4
 # Seconds that a run of three steps may take on a loaded machine. Waiting for a peer ends after 30 s.
 PATIENCE = 90
-# What no error of ours has: an exception that nobody has caught, or another library's words.
+# Matches text that our own errors never contain: an uncaught exception, or another library's words.
 FOREIGN = re.compile(r"terminate called|Exception raised from|c10::|\[enforce fail|json\.exception|ranks disagree|#0 ")
 
 chosen = (0, 100)  # the first draw, and how many
@@ -97,8 +98,7 @@ class Runs:
         if FOREIGN.search(process.err):
             raise Failure(f"words that are not ours: {told}")
         if status == 2 and process.err.strip() and not any(line["split"] == "train" for line in run.metrics):
-            self.refusal = process.err.strip()
-            self._test.refusals.append((self._seed, name, self.refusal))
+            self._test.refusals.append((self._seed, name, process.err.strip()))
             return None
         if status != 0:
             raise Failure(told)

@@ -75,12 +75,11 @@ def computes_as_one_process(config):
 
 def leave_out_what_is_refused(config, placement):
     """Takes options out of `config` that do not go with others, or with `placement`, so that most draws train."""
-    model, train, strategy, mesh = (config[key] for key in ("model", "train", "strategy", "mesh"))
+    if not placement:
+        return
+    model, train, strategy, mesh = config["model"], config["train"], config["strategy"], placement["mesh"]
     parts = [strategy, strategy.get("intra", {}), strategy.get("inter", {})]
     names = names_of_strategies(config)
-    if placement is not config and not placement:
-        return
-    mesh = placement["mesh"]
     if "server_optimizer" in strategy or "dc_asgd" in names:
         config.pop("optimizer", None)
     if not names <= EXACT:
@@ -156,7 +155,7 @@ class Drawing:
         }
         if model["name"] == "dcgan":
             config["task"] = "adversarial"
-            config["turns"] = self._turns(config["optimizer"])
+            config["turns"] = self._turns()
         self._rare_options(config)
         config["strategy"] = self._strategy(config)
         moved = self._placement(model["name"]) if self.chance(0.6) else {}
@@ -229,7 +228,7 @@ class Drawing:
             optimizer["weight_decay"] = 0.01
         return optimizer
 
-    def _turns(self, optimizer):
+    def _turns(self):
         turns = {"discriminator": {"optimizer": {"name": self.one("sgd", "adam"), "lr": 0.01}}}
         return turns if self.chance(0.5) else {}
 

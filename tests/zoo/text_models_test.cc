@@ -172,7 +172,7 @@ TEST(TextModels, BertAndSourcesAreSeenAsAWhole) {
   }
 }
 
-// Whether oneDNN has an LSTM of 16 bits depends on the processor.
+// The processor decides whether oneDNN has an LSTM of 16 bits.
 TEST(TextModels, LstmComputesInSixteenBitsOrNamesTheKey) {
   const auto model = make_model("{name: lstm, width: 12}", kText);
   const auto inputs = inputs_of("lstm");

@@ -18,7 +18,7 @@ namespace phalanx::bench_train {
 struct Turn {
   std::int64_t steps = 0;
   double seconds = 0;                        // of the slowest rank
-  std::optional<double> backward_seconds{};  // in all steps, mean of the ranks; none where it is no part of its own
+  std::optional<double> backward_seconds{};  // of all steps, mean of the ranks; nullopt if it is not timed apart
   double busy_seconds = 0;                   // CPU time that the machine has taken meanwhile, all ranks together
   std::vector<double> losses;                // of each step, mean of the ranks
 };

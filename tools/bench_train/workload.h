@@ -8,8 +8,8 @@
 
 namespace phalanx::bench_train {
 
-/// What is trained: a model, and batches for it. The same for all systems; peers know the models by the same names.
-/// Models of the zoo are trained by Phalanx alone.
+/// A model to train and its batches, the same for all systems: peers know the models by the same names. Only Phalanx
+/// trains models of the zoo.
 struct Workload {
   std::string name;
   std::string model;           // YAML of the config's section, with what the peers' default has
@@ -25,7 +25,7 @@ struct Workload {
   bool of_zoo = false;         // zoo.h; samples are drawn in each rank (random_samples.h)
 };
 
-/// All there are, those of the zoo (zoo.h) last.
+/// Returns all workloads; those of the zoo (zoo.h) come last.
 const std::vector<Workload>& workloads();
 
 /// Throws std::out_of_range.

@@ -1,4 +1,4 @@
-// The opcodes are those of Python's pickletools, protocols 2 to 5 as far as torch.save() emits them.
+// Implements the opcodes of Python's pickletools, protocols 2 to 5, that torch.save() emits.
 #include "framework/base/storage/unpickler.h"
 
 #include <cstring>
