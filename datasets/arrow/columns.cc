@@ -2,12 +2,16 @@
 
 #include <ATen/ops/empty.h>
 #include <arrow/array/array_binary.h>
+#include <arrow/array/array_decimal.h>
 #include <arrow/array/array_nested.h>
 #include <arrow/array/array_primitive.h>
 #include <arrow/type_traits.h>
+#include <arrow/util/decimal.h>
+#include <arrow/util/float16.h>
 
 #include <algorithm>
-#include <vector>
+#include <limits>
+#include <utility>
 
 #include "framework/base/error.h"
 
@@ -56,18 +60,70 @@ bool copy_whole(const arrow::Array& array, Number* to) {
          copy_if<arrow::BooleanType>(array, to);
 }
 
-bool copy_any(const arrow::Array& array, float* to) {
-  return copy_if<arrow::FloatType>(array, to) || copy_if<arrow::DoubleType>(array, to) || copy_whole(array, to);
+template <class Number>
+bool copy_half(const arrow::Array& array, Number* to) {
+  if (array.type_id() != arrow::Type::HALF_FLOAT) return false;
+  const auto& numbers = static_cast<const arrow::HalfFloatArray&>(array);
+  for (std::int64_t i = 0; i < numbers.length(); ++i) {
+    to[i] = static_cast<Number>(arrow::util::Float16::FromBits(numbers.Value(i)).ToFloat());
+  }
+  return true;
 }
 
-// Of bytes or text, which Arrow has as bytes.
-std::string_view view_of(const arrow::Array& column, std::int64_t row) {
-  const bool small = column.type_id() == arrow::Type::BINARY || column.type_id() == arrow::Type::STRING;
-  return small ? static_cast<const arrow::BinaryArray&>(column).GetView(row)
-               : static_cast<const arrow::LargeBinaryArray&>(column).GetView(row);
+template <class Number>
+bool copy_decimal(const arrow::Array& array, Number* to) {
+  if (array.type_id() != arrow::Type::DECIMAL128) return false;
+  const auto& numbers = static_cast<const arrow::Decimal128Array&>(array);
+  const auto scale = static_cast<const arrow::Decimal128Type&>(*array.type()).scale();
+  for (std::int64_t i = 0; i < numbers.length(); ++i) {
+    to[i] = static_cast<Number>(arrow::Decimal128(numbers.GetValue(i)).ToDouble(scale));
+  }
+  return true;
+}
+
+template <class Number>
+bool copy_any(const arrow::Array& array, Number* to) {
+  return copy_if<arrow::FloatType>(array, to) || copy_if<arrow::DoubleType>(array, to) || copy_half(array, to) ||
+         copy_decimal(array, to) || copy_whole(array, to);
+}
+
+bool is_binary(const arrow::Array& column) {
+  const auto type = column.type_id();
+  return type == arrow::Type::BINARY || type == arrow::Type::LARGE_BINARY || type == arrow::Type::BINARY_VIEW;
 }
 
 }  // namespace
+
+bool is_number(const arrow::DataType& type) {
+  return arrow::is_integer(type.id()) || arrow::is_floating(type.id()) || type.id() == arrow::Type::BOOL ||
+         type.id() == arrow::Type::DECIMAL128 || type.id() == arrow::Type::NA;
+}
+
+void append_numbers(const arrow::Array& column, std::vector<double>& values, const std::string& where) {
+  const auto first = values.size();
+  values.resize(first + static_cast<std::size_t>(column.length()), std::numeric_limits<double>::quiet_NaN());
+  if (column.type_id() == arrow::Type::NA) return;
+  if (!copy_any(column, values.data() + first)) {
+    refuse(where, "has the type " + column.type()->ToString() + ", expected numbers");
+  }
+  if (column.null_count() == 0) return;
+  for (std::int64_t row = 0; row < column.length(); ++row) {
+    if (column.IsNull(row)) values[first + static_cast<std::size_t>(row)] = std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+std::string_view text_of(const arrow::Array& column, std::int64_t row) {
+  switch (column.type_id()) {
+    case arrow::Type::STRING_VIEW:
+    case arrow::Type::BINARY_VIEW:
+      return static_cast<const arrow::BinaryViewArray&>(column).GetView(row);
+    case arrow::Type::LARGE_STRING:
+    case arrow::Type::LARGE_BINARY:
+      return static_cast<const arrow::LargeBinaryArray&>(column).GetView(row);
+    default:
+      return static_cast<const arrow::BinaryArray&>(column).GetView(row);
+  }
+}
 
 at::Tensor numbers_of(const arrow::Array& column, bool whole, const std::string& where) {
   std::vector<std::int64_t> shape{column.length()};
@@ -109,25 +165,23 @@ ImageColumn::ImageColumn(std::shared_ptr<arrow::Array> column, const std::string
     if (!field) refuse(where, "has the type " + type + ", without a field \"bytes\" of images");
     bytes_ = std::move(field);
   }
-  if (bytes_->type_id() != arrow::Type::BINARY && bytes_->type_id() != arrow::Type::LARGE_BINARY) {
-    refuse(where, "has the type " + type + ", expected images as bytes");
-  }
+  if (!is_binary(*bytes_)) refuse(where, "has the type " + type + ", expected images as bytes");
 }
 
 std::string_view ImageColumn::bytes(std::int64_t row) const {
   if (bytes_->IsNull(row)) refuse(where_, "no bytes of an image in row " + std::to_string(row) + " of the group");
-  return view_of(*bytes_, row);
+  return text_of(*bytes_, row);
 }
 
 TextColumn::TextColumn(std::shared_ptr<arrow::Array> column, const std::string& where)
     : where_(where), text_(std::move(column)) {
-  if (text_->type_id() == arrow::Type::STRING || text_->type_id() == arrow::Type::LARGE_STRING) return;
+  if (arrow::is_string(text_->type_id()) || text_->type_id() == arrow::Type::STRING_VIEW) return;
   refuse(where, "has the type " + text_->type()->ToString() + ", expected text");
 }
 
 std::string_view TextColumn::text(std::int64_t row) const {
   if (text_->IsNull(row)) refuse(where_, "nothing (null) in row " + std::to_string(row) + " of the group");
-  return view_of(*text_, row);
+  return text_of(*text_, row);
 }
 
 }  // namespace phalanx

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace phalanx {
 
@@ -14,6 +15,17 @@ namespace phalanx {
 /// numbers where `whole` is asked for. `where` is what errors begin with: file, group and column. Throws DataError for
 /// other types, nulls and lists of different lengths, with the row.
 at::Tensor numbers_of(const arrow::Array& column, bool whole, const std::string& where);
+
+/// Returns true for types whose values append_numbers() takes: numbers, decimals, booleans, and no values at all
+/// (null).
+bool is_number(const arrow::DataType& type);
+
+/// Appends the numbers of a column to `values`, NaN for nulls. `where` is what errors begin with. Throws DataError for
+/// other types than is_number() says.
+void append_numbers(const arrow::Array& column, std::vector<double>& values, const std::string& where);
+
+/// Returns the text, or the bytes, in a row of a column of text or bytes that is not null.
+std::string_view text_of(const arrow::Array& column, std::int64_t row);
 
 /// The encoded image in each row: a column of bytes, or of structures that have a field "bytes", as Hugging Face's
 /// have.

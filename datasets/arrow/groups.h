@@ -29,6 +29,12 @@ class RowGroups {
   /// Throws c10::IndexError for what is no row.
   Place place(std::int64_t index) const;
 
+  /// Returns the columns of the file that a group is part of.
+  const arrow::Schema& schema(std::size_t group) const { return groups_.at(group).file->schema(); }
+
+  /// Returns the place of a column in the schema of a group. Throws DataError, with the names that there are.
+  int column(std::size_t group, const std::string& name) const { return groups_.at(group).file->column(name); }
+
   /// A column of a group. Throws DataError.
   std::shared_ptr<arrow::Array> read(std::size_t group, const std::string& column) const;
 

@@ -5,10 +5,14 @@
 
 namespace phalanx {
 
+std::vector<std::filesystem::path> TableFiles::find(const std::string& dataset, const std::string& key,
+                                                    const std::vector<std::string>& patterns) const {
+  return files_like(patterns, dataset_root(root, dataset), "dataset." + key);
+}
+
 Splits TableFiles::splits(const std::string& dataset, const Make& make) const {
-  const auto folder = dataset_root(root, dataset);
   const auto split = [&](const char* key, const std::vector<std::string>& patterns, bool training) {
-    return make(files_like(patterns, folder, std::string("dataset.") + key), training);
+    return make(find(dataset, key, patterns), training);
   };
   Splits made{.train = split("train", train, true), .validation = nullptr, .test = split("test", test, false)};
   if (!validation.empty()) made.validation = split("validation", validation, false);

@@ -26,11 +26,16 @@ struct TableFiles {
     v("test", test, "files to test on");
   }
 
+  /// Returns the files that fit the patterns, which are the value of `key` in the config of `dataset`. Throws DataError
+  /// for a pattern that no file fits, with the key.
+  std::vector<std::filesystem::path> find(const std::string& dataset, const std::string& key,
+                                          const std::vector<std::string>& patterns) const;
+
   using Make =
       std::function<std::shared_ptr<const Dataset>(const std::vector<std::filesystem::path>& files, bool training)>;
 
-  /// What `make` makes of the files of each split. Throws DataError for patterns that no file fits, with their key, and
-  /// for samples to test on that are of another shape than those to train on.
+  /// Returns what `make` makes of the files of each split. Throws as find(), and DataError if the samples to test on
+  /// have another shape than the samples to train on.
   Splits splits(const std::string& dataset, const Make& make) const;
 };
 

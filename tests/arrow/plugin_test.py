@@ -11,6 +11,7 @@ from program import ROOT, ProgramTest, sets
 COMMON = {"plugins": f"[{ROOT / 'datasets/arrow/libphalanx_arrow.so'}]", "model": "{name: mlp, hidden: [16]}", "expect": "{}",
           "evaluate.every_epochs": 0, "optimizer": "{name: adamw, lr: 0.02}", "schedule": "constant",
           "train.global_batch_size": 12}
+EVAL = str(ROOT / "tools/eval/eval")
 NUMBERS = "name: parquet, root: ., train: ['train-*.parquet']"
 
 
@@ -54,6 +55,16 @@ class Tables(ProgramTest):
             result = self.train_on(f"{text}, packing: {packing}",
                                    **{"train.epochs": 20, "model": "{name: gpt, layers: 1, heads: 2, width: 16}"})
             self.assertLess(result["loss"], 2.3, "the letters and digits alone, in any order, give 2.6")
+
+    def test_learns_from_a_table_and_evaluates_it_with_its_categories(self):
+        table = "name: parquet_table, root: ., file: ['train-*.parquet'], drop: [list, text, sum], standardize: true"
+        result = self.train_on(f"{table}, target: label, classes: 2", **{"train.epochs": 25})
+        self.assertGreater(result["accuracy"], 0.9)
+        run = self.folder / f"run{self.runs}"
+        self.assertEqual(["x", "y"], json.loads((run / "dataset.json").read_text())["features"])
+        process = self.start("--run", run, f"--set=plugins={COMMON['plugins']}", command=(EVAL,))
+        self.assert_status(0, process)
+        self.assertIn("accuracy", process.text())
 
     def test_names_what_does_not_fit(self):
         test = f"{NUMBERS}, test: [test.stream]"
