@@ -90,15 +90,20 @@ def cases():
         yield flag, dict(normalizer={"type": "Lowercase"}, model=plain, flags={flag: True})
 
 
+def tokenizer_file(parts):
+    """Returns the contents of a tokenizer.json of these parts; `flags` are those of its added tokens."""
+    flags = dict(single_word=False, lstrip=False, rstrip=False, normalized=False, special=True) | parts.get("flags", {})
+    vocab = parts["model"]["vocab"]
+    number = {text: i for i, (text, _) in enumerate(vocab)} if isinstance(vocab, list) else vocab
+    added = [dict(id=number[text], content=text, **flags) for text in ("<mask>", "ab", "Hello")]
+    parts = {key: value for key, value in parts.items() if key != "flags"}
+    return dict(added_tokens=added, normalizer=None, pre_tokenizer=None, decoder=None) | parts
+
+
 def main():
     lines = []
     for name, parts in cases():
-        flags = dict(single_word=False, lstrip=False, rstrip=False, normalized=False, special=True)
-        flags.update(parts.pop("flags", {}))
-        vocab = parts["model"]["vocab"]
-        number = {text: i for i, (text, _) in enumerate(vocab)} if isinstance(vocab, list) else vocab
-        added = [dict(id=number[text], content=text, **flags) for text in ("<mask>", "ab", "Hello")]
-        file = dict(added_tokens=added, normalizer=None, pre_tokenizer=None, decoder=None) | parts
+        file = tokenizer_file(parts)
         tokenizer = Tokenizer.from_str(json.dumps(file))
         numbers = [tokenizer.encode(text, add_special_tokens=False).ids for text in TEXTS]
         lines.append(json.dumps(dict(name=name, file=file, numbers=numbers), ensure_ascii=False))
@@ -106,4 +111,5 @@ def main():
     pathlib.Path(sys.argv[1]).write_text(text)
 
 
-main()
+if __name__ == "__main__":
+    main()
