@@ -48,6 +48,9 @@ std::vector<std::filesystem::path> find(const CsvConfig& config, std::vector<std
 }
 
 Splits load_csv(const CsvConfig& config) {
+  if (config.thousands == config.decimal) {
+    throw ConfigError("dataset.thousands: is the character before decimals, too (dataset.decimal)");
+  }
   if (!config.file.empty()) {
     if (config.train != CsvConfig{}.train || config.test != CsvConfig{}.test || !config.validation.empty()) {
       throw ConfigError(

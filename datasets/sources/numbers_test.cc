@@ -116,6 +116,10 @@ TEST_F(Csv, TakesFieldsForColumnsFromTheConfig) {
   EXPECT_THAT((std::vector<float>{values, values + 4}), ElementsAre(1.5, 0, 2.5, 3.5));
 }
 
+TEST_F(Csv, HasOneMeaningForEachCharacterOfANumber) {
+  EXPECT_THAT(error(yaml(", decimal: ',', thousands: ','")), HasSubstr("dataset.thousands: is the character before"));
+}
+
 TEST_F(Csv, HasOneFileOrOneForEachSplit) {
   EXPECT_THAT(error(yaml(", file: a.csv, test: b.csv")), HasSubstr("dataset.file: has the rows of all splits"));
   write("a,y\n1,2\n", "a,y\n3,4\n");

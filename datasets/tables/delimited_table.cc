@@ -32,13 +32,47 @@ std::optional<bool> boolean_of(std::string_view text) {
   return std::nullopt;
 }
 
+struct NumberFormat {
+  char decimal;
+  char thousands;  // 0: numbers have no groups of digits
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Returns the number without the characters between its groups of digits, nothing if a group does not have three
+// digits.
+std::optional<std::string> without_groups(std::string_view text, NumberFormat format) {
+  const auto end = std::min(text.find(format.decimal), text.size());
+  std::string digits;
+  std::size_t group = 0, groups = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i > end || text[i] != format.thousands) {
+      if (i < end && is_digit(text[i])) ++group;
+      digits += text[i];
+      continue;
+    }
+    if (group < 1 || group > 3 || (groups > 0 && group != 3) || i + 3 >= text.size()) return std::nullopt;
+    if (!std::ranges::all_of(text.substr(i + 1, 3), is_digit)) return std::nullopt;
+    group = 0;
+    ++groups;
+  }
+  if (groups > 0 && group != 3) return std::nullopt;
+  return digits;
+}
+
 // Returns the number, which may be infinite or not a number; nothing if the text is none.
-std::optional<double> number_of(std::string_view text, char decimal) {
+std::optional<double> number_of(std::string_view text, NumberFormat format) {
   std::string own;
-  if (decimal != '.') {
-    own = text;
+  if (format.thousands != 0 && text.find(format.thousands) != std::string_view::npos) {
+    auto digits = without_groups(text, format);
+    if (!digits) return std::nullopt;
+    own = *std::move(digits);
+    text = own;
+  }
+  if (format.decimal != '.') {
+    own = std::string(text);
     if (own.find('.') != std::string::npos) return std::nullopt;
-    std::ranges::replace(own, decimal, '.');
+    std::ranges::replace(own, format.decimal, '.');
     text = own;
   }
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -57,13 +91,13 @@ class DelimitedTable final : public TableSource {
   DelimitedTable(const std::string& path, const DelimitedFormat& format, const TableSource* like)
       : path_(path),
         missing_(format.missing_values.begin(), format.missing_values.end()),
-        decimal_(format.decimal[0]),
+        number_format_{format.decimal[0], format.thousands.empty() ? '\0' : format.thousands[0]},
         text_(read_text_file(path),
               {.separator = format.separator,
                .quote = format.quote,
                .comment = format.comment,
                .skip_lines = format.skip_lines,
-               .decimal = decimal_},
+               .decimal = number_format_.decimal},
               path) {
     if (text_.rows() == 0) refuse("has no rows");
     columns_ = usual_fields();
@@ -96,7 +130,7 @@ class DelimitedTable final : public TableSource {
     for (std::int64_t row = 0; row < rows(); ++row) {
       const auto value = field(row, column);
       if (is_missing(value)) continue;
-      if (number_of(value, decimal_)) {
+      if (number_of(value, number_format_)) {
         if (number < 0) number = row;
       } else if (boolean_of(value)) {
         if (boolean < 0) boolean = row;
@@ -119,7 +153,7 @@ class DelimitedTable final : public TableSource {
         values.push_back(kMissing);
         continue;
       }
-      auto number = number_of(text, decimal_);
+      auto number = number_of(text, number_format_);
       if (!number) {
         if (const auto boolean = boolean_of(text)) number = *boolean ? 1 : 0;
       }
@@ -184,7 +218,7 @@ class DelimitedTable final : public TableSource {
   }
 
   bool is_number(std::size_t row, std::size_t column) const {
-    return number_of(text_.field(row, column), decimal_).has_value();
+    return number_of(text_.field(row, column), number_format_).has_value();
   }
 
   // The first row is a header unless it has numbers, and has them wherever all other rows have.
@@ -250,7 +284,7 @@ class DelimitedTable final : public TableSource {
 
   const std::string path_;
   const std::set<std::string, std::less<>> missing_;
-  const char decimal_;
+  const NumberFormat number_format_;
   const DelimitedText text_;
   std::size_t columns_ = 0, first_ = 0;  // `first_`: the row below the header
   bool named_ = false;

@@ -16,6 +16,7 @@ struct DelimitedFormat {
   std::string header = "auto";
   std::string quote = "\"";
   std::string decimal = ".";
+  std::string thousands{};
   std::string comment{};
   std::int64_t skip_lines = 0;
   std::vector<std::string> missing_values{"", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None"};
@@ -28,6 +29,8 @@ struct DelimitedFormat {
       config::one_of({"auto", "true", "false"}));
     v("quote", quote, "character around fields that contain separators; empty: none");
     v("decimal", decimal, "character before the decimals of a number", config::one_of({".", ","}));
+    v("thousands", thousands, "character between groups of three digits of a number; empty: none",
+      config::one_of({"", ",", ".", " ", "'", "_"}));
     v("comment", comment, "lines that begin with this are ignored; empty: none are");
     v("skip_lines", skip_lines, "lines at the beginning of a file that are no part of the table", config::at_least(0));
     v("missing_values", missing_values, "fields that mean that a value is missing");

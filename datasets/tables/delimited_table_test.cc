@@ -100,6 +100,17 @@ TEST_F(DelimitedTable, ReadsNumbers) {
               ThrowsMessage<DataError>(HasSubstr("\"1.5\" is not a number")));
 }
 
+TEST_F(DelimitedTable, ReadsNumbersWithGroupsOfThreeDigits) {
+  EXPECT_THAT(read("x;y\n1,234,567.25;1\n-12,000;2\n+999;3\n1,000e3;4\n", {.thousands = ","})->numbers(0),
+              ElementsAre(1234567.25, -12000, 999, 1e6));
+  EXPECT_THAT(read("x;y\n1.234,5;1\n", {.decimal = ",", .thousands = "."})->numbers(0), ElementsAre(1234.5));
+  for (const char* text : {"1,23", "12,3456", "1234,567", ",123", "1,,234", "1,234,", "1.5,000", "1,2a4"}) {
+    EXPECT_THAT([&] { read(std::string("x;y\n") + text + ";1\n", {.thousands = ","})->numbers(0); },
+                ThrowsMessage<DataError>(HasSubstr("is not a number")))
+        << text;
+  }
+}
+
 TEST_F(DelimitedTable, RefusesNumbersThatAreNotFiniteInSamples) {
   for (const char* number : {"1e39", "-1e39", "1e400", "inf", "-Infinity", "NAN"}) {
     EXPECT_THAT([&] { read(std::string("a,b\n1,2\n1,") + number + "\n")->numbers(1); },
