@@ -37,27 +37,28 @@ struct NumberFormat {
   char thousands;  // 0: numbers have no groups of digits
 };
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // Returns the number without the characters between its groups of digits, nothing if a group does not have three
 // digits.
 std::optional<std::string> without_groups(std::string_view text, NumberFormat format) {
-  const auto end = std::min(text.find(format.decimal), text.size());
-  std::string digits;
-  std::size_t group = 0, groups = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (i > end || text[i] != format.thousands) {
-      if (i < end && is_digit(text[i])) ++group;
+  const auto begin = text.find_first_not_of("+-");
+  const auto end = std::min(text.find_first_not_of(std::string("0123456789") + format.thousands, begin), text.size());
+  std::string digits(text.substr(0, begin));
+  std::size_t group = 0;
+  bool first = true;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (text[i] != format.thousands) {
       digits += text[i];
+      ++group;
       continue;
     }
-    if (group < 1 || group > 3 || (groups > 0 && group != 3) || i + 3 >= text.size()) return std::nullopt;
-    if (!std::ranges::all_of(text.substr(i + 1, 3), is_digit)) return std::nullopt;
+    if (first ? group < 1 || group > 3 : group != 3) return std::nullopt;
     group = 0;
-    ++groups;
+    first = false;
   }
-  if (groups > 0 && group != 3) return std::nullopt;
-  return digits;
+  if (group != 3) return std::nullopt;
+  const auto rest = text.substr(end);
+  if (rest.find(format.thousands) != std::string_view::npos) return std::nullopt;
+  return digits.append(rest);
 }
 
 // Returns the number, which may be infinite or not a number; nothing if the text is none.

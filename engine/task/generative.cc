@@ -19,11 +19,11 @@ namespace phalanx {
 namespace {
 
 // The tensor to be imitated. Throws ConfigError for other samples.
-const TensorSpec& imitated(const std::string& task, const SampleSpec& sample) {
+const TensorSpec& imitated(const char* task, const SampleSpec& sample) {
   const bool numbers = sample.inputs.size() == 2 && c10::isFloatingType(sample.inputs[0].dtype) &&
                        c10::isFloatingType(sample.inputs[1].dtype) && sample.inputs[1].shape.size() == 1;
   if (numbers) return sample.inputs[0];
-  throw ConfigError("task " + task +
+  throw ConfigError(std::string("task ") + task +
                     " needs samples of numbers with noise; use the dataset {name: with_noise, of: {name: ...}}");
 }
 

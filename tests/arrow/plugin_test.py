@@ -93,7 +93,7 @@ class Tables(ProgramTest):
                 ("name: parquet, root: ., train: [cut.parquet], test: [test.stream], inputs: [x], target: y",
                  "cut.parquet: Invalid"),
                 ("name: parquet, root: ., train: [offsets.arrow], test: [test.stream], inputs: [list], target: sum",
-                 "offsets.arrow: Invalid"),
+                 "offsets.arrow: column list: Invalid: Offset invariant failure"),
                 ("name: parquet, root: ., train: [none.parquet], test: [test.stream], inputs: [x], target: y",
                  "none.parquet"),
                 ("name: parquet_text, root: ., train: [train-0.parquet], test: [test.stream], column: x",
