@@ -10,6 +10,7 @@
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "framework/kernels/activations.h"
+#include "framework/kernels/convolution.h"
 #include "framework/kernels/max_pool.h"
 #include "framework/kernels/mkl_check.h"
 
@@ -51,6 +52,8 @@ std::vector<Kernel> Plan::table() const {
   std::vector<Kernel> rows{
       ours("tanh, sigmoid, silu", kDenseFloats, "Highway", slow_tanh),
       ours("gelu, silu: gradients too", kDenseFloats, "Highway", slow_tanh),
+      ours("convolutions with stride 1, gradients too", "float32, contiguous, few channels", "Highway",
+           "LibTorch's code is made for many channels"),
       ours("max_pool2d", "float32, contiguous", "Highway", "LibTorch has no vector code for this layout")};
   if (mkl_as_on_intel) {
     rows.push_back({"mm, bmm, addmm, attention, exp, log", "float32, float64", "MKL as on Intel",
@@ -77,12 +80,13 @@ Registration::Registration() : libraries_(std::make_unique<Libraries>()) {
   Silence silence;
   const c10::WarningUtils::WarningHandlerGuard guard(&silence);
   add_activations(libraries_->cpu);
+  add_convolution(libraries_->cpu);
   add_max_pool(libraries_->cpu);
 }
 
 Registration::~Registration() = default;
 
-const Plan& use_kernels(const std::string& choice) {
+Plan use_kernels(const std::string& choice) {
   const std::lock_guard lock(in_use_mutex);
   if (in_use == nullptr) {
     in_use = new InUse{choice, make_plan(choice, this_processor())};

@@ -23,7 +23,7 @@ struct Kernel {
 /// The kernels that a process uses on the CPU. They follow from the config and the processor alone, never from
 /// measurements at run time: processes on equal processors compute the same bits, today and after a resume.
 struct Plan {
-  bool vector_code = false;      // ours: vector_activations.h, vector_max_pool.h
+  bool vector_code = false;      // ours: vector_activations.h, vector_convolution.h, vector_max_pool.h
   bool mkl_as_on_intel = false;  // mkl_check.h
 
   /// "libtorch", or what differs from it, such as "vectors, mkl as on intel": for logs and checkpoints.
@@ -53,7 +53,7 @@ class Registration {
 /// Makes this process use the kernels that `choice` stands for, until it ends. For programs, once the config is read
 /// and before the first product. A second call has no effect, except that it throws Error if the choice is another one.
 /// Returns the plan. Warns in the log if MKL was used before.
-const Plan& use_kernels(const std::string& choice);
+Plan use_kernels(const std::string& choice);
 
 /// The summary of what use_kernels() has made this process use; "libtorch" before it is called.
 std::string kernels_in_use();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/kernels/kernel_comparison.h"
 
 namespace phalanx::kernels {
 namespace {
@@ -40,16 +41,6 @@ const std::vector<Activation>& activations() {
 at::Tensor gradient_of(const Function& function, const at::Tensor& x, const at::Tensor& of_output) {
   const at::Tensor leaf = x.detach().clone().requires_grad_(true);
   return torch::autograd::grad({function(leaf)}, {leaf}, {of_output.to(x.scalar_type())}).at(0);
-}
-
-double largest_error(const at::Tensor& result, const at::Tensor& exact) {
-  return (result.to(at::kDouble) - exact).abs().max().item<double>();
-}
-
-// The distance from the largest value to the next float32 number.
-double unit_of(const at::Tensor& exact) {
-  const auto largest = static_cast<float>(exact.abs().max().item<double>());
-  return std::nextafter(largest, std::numeric_limits<float>::infinity()) - largest;
 }
 
 // Many exponents, both signs.
@@ -88,15 +79,16 @@ TEST(Activations, AreComputedByVectorCodeWhileRegistered) {
   }
 }
 
-TEST(Activations, OfSpecialNumbersAreLibTorchs) {
+// LibTorch's kernels with AVX-512 give NaN for gelu of infinity.
+TEST(Activations, OfSpecialNumbersAreExact) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const at::Tensor x = at::tensor({kInfinity, -kInfinity, std::nanf(""), 0.0F, -0.0F, 1e30F, -1e30F, 200.0F, -200.0F});
   for (const auto& activation : activations()) {
     SCOPED_TRACE(activation.name);
-    const at::Tensor theirs = activation.function(x);
+    const at::Tensor exact = activation.function(x.to(at::kDouble)).to(at::kFloat);
     const Registration ours;
-    EXPECT_TRUE(at::allclose(activation.function(x), theirs, 0, 0, /*equal_nan=*/true))
-        << activation.function(x) << theirs;
+    EXPECT_TRUE(at::allclose(activation.function(x), exact, 0, 0, /*equal_nan=*/true))
+        << activation.function(x) << exact;
   }
 }
 

@@ -2,21 +2,9 @@
 
 #include <cstdint>
 
-namespace phalanx::vector {
+#include "framework/kernels/windows.h"
 
-/// The windows of a two-dimensional pooling over images of height x width pixels.
-struct Windows {
-  struct Axis {
-    std::int64_t input = 0;   // pixels
-    std::int64_t output = 0;  // windows
-    std::int64_t kernel = 1;
-    std::int64_t stride = 1;
-    std::int64_t padding = 0;  // on each side
-    std::int64_t dilation = 1;
-  };
-  Axis height;
-  Axis width;
-};
+namespace phalanx::vector {
 
 /// Computes the largest element of each window of `planes` images [height, width], one after the other, in vectors of
 /// several windows. `y` [planes, out height, out width] gets the elements, `places` of the same shape where they are

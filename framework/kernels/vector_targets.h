@@ -2,4 +2,6 @@
 //
 // The instruction sets that vector code is compiled for: those that differ in the width of their vectors. Others are
 // left out to keep compile time down.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+//
+// The numbers are HWY_AVX3_ZEN4 and HWY_AVX3_SPR, which Highway 1.0 does not have.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL | (1LL << 6) | (1LL << 4))

@@ -59,7 +59,7 @@ auto logged(const Job& job, const Body& body) {
 
 // Before the first product of this process, for all of its ranks.
 void use_kernels(const Job& job) {
-  const auto& plan = kernels::use_kernels(job.config.kernels);
+  const auto plan = kernels::use_kernels(job.config.kernels);
   log_info() << "kernels: " << plan.summary();
 }
 

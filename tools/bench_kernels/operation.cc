@@ -159,6 +159,7 @@ void add_layers(std::vector<Operation>& all) {
                    }});
   };
   convolution(64, 1, 28, 6, 5, 2);
+  convolution(32, 3, 32, 64, 3, 1);
   convolution(64, 6, 14, 16, 5, 0);
   convolution(16, 64, 16, 64, 3, 1);
 }

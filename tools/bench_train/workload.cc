@@ -72,10 +72,10 @@ const std::vector<Workload>& workloads() {
   return all;
 }
 
-const Workload& find_workload(const std::string& name) {
+const Workload& find_workload(std::string_view name) {
   const auto& all = workloads();
   const auto found = std::ranges::find(all, name, &Workload::name);
-  if (found == all.end()) throw std::out_of_range("no workload is called " + name);
+  if (found == all.end()) throw std::out_of_range("no workload is called " + std::string(name));
   return *found;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/base/sample_spec.h"
@@ -29,6 +30,6 @@ struct Workload {
 const std::vector<Workload>& workloads();
 
 /// Throws std::out_of_range.
-const Workload& find_workload(const std::string& name);
+const Workload& find_workload(std::string_view name);
 
 }  // namespace phalanx::bench_train

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <limits>
+
+namespace phalanx::kernels {
+
+/// Returns the largest absolute error of a result.
+inline double largest_error(const at::Tensor& result, const at::Tensor& exact) {
+  return (result.to(at::kDouble) - exact).abs().max().item<double>();
+}
+
+/// Returns the distance from the largest value to the next float32 number.
+inline double unit_of(const at::Tensor& exact) {
+  const auto largest = static_cast<float>(exact.abs().max().item<double>());
+  return std::nextafter(largest, std::numeric_limits<float>::infinity()) - largest;
+}
+
+}  // namespace phalanx::kernels
