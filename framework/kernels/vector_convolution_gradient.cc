@@ -113,9 +113,10 @@ class ByOutputs {
 
 // Writes `lanes()` rows of `count` elements as `count` rows of `lanes()` elements, in squares of four by four.
 void transpose(const float* from, std::int64_t count, float* to) {
+  std::int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR  // which has no InterleaveLower
   const hn::CappedTag<float, 4> d;
   const hn::Repartition<double, decltype(d)> pairs;
-  std::int64_t i = 0;
   for (; hn::Lanes(d) == 4 && i + 4 <= count; i += 4) {
     for (std::int64_t k = 0; k < lanes(); k += 4) {
       const float* const row = from + k * count + i;
@@ -132,6 +133,7 @@ void transpose(const float* from, std::int64_t count, float* to) {
       hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab2, ce2)), d, column + 3 * lanes());
     }
   }
+#endif
   for (; i < count; ++i) {
     for (std::int64_t k = 0; k < lanes(); ++k) to[i * lanes() + k] = from[k * count + i];
   }
