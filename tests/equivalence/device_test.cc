@@ -138,8 +138,9 @@ TEST_P(DeviceStrategies, ExchangeAsOnTheCpu) {
     auto there = changes;
     there.push_back(device());
     const Trained devices = train(testing::config_of("mlp", there), world, run);
-    // Rounding moves values that hardly differ apart, and nothing makes up for that.
-    const double tolerance = strategy == "{gossip: {compression: int8}}" ? 1e-3 : 1e-5;
+    // Values that differ in their last bits may be rounded to neighbouring steps of a quantization.
+    const auto quantized = [&](const char* name) { return strategy.find(name) != std::string::npos; };
+    const double tolerance = quantized("int4") ? 2e-2 : quantized("int8") ? 1e-3 : 1e-5;
     EXPECT_LT(relative_difference(devices.weights, cpu.weights), tolerance);
   });
 }
