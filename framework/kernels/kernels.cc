@@ -11,13 +11,15 @@
 #include "framework/base/text.h"
 #include "framework/kernels/activations.h"
 #include "framework/kernels/convolution.h"
-#include "framework/kernels/max_pool.h"
 #include "framework/kernels/mkl_check.h"
+#include "framework/kernels/normalization.h"
+#include "framework/kernels/pooling.h"
 
 namespace phalanx::kernels {
 namespace {
 
 constexpr const char* kDenseFloats = "float32, dense";
+constexpr const char* kContiguousFloats = "float32, contiguous";
 
 // LibTorch warns of kernels that replace its own.
 class Silence final : public c10::WarningHandler {
@@ -48,13 +50,15 @@ std::vector<Kernel> Plan::table() const {
   const auto ours = [&](const char* operators, const char* tensors, const char* code, const char* reason) {
     return vector_code ? Kernel{operators, tensors, code, reason} : Kernel{operators, tensors, "LibTorch", not_asked};
   };
+  const char* const no_vectors = "LibTorch has no vector code for this layout";
   const char* const slow_tanh = "LibTorch takes MKL's or Sleef's code, which is slower";
   std::vector<Kernel> rows{
       ours("tanh, sigmoid, silu", kDenseFloats, "Highway", slow_tanh),
       ours("gelu, silu: gradients too", kDenseFloats, "Highway", slow_tanh),
       ours("convolutions with stride 1, gradients too", "float32, contiguous, few channels", "Highway",
            "LibTorch's code is made for many channels"),
-      ours("max_pool2d", "float32, contiguous", "Highway", "LibTorch has no vector code for this layout")};
+      ours("max_pool2d, avg_pool2d, adaptive_avg_pool2d", kContiguousFloats, "Highway", no_vectors),
+      ours("batch_norm in training", kContiguousFloats, "Highway", "LibTorch adds up one number at a time")};
   if (mkl_as_on_intel) {
     rows.push_back({"mm, bmm, addmm, attention, exp, log", "float32, float64", "MKL as on Intel",
                     "on AMD's processors MKL does not use all instructions that they have"});
@@ -81,7 +85,8 @@ Registration::Registration() : libraries_(std::make_unique<Libraries>()) {
   const c10::WarningUtils::WarningHandlerGuard guard(&silence);
   add_activations(libraries_->cpu);
   add_convolution(libraries_->cpu);
-  add_max_pool(libraries_->cpu);
+  add_normalization(libraries_->cpu);
+  add_pooling(libraries_->cpu);
 }
 
 Registration::~Registration() = default;

@@ -23,7 +23,7 @@ struct Kernel {
 /// The kernels that a process uses on the CPU. They follow from the config and the processor alone, never from
 /// measurements at run time: processes on equal processors compute the same bits, today and after a resume.
 struct Plan {
-  bool vector_code = false;      // ours: vector_activations.h, vector_convolution.h, vector_max_pool.h
+  bool vector_code = false;      // ours: the vector_*.h of this folder
   bool mkl_as_on_intel = false;  // mkl_check.h
 
   /// "libtorch", or what differs from it, such as "vectors, mkl as on intel": for logs and checkpoints.

@@ -51,20 +51,6 @@ HWY_INLINE Largest larger(const Largest& one, const Largest& two) {
   return choose(hn::Or(hn::Or(hn::Gt(two.values, one.values), tie), last_nan), one, two);
 }
 
-// The first and one past the last of a window's elements that are no padding.
-struct Range {
-  std::int64_t begin;
-  std::int64_t end;
-};
-
-Range inside(const Windows::Axis& axis, std::int64_t window) {
-  const std::int64_t first = window * axis.stride - axis.padding;
-  const std::int64_t skipped = first < 0 ? (-first + axis.dilation - 1) / axis.dilation : 0;
-  const std::int64_t left = axis.input - first;  // pixels from the first element to the end of the image
-  const std::int64_t fitting = left <= 0 ? 0 : (left + axis.dilation - 1) / axis.dilation;
-  return {skipped, std::max(skipped, std::min(axis.kernel, fitting))};
-}
-
 // The first `count` lanes from memory, the others 0.
 HWY_INLINE hn::Vec<D> load(const float* from, std::int64_t count) {
   HWY_ALIGN float lane[HWY_MAX_BYTES / sizeof(float)] = {};
@@ -109,7 +95,7 @@ class RowOfWindows {
     const auto& height = windows_.height;
     const auto width = windows_.width.input, padding = windows_.width.padding;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(D()));
-    const Range rows = inside(height, row);
+    const WindowRange rows = inside(height, row);
     const std::int64_t top = row * height.stride - height.padding;
     float* const values = values_.data() + padding;
     std::int32_t* const places = places_.data() + padding;

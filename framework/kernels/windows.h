@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace phalanx::vector {
@@ -17,5 +18,20 @@ struct Windows {
   Axis height;
   Axis width;
 };
+
+/// The numbers of elements [begin, end) of a window.
+struct WindowRange {
+  std::int64_t begin;
+  std::int64_t end;
+};
+
+/// Returns the elements of window number `window` that are pixels of the image rather than padding.
+inline WindowRange inside(const Windows::Axis& axis, std::int64_t window) {
+  const std::int64_t first = window * axis.stride - axis.padding;
+  const std::int64_t skipped = first < 0 ? (-first + axis.dilation - 1) / axis.dilation : 0;
+  const std::int64_t left = axis.input - first;  // pixels from the first element to the end of the image
+  const std::int64_t fitting = left <= 0 ? 0 : (left + axis.dilation - 1) / axis.dilation;
+  return {skipped, std::max(skipped, std::min(axis.kernel, fitting))};
+}
 
 }  // namespace phalanx::vector

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/avg_pool2d_backward.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/convolution_backward.h>
@@ -14,7 +15,9 @@
 #include <ATen/ops/max_pool2d_with_indices.h>
 #include <ATen/ops/max_pool2d_with_indices_backward.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/native_layer_norm.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
@@ -23,6 +26,7 @@
 #include <ATen/ops/silu.h>
 #include <ATen/ops/silu_backward.h>
 #include <ATen/ops/tanh.h>
+#include <ATen/ops/zeros.h>
 
 #include <array>
 #include <cstdint>
@@ -115,8 +119,13 @@ void add_pooling(std::vector<Operation>& all) {
   };
   add({64, 6, 28, 28}, 2, 2, 0);
   add({16, 64, 32, 32}, 3, 2, 1);
-  all.push_back({"avg_pool2d 2x2", text({64, 6, 28, 28}), 0,
-                 []() -> Call { return [x = at::randn({64, 6, 28, 28})] { at::avg_pool2d(x, {2, 2}, {2, 2}); }; }});
+  all.push_back({"avg_pool2d 2x2", text({16, 64, 32, 32}), 0,
+                 []() -> Call { return [x = at::randn({16, 64, 32, 32})] { at::avg_pool2d(x, {2, 2}, {2, 2}); }; }});
+  all.push_back({"avg_pool2d 2x2 backward", text({16, 64, 32, 32}), 0, []() -> Call {
+                   return [x = at::randn({16, 64, 32, 32}), gradient = at::randn({16, 64, 16, 16})] {
+                     at::avg_pool2d_backward(gradient, x, {2, 2}, {2, 2}, 0, false, true, {});
+                   };
+                 }});
 }
 
 void add_layers(std::vector<Operation>& all) {
@@ -131,6 +140,12 @@ void add_layers(std::vector<Operation>& all) {
   all.push_back({"layer norm", text({512, 256}), 0, []() -> Call {
                    return [x = at::randn({512, 256}), weight = at::rand({256}), bias = at::rand({256})] {
                      at::native_layer_norm(x, {256}, weight, bias, 1e-5);
+                   };
+                 }});
+  all.push_back({"batch norm in training", text({16, 64, 32, 32}), 0, []() -> Call {
+                   return [x = at::randn({16, 64, 32, 32}), weight = at::rand({64}), bias = at::rand({64}),
+                           mean = at::zeros({64}), variance = at::ones({64})] {
+                     at::native_batch_norm(x, weight, bias, mean, variance, true, 0.1, 1e-5);
                    };
                  }});
   all.push_back({"attention, causal", text({4, 4, 128, 64}), 4.0 * 4 * 4 * 128 * 128 * 64 / 2, []() -> Call {
