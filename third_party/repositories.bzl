@@ -119,6 +119,7 @@ def third_party_repositories():
         debian = "libsentencepiece-dev",
     )
     system_library(name = "utf8proc", headers = ["utf8proc.h"], debian = "libutf8proc-dev")
+    system_library(name = "webp", headers = ["webp"], debian = "libwebp-dev")
     system_library(name = "yaml_cpp", headers = ["yaml-cpp"], libraries = ["yaml-cpp"], debian = "libyaml-cpp-dev")
     system_library(name = "zlib", headers = ["zlib.h", "zconf.h"], libraries = ["z"], debian = "zlib1g-dev")
 

@@ -1,146 +1,94 @@
 #include "datasets/images/decode.h"
 
 #include <ATen/ops/empty.h>
-#include <png.h>
-
-// After <cstdio>, which it does not include.
-#include <jerror.h>
-#include <jpeglib.h>
 
 #include <algorithm>
 #include <array>
-#include <csetjmp>
-#include <cstddef>
+#include <cctype>
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <string>
 
+#include "datasets/images/codecs.h"
+#include "datasets/images/exif.h"
 #include "datasets/images/most_pixels.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
 
-// Deflate compresses at most so many bytes into one.
-constexpr std::int64_t kMostDeflated = 1032;
+using images::Decoded;
 
-void check_pixels(std::int64_t height, std::int64_t width, const std::string& name) {
-  if (height <= images::kMostPixels / width) return;
-  throw DataError(name + ": an image of " + std::to_string(width) + " x " + std::to_string(height) +
-                  " pixels; at most " + std::to_string(images::kMostPixels) + " are read");
-}
-
-at::Tensor empty_image(std::int64_t height, std::int64_t width, std::int64_t channels) {
-  return at::empty({height, width, channels}, at::kByte);
-}
-
-// libjpeg calls back when it fails, and must not be returned to.
-struct JpegErrors {
-  jpeg_error_mgr base;
-  std::jmp_buf out;
-};
-
-void leave(j_common_ptr jpeg) { std::longjmp(reinterpret_cast<JpegErrors*>(jpeg->err)->out, 1); }
-
-// Of damage, which would leave a part of the image grey, there are only warnings.
-void leave_if_damaged(j_common_ptr jpeg, int level) {
-  if (level >= 0) return;
-  const int code = jpeg->err->msg_code;
-  if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER || code == JWRN_HUFF_BAD_CODE) leave(jpeg);
-}
-
-unsigned scale_of(const jpeg_decompress_struct& jpeg, std::int64_t smallest_side) {
-  const auto side = static_cast<std::int64_t>(std::min(jpeg.image_width, jpeg.image_height));
-  for (const unsigned scale : {8U, 4U, 2U}) {
-    if (smallest_side > 0 && side / scale >= smallest_side) return scale;
+Decoded decode(std::string_view bytes, const DecodeOptions& options, const std::string& name) {
+  if (bytes.starts_with("\xff\xd8\xff")) {
+    return images::decode_jpeg(bytes, options.smallest_side, options.turn_upright, name);
   }
-  return 1;
+  if (bytes.starts_with("\x89PNG")) return images::decode_png(bytes, options.turn_upright, name);
+  if (bytes.starts_with("RIFF") && bytes.substr(0, 12).ends_with("WEBP")) return images::decode_webp(bytes, name);
+  throw DataError(name + ": byte 0: not a JPEG, PNG or WebP");
 }
 
-struct JpegDecoder {
-  const std::string& name;
-  JpegErrors errors{};
-  jpeg_decompress_struct jpeg{};
-  at::Tensor image{};
+std::uint8_t blend(unsigned front, unsigned back, unsigned alpha) {
+  const unsigned sum = front * alpha + back * (255 - alpha) + 128;
+  return static_cast<std::uint8_t>(((sum >> 8) + sum) >> 8);
+}
 
-  explicit JpegDecoder(const std::string& its_name) : name(its_name) {
-    jpeg.err = jpeg_std_error(&errors.base);
-    errors.base.error_exit = leave;
-    errors.base.emit_message = leave_if_damaged;
-  }
-  ~JpegDecoder() { jpeg_destroy_decompress(&jpeg); }
-  JpegDecoder(const JpegDecoder&) = delete;
-  JpegDecoder& operator=(const JpegDecoder&) = delete;
+std::uint8_t luminance(unsigned red, unsigned green, unsigned blue) {
+  return static_cast<std::uint8_t>((19595 * red + 38470 * green + 7471 * blue + 0x8000) >> 16);
+}
 
-  // False: libjpeg has failed. It has no objects of its own, whose destructors a jump would leave out.
-  bool decode(std::string_view bytes, const DecodeOptions& options) {
-    if (setjmp(errors.out) != 0) return false;
-    jpeg_create_decompress(&jpeg);
-    jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
-    jpeg_read_header(&jpeg, TRUE);
-    jpeg.out_color_space = options.color ? JCS_RGB : JCS_GRAYSCALE;
-    jpeg.scale_num = 1;
-    jpeg.scale_denom = scale_of(jpeg, options.smallest_side);
-    jpeg_calc_output_dimensions(&jpeg);
-    check_pixels(jpeg.output_height, jpeg.output_width, name);
-    jpeg_start_decompress(&jpeg);
-    image = empty_image(jpeg.output_height, jpeg.output_width, jpeg.output_components);
-    while (jpeg.output_scanline < jpeg.output_height) {
-      auto* row = image.mutable_data_ptr<std::uint8_t>() +
-                  static_cast<std::ptrdiff_t>(jpeg.output_scanline) * jpeg.output_width * jpeg.output_components;
-      jpeg_read_scanlines(&jpeg, &row, 1);
+// Returns the pixels with three channels, or one, of which none is alpha.
+at::Tensor convert(const at::Tensor& pixels, const DecodeOptions& options) {
+  const auto channels = pixels.size(2), wanted = std::int64_t{options.color ? 3 : 1};
+  if (channels == wanted) return pixels;
+  const bool is_colored = channels > 2, has_alpha = channels % 2 == 0;
+  const bool blends = has_alpha && !options.background.empty();
+  at::Tensor converted = at::empty({pixels.size(0), pixels.size(1), wanted}, at::kByte);
+  const auto* from = pixels.const_data_ptr<std::uint8_t>();
+  auto* to = converted.mutable_data_ptr<std::uint8_t>();
+  for (std::int64_t i = 0; i < pixels.numel(); i += channels, from += channels) {
+    std::array<std::uint8_t, 3> color{from[0], from[is_colored ? 1 : 0], from[is_colored ? 2 : 0]};
+    if (blends) {
+      for (std::size_t c = 0; c < 3; ++c) {
+        color[c] = blend(color[c], static_cast<unsigned>(options.background[c]), from[channels - 1]);
+      }
     }
-    jpeg_finish_decompress(&jpeg);
-    return true;
+    if (options.color) {
+      to = std::ranges::copy(color, to).out;
+    } else {
+      *to++ = luminance(color[0], color[1], color[2]);
+    }
   }
-};
-
-at::Tensor decode_jpeg(std::string_view bytes, const DecodeOptions& options, const std::string& name) {
-  JpegDecoder decoder(name);
-  if (decoder.decode(bytes, options)) return decoder.image;
-  std::array<char, JMSG_LENGTH_MAX> message{};
-  auto& jpeg = decoder.jpeg;
-  jpeg.err->format_message(reinterpret_cast<j_common_ptr>(&jpeg), message.data());
-  const auto offset = jpeg.src == nullptr ? 0 : bytes.size() - std::min(bytes.size(), jpeg.src->bytes_in_buffer);
-  throw DataError(name + ": byte " + std::to_string(offset) + ": a damaged JPEG: " + message.data());
+  return converted;
 }
 
-at::Tensor decode_png(std::string_view bytes, const DecodeOptions& options, const std::string& name) {
-  png_image png{};
-  png.version = PNG_IMAGE_VERSION;
-  const auto free = [](png_image* image) { png_image_free(image); };
-  const std::unique_ptr<png_image, decltype(free)> freed(&png, free);
-  const auto require = [&](int succeeded) {
-    if (succeeded == 0) throw DataError(name + ": a damaged PNG: " + png.message);
-  };
-  require(png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()));
-  check_pixels(png.height, png.width, name);
-  // A pixel takes at least a bit, and a row a byte more.
-  if (std::int64_t{png.height} * (png.width / 8 + 1) > kMostDeflated * static_cast<std::int64_t>(bytes.size())) {
-    throw DataError(name + ": a damaged PNG: " + std::to_string(bytes.size()) + " bytes cannot hold " +
-                    std::to_string(png.width) + " x " + std::to_string(png.height) + " pixels");
-  }
-  png.format = options.color ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
-  at::Tensor image = empty_image(png.height, png.width, options.color ? 3 : 1);
-  constexpr png_color kBlack{0, 0, 0};
-  require(png_image_finish_read(&png, &kBlack, image.mutable_data_ptr<std::uint8_t>(), 0, nullptr));
-  return image;
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  return lower;
 }
 
 }  // namespace
 
+void images::check_pixels(std::int64_t height, std::int64_t width, const std::string& name) {
+  if (height <= kMostPixels / width) return;
+  throw DataError(name + ": an image of " + std::to_string(width) + " x " + std::to_string(height) +
+                  " pixels; at most " + std::to_string(kMostPixels) + " are read");
+}
+
 at::Tensor decode_image(std::string_view bytes, const DecodeOptions& options, const std::string& name) {
-  constexpr std::string_view kJpeg = "\xff\xd8\xff", kPng = "\x89PNG";
-  at::Tensor image;
-  if (bytes.starts_with(kJpeg)) {
-    image = decode_jpeg(bytes, options, name);
-  } else if (bytes.starts_with(kPng)) {
-    image = decode_png(bytes, options, name);
-  } else {
-    throw DataError(name + ": byte 0: neither a JPEG nor a PNG");
-  }
-  return image.permute({2, 0, 1});
+  const Decoded decoded = decode(bytes, options, name);
+  return images::upright(convert(decoded.pixels, options), decoded.orientation).permute({2, 0, 1});
+}
+
+bool is_decoded(std::string_view suffix) {
+  const auto lower = in_lower_case(suffix);
+  return lower == ".jpg" || lower == ".jpeg" || lower == ".png" || lower == ".webp";
+}
+
+bool is_other_image(std::string_view suffix) {
+  constexpr std::array<std::string_view, 10> kOthers{".gif",  ".bmp",  ".tif", ".tiff", ".avif",
+                                                     ".heic", ".heif", ".jp2", ".jxl",  ".ppm"};
+  return std::ranges::find(kOthers, in_lower_case(suffix)) != kOthers.end();
 }
 
 }  // namespace phalanx

@@ -8,10 +8,10 @@
 namespace phalanx {
 
 std::string encode_png(const at::Tensor& image) {
-  constexpr std::array<png_uint_32, 5> kFormats{0, PNG_FORMAT_GRAY, 0, PNG_FORMAT_RGB, PNG_FORMAT_RGBA};
+  constexpr std::array<png_uint_32, 5> kFormats{0, PNG_FORMAT_GRAY, PNG_FORMAT_GA, PNG_FORMAT_RGB, PNG_FORMAT_RGBA};
   TORCH_CHECK(image.dim() == 3 && image.scalar_type() == at::kByte, "not an image: ", image.sizes());
   const auto channels = image.size(0);
-  TORCH_CHECK(channels == 1 || channels == 3 || channels == 4, "an image of ", channels, " channels");
+  TORCH_CHECK(channels >= 1 && channels <= 4, "an image of ", channels, " channels");
   const at::Tensor pixels = image.permute({1, 2, 0}).contiguous();
   png_image png{};
   png.version = PNG_IMAGE_VERSION;

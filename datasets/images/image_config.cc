@@ -25,6 +25,14 @@ std::vector<TransformConfig> default_transforms(std::int64_t side, bool training
 
 }  // namespace
 
+DecodeOptions ImageConfig::decoding() const {
+  if (!background.empty() && background.size() != 3) {
+    throw ConfigError("dataset.background: has " + std::to_string(background.size()) +
+                      " numbers; give red, green and blue");
+  }
+  return {.color = color, .smallest_side = decode_side, .turn_upright = exif_orientation, .background = background};
+}
+
 std::shared_ptr<const Dataset> ImageConfig::samples(std::shared_ptr<const ImageSource> source, std::int64_t classes,
                                                     bool training) const {
   if (mean.size() != deviation.size()) {

@@ -21,6 +21,8 @@ struct ImageConfig {
   std::vector<TransformConfig> transforms;
   std::vector<TransformConfig> test_transforms;
   std::int64_t decode_side = 0;
+  bool exif_orientation = false;
+  std::vector<std::int64_t> background;
   std::int64_t skip_corrupt = 0;
 
   template <class V>
@@ -34,11 +36,16 @@ struct ImageConfig {
     v("decode_side", decode_side,
       "decode a JPEG at 1/2, 1/4 or 1/8 of its size where no side gets smaller than this; faster. 0: at its size",
       config::at_least(0));
+    v("exif_orientation", exif_orientation, "turn images upright, as the Exif data of a camera say");
+    v("background", background,
+      "red, green and blue (0 to 255) behind pixels that are not opaque; empty: their colour, without alpha",
+      config::between(0, 255));
     v("skip_corrupt", skip_corrupt, "images that cannot be read and are left out before the run fails",
       config::at_least(0));
   }
 
-  DecodeOptions decoding() const { return {.color = color, .smallest_side = decode_side}; }
+  /// Throws ConfigError for a background that is no colour.
+  DecodeOptions decoding() const;
 
   /// The samples of one split. Throws ConfigError where fields do not go together.
   std::shared_ptr<const Dataset> samples(std::shared_ptr<const ImageSource> source, std::int64_t classes,

@@ -3,7 +3,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/stack.h>
+#include <c10/util/Exception.h>
 #include <jpeglib.h>
+#include <png.h>
 
 #include <array>
 #include <cstdio>
@@ -23,9 +25,7 @@ std::string pax_record(const std::string& text) {
   return std::to_string(length) + " " + text + "\n";
 }
 
-}  // namespace
-
-std::string jpeg_bytes(const at::Tensor& image, int quality) {
+std::string compress(const at::Tensor& image, J_COLOR_SPACE in, J_COLOR_SPACE stored, int quality) {
   const at::Tensor pixels = interleaved(image);
   jpeg_error_mgr errors{};
   jpeg_compress_struct jpeg{};
@@ -37,8 +37,9 @@ std::string jpeg_bytes(const at::Tensor& image, int quality) {
   jpeg.image_height = static_cast<JDIMENSION>(image.size(1));
   jpeg.image_width = static_cast<JDIMENSION>(image.size(2));
   jpeg.input_components = static_cast<int>(image.size(0));
-  jpeg.in_color_space = image.size(0) == 3 ? JCS_RGB : JCS_GRAYSCALE;
+  jpeg.in_color_space = in;
   jpeg_set_defaults(&jpeg);
+  jpeg_set_colorspace(&jpeg, stored);
   jpeg_set_quality(&jpeg, quality, TRUE);
   jpeg_start_compress(&jpeg, TRUE);
   while (jpeg.next_scanline < jpeg.image_height) {
@@ -50,6 +51,49 @@ std::string jpeg_bytes(const at::Tensor& image, int quality) {
   jpeg_destroy_compress(&jpeg);
   std::string bytes(reinterpret_cast<const char*>(memory), size);
   std::free(memory);
+  return bytes;
+}
+
+}  // namespace
+
+std::string from_hex(const std::string& digits) {
+  std::string bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
+std::string jpeg_bytes(const at::Tensor& image, int quality) {
+  const bool color = image.size(0) == 3;
+  return compress(image, color ? JCS_RGB : JCS_GRAYSCALE, color ? JCS_YCbCr : JCS_GRAYSCALE, quality);
+}
+
+std::string jpeg_of_inks(const at::Tensor& inks, bool ycck) {
+  return compress(inks, JCS_CMYK, ycck ? JCS_YCCK : JCS_CMYK, 100);
+}
+
+std::string with_orientation(const std::string& jpeg, int orientation) {
+  const std::string value{'\0', static_cast<char>(orientation), '\0', '\0'};
+  const std::string tiff = from_hex(
+                               "4d4d002a00000008"
+                               "0001"
+                               "0112000300000001") +
+                           value + from_hex("00000000");
+  const std::string content = from_hex("457869660000") + tiff;
+  const std::string marker{'\xff', '\xe1', '\0', static_cast<char>(content.size() + 2)};
+  return jpeg.substr(0, 2) + marker + content + jpeg.substr(2);
+}
+
+std::string png_of_16_bits(const std::vector<std::uint16_t>& pixel) {
+  png_image png{};
+  png.version = PNG_IMAGE_VERSION;
+  png.width = png.height = 1;
+  png.format = pixel.size() == 3 ? PNG_FORMAT_LINEAR_RGB : PNG_FORMAT_LINEAR_Y;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(png);
+  std::string bytes(size, '\0');
+  TORCH_CHECK(png_image_write_to_memory(&png, bytes.data(), &size, 0, pixel.data(), 0, nullptr) != 0, png.message);
+  bytes.resize(size);
   return bytes;
 }
 

@@ -1,0 +1,117 @@
+#include <ATen/ops/empty.h>
+#include <png.h>
+
+#include <array>
+#include <csetjmp>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "datasets/images/codecs.h"
+#include "datasets/images/exif.h"
+#include "framework/base/error.h"
+
+namespace phalanx::images {
+namespace {
+
+// Deflate compresses at most so many bytes into one.
+constexpr std::int64_t kMostDeflated = 1032;
+
+// libpng calls back when it fails, and must not be returned to. Functions that it may leave have no objects, whose
+// destructors a jump would leave out.
+struct PngDecoder {
+  std::string_view left;
+  std::jmp_buf out{};
+  std::array<char, 256> message{};
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+  std::vector<png_bytep> rows{};
+  Decoded decoded{};
+
+  explicit PngDecoder(std::string_view bytes) : left(bytes) {
+    png = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, fail, [](png_structp, png_const_charp) {});
+    if (png != nullptr) info = png_create_info_struct(png);
+    if (info == nullptr) throw std::bad_alloc();
+    png_set_read_fn(png, this, read);
+  }
+  ~PngDecoder() { png_destroy_read_struct(&png, &info, nullptr); }
+  PngDecoder(const PngDecoder&) = delete;
+  PngDecoder& operator=(const PngDecoder&) = delete;
+
+  [[noreturn]] static void fail(png_structp png, png_const_charp why) {
+    auto& self = *static_cast<PngDecoder*>(png_get_error_ptr(png));
+    std::snprintf(self.message.data(), self.message.size(), "%s", why);
+    std::longjmp(self.out, 1);
+  }
+
+  static void read(png_structp png, png_bytep to, std::size_t size) {
+    auto& self = *static_cast<PngDecoder*>(png_get_io_ptr(png));
+    if (size > self.left.size()) png_error(png, "the file ends early");
+    std::memcpy(to, self.left.data(), size);
+    self.left.remove_prefix(size);
+  }
+
+  // Returns false if libpng has failed, as the other functions do.
+  bool read_header() {
+    if (setjmp(out) != 0) return false;
+    png_read_info(png, info);
+    png_set_strip_16(png);
+    png_set_expand(png);  // palettes, fewer than 8 bits, and a transparent colour to alpha
+    png_set_interlace_handling(png);
+    png_read_update_info(png, info);
+    return true;
+  }
+
+  void make_rows() {
+    const auto height = png_get_image_height(png, info);
+    decoded.pixels = at::empty({height, png_get_image_width(png, info), png_get_channels(png, info)}, at::kByte);
+    auto* const first = decoded.pixels.mutable_data_ptr<std::uint8_t>();
+    for (std::size_t i = 0; i < height; ++i) rows.push_back(first + i * png_get_rowbytes(png, info));
+  }
+
+  bool read_pixels(bool with_orientation) {
+    if (setjmp(out) != 0) return false;
+    png_read_image(png, rows.data());
+    png_read_end(png, info);
+    if (with_orientation) read_orientation();
+    return true;
+  }
+
+  void read_orientation() {
+#ifdef PNG_eXIf_SUPPORTED
+    png_uint_32 size = 0;
+    png_bytep exif = nullptr;
+    if (png_get_eXIf_1(png, info, &size, &exif) == 0) return;
+    decoded.orientation = exif_orientation({reinterpret_cast<const char*>(exif), size});
+#endif
+  }
+};
+
+}  // namespace
+
+Decoded decode_png(std::string_view bytes, bool with_orientation, const std::string& name) {
+  PngDecoder decoder(bytes);
+  const auto require = [&](bool succeeded) {
+    if (!succeeded) throw DataError(name + ": a damaged PNG: " + decoder.message.data());
+  };
+  require(decoder.read_header());
+  const std::int64_t height = png_get_image_height(decoder.png, decoder.info),
+                     width = png_get_image_width(decoder.png, decoder.info);
+  check_pixels(height, width, name);
+  // A pixel takes at least a bit, and a row a byte more.
+  if (height * (width / 8 + 1) > kMostDeflated * std::ssize(bytes)) {
+    throw DataError(name + ": a damaged PNG: " + std::to_string(bytes.size()) + " bytes cannot hold " +
+                    std::to_string(width) + " x " + std::to_string(height) + " pixels");
+  }
+  decoder.make_rows();
+  require(decoder.read_pixels(with_orientation));
+  return decoder.decoded;
+}
+
+}  // namespace phalanx::images
