@@ -7,18 +7,33 @@
 
 namespace phalanx {
 
-/// An image in a folder of its class.
+/// An image and its class.
 struct ImageFile {
   std::filesystem::path path;
-  std::int64_t label = 0;
+  std::int64_t label = 0;  // place in ImageFolders::classes
 };
 
-/// The names of the folders below `folder`, sorted. Throws DataError where there is none.
-std::vector<std::string> image_classes(const std::filesystem::path& folder);
+/// The images of a folder, by split. A split that the folder does not have is empty.
+struct ImageFolders {
+  std::vector<std::string> classes;  // sorted
+  std::vector<ImageFile> train;
+  std::vector<ImageFile> validation;
+  std::vector<ImageFile> test;
+};
 
-/// The JPEG and PNG files (.jpg, .jpeg, .png) in the folders below `folder`, whose names are classes, in the order of
-/// classes and then of names. A label is the place of its class in `classes`, which is sorted. Throws DataError for a
-/// folder that is no class, and where there is no file.
-std::vector<ImageFile> image_files(const std::filesystem::path& folder, const std::vector<std::string>& classes);
+/// Finds the images below `root`: ROOT/train/CLASS/FILE, and the same below `test` and below `val`, `valid` or
+/// `validation`. The folders of `train` are the classes. Without a folder `train`, the folders of `root` are, and all
+/// images are for training. Images in folders within the folder of a class belong to this class. A folder with a file
+/// val_annotations.txt has lines that begin with a file, a tab and its class, and the files in its folder `images`, as
+/// Tiny ImageNet has; a folder `test` that has only a folder `images`, which is no class, is ignored. So are names that
+/// begin with a dot. Files come in the order of classes and then of their paths.
+///
+/// Warns in the log of images of formats that are not decoded, with their number, and of classes without images. Throws
+/// DataError for a folder that cannot be read or is no class of `train`, and for a split without images.
+ImageFolders find_images(const std::filesystem::path& root);
+
+/// Moves a share of the images of each class, rounded, from `train` to `test`: at least one, and not the last one.
+/// Which ones is drawn by `seed`. Both keep their order.
+void hold_out_images(double share, std::int64_t seed, ImageFolders& folders);
 
 }  // namespace phalanx

@@ -115,14 +115,23 @@ class Reader {
     return text;
   }
 
+  // Returns the content up to its first NUL.
+  std::string text(std::int64_t size) {
+    auto name = content(size);
+    name.resize(std::min(name.find('\0'), name.size()));
+    return name;
+  }
+
   void take(const Block& block) {
     const auto stated = number(block, 124, 12);
     if (!stated) fail("the size of a file is not a number");
     auto size = *stated;
     switch (block[156]) {
       case 'L':
-        next_["path"] = content(size);
-        next_["path"].resize(std::min(next_["path"].find('\0'), next_["path"].size()));
+        next_["path"] = text(size);
+        break;
+      case 'K':
+        next_["linkpath"] = text(size);
         break;
       case 'x': {
         auto records = pax_records(content(size));
@@ -130,8 +139,7 @@ class Reader {
         next_ = std::move(*records);
         break;
       }
-      case 'K':  // of a link's target
-      case 'g':  // of all files
+      case 'g':  // for all files
         break;
       default:
         size = finish(block, size);
@@ -149,16 +157,27 @@ class Reader {
       if (!real) fail("an extended header with the size \"" + found->second + '"');
       size = *real;
     }
-    const char type = block[156];
-    if (type >= '1' && type <= '6') return 0;  // links, devices and folders, whatever size they state
-    if (type != '0' && type != '\0' && type != '7') return size;
+    const auto extended_or = [&](const char* key, std::string otherwise) {
+      const auto found = extended.find(key);
+      return found == extended.end() ? std::move(otherwise) : found->second;
+    };
     std::string name(field(block, 0, 100));
     const auto prefix = field(block, 345, 155);
     if (field(block, 257, 5) == "ustar" && block[263] == '0' && !prefix.empty())
       name = std::string(prefix) + "/" + name;
-    if (const auto found = extended.find("path"); found != extended.end()) name = found->second;
+    name = extended_or("path", std::move(name));
+    const char type = block[156];
+    if (type == '1') add_link(std::move(name), extended_or("linkpath", std::string(field(block, 157, 100))));
+    if (type >= '1' && type <= '6') return 0;  // links, devices and folders, whatever size they state
+    if (type != '0' && type != '\0' && type != '7') return size;
     entries_.push_back({.name = std::move(name), .offset = offset_ + kBlock, .size = size});
     return size;
+  }
+
+  void add_link(std::string name, const std::string& target) {
+    const auto found = std::ranges::find(entries_, target, &TarEntry::name);
+    if (found == entries_.end()) fail(name + " is a link to " + target + ", which does not come before it");
+    entries_.push_back({.name = std::move(name), .offset = found->offset, .size = found->size});
   }
 
   [[noreturn]] void fail(const std::string& problem) const { throw_malformed(path_, offset_, problem); }

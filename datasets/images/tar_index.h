@@ -14,9 +14,10 @@ struct TarEntry {
   std::int64_t size = 0;    // bytes
 };
 
-/// The regular files of an archive that is not compressed, in their order, of which only the headers are read: POSIX
-/// ustar and pax (`path` and `size`), and GNU's long names. Throws DataError, with the offset, for what is no archive,
-/// is damaged or ends early.
+/// Returns the regular files of an archive that is not compressed, in their order, of which only the headers are read:
+/// POSIX ustar and pax (`path`, `linkpath` and `size`), and GNU's long names. A hard link is an entry with the content
+/// of the file that it names. Throws DataError, with the offset, for what is no archive, is damaged or ends early, and
+/// for a link to a file that does not come before it.
 std::vector<TarEntry> index_tar(const std::filesystem::path& file);
 
 }  // namespace phalanx

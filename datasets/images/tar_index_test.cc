@@ -110,5 +110,26 @@ TEST(IndexTar, TakesAHeaderForTheNextEntryAlone) {
   }
 }
 
+std::string link_entry(const std::string& name, const std::string& target) {
+  return with_field(with_field(tar_entry(name, ""), 156, "1"), 157, target);
+}
+
+TEST(IndexTar, TakesAHardLinkForTheFileThatItNames) {
+  const std::string long_name(120, 'n'), zero(1, '\0');
+  const auto long_target = with_field(tar_entry("long", long_name + zero), 156, "K");
+  const auto archive = tar_entry("1.jpg", "content") + link_entry("2.jpg", "1.jpg") +
+                       tar_bytes({{long_name, "other"}}).substr(0, 2048) + long_target +
+                       link_entry("3.jpg", long_name.substr(0, 100)) + tar_end();
+  const auto entries = index_tar(written(archive));
+  ASSERT_EQ(entries.size(), 4U);
+  EXPECT_EQ(entries[1].name, "2.jpg");
+  EXPECT_EQ(entries[1].offset, entries[0].offset);
+  EXPECT_EQ(entries[1].size, 7);
+  EXPECT_EQ(entries[3].offset, entries[2].offset);
+  const auto path = written(link_entry("2.jpg", "1.jpg") + tar_entry("1.jpg", "content") + tar_end());
+  EXPECT_THAT([&] { index_tar(path); },
+              ThrowsMessage<DataError>(HasSubstr("2.jpg is a link to 1.jpg, which does not come before it")));
+}
+
 }  // namespace
 }  // namespace phalanx

@@ -30,6 +30,9 @@ using ::testing::ThrowsMessage;
 
 namespace fs = std::filesystem;
 
+// One pixel, without loss.
+constexpr const char* kWebP = "524946461e000000574542505650384c110000002f0000000007508a2ad4a3ff8188e87f0000";
+
 Splits load(const std::string& section) {
   return config::load_as<Datasets::Choice>("dataset", section, "test.yaml").make();
 }
@@ -100,6 +103,71 @@ TEST_F(ImageFolder, TestsOnValWhereThereIsNoTest) {
   EXPECT_EQ(splits.test->size(), 3);
 }
 
+TEST_F(ImageFolder, ReadsNestedFoldersAndNoHiddenOnes) {
+  write(root_ / "train" / "cat" / "kittens" / "young" / "3.webp", testing::from_hex(kWebP));
+  write(root_ / "train" / ".cache" / "4.jpg", "junk");
+  write(root_ / "train" / "cat" / ".thumbnails" / "5.jpg", "junk");
+  write(root_ / "train" / "cat" / "._1.jpg", "junk");
+  const Splits splits = load(section());
+  EXPECT_EQ(labels(*splits.train), (std::vector<std::int64_t>{0, 1, 1, 1}));
+  EXPECT_EQ(splits.train->spec().targets[0].classes, 2);
+}
+
+TEST_F(ImageFolder, WarnsOfFormatsThatAreNotReadAndOfEmptyClasses) {
+  write(root_ / "train" / "dog" / "1.gif", "GIF89a");
+  write(root_ / "train" / "dog" / "2.gif", "GIF89a");
+  write(root_ / "train" / "cat" / "3.BMP", "BM");
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(load(section()).train->spec().targets[0].classes, 3);
+  const auto log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("train: images of these formats are left out: 1 .BMP, 2 .gif"));
+  EXPECT_THAT(log, HasSubstr("train: 1 of 3 classes have no images: dog"));
+}
+
+TEST_F(ImageFolder, ValidatesOnFoldersOfOtherNames) {
+  for (const char* name : {"valid", "validation"}) {
+    fs::remove_all(root_ / "valid");
+    fs::rename(root_ / "val", root_ / name);
+    EXPECT_EQ(load(section()).validation->size(), 3) << name;
+    fs::rename(root_ / name, root_ / "val");
+  }
+}
+
+// Without a folder to test on, and without a folder train.
+TEST_F(ImageFolder, TestsOnAShareOfTheTrainingImages) {
+  for (int i = 0; i < 20; ++i) {
+    write(root_ / "train" / "cat" / ("more" + std::to_string(i) + ".png"), encode_png(smooth_image(3, 8, 8, i)));
+  }
+  EXPECT_THAT([&] { load(section(", test_share: 0.25")); },
+              ThrowsMessage<ConfigError>(HasSubstr("dataset.test_share: ")));
+  fs::remove_all(root_ / "test");
+  fs::remove_all(root_ / "val");
+  const Splits splits = load(section(", test_share: 0.25"));
+  EXPECT_EQ(splits.train->size(), 17) << "the only ant, and 16 of 22 cats";
+  EXPECT_EQ(labels(*splits.test), (std::vector<std::int64_t>(6, 1)));
+  EXPECT_EQ(load(section(", test_share: 0.001")).test->size(), 1);
+  fs::rename(root_ / "train", root_ / "images");
+  root_ /= "images";
+  EXPECT_EQ(labels(*load(section(", test_share: 0.25")).test), (std::vector<std::int64_t>(6, 1)));
+}
+
+TEST_F(ImageFolder, MayBeLaidOutAsTinyImageNet) {
+  fs::remove_all(root_ / "val");
+  fs::remove_all(root_ / "test");
+  write(root_ / "test" / "images" / "test_0.JPEG", jpeg_bytes(smooth_image(3, 8, 8)));
+  write(root_ / "train" / "cat" / "images" / "cat_0.JPEG", jpeg_bytes(smooth_image(3, 8, 8)));
+  for (const char* name : {"val_0.JPEG", "val_1.JPEG"}) {
+    write(root_ / "val" / "images" / name, jpeg_bytes(smooth_image(3, 8, 8)));
+  }
+  write(root_ / "val" / "val_annotations.txt", "val_0.JPEG\tcat\t0\t0\t7\t7\r\nval_1.JPEG\tant\n");
+  const Splits splits = load(section());
+  EXPECT_EQ(labels(*splits.train), (std::vector<std::int64_t>{0, 1, 1, 1}));
+  EXPECT_EQ(splits.validation, nullptr);
+  EXPECT_EQ(labels(*splits.test), (std::vector<std::int64_t>{0, 1}));
+  write(root_ / "val" / "val_annotations.txt", "val_0.JPEG\tdog\n");
+  EXPECT_THAT([&] { load(section()); }, ThrowsMessage<DataError>(HasSubstr("val_annotations.txt:1: expected a file")));
+}
+
 TEST_F(ImageFolder, SaysWhatIsMissing) {
   const auto refused = [&](const std::string& why) {
     EXPECT_THAT([&] { load(section()); }, ThrowsMessage<DataError>(AllOf(HasSubstr(root_.string()), HasSubstr(why))));
@@ -111,9 +179,9 @@ TEST_F(ImageFolder, SaysWhatIsMissing) {
   refused("test: has no images");
   fs::remove_all(root_ / "test");
   fs::remove_all(root_ / "val");
-  refused("but test is missing");
+  refused("has no images to test on");
   fs::remove_all(root_ / "train");
-  refused("but train is missing");
+  refused("has no folders, of which there is to be one for each class");
 }
 
 TEST_F(ImageFolder, NamesTheFileThatIsDamaged) {
@@ -163,6 +231,46 @@ TEST_F(ImageShards, MayHaveSuffixesInUpperCase) {
   EXPECT_EQ(labels(*load(section(", train: [train-1.tar]")).train), (std::vector<std::int64_t>{1}));
 }
 
+TEST_F(ImageShards, ValidateAndTestOnWhatThereIs) {
+  write(root_ / "val-0.tar", shard(2));
+  const Splits all = load(section());
+  EXPECT_EQ(labels(*all.validation), (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(labels(*all.test), (std::vector<std::int64_t>{0}));
+  fs::remove(root_ / "test-0.tar");
+  const Splits without_test = load(section());
+  EXPECT_EQ(without_test.validation, nullptr);
+  EXPECT_EQ(labels(*without_test.test), (std::vector<std::int64_t>{2}));
+  fs::remove(root_ / "val-0.tar");
+  EXPECT_THAT([&] { load(section()); }, ThrowsMessage<DataError>(HasSubstr("dataset.test: no file in ")));
+}
+
+TEST_F(ImageShards, MayHaveClassesInJson) {
+  const auto png = encode_png(smooth_image(3, 16, 16));
+  write(root_ / "train-1.tar", testing::tar_bytes({{"7.png", png},
+                                                   {"7.json", "{\"caption\": \"a cat\", \"label\": 2}"},
+                                                   {"8.json", "{\"cls\": 1}"},
+                                                   {"8.png", png},
+                                                   {"9.png", png},
+                                                   {"9.cls", "0"},
+                                                   {"9.json", "{\"label\": 2}"}}));
+  EXPECT_EQ(labels(*load(section(", train: [train-1.tar]")).train), (std::vector<std::int64_t>{2, 1, 0}));
+  for (const auto& [json, why] : Files{{"{\"label\": 3}", "7.json: \"label\" is 3, not the number of one of"},
+                                       {"{\"label\": 1.5}", "label: is"},
+                                       {"{", "7.json: "},
+                                       {"{}", "no class (.cls, or .json"}}) {
+    write(root_ / "train-1.tar", testing::tar_bytes({{"7.png", png}, {"7.json", json}}));
+    EXPECT_THAT([&] { load(section()); }, ThrowsMessage<DataError>(HasSubstr(why))) << json;
+  }
+}
+
+// Finder's members, between the two files of a sample.
+TEST_F(ImageShards, IgnoreHiddenMembers) {
+  const auto png = encode_png(smooth_image(3, 16, 16));
+  write(root_ / "train-1.tar",
+        testing::tar_bytes({{".DS_Store", "x"}, {"a/7.png", png}, {"a/._7.png", "x"}, {"a/7.cls", "1"}}));
+  EXPECT_EQ(labels(*load(section(", train: [train-1.tar]")).train), (std::vector<std::int64_t>{1}));
+}
+
 TEST_F(ImageShards, RefuseWhatIsNoSample) {
   const auto refused = [&](const std::string& why, const std::string& more = "") {
     EXPECT_THAT([&] { load(section(more)); }, ThrowsMessage<DataError>(HasSubstr(why)));
@@ -182,7 +290,11 @@ TEST_F(ImageShards, RefuseWhatIsNoSample) {
   write(root_ / "train-1.tar", testing::tar_bytes({{"7.cls", "1"}}));
   refused("sample \"7\" has no image");
   write(root_ / "train-1.tar", testing::tar_bytes({{"7.png", "x"}}));
-  refused("sample \"7\" has no class (.cls)");
+  refused("sample \"7\" has no class (.cls, or .json");
+  for (const auto& empty : {testing::tar_bytes({}), testing::tar_bytes({{"README", "nothing"}})}) {
+    write(root_ / "train-1.tar", empty);
+    refused("train-1.tar: the archive has no samples");
+  }
 }
 
 }  // namespace

@@ -1,10 +1,7 @@
-// A folder of JPEG and PNG files, laid out as ImageNet mostly is: ROOT/train/CLASS/FILE, and the same under test and
-// val. Classes are the folders of train, numbered in the order of their names; files of a class come in the order of
-// theirs. Files are read and decoded when they are gathered.
+// Images in files, in a folder for each class (files/image_files.h). Files are read and decoded when they are gathered.
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,10 +21,17 @@ namespace fs = std::filesystem;
 
 struct ImageFolderConfig : ImageConfig {
   std::string root;
+  double test_share = 0;
+  std::int64_t test_seed = 1;
 
   template <class V>
   void visit(V& v) {
     v("root", root, "folder of train, test and val; empty: ${PHALANX_DATA}/images, else data/images");
+    v("test_share", test_share,
+      "share of the training images of each class to test on, if there is no folder to test on; 0: such a folder is "
+      "needed",
+      config::between(0, 1));
+    v("test_seed", test_seed, "random seed of which images these are");
     ImageConfig::visit(v);
   }
 };
@@ -51,29 +55,31 @@ class FolderSource final : public ImageSource {
 
 Splits load_image_folder(const ImageFolderConfig& config) {
   const fs::path root = dataset_root(config.root, "images");
-  std::error_code unreadable;
-  const auto folder = [&](const char* name) -> std::optional<fs::path> {
-    return fs::is_directory(root / name, unreadable) ? std::optional(root / name) : std::nullopt;
-  };
-  const auto train = folder("train"), val = folder("val"), test = folder("test");
-  if (!train || !(val || test)) {
-    throw DataError(root.string() +
-                    ": expected the folders train and test (and perhaps val), with a folder of JPEG or "
-                    "PNG files in them for each class, but " +
-                    (train ? "test" : "train") + " is missing. Set dataset.root to where they are");
+  auto folders = find_images(root);
+  if (folders.test.empty()) folders.test = std::exchange(folders.validation, {});
+  if (config.test_share > 0) {
+    if (!folders.test.empty()) {
+      throw ConfigError("dataset.test_share: " + root.string() + " has images to test on; leave it out");
+    }
+    hold_out_images(config.test_share, config.test_seed, folders);
   }
-  const auto classes = image_classes(*train);
-  const auto split = [&](const fs::path& path, bool training) {
-    auto source = std::make_shared<FolderSource>(image_files(path, classes), config.decoding());
-    return config.samples(std::move(source), std::ssize(classes), training);
+  if (folders.test.empty()) {
+    throw DataError(root.string() +
+                    ": has no images to test on: expected the folders train, and test or val, with a folder of images "
+                    "in them for each class; or set dataset.test_share to a share of the training images");
+  }
+  const auto split = [&](std::vector<ImageFile>& files, bool training) -> std::shared_ptr<const Dataset> {
+    if (files.empty()) return nullptr;
+    auto source = std::make_shared<FolderSource>(std::move(files), config.decoding());
+    return config.samples(std::move(source), std::ssize(folders.classes), training);
   };
-  Splits splits{.train = split(*train, true), .validation = nullptr, .test = split(test ? *test : *val, false)};
-  if (test && val) splits.validation = split(*val, false);
-  return splits;
+  return {.train = split(folders.train, true),
+          .validation = split(folders.validation, false),
+          .test = split(folders.test, false)};
 }
 
 const bool registered = Datasets::global().add<ImageFolderConfig>(
-    "image_folder", "JPEG and PNG files in a folder for each class", load_image_folder);
+    "image_folder", "JPEG, PNG and WebP files in a folder for each class", load_image_folder);
 
 }  // namespace
 }  // namespace phalanx

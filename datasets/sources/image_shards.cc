@@ -1,6 +1,8 @@
 // Images in tar archives, named as WebDataset does: the files of a sample have its name and one suffix each, as 17.jpg
-// (or .jpeg or .png) and 17.cls, which holds the number of its class in decimal digits. Archives are not compressed; an
-// index of their headers is made when they are opened, and content is read where it lies when it is gathered.
+// (or .jpeg, .png or .webp) and 17.cls, which holds the number of its class in decimal digits; or 17.json, an object
+// that has the number as "label", "cls" or "class". Members whose names begin with a dot are ignored. Archives are not
+// compressed; an index of their headers is made when they are opened, and content is read where it lies when it is
+// gathered.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
@@ -25,6 +28,7 @@
 #include "datasets/root.h"
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
+#include "framework/base/json.h"
 
 namespace phalanx {
 namespace {
@@ -35,15 +39,15 @@ struct ImageShardsConfig : ImageConfig {
   std::string root;
   std::vector<std::string> train{"train-*.tar"};
   std::vector<std::string> validation;
-  std::vector<std::string> test{"test-*.tar"};
+  std::vector<std::string> test;
   std::int64_t classes = 1000;
 
   template <class V>
   void visit(V& v) {
     v("root", root, "folder of the archives; empty: ${PHALANX_DATA}/image_shards, else data/image_shards");
     v("train", train, "archives to train on, * being any part of a name");
-    v("validation", validation, "archives to validate on; empty: none");
-    v("test", test, "archives to test on");
+    v("validation", validation, "archives to validate on; empty: val-*.tar, if there are any beside those to test on");
+    v("test", test, "archives to test on; empty: test-*.tar, or val-*.tar if there are none");
     v("classes", classes, "how many classes there are", config::at_least(1));
     ImageConfig::visit(v);
   }
@@ -53,6 +57,7 @@ struct Sample {
   std::size_t archive = 0;
   std::int64_t offset = 0, size = 0, label = -1;
   std::string name;
+  std::optional<TarEntry> json{};
 };
 
 std::string read_at(const fs::path& file, int descriptor, std::int64_t offset, std::int64_t size) {
@@ -94,30 +99,34 @@ class ShardsSource final : public ImageSource {
  private:
   void add(std::size_t archive, std::int64_t classes) {
     const auto& path = archives_[archive];
+    const auto before = samples_.size();
     Sample sample;
     std::set<std::string> names;
     const auto finish = [&](std::int64_t offset) {
       if (sample.name.empty()) return;
+      if (sample.label < 0 && sample.json) sample.label = read_json(path, archive, *sample.json, classes);
       if (sample.size == 0 || sample.label < 0) {
         throw_malformed(path, offset,
                         "sample \"" + sample.name + "\" has no " +
-                            (sample.size == 0 ? "image (.jpg, .jpeg or .png)" : "class (.cls)"));
+                            (sample.size == 0 ? "image (.jpg, .jpeg, .png or .webp)"
+                                              : "class (.cls, or .json with a whole number as \"label\")"));
       }
-      samples_.push_back(sample);
+      samples_.push_back(std::move(sample));
     };
     for (const auto& entry : index_tar(path)) {
       const auto folder = entry.name.rfind('/');
-      const auto dot = entry.name.find('.', folder == std::string::npos ? 0 : folder + 1);
-      if (dot == std::string::npos) continue;
+      const auto begin = folder == std::string::npos ? 0 : folder + 1;
+      const auto dot = entry.name.find('.', begin);
+      if (dot == std::string::npos || dot == begin) continue;
       const auto name = entry.name.substr(0, dot);
-      auto suffix = entry.name.substr(dot + 1);
+      auto suffix = entry.name.substr(dot);
       std::ranges::transform(suffix, suffix.begin(), [](unsigned char letter) { return std::tolower(letter); });
       if (name != sample.name) {
         finish(entry.offset);
         sample = {.archive = archive, .name = name};
         if (!names.insert(name).second) throw_malformed(path, entry.offset, "has a second sample \"" + name + '"');
       }
-      const bool is_image = suffix == "jpg" || suffix == "jpeg" || suffix == "png", is_class = suffix == "cls";
+      const bool is_image = is_decoded(suffix), is_class = suffix == ".cls";
       if ((is_image && sample.size > 0) || (is_class && sample.label >= 0)) {
         throw_malformed(path, entry.offset,
                         "sample \"" + name + "\" has a second " + (is_image ? "image" : "class") + ": " + entry.name);
@@ -127,9 +136,30 @@ class ShardsSource final : public ImageSource {
         sample.size = entry.size;
       } else if (is_class) {
         sample.label = read_class(path, archive, entry, classes);
+      } else if (suffix == ".json") {
+        sample.json = entry;
       }
     }
     finish(0);
+    if (samples_.size() == before) throw DataError(path.string() + ": the archive has no samples");
+  }
+
+  // Returns -1 if the file has no class.
+  std::int64_t read_json(const fs::path& path, std::size_t archive, const TarEntry& entry, std::int64_t classes) {
+    const auto where = path.string() + ": " + entry.name;
+    const auto json = parse_json(read_at(path, descriptors_[archive].get(), entry.offset, entry.size), where);
+    for (const char* key : {"label", "cls", "class"}) {
+      if (!json.has(key)) continue;
+      const auto label = json.get<std::int64_t>(key);
+      if (label >= 0 && label < classes) return label;
+      throw_malformed(path, entry.offset, no_class(entry.name + ": \"" + key + '"', std::to_string(label), classes));
+    }
+    return -1;
+  }
+
+  static std::string no_class(const std::string& what, const std::string& value, std::int64_t classes) {
+    return what + " is " + value + ", not the number of one of dataset.classes: " + std::to_string(classes) +
+           " classes";
   }
 
   std::int64_t read_class(const fs::path& path, std::size_t archive, const TarEntry& entry, std::int64_t classes) {
@@ -142,9 +172,7 @@ class ShardsSource final : public ImageSource {
     const auto [end, error] = std::from_chars(text.data(), digits_end, label);
     const bool whole = error == std::errc() && end == digits_end && entry.size <= kLongest;
     if (whole && label >= 0 && label < classes) return label;
-    throw_malformed(path, entry.offset,
-                    entry.name + " is \"" + text.substr(0, text.find('\n')) +
-                        "\", not the number of one of dataset.classes: " + std::to_string(classes) + " classes");
+    throw_malformed(path, entry.offset, no_class(entry.name, '"' + text.substr(0, text.find('\n')) + '"', classes));
   }
 
   std::vector<fs::path> archives_;
@@ -160,14 +188,27 @@ Splits load_image_shards(const ImageShardsConfig& config) {
                                                  config.classes, config.decoding());
     return config.samples(std::move(source), config.classes, training);
   };
+  const auto exists = [&](const char* begin) {
+    std::error_code unreadable;
+    for (const auto& entry : fs::directory_iterator(root, unreadable)) {
+      const auto name = entry.path().filename().string();
+      if (name.starts_with(begin) && name.ends_with(".tar")) return true;
+    }
+    return false;
+  };
+  const std::vector<std::string> val{"val-*.tar"}, test{"test-*.tar"};
+  const bool tests_on_val = config.test.empty() && !exists("test-") && exists("val-");
+  const auto of_test = !config.test.empty() ? config.test : tests_on_val ? val : test;
+  auto of_validation = config.validation;
+  if (of_validation.empty() && !tests_on_val && exists("val-")) of_validation = val;
   Splits splits{
-      .train = split("train", config.train, true), .validation = nullptr, .test = split("test", config.test, false)};
-  if (!config.validation.empty()) splits.validation = split("validation", config.validation, false);
+      .train = split("train", config.train, true), .validation = nullptr, .test = split("test", of_test, false)};
+  if (!of_validation.empty()) splits.validation = split("validation", of_validation, false);
   return splits;
 }
 
 const bool registered = Datasets::global().add<ImageShardsConfig>(
-    "image_shards", "JPEG and PNG images in tar archives (WebDataset)", load_image_shards);
+    "image_shards", "JPEG, PNG and WebP images in tar archives (WebDataset)", load_image_shards);
 
 }  // namespace
 }  // namespace phalanx

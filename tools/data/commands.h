@@ -18,7 +18,7 @@ void print_statistics(const Splits& splits, std::int64_t samples, std::int64_t s
 /// images alone.
 void write_contact_sheet(const Splits& splits, std::int64_t samples, std::int64_t seed, const std::string& file);
 
-/// Writes the files below FROM/{train,val,test}/CLASS as tar archives TO/SPLIT-00000.tar and on, with `per_shard`
+/// Writes the files below of the splits train, val and test that find_images() finds below FROM as tar archives TO/SPLIT-00000.tar and on, with `per_shard`
 /// images each, in an order that is drawn by `seed`, and the names of the classes to TO/classes.txt.
 void write_shards(const std::string& from, const std::string& to, std::int64_t per_shard, std::int64_t seed);
 

@@ -17,7 +17,7 @@ DEFINE_string(config, "", "stats, inspect, speed: YAML file of a run, whose data
 DEFINE_string(set, "", "stats, inspect, speed: key.path=value, overrides the config file; may be repeated");
 DEFINE_int64(samples, 0, "stats, inspect, speed: samples to read; 0: 10000, or 64 to inspect");
 DEFINE_string(html, "samples.html", "inspect: page to write");
-DEFINE_string(from, "", "shard: folder of train, val and test, with a folder of images for each class in each");
+DEFINE_string(from, "", "shard: folder of images, laid out as dataset image_folder reads it");
 DEFINE_string(text, "", "tokenize: file of text in UTF-8");
 DEFINE_string(tokenizer, "bytes",
               "tokenize: bytes, a tokenizer.json, a SentencePiece .model, or a folder with one of these");

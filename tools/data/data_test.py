@@ -2,6 +2,7 @@
 """data looks at datasets, packs images into archives and numbers texts, and train trains on what it has made."""
 
 import json
+import shutil
 import struct
 import unittest
 import zlib
@@ -57,10 +58,11 @@ class Data(ProgramTest):
 
     def test_packs_images_that_train_reads(self):
         self.make_images()
+        shutil.copytree(self.folder / "images/test", self.folder / "images/val")
         out = self.data("shard", "--from=images", "--to=shards", "--per_shard=15").out
         self.assertIn("train: 40 images in 3 archives\n", out)
         self.assertEqual("blue\nred\n", (self.folder / "shards/classes.txt").read_text())
-        self.assertEqual(["test-00000.tar", "train-00000.tar", "train-00001.tar", "train-00002.tar"],
+        self.assertEqual(["test-00000.tar", "train-00000.tar", "train-00001.tar", "train-00002.tar", "val-00000.tar"],
                          sorted(path.name for path in (self.folder / "shards").glob("*.tar")))
         for dataset in ("{name: image_folder, root: images, side: 16}",
                         "{name: image_shards, root: shards, side: 16, classes: 2}"):
@@ -75,6 +77,8 @@ class Data(ProgramTest):
             self.assert_status(0, self.train("--config=c.yaml", run=run))
             summary = json.loads((self.folder / run / "summary.json").read_text())
             self.assertEqual(1, summary["test"]["accuracy"], dataset)
+            metrics = (self.folder / run / "metrics.jsonl").read_text().splitlines()
+            self.assertIn("validation", {json.loads(line).get("split") for line in metrics})
 
     def test_numbers_text_that_train_reads(self):
         (self.folder / "book.txt").write_text("to be or not to be, " * 400)
@@ -109,7 +113,7 @@ class Data(ProgramTest):
                 (2, ["stats", "inspect"], 'unexpected "inspect"'),
                 (2, ["paint"], 'unexpected "paint"'),
                 (2, ["stats"], "--config is missing"),
-                (1, ["shard", "--from=nowhere", "--to=x"], "nowhere/train: No such file"),
+                (1, ["shard", "--from=nowhere", "--to=x"], "nowhere: No such file"),
                 (1, ["tokenize", "--text=none.txt", "--to=x"], "none.txt"),
                 (2, ["tokenize", "--text=x", "--to=y", "--train_share=1"], "--train_share: lies between")):
             self.assertIn(why, self.data(*arguments, status=status).err)

@@ -23,6 +23,7 @@ std::string numbered(std::int64_t number, std::size_t digits) {
 
 void write_split(const std::string& split, const std::vector<ImageFile>& files, const fs::path& to,
                  std::int64_t per_shard, std::int64_t seed) {
+  if (files.empty()) return;
   std::vector<std::int64_t> order(files.size());
   std::iota(order.begin(), order.end(), 0);
   shuffle(order, RandomStream(static_cast<std::uint64_t>(seed)));
@@ -32,7 +33,7 @@ void write_split(const std::string& split, const std::vector<ImageFile>& files, 
     for (auto i = begin; i < std::min(begin + per_shard, std::ssize(files)); ++i) {
       const auto& [path, label] = files[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])];
       const auto name = numbered(i, 8);
-      archive += tar_entry(name + (path.extension() == ".png" ? ".png" : ".jpg"), read_file(path));
+      archive += tar_entry(name + path.extension().string(), read_file(path));
       archive += tar_entry(name + ".cls", std::to_string(label));
     }
     write_atomically(to / (split + "-" + numbered(shard, 5) + ".tar"), archive + tar_end());
@@ -43,15 +44,14 @@ void write_split(const std::string& split, const std::vector<ImageFile>& files, 
 }  // namespace
 
 void write_shards(const std::string& from, const std::string& to, std::int64_t per_shard, std::int64_t seed) {
-  const auto classes = image_classes(fs::path(from) / "train");
+  const auto folders = find_images(from);
   std::string names;
-  for (const auto& name : classes) names += name + "\n";
+  for (const auto& name : folders.classes) names += name + "\n";
   fs::create_directories(to);
   write_atomically(fs::path(to) / "classes.txt", names);
-  for (const char* split : {"train", "val", "test"}) {
-    const auto folder = fs::path(from) / split;
-    if (fs::is_directory(folder)) write_split(split, image_files(folder, classes), to, per_shard, seed);
-  }
+  write_split("train", folders.train, to, per_shard, seed);
+  write_split("val", folders.validation, to, per_shard, seed);
+  write_split("test", folders.test, to, per_shard, seed);
 }
 
 }  // namespace phalanx
