@@ -19,6 +19,7 @@ struct PublishedSetting {
   std::optional<Value> absent{};  // the value of a file without the key; none: any, as shapes of tensors tell it
   std::string field{};            // the key of section model that sets it; empty: there is none
   bool or_more = false;           // numbers above the first value suit the model too
+  bool of_positions = false;      // a number of positions, of which the model may take the first ones (init.truncate)
 };
 
 /// A model that reads weights of Hugging Face's, whose config.json may say that they were trained for another
@@ -27,6 +28,10 @@ class Published {
  public:
   virtual ~Published() = default;
   virtual const std::vector<PublishedSetting>& published_settings() const = 0;
+
+  /// Returns regular expressions that match names of other versions of the library, each with what takes the place of a
+  /// match in the model's names.
+  virtual std::vector<std::pair<std::string, std::string>> names_of_other_versions() const { return {}; }
 };
 
 }  // namespace phalanx

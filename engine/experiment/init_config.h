@@ -24,6 +24,7 @@ struct InitConfig {
   std::string from;
   bool strict = true;
   std::vector<RenameConfig> rename;
+  std::string truncate;
   std::string freeze;
 
   template <class V>
@@ -32,6 +33,9 @@ struct InitConfig {
     v("strict", strict,
       "every tensor of the model must be in the file, and the other way round; false: those that fit");
     v("rename", rename, "how names of the file become those of the model, one after the other");
+    v("truncate", truncate,
+      "regular expression; parameters whose names it is found in take the first rows of a longer one in the file, such "
+      "as positions of a longer context");
     v("freeze", freeze, "regular expression; parameters whose names it is found in are not trained");
   }
 };

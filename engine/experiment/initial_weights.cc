@@ -7,12 +7,14 @@
 #include <cstring>
 #include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "engine/experiment/published_config.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "models/low_rank.h"
+#include "models/published_settings.h"
 #include "models/trained.h"
 
 namespace phalanx {
@@ -37,17 +39,45 @@ std::string renamed(std::string name, const std::vector<std::pair<std::regex, st
   return name;
 }
 
-std::vector<std::pair<std::regex, std::string>> compiled(const std::vector<RenameConfig>& rename) {
+std::regex compiled(const std::string& expression, const char* key) {
+  try {
+    return std::regex(expression, std::regex::ECMAScript | std::regex::optimize);
+  } catch (const std::regex_error& error) {
+    throw ConfigError(std::string("init.") + key + ": \"" + expression +
+                      "\" is not a regular expression: " + error.what());
+  }
+}
+
+// Returns the rules by which names of the file become names of the model.
+std::vector<std::pair<std::regex, std::string>> rules_for(const InitConfig& init, const Model& model) {
   std::vector<std::pair<std::regex, std::string>> rules;
-  for (const auto& [match, with] : rename) {
-    try {
-      rules.emplace_back(std::regex(match, std::regex::ECMAScript | std::regex::optimize), with);
-    } catch (const std::regex_error& error) {
-      throw ConfigError("init.rename: \"" + match + "\" is not a regular expression: " + error.what());
-    }
+  for (const auto& [match, with] : init.rename) rules.emplace_back(compiled(match, "rename"), with);
+  if (const auto* const published = dynamic_cast<const Published*>(&model); published != nullptr) {
+    for (const auto& [match, with] : published->names_of_other_versions()) rules.emplace_back(std::regex(match), with);
   }
   return rules;
 }
+
+// Finds the parameters that may have fewer rows than in the file.
+class Truncation {
+ public:
+  Truncation(const std::string& expression, const Model& model) {
+    if (expression.empty()) return;
+    const std::regex match = compiled(expression, "truncate");
+    for (const auto& [name, parameter] : model.named_parameters()) {
+      if (std::regex_search(name, match)) names_.insert(name);
+    }
+    if (names_.empty()) throw ConfigError("init.truncate: \"" + expression + "\" matches no parameter of the model");
+  }
+
+  bool fits(const std::string& name, at::IntArrayRef shape, at::IntArrayRef of_file) const {
+    return names_.contains(name) && !shape.empty() && shape.size() == of_file.size() && shape[0] <= of_file[0] &&
+           shape.slice(1).equals(of_file.slice(1));
+  }
+
+ private:
+  std::set<std::string> names_;
+};
 
 // Returns what PyTorch's wrappers, such as DistributedDataParallel and torch.compile, have put before all names.
 std::string wrappers_of(const WeightsFile& file, const Model& model) {
@@ -121,8 +151,17 @@ std::string WeightsFit::text() const {
   return join(parts, ", ");
 }
 
-WeightsFit fit_weights(const WeightsFile& file, const std::vector<RenameConfig>& rename, const Model& model) {
-  const auto rules = compiled(rename);
+void WeightsFit::load(const WeightsFile& file) const {
+  const at::NoGradGuard no_grad;
+  for (auto [tensor, entry] : fitting) {
+    const at::Tensor values = file.read(*entry);
+    tensor.copy_(values.sizes().equals(tensor.sizes()) ? values : values.narrow(0, 0, tensor.size(0)));
+  }
+}
+
+WeightsFit fit_weights(const WeightsFile& file, const InitConfig& init, const Model& model) {
+  const auto rules = rules_for(init, model);
+  const Truncation truncation(init.truncate, model);
   const std::size_t wrapped = wrappers_of(file, model).size();
   std::map<std::string, const WeightsFile::Entry*> there;
   for (const auto& entry : file.entries()) {
@@ -132,6 +171,7 @@ WeightsFit fit_weights(const WeightsFile& file, const std::vector<RenameConfig>&
     }
   }
   WeightsFit fit;
+  bool truncated = false;
   for (const auto& named : {model.named_parameters(), model.named_buffers()}) {
     for (const auto& [name, tensor] : named) {
       const auto found = there.find(name);
@@ -141,8 +181,10 @@ WeightsFit fit_weights(const WeightsFile& file, const std::vector<RenameConfig>&
       }
       const auto& entry = *found->second;
       const bool same_kind = at::isFloatingType(entry.dtype) == at::isFloatingType(tensor.scalar_type());
-      if (tensor.sizes().equals(entry.shape) && same_kind) {
+      const bool same_shape = tensor.sizes().equals(entry.shape);
+      if (same_kind && (same_shape || truncation.fits(name, tensor.sizes(), entry.shape))) {
         fit.fitting.emplace_back(tensor, &entry);
+        truncated |= !same_shape;
       } else {
         fit.different.push_back(name + ": " + described(entry.shape, entry.dtype) + " there, " +
                                 described(tensor.sizes(), tensor.scalar_type()) + " here");
@@ -155,7 +197,7 @@ WeightsFit fit_weights(const WeightsFile& file, const std::vector<RenameConfig>&
     if (there.size() <= kMostTied && repeats_a_fitting_one(file, *entry, fit)) continue;
     fit.unexpected.push_back(name);
   }
-  fit.contradictions = contradictions_of_config(file.path(), model);
+  fit.contradictions = contradictions_of_config(file.path(), model, truncated);
   return fit;
 }
 
@@ -163,21 +205,21 @@ std::string load_initial_weights(const InitConfig& init, const LoraConfig& lora,
   std::string left_over;
   if (!init.from.empty()) {
     const WeightsFile file = opened(init.from);
-    WeightsFit fit = fit_weights(file, init.rename, model);
+    WeightsFit fit = fit_weights(file, init, model);
     if (std::ranges::all_of(adapters_of(model), [&](const auto& name) { return contains(fit.missing, name); })) {
       std::erase_if(fit.missing, of_adapter);  // the file is of a model without
     }
     left_over = fit.text();
     if (init.strict && !fit.exact()) {
       throw ConfigError("init.from: " + init.from + " does not fit the model: " + left_over +
-                        "; set init.strict: false to load what fits, or init.rename where names differ");
+                        "; set init.strict: false to load what fits, init.rename where names differ, or init.truncate "
+                        "to take the first of more positions");
     }
     if (fit.fitting.empty()) {
       throw ConfigError("init.from: nothing in " + init.from + " fits the model: " + left_over +
                         "; set init.rename where names differ");
     }
-    const at::NoGradGuard no_grad;
-    for (auto [tensor, entry] : fit.fitting) tensor.copy_(file.read(*entry));
+    fit.load(file);
   }
   if (lora.any()) freeze(model, all_but(lora.also_train), "lora.also_train");
   if (!init.freeze.empty()) freeze(model, init.freeze, "init.freeze");

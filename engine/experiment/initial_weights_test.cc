@@ -1,5 +1,6 @@
 // What a run begins with where init names a file, and what stays as it is.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -160,6 +161,23 @@ TEST(InitialWeights, LoadsWhatWrappersAndTiedWeightsOfPyTorchLeave) {
   EXPECT_TRUE(at::equal(tensors_in(finished.folder.weights()).at(first_name()), all.front().second));
   wrapped.back().second.view(-1)[0] += 1;
   EXPECT_THAT(error_of({"init.from=" + written(wrapped)}), HasSubstr("1 unexpected (lm_head.weight)"));
+}
+
+// Weights of 20 classes for a model of 10, as positions of a longer context would be.
+TEST(InitialWeights, TakeTheFirstRowsWhereTheyAreTruncated) {
+  NamedTensors longer = load_weights(pretrained());
+  for (auto& [name, tensor] : longer) {
+    if (name.starts_with("fc4")) tensor = at::cat({tensor, tensor + 1});
+  }
+  const std::string from = "init.from=" + written(longer);
+  EXPECT_THAT(error_of({from}), HasSubstr("init.truncate to take the first of more positions"));
+  EXPECT_THAT(error_of({from, "init.truncate=fc5"}), HasSubstr("init.truncate: \"fc5\" matches no parameter"));
+  EXPECT_THAT(error_of({from, "init.truncate='('"}), HasSubstr("init.truncate: \"(\" is not a regular expression"));
+  const auto finished = run(1, {from, "init.truncate=^fc4", "init.freeze=fc4"});
+  ASSERT_THAT(finished.errors, Each(""));
+  for (const char* name : {"fc4.weight", "fc4.bias"}) {
+    EXPECT_TRUE(at::equal(tensors_in(finished.folder.weights()).at(name), tensors_in(pretrained()).at(name))) << name;
+  }
 }
 
 TEST(InitialWeights, StrictSaysWhatDoesNotFitAndOtherwiseTheRestIsLoaded) {

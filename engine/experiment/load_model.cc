@@ -18,8 +18,7 @@ std::shared_ptr<Model> load_model(const ExperimentConfig& config, const ModelSpe
   const WeightsFile file(weights);
   const auto fit = fit_weights(file, {}, *model);
   if (!fit.exact()) throw DataError(weights + " does not fit the config's model: " + fit.text());
-  const at::NoGradGuard no_grad;
-  for (auto [tensor, entry] : fit.fitting) tensor.copy_(file.read(*entry));
+  fit.load(file);
   read_rows_beside(weights, *model);
   return model;
 }

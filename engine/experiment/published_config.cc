@@ -38,9 +38,10 @@ const Json& of_square(const Json& value) {
   return square ? value.front() : value;
 }
 
-bool allows(const PublishedSetting& setting, const Json& found) {
+bool allows(const PublishedSetting& setting, const Json& found, bool truncated) {
   const Json& value = of_square(found);
-  if (setting.or_more && value.is_number() && value.get<double>() >= to_json(setting.values.front()).get<double>()) {
+  const bool or_more = setting.or_more || (setting.of_positions && truncated);
+  if (or_more && value.is_number() && value.get<double>() >= to_json(setting.values.front()).get<double>()) {
     return true;
   }
   return std::ranges::any_of(setting.values, [&](const Value& one) { return equal(value, to_json(one)); });
@@ -117,11 +118,11 @@ class ConfigFile {
 };
 
 // Compares one setting. Empty if it agrees.
-std::string contradiction(const ConfigFile& file, const PublishedSetting& setting) {
+std::string contradiction(const ConfigFile& file, const PublishedSetting& setting, bool truncated = false) {
   const Json* const found = file.find(setting.key);
   if (found == nullptr && !setting.absent) return "";
   const Json value = found == nullptr ? to_json(*setting.absent) : *found;
-  if (allows(setting, value)) return "";
+  if (allows(setting, value, truncated)) return "";
   const std::string absent = " leaves out " + setting.key + ", which means " + value.dump();
   const std::string has = found == nullptr ? file.path() + absent : file.told(setting.key);
   return has + ", and the model " + to_json(setting.values.front()).dump() +
@@ -149,7 +150,7 @@ std::string contradiction_of_scaling(const ConfigFile& file, const std::vector<P
 
 }  // namespace
 
-std::vector<std::string> contradictions_of_config(const std::string& weights, const Model& model) {
+std::vector<std::string> contradictions_of_config(const std::string& weights, const Model& model, bool truncated) {
   const auto* const published = dynamic_cast<const Published*>(&model);
   if (published == nullptr) return {};
   const std::filesystem::path at(weights);
@@ -160,7 +161,7 @@ std::vector<std::string> contradictions_of_config(const std::string& weights, co
   const ConfigFile file(path.string(), all);
   std::vector<std::string> found;
   for (const auto& setting : published->published_settings()) {
-    if (!ConfigFile::is_scaling(setting.key)) found.push_back(contradiction(file, setting));
+    if (!ConfigFile::is_scaling(setting.key)) found.push_back(contradiction(file, setting, truncated));
   }
   found.push_back(contradiction_of_scaling(file, published->published_settings()));
   std::erase(found, "");

@@ -12,7 +12,9 @@ namespace phalanx {
 ///
 ///     pretrained/config.json has rms_norm_eps: 1e-06, and the model 1e-05; set model.epsilon: 1e-06
 ///
-/// Empty if there is no such file, and for other models. Throws DataError for a file that is no JSON.
-std::vector<std::string> contradictions_of_config(const std::string& weights, const Model& model);
+/// Empty if there is no such file, and for other models. A file with more positions than the model agrees if
+/// `truncated`. Throws DataError for a file that is no JSON.
+std::vector<std::string> contradictions_of_config(const std::string& weights, const Model& model,
+                                                  bool truncated = false);
 
 }  // namespace phalanx

@@ -127,7 +127,7 @@ std::vector<PublishedSetting> published(const BertConfig& config, std::int64_t c
   const auto text = [](const char* value) { return PublishedSetting::Value(std::string(value)); };
   return {{"model_type", {text("bert")}},
           {"vocab_size", {classes}},
-          {"max_position_embeddings", {context}},
+          {.key = "max_position_embeddings", .values = {context}, .of_positions = true},
           {"type_vocab_size", {std::int64_t{2}}},
           {"hidden_size", {config.width}, {}, "width"},
           {"intermediate_size", {config.hidden_features()}, {}, "hidden"},

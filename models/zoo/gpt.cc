@@ -319,7 +319,7 @@ std::vector<PublishedSetting> published(const GptConfig& config, std::int64_t co
   const auto text = [](const char* value) { return PublishedSetting::Value(std::string(value)); };
   return {{"model_type", {text("gpt2")}},
           {"vocab_size", {classes}},
-          {"n_positions", {context}},
+          {.key = "n_positions", .values = {context}, .of_positions = true},
           {"n_embd", {config.width}, {}, "width"},
           {"n_inner", {4 * config.width, nullptr}},
           {"n_layer", {config.layers}, {}, "layers"},

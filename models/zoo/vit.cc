@@ -243,6 +243,18 @@ class HuggingFaceVit final : public Network, public Published {
 
   const std::vector<PublishedSetting>& published_settings() const override { return published_; }
 
+  // Those of model.state_dict() in transformers 5, which save_pretrained() turns into ours.
+  std::vector<std::pair<std::string, std::string>> names_of_other_versions() const override {
+    const std::string layer = R"(^vit\.layers\.(\d+)\.)", ours = "vit.encoder.layer.$1.";
+    return {{layer + R"(attention\.q_proj\.)", ours + "attention.attention.query."},
+            {layer + R"(attention\.k_proj\.)", ours + "attention.attention.key."},
+            {layer + R"(attention\.v_proj\.)", ours + "attention.attention.value."},
+            {layer + R"(attention\.o_proj\.)", ours + "attention.output.dense."},
+            {layer + R"(mlp\.fc1\.)", ours + "intermediate.dense."},
+            {layer + R"(mlp\.fc2\.)", ours + "output.dense."},
+            {layer, ours}};
+  }
+
   TensorPlan tensor_plan() const override {
     return plan_of_encoder("vit.encoder.layer.", layers_, "attention.attention");
   }

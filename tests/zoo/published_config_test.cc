@@ -1,14 +1,17 @@
 // Compares config.json files of Hugging Face's with models of ours.
 #include "engine/experiment/published_config.h"
 
+#include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "engine/experiment/initial_weights.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/storage/weights_file.h"
 #include "tests/zoo/model_under_test.h"
 
 namespace phalanx {
@@ -99,6 +102,54 @@ TEST(PublishedConfig, ContradictsEachKeyThatAModelDoesNotComputeWith) {
                   .size(),
               1u)
         << member;
+  }
+}
+
+TEST(PublishedConfig, AllowsMorePositionsIfTheyAreTruncated) {
+  for (const auto& [section, members] : std::vector<std::pair<std::string, std::string>>{
+           {"{name: gpt, heads: 2, width: 16}", R"("model_type": "gpt2", "n_head": 2, "n_positions": )"},
+           {"{name: bert, heads: 2, width: 16}",
+            R"("model_type": "bert", "num_attention_heads": 2, "max_position_embeddings": )"}}) {
+    const auto model = make_model(section, language_samples(6, 11));
+    EXPECT_THAT(contradictions_of_config(beside("{" + members + "1024}"), *model, true), IsEmpty()) << section;
+    EXPECT_EQ(contradictions_of_config(beside("{" + members + "1024}"), *model).size(), 1u) << section;
+    EXPECT_EQ(contradictions_of_config(beside("{" + members + "5}"), *model, true).size(), 1u) << section;
+  }
+}
+
+// As model.state_dict() of transformers 5 names them.
+TEST(PublishedNames, OfNewerVersionsOfVitAreLoaded) {
+  const std::string section = "{name: vit, patch: 4, heads: 2, width: 16, layers: 12, hidden: 24}";
+  const auto samples = classification_samples({3, 8, 8}, 5);
+  const auto model = make_model(section, samples), other = make_model(section, samples);
+  const std::vector<std::pair<std::string, std::string>> parts{{"attention.attention.query", "attention.q_proj"},
+                                                               {"attention.attention.key", "attention.k_proj"},
+                                                               {"attention.attention.value", "attention.v_proj"},
+                                                               {"attention.output.dense", "attention.o_proj"},
+                                                               {"intermediate.dense", "mlp.fc1"},
+                                                               {"output.dense", "mlp.fc2"}};
+  NamedTensors renamed;
+  for (auto [name, tensor] : model->named_parameters()) {
+    if (const auto layer = name.find("encoder.layer."); layer != std::string::npos) {
+      name.replace(layer, std::string("encoder.layer.").size(), "layers.");
+      for (const auto& [ours, theirs] : parts) {
+        if (const auto found = name.find(ours); found != std::string::npos) {
+          name.replace(found, ours.size(), theirs);
+          break;
+        }
+      }
+    }
+    renamed.emplace_back(name, tensor.detach());
+  }
+  const std::string file = ::testing::TempDir() + "/vit.safetensors";
+  save_weights(file, renamed);
+  const WeightsFile weights(file);
+  const auto fit = fit_weights(weights, {}, *other);
+  ASSERT_EQ(fit.text(), "");
+  fit.load(weights);
+  const auto expected = model->named_parameters(), loaded = other->named_parameters();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_TRUE(at::equal(expected[i].second, loaded[i].second)) << expected[i].first;
   }
 }
 

@@ -176,8 +176,8 @@ void merge_adapters(const std::string& from, const std::string& to, const std::s
   const WeightsFile weights(from);
   const WeightsFit fit = fit_weights(weights, {}, *model);
   if (!fit.exact()) throw DataError(from + " does not fit model and adapters of " + path + ": " + fit.text());
+  fit.load(weights);
   const at::NoGradGuard no_grad;
-  for (auto [tensor, entry] : fit.fitting) tensor.copy_(weights.read(*entry));
   const NamedTensors merged = merged_weights(*model);
   save_weights(to, merged);
   print_text("%s\n%zu tensors, of %zu with adapters\n", to.c_str(), merged.size(), fit.fitting.size());
@@ -191,7 +191,7 @@ bool verify_weights(const std::string& file, const std::string& path, const std:
   const auto task = config.task.make(config.dataset.make().train->spec(), config.loss.make());
   const auto model = make_model(config, task->model());
   const WeightsFile weights(file);
-  const WeightsFit fit = fit_weights(weights, config.init.rename, *model);
+  const WeightsFit fit = fit_weights(weights, config.init, *model);
   print_text("%zu tensors of %s fit model %s%s\n", fit.fitting.size(), file.c_str(), config.model.selected().c_str(),
              fit.exact() ? ", and nothing is left over" : "; the rest:");
   for (const auto& name : fit.missing) print_text("missing: %s\n", name.c_str());
