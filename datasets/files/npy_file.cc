@@ -1,16 +1,21 @@
 #include "datasets/files/npy_file.h"
 
+#include <c10/util/Half.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
 #include <cstring>
+#include <iterator>
+#include <memory>
 #include <string_view>
 
 #include "datasets/malformed.h"
 #include "framework/base/checked_product.h"
 #include "framework/base/error.h"
-#include "framework/base/files.h"
+#include "framework/base/mapped_file.h"
 
 namespace phalanx {
 namespace {
@@ -27,13 +32,56 @@ std::uint64_t number_at(std::string_view bytes, std::size_t offset, int size) {
   return value;
 }
 
-// One .npy, which lies at `offset` of `path`, or in an archive there.
-class Reader {
+template <class T, bool is_big_endian>
+double convert(const char* from) {
+  std::array<char, sizeof(T)> bytes;
+  std::memcpy(bytes.data(), from, sizeof(T));
+  if (is_big_endian) std::ranges::reverse(bytes);
+  return static_cast<double>(std::bit_cast<T>(bytes));
+}
+
+template <bool is_big_endian>
+double convert_half(const char* from) {
+  std::array<char, 2> bytes{from[0], from[1]};
+  if (is_big_endian) std::ranges::reverse(bytes);
+  return static_cast<double>(
+      static_cast<float>(c10::Half(std::bit_cast<std::uint16_t>(bytes), c10::Half::from_bits())));
+}
+
+struct NumberType {
+  std::string_view name;  // without the order of bytes
+  std::int64_t bytes;
+  double (*little)(const char*);
+  double (*big)(const char*);
+};
+
+template <class T>
+constexpr NumberType number_type(std::string_view name) {
+  return {name, sizeof(T), convert<T, false>, convert<T, true>};
+}
+
+constexpr std::array kTypes{number_type<float>("f4"),
+                            number_type<double>("f8"),
+                            NumberType{"f2", 2, convert_half<false>, convert_half<true>},
+                            number_type<std::uint8_t>("u1"),
+                            number_type<std::uint8_t>("b1"),
+                            number_type<std::uint16_t>("u2"),
+                            number_type<std::uint32_t>("u4"),
+                            number_type<std::uint64_t>("u8"),
+                            number_type<std::int8_t>("i1"),
+                            number_type<std::int16_t>("i2"),
+                            number_type<std::int32_t>("i4"),
+                            number_type<std::int64_t>("i8")};
+
+}  // namespace
+
+// Reads one .npy, which lies at `offset` of `path`, or in an archive there.
+class NpyReader {
  public:
-  Reader(const fs::path& path, std::int64_t offset, std::string_view bytes)
+  NpyReader(const fs::path& path, std::int64_t offset, std::string_view bytes)
       : path_(path), offset_(offset), bytes_(bytes) {}
 
-  NpyArray read() {
+  NpyArray read(std::shared_ptr<const void> owner) {
     if (!bytes_.starts_with(std::string_view("\x93NUMPY", 6)) || bytes_.size() < 12) {
       fail(0, "not an array of NumPy: it does not begin with 93 NUMPY");
     }
@@ -41,12 +89,19 @@ class Reader {
     const auto length = number_at(bytes_, 8, size), begin = static_cast<std::uint64_t>(8 + size);
     if (length > bytes_.size() - begin) fail(8, "the file ends within its header");
     header_ = bytes_.substr(begin, length);
-    const auto type = quoted("'descr'");
-    if (value_of("'fortran_order'").starts_with("True")) {
-      fail(begin, "columns come first (fortran_order); save numpy.ascontiguousarray of it");
+    NpyArray array;
+    array.shape_ = shape();
+    array.columns_first_ = value_of("'fortran_order'").starts_with("True") && array.shape_.size() > 1;
+    if (!checked_product(array.shape_, kLargestNumber)) fail(10, "the shape is too large");
+    array.size_ = *checked_product(array.shape_);
+    set_type(quoted("'descr'"), array);
+    array.numbers_ = bytes_.substr(begin + length);
+    array.owner_ = std::move(owner);
+    const auto wanted = static_cast<std::uint64_t>(array.size_ * array.item_);
+    if (array.numbers_.size() != wanted) {
+      fail(begin + length, "has " + std::to_string(array.numbers_.size()) + " bytes of numbers, but its shape needs " +
+                               std::to_string(wanted));
     }
-    NpyArray array{.shape = shape(), .bytes = type == "|u1"};
-    convert(type, static_cast<std::size_t>(begin + length), array);
     return array;
   }
 
@@ -87,41 +142,24 @@ class Reader {
     return sizes;
   }
 
-  void convert(const std::string& type, std::size_t begin, NpyArray& array) const {
-    if (!checked_product(array.shape, kLargestNumber)) fail(10, "the shape is too large");
-    const std::int64_t count = *checked_product(array.shape);
-    const auto all = [&]<class T>(T) {
-      const auto wanted = static_cast<std::uint64_t>(count) * sizeof(T);
-      if (bytes_.size() - begin != wanted) {
-        fail(begin, "has " + std::to_string(bytes_.size() - begin) + " bytes of numbers, but its shape needs " +
-                        std::to_string(wanted));
-      }
-      array.values.resize(static_cast<std::size_t>(count));
-      for (std::size_t i = 0; i < array.values.size(); ++i) {
-        T value;
-        std::memcpy(&value, bytes_.data() + begin + i * sizeof(T), sizeof(T));
-        array.values[i] = static_cast<double>(value);
-      }
-    };
-    const auto kind = type.empty() ? ' ' : type[0] == '<' || type[0] == '|' ? type[1] : ' ';
-    const std::string what = kind == ' ' ? "" : type.substr(1);
-    if (what == "f4") return all(float{});
-    if (what == "f8") return all(double{});
-    if (what == "u1" || what == "b1") return all(std::uint8_t{});
-    if (what == "u2") return all(std::uint16_t{});
-    if (what == "u4") return all(std::uint32_t{});
-    if (what == "u8") return all(std::uint64_t{});
-    if (what == "i1") return all(std::int8_t{});
-    if (what == "i2") return all(std::int16_t{});
-    if (what == "i4") return all(std::int32_t{});
-    if (what == "i8") return all(std::int64_t{});
-    fail(10, "numbers of type " + type + ", which are not read; save them as float32, uint8 or int64");
+  void set_type(const std::string& type, NpyArray& array) const {
+    const std::string_view name = type.empty() ? "" : std::string_view(type).substr(1);
+    const auto found = std::ranges::find(kTypes, name, &NumberType::name);
+    const bool is_big = type.starts_with('>');
+    if (found == kTypes.end() || !(is_big || type.starts_with('<') || type.starts_with('|'))) {
+      fail(10, "numbers of type " + type + ", which are not read; save them as float32, uint8 or int64");
+    }
+    array.item_ = found->bytes;
+    array.convert_ = is_big ? found->big : found->little;
+    array.is_of_bytes_ = name == "u1";
   }
 
   const fs::path& path_;
   std::int64_t offset_;
   std::string_view bytes_, header_{};
 };
+
+namespace {
 
 std::string inflated(const fs::path& path, std::int64_t offset, std::string_view bytes, std::uint64_t size) {
   // A stream of deflate grows to 1032 times its size at most: a header cannot make us allocate more.
@@ -141,7 +179,9 @@ std::string inflated(const fs::path& path, std::int64_t offset, std::string_view
 }
 
 // PKWARE's APPNOTE 6.3: at the end of the file is where the directory begins; an entry there says where its data lies.
-NpyArray read_from_archive(const fs::path& path, std::string_view file, const std::string& array) {
+NpyArray read_from_archive(const fs::path& path, const std::shared_ptr<const MappedFile>& mapped,
+                           const std::string& array) {
+  const std::string_view file = mapped->bytes();
   constexpr std::size_t kEnd = 22, kEntry = 46, kLocal = 30;
   const auto fail = [&](std::size_t offset, const std::string& why) {
     throw_malformed(path, static_cast<std::int64_t>(offset), why);
@@ -170,24 +210,46 @@ NpyArray read_from_archive(const fs::path& path, std::string_view file, const st
       if (method != 0 && method != 8) {
         fail(at + 10, "compression " + std::to_string(method) + ", which NumPy does not write");
       }
-      const std::string unpacked = method == 8 ? inflated(path, offset, bytes, size) : std::string(bytes);
+      std::shared_ptr<const void> owner = mapped;
+      std::string_view unpacked = bytes;
+      if (method == 8) {
+        const auto memory = std::make_shared<const std::string>(inflated(path, offset, bytes, size));
+        unpacked = *memory;
+        owner = memory;
+      }
       const auto* const data = reinterpret_cast<const Bytef*>(unpacked.data());
       if (::crc32_z(0, data, unpacked.size()) != number_at(file, at + 16, 4)) {
         fail(begin, std::string(name) + " has another checksum than it was written with: the file is damaged");
       }
-      return Reader(path, offset, unpacked).read();
+      return NpyReader(path, offset, unpacked).read(std::move(owner));
     }
     names += (names.empty() ? "" : ", ") + std::string(name.substr(0, name.rfind('.')));
     at += kEntry + name_size + number_at(file, at + 30, 2) + number_at(file, at + 32, 2);
   }
-  throw DataError(path.string() + ": has no array \"" + array + "\"; it has " + names);
+  throw DataError(path.string() + (array.empty() ? ": is an archive; name one of its arrays, as FILE:ARRAY: " + names
+                                                 : ": has no array \"" + array + "\"; it has " + names));
 }
 
 }  // namespace
 
+double NpyArray::operator[](std::int64_t index) const {
+  std::int64_t place = index;
+  if (columns_first_) {
+    place = 0;
+    for (std::int64_t axis = std::ssize(shape_), step = size_; axis-- > 0;) {
+      const auto length = shape_[static_cast<std::size_t>(axis)];
+      step /= length;
+      place += index % length * step;
+      index /= length;
+    }
+  }
+  return convert_(numbers_.data() + place * item_);
+}
+
 NpyArray read_npy(const fs::path& path, const std::string& array) {
-  const std::string file = read_file(path);
-  if (array.empty()) return Reader(path, 0, file).read();
+  const auto file = std::make_shared<const MappedFile>(path.string());
+  const bool is_archive = file->bytes().starts_with("PK");
+  if (array.empty() && !is_archive) return NpyReader(path, 0, file->bytes()).read(file);
   return read_from_archive(path, file, array);
 }
 

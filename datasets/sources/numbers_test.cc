@@ -152,18 +152,65 @@ void write_npy(const fs::path& path, std::string header, const std::string& numb
                                         << '\0' << header << numbers;
 }
 
+std::vector<double> values(const NpyArray& array) {
+  std::vector<double> all;
+  for (std::int64_t i = 0; i < array.size(); ++i) all.push_back(array[i]);
+  return all;
+}
+
 TEST(Npy, ReadsWhatNumPyWrites) {
   const auto root = fresh_folder("npy");
   write(root / "a.npz", kArchive);
   const auto x = read_npy(root / "a.npz", "x"), y = read_npy(root / "a.npz", "y");
-  EXPECT_THAT(x.shape, ElementsAre(3, 2));
-  EXPECT_THAT(x.values, ElementsAre(0, 1, 2, 3, 4, 5));
-  EXPECT_TRUE(x.bytes);
-  EXPECT_THAT(y.values, ElementsAre(0, 1, 2));
+  EXPECT_THAT(x.shape(), ElementsAre(3, 2));
+  EXPECT_THAT(values(x), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_TRUE(x.is_of_bytes());
+  EXPECT_THAT(values(y), ElementsAre(0, 1, 2));
   EXPECT_THAT([&] { read_npy(root / "a.npz", "z"); },
               ::testing::ThrowsMessage<DataError>(HasSubstr("has no array \"z\"; it has x, y")));
   write_npy(root / "b.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", std::string("\0\0\xc0\x3f", 4));
-  EXPECT_THAT(read_npy(root / "b.npy").values, ElementsAre(1.5));
+  EXPECT_THAT(values(read_npy(root / "b.npy")), ElementsAre(1.5));
+}
+
+// 1.5 in each type, the first byte of the last one.
+TEST(Npy, ReadsAllTypesInBothOrdersOfBytes) {
+  const auto path = fresh_folder("npy_types") / "a.npy";
+  for (const auto& [type, little] :
+       std::vector<std::pair<std::string, std::string>>{{"f2", std::string("\0\x3e", 2)},
+                                                        {"f4", std::string("\0\0\xc0\x3f", 4)},
+                                                        {"f8", std::string("\0\0\0\0\0\0\xf8\x3f", 8)},
+                                                        {"i2", "\xfe\xff"},
+                                                        {"u4", std::string("\x01\x02\0\0", 4)},
+                                                        {"i8", "\xfe\xff\xff\xff\xff\xff\xff\xff"}}) {
+    const double expected = type[0] == 'f' ? 1.5 : type[0] == 'i' ? -2 : 513;
+    const std::string big(little.rbegin(), little.rend());
+    for (const bool is_big : {false, true}) {
+      write_npy(path,
+                std::string("{'descr': '") + (is_big ? '>' : '<') + type + "', 'fortran_order': False, 'shape': (1,)}",
+                is_big ? big : little);
+      EXPECT_THAT(values(read_npy(path)), ElementsAre(expected)) << type << is_big;
+    }
+  }
+}
+
+TEST(Npy, ReadsColumnsThatComeFirst) {
+  const auto path = fresh_folder("npy_fortran") / "a.npy";
+  write_npy(path, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3)}", "\x01\x02\x03\x04\x05\x06");
+  EXPECT_THAT(values(read_npy(path)), ElementsAre(1, 3, 5, 2, 4, 6));
+  write_npy(path, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 1, 3)}", "\x01\x02\x03\x04\x05\x06");
+  EXPECT_THAT(values(read_npy(path)), ElementsAre(1, 3, 5, 2, 4, 6));
+}
+
+TEST(Npy, AsksForAnArrayOfAnArchiveWhateverItsName) {
+  const auto root = fresh_folder("npz_without_extension");
+  write(root / "arrays", kArchive);
+  EXPECT_THAT([&] { read_npy(root / "arrays"); },
+              ::testing::ThrowsMessage<DataError>(HasSubstr("name one of its arrays, as FILE:ARRAY: x, y")));
+  EXPECT_EQ(load("{name: numpy, root: " + root.string() +
+                 ", train_inputs: 'arrays:x', train_targets: 'arrays:y', test_inputs: 'arrays:x', test_targets: "
+                 "'arrays:y'}")
+                .train->size(),
+            3);
 }
 
 TEST(Npy, ComparesAnArrayOfAnArchiveWithItsChecksum) {
@@ -184,8 +231,7 @@ TEST(Npy, SaysWhatIsWrongWhere) {
   };
   refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)", "1234", "byte 64: has 4 bytes of numbers, but its");
   refuses("{'descr': '<c8', 'fortran_order': False, 'shape': (2,)", "", "numbers of type <c8");
-  refuses("{'descr': '>f4', 'fortran_order': False, 'shape': (1,)", "1234", "numbers of type >f4");
-  refuses("{'descr': '<f4', 'fortran_order': True, 'shape': (1,)", "1234", "columns come first");
+  refuses("{'descr': '<f3', 'fortran_order': False, 'shape': (1,)", "123", "numbers of type <f3");
   refuses("{'descr': '<f4', 'fortran_order': False, 'shape': x", "1234", "has no shape");
   refuses("{'descr': '<f4', 'fortran_order': False", "1234", "no 'shape'");
   for (const char* shape : {"(9e9, 3)", "(4611686018427387904, 4)", "(0, 4611686018427387904, 4)"}) {

@@ -1,10 +1,10 @@
 // Arrays of NumPy: of each split the samples [n, ...] and their targets [n], in files of one array (.npy) or of several
 // (.npz). Bytes are images and become 0 to 1.
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -47,8 +47,9 @@ struct Found {
 };
 
 Found read(const fs::path& root, const std::string& where) {
-  const auto colon = where.find(".npz:");
-  const auto name = colon == std::string::npos ? where : where.substr(0, colon + 4);
+  std::error_code unreadable;
+  const auto colon = fs::exists(root / where, unreadable) ? std::string::npos : where.rfind(':');
+  const auto name = where.substr(0, colon);
   const auto path = find_files({.dataset = "numpy",
                                 .names = {name},
                                 .how_to_get = "Files as numpy.save and numpy.savez write them; to use others, set "
@@ -56,29 +57,30 @@ Found read(const fs::path& root, const std::string& where) {
                                root)
                         .front();
   return {path.string() + where.substr(name.size()),
-          read_npy(path, colon == std::string::npos ? "" : where.substr(colon + 5))};
+          read_npy(path, colon == std::string::npos ? "" : where.substr(colon + 1))};
 }
 
-DenseSamples samples_of(Found inputs, Found targets, std::int64_t classes) {
-  const auto samples = inputs.array.shape.size() < 2 ? 0 : inputs.array.shape[0];
-  if (inputs.array.values.empty() || samples == 0) {
+DenseSamples samples_of(const Found& inputs, const Found& targets, std::int64_t classes) {
+  const auto& shape = inputs.array.shape();
+  const auto samples = shape.size() < 2 ? 0 : shape[0];
+  if (inputs.array.size() == 0 || samples == 0) {
     throw DataError(inputs.place +
                     ": samples are an array of at least two dimensions, the first of them counts samples");
   }
-  if (std::ssize(targets.array.values) != samples) {
-    throw DataError(targets.place + ": has " + std::to_string(targets.array.values.size()) + " targets, but " +
-                    inputs.place + " has " + std::to_string(samples) + " samples");
+  if (targets.array.size() != samples) {
+    throw DataError(targets.place + ": has " + std::to_string(targets.array.size()) + " targets, but " + inputs.place +
+                    " has " + std::to_string(samples) + " samples");
   }
-  DenseSamples table{.shape = {inputs.array.shape.begin() + 1, inputs.array.shape.end()}};
-  const double scale = inputs.array.bytes ? 255 : 1;
-  table.values.reserve(inputs.array.values.size());
-  const auto width = std::ssize(inputs.array.values) / samples;
-  for (const auto value : inputs.array.values) {
-    table.values.push_back(finite_float(
-        value / scale, [&] { return inputs.place + ": sample " + std::to_string(std::ssize(table.values) / width); }));
+  DenseSamples table{.shape = {shape.begin() + 1, shape.end()}};
+  const double scale = inputs.array.is_of_bytes() ? 255 : 1;
+  table.values.reserve(static_cast<std::size_t>(inputs.array.size()));
+  const auto width = inputs.array.size() / samples;
+  for (std::int64_t i = 0; i < inputs.array.size(); ++i) {
+    table.values.push_back(
+        finite_float(inputs.array[i] / scale, [&] { return inputs.place + ": sample " + std::to_string(i / width); }));
   }
   for (std::int64_t i = 0; i < samples; ++i) {
-    const auto value = targets.array.values[static_cast<std::size_t>(i)];
+    const auto value = targets.array[i];
     if (classes == 0) {
       table.numbers.push_back(finite_float(value, [&] { return targets.place + ": target " + std::to_string(i); }));
       continue;

@@ -3,7 +3,6 @@
 // is loaded, and ranks of a host share it.
 #include <c10/util/Exception.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -26,6 +26,7 @@
 #include "framework/base/config/visitor.h"
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
+#include "framework/base/mapped_file.h"
 
 namespace phalanx {
 namespace {
@@ -72,22 +73,15 @@ class TokenFile {
     if (!file_.valid() || ::fstat(file_.get(), &status) != 0) fail();
     size_ = static_cast<std::size_t>(status.st_size);
     if (size_ == 0) throw_malformed(path, 0, "the file is empty");
-    if (size_ > kLargestMapped) return;
-    data_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file_.get(), 0);
-    if (data_ == MAP_FAILED) fail();
+    if (size_ <= kLargestMapped) mapped_.emplace(path.string());
   }
-  ~TokenFile() {
-    if (data_ != nullptr) ::munmap(data_, size_);
-  }
-  TokenFile(const TokenFile&) = delete;
-  TokenFile& operator=(const TokenFile&) = delete;
 
   std::size_t bytes() const { return size_; }
 
   // `count` values from the `begin`-th on; `room` is where they are put if they are not mapped.
   template <class T>
   const T* read(std::int64_t begin, std::int64_t count, std::vector<T>& room) const {
-    if (data_ != nullptr) return static_cast<const T*>(data_) + begin;
+    if (mapped_) return reinterpret_cast<const T*>(mapped_->bytes().data()) + begin;
     room.resize(static_cast<std::size_t>(count));
     auto* next = reinterpret_cast<char*>(room.data());
     auto offset = static_cast<off_t>(begin * static_cast<std::int64_t>(sizeof(T)));
@@ -106,7 +100,7 @@ class TokenFile {
  private:
   fs::path path_;
   Descriptor file_;
-  void* data_ = nullptr;  // null: it is read
+  std::optional<MappedFile> mapped_;  // nothing: it is read
   std::size_t size_ = 0;
 };
 
