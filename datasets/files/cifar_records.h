@@ -11,15 +11,19 @@
 
 namespace phalanx {
 
-/// Files of records without a header: some bytes of labels, then 3,072 bytes, 32 x 32 pixels of red, of green and of
-/// blue, each row by row.
+/// The two versions of these datasets. The binary one has files of records without a header: some bytes of labels, then
+/// 3,072 bytes, 32 x 32 pixels of red, of green and of blue, each row by row. The Python one has pickled dictionaries
+/// of an array `data` [n, 3072] of the same bytes and of a list of labels, which are read without running them.
 struct CifarRecords {
-  const char* dataset;            // "cifar10"
-  const char* title;              // "CIFAR-10"
-  const char* folder_in_archive;  // which root may contain
-  std::int64_t classes = 0;       // labels lie in [0, classes)
-  int labels = 1;                 // bytes of them in a record
-  int label = 0;                  // the one that is taken
+  const char* dataset;                    // "cifar10"
+  const char* title;                      // "CIFAR-10"
+  const char* folder_in_archive;          // which root may contain
+  const char* python_folder;              // the same of the Python version
+  std::vector<std::string> python_names;  // of its files, the test split last
+  const char* python_labels;              // the key of the list that is taken
+  std::int64_t classes = 0;               // labels lie in [0, classes)
+  int labels = 1;                         // bytes of them in a record
+  int label = 0;                          // the one that is taken
 };
 
 /// What is done to the images: fields of a config, which has a root besides.
@@ -39,8 +43,10 @@ struct CifarImages {
   }
 };
 
-/// Both splits: the last of `files` is the test split. `root` is as dataset_root() takes it. Throws DataError, with
-/// file and offset, for what are no such records, and ConfigError for other numbers of statistics than three.
+/// Returns both splits: the last of `files` is the test split. `root` is as dataset_root() takes it; without the folder
+/// or the last file of the binary version there, the Python version is read if its folder or last file is there. Throws
+/// DataError, with file and offset, for what are no such records, and ConfigError for other numbers of statistics than
+/// three.
 Splits load_cifar(const DatasetFiles& files, const std::string& root, const CifarRecords& records,
                   const CifarImages& images);
 

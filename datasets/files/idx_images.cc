@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -14,8 +15,6 @@ namespace phalanx {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::int64_t kSide = 28;
 
 std::vector<std::int64_t> read_labels(const fs::path& file, std::int64_t images, const IdxImages& expected) {
   const auto [shape, values] = read_idx(file, 1);
@@ -35,29 +34,48 @@ std::vector<std::int64_t> read_labels(const fs::path& file, std::int64_t images,
   return labels;
 }
 
-void transpose(std::vector<std::uint8_t>& pixels) {
-  for (auto* image = pixels.data(); image != pixels.data() + pixels.size(); image += kSide * kSide) {
-    for (std::int64_t y = 0; y < kSide; ++y) {
-      for (std::int64_t x = 0; x < y; ++x) std::swap(image[y * kSide + x], image[x * kSide + y]);
+// Makes rows of the columns of all images, which are height x width pixels afterwards.
+void transpose(std::vector<std::uint8_t>& pixels, std::int64_t height, std::int64_t width) {
+  std::vector<std::uint8_t> image(static_cast<std::size_t>(height * width));
+  for (auto* to = pixels.data(); to != pixels.data() + pixels.size(); to += height * width) {
+    std::copy_n(to, height * width, image.data());
+    for (std::int64_t y = 0; y < height; ++y) {
+      for (std::int64_t x = 0; x < width; ++x) to[y * width + x] = image[static_cast<std::size_t>(x * height + y)];
     }
   }
 }
 
+struct Size {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  bool operator==(const Size&) const = default;
+};
+
+// Reads one split, and the size of its images.
 std::shared_ptr<const Dataset> read(const fs::path& images_file, const fs::path& labels_file, const IdxImages& expected,
-                                    const IdxPixels& as, bool training) {
+                                    const IdxPixels& as, bool training, Size& size) {
   auto [shape, pixels] = read_idx(images_file, 3);
-  for (const int dimension : {1, 2}) {
-    if (shape[static_cast<std::size_t>(dimension)] == kSide) continue;
-    throw_malformed(
-        images_file, 4 + 4 * dimension,
-        "images of " + std::to_string(shape[1]) + " x " + std::to_string(shape[2]) + " pixels, expected 28 x 28");
-  }
-  if (expected.transposed) transpose(pixels);
+  size = {.height = shape[expected.transposed ? 2 : 1], .width = shape[expected.transposed ? 1 : 2]};
+  if (expected.transposed) transpose(pixels, size.height, size.width);
   Images images{.pixels = std::move(pixels), .labels = read_labels(labels_file, shape[0], expected)};
   return images_in_memory(
-      std::move(images), classification_samples({1, kSide, kSide}, expected.classes),
+      std::move(images), classification_samples({1, size.height, size.width}, expected.classes),
       {.statistics = {{.mean = static_cast<float>(as.mean), .deviation = static_cast<float>(as.deviation)}},
        .transforms = training ? as.transforms : std::vector<TransformConfig>()});
+}
+
+// Some archives have train-images.idx3-ubyte for train-images-idx3-ubyte.
+DatasetFiles with_names_in(const fs::path& root, DatasetFiles files) {
+  for (auto& name : files.names) {
+    auto dotted = name;
+    dotted[dotted.rfind("-idx")] = '.';
+    const auto exists = [&](const std::string& suffix) {
+      std::error_code unreadable;
+      return fs::exists(root / (dotted + suffix), unreadable) && !fs::exists(root / (name + suffix), unreadable);
+    };
+    if (std::ranges::any_of(files.suffixes, exists)) name = dotted;
+  }
+  return files;
 }
 
 }  // namespace
@@ -69,9 +87,14 @@ std::vector<std::string> idx_image_names(const std::string& train, const std::st
 
 Splits load_idx_images(const DatasetFiles& files, const std::string& root, const IdxImages& expected,
                        const IdxPixels& pixels) {
-  const auto paths = find_files(files, dataset_root(root, files.dataset));
-  return {.train = read(paths.at(0), paths.at(1), expected, pixels, /*training=*/true),
-          .test = read(paths.at(2), paths.at(3), expected, pixels, /*training=*/false)};
+  const auto folder = dataset_root(root, files.dataset);
+  const auto paths = find_files(with_names_in(folder, files), folder);
+  Size train, test;
+  Splits splits{.train = read(paths.at(0), paths.at(1), expected, pixels, /*training=*/true, train),
+                .test = read(paths.at(2), paths.at(3), expected, pixels, /*training=*/false, test)};
+  if (train == test) return splits;
+  const auto text = [](const Size& size) { return std::to_string(size.height) + " x " + std::to_string(size.width); };
+  throw_malformed(paths[2], 8, "images of " + text(test) + " pixels, but " + paths[0].string() + " has " + text(train));
 }
 
 }  // namespace phalanx

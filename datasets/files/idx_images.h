@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// What pairs of IDX files have: images of 28 x 28 pixels, and their classes.
+/// What pairs of IDX files have: images of one size, and their classes.
 struct IdxImages {
   std::int64_t classes = 10;
   std::int64_t first_label = 0;  // of the files, where classes are not numbered from 0
@@ -34,8 +34,9 @@ struct IdxPixels {
 /// The names of such files: "train-images-idx3-ubyte", ..., "t10k-labels-idx1-ubyte".
 std::vector<std::string> idx_image_names(const std::string& train, const std::string& test);
 
-/// Both splits. `files` has idx_image_names(); `root` is as dataset_root() takes it. Throws DataError, with file and
-/// offset, for what are no such files.
+/// Returns both splits. `files` has idx_image_names(), of which the last `-` may be a `.` in the folder; `root` is as
+/// dataset_root() takes it. Throws DataError, with file and offset, for what are no such files, and for splits with
+/// images of different sizes.
 Splits load_idx_images(const DatasetFiles& files, const std::string& root, const IdxImages& expected,
                        const IdxPixels& pixels);
 

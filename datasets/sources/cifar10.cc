@@ -4,7 +4,7 @@
 //     offset 0     label, 0 to 9
 //     offset 1     3,072 bytes: 32 x 32 pixels of red, then of green, then of blue, each row by row
 //
-// 10,000 a file as it is published; any number will do.
+// 10,000 a file as it is published; any number will do. The Python version is read, too (files/cifar_records.h).
 #include <string>
 
 #include "datasets/dataset.h"
@@ -14,8 +14,16 @@
 namespace phalanx {
 namespace {
 
-constexpr CifarRecords kRecords{
-    .dataset = "cifar10", .title = "CIFAR-10", .folder_in_archive = "cifar-10-batches-bin", .classes = 10};
+CifarRecords records() {
+  return {
+      .dataset = "cifar10",
+      .title = "CIFAR-10",
+      .folder_in_archive = "cifar-10-batches-bin",
+      .python_folder = "cifar-10-batches-py",
+      .python_names = {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"},
+      .python_labels = "labels",
+      .classes = 10};
+}
 
 struct Cifar10Config {
   std::string root;
@@ -24,7 +32,8 @@ struct Cifar10Config {
   template <class V>
   void visit(V& v) {
     v("root", root,
-      "folder of the six files, or of cifar-10-batches-bin; empty: ${PHALANX_DATA}/cifar10, else data/cifar10");
+      "folder of the six files, or of cifar-10-batches-bin or cifar-10-batches-py; empty: ${PHALANX_DATA}/cifar10, "
+      "else data/cifar10");
     images.visit(v);
   }
 };
@@ -38,7 +47,7 @@ Splits load_cifar10(const Cifar10Config& config) {
           "To get them: https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz, unpacked there.\n"
           "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it.\n"
           "To train without files: the dataset \"digits\" generates its own."};
-  return load_cifar(files, config.root, kRecords, config.images);
+  return load_cifar(files, config.root, records(), config.images);
 }
 
 const bool registered = Datasets::global().add<Cifar10Config>(

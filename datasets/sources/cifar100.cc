@@ -17,7 +17,8 @@ struct Cifar100Config {
   template <class V>
   void visit(V& v) {
     v("root", root,
-      "folder of train.bin and test.bin, or of cifar-100-binary; empty: ${PHALANX_DATA}/cifar100, else data/cifar100");
+      "folder of train.bin and test.bin, or of cifar-100-binary or cifar-100-python; empty: ${PHALANX_DATA}/cifar100, "
+      "else data/cifar100");
     v("coarse", coarse, "the 20 classes of classes instead of all 100");
     images.visit(v);
   }
@@ -33,6 +34,9 @@ Splits load_cifar100(const Cifar100Config& config) {
   const CifarRecords records{.dataset = "cifar100",
                              .title = "CIFAR-100",
                              .folder_in_archive = "cifar-100-binary",
+                             .python_folder = "cifar-100-python",
+                             .python_names = {"train", "test"},
+                             .python_labels = config.coarse ? "coarse_labels" : "fine_labels",
                              .classes = config.coarse ? 20 : 100,
                              .labels = 2,
                              .label = config.coarse ? 0 : 1};

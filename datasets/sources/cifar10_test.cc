@@ -114,6 +114,55 @@ TEST_F(Cifar10, FindsTheFolderThatTheArchiveUnpacks) {
   EXPECT_EQ(load(", root: " + above.string()).train->size(), 15);
 }
 
+// As Python 2 pickled them, with protocol 2.
+std::string python_batch(const std::string& pixels, const std::string& labels, const std::string& key = "labels") {
+  const auto length = static_cast<std::uint32_t>(pixels.size());
+  const std::string bytes = std::string("T") + std::string(reinterpret_cast<const char*>(&length), 4) + pixels;
+  const std::string rows(1, static_cast<char>(pixels.size() / 3072)), zero(1, '\0');
+  return "\x80\x02}q\x01(U\x04"
+         "dataq\x02"
+         "cnumpy.core.multiarray\n_reconstruct\nq\x03"
+         "cnumpy\nndarray\nq\x04K" +
+         zero +
+         "\x85U\x01"
+         "b\x87Rq\x05(K\x01K" +
+         rows + "M" + zero +
+         "\x0c\x86"
+         "cnumpy\ndtype\nU\x02u1K" +
+         zero + "K\x01\x87R(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK" + zero + "tb\x89" + bytes + "tbU" +
+         std::string(1, static_cast<char>(key.size())) + key + "](" + labels + "eu.";
+}
+
+TEST_F(Cifar10, ReadsThePythonVersion) {
+  const auto python = root_.parent_path() / "python" / "cifar-10-batches-py";
+  std::filesystem::create_directories(python);
+  const auto write = [&](const std::string& name, const std::string& bytes) {
+    testing::write_plain(python / name, Bytes(bytes.begin(), bytes.end()));
+  };
+  const std::string two(2 * 3072, '\x33');
+  for (const char* name : {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5"}) {
+    write(name, python_batch(two, "K\x07K\x02"));
+  }
+  write("test_batch", python_batch(std::string(3072, '\x66'), "K\x09"));
+  const std::string root = ", mean: [0, 0, 0], deviation: [1, 1, 1], root: ";
+  for (const auto& folder : {python, python.parent_path()}) {
+    const auto splits = load(root + folder.string());
+    EXPECT_EQ(splits.train->size(), 10);
+    EXPECT_EQ(splits.train->label(1), 2);
+    EXPECT_EQ(splits.test->label(0), 9);
+    EXPECT_NEAR(gather(*splits.test, {0}).inputs[0][0][2][5][5].item<float>(), 0.4, 1e-6);
+  }
+  const auto refuses = [&](const std::string& bytes, const std::string& why) {
+    write("test_batch", bytes);
+    EXPECT_THAT([&] { load(root + python.string()); }, refused<DataError>((python / "test_batch").string() + why));
+  };
+  refuses(python_batch(two, "K\x07"), ": has 1 labels for 2 images");
+  refuses(python_batch(two, "K\x07K\x0a"), ": label 10, expected 0 to 9");
+  refuses(python_batch(two.substr(1), "K\x07"), ": \"data\" is no array of rows of 3072 bytes");
+  refuses(python_batch(two, "K\x07K\x07", "names"), ": the dictionary has no \"labels\"");
+  refuses(python_batch(two, "K\x07").substr(0, 100), ", byte ");
+}
+
 TEST_F(Cifar10, SaysWhatToGetWhereWhenFilesAreMissing) {
   std::filesystem::remove(root_ / "data_batch_3.bin");
   EXPECT_THAT([] { load(); }, refused<DataError>("dataset \"cifar10\": files are missing from " + root_.string() +

@@ -48,6 +48,21 @@ TEST(FashionMnist, ReadsTheFilesOfMnist) {
   EXPECT_EQ(splits.train->label(0), 9);
 }
 
+TEST(FashionMnist, ReadsImagesOfAnySizeAndNamesWithDots) {
+  const auto root = fresh_folder("idx_sizes");
+  const auto write = [&](const std::string& split, std::uint32_t height) {
+    testing::write_gzip(root / (split + "-images.idx3-ubyte.gz"), idx_bytes({2, height, 5}, Bytes(2 * height * 5, 51)));
+    testing::write_plain(root / (split + "-labels.idx1-ubyte"), idx_bytes({2}, {9, 0}));
+  };
+  write("train", 4);
+  write("t10k", 4);
+  const auto yaml = "{name: fashion_mnist, root: " + root.string() + "}";
+  EXPECT_EQ(load(yaml).train->spec().inputs.at(0).shape, (std::vector<std::int64_t>{1, 4, 5}));
+  write("t10k", 3);
+  EXPECT_EQ(error(yaml), (root / "t10k-images.idx3-ubyte.gz").string() + ": byte 8: images of 3 x 5 pixels, but " +
+                             (root / "train-images.idx3-ubyte.gz").string() + " has 4 x 5");
+}
+
 TEST(Emnist, TurnsImagesAndNumbersLettersFromZero) {
   const auto root = fresh_folder("emnist");
   for (const std::string split : {"train", "test"}) {

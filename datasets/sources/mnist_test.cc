@@ -111,11 +111,5 @@ TEST_F(Mnist, RefusesALabelThatIsNoDigit) {
   EXPECT_EQ(error(), file.string() + ": byte 9: label 10, expected 0 to 9");
 }
 
-TEST_F(Mnist, RefusesImagesOfAnotherSize) {
-  const auto file = root_ / "train-images-idx3-ubyte";
-  testing::write_plain(file, idx_bytes({1, 28, 27}, Bytes(28 * 27)));
-  EXPECT_EQ(error(), file.string() + ": byte 12: images of 28 x 27 pixels, expected 28 x 28");
-}
-
 }  // namespace
 }  // namespace phalanx

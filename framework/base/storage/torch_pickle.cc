@@ -130,7 +130,7 @@ const char* storage_name(const PickledTensor& tensor) {
 }  // namespace
 
 std::vector<PickledTensor> unpickle_state_dict(const std::string& file, std::string_view pickle) {
-  const Unpickled unpickled = unpickle(file, pickle);
+  const Unpickled unpickled = unpickle(file + ": data.pkl", pickle);
   const Node& dict = find_state_dict(file, *unpickled.root);
   std::vector<PickledTensor> tensors;
   for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {

@@ -30,7 +30,7 @@ class Unpickler {
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
-    throw DataError(file_ + ": data.pkl, byte " + std::to_string(begin_) + ": " + why);
+    throw DataError(file_ + ", byte " + std::to_string(begin_) + ": " + why);
   }
 
   std::string_view take(std::uint64_t bytes) {
@@ -264,9 +264,11 @@ class Unpickler {
       case 'Q':
         persistent();
         return;
-      case 'b':
-        pop();
-        return;  // attributes of an object, such as the _metadata of state dicts
+      case 'b': {
+        Node* const state = pop();  // attributes of an object, such as the _metadata of state dicts
+        if (top()->kind == Node::kOther) top()->items = {state};
+        return;
+      }
       case 0x81:
         push_other(pop_some(2)[0]->text);
         return;
