@@ -214,8 +214,11 @@ std::unique_ptr<Tokenizer> read_gpt2_files(const fs::path& folder) {
   const std::string name = folder.string();
   const auto json = parse(vocabulary);
   BytePairs pairs{.vocabulary = vocabulary_of(json)};
-  std::istringstream lines(read_file(merges));
+  const std::string text = read_file(merges);
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  std::istringstream lines(text.substr(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0));
   for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with('\r')) line.pop_back();
     if (line.empty() || line.starts_with("#version")) continue;
     pairs.merges.push_back(merge_of(line, merges.string()));
   }

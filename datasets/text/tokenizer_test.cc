@@ -63,6 +63,12 @@ TEST(BytePairEncoding, ReadsVocabularyAndMerges) {
   write_atomically(folder / "merges.txt", merges);
   const auto tokenizer = make_tokenizer(folder);
   for (const auto& [text, tokens] : kKnown) EXPECT_EQ(tokenizer->encode(text), tokens) << text;
+  // As Windows' programs write text.
+  std::string of_windows = "\xef\xbb\xbf";
+  for (const char letter : merges) of_windows += letter == '\n' ? std::string("\r\n") : std::string(1, letter);
+  write_atomically(folder / "merges.txt", of_windows);
+  const auto same = make_tokenizer(folder);
+  for (const auto& [text, tokens] : kKnown) EXPECT_EQ(same->encode(text), tokens) << text;
 }
 
 TEST(BytePairEncoding, RefusesFilesOfAnotherKind) {

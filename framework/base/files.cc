@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <new>
 #include <system_error>
 
 #include "framework/base/atomic_file.h"
@@ -20,7 +21,7 @@ namespace {
 
 }  // namespace
 
-std::string read_file(const std::string& path) {
+std::string read_file(const std::string& path) try {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) fail(path);
   std::string text;
@@ -31,6 +32,8 @@ std::string read_file(const std::string& path) {
     text.append(chunk.data(), static_cast<std::size_t>(count));
   }
   return text;
+} catch (const std::bad_alloc&) {
+  throw DataError(path + ": there is not enough memory to read it");
 }
 
 void write_atomically(const std::string& path, std::string_view text) {
