@@ -62,16 +62,16 @@ void add_product(const at::Tensor& left, const at::Tensor& right, at::Tensor& su
   }
 }
 
-// Computes with the dtype of its input.
+// Computes with the dtype of its input. A weight of another dtype is cast once, in the forward pass.
 class Product final : public torch::autograd::Function<Product> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
                             const Bias& bias, bool out_in) {
-    context->save_for_backward({weight.requires_grad() ? input : at::Tensor(), weight});
     context->saved_data["out_in"] = out_in;
     context->saved_data["has_bias"] = bias.has_value();
     const auto dtype = input.scalar_type();
     const at::Tensor cast = weight.to(dtype);
+    context->save_for_backward({weight.requires_grad() ? input : at::Tensor(), weight, cast});
     return product(input, out_in ? cast : cast.t(), bias ? Bias(bias->to(dtype)) : bias);
   }
 
@@ -81,7 +81,8 @@ class Product final : public torch::autograd::Function<Product> {
     const bool out_in = context->saved_data["out_in"].toBool();
     variable_list result(4);
     if (context->needs_input_grad(0)) {
-      const at::Tensor cast = weight.to(gradient.scalar_type());
+      // A second derivative depends on the weight itself.
+      const at::Tensor cast = at::GradMode::is_enabled() ? weight.to(gradient.scalar_type()) : saved[2];
       result[0] = product(gradient, out_in ? cast.t() : cast);
     }
     if (context->needs_input_grad(1)) result[1] = of_weight(rows, weight, gradient, out_in);
