@@ -2,6 +2,7 @@
 
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -15,6 +16,7 @@
 #include "framework/base/files.h"
 #include "framework/base/text.h"
 #include "framework/comm/texts.h"
+#include "framework/kernels/processor.h"
 #include "launch/failure.h"
 #include "launch/job/run_name.h"
 
@@ -29,6 +31,16 @@ void check_same_config(Job& job, Communicator& world) {
   if (rank == world.size()) return;
   throw ConfigError("rank " + std::to_string(rank) + " was started with a different config than rank 0: compare " +
                     "their --config files and --set flags (--print_config shows the result)");
+}
+
+std::string differing_processors(Communicator& world) {
+  const auto mine = kernels::this_processor();
+  const auto kinds = all_gather_text(mine.vendor + " " + mine.vectors, world);
+  const auto other = std::ranges::find_if(kinds, [&](const auto& kind) { return kind != kinds.front(); });
+  if (other == kinds.end()) return "";
+  return "The processors of the ranks differ (rank 0: " + kinds.front() + ", rank " +
+         std::to_string(other - kinds.begin()) + ": " + *other +
+         "), and so do the last bits of their results: the run repeats only on the same hosts";
 }
 
 namespace {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "engine/experiment/run_folder.h"
 #include "framework/comm/communicator.h"
 #include "launch/job/job.h"
@@ -14,6 +16,10 @@ RunFolder prepare_folder(Job& job);
 
 /// Throws ConfigError unless all ranks have the same config.
 void check_same_config(Job& job, Communicator& world);
+
+/// Returns what to tell a person if the processors of the ranks differ in what decides which code computes: vendor and
+/// vector instructions. Their results then differ in their last bits. Empty if all are of one kind.
+std::string differing_processors(Communicator& world);
 
 /// Calls prepare_folder() on rank 0 and broadcasts the path. Throws ConfigError.
 RunFolder agree_on_folder(Job& job, Communicator& world);

@@ -63,6 +63,11 @@ void use_kernels(const Job& job) {
   log_info() << "kernels: " << plan.summary();
 }
 
+void tell_of_differing_processors(Communicator& world) {
+  const auto text = differing_processors(world);
+  if (world.rank() == 0 && !text.empty()) tell_console(text);
+}
+
 // What people are told is taken, as far as somebody takes it, before the process ends.
 struct Told {
   ~Told() { standard_output().flush(); }
@@ -157,7 +162,9 @@ int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnviron
   return logged(job, [&] {
     log_info() << take_cores(job.config.launch, launched.rank_info, CoresFrom::kUs);
     use_kernels(job);
-    const auto world = decorate(connect_backends(job.config, launched), job.config);
+    auto backends = connect_backends(job.config, launched);
+    tell_of_differing_processors(*backends.front().group);
+    const auto world = decorate(std::move(backends), job.config);
     return run_body(job, folder, world, make_data(job, launched.rank_info.rank == 0));
   });
 }
@@ -187,6 +194,7 @@ int join(Job& job, const LaunchEnvironment& told) {
     return logged(job, [&] {
       check_same_config(job, *backends.front().group);
       use_kernels(job);
+      tell_of_differing_processors(*backends.front().group);
       auto world = decorate(std::move(backends), job.config);
       return run_body(job, folder, std::move(world), make_data(job, rank == 0));
     });

@@ -128,6 +128,16 @@ class Joined(Way):
         self.assertEqual(1, sum(process.err.count("rank 1 was started with a different config than rank 0") for process in processes),
                          "".join(process.text() for process in processes))
 
+    def test_ranks_on_different_processors_are_told_once(self):
+        port = free_port()
+        older = {**torchrun(1, 2, port), "ATEN_CPU_CAPABILITY": "default"}
+        processes = [self.train(*sets(SHORT), environment=environment) for environment in (torchrun(0, 2, port), older)]
+        for process in processes:
+            self.assert_status(0, process)
+        text = "".join(process.text() for process in processes)
+        self.assertRegex(text, r"The processors of the ranks differ \(rank 0: .+, rank 1: .+ DEFAULT\), and so do the last bits")
+        self.assertEqual(1, text.count("The processors of the ranks differ"))
+
     def test_a_contradiction_names_the_variable(self):
         process = self.train(*sets(SHORT), environment={**torchrun(0, 2, 1), "RANK": "2"})
         self.assert_status(2, process)
