@@ -1,7 +1,5 @@
 #include "framework/base/storage/safetensors.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -18,6 +16,7 @@
 #include "framework/base/printable.h"
 #include "framework/base/storage/safetensors_layout.h"
 #include "framework/base/storage/safetensors_writer.h"
+#include "framework/base/storage/tensor_memory.h"
 
 namespace phalanx {
 namespace {
@@ -140,7 +139,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
 }
 
 at::Tensor SafetensorsFile::read(const Entry& entry) const {
-  at::Tensor tensor = at::empty(entry.shape, entry.dtype);
+  at::Tensor tensor = tensor_memory(path_, entry.name, entry.shape, entry.dtype);
   std::ifstream file(path_, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(data_begin_ + entry.begin));
   if (!file || (tensor.nbytes() > 0 &&

@@ -14,6 +14,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/storage/tensor_memory.h"
 
 namespace phalanx {
 namespace {
@@ -205,6 +206,12 @@ TEST_F(Safetensors, ShapesThatOverflowAreRefusedBeforeAnythingIsAllocated) {
       expect_refused(std::string(R"({"dtype":"F64","shape":)") + shape + R"(,"data_offsets":)" + offsets + "}");
     }
   }
+}
+
+TEST(TensorMemory, NamesFileAndTensorThatItIsNotEnoughFor) {
+  EXPECT_THAT([] { tensor_memory("big.safetensors", "wte", {std::int64_t{1} << 56}, at::kFloat); },
+              ThrowsMessage<DataError>(
+                  "big.safetensors: tensor wte: there is not enough memory for its 288230376151711744 bytes"));
 }
 
 TEST_F(Safetensors, APlaceThatCannotBeWrittenIsNamed) {

@@ -1,7 +1,5 @@
 #include "framework/base/storage/torch_file.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -11,6 +9,7 @@
 #include "framework/base/checked_product.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/storage/tensor_memory.h"
 
 namespace phalanx {
 namespace {
@@ -91,7 +90,7 @@ TorchFile::TorchFile(const std::string& path) : zip_(open(path)), root_(root_of(
 at::Tensor TorchFile::read(const PickledTensor& tensor) const {
   const auto* const entry = zip_.find(root_ + "/data/" + tensor.storage);
   const auto elements = static_cast<std::int64_t>(entry->bytes / c10::elementSize(tensor.dtype));
-  const at::Tensor storage = at::empty({elements}, tensor.dtype);
+  const at::Tensor storage = tensor_memory(zip_.path(), tensor.name, {elements}, tensor.dtype);
   if (elements > 0) zip_.read(*entry, static_cast<char*>(storage.data_ptr()));
   const at::Tensor view = storage.as_strided(tensor.shape, tensor.strides, tensor.offset);
   return view.is_contiguous() && view.numel() == elements ? view : view.clone(at::MemoryFormat::Contiguous);
