@@ -11,8 +11,9 @@ namespace phalanx {
 at::Tensor BatchNorm2dImpl::forward(const at::Tensor& input) {
   if (is_training() && !statistics_) {
     if (PaddingRows::current() && options.track_running_stats()) {
-      return at::batch_norm(input, weight, bias, running_mean, running_var, /*training=*/false, 0, options.eps(),
-                            /*cudnn_enabled=*/false);
+      // Copies, since another micro-batch may change the statistics before the gradient of this one is computed.
+      return at::batch_norm(input, weight, bias, running_mean.clone(), running_var.clone(), /*training=*/false, 0,
+                            options.eps(), /*cudnn_enabled=*/false);
     }
     require_variance(input);
   }

@@ -4,6 +4,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/randn.h>
 #include <gmock/gmock.h>
 
@@ -38,6 +39,20 @@ TEST(BatchNorm, LearnsNothingOfPaddingAlone) {
   EXPECT_EQ(norm->num_batches_tracked.item<std::int64_t>(), 0);
   norm(at::full({2, 3, 1, 1}, 7.0F));
   EXPECT_FALSE(at::equal(norm->running_var, at::ones({3})));
+}
+
+// As in a pipeline, where samples of the last batch are fewer than micro-batches.
+TEST(BatchNorm, OfPaddingHasItsGradientAfterOthersHaveLearnt) {
+  BatchNorm2d norm(3);
+  const at::Tensor input = at::randn({1, 3, 2, 2}).requires_grad_(true);
+  at::Tensor output;
+  {
+    const PaddingRows padding(true);
+    output = norm(input);
+  }
+  norm(at::randn({2, 3, 2, 2}));
+  output.sum().backward();
+  EXPECT_TRUE(at::allclose(input.grad(), at::ones_like(input), 1e-4));
 }
 
 }  // namespace

@@ -70,6 +70,12 @@ void run_node(const Node& node, std::vector<IValue>& values, const RunMode& mode
   const bool learns_nothing =
       node.kind == Node::Kind::kBatchNorm && mode.statistics == nullptr && PaddingRows::current();
   if ((!mode.training || learns_nothing) && node.mode) stack[*node.mode] = node.in_evaluation;
+  if (learns_nothing) {
+    // Copies of the running statistics, which other rows may change before the gradient of these is computed.
+    for (const std::size_t i : {3, 4}) {
+      if (stack[i].isTensor()) stack[i] = stack[i].toTensor().clone();
+    }
+  }
   if (node.kind == Node::Kind::kSymbolic) {
     stack = {node.symbolic(stack)};
   } else if (node.kind == Node::Kind::kSetGrad) {

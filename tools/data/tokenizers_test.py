@@ -70,22 +70,30 @@ def draw_tokenizer(draw):
 @unittest.skipIf(parts is None, "the Python library tokenizers is not installed")
 class Tokenizers(ProgramTest):
     def tokens(self, file, text):
+        """Returns the tokens, or None if the tokenizer is refused as one that is not supported."""
         (self.folder / "tokenizer.json").write_text(json.dumps(file))
         (self.folder / "text.txt").write_bytes(text.encode())
         process = self.start("tokenize", f"--text={self.folder}/text.txt", f"--tokenizer={self.folder}/tokenizer.json",
                              f"--to={self.folder}/tokens", command=[DATA])
+        if process.wait() == 2 and "is not supported; use another tokenizer" in process.err:
+            return None
         self.assert_status(0, process)
         files = [(self.folder / "tokens" / name).read_bytes() for name in ("train.bin", "val.bin")]
         return [token for bytes in files for token, in struct.iter_unpack("<H", bytes)]
 
     def test_tokens_are_those_of_the_library(self):
+        refused = 0
         for seed in range(FIRST, FIRST + COUNT):
             draw = random.Random(seed)
             file = draw_tokenizer(draw)
             text = "".join(draw.choice(FRAGMENTS) for _ in range(400))
             expected = parts.Tokenizer.from_str(json.dumps(file)).encode(text, add_special_tokens=False).ids
             with self.subTest(f"TOKENIZERS={seed}:1"):
-                self.assertEqual(expected, self.tokens(file, text))
+                tokens = self.tokens(file, text)
+                refused += tokens is None
+                self.assertIn(tokens, (expected, None))
+        print(f"{refused} of {COUNT} tokenizers were refused", file=sys.stderr)
+        self.assertLessEqual(refused, COUNT * 0.05)
 
 
 if __name__ == "__main__":
