@@ -302,6 +302,15 @@ class Experiment {
     return result;
   }
 
+  // Collective. Returns 0 if nothing was counted.
+  double operations_per_sample() {
+    const auto* const counted = replica_.step().counted();
+    const at::Tensor operations = at::full({1}, counted == nullptr ? 0 : counted->operations(), at::kDouble);
+    mesh_.control()->all_reduce(operations, Reduction::kSum).wait();
+    const bool has_samples = counted != nullptr && counted->samples() > 0;
+    return has_samples ? operations.item<double>() / static_cast<double>(counted->samples()) : 0;
+  }
+
   // Collective.
   ExperimentResult result_after(std::int64_t steps) {
     const auto& config = config_;
@@ -317,6 +326,7 @@ class Experiment {
             .early_stop = early_stop_.reason(),
             .failed_checkpoints = checkpointing_.failed(),
             .bucket_bytes = replica_.agreement().bucket_bytes,
+            .operations_per_sample = operations_per_sample(),
             .shares = shares_.shares() == nullptr ? std::vector<std::int64_t>{} : *shares_.shares(),
             .train = report_.last_training(),
             .chosen_by = chosen ? evaluation_.watched() : "",

@@ -44,6 +44,7 @@ struct ExperimentResult {
   std::string early_stop{};                // why it ended before the last step by itself; empty: it did not
   std::int64_t failed_checkpoints = 0;     // that were given up
   std::int64_t bucket_bytes = 0;           // of the parameters
+  double operations_per_sample = 0;        // floating-point operations of training on one; 0: not counted
   std::vector<std::int64_t> shares{};      // of a batch, of each rank, at the end; empty: nearly equal ones
   std::optional<Unreadable> unreadable{};  // what loader.on_error: skip has skipped; the same on all ranks
   Readings train{};                        // the last ones of training; the same on all ranks, as those below

@@ -1,5 +1,6 @@
 #include "engine/experiment/report.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -14,6 +15,7 @@
 
 #include "engine/checkpoint/provenance.h"
 #include "engine/watch/html/run_page.h"
+#include "engine/watch/matrix_peak.h"
 #include "engine/watch/metrics_log.h"
 #include "engine/watch/prometheus.h"
 #include "engine/watch/step_times_json.h"
@@ -288,6 +290,16 @@ double Report::seconds_since(Clock::time_point start) const {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// The operations of training, and the share of what the cores of all ranks can do, if they are as fast as this one.
+nlohmann::ordered_json Report::matrix_products(double operations_per_sample, double samples_per_second) const {
+  if (operations_per_sample == 0) return nullptr;
+  const double peak = measure_matrix_peak(PeakEffort::kQuick);
+  const double cores = static_cast<double>(context_.world->size()) * at::get_num_threads();
+  return {{"operations_per_sample", operations_per_sample},
+          {"peak_of_core", peak},
+          {"share_of_peak", operations_per_sample * samples_per_second / (peak * cores)}};
+}
+
 std::string Report::summary(const ExperimentResult& result) const {
   nlohmann::ordered_json train = nlohmann::ordered_json::object(), validation = train, test = train;
   for (const auto& [name, value] : result.train) train[name] = value;
@@ -309,6 +321,7 @@ std::string Report::summary(const ExperimentResult& result) const {
   nlohmann::ordered_json made = nlohmann::ordered_json::object();
   for (const auto& [name, value] : provenance()) made[name] = value;
   const double training = train_seconds_ - evaluation_seconds_;
+  const double rate = training > 0 ? static_cast<double>(samples_) / training : 0;
   return nlohmann::ordered_json{{"name", config_.name},
                                 {"ranks", context_.world->size()},
                                 {"device", device},
@@ -318,7 +331,8 @@ std::string Report::summary(const ExperimentResult& result) const {
                                 {"failed_checkpoints", result.failed_checkpoints},
                                 {"train_seconds", train_seconds_},
                                 {"seconds_to_first_step", seconds_to_first_step_},
-                                {"samples_per_second", training > 0 ? static_cast<double>(samples_) / training : 0},
+                                {"samples_per_second", rate},
+                                {"matrix_products", matrix_products(result.operations_per_sample, rate)},
                                 {"bucket_bytes", result.bucket_bytes},
                                 {"loader", loader},
                                 {"strategy", strategy},

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "engine/checkpoint/checkpoint_part.h"
@@ -71,6 +72,7 @@ class Report {
   void load(const NamedTensors& saved);
   double seconds_since(Clock::time_point start) const;
   std::string summary(const ExperimentResult& result) const;
+  nlohmann::ordered_json matrix_products(double operations_per_sample, double samples_per_second) const;
 
   const ExperimentConfig& config_;
   const ExperimentContext& context_;

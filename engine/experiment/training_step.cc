@@ -96,6 +96,11 @@ TrainingStep::TrainingStep(const Setup& setup)
   steps_.push_back(innermost(setup));
   nest(setup);
   lend(setup);
+  if (setup.device.is_cpu() && setup.config.data_parallel == 1) {
+    auto counted = std::make_unique<CountedStep>(step());
+    counted_ = counted.get();
+    steps_.push_back(std::move(counted));
+  }
   auto random = std::make_unique<RandomStep>(step(), step_seed_, seed_);
   random_ = random.get();
   steps_.push_back(std::move(random));

@@ -12,6 +12,7 @@
 #include "engine/experiment/train_config.h"
 #include "engine/experiment/training_turns.h"
 #include "engine/precision/arithmetic.h"
+#include "engine/step/counted_step.h"
 #include "engine/step/lending_step.h"
 #include "engine/step/pipeline_step.h"
 #include "engine/step/random_step.h"
@@ -64,6 +65,10 @@ class TrainingStep {
 
   Step& step() { return *steps_.back(); }
 
+  /// Counts the operations of the first step; null on other devices than the CPU, and if threads share the samples of a
+  /// rank.
+  const CountedStep* counted() const { return counted_; }
+
   /// The one inside of the others; null: the model is whole.
   const PipelineStep* pipeline() const { return pipeline_; }
 
@@ -94,6 +99,7 @@ class TrainingStep {
   TurnStep* turns_ = nullptr;
   PipelineStep* pipeline_ = nullptr;
   LendingStep* lending_ = nullptr;
+  CountedStep* counted_ = nullptr;
   RandomStep* random_ = nullptr;  // the outermost
 };
 

@@ -80,6 +80,23 @@ TEST(Training, ThroughputLeavesOutTestsAndNothingElse) {
   EXPECT_LE(4 / rates.at(1), seconds.at(1) - seconds.at(0)) << "the second window begins where the first one ends";
 }
 
+// An mlp: a multiplication for each weight and sample, forward, for the weights and, but for the first layer, for the
+// inputs.
+TEST(Training, OperationsOfASampleAreThoseOfTheModelOnAnyMesh) {
+  const double expected = 2.0 * (2 * 256 * 16 + 3 * 16 * 16 + 3 * 16 * 10);
+  for (const Changes& changes : {Changes{"strategy=all_reduce"}, Changes{"mesh.pipe=2"}, Changes{"mesh.tensor=2"},
+                                 Changes{"train.accumulate=2"}}) {
+    Changes all{"model.hidden=[16, 16]", "train.max_steps=2"};
+    all.insert(all.end(), changes.begin(), changes.end());
+    const auto finished = run_tiny(2, new_folder(), all);
+    ASSERT_THAT(finished.errors, Each(""));
+    const auto products = summary(finished).at("matrix_products");
+    EXPECT_EQ(products.at("operations_per_sample").get<double>(), expected) << changes[0];
+    EXPECT_GT(products.at("share_of_peak").get<double>(), 0) << changes[0];
+    EXPECT_LT(products.at("share_of_peak").get<double>(), 1) << changes[0];
+  }
+}
+
 TEST(Training, ANameThatIsNoUtf8SpoilsNoRun) {
   const auto named = run(1, {"train.epochs=1", "name=caf\xe9"});
   EXPECT_THAT(named.errors, Each(""));

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/watch/matrix_peak.h"
 #include "framework/base/files.h"
 #include "framework/kernels/kernels.h"
 #include "launch/exit_status.h"
@@ -12,7 +13,6 @@
 #include "tools/bench_train/measure.h"
 #include "tools/bench_train/rank.h"
 #include "tools/bench_train/table.h"
-#include "tools/doctor/matrix_peak.h"
 
 namespace phalanx::bench_train {
 namespace {
@@ -26,7 +26,7 @@ int compare(int argc, char** argv) {
   kernels::use_kernels(kernels::kAuto);
   const auto processor = kernels::this_processor();
   const Machine machine{
-      .processor = processor.name, .vectors = processor.vectors, .matrix_peak = doctor::measure_matrix_peak()};
+      .processor = processor.name, .vectors = processor.vectors, .matrix_peak = measure_matrix_peak()};
   const Hosts hosts = options.link.empty() ? Hosts() : Hosts(options.link);
   // After each workload, so that what was measured is not lost with what was not.
   const auto keep = [&](const std::vector<Row>& rows) {

@@ -15,6 +15,8 @@
 
 #include <vector>
 
+#include "engine/watch/operation_count.h"
+
 namespace phalanx::bench_train {
 namespace {
 

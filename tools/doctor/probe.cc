@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/watch/matrix_peak.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/collectives/algorithm.h"
@@ -21,7 +22,6 @@
 #include "launch/start_ranks.h"
 #include "tools/bench/measure.h"
 #include "tools/doctor/libraries.h"
-#include "tools/doctor/matrix_peak.h"
 #include "tools/doctor/operations.h"
 
 namespace phalanx::doctor {

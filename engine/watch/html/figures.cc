@@ -53,6 +53,9 @@ std::vector<Figure> figures_of(const RunRecord& run) {
   if (loss != run.curves.end()) figures.push_back({"train loss", format_text("%.4g", loss->second.back().second)});
   if (!run.summary) return figures;
   figures.push_back({"samples per second", grouped(run.summary->samples_per_second)});
+  if (run.summary->share_of_peak) {
+    figures.push_back({"of matrix peak", format_text("%.0f %%", 100 * *run.summary->share_of_peak)});
+  }
   figures.push_back({"steps", grouped(static_cast<double>(run.summary->steps))});
   figures.push_back({"ranks", std::to_string(run.summary->ranks)});
   figures.push_back({"time", format_time(run.summary->train_seconds)});

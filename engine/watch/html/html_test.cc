@@ -220,6 +220,14 @@ TEST_F(RunPageTest, ListsWhatTheStrategyCounted) {
               AllOf(HasSubstr("What the strategy counted"), HasSubstr("pulls at staleness 2")));
 }
 
+TEST_F(RunPageTest, ShowsTheShareOfTheMatrixPeak) {
+  write_metrics();
+  write(folder_.summary(), R"({"name":"a","ranks":2,"matrix_products":{"share_of_peak":0.414}})");
+  EXPECT_THAT(to_run_page(read_run(folder_)), AllOf(HasSubstr("of matrix peak"), HasSubstr("41 %")));
+  write(folder_.summary(), R"({"name":"a","ranks":2,"matrix_products":null})");
+  EXPECT_THAT(to_run_page(read_run(folder_)), Not(HasSubstr("of matrix peak")));
+}
+
 TEST_F(RunPageTest, HasConfigSummaryAndStraggler) {
   write_metrics();
   write(folder_.config(), "name: <x>\n");

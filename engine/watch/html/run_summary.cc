@@ -45,6 +45,9 @@ RunSummary to_summary(const Json& json) {
       if (value.is_number()) summary.counted.emplace_back(name, value.get<double>());
     }
   }
+  if (json.contains("matrix_products") && json.at("matrix_products").is_object()) {
+    summary.share_of_peak = json.at("matrix_products").at("share_of_peak").get<double>();
+  }
   if (!json.contains("provenance")) return summary;
   for (const auto& [name, value] : json.at("provenance").items()) {
     summary.provenance.emplace_back(name, value.get<std::string>());

@@ -25,6 +25,7 @@ struct RunSummary {
   bool stopped = false;                                   // before its end
   std::string chosen_by{};  // the split that decided on when to stop, the learning rate or the best checkpoint
   double samples_per_second = 0, train_seconds = 0;
+  std::optional<double> share_of_peak{};  // of the matrix products that the cores can compute
   std::int64_t steps = 0;
   int ranks = 0;
   std::optional<TimeOfStep> step_time{};  // of a run that has taken a step

@@ -1,4 +1,4 @@
-#include "tools/doctor/matrix_peak.h"
+#include "engine/watch/matrix_peak.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
@@ -12,12 +12,10 @@
 
 #include "models/apply_linear.h"
 
-namespace phalanx::doctor {
+namespace phalanx {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr int kSamples = 9;
 
 // Keeps LibTorch to one thread while it lives.
 class OneThread {
@@ -33,11 +31,11 @@ class OneThread {
 
 // Returns the rate of the fastest call: what disturbs a core makes it slower, never faster.
 template <class Multiply>
-double best_rate(std::int64_t side, const Multiply& multiply) {
+double best_rate(std::int64_t side, int samples, const Multiply& multiply) {
   const double n = static_cast<double>(side), operations = 2 * n * n * n;
   multiply();
   double best = 0;
-  for (int sample = 0; sample < kSamples; ++sample) {
+  for (int sample = 0; sample < samples; ++sample) {
     const auto start = Clock::now();
     multiply();
     best = std::max(best, operations / std::chrono::duration<double>(Clock::now() - start).count());
@@ -47,16 +45,19 @@ double best_rate(std::int64_t side, const Multiply& multiply) {
 
 }  // namespace
 
-double measure_matrix_peak() {
+double measure_matrix_peak(PeakEffort effort) {
+  const bool quick = effort == PeakEffort::kQuick;
+  const int samples = quick ? 3 : 9;
   const at::NoGradGuard no_grad;
   const OneThread one_thread;
   double best = 0;
-  for (const std::int64_t side : {256, 512, 1024}) {
+  for (const std::int64_t side : {512, 256, 1024}) {
+    if (quick && side != 512) continue;
     const at::Tensor left = at::ones({side, side}), right = at::ones({side, side});
-    best = std::max(best, best_rate(side, [&] { at::mm(left, right); }));
-    best = std::max(best, best_rate(side, [&] { apply_linear(left, right, {}, WeightLayout::kOutIn); }));
+    best = std::max(best, best_rate(side, samples, [&] { at::mm(left, right); }));
+    best = std::max(best, best_rate(side, samples, [&] { apply_linear(left, right, {}, WeightLayout::kOutIn); }));
   }
   return best;
 }
 
-}  // namespace phalanx::doctor
+}  // namespace phalanx
