@@ -22,8 +22,8 @@ struct ImageFolders {
 };
 
 /// Finds the images below `root`: ROOT/train/CLASS/FILE, and the same below `test` and below `val`, `valid` or
-/// `validation`. The folders of `train` are the classes. Without a folder `train`, the folders of `root` are, and all
-/// images are for training. Images in folders within the folder of a class belong to this class. A folder with a file
+/// `validation`. The folders of `train` are the classes. Without a folder `train`, the folders of `root` are the classes,
+/// and all images are training images. Images in folders within the folder of a class belong to this class. A folder with a file
 /// val_annotations.txt has lines that begin with a file, a tab and its class, and the files in its folder `images`, as
 /// Tiny ImageNet has; a folder `test` that has only a folder `images`, which is no class, is ignored. So are names that
 /// begin with a dot. Files come in the order of classes and then of their paths.
