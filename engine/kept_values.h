@@ -8,7 +8,8 @@
 
 namespace phalanx {
 
-/// Copies tensors, and writes the copies back when it is destroyed.
+/// Copies tensors, and writes the copies back when it is destroyed. To autograd that is no change: a gradient that saved
+/// one of the tensors before can still be computed.
 class KeptValues {
  public:
   explicit KeptValues(std::vector<at::Tensor> tensors) : tensors_(std::move(tensors)) {
@@ -16,7 +17,7 @@ class KeptValues {
   }
   ~KeptValues() {
     const at::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < tensors_.size(); ++i) tensors_[i].copy_(before_[i]);
+    for (std::size_t i = 0; i < tensors_.size(); ++i) tensors_[i].variable_data().copy_(before_[i]);
   }
   KeptValues(const KeptValues&) = delete;
   KeptValues& operator=(const KeptValues&) = delete;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -126,6 +127,19 @@ TEST(PipelineOptions, StagesMayBeNamed) {
 // As many micro-batches as samples, and a last batch that has fewer.
 TEST(PipelineOptions, BatchesMayHaveFewerRowsThanMicroBatches) {
   expect_as_alone("mlp", 2, {"mesh.pipe=2", "pipeline.micro_batches=12", "strategy=auto"}, {"train.max_steps=6"});
+}
+
+// Some micro-batches have padding alone, of which batch norm learns nothing, while the gradients of others are still to
+// be computed.
+TEST(PipelineOptions, BatchNormGoesWithFewerRowsThanMicroBatches) {
+  run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
+    const auto trained =
+        train(config_of("mlp", {"model={name: resnet18, width: 4}", "mesh.pipe=2", "train.max_steps=2",
+                                "dataset={name: random_images, channels: 1, side: 10, classes: 4, train_samples: 18, "
+                                "test_samples: 5}"}),
+              world, file_name("norms_of_padding"));
+    EXPECT_TRUE(std::isfinite(trained.test.at(0).second));
+  });
 }
 
 double figure(const testing::Trained& trained, const std::string& name) {
