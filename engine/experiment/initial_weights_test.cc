@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "engine/checkpoint/folder.h"
 #include "engine/experiment/testing_run.h"
@@ -167,7 +168,7 @@ TEST(InitialWeights, LoadsWhatWrappersAndTiedWeightsOfPyTorchLeave) {
 TEST(InitialWeights, TakeTheFirstRowsWhereTheyAreTruncated) {
   NamedTensors longer = load_weights(pretrained());
   for (auto& [name, tensor] : longer) {
-    if (name.starts_with("fc4")) tensor = at::cat({tensor, tensor + 1});
+    if (name.starts_with("fc4")) tensor = at::cat(std::vector<at::Tensor>{tensor, tensor + 1});
   }
   const std::string from = "init.from=" + written(longer);
   EXPECT_THAT(error_of({from}), HasSubstr("init.truncate to take the first of more positions"));

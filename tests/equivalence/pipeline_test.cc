@@ -134,7 +134,7 @@ TEST(PipelineOptions, BatchesMayHaveFewerRowsThanMicroBatches) {
 TEST(PipelineOptions, BatchNormGoesWithFewerRowsThanMicroBatches) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
     const auto trained =
-        train(config_of("mlp", {"model={name: resnet18, width: 4}", "mesh.pipe=2", "train.max_steps=2",
+        train(config_of("mlp", {"model={name: resnet18, width: 16}", "mesh.pipe=2", "train.max_steps=2",
                                 "dataset={name: random_images, channels: 1, side: 10, classes: 4, train_samples: 18, "
                                 "test_samples: 5}"}),
               world, file_name("norms_of_padding"));
