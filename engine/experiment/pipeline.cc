@@ -1,10 +1,12 @@
 #include "engine/experiment/pipeline.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/profiler/util.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <utility>
@@ -200,6 +202,17 @@ void Pipeline::measure(Model& model, const Task& task, const Mesh& mesh, Arithme
     given_.push_back(row_of(x));
   }
   for (const auto& prediction : computation.predictions({x})) predictions_.push_back(row_of(prediction));
+  agree_on_costs(*mesh.control());
+}
+
+// Ranks that divide a layer may have parts of different cost, such as one of them its bias. All must cut the model at the
+// same places.
+void Pipeline::agree_on_costs(Communicator& ranks) {
+  const at::Tensor costs = at::empty({std::ssize(blocks_)}, at::kDouble);
+  auto* const values = costs.mutable_data_ptr<double>();
+  for (std::size_t i = 0; i < blocks_.size(); ++i) values[i] = blocks_[i].cost;
+  ranks.all_reduce(costs, Reduction::kSum).wait();
+  for (std::size_t i = 0; i < blocks_.size(); ++i) blocks_[i].cost = values[i];
 }
 
 void Pipeline::find_holders(const Model& model) {

@@ -74,6 +74,7 @@ class Pipeline {
 
  private:
   void measure(Model& model, const Task& task, const Mesh& mesh, Arithmetic arithmetic);
+  void agree_on_costs(Communicator& ranks);
   void find_holders(const Model& model);
   void check_updates(const Model& model) const;
   std::vector<std::size_t> blocks_of(int rank) const;

@@ -129,6 +129,13 @@ TEST(PipelineOptions, BatchesMayHaveFewerRowsThanMicroBatches) {
   expect_as_alone("mlp", 2, {"mesh.pipe=2", "pipeline.micro_batches=12", "strategy=auto"}, {"train.max_steps=6"});
 }
 
+// The first of two tensor ranks has the bias of the second layer, whose cost would move the cut.
+TEST(PipelineOptions, RanksWithPartsOfDifferentCostCutTheModelAtTheSamePlaces) {
+  expect_as_alone("mlp", 4, {"mesh={tensor: 2, pipe: 2}", "strategy=auto"},
+                  {"model={name: mlp, hidden: [8, 6]}", "train.max_steps=6",
+                   "dataset={name: spirals, classes: 3, train_samples: 60, test_samples: 12}"});
+}
+
 // Some micro-batches have padding alone, of which batch norm learns nothing, while the gradients of others are still to
 // be computed.
 TEST(PipelineOptions, BatchNormGoesWithFewerRowsThanMicroBatches) {
