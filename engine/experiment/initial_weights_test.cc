@@ -1,6 +1,6 @@
 // What a run begins with where init names a file, and what stays as it is.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "engine/checkpoint/folder.h"
 #include "engine/experiment/testing_run.h"
@@ -168,7 +167,7 @@ TEST(InitialWeights, LoadsWhatWrappersAndTiedWeightsOfPyTorchLeave) {
 TEST(InitialWeights, TakeTheFirstRowsWhereTheyAreTruncated) {
   NamedTensors longer = load_weights(pretrained());
   for (auto& [name, tensor] : longer) {
-    if (name.starts_with("fc4")) tensor = at::cat(std::vector<at::Tensor>{tensor, tensor + 1});
+    if (name.starts_with("fc4")) tensor = at::concat({tensor, tensor + 1});
   }
   const std::string from = "init.from=" + written(longer);
   EXPECT_THAT(error_of({from}), HasSubstr("init.truncate to take the first of more positions"));
