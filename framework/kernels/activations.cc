@@ -1,6 +1,8 @@
 #include "framework/kernels/activations.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/Version.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/gelu_backward_cpu_dispatch.h>
@@ -165,11 +167,15 @@ at::Tensor& silu_backward_out(const at::Tensor& gradient, const at::Tensor& x, a
 
 }  // namespace
 
+bool replaces_tanh() { return !at::hasMKL() || at::get_cpu_capability() != "AVX512"; }
+
 void add_activations(torch::Library& library) {
-  using Tanh = Activation<&vector::tanh, LibTorchTanh>;
-  library.impl("tanh", TORCH_FN(Tanh::functional));
-  library.impl("tanh.out", TORCH_FN(Tanh::out));
-  library.impl("tanh_", TORCH_FN(Tanh::in_place));
+  if (replaces_tanh()) {
+    using Tanh = Activation<&vector::tanh, LibTorchTanh>;
+    library.impl("tanh", TORCH_FN(Tanh::functional));
+    library.impl("tanh.out", TORCH_FN(Tanh::out));
+    library.impl("tanh_", TORCH_FN(Tanh::in_place));
+  }
   using Sigmoid = Activation<&vector::sigmoid, LibTorchSigmoid>;
   library.impl("sigmoid", TORCH_FN(Sigmoid::functional));
   library.impl("sigmoid.out", TORCH_FN(Sigmoid::out));

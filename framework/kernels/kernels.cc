@@ -53,7 +53,7 @@ std::vector<Kernel> Plan::table() const {
   const char* const no_vectors = "LibTorch has no vector code for this layout";
   const char* const slow_tanh = "LibTorch takes MKL's or Sleef's code, which is slower";
   std::vector<Kernel> rows{
-      ours("tanh, sigmoid, silu", kDenseFloats, "Highway", slow_tanh),
+      ours(replaces_tanh() ? "tanh, sigmoid, silu" : "sigmoid, silu", kDenseFloats, "Highway", slow_tanh),
       ours("gelu, silu: gradients too", kDenseFloats, "Highway", slow_tanh),
       ours("convolutions with stride 1, gradients too", "float32, contiguous, few channels", "Highway",
            "LibTorch's code is made for many channels"),

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/kernels/activations.h"
 #include "framework/kernels/kernel_comparison.h"
 
 namespace phalanx::kernels {
@@ -73,7 +74,8 @@ TEST(Activations, AreComputedByVectorCodeWhileRegistered) {
     const at::Tensor before = activation.function(x);
     {
       const Registration ours;
-      EXPECT_FALSE(at::equal(activation.function(x), before));
+      const bool is_mkls = activation.name == "tanh" && !replaces_tanh();
+      EXPECT_EQ(at::equal(activation.function(x), before), is_mkls);
     }
     EXPECT_TRUE(at::equal(activation.function(x), before));
   }
