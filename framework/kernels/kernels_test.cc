@@ -99,6 +99,7 @@ TEST(Activations, OfAnElementDoNotDependOnItsPlace) {
   const at::Tensor x = at::randn({40});
   const Registration ours;
   for (const auto& activation : activations()) {
+    if (activation.name == "tanh" && !replaces_tanh()) continue;
     SCOPED_TRACE(activation.name);
     const at::Tensor all = activation.function(x);
     for (std::int64_t begin = 0; begin < 3; ++begin) {
