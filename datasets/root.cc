@@ -31,6 +31,18 @@ std::string any_of(const std::vector<std::string>& suffixes, const std::string& 
   return text;
 }
 
+std::vector<std::string> names_in(const fs::path& folder, std::error_code& error) {
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    names.push_back(entry->path().filename());
+  }
+  return names;
+}
+
+bool is_like(const std::string& name, const std::string& pattern) {
+  return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
 }  // namespace
 
 fs::path dataset_root(const std::string& configured, const std::string& name) {
@@ -57,13 +69,15 @@ std::vector<fs::path> find_files(const DatasetFiles& files, const fs::path& root
                   files.how_to_get);
 }
 
+bool has_file_like(const std::string& pattern, const fs::path& root) {
+  std::error_code unreadable;
+  return std::ranges::any_of(names_in(root, unreadable), [&](const auto& name) { return is_like(name, pattern); });
+}
+
 std::vector<fs::path> files_like(const std::vector<std::string>& patterns, const fs::path& root,
                                  const std::string& key) {
-  std::vector<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator entry(root, error), end; !error && entry != end; entry.increment(error)) {
-    names.push_back(entry->path().filename());
-  }
+  auto names = names_in(root, error);
   if (error) throw DataError(root.string() + ": " + error.message());
   std::ranges::sort(names);
   std::vector<fs::path> found;
@@ -71,7 +85,7 @@ std::vector<fs::path> files_like(const std::vector<std::string>& patterns, const
     const auto before = found.size();
     bool any = false;
     for (const auto& name : names) {
-      if (::fnmatch(pattern.c_str(), name.c_str(), 0) != 0) continue;
+      if (!is_like(name, pattern)) continue;
       any = true;
       const auto path = root / name;
       if (std::find(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(before), path) ==

@@ -23,6 +23,9 @@ struct DatasetFiles {
 /// they were looked for, and how to get them.
 std::vector<std::filesystem::path> find_files(const DatasetFiles& files, const std::filesystem::path& root);
 
+/// Returns true if `root` has a file whose name matches `pattern`, where * is any part of a name.
+bool has_file_like(const std::string& pattern, const std::filesystem::path& root);
+
 /// The files in `root` whose names match one of `patterns`, where * is any part of a name, in the order of the patterns
 /// and then of their names, each once. Throws DataError for a pattern that none matches; `key` of the config has it.
 std::vector<std::filesystem::path> files_like(const std::vector<std::string>& patterns,

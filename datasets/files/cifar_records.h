@@ -43,10 +43,9 @@ struct CifarImages {
   }
 };
 
-/// Returns both splits: the last of `files` is the test split. `root` is as dataset_root() takes it; without the folder
-/// or the last file of the binary version there, the Python version is read if its folder or last file is there. Throws
-/// DataError, with file and offset, for what are no such records, and ConfigError for other numbers of statistics than
-/// three.
+/// Returns both splits: the last of `files` is the test split. `root` is as dataset_root() takes it. Reads the binary
+/// version if its folder or its last file is there, otherwise the Python version if it is. Throws DataError, with file
+/// and offset, for malformed records, and ConfigError unless there are three numbers of each statistic.
 Splits load_cifar(const DatasetFiles& files, const std::string& root, const CifarRecords& records,
                   const CifarImages& images);
 

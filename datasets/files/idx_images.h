@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// What pairs of IDX files have: images of one size, and their classes.
+/// Describes pairs of IDX files, one with images of the same size, the other with their classes.
 struct IdxImages {
   std::int64_t classes = 10;
   std::int64_t first_label = 0;  // of the files, where classes are not numbered from 0

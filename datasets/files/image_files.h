@@ -22,11 +22,11 @@ struct ImageFolders {
 };
 
 /// Finds the images below `root`: ROOT/train/CLASS/FILE, and the same below `test` and below `val`, `valid` or
-/// `validation`. The folders of `train` are the classes. Without a folder `train`, the folders of `root` are the classes,
-/// and all images are training images. Images in folders within the folder of a class belong to this class. A folder with a file
-/// val_annotations.txt has lines that begin with a file, a tab and its class, and the files in its folder `images`, as
-/// Tiny ImageNet has; a folder `test` that has only a folder `images`, which is no class, is ignored. So are names that
-/// begin with a dot. Files come in the order of classes and then of their paths.
+/// `validation`. The folders of `train` are the classes. Without a folder `train`, the folders of `root` are the
+/// classes, and all images are training images. Images in folders within the folder of a class belong to this class. A
+/// folder with a file val_annotations.txt has lines that begin with a file, a tab and its class, and the files in its
+/// folder `images`, as Tiny ImageNet has; a folder `test` that has only a folder `images`, which is no class, is
+/// ignored. So are names that begin with a dot. Files come in the order of classes and then of their paths.
 ///
 /// Warns in the log of images of formats that are not decoded, with their number, and of classes without images. Throws
 /// DataError for a folder that cannot be read or is no class of `train`, and for a split without images.

@@ -14,6 +14,11 @@ struct Decoded {
   int orientation = 1;  // as Exif numbers them (exif.h)
 };
 
+/// Returns value / 255, rounded, for a value up to 255 * 255.
+constexpr std::uint8_t over_255(unsigned value) {
+  return static_cast<std::uint8_t>((((value + 128) >> 8) + value + 128) >> 8);
+}
+
 /// Throws DataError, which begins with `name`, for more pixels than kMostPixels.
 void check_pixels(std::int64_t height, std::int64_t width, const std::string& name);
 

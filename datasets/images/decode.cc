@@ -28,8 +28,7 @@ Decoded decode(std::string_view bytes, const DecodeOptions& options, const std::
 }
 
 std::uint8_t blend(unsigned front, unsigned back, unsigned alpha) {
-  const unsigned sum = front * alpha + back * (255 - alpha) + 128;
-  return static_cast<std::uint8_t>(((sum >> 8) + sum) >> 8);
+  return images::over_255(front * alpha + back * (255 - alpha));
 }
 
 std::uint8_t luminance(unsigned red, unsigned green, unsigned blue) {

@@ -21,13 +21,13 @@ struct DecodeOptions {
   /// true: an image is turned as its Exif data state.
   bool turn_upright = false;
 
-  /// Red, green and blue of what lies behind pixels that are not opaque. Empty: their alpha is left out.
+  /// The colour behind transparent pixels: red, green and blue, 0 to 255. Empty: alpha is dropped.
   std::vector<std::int64_t> background{};
 };
 
-/// Decodes a JPEG, PNG or WebP: uint8, laid out as [height, width, channels] in memory unless it was turned. The first
-/// bytes tell which one it is. `name` is what errors begin with. Throws DataError, with the offset in the file if the
-/// library tells it, for what is none of these, is damaged or ends early. Thread-safe.
+/// Decodes a JPEG, PNG or WebP, which the first bytes tell apart. Returns uint8 [channels, height, width], whose
+/// channels are the fastest axis in memory. Throws DataError for another format, for damage and for a file that ends
+/// early; the message begins with `name` and, if the library knows it, has the offset in the file. Thread-safe.
 at::Tensor decode_image(std::string_view bytes, const DecodeOptions& options, const std::string& name);
 
 /// Returns true if this suffix, in letters of any case, is one of the formats that are decoded: ".jpg", ".jpeg", ".png"

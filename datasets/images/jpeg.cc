@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kExifMarker = JPEG_APP0 + 1;
 
-// libjpeg calls back when it fails, and must not be returned to.
+// When libjpeg fails, it calls leave(), which jumps back to the decoder.
 struct JpegErrors {
   jpeg_error_mgr base;
   std::jmp_buf out;
@@ -72,7 +72,7 @@ struct JpegDecoder {
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  // Returns false if libjpeg has failed. It has no objects of its own, whose destructors a jump would leave out.
+  // Returns false if libjpeg has failed. A jump out of libjpeg runs no destructors, so there are no local objects here.
   bool decode(std::string_view bytes, std::int64_t smallest_side, bool with_orientation) {
     if (setjmp(errors.out) != 0) return false;
     jpeg_create_decompress(&jpeg);
@@ -107,12 +107,6 @@ struct JpegDecoder {
   }
 };
 
-// Returns a * b / 255, rounded.
-std::uint8_t product(unsigned a, unsigned b) {
-  const unsigned sum = a * b + 128;
-  return static_cast<std::uint8_t>(((sum >> 8) + sum) >> 8);
-}
-
 // Inverted values of cyan, magenta, yellow and black are light that each ink lets through.
 at::Tensor color_of_inks(const at::Tensor& inks) {
   at::Tensor color = at::empty({inks.size(0), inks.size(1), 3}, at::kByte);
@@ -120,7 +114,7 @@ at::Tensor color_of_inks(const at::Tensor& inks) {
   auto* to = color.mutable_data_ptr<std::uint8_t>();
   for (std::int64_t i = 0; i < inks.numel(); i += 4, from += 4) {
     const unsigned light = from[3];
-    for (int c = 0; c < 3; ++c) *to++ = static_cast<std::uint8_t>(light - product(255U - from[c], light));
+    for (int c = 0; c < 3; ++c) *to++ = static_cast<std::uint8_t>(light - over_255((255U - from[c]) * light));
   }
   return color;
 }

@@ -23,8 +23,8 @@ namespace {
 // Deflate compresses at most so many bytes into one.
 constexpr std::int64_t kMostDeflated = 1032;
 
-// libpng calls back when it fails, and must not be returned to. Functions that it may leave have no objects, whose
-// destructors a jump would leave out.
+// When libpng fails, it calls fail(), which jumps back to the function that called libpng. The jump runs no
+// destructors, so these functions have no local objects.
 struct PngDecoder {
   std::string_view left;
   std::jmp_buf out{};

@@ -14,10 +14,10 @@ struct TarEntry {
   std::int64_t size = 0;    // bytes
 };
 
-/// Returns the regular files of an archive that is not compressed, in their order, of which only the headers are read:
-/// POSIX ustar and pax (`path`, `linkpath` and `size`), and GNU's long names. A hard link is an entry with the content
-/// of the file that it names. Throws DataError, with the offset, for what is no archive, is damaged or ends early, and
-/// for a link to a file that does not come before it.
+/// Returns the regular files of an uncompressed archive, in their order. Reads the headers alone: POSIX ustar and pax
+/// (`path`, `linkpath` and `size`), and GNU's long names. A hard link becomes an entry with the content of its target.
+/// Throws DataError, with the offset, for a file that is no archive, is damaged or ends early, and for a link whose
+/// target does not come before it.
 std::vector<TarEntry> index_tar(const std::filesystem::path& file);
 
 }  // namespace phalanx

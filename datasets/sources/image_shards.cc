@@ -188,19 +188,11 @@ Splits load_image_shards(const ImageShardsConfig& config) {
                                                  config.classes, config.decoding());
     return config.samples(std::move(source), config.classes, training);
   };
-  const auto exists = [&](const char* begin) {
-    std::error_code unreadable;
-    for (const auto& entry : fs::directory_iterator(root, unreadable)) {
-      const auto name = entry.path().filename().string();
-      if (name.starts_with(begin) && name.ends_with(".tar")) return true;
-    }
-    return false;
-  };
-  const std::vector<std::string> val{"val-*.tar"}, test{"test-*.tar"};
-  const bool tests_on_val = config.test.empty() && !exists("test-") && exists("val-");
-  const auto of_test = !config.test.empty() ? config.test : tests_on_val ? val : test;
+  const std::string val = "val-*.tar", test = "test-*.tar";
+  const bool tests_on_val = config.test.empty() && !has_file_like(test, root) && has_file_like(val, root);
+  const auto of_test = config.test.empty() ? std::vector{tests_on_val ? val : test} : config.test;
   auto of_validation = config.validation;
-  if (of_validation.empty() && !tests_on_val && exists("val-")) of_validation = val;
+  if (of_validation.empty() && !tests_on_val && has_file_like(val, root)) of_validation = {val};
   Splits splits{
       .train = split("train", config.train, true), .validation = nullptr, .test = split("test", of_test, false)};
   if (!of_validation.empty()) splits.validation = split("validation", of_validation, false);

@@ -9,7 +9,7 @@
 
 namespace phalanx::testing {
 
-/// Returns the bytes that hexadecimal digits stand for, two for each.
+/// Decodes hexadecimal digits, two for each byte.
 std::string from_hex(const std::string& digits);
 
 /// Returns a JPEG of `image`, uint8 [channels, height, width] of 1 or 3 channels.

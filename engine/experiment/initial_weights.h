@@ -31,10 +31,10 @@ struct WeightsFit {
 
 /// Compares names, shapes and dtypes of the model's parameters and buffers, and the config.json next to the file
 /// (published_config.h). Prefixes that PyTorch's wrappers give to all names ("module.", "_orig_mod.") do not count, and
-/// neither does a tensor that repeats a fitting one bit for bit, as a tied weight under its other name: elements are read
-/// only to find that out. Names of other versions of Hugging Face's library (Published) count as
-/// the model's. Of `init`, `rename` and `truncate` are used. Throws ConfigError for what is no regular expression, for a
-/// rename that gives two tensors the same name, and for `truncate` if it matches no parameter.
+/// neither does a tensor that repeats a fitting one bit for bit, as a tied weight under its other name: elements are
+/// read only to find that out. Names of other versions of Hugging Face's library (Published) count as the model's. Of
+/// `init`, `rename` and `truncate` are used. Throws ConfigError for what is no regular expression, for a rename that
+/// gives two tensors the same name, and for `truncate` if it matches no parameter.
 WeightsFit fit_weights(const WeightsFile& file, const InitConfig& init, const Model& model);
 
 /// Gives a whole model, before ranks divide it, the values of init.from, in the model's dtypes, and freezes what

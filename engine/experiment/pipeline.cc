@@ -205,8 +205,8 @@ void Pipeline::measure(Model& model, const Task& task, const Mesh& mesh, Arithme
   agree_on_costs(*mesh.control());
 }
 
-// Ranks that divide a layer may have parts of different cost, such as one of them its bias. All must cut the model at the
-// same places.
+// Ranks that divide a layer may have parts of different cost, such as one of them its bias. All must cut the model at
+// the same places.
 void Pipeline::agree_on_costs(Communicator& ranks) {
   const at::Tensor costs = at::empty({std::ssize(blocks_)}, at::kDouble);
   auto* const values = costs.mutable_data_ptr<double>();

@@ -290,7 +290,8 @@ double Report::seconds_since(Clock::time_point start) const {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The operations of training, and the share of what the cores of all ranks can do, if they are as fast as this one.
+// Returns the operations of training and the share of the peak that they reach. The peak is measured on one core, and
+// all cores are assumed to be as fast.
 nlohmann::ordered_json Report::matrix_products(double operations_per_sample, double samples_per_second) const {
   if (operations_per_sample == 0) return nullptr;
   const double peak = measure_matrix_peak(PeakEffort::kQuick);

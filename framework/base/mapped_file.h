@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"

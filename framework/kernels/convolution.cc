@@ -16,6 +16,7 @@
 #include <tuple>
 #include <vector>
 
+#include "framework/kernels/arguments.h"
 #include "framework/kernels/vector_convolution.h"
 
 namespace phalanx::kernels {
@@ -35,14 +36,7 @@ struct Arguments {
   std::int64_t groups;
 };
 
-bool is_image_float(const at::Tensor& x) {
-  return x.scalar_type() == at::kFloat && x.layout() == at::kStrided && x.dim() == 4 && x.numel() > 0 &&
-         x.is_contiguous() && x.suggest_memory_format() == at::MemoryFormat::Contiguous && !x.is_neg();
-}
-
-std::int64_t of_axis(at::IntArrayRef numbers, std::size_t axis) {
-  return numbers.size() == 1 ? numbers[0] : numbers[axis];
-}
+bool is_image_float(const at::Tensor& x) { return x.dim() == 4 && is_contiguous_float(x); }
 
 // Returns nothing for arguments that LibTorch refuses, and for other strides than 1.
 std::optional<Windows::Axis> axis_of(const at::Tensor& x, const at::Tensor& weight, const Arguments& arguments,
@@ -62,10 +56,9 @@ std::optional<Windows::Axis> axis_of(const at::Tensor& x, const at::Tensor& weig
 
 // Returns the convolution; nothing where LibTorch is to compute it.
 std::optional<Convolution> convolution_of(const at::Tensor& x, const at::Tensor& weight, const Arguments& arguments) {
-  const auto given = [](at::IntArrayRef numbers) { return numbers.size() == 1 || numbers.size() == 2; };
   if (!is_image_float(x) || !is_image_float(weight) || arguments.transposed || arguments.groups != 1 ||
-      !given(arguments.stride) || !given(arguments.padding) || !given(arguments.dilation) ||
-      x.size(1) != weight.size(1)) {
+      !is_for_two_axes(arguments.stride) || !is_for_two_axes(arguments.padding) ||
+      !is_for_two_axes(arguments.dilation) || x.size(1) != weight.size(1)) {
     return {};
   }
   const auto height = axis_of(x, weight, arguments, 0), width = axis_of(x, weight, arguments, 1);

@@ -1,5 +1,4 @@
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -95,13 +94,9 @@ TEST(Convolution, OfLeNetIsOursWhileRegistered) {
 TEST(Convolution, HasTheSameBitsOnAnyNumberOfThreads) {
   at::manual_seed(2);
   const Tensors tensors({64, 1, 28, 28, 6, {5, 5}, {2, 2}});
-  const auto threads = at::get_num_threads();
   const Registration registered;
-  at::set_num_threads(1);
-  const auto one = tensors.compute(at::kFloat);
-  at::set_num_threads(3);
-  const auto three = tensors.compute(at::kFloat);
-  at::set_num_threads(threads);
+  const auto compute = [&] { return tensors.compute(at::kFloat); };
+  const auto one = with_threads(1, compute), three = with_threads(3, compute);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(at::equal(one[i], three[i])) << "result " << i;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <cmath>
 #include <limits>
@@ -16,6 +17,16 @@ inline double largest_error(const at::Tensor& result, const at::Tensor& exact) {
 inline double unit_of(const at::Tensor& exact) {
   const auto largest = static_cast<float>(exact.abs().max().item<double>());
   return std::nextafter(largest, std::numeric_limits<float>::infinity()) - largest;
+}
+
+/// Returns what `compute` returns if LibTorch has this number of threads.
+template <class Compute>
+auto with_threads(int threads, const Compute& compute) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(threads);
+  auto result = compute();
+  at::set_num_threads(before);
+  return result;
 }
 
 }  // namespace phalanx::kernels

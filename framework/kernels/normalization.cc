@@ -13,6 +13,7 @@
 #include <optional>
 #include <tuple>
 
+#include "framework/kernels/arguments.h"
 #include "framework/kernels/vector_normalization.h"
 
 namespace phalanx::kernels {
@@ -60,10 +61,7 @@ struct BatchNorm {
   double epsilon;
 
   bool takes(const at::Tensor& x) const {
-    if (x.scalar_type() != at::kFloat || x.layout() != at::kStrided || x.dim() < 3 || x.numel() == 0 ||
-        !x.is_contiguous() || x.suggest_memory_format() != at::MemoryFormat::Contiguous || x.is_neg()) {
-      return false;
-    }
+    if (x.dim() < 3 || !is_contiguous_float(x)) return false;
     const auto channels = x.size(1);
     return x.numel() / (x.size(0) * channels) >= kShortestRow && weight.is_usable(channels) &&
            bias.is_usable(channels) && running_mean.is_usable(channels) && running_variance.is_usable(channels);

@@ -1,5 +1,4 @@
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -115,13 +114,9 @@ TEST(BatchNorm, OfEqualElementsIsTheBias) {
 
 TEST(BatchNorm, HasTheSameBitsOnAnyNumberOfThreads) {
   const BatchNorm norm(at::randn({16, 32, 16, 16}));
-  const auto threads = at::get_num_threads();
   const Registration registered;
-  at::set_num_threads(1);
-  const auto one = norm.compute(at::kFloat);
-  at::set_num_threads(3);
-  const auto three = norm.compute(at::kFloat);
-  at::set_num_threads(threads);
+  const auto compute = [&] { return norm.compute(at::kFloat); };
+  const auto one = with_threads(1, compute), three = with_threads(3, compute);
   for (const std::size_t i : {0, 4, 5}) EXPECT_TRUE(at::equal(one[i], three[i])) << "result " << i;
 }
 

@@ -20,6 +20,7 @@
 #include <tuple>
 #include <vector>
 
+#include "framework/kernels/arguments.h"
 #include "framework/kernels/vector_average_pool.h"
 #include "framework/kernels/vector_max_pool.h"
 
@@ -28,17 +29,12 @@ namespace {
 
 constexpr std::int64_t kElementsAThread = 1 << 14;
 
-// Returns the number of an axis; a single number is that of both axes.
-std::int64_t of_axis(at::IntArrayRef numbers, std::size_t axis) {
-  return numbers.size() == 1 ? numbers[0] : numbers[axis];
-}
-
 // Returns nothing for arguments that LibTorch refuses, or windows that may lie in the padding alone.
 std::optional<vector::Windows::Axis> axis_of(const at::Tensor& x, std::size_t axis, at::IntArrayRef kernel,
                                              at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                                              bool ceil_mode) {
-  const auto all_given = [](at::IntArrayRef numbers) { return numbers.size() == 1 || numbers.size() == 2; };
-  if (!all_given(kernel) || !(stride.empty() || all_given(stride)) || !all_given(padding) || !all_given(dilation)) {
+  if (!is_for_two_axes(kernel) || !(stride.empty() || is_for_two_axes(stride)) || !is_for_two_axes(padding) ||
+      !is_for_two_axes(dilation)) {
     return {};
   }
   vector::Windows::Axis result{.input = x.size(x.dim() - 2 + static_cast<std::int64_t>(axis)),
@@ -56,10 +52,7 @@ std::optional<vector::Windows::Axis> axis_of(const at::Tensor& x, std::size_t ax
   return result;
 }
 
-bool is_image_float(const at::Tensor& x) {
-  return x.scalar_type() == at::kFloat && x.layout() == at::kStrided && (x.dim() == 3 || x.dim() == 4) &&
-         x.numel() > 0 && x.is_contiguous() && x.suggest_memory_format() == at::MemoryFormat::Contiguous && !x.is_neg();
-}
+bool is_image_float(const at::Tensor& x) { return (x.dim() == 3 || x.dim() == 4) && is_contiguous_float(x); }
 
 // Returns nothing where LibTorch's kernel is to compute.
 std::optional<vector::Windows> windows_of(const at::Tensor& x, at::IntArrayRef kernel, at::IntArrayRef stride,
@@ -124,15 +117,23 @@ std::tuple<at::Tensor&, at::Tensor&> max_pool2d_out(const at::Tensor& x, at::Int
   return {y, places};
 }
 
+using AveragePlanes = void(const float* from, float* to, std::int64_t planes, const vector::AveragePool& pool);
+
+// Computes `to` from `from`, of which one has the planes of `x` and the other those of its averages.
+void compute(AveragePlanes* function, const at::Tensor& x, const vector::AveragePool& pool, const at::Tensor& from,
+             const at::Tensor& to) {
+  const auto planes = x.numel() / (pool.windows.height.input * pool.windows.width.input);
+  const auto elements_from = from.numel() / planes, elements_to = to.numel() / planes;
+  const auto* const source = from.const_data_ptr<float>();
+  auto* const target = to.mutable_data_ptr<float>();
+  for_planes(x, pool.windows, [&](std::int64_t begin, std::int64_t end) {
+    function(source + begin * elements_from, target + begin * elements_to, end - begin, pool);
+  });
+}
+
 at::Tensor average(const at::Tensor& x, const vector::AveragePool& pool) {
   auto y = at::empty(sizes_of(x, pool.windows), x.options());
-  const auto &height = pool.windows.height, &width = pool.windows.width;
-  const std::int64_t inputs = height.input * width.input, outputs = height.output * width.output;
-  const auto* const from = x.const_data_ptr<float>();
-  auto* const to = y.mutable_data_ptr<float>();
-  for_planes(x, pool.windows, [&](std::int64_t begin, std::int64_t end) {
-    vector::average_pool_planes(from + begin * inputs, to + begin * outputs, end - begin, pool);
-  });
+  compute(&vector::average_pool_planes, x, pool, x, y);
   return y;
 }
 
@@ -142,13 +143,7 @@ std::optional<at::Tensor> gradient_of_average(const at::Tensor& of_y, const at::
   const auto given = of_y.contiguous();
   if (!is_image_float(given) || given.sizes() != sizes_of(x, pool.windows)) return {};
   auto of_x = at::empty_like(x);
-  const auto &height = pool.windows.height, &width = pool.windows.width;
-  const std::int64_t inputs = height.input * width.input, outputs = height.output * width.output;
-  const auto* const from = given.const_data_ptr<float>();
-  auto* const to = of_x.mutable_data_ptr<float>();
-  for_planes(x, pool.windows, [&](std::int64_t begin, std::int64_t end) {
-    vector::average_pool_gradient_planes(from + begin * outputs, to + begin * inputs, end - begin, pool);
-  });
+  compute(&vector::average_pool_gradient_planes, x, pool, given, of_x);
   return of_x;
 }
 

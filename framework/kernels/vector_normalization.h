@@ -31,7 +31,7 @@ struct Line {
   float offset = 0;
 };
 
-/// Computes y = (x - center) * factor + offset for all elements of `rows`, which are those of `y`, too. Thread-safe.
+/// Computes y = (x - center) * factor + offset, elementwise. `rows` describes both x and y. Thread-safe.
 void transform(const float* x, float* y, const Rows& rows, const Line& line);
 
 }  // namespace phalanx::vector

@@ -243,7 +243,7 @@ class HuggingFaceVit final : public Network, public Published {
 
   const std::vector<PublishedSetting>& published_settings() const override { return published_; }
 
-  // Those of model.state_dict() in transformers 5, which save_pretrained() turns into ours.
+  // In transformers 5, model.state_dict() has these names; save_pretrained() writes ours.
   std::vector<std::pair<std::string, std::string>> names_of_other_versions() const override {
     const std::string layer = R"(^vit\.layers\.(\d+)\.)", ours = "vit.encoder.layer.$1.";
     return {{layer + R"(attention\.q_proj\.)", ours + "attention.attention.query."},

@@ -18,8 +18,9 @@ void print_statistics(const Splits& splits, std::int64_t samples, std::int64_t s
 /// images alone.
 void write_contact_sheet(const Splits& splits, std::int64_t samples, std::int64_t seed, const std::string& file);
 
-/// Writes the files below of the splits train, val and test that find_images() finds below FROM as tar archives TO/SPLIT-00000.tar and on, with `per_shard`
-/// images each, in an order that is drawn by `seed`, and the names of the classes to TO/classes.txt.
+/// Packs the images that find_images() finds below FROM into tar archives TO/SPLIT-00000.tar and on, for the splits
+/// train, val and test, with `per_shard` images each, in an order that is drawn by `seed`. Writes the names of the
+/// classes to TO/classes.txt.
 void write_shards(const std::string& from, const std::string& to, std::int64_t per_shard, std::int64_t seed);
 
 /// Writes the tokens of a text to TO/train.bin, and those of its last part to TO/val.bin: 16 bits each, or 32 where the
