@@ -68,6 +68,7 @@ class Contestant {
     return {.workload = setting.workload.name,
             .system = name(),
             .ranks = setting.ranks,
+            .kernels = team_.kernels(),
             .samples_per_second = quantile(rates_, 0.5),
             .p10 = quantile(rates_, 0.1),
             .p90 = quantile(rates_, 0.9),

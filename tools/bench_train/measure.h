@@ -23,6 +23,7 @@ struct Machine {
 struct Row {
   std::string workload, system;
   int ranks = 0;
+  std::string kernels{};                    // that its ranks compute with; empty for peers
   double samples_per_second = 0;            // of all ranks together, median of the turns
   double p10 = 0, p90 = 0;                  // of the same
   double step_ms = 0;                       // of one step, median

@@ -9,7 +9,7 @@ from program import DEADLINE, ROOT, ProgramTest
 
 BENCH = str(ROOT / "tools/bench_train/bench_train")
 QUICK = ["--rounds=2", "--seconds=0.05"]
-ROW = {"workload", "system", "ranks", "samples_per_second", "p10", "p90", "step_ms", "backward_ms", "busy_ms",
+ROW = {"workload", "system", "ranks", "kernels", "samples_per_second", "p10", "p90", "step_ms", "backward_ms", "busy_ms",
        "ratio", "ratio_to_no_communication", "operations", "of_peak", "hidden", "hidden_of_waiting", "seconds_to_loss", "steps_to_loss"}
 
 
@@ -74,6 +74,7 @@ class BenchTrain(ProgramTest):
         self.assertEqual(2 * 64 / 2, peer["samples_per_second"])
         self.assertEqual(2000, peer["step_ms"])
         self.assertEqual(1, peer["ratio"])
+        self.assertIsNone(peer["kernels"])
         self.assertGreater(ours["ratio"], 1)
 
     def test_one_process_stands_for_all_ranks(self):
@@ -97,6 +98,8 @@ class BenchTrain(ProgramTest):
         self.assertEqual([("zoo_unet", "phalanx"), ("zoo_unet", "phalanx_libtorch_kernels")],
                          [(row["workload"], row["system"]) for row in rows])
         self.assertGreater(rows[0]["of_peak"], 0)
+        self.assertIn("vectors", rows[0]["kernels"], "the ranks compute with the kernels that the config asks for")
+        self.assertEqual("libtorch", rows[1]["kernels"])
 
     def test_says_what_is_wrong(self):
         for flag, message in (("--workload=mpl", 'did you mean "mlp"'), ("--systems=ddq", 'did you mean "ddp"'),

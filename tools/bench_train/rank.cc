@@ -10,6 +10,7 @@
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/log.h"
+#include "framework/kernels/kernels.h"
 #include "launch/job/world.h"
 #include "launch/program.h"
 #include "tools/bench_train/turns.h"
@@ -58,6 +59,7 @@ void be_rank(const RankJob& job) {
   if (!job.plain_malloc) keep_freed_memory();
   ExperimentConfig config;
   config::load(config, job.config);
+  kernels::use_kernels(config.kernels);
   at::set_num_threads(1);
   const RunFolder folder(job.run_dir);
   configure_log({.file = folder.log(launched->rank_info.rank), .stderr_threshold = LogLevel::kNone});

@@ -88,6 +88,7 @@ std::string to_json(const std::vector<Row>& rows, const Machine& machine, const 
     list.push_back({{"workload", row.workload},
                     {"system", row.system},
                     {"ranks", row.ranks},
+                    {"kernels", row.kernels.empty() ? Json() : Json(row.kernels)},
                     {"samples_per_second", row.samples_per_second},
                     {"p10", row.p10},
                     {"p90", row.p90},

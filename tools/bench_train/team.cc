@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
-#include "engine/experiment/run_folder.h"
+#include "engine/watch/run_folder.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -109,6 +110,8 @@ std::string process_name(const System& system, const Setting& setting) {
   return system.framework == Framework::kJax ? setting.jax_python : setting.python;
 }
 
+constexpr std::string_view kReady = "ready ";
+
 Error with_name(const System& system, std::size_t rank, const Error& error) {
   return Error(system.name + ", rank " + std::to_string(rank) + ": " + error.what());
 }
@@ -123,7 +126,8 @@ Team::Team(const System& system, const Setting& setting) : system_(system) {
   }
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     try {
-      ranks_[rank]->hear(kStart);  // "ready"
+      const std::string answer = ranks_[rank]->hear(kStart);
+      if (answer.starts_with(kReady)) kernels_ = answer.substr(kReady.size());
     } catch (const Error& error) {
       throw with_name(system, rank, error);
     }

@@ -46,9 +46,13 @@ class Team {
 
   const System& system() const { return system_; }
 
+  /// The kernels that its ranks compute with, as kernels::kernels_in_use() has them; empty for a peer.
+  const std::string& kernels() const { return kernels_; }
+
  private:
   const System& system_;
   std::vector<std::unique_ptr<bench::Child>> ranks_;
+  std::string kernels_;
 };
 
 }  // namespace phalanx::bench_train

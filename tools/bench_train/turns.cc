@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "framework/base/error.h"
+#include "framework/kernels/kernels.h"
 #include "launch/exit_status.h"
 
 namespace phalanx::bench_train {
@@ -19,7 +20,7 @@ double seconds(std::chrono::steady_clock::duration time) { return std::chrono::d
 
 void Turns::attach(Engine& engine) {
   engine.on(Event::kStart, [this](State&) {
-    out_ << "ready" << std::endl;
+    out_ << "ready " << kernels::kernels_in_use() << std::endl;
     wait();
   });
   engine.on(Event::kForwardCriterion, [this](State&) { backward_start_ = Clock::now(); });

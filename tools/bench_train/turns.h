@@ -10,11 +10,10 @@
 
 namespace phalanx::bench_train {
 
-/// A rank's end of being measured in turns. It says "ready VERSION", then trains as it is told, a line each on its
-/// input, and sleeps meanwhile:
+/// A rank's end of being measured in turns. It says "ready KERNELS" (kernels::kernels_in_use(); a peer says "ready"),
+/// then trains as it is told, a line each on its input, and sleeps meanwhile:
 ///   run STEPS     says {"seconds": of all these steps, "backward": seconds of them in backward (of peers: null where
-///   it
-///                 is not computed apart), "losses": of each; empty where another rank of a pipeline has them}
+///                 it is not computed apart), "losses": of each; empty where another rank of a pipeline has them}
 /// When the input ends, the process does too, at once.
 class Turns {
  public:
