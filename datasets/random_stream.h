@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 
 namespace phalanx {
 
@@ -29,6 +31,15 @@ class RandomStream {
       while (static_cast<std::uint64_t>(product) < surplus) product = static_cast<unsigned __int128>(next()) * bound;
     }
     return static_cast<std::uint64_t>(product >> 64);
+  }
+
+  /// Uniform in (0, 1]: its logarithm is finite.
+  double uniform() { return std::ldexp(static_cast<double>((next() >> 11) + 1), -53); }
+
+  /// Of mean 0 and variance 1, from two uniform numbers (Box and Muller 1958).
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log(uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
   }
 
   /// Uniform in [low, high).

@@ -24,9 +24,9 @@ using ::testing::ThrowsMessage;
 using Indices = std::vector<std::int64_t>;
 
 // Sample i is the number i.
-class Numbers final : public Dataset {
+class PartlyBad final : public Dataset {
  public:
-  Numbers(std::int64_t samples, std::set<std::int64_t> bad) : samples_(samples), bad_(std::move(bad)) {}
+  PartlyBad(std::int64_t samples, std::set<std::int64_t> bad) : samples_(samples), bad_(std::move(bad)) {}
   std::int64_t size() const override { return samples_; }
   const SampleSpec& spec() const override { return spec_; }
   void gather(std::span<const std::int64_t> indices, std::uint64_t, Batch& batch) const override {
@@ -56,7 +56,7 @@ Indices read(const Dataset& dataset, const Indices& indices) {
 }
 
 TEST(TolerantDataset, PutsTheNextReadableSampleInPlaceOfAnother) {
-  const TolerantDataset dataset(std::make_shared<Numbers>(10, std::set<std::int64_t>{3, 4, 9}), 5);
+  const TolerantDataset dataset(std::make_shared<PartlyBad>(10, std::set<std::int64_t>{3, 4, 9}), 5);
   EXPECT_EQ(read(dataset, {2, 3, 4, 9, 5}), (Indices{2, 5, 5, 0, 5}));
   EXPECT_EQ(dataset.left_out(), 3);
   EXPECT_EQ(dataset.replaced(), 3);
@@ -67,7 +67,7 @@ TEST(TolerantDataset, PutsTheNextReadableSampleInPlaceOfAnother) {
 
 // What stands in for a sample depends on neither who reads it nor with which others.
 TEST(TolerantDataset, ReadsAlikeInAnyParts) {
-  const auto samples = std::make_shared<Numbers>(20, std::set<std::int64_t>{0, 7, 8, 19});
+  const auto samples = std::make_shared<PartlyBad>(20, std::set<std::int64_t>{0, 7, 8, 19});
   Indices all(20);
   for (std::int64_t i = 0; i < 20; ++i) all[static_cast<std::size_t>(i)] = i;
   const auto whole = read(TolerantDataset(samples, 4), all);
@@ -76,12 +76,12 @@ TEST(TolerantDataset, ReadsAlikeInAnyParts) {
 }
 
 TEST(TolerantDataset, SaysWhichWasOneTooMany) {
-  const TolerantDataset dataset(std::make_shared<Numbers>(10, std::set<std::int64_t>{3, 6}), 1);
+  const TolerantDataset dataset(std::make_shared<PartlyBad>(10, std::set<std::int64_t>{3, 6}), 1);
   EXPECT_EQ(read(dataset, {3}), (Indices{4}));
   EXPECT_THAT([&] { read(dataset, {6}); },
               ThrowsMessage<DataError>(AllOf(HasSubstr("file.bin: byte 48: damaged; 2 of 10 samples cannot be read"),
                                              HasSubstr("loader.max_errors allows 1"))));
-  EXPECT_THAT([&] { read(TolerantDataset(std::make_shared<Numbers>(2, std::set<std::int64_t>{0, 1}), 9), {0}); },
+  EXPECT_THAT([&] { read(TolerantDataset(std::make_shared<PartlyBad>(2, std::set<std::int64_t>{0, 1}), 9), {0}); },
               ThrowsMessage<DataError>(HasSubstr("2 of 2 samples cannot be read")));
 }
 

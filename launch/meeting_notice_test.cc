@@ -8,9 +8,9 @@
 namespace phalanx {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 LaunchEnvironment task(int rank) {
   return {.launcher = "mpiexec",

@@ -13,25 +13,25 @@
 namespace phalanx {
 namespace {
 
-struct Outcome {
+struct RankOutcome {
   int status;
   std::vector<Failure> failures;
 };
 
-Outcome run(const std::function<int()>& body) {
+RankOutcome run_body(const std::function<int()>& body) {
   const std::string folder = ::testing::TempDir();
   const int status = run_rank(5, folder, "the.log", body);
   return {status, take_failures(folder)};
 }
 
 TEST(RunRank, GivesTheBodysResult) {
-  const Outcome outcome = run([] { return 42; });
+  const RankOutcome outcome = run_body([] { return 42; });
   EXPECT_EQ(outcome.status, 42);
   EXPECT_TRUE(outcome.failures.empty());
 }
 
 TEST(RunRank, LeavesAnException) {
-  const Outcome outcome = run([]() -> int { throw DataError("file is short"); });
+  const RankOutcome outcome = run_body([]() -> int { throw DataError("file is short"); });
   EXPECT_EQ(outcome.status, kFailed);
   ASSERT_EQ(outcome.failures.size(), 1u);
   EXPECT_EQ(outcome.failures[0].rank, 5);
@@ -42,19 +42,19 @@ TEST(RunRank, LeavesAnException) {
 }
 
 TEST(RunRank, ConfigErrorIsUsage) {
-  EXPECT_EQ(run([]() -> int { throw ConfigError("no such key"); }).status, kUsage);
+  EXPECT_EQ(run_body([]() -> int { throw ConfigError("no such key"); }).status, kUsage);
 }
 
 TEST(RunRank, EchoOfAnotherRanksFailureIsSecondary) {
-  const auto lost = run([]() -> int { throw CommError(CommError::Kind::kPeerLost, "rank 1 is gone"); });
+  const auto lost = run_body([]() -> int { throw CommError(CommError::Kind::kPeerLost, "rank 1 is gone"); });
   EXPECT_EQ(lost.status, kFailed);
   EXPECT_TRUE(lost.failures.at(0).secondary);
-  const auto mismatch = run([]() -> int { throw CommError(CommError::Kind::kMismatch, "not the same"); });
+  const auto mismatch = run_body([]() -> int { throw CommError(CommError::Kind::kMismatch, "not the same"); });
   EXPECT_FALSE(mismatch.failures.at(0).secondary);
 }
 
 TEST(RunRank, AnythingThrownIsAFailure) {
-  EXPECT_EQ(run([]() -> int { throw 1; }).failures.size(), 1u);
+  EXPECT_EQ(run_body([]() -> int { throw 1; }).failures.size(), 1u);
 }
 
 TEST(RankThreads, HaveAPlaceEachOnOneHost) {

@@ -150,7 +150,7 @@ Splits load_parquet(const ParquetConfig& config) {
                        [&](const auto& files, bool) { return std::make_shared<ParquetRows>(config, files); });
 }
 
-const bool registered =
+const bool parquet_registered =
     Datasets::global().add<ParquetConfig>("parquet", "rows of numbers in Parquet or Arrow files", load_parquet);
 
 }  // namespace

@@ -81,7 +81,7 @@ Splits load_parquet_images(const ParquetImagesConfig& config) {
   });
 }
 
-const bool registered = Datasets::global().add<ParquetImagesConfig>(
+const bool parquet_images_registered = Datasets::global().add<ParquetImagesConfig>(
     "parquet_images", "JPEG and PNG images in Parquet or Arrow files", load_parquet_images);
 
 }  // namespace

@@ -47,7 +47,7 @@ Splits load_parquet_table(const ParquetTableConfig& config) {
   return splits_of_table(config, config.split, read("file", config.file));
 }
 
-const bool registered = Datasets::global().add<ParquetTableConfig>(
+const bool parquet_table_registered = Datasets::global().add<ParquetTableConfig>(
     kName, "tables in Parquet or Arrow files, with columns of numbers and categories", load_parquet_table);
 
 }  // namespace

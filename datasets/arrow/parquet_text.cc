@@ -65,7 +65,7 @@ Splits load_parquet_text(const ParquetTextConfig& config) {
   return splits;
 }
 
-const bool registered = Datasets::global().add<ParquetTextConfig>(
+const bool parquet_text_registered = Datasets::global().add<ParquetTextConfig>(
     "parquet_text", "documents in Parquet or Arrow files, packed or padded to sequences of tokens", load_parquet_text);
 
 }  // namespace

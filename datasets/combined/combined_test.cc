@@ -16,6 +16,7 @@
 
 #include "datasets/batch_memory.h"
 #include "datasets/dataset.h"
+#include "datasets/testing/splits.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 
@@ -69,14 +70,12 @@ class Numbers final : public Dataset {
   SampleSpec spec_ = classification_samples({config_.width}, 4);
 };
 
-const bool registered = Datasets::global().add<NumbersConfig>("numbers", "made for tests", [](const auto& config) {
+const bool combined_test_registered = Datasets::global().add<NumbersConfig>("numbers", "made for tests", [](const auto& config) {
   auto tested = config;
   tested.first = 1000 + config.first;
   tested.samples = 2;
   return Splits{.train = std::make_shared<Numbers>(config), .test = std::make_shared<Numbers>(tested)};
 });
-
-Splits load(const std::string& yaml) { return config::load_as<Datasets::Choice>("dataset", yaml, "test.yaml").make(); }
 
 std::vector<double> read(const Dataset& dataset, const Indices& indices, std::uint64_t seed = 0) {
   Batch batch;
@@ -94,7 +93,7 @@ std::vector<double> all_of(const Dataset& dataset, std::uint64_t seed = 0) {
 const std::string kThree = "{name: numbers, samples: 3}", kTwo = "{name: numbers, samples: 2, first: 100}";
 
 TEST(Concat, HasOneBehindTheOther) {
-  const auto splits = load("{name: concat, of: [" + kThree + ", " + kTwo + "]}");
+  const auto splits = testing::load_splits("{name: concat, of: [" + kThree + ", " + kTwo + "]}");
   EXPECT_THAT(all_of(*splits.train), ElementsAre(0, 1, 2, 100, 101));
   EXPECT_THAT(read(*splits.train, {4, 0, 3, 4}), ElementsAre(101, 0, 100, 101)) << "in any order";
   EXPECT_THAT(all_of(*splits.test), ElementsAre(1000, 1001, 1100, 1101));
@@ -104,13 +103,13 @@ TEST(Concat, HasOneBehindTheOther) {
 }
 
 TEST(Concat, Nests) {
-  const auto splits = load("{name: concat, of: [" + kTwo + ", {name: repeat, times: 2, of: " + kTwo + "}]}");
+  const auto splits = testing::load_splits("{name: concat, of: [" + kTwo + ", {name: repeat, times: 2, of: " + kTwo + "}]}");
   EXPECT_THAT(all_of(*splits.train), ElementsAre(100, 101, 100, 101, 100, 101));
   EXPECT_TRUE(splits.train->samples_overlap());
 }
 
 TEST(Concat, KeepsNothingOfAnotherBatch) {
-  const auto splits = load("{name: concat, of: [" + kThree + ", " + kTwo + "]}");
+  const auto splits = testing::load_splits("{name: concat, of: [" + kThree + ", " + kTwo + "]}");
   Batch batch;
   splits.train->gather(Indices{0, 3}, 0, batch);
   const auto kept = batch.inputs[0];
@@ -120,7 +119,7 @@ TEST(Concat, KeepsNothingOfAnotherBatch) {
 }
 
 TEST(Repeat, DrawsChangesAnewForEachTime) {
-  const auto splits = load("{name: repeat, times: 3, of: {name: numbers, samples: 4, chance: true}}");
+  const auto splits = testing::load_splits("{name: repeat, times: 3, of: {name: numbers, samples: 4, chance: true}}");
   const auto all = all_of(*splits.train, 7);
   ASSERT_EQ(all.size(), 12u);
   EXPECT_NE(all[1], all[5]);
@@ -131,7 +130,7 @@ TEST(Repeat, DrawsChangesAnewForEachTime) {
 }
 
 TEST(Mix, DrawsInProportionAndAnewForEachSeed) {
-  const auto splits = load(
+  const auto splits = testing::load_splits(
       "{name: mix, samples: 8000, of: [{name: numbers, samples: 5, weight: 1},"
       " {name: numbers, samples: 5, first: 100, weight: 3}]}");
   ASSERT_EQ(splits.train->size(), 8000);
@@ -150,27 +149,27 @@ TEST(Mix, DrawsInProportionAndAnewForEachSeed) {
 TEST(Combined, SaysWhetherItsSamplesVary) {
   const std::string plain = "{name: numbers}", changed = "{name: numbers, chance: true}",
                     drawn = "{name: mix, of: [" + plain + "]}";
-  const auto varies = [](const std::string& yaml) { return load(yaml).train->varies(); };
+  const auto varies = [](const std::string& yaml) { return testing::load_splits(yaml).train->varies(); };
   EXPECT_FALSE(varies("{name: concat, of: [" + plain + ", " + plain + "]}"));
   EXPECT_TRUE(varies("{name: concat, of: [" + plain + ", " + changed + "]}"));
   EXPECT_TRUE(varies(drawn));
   EXPECT_TRUE(varies("{name: concat, of: [" + plain + ", " + drawn + "]}"));
   EXPECT_TRUE(varies("{name: subset, train_samples: 3, of: " + drawn + "}"));
   EXPECT_FALSE(varies("{name: subset, train_samples: 3, of: " + plain + "}"));
-  EXPECT_TRUE(load("{name: concat, of: [" + changed + ", " + drawn + "]}").train->unchanged()->varies());
+  EXPECT_TRUE(testing::load_splits("{name: concat, of: [" + changed + ", " + drawn + "]}").train->unchanged()->varies());
 }
 
 TEST(Subset, TakesSomeSamplesOnce) {
-  const auto splits = load("{name: subset, train_samples: 6, test_samples: 1, of: {name: numbers}}");
+  const auto splits = testing::load_splits("{name: subset, train_samples: 6, test_samples: 1, of: {name: numbers}}");
   const auto all = all_of(*splits.train);
   EXPECT_EQ(std::set<double>(all.begin(), all.end()).size(), 6u);
   EXPECT_TRUE(std::ranges::is_sorted(all));
   EXPECT_EQ(splits.test->size(), 1);
-  EXPECT_NE(all, all_of(*load("{name: subset, seed: 2, train_samples: 6, of: {name: numbers}}").train));
+  EXPECT_NE(all, all_of(*testing::load_splits("{name: subset, seed: 2, train_samples: 6, of: {name: numbers}}").train));
 }
 
 TEST(Split, DividesTrainingSamples) {
-  const auto splits = load("{name: split, test: 0.2, validation: 0.3, of: {name: numbers, chance: true}}");
+  const auto splits = testing::load_splits("{name: split, test: 0.2, validation: 0.3, of: {name: numbers, chance: true}}");
   auto together = all_of(*splits.test, 5);
   EXPECT_EQ(together.size(), 2u);
   for (const auto value : all_of(*splits.validation, 5)) together.push_back(value);
@@ -182,11 +181,11 @@ TEST(Split, DividesTrainingSamples) {
 }
 
 TEST(Resample, DrawsWithReplacementAndClassesAlike) {
-  const auto plain = load("{name: resample, samples: 4000, of: {name: numbers, samples: 5}}");
+  const auto plain = testing::load_splits("{name: resample, samples: 4000, of: {name: numbers, samples: 5}}");
   std::map<double, int> counts;
   for (const auto value : all_of(*plain.train)) ++counts[value];
   for (const auto& [value, count] : counts) EXPECT_NEAR(count, 800, 130) << value;
-  const auto balanced = load("{name: resample, balanced: true, samples: 4000, of: {name: numbers, samples: 5}}");
+  const auto balanced = testing::load_splits("{name: resample, balanced: true, samples: 4000, of: {name: numbers, samples: 5}}");
   counts.clear();
   for (const auto value : all_of(*balanced.train)) ++counts[value];
   for (const auto& [value, count] : counts) EXPECT_NEAR(count, value == 0 || value == 4 ? 500 : 1000, 130) << value;
@@ -195,7 +194,7 @@ TEST(Resample, DrawsWithReplacementAndClassesAlike) {
 
 TEST(Combined, SaysWhatDoesNotGoTogether) {
   const auto refused = [](const std::string& yaml, const std::string& why) {
-    EXPECT_THAT([&] { load(yaml); }, ThrowsMessage<ConfigError>(HasSubstr(why))) << yaml;
+    EXPECT_THAT([&] { testing::load_splits(yaml); }, ThrowsMessage<ConfigError>(HasSubstr(why))) << yaml;
   };
   refused("{name: concat, of: [" + kTwo + ", {name: numbers, width: 2}]}",
           "dataset.of[1]: its samples have other shapes");

@@ -126,7 +126,7 @@ Splits make_masked(const MaskedConfig& config) {
   return redrawn<MaskedTokens>(config, std::move(splits));
 }
 
-const bool registered = Datasets::global().add<MaskedConfig>(
+const bool masked_tokens_registered = Datasets::global().add<MaskedConfig>(
     "masked_tokens", "text of another dataset, of which tokens are hidden", make_masked);
 
 }  // namespace

@@ -31,12 +31,10 @@ namespace {
 
 constexpr std::uint64_t kMixing = 0x6d6978696e67;  // of a seed, far from the streams of samples
 
-double uniform(RandomStream& random) { return std::ldexp(static_cast<double>((random.next() >> 11) + 1), -53); }
-
 // M. D. Joehnk 1964, Erzeugung von betaverteilten und gammaverteilten Zufallszahlen.
 double beta(double alpha, RandomStream& random) {
   for (;;) {
-    const double x = std::pow(uniform(random), 1 / alpha), y = std::pow(uniform(random), 1 / alpha);
+    const double x = std::pow(random.uniform(), 1 / alpha), y = std::pow(random.uniform(), 1 / alpha);
     if (x + y > 0 && x + y <= 1) return x / (x + y);
   }
 }
@@ -82,7 +80,7 @@ class Mixing final : public Dataset {
       const auto index = indices[static_cast<std::size_t>(row)];
       TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
       auto& draws = random.emplace_back(mix(mix(seed, kMixing), static_cast<std::uint64_t>(index)));
-      if (uniform(draws) > probability_) continue;
+      if (draws.uniform() > probability_) continue;
       mixed.emplace_back(row, std::ssize(wanted));
       wanted.push_back(static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(size()))));
     }

@@ -15,6 +15,7 @@
 
 #include "datasets/batch_memory.h"
 #include "datasets/dataset.h"
+#include "datasets/testing/splits.h"
 #include "framework/base/config/config.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/error.h"
@@ -47,34 +48,20 @@ class Flat final : public Dataset {
   SampleSpec spec_ = classification_samples({2, kSide, kSide}, 3);
 };
 
-const bool registered = Datasets::global().add<NoFields>("flat", "made for tests", [](const NoFields&) {
+const bool mixing_test_registered = Datasets::global().add<NoFields>("flat", "made for tests", [](const NoFields&) {
   return Splits{.train = std::make_shared<Flat>(), .test = std::make_shared<Flat>()};
 });
-
-Splits load(const std::string& yaml) { return config::load_as<Datasets::Choice>("dataset", yaml, "test.yaml").make(); }
-
-Batch read(const Dataset& dataset, const Indices& indices, std::uint64_t seed = 1) {
-  Batch batch;
-  dataset.gather(indices, seed, batch);
-  return batch;
-}
-
-Indices all() {
-  Indices indices(kSamples);
-  std::iota(indices.begin(), indices.end(), 0);
-  return indices;
-}
 
 class Mixing : public ::testing::TestWithParam<std::string> {
  protected:
   Splits splits(const std::string& more = "") const {
-    return load("{name: " + GetParam() + more + ", of: {name: flat}}");
+    return testing::load_splits("{name: " + GetParam() + more + ", of: {name: flat}}");
   }
 };
 INSTANTIATE_TEST_SUITE_P(Kinds, Mixing, ::testing::Values("mixup", "cutmix"));
 
 TEST_P(Mixing, GivesSharesOfClassesThatAddUpToOne) {
-  const auto batch = read(*splits().train, all());
+  const auto batch = testing::read_samples(*splits().train, testing::first_samples(kSamples));
   ASSERT_EQ(batch.targets[0].sizes(), (at::IntArrayRef{kSamples, 3}));
   EXPECT_LT((batch.targets[0].sum(1) - 1).abs().max().item<double>(), 1e-6);
   EXPECT_GE(batch.targets[0].min().item<double>(), 0);
@@ -83,7 +70,7 @@ TEST_P(Mixing, GivesSharesOfClassesThatAddUpToOne) {
 }
 
 TEST_P(Mixing, SharesAreThoseOfThePixels) {
-  const auto batch = read(*splits().train, all());
+  const auto batch = testing::read_samples(*splits().train, testing::first_samples(kSamples));
   for (std::int64_t i = 0; i < kSamples; ++i) {
     const auto image = batch.inputs[0][i], target = batch.targets[0][i];
     const auto changed = (image - static_cast<double>(i)).abs() > 1e-4;
@@ -103,28 +90,28 @@ TEST_P(Mixing, SharesAreThoseOfThePixels) {
 
 TEST_P(Mixing, IsTheSameWhateverASampleIsReadWithAndAnewInEachEpoch) {
   const auto dataset = splits().train;
-  const auto many = read(*dataset, {3, 7, 250}), one = read(*dataset, {7}), later = read(*dataset, {7}, 2);
+  const auto many = testing::read_samples(*dataset, {3, 7, 250}), one = testing::read_samples(*dataset, {7}), later = testing::read_samples(*dataset, {7}, 2);
   EXPECT_TRUE(at::equal(many.inputs[0][1], one.inputs[0][0]));
   EXPECT_TRUE(at::equal(many.targets[0][1], one.targets[0][0]));
   EXPECT_FALSE(at::equal(later.inputs[0], one.inputs[0]));
 }
 
 TEST_P(Mixing, LeavesAsMuchAsAskedFor) {
-  const auto none = read(*splits(", probability: 0").train, all());
+  const auto none = testing::read_samples(*splits(", probability: 0").train, testing::first_samples(kSamples));
   EXPECT_TRUE((std::get<0>(none.targets[0].max(1)) == 1).all().item<bool>());
   EXPECT_EQ(none.inputs[0][42].max().item<float>(), 42);
   EXPECT_EQ(splits().test->spec().targets.at(0).dtype, at::kLong);
-  EXPECT_EQ(read(*splits().test, {1}).targets[0].scalar_type(), at::kLong) << "tested on samples as they are";
-  EXPECT_EQ(read(*splits().train->unchanged(), {1}).targets[0].scalar_type(), at::kLong);
+  EXPECT_EQ(testing::read_samples(*splits().test, {1}).targets[0].scalar_type(), at::kLong) << "tested on samples as they are";
+  EXPECT_EQ(testing::read_samples(*splits().train->unchanged(), {1}).targets[0].scalar_type(), at::kLong);
 }
 
 // Beta(a, a) has the mean 1/2 and the variance 1 / (8 a + 4).
 TEST(Mixup, DrawsSharesFromABetaDistribution) {
   for (const double alpha : {0.2, 1.0, 3.0}) {
-    const auto splits = load("{name: mixup, alpha: " + std::to_string(alpha) + ", of: {name: flat}}");
+    const auto splits = testing::load_splits("{name: mixup, alpha: " + std::to_string(alpha) + ", of: {name: flat}}");
     double sum = 0, squares = 0, count = 0;
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      const auto target = read(*splits.train, all(), seed).targets[0];
+      const auto target = testing::read_samples(*splits.train, testing::first_samples(kSamples), seed).targets[0];
       for (std::int64_t i = 0; i < kSamples; ++i) {
         const double share = target[i][i % 3].item<double>();
         if (share == 1) continue;  // a partner of the same class
@@ -139,9 +126,9 @@ TEST(Mixup, DrawsSharesFromABetaDistribution) {
 }
 
 TEST(MixingOf, RefusesWhatCannotBeMixed) {
-  EXPECT_THAT([] { load("{name: mixup, of: {name: random_tokens}}"); },
+  EXPECT_THAT([] { testing::load_splits("{name: mixup, of: {name: random_tokens}}"); },
               ThrowsMessage<ConfigError>(HasSubstr("dataset.of: mixup needs samples of numbers")));
-  EXPECT_THAT([] { load("{name: mixup}"); }, ThrowsMessage<ConfigError>(HasSubstr("a dataset is missing")));
+  EXPECT_THAT([] { testing::load_splits("{name: mixup}"); }, ThrowsMessage<ConfigError>(HasSubstr("a dataset is missing")));
 }
 
 }  // namespace

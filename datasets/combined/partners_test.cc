@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/testing/splits.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 
@@ -21,21 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 using Indices = std::vector<std::int64_t>;
 
-constexpr std::int64_t kSamples = 300;
-
-Splits load(const std::string& yaml) { return config::load_as<Datasets::Choice>("dataset", yaml, "test.yaml").make(); }
-
-Batch read(const Dataset& dataset, const Indices& indices, std::uint64_t seed = 1) {
-  Batch batch;
-  dataset.gather(indices, seed, batch);
-  return batch;
-}
-
-Indices all() {
-  Indices indices(kSamples);
-  std::iota(indices.begin(), indices.end(), 0);
-  return indices;
-}
+constexpr std::int64_t kMembers = 300;
 
 // Which samples the members of each row are.
 at::Tensor members(const Batch& batch) { return batch.inputs[0].flatten(2).select(2, 0).to(at::kLong); }
@@ -43,7 +30,7 @@ at::Tensor members(const Batch& batch) { return batch.inputs[0].flatten(2).selec
 class Partners : public ::testing::TestWithParam<std::string> {
  protected:
   Splits splits(const std::string& more = "") const {
-    return load("{name: " + GetParam() + more + ", of: {name: flat}}");
+    return testing::load_splits("{name: " + GetParam() + more + ", of: {name: flat}}");
   }
   std::int64_t count() const { return GetParam() == "pairs" ? 2 : 3; }
 };
@@ -51,14 +38,14 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Partners, ::testing::Values("pairs", "triplets")
 
 TEST_P(Partners, AreSamplesWithTheirClasses) {
   const auto dataset = splits().train;
-  EXPECT_EQ(dataset->size(), kSamples);
+  EXPECT_EQ(dataset->size(), kMembers);
   EXPECT_EQ(dataset->spec().inputs[0].shape, (Indices{count(), 2, 8, 8}));
   EXPECT_EQ(dataset->spec().targets[0].shape, Indices{count()});
   EXPECT_EQ(dataset->spec().task, "metric_learning");
-  const auto batch = read(*dataset, all());
+  const auto batch = testing::read_samples(*dataset, testing::first_samples(kMembers));
   const auto of = members(batch);
   EXPECT_TRUE(at::equal(batch.targets[0], of % 3));
-  EXPECT_EQ(of.select(1, 0).sum().item<std::int64_t>(), kSamples * (kSamples - 1) / 2) << "each sample once, in order";
+  EXPECT_EQ(of.select(1, 0).sum().item<std::int64_t>(), kMembers * (kMembers - 1) / 2) << "each sample once, in order";
   EXPECT_TRUE((batch.inputs[0].flatten(2) == of.unsqueeze(2)).all().item<bool>()) << "all pixels of one sample";
   EXPECT_EQ(dataset->label(7), 1);
 }
@@ -66,7 +53,7 @@ TEST_P(Partners, AreSamplesWithTheirClasses) {
 TEST_P(Partners, AreOthersInEachEpochButNotInTests) {
   const auto data = splits();
   const auto partner = [&](const Dataset& dataset, std::uint64_t seed) {
-    return members(read(dataset, all(), seed)).select(1, 1);
+    return members(testing::read_samples(dataset, testing::first_samples(kMembers), seed)).select(1, 1);
   };
   EXPECT_FALSE(at::equal(partner(*data.train, 1), partner(*data.train, 2)));
   EXPECT_TRUE(at::equal(partner(*data.test, 1), partner(*data.test, 2)));
@@ -78,18 +65,18 @@ TEST_P(Partners, AreOthersInEachEpochButNotInTests) {
 
 TEST_P(Partners, AreTheSameWhateverASampleIsReadWith) {
   const auto dataset = splits().train;
-  const auto many = read(*dataset, {3, 7, 250}), one = read(*dataset, {7});
+  const auto many = testing::read_samples(*dataset, {3, 7, 250}), one = testing::read_samples(*dataset, {7});
   EXPECT_TRUE(at::equal(many.inputs[0][1], one.inputs[0][0]));
   EXPECT_TRUE(at::equal(many.targets[0][1], one.targets[0][0]));
-  EXPECT_THROW(read(*dataset, {kSamples}), c10::IndexError);
+  EXPECT_THROW(testing::read_samples(*dataset, {kMembers}), c10::IndexError);
 }
 
 TEST(Pairs, AreOfOneClassAsOftenAsAskedFor) {
   const auto share = [](const std::string& same) {
-    const auto dataset = load("{name: pairs, same: " + same + ", of: {name: flat}}").train;
+    const auto dataset = testing::load_splits("{name: pairs, same: " + same + ", of: {name: flat}}").train;
     double sum = 0;
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
-      const auto batch = read(*dataset, all(), seed);
+      const auto batch = testing::read_samples(*dataset, testing::first_samples(kMembers), seed);
       const auto of = members(batch);
       EXPECT_FALSE(of.select(1, 0).eq(of.select(1, 1)).any().item<bool>()) << "no sample with itself";
       sum += batch.targets[0].select(1, 0).eq(batch.targets[0].select(1, 1)).to(at::kDouble).mean().item<double>();
@@ -102,27 +89,27 @@ TEST(Pairs, AreOfOneClassAsOftenAsAskedFor) {
 }
 
 TEST(Triplets, AreOneOfTheClassAndOneOfAnother) {
-  const auto dataset = load("{name: triplets, of: {name: flat}}").train;
+  const auto dataset = testing::load_splits("{name: triplets, of: {name: flat}}").train;
   std::set<std::int64_t> seen;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const auto batch = read(*dataset, all(), seed);
+    const auto batch = testing::read_samples(*dataset, testing::first_samples(kMembers), seed);
     const auto of = members(batch), classes = batch.targets[0];
     EXPECT_TRUE(classes.select(1, 0).eq(classes.select(1, 1)).all().item<bool>());
     EXPECT_FALSE(classes.select(1, 0).eq(classes.select(1, 2)).any().item<bool>());
     EXPECT_FALSE(of.select(1, 0).eq(of.select(1, 1)).any().item<bool>()) << "no sample with itself";
-    for (std::int64_t i = 0; i < kSamples; ++i) seen.insert(of[i][1].item<std::int64_t>());
+    for (std::int64_t i = 0; i < kMembers; ++i) seen.insert(of[i][1].item<std::int64_t>());
   }
-  EXPECT_EQ(std::ssize(seen), kSamples) << "each sample is a partner";
+  EXPECT_EQ(std::ssize(seen), kMembers) << "each sample is a partner";
 }
 
 TEST(PartnersOf, RefusesSamplesWithoutEnoughOfAClass) {
-  EXPECT_THAT([] { load("{name: pairs, of: {name: random_tokens}}"); },
+  EXPECT_THAT([] { testing::load_splits("{name: pairs, of: {name: random_tokens}}"); },
               ThrowsMessage<ConfigError>(HasSubstr("dataset.of: pairs needs samples with one class each")));
-  EXPECT_THAT([] { load("{name: triplets, of: {name: subset, train_samples: 3, of: {name: flat}}}"); },
+  EXPECT_THAT([] { testing::load_splits("{name: triplets, of: {name: subset, train_samples: 3, of: {name: flat}}}"); },
               ThrowsMessage<ConfigError>(HasSubstr("dataset.of: triplets needs two samples of a class at least")));
-  EXPECT_THAT([] { load("{name: pairs, same: 0, of: {name: subset, test_samples: 1, of: {name: flat}}}"); },
+  EXPECT_THAT([] { testing::load_splits("{name: pairs, same: 0, of: {name: subset, test_samples: 1, of: {name: flat}}}"); },
               ThrowsMessage<ConfigError>(HasSubstr("needs samples of two classes at least")));
-  EXPECT_THAT([] { load("{name: pairs}"); }, ThrowsMessage<ConfigError>(HasSubstr("a dataset is missing")));
+  EXPECT_THAT([] { testing::load_splits("{name: pairs}"); }, ThrowsMessage<ConfigError>(HasSubstr("a dataset is missing")));
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ class WithNoise final : public Dataset {
 
 Splits make_with_noise(const NoiseConfig& config) { return redrawn<WithNoise>(config, config.of.make("of")); }
 
-const bool registered = Datasets::global().add<NoiseConfig>(
+const bool with_noise_registered = Datasets::global().add<NoiseConfig>(
     "with_noise", "samples of another dataset, with noise as one more input", make_with_noise);
 
 }  // namespace

@@ -7,29 +7,20 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/testing/splits.h"
 #include "framework/base/config/config.h"
 
 namespace phalanx {
 namespace {
 
-Splits load(const std::string& yaml) { return config::load_as<Datasets::Choice>("dataset", yaml, "test.yaml").make(); }
-
-Batch read(const Dataset& dataset, std::int64_t samples, std::uint64_t seed = 1) {
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(samples));
-  std::iota(indices.begin(), indices.end(), 0);
-  Batch batch;
-  dataset.gather(indices, seed, batch);
-  return batch;
-}
-
 constexpr const char* kDigits = "{name: digits, train_samples: 300, test_samples: 40, side: 16}";
 
 TEST(WithNoise, IsNormalAndBesideTheSamples) {
-  const auto splits = load(std::string("{name: with_noise, size: 101, of: ") + kDigits + "}");
+  const auto splits = testing::load_splits(std::string("{name: with_noise, size: 101, of: ") + kDigits + "}");
   const auto& spec = splits.train->spec();
   ASSERT_EQ(spec.inputs.size(), 2u);
   EXPECT_EQ(spec.inputs[1].shape, std::vector<std::int64_t>{101});
-  const auto batch = read(*splits.train, 300), plain = read(*load(kDigits).train, 300);
+  const auto batch = testing::read_first(*splits.train, 300), plain = testing::read_first(*testing::load_splits(kDigits).train, 300);
   EXPECT_TRUE(at::equal(batch.inputs[0], plain.inputs[0]));
   EXPECT_TRUE(at::equal(batch.targets[0], plain.targets[0]));
   const at::Tensor noise = batch.inputs[1].to(at::kDouble);
@@ -40,13 +31,13 @@ TEST(WithNoise, IsNormalAndBesideTheSamples) {
 }
 
 TEST(WithNoise, IsDrawnForEachEpochInTrainingAndOnceForTesting) {
-  const auto splits = load(std::string("{name: with_noise, of: ") + kDigits + "}");
-  const auto first = read(*splits.train, 20, 1), again = read(*splits.train, 10, 1), next = read(*splits.train, 20, 2);
+  const auto splits = testing::load_splits(std::string("{name: with_noise, of: ") + kDigits + "}");
+  const auto first = testing::read_first(*splits.train, 20, 1), again = testing::read_first(*splits.train, 10, 1), next = testing::read_first(*splits.train, 20, 2);
   EXPECT_TRUE(at::equal(first.inputs[1].narrow(0, 0, 10), again.inputs[1])) << "whatever else is in the batch";
   EXPECT_FALSE(at::equal(first.inputs[1], next.inputs[1]));
-  EXPECT_TRUE(at::equal(read(*splits.test, 20, 1).inputs[1], read(*splits.test, 20, 2).inputs[1]));
+  EXPECT_TRUE(at::equal(testing::read_first(*splits.test, 20, 1).inputs[1], testing::read_first(*splits.test, 20, 2).inputs[1]));
   EXPECT_TRUE(
-      at::equal(read(*splits.train->unchanged(), 20, 1).inputs[1], read(*splits.train->unchanged(), 20, 2).inputs[1]));
+      at::equal(testing::read_first(*splits.train->unchanged(), 20, 1).inputs[1], testing::read_first(*splits.train->unchanged(), 20, 2).inputs[1]));
 }
 
 }  // namespace

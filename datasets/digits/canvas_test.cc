@@ -7,7 +7,7 @@
 namespace phalanx {
 namespace {
 
-constexpr int kSide = 8;
+constexpr int kCanvasSide = 8;
 
 std::vector<std::uint8_t> develop(const Canvas& canvas, float strength = 1, float noise = 0) {
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(canvas.side()) * canvas.side());
@@ -17,36 +17,36 @@ std::vector<std::uint8_t> develop(const Canvas& canvas, float strength = 1, floa
 }
 
 TEST(Canvas, DrawsALineWithSoftEdges) {
-  Canvas canvas(kSide);
+  Canvas canvas(kCanvasSide);
   canvas.line({0, 3}, {7, 3}, {.radius = 1, .softness = 1});
   const auto bytes = develop(canvas);
-  for (int column = 0; column < kSide; ++column) {
+  for (int column = 0; column < kCanvasSide; ++column) {
     std::vector<int> rows;
-    for (int row = 0; row < kSide; ++row) rows.push_back(bytes[static_cast<std::size_t>(row * kSide + column)]);
+    for (int row = 0; row < kCanvasSide; ++row) rows.push_back(bytes[static_cast<std::size_t>(row * kCanvasSide + column)]);
     EXPECT_EQ(rows, (std::vector<int>{0, 0, 128, 255, 128, 0, 0, 0})) << "column " << column;
   }
 }
 
 TEST(Canvas, DrawsAPoint) {
-  Canvas canvas(kSide);
+  Canvas canvas(kCanvasSide);
   canvas.line({2, 5}, {2, 5}, {.radius = 0.5f, .softness = 1});
   auto bytes = develop(canvas);
-  EXPECT_EQ(bytes[5 * kSide + 2], 255);
-  bytes[5 * kSide + 2] = 0;
-  EXPECT_EQ(bytes, std::vector<std::uint8_t>(kSide * kSide));
+  EXPECT_EQ(bytes[5 * kCanvasSide + 2], 255);
+  bytes[5 * kCanvasSide + 2] = 0;
+  EXPECT_EQ(bytes, std::vector<std::uint8_t>(kCanvasSide * kCanvasSide));
 }
 
 TEST(Canvas, ClipsWhatLiesOutside) {
-  Canvas canvas(kSide);
+  Canvas canvas(kCanvasSide);
   canvas.line({-50, -50}, {-40, 1e30f}, {.radius = 2, .softness = 1});
   canvas.line({3, 1e30f}, {4, std::numeric_limits<float>::max()}, {.radius = 2, .softness = 1});
-  EXPECT_EQ(develop(canvas), std::vector<std::uint8_t>(kSide * kSide));
+  EXPECT_EQ(develop(canvas), std::vector<std::uint8_t>(kCanvasSide * kCanvasSide));
 }
 
 TEST(Canvas, DevelopsInkByItsStrength) {
-  Canvas canvas(kSide);
+  Canvas canvas(kCanvasSide);
   canvas.line({0, 4}, {7, 4}, {.radius = 20, .softness = 1});
-  EXPECT_EQ(develop(canvas, 0.5f), std::vector<std::uint8_t>(kSide * kSide, 128));
+  EXPECT_EQ(develop(canvas, 0.5f), std::vector<std::uint8_t>(kCanvasSide * kCanvasSide, 128));
 }
 
 TEST(Canvas, KeepsNoiseWithinItsBounds) {
@@ -61,10 +61,10 @@ TEST(Canvas, KeepsNoiseWithinItsBounds) {
 }
 
 TEST(Canvas, IsBlankOnceCleared) {
-  Canvas canvas(kSide);
+  Canvas canvas(kCanvasSide);
   canvas.line({0, 3}, {7, 3}, {});
   canvas.clear();
-  EXPECT_EQ(develop(canvas), std::vector<std::uint8_t>(kSide * kSide));
+  EXPECT_EQ(develop(canvas), std::vector<std::uint8_t>(kCanvasSide * kCanvasSide));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include "datasets/images/codecs.h"
 #include "datasets/images/exif.h"
-#include "datasets/images/most_pixels.h"
+#include "datasets/transforms/most_pixels.h"
 #include "framework/base/error.h"
 
 namespace phalanx {

@@ -63,7 +63,7 @@ class Bucketed final : public WholeOrder {
   std::vector<std::int64_t> bucket_;  // of each sample
 };
 
-const bool registered = Samplers::global().add<BucketedConfig>(
+const bool bucketed_registered = Samplers::global().add<BucketedConfig>(
     "bucketed", "every sample once, in batches of similar lengths",
     [](const BucketedConfig& config, const SampleOrderInput& input) {
       std::vector<std::int64_t> lengths;

@@ -45,7 +45,7 @@ class Stratified final : public WholeOrder {
   std::vector<std::vector<std::int64_t>> members_;  // of each class
 };
 
-const bool registered = Samplers::global().add<NoFields>(
+const bool stratified_registered = Samplers::global().add<NoFields>(
     "stratified", "every sample once, with the classes in the same proportions in every batch",
     [](const NoFields&, const SampleOrderInput& input) {
       const auto labels = labels_of(input.dataset, "stratified");

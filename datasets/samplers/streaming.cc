@@ -53,7 +53,7 @@ class Streaming final : public SampleOrder {
   std::int64_t seed_;
 };
 
-const bool registered = Samplers::global().add<StreamingConfig>(
+const bool streaming_registered = Samplers::global().add<StreamingConfig>(
     "streaming", "every sample once, nearly as they are stored: blocks in a random order, shuffled within a window",
     [](const StreamingConfig& config, const SampleOrderInput& input) {
       return std::make_shared<Streaming>(input.dataset.size(), config, input.seed);

@@ -109,7 +109,7 @@ std::vector<double> read_weights(const std::string& name, std::int64_t samples) 
   return weights;
 }
 
-const bool registered = Samplers::global().add<WeightedConfig>(
+const bool weighted_registered = Samplers::global().add<WeightedConfig>(
     "weighted", "drawn with replacement, in proportion to weights, or so that classes are alike",
     [](const WeightedConfig& config, const SampleOrderInput& input) {
       auto weights =

@@ -50,7 +50,7 @@ Splits load_cifar10(const Cifar10Config& config) {
   return load_cifar(files, config.root, records(), config.images);
 }
 
-const bool registered = Datasets::global().add<Cifar10Config>(
+const bool cifar10_registered = Datasets::global().add<Cifar10Config>(
     "cifar10", "CIFAR-10: 60,000 images in 10 classes, 32 x 32 pixels", load_cifar10);
 
 }  // namespace

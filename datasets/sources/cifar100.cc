@@ -43,7 +43,7 @@ Splits load_cifar100(const Cifar100Config& config) {
   return load_cifar(files, config.root, records, config.images);
 }
 
-const bool registered = Datasets::global().add<Cifar100Config>(
+const bool cifar100_registered = Datasets::global().add<Cifar100Config>(
     "cifar100", "CIFAR-100: 60,000 images in 100 classes, 32 x 32 pixels", load_cifar100);
 
 }  // namespace

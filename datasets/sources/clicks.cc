@@ -59,14 +59,6 @@ constexpr int kFactorWidth = 4;
 // Of each part of the logit its standard deviation.
 constexpr double kByIds = 1.5, kByPair = 1, kByDense = 0.5;
 
-double uniform(RandomStream& stream) { return std::ldexp(double((stream.next() >> 11) + 1), -53); }  // (0, 1]
-
-// Box and Muller 1958.
-double normal(RandomStream& stream) {
-  const double radius = std::sqrt(-2 * std::log(uniform(stream)));
-  return radius * std::cos(2 * std::numbers::pi * uniform(stream));
-}
-
 class Clicks final : public Dataset {
  public:
   Clicks(const ClicksConfig& config, std::int64_t samples, Stream split)
@@ -90,10 +82,10 @@ class Clicks final : public Dataset {
     for (const auto index : indices) {
       TORCH_CHECK_INDEX(index >= 0 && index < samples_, "sample ", index, " of ", samples_);
       RandomStream stream(mix(split_seed_, static_cast<std::uint64_t>(index)));
-      for (std::int64_t i = 0; i < config_.dense; ++i) dense[i] = static_cast<float>(normal(stream));
+      for (std::int64_t i = 0; i < config_.dense; ++i) dense[i] = static_cast<float>(stream.normal());
       for (std::int64_t i = 0; i < config_.features; ++i) ids[i] = draw_id(i, stream);
       const double probability = 1 / (1 + std::exp(-logit(dense, ids)));
-      *click++ = uniform(stream) <= probability ? 1 : 0;
+      *click++ = stream.uniform() <= probability ? 1 : 0;
       dense += config_.dense;
       ids += config_.features;
     }
@@ -104,7 +96,7 @@ class Clicks final : public Dataset {
   // others by a shift and a multiplication with a prime, which is one to one modulo any number that is no multiple.
   std::int64_t draw_id(std::int64_t feature, RandomStream& stream) const {
     const double slope = 1 - config_.zipf, end = static_cast<double>(config_.keys) + 1;
-    const double at = std::pow(1 + uniform(stream) * (std::pow(end, slope) - 1), 1 / slope);
+    const double at = std::pow(1 + stream.uniform() * (std::pow(end, slope) - 1), 1 / slope);
     const auto keys = static_cast<std::uint64_t>(config_.keys);
     const auto rank = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(at), 1, keys) - 1;
     const auto shift = mix(mix(seed_, kIds), static_cast<std::uint64_t>(feature)) % keys;
@@ -121,12 +113,12 @@ class Clicks final : public Dataset {
     double by_ids = 0, by_pair = 0, by_dense = 0;
     for (std::int64_t i = 0; i < config_.features; ++i) {
       RandomStream weight = hidden(kWeights, i, ids[i]);
-      by_ids += normal(weight);
+      by_ids += weight.normal();
     }
     RandomStream user = hidden(kFactors, 0, ids[0]), item = hidden(kFactors, 1, ids[1]);
-    for (int i = 0; i < kFactorWidth; ++i) by_pair += normal(user) * normal(item);
+    for (int i = 0; i < kFactorWidth; ++i) by_pair += user.normal() * item.normal();
     RandomStream slopes = hidden(kDense, 0, 0);
-    for (std::int64_t i = 0; i < config_.dense; ++i) by_dense += normal(slopes) * dense[i];
+    for (std::int64_t i = 0; i < config_.dense; ++i) by_dense += slopes.normal() * dense[i];
     return kByIds * by_ids / std::sqrt(static_cast<double>(config_.features)) +
            kByPair * by_pair / std::sqrt(static_cast<double>(kFactorWidth)) +
            kByDense * by_dense / std::sqrt(static_cast<double>(config_.dense));
@@ -143,7 +135,7 @@ Splits draw_splits(const ClicksConfig& config) {
           .test = std::make_shared<Clicks>(config, config.test_samples, kTest)};
 }
 
-const bool registered =
+const bool clicks_registered =
     Datasets::global().add<ClicksConfig>("clicks", "generated clicks on ids of a large key space", draw_splits);
 
 }  // namespace

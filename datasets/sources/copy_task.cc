@@ -82,7 +82,7 @@ Splits make_splits(const CopyConfig& config) {
           .test = std::make_shared<Copies>(config, config.test_samples, 1)};
 }
 
-const bool registered =
+const bool copy_task_registered =
     Datasets::global().add<CopyConfig>("copy_task", "sequences of symbols to be repeated, needs no files", make_splits);
 
 }  // namespace

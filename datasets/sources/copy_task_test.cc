@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/testing/splits.h"
 #include "framework/base/config/config.h"
 
 namespace phalanx {
@@ -10,11 +11,6 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAreArray;
-
-std::vector<std::int64_t> row(const at::Tensor& tensor, std::int64_t i, std::int64_t begin, std::int64_t count) {
-  const auto* first = tensor.const_data_ptr<std::int64_t>() + i * tensor.size(1) + begin;
-  return {first, first + count};
-}
 
 TEST(CopyTask, AsksForTheSymbolsOnceMore) {
   const char* const section = "{name: copy_task, symbols: 5, length: 7, train_samples: 40, test_samples: 30}";
@@ -26,18 +22,18 @@ TEST(CopyTask, AsksForTheSymbolsOnceMore) {
   splits.train->gather(std::vector<std::int64_t>{3, 9}, 0, batch);
   splits.train->gather(std::vector<std::int64_t>{9}, 1, again);
   for (std::int64_t i = 0; i < 2; ++i) {
-    const auto symbols = row(batch.inputs[0], i, 0, 7);
+    const auto symbols = testing::row_of(batch.inputs[0], i, 0, 7);
     EXPECT_THAT(symbols, Each(::testing::AllOf(::testing::Ge(0), ::testing::Lt(5))));
-    EXPECT_EQ(row(batch.inputs[0], i, 7, 1)[0], 5) << "the separator";
-    EXPECT_THAT(row(batch.inputs[0], i, 8, 6), ElementsAreArray(symbols.data(), 6));
-    EXPECT_THAT(row(batch.targets[0], i, 0, 7), Each(kIgnored));
-    EXPECT_THAT(row(batch.targets[0], i, 7, 7), ElementsAreArray(symbols));
+    EXPECT_EQ(testing::row_of(batch.inputs[0], i, 7, 1)[0], 5) << "the separator";
+    EXPECT_THAT(testing::row_of(batch.inputs[0], i, 8, 6), ElementsAreArray(symbols.data(), 6));
+    EXPECT_THAT(testing::row_of(batch.targets[0], i, 0, 7), Each(kIgnored));
+    EXPECT_THAT(testing::row_of(batch.targets[0], i, 7, 7), ElementsAreArray(symbols));
   }
-  EXPECT_EQ(row(batch.inputs[0], 1, 0, 14), row(again.inputs[0], 0, 0, 14)) << "whenever it is read";
-  EXPECT_NE(row(batch.inputs[0], 0, 0, 14), row(batch.inputs[0], 1, 0, 14));
+  EXPECT_EQ(testing::row_of(batch.inputs[0], 1, 0, 14), testing::row_of(again.inputs[0], 0, 0, 14)) << "whenever it is read";
+  EXPECT_NE(testing::row_of(batch.inputs[0], 0, 0, 14), testing::row_of(batch.inputs[0], 1, 0, 14));
   Batch other;
   splits.test->gather(std::vector<std::int64_t>{3}, 0, other);
-  EXPECT_NE(row(batch.inputs[0], 0, 0, 14), row(other.inputs[0], 0, 0, 14)) << "tests are of other sequences";
+  EXPECT_NE(testing::row_of(batch.inputs[0], 0, 0, 14), testing::row_of(other.inputs[0], 0, 0, 14)) << "tests are of other sequences";
 }
 
 }  // namespace

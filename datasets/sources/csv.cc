@@ -67,7 +67,7 @@ Splits load_csv(const CsvConfig& config) {
   return splits_of_tables(config, train, validation, test);
 }
 
-const bool registered = Datasets::global().add<CsvConfig>(
+const bool csv_registered = Datasets::global().add<CsvConfig>(
     "csv", "tables of delimited text, with columns of numbers and categories", load_csv);
 
 }  // namespace

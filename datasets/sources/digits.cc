@@ -42,7 +42,7 @@ Splits draw_splits(const DigitsConfig& config) {
           .test = draw_split(config, config.test_samples, kTest)};
 }
 
-const bool registered =
+const bool digits_registered =
     Datasets::global().add<DigitsConfig>("digits", "synthetic handwritten digits, needs no files", draw_splits);
 
 }  // namespace

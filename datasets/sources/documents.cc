@@ -89,7 +89,7 @@ Splits load_documents(const DocumentsConfig& config) {
           .tokenizer = tokenizer};
 }
 
-const bool registered = Datasets::global().add<DocumentsConfig>(
+const bool documents_registered = Datasets::global().add<DocumentsConfig>(
     "documents", "a text of several documents, packed or padded to sequences of tokens", load_documents);
 
 }  // namespace

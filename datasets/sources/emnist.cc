@@ -55,7 +55,7 @@ Splits load_emnist(const EmnistConfig& config) {
   return load_idx_images(files, config.root, images, config.pixels);
 }
 
-const bool registered = Datasets::global().add<EmnistConfig>(
+const bool emnist_registered = Datasets::global().add<EmnistConfig>(
     "emnist", "EMNIST: handwritten letters and digits, 28 x 28 pixels", load_emnist);
 
 }  // namespace

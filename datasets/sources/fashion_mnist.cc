@@ -31,7 +31,7 @@ Splits load_fashion_mnist(const FashionMnistConfig& config) {
   return load_idx_images(files, config.root, {}, config.pixels);
 }
 
-const bool registered = Datasets::global().add<FashionMnistConfig>(
+const bool fashion_mnist_registered = Datasets::global().add<FashionMnistConfig>(
     "fashion_mnist", "Fashion-MNIST: 70,000 images of clothes, 28 x 28 pixels", load_fashion_mnist);
 
 }  // namespace

@@ -10,18 +10,11 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/testing/splits.h"
 #include "framework/base/config/config.h"
 
 namespace phalanx {
 namespace {
-
-Splits load(const std::string& yaml) { return config::load_as<Datasets::Choice>("dataset", yaml, "test.yaml").make(); }
-
-Batch read(const Dataset& dataset, const std::vector<std::int64_t>& indices) {
-  Batch batch;
-  dataset.gather(indices, 0, batch);
-  return batch;
-}
 
 std::vector<std::int64_t> first(std::int64_t count) {
   std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
@@ -32,18 +25,18 @@ std::vector<std::int64_t> first(std::int64_t count) {
 TEST(Generated, SamplesDependOnTheirIndexAlone) {
   for (const std::string yaml : {"spirals", "{name: regression, features: 3}", "{name: random_images, side: 4}",
                                  "{name: random_tokens, context: 8}"}) {
-    const auto splits = load(yaml);
-    const auto many = read(*splits.train, {3, 9, 4}), one = read(*splits.train, {9}), test = read(*splits.test, {9});
+    const auto splits = testing::load_splits(yaml);
+    const auto many = testing::read_samples(*splits.train, {3, 9, 4}), one = testing::read_samples(*splits.train, {9}), test = testing::read_samples(*splits.test, {9});
     EXPECT_TRUE(at::equal(many.inputs[0][1], one.inputs[0][0])) << yaml;
     EXPECT_TRUE(at::equal(many.targets[0][1], one.targets[0][0])) << yaml;
     EXPECT_FALSE(at::equal(test.inputs[0], one.inputs[0])) << yaml << ": no sample of training";
-    EXPECT_THROW(read(*splits.train, {splits.train->size()}), c10::IndexError) << yaml;
+    EXPECT_THROW(testing::read_samples(*splits.train, {splits.train->size()}), c10::IndexError) << yaml;
   }
 }
 
 TEST(Spirals, LieOnTheSpiralOfTheirClass) {
-  const auto splits = load("{name: spirals, classes: 3, turns: 0.25, noise: 0}");
-  const auto batch = read(*splits.train, first(200));
+  const auto splits = testing::load_splits("{name: spirals, classes: 3, turns: 0.25, noise: 0}");
+  const auto batch = testing::read_samples(*splits.train, first(200));
   for (std::int64_t i = 0; i < 200; ++i) {
     const auto x = batch.inputs[0][i][0].item<double>(), y = batch.inputs[0][i][1].item<double>();
     const auto label = batch.targets[0][i].item<std::int64_t>();
@@ -57,8 +50,8 @@ TEST(Spirals, LieOnTheSpiralOfTheirClass) {
 // Targets of samples without noise are one linear function: twice a sample has twice the target, so three features are
 // told by any three samples.
 TEST(Regression, IsALinearFunctionAndNoise) {
-  const auto exact = read(*load("{name: regression, features: 2, noise: 0}").train, first(1000));
-  const auto noisy = read(*load("{name: regression, features: 2, noise: 0.5}").train, first(1000));
+  const auto exact = testing::read_samples(*testing::load_splits("{name: regression, features: 2, noise: 0}").train, first(1000));
+  const auto noisy = testing::read_samples(*testing::load_splits("{name: regression, features: 2, noise: 0.5}").train, first(1000));
   const auto x = exact.inputs[0].to(at::kDouble), y = exact.targets[0].to(at::kDouble);
   const auto det = [](double a, double b, double c, double d) { return a * d - b * c; };
   const auto at = [](const at::Tensor& t, int i, int j) { return t[i][j].item<double>(); };
@@ -73,14 +66,14 @@ TEST(Regression, IsALinearFunctionAndNoise) {
 }
 
 TEST(RandomImages, AreStandardised) {
-  const auto batch = read(*load("{name: random_images, side: 32, classes: 4}").train, first(20));
+  const auto batch = testing::read_samples(*testing::load_splits("{name: random_images, side: 32, classes: 4}").train, first(20));
   EXPECT_NEAR(batch.inputs[0].mean().item<double>(), 0, 0.02);
   EXPECT_NEAR(batch.inputs[0].std().item<double>(), 1, 0.02);
   EXPECT_EQ(batch.targets[0].max().item<std::int64_t>(), 3);
 }
 
 TEST(RandomTokens, FollowFromTheOneBeforeAsOftenAsAskedFor) {
-  const auto batch = read(*load("{name: random_tokens, vocabulary: 7, context: 100, order: 1}").train, first(20));
+  const auto batch = testing::read_samples(*testing::load_splits("{name: random_tokens, vocabulary: 7, context: 100, order: 1}").train, first(20));
   std::array<std::int64_t, 7> follows;
   follows.fill(-1);
   for (std::int64_t i = 0; i < 20; ++i) {

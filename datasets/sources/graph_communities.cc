@@ -31,14 +31,6 @@ namespace phalanx {
 namespace {
 
 // In (0, 1].
-double uniform(RandomStream& random) { return std::ldexp(static_cast<double>((random.next() >> 11) + 1), -53); }
-
-// Box and Muller 1958.
-double normal(RandomStream& random) {
-  const double radius = std::sqrt(-2 * std::log(uniform(random)));
-  return radius * std::cos(2 * std::numbers::pi * uniform(random));
-}
-
 struct GraphConfig {
   std::int64_t train_samples = 2000;
   std::int64_t test_samples = 400;
@@ -92,11 +84,11 @@ class GraphCommunities final : public Dataset {
         target[i] = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(classes)));
         for (std::int64_t j = 0; j < i; ++j) {
           const double probability = target[i] == target[j] ? config_.inside : config_.between;
-          if (uniform(random) > probability) continue;
+          if (random.uniform() > probability) continue;
           adjacency[i * nodes + j] = adjacency[j * nodes + i] = 1;
         }
         for (std::int64_t c = 0; c < classes; ++c) {
-          const double noise = config_.noise * normal(random);
+          const double noise = config_.noise * random.normal();
           features[i * classes + c] = static_cast<float>(noise + (c == target[i] ? 1 : 0));
         }
       }
@@ -129,7 +121,7 @@ Splits make_graphs(const GraphConfig& config) {
           .test = std::make_shared<GraphCommunities>(config, config.test_samples, 1)};
 }
 
-const bool registered = Datasets::global().add<GraphConfig>(
+const bool graph_communities_registered = Datasets::global().add<GraphConfig>(
     "graph_communities", "graphs whose nodes belong to communities, needs no files", make_graphs);
 
 }  // namespace

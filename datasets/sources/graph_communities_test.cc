@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/testing/splits.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 
@@ -16,19 +17,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-Splits load(const std::string& yaml) { return config::load_as<Datasets::Choice>("dataset", yaml, "test.yaml").make(); }
-
-Batch read(const Dataset& dataset, std::int64_t count) {
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
-  std::iota(indices.begin(), indices.end(), 0);
-  Batch batch;
-  dataset.gather(indices, 0, batch);
-  return batch;
-}
-
 TEST(GraphCommunities, DependOnTheirIndexAlone) {
-  const auto splits = load("graph_communities");
-  const auto many = read(*splits.train, 5), test = read(*splits.test, 5);
+  const auto splits = testing::load_splits("graph_communities");
+  const auto many = testing::read_first(*splits.train, 5), test = testing::read_first(*splits.test, 5);
   Batch one;
   splits.train->gather(std::vector<std::int64_t>{3}, 7, one);
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(at::equal(many.inputs[i][3], one.inputs[i][0]));
@@ -39,7 +30,7 @@ TEST(GraphCommunities, DependOnTheirIndexAlone) {
 
 TEST(GraphCommunities, HaveEdgesWithTheirProbabilities) {
   const auto batch =
-      read(*load("{name: graph_communities, nodes: 40, least_nodes: 40, inside: 0.4, between: 0.1}").train, 50);
+      testing::read_first(*testing::load_splits("{name: graph_communities, nodes: 40, least_nodes: 40, inside: 0.4, between: 0.1}").train, 50);
   const auto& edges = batch.inputs[1];
   EXPECT_TRUE(at::equal(edges, edges.transpose(1, 2)));
   EXPECT_EQ(edges.diagonal(0, 1, 2).sum().item<double>(), 0);
@@ -51,26 +42,26 @@ TEST(GraphCommunities, HaveEdgesWithTheirProbabilities) {
 }
 
 TEST(GraphCommunities, HaveFeaturesThatTellTheCommunityUpToNoise) {
-  const auto exact = read(*load("{name: graph_communities, nodes: 30, least_nodes: 30, noise: 0}").train, 20);
+  const auto exact = testing::read_first(*testing::load_splits("{name: graph_communities, nodes: 30, least_nodes: 30, noise: 0}").train, 20);
   EXPECT_TRUE(at::equal(exact.inputs[0].argmax(2), exact.targets[0]));
   EXPECT_EQ(exact.inputs[0].sum().item<double>(), 20 * 30);
-  const auto noisy = read(*load("{name: graph_communities, nodes: 30, least_nodes: 30, noise: 0.5}").train, 20);
+  const auto noisy = testing::read_first(*testing::load_splits("{name: graph_communities, nodes: 30, least_nodes: 30, noise: 0.5}").train, 20);
   EXPECT_TRUE(at::equal(noisy.targets[0], exact.targets[0]));
   EXPECT_NEAR((noisy.inputs[0] - exact.inputs[0]).square().mean().item<double>(), 0.25, 0.02);
 }
 
 TEST(GraphCommunities, AreFilledUpWithNodesThatDoNotCount) {
-  const auto splits = load("{name: graph_communities, nodes: 20, least_nodes: 5}");
+  const auto splits = testing::load_splits("{name: graph_communities, nodes: 20, least_nodes: 5}");
   EXPECT_TRUE(splits.train->spec().targets[0].ignored);
-  const auto batch = read(*splits.train, 200);
+  const auto batch = testing::read_first(*splits.train, 200);
   const auto padding = batch.targets[0].eq(kIgnored);
   const auto sizes = padding.logical_not().sum(1);
   EXPECT_EQ(sizes.min().item<std::int64_t>(), 5);
   EXPECT_EQ(sizes.max().item<std::int64_t>(), 20);
   EXPECT_EQ(batch.inputs[1].masked_select(padding.unsqueeze(1)).sum().item<double>(), 0);
   EXPECT_EQ(batch.inputs[0].masked_select(padding.unsqueeze(2)).abs().sum().item<double>(), 0);
-  EXPECT_FALSE(load("{name: graph_communities, nodes: 20, least_nodes: 20}").train->spec().targets[0].ignored);
-  EXPECT_THAT([] { load("{name: graph_communities, nodes: 8, least_nodes: 9}"); },
+  EXPECT_FALSE(testing::load_splits("{name: graph_communities, nodes: 20, least_nodes: 20}").train->spec().targets[0].ignored);
+  EXPECT_THAT([] { testing::load_splits("{name: graph_communities, nodes: 8, least_nodes: 9}"); },
               ThrowsMessage<ConfigError>(HasSubstr("dataset.least_nodes: 9 is more than the 8 of dataset.nodes")));
 }
 

@@ -7,6 +7,7 @@
 
 #include "datasets/dataset.h"
 #include "datasets/testing/idx_files.h"
+#include "datasets/testing/splits.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 
@@ -17,11 +18,9 @@ using testing::Bytes;
 using testing::fresh_folder;
 using testing::idx_bytes;
 
-Splits load(const std::string& yaml) { return config::load_as<Datasets::Choice>("dataset", yaml, "test.yaml").make(); }
-
-std::string error(const std::string& yaml) {
+std::string load_error(const std::string& yaml) {
   try {
-    load(yaml);
+    testing::load_splits(yaml);
     return "loaded without an error";
   } catch (const DataError& error) {
     return error.what();
@@ -41,7 +40,7 @@ TEST(FashionMnist, ReadsTheFilesOfMnist) {
     testing::write_gzip(root / (split + "-images-idx3-ubyte.gz"), idx_bytes({1, 28, 28}, Bytes(28 * 28, 51)));
     testing::write_plain(root / (split + "-labels-idx1-ubyte"), idx_bytes({1}, {9}));
   }
-  const auto splits = load("{name: fashion_mnist, root: " + root.string() + "}");
+  const auto splits = testing::load_splits("{name: fashion_mnist, root: " + root.string() + "}");
   Batch batch;
   splits.test->gather(std::array<std::int64_t, 1>{0}, 0, batch);
   EXPECT_NEAR(batch.inputs[0].data_ptr<float>()[0], (0.2 - 0.2860) / 0.3530, 1e-5);
@@ -57,9 +56,9 @@ TEST(FashionMnist, ReadsImagesOfAnySizeAndNamesWithDots) {
   write("train", 4);
   write("t10k", 4);
   const auto yaml = "{name: fashion_mnist, root: " + root.string() + "}";
-  EXPECT_EQ(load(yaml).train->spec().inputs.at(0).shape, (std::vector<std::int64_t>{1, 4, 5}));
+  EXPECT_EQ(testing::load_splits(yaml).train->spec().inputs.at(0).shape, (std::vector<std::int64_t>{1, 4, 5}));
   write("t10k", 3);
-  EXPECT_EQ(error(yaml), (root / "t10k-images.idx3-ubyte.gz").string() + ": byte 8: images of 3 x 5 pixels, but " +
+  EXPECT_EQ(load_error(yaml), (root / "t10k-images.idx3-ubyte.gz").string() + ": byte 8: images of 3 x 5 pixels, but " +
                              (root / "train-images.idx3-ubyte.gz").string() + " has 4 x 5");
 }
 
@@ -74,7 +73,7 @@ TEST(Emnist, TurnsImagesAndNumbersLettersFromZero) {
     testing::write_plain(root / ("emnist-letters-" + split + "-labels-idx1-ubyte"), idx_bytes({2}, {1, 26}));
   }
   const auto yaml = "{name: emnist, division: letters, root: " + root.string() + "}";
-  const auto splits = load(yaml);
+  const auto splits = testing::load_splits(yaml);
   EXPECT_EQ(splits.train->spec().targets.at(0).classes, 26);
   EXPECT_EQ(splits.train->label(0), 0);
   EXPECT_EQ(splits.train->label(1), 25);
@@ -84,7 +83,7 @@ TEST(Emnist, TurnsImagesAndNumbersLettersFromZero) {
   EXPECT_NEAR(pixels[5], (5 / 255.0 - 0.1736) / 0.3317, 1e-5) << "column 5 of row 0";
   EXPECT_FLOAT_EQ(pixels[5 * 28], pixels[0]) << "row 5 of column 0";
   testing::write_plain(root / "emnist-letters-test-labels-idx1-ubyte", idx_bytes({2}, {0, 3}));
-  EXPECT_EQ(error(yaml),
+  EXPECT_EQ(load_error(yaml),
             (root / "emnist-letters-test-labels-idx1-ubyte").string() + ": byte 8: label 0, expected 1 to 26");
 }
 
@@ -95,17 +94,17 @@ TEST(Cifar100, TakesFineOrCoarseLabels) {
   testing::write_plain(root / "train.bin", record);
   testing::write_plain(root / "test.bin", record);
   const auto yaml = "{name: cifar100, root: " + root.string();
-  EXPECT_EQ(load(yaml + "}").train->label(0), 99);
-  EXPECT_EQ(load(yaml + "}").train->spec().targets.at(0).classes, 100);
-  EXPECT_EQ(load(yaml + ", coarse: true}").test->label(0), 19);
+  EXPECT_EQ(testing::load_splits(yaml + "}").train->label(0), 99);
+  EXPECT_EQ(testing::load_splits(yaml + "}").train->spec().targets.at(0).classes, 100);
+  EXPECT_EQ(testing::load_splits(yaml + ", coarse: true}").test->label(0), 19);
   record[1] = 100;
   testing::write_plain(root / "test.bin", record);
-  EXPECT_EQ(error(yaml + "}"), (root / "test.bin").string() +
+  EXPECT_EQ(load_error(yaml + "}"), (root / "test.bin").string() +
                                    ": byte 1: label 100, expected 0 to 99. This is not the binary version of CIFAR-100,"
                                    " or it is damaged");
   record.pop_back();
   testing::write_plain(root / "test.bin", record);
-  EXPECT_TRUE(error(yaml + "}").find("byte 3073: the file ends within record 0; a record has 3074 bytes") !=
+  EXPECT_TRUE(load_error(yaml + "}").find("byte 3073: the file ends within record 0; a record has 3074 bytes") !=
               std::string::npos);
 }
 

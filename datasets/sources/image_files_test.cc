@@ -14,6 +14,7 @@
 #include "datasets/dataset.h"
 #include "datasets/images/encode.h"
 #include "datasets/testing/idx_files.h"
+#include "datasets/testing/splits.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -32,10 +33,6 @@ namespace fs = std::filesystem;
 
 // One pixel, without loss.
 constexpr const char* kWebP = "524946461e000000574542505650384c110000002f0000000007508a2ad4a3ff8188e87f0000";
-
-Splits load(const std::string& section) {
-  return config::load_as<Datasets::Choice>("dataset", section, "test.yaml").make();
-}
 
 Batch gather(const Dataset& split, const std::vector<std::int64_t>& indices) {
   Batch batch;
@@ -71,7 +68,7 @@ class ImageFolder : public ::testing::Test {
 };
 
 TEST_F(ImageFolder, HasAClassForEachFolderOfTrain) {
-  const Splits splits = load(section());
+  const Splits splits = testing::load_splits(section());
   ASSERT_NE(splits.validation, nullptr);
   for (const auto& split : {splits.train, splits.validation, splits.test}) {
     EXPECT_EQ(labels(*split), (std::vector<std::int64_t>{0, 1, 1}));
@@ -82,23 +79,23 @@ TEST_F(ImageFolder, HasAClassForEachFolderOfTrain) {
 
 TEST_F(ImageFolder, TakesNoEntryForAClassWhoseKindCannotBeTold) {
   fs::create_directory_symlink(root_ / "train" / "loop", root_ / "train" / "loop");
-  EXPECT_EQ(labels(*load(section()).train), (std::vector<std::int64_t>{0, 1, 1}));
+  EXPECT_EQ(labels(*testing::load_splits(section()).train), (std::vector<std::int64_t>{0, 1, 1}));
 }
 
 TEST_F(ImageFolder, ReadsTheFilesThemselves) {
   const Splits splits =
-      load(section(", mean: [0], deviation: [1], test_transforms: [{transform: {name: center_crop, size: 16}}]"));
+      testing::load_splits(section(", mean: [0], deviation: [1], test_transforms: [{transform: {name: center_crop, size: 16}}]"));
   const at::Tensor pixels = (gather(*splits.test, {0}).inputs[0][0] * 255).round().to(at::kByte);
   EXPECT_TRUE(at::equal(pixels, smooth_image(3, 16, 16, 2)));
 }
 
 TEST_F(ImageFolder, MayBeWithoutColor) {
-  EXPECT_EQ(gather(*load(section(", color: false")).train, {0, 1}).inputs[0].sizes(), (at::IntArrayRef{2, 1, 16, 16}));
+  EXPECT_EQ(gather(*testing::load_splits(section(", color: false")).train, {0, 1}).inputs[0].sizes(), (at::IntArrayRef{2, 1, 16, 16}));
 }
 
 TEST_F(ImageFolder, TestsOnValWhereThereIsNoTest) {
   fs::remove_all(root_ / "test");
-  const Splits splits = load(section());
+  const Splits splits = testing::load_splits(section());
   EXPECT_EQ(splits.validation, nullptr);
   EXPECT_EQ(splits.test->size(), 3);
 }
@@ -108,7 +105,7 @@ TEST_F(ImageFolder, ReadsNestedFoldersAndNoHiddenOnes) {
   write(root_ / "train" / ".cache" / "4.jpg", "junk");
   write(root_ / "train" / "cat" / ".thumbnails" / "5.jpg", "junk");
   write(root_ / "train" / "cat" / "._1.jpg", "junk");
-  const Splits splits = load(section());
+  const Splits splits = testing::load_splits(section());
   EXPECT_EQ(labels(*splits.train), (std::vector<std::int64_t>{0, 1, 1, 1}));
   EXPECT_EQ(splits.train->spec().targets[0].classes, 2);
 }
@@ -118,7 +115,7 @@ TEST_F(ImageFolder, WarnsOfFormatsThatAreNotReadAndOfEmptyClasses) {
   write(root_ / "train" / "dog" / "2.gif", "GIF89a");
   write(root_ / "train" / "cat" / "3.BMP", "BM");
   ::testing::internal::CaptureStderr();
-  EXPECT_EQ(load(section()).train->spec().targets[0].classes, 3);
+  EXPECT_EQ(testing::load_splits(section()).train->spec().targets[0].classes, 3);
   const auto log = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("train: images of these formats are left out: 1 .BMP, 2 .gif"));
   EXPECT_THAT(log, HasSubstr("train: 1 of 3 classes have no images: dog"));
@@ -128,7 +125,7 @@ TEST_F(ImageFolder, ValidatesOnFoldersOfOtherNames) {
   for (const char* name : {"valid", "validation"}) {
     fs::remove_all(root_ / "valid");
     fs::rename(root_ / "val", root_ / name);
-    EXPECT_EQ(load(section()).validation->size(), 3) << name;
+    EXPECT_EQ(testing::load_splits(section()).validation->size(), 3) << name;
     fs::rename(root_ / name, root_ / "val");
   }
 }
@@ -138,17 +135,17 @@ TEST_F(ImageFolder, TestsOnAShareOfTheTrainingImages) {
   for (int i = 0; i < 20; ++i) {
     write(root_ / "train" / "cat" / ("more" + std::to_string(i) + ".png"), encode_png(smooth_image(3, 8, 8, i)));
   }
-  EXPECT_THAT([&] { load(section(", test_share: 0.25")); },
+  EXPECT_THAT([&] { testing::load_splits(section(", test_share: 0.25")); },
               ThrowsMessage<ConfigError>(HasSubstr("dataset.test_share: ")));
   fs::remove_all(root_ / "test");
   fs::remove_all(root_ / "val");
-  const Splits splits = load(section(", test_share: 0.25"));
+  const Splits splits = testing::load_splits(section(", test_share: 0.25"));
   EXPECT_EQ(splits.train->size(), 17) << "the only ant, and 16 of 22 cats";
   EXPECT_EQ(labels(*splits.test), (std::vector<std::int64_t>(6, 1)));
-  EXPECT_EQ(load(section(", test_share: 0.001")).test->size(), 1);
+  EXPECT_EQ(testing::load_splits(section(", test_share: 0.001")).test->size(), 1);
   fs::rename(root_ / "train", root_ / "images");
   root_ /= "images";
-  EXPECT_EQ(labels(*load(section(", test_share: 0.25")).test), (std::vector<std::int64_t>(6, 1)));
+  EXPECT_EQ(labels(*testing::load_splits(section(", test_share: 0.25")).test), (std::vector<std::int64_t>(6, 1)));
 }
 
 TEST_F(ImageFolder, MayBeLaidOutAsTinyImageNet) {
@@ -160,17 +157,17 @@ TEST_F(ImageFolder, MayBeLaidOutAsTinyImageNet) {
     write(root_ / "val" / "images" / name, jpeg_bytes(smooth_image(3, 8, 8)));
   }
   write(root_ / "val" / "val_annotations.txt", "val_0.JPEG\tcat\t0\t0\t7\t7\r\nval_1.JPEG\tant\n");
-  const Splits splits = load(section());
+  const Splits splits = testing::load_splits(section());
   EXPECT_EQ(labels(*splits.train), (std::vector<std::int64_t>{0, 1, 1, 1}));
   EXPECT_EQ(splits.validation, nullptr);
   EXPECT_EQ(labels(*splits.test), (std::vector<std::int64_t>{0, 1}));
   write(root_ / "val" / "val_annotations.txt", "val_0.JPEG\tdog\n");
-  EXPECT_THAT([&] { load(section()); }, ThrowsMessage<DataError>(HasSubstr("val_annotations.txt:1: expected a file")));
+  EXPECT_THAT([&] { testing::load_splits(section()); }, ThrowsMessage<DataError>(HasSubstr("val_annotations.txt:1: expected a file")));
 }
 
 TEST_F(ImageFolder, SaysWhatIsMissing) {
   const auto refused = [&](const std::string& why) {
-    EXPECT_THAT([&] { load(section()); }, ThrowsMessage<DataError>(AllOf(HasSubstr(root_.string()), HasSubstr(why))));
+    EXPECT_THAT([&] { testing::load_splits(section()); }, ThrowsMessage<DataError>(AllOf(HasSubstr(root_.string()), HasSubstr(why))));
   };
   fs::create_directories(root_ / "test" / "dog");
   refused("test/dog: no class of the training images, which have 2 folders");
@@ -187,9 +184,9 @@ TEST_F(ImageFolder, SaysWhatIsMissing) {
 TEST_F(ImageFolder, NamesTheFileThatIsDamaged) {
   const auto bytes = jpeg_bytes(smooth_image(3, 40, 30));
   write(root_ / "train" / "cat" / "1.jpg", bytes.substr(0, bytes.size() / 2));
-  EXPECT_THAT([&] { gather(*load(section()).train, {1}); },
+  EXPECT_THAT([&] { gather(*testing::load_splits(section()).train, {1}); },
               ThrowsMessage<DataError>(AllOf(HasSubstr("train/cat/1.jpg: byte"), HasSubstr("a damaged JPEG"))));
-  const Splits splits = load(section(", skip_corrupt: 1"));
+  const Splits splits = testing::load_splits(section(", skip_corrupt: 1"));
   EXPECT_EQ(gather(*splits.train, {1}).targets[0].item<int>(), 1) << "2.JPEG in its place";
 }
 
@@ -217,31 +214,31 @@ class ImageShards : public ::testing::Test {
 
 TEST_F(ImageShards, HaveTheSamplesOfAllArchives) {
   const Splits splits =
-      load(section(", mean: [0], deviation: [1], test_transforms: [{transform: {name: center_crop, "
+      testing::load_splits(section(", mean: [0], deviation: [1], test_transforms: [{transform: {name: center_crop, "
                    "size: 16}}]"));
   EXPECT_EQ(labels(*splits.train), (std::vector<std::int64_t>{2, 0, 1}));
   EXPECT_EQ(labels(*splits.test), (std::vector<std::int64_t>{0}));
   const at::Tensor pixels = (gather(*splits.test, {0}).inputs[0][0] * 255).round().to(at::kByte);
   EXPECT_TRUE(at::equal(pixels, smooth_image(3, 16, 16, 3)));
-  EXPECT_EQ(load(section(", train: [train-1.tar], validation: [train-0.tar]")).validation->size(), 2);
+  EXPECT_EQ(testing::load_splits(section(", train: [train-1.tar], validation: [train-0.tar]")).validation->size(), 2);
 }
 
 TEST_F(ImageShards, MayHaveSuffixesInUpperCase) {
   write(root_ / "train-1.tar", testing::tar_bytes({{"7.JPEG", jpeg_bytes(smooth_image(3, 16, 16))}, {"7.CLS", "1"}}));
-  EXPECT_EQ(labels(*load(section(", train: [train-1.tar]")).train), (std::vector<std::int64_t>{1}));
+  EXPECT_EQ(labels(*testing::load_splits(section(", train: [train-1.tar]")).train), (std::vector<std::int64_t>{1}));
 }
 
 TEST_F(ImageShards, ValidateAndTestOnWhatThereIs) {
   write(root_ / "val-0.tar", shard(2));
-  const Splits all = load(section());
+  const Splits all = testing::load_splits(section());
   EXPECT_EQ(labels(*all.validation), (std::vector<std::int64_t>{2}));
   EXPECT_EQ(labels(*all.test), (std::vector<std::int64_t>{0}));
   fs::remove(root_ / "test-0.tar");
-  const Splits without_test = load(section());
+  const Splits without_test = testing::load_splits(section());
   EXPECT_EQ(without_test.validation, nullptr);
   EXPECT_EQ(labels(*without_test.test), (std::vector<std::int64_t>{2}));
   fs::remove(root_ / "val-0.tar");
-  EXPECT_THAT([&] { load(section()); }, ThrowsMessage<DataError>(HasSubstr("dataset.test: no file in ")));
+  EXPECT_THAT([&] { testing::load_splits(section()); }, ThrowsMessage<DataError>(HasSubstr("dataset.test: no file in ")));
 }
 
 TEST_F(ImageShards, MayHaveClassesInJson) {
@@ -253,13 +250,13 @@ TEST_F(ImageShards, MayHaveClassesInJson) {
                                                    {"9.png", png},
                                                    {"9.cls", "0"},
                                                    {"9.json", "{\"label\": 2}"}}));
-  EXPECT_EQ(labels(*load(section(", train: [train-1.tar]")).train), (std::vector<std::int64_t>{2, 1, 0}));
+  EXPECT_EQ(labels(*testing::load_splits(section(", train: [train-1.tar]")).train), (std::vector<std::int64_t>{2, 1, 0}));
   for (const auto& [json, why] : Files{{"{\"label\": 3}", "7.json: \"label\" is 3, not the number of one of"},
                                        {"{\"label\": 1.5}", "label: is"},
                                        {"{", "7.json: "},
                                        {"{}", "no class (.cls, or .json"}}) {
     write(root_ / "train-1.tar", testing::tar_bytes({{"7.png", png}, {"7.json", json}}));
-    EXPECT_THAT([&] { load(section()); }, ThrowsMessage<DataError>(HasSubstr(why))) << json;
+    EXPECT_THAT([&] { testing::load_splits(section()); }, ThrowsMessage<DataError>(HasSubstr(why))) << json;
   }
 }
 
@@ -268,12 +265,12 @@ TEST_F(ImageShards, IgnoreHiddenMembers) {
   const auto png = encode_png(smooth_image(3, 16, 16));
   write(root_ / "train-1.tar",
         testing::tar_bytes({{".DS_Store", "x"}, {"a/7.png", png}, {"a/._7.png", "x"}, {"a/7.cls", "1"}}));
-  EXPECT_EQ(labels(*load(section(", train: [train-1.tar]")).train), (std::vector<std::int64_t>{1}));
+  EXPECT_EQ(labels(*testing::load_splits(section(", train: [train-1.tar]")).train), (std::vector<std::int64_t>{1}));
 }
 
 TEST_F(ImageShards, RefuseWhatIsNoSample) {
   const auto refused = [&](const std::string& why, const std::string& more = "") {
-    EXPECT_THAT([&] { load(section(more)); }, ThrowsMessage<DataError>(HasSubstr(why)));
+    EXPECT_THAT([&] { testing::load_splits(section(more)); }, ThrowsMessage<DataError>(HasSubstr(why)));
   };
   refused("dataset.validation: no file in " + root_.string() + " is like \"val*\"", ", validation: [\"val*\"]");
   write(root_ / "train-1.tar", shard(3));

@@ -78,7 +78,7 @@ Splits load_image_folder(const ImageFolderConfig& config) {
           .test = split(folders.test, false)};
 }
 
-const bool registered = Datasets::global().add<ImageFolderConfig>(
+const bool image_folder_registered = Datasets::global().add<ImageFolderConfig>(
     "image_folder", "JPEG, PNG and WebP files in a folder for each class", load_image_folder);
 
 }  // namespace

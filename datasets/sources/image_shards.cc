@@ -199,7 +199,7 @@ Splits load_image_shards(const ImageShardsConfig& config) {
   return splits;
 }
 
-const bool registered = Datasets::global().add<ImageShardsConfig>(
+const bool image_shards_registered = Datasets::global().add<ImageShardsConfig>(
     "image_shards", "JPEG, PNG and WebP images in tar archives (WebDataset)", load_image_shards);
 
 }  // namespace

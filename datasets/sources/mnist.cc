@@ -30,7 +30,7 @@ Splits load_mnist(const MnistConfig& config) {
   return load_idx_images(files, config.root, {}, config.pixels);
 }
 
-const bool registered =
+const bool mnist_registered =
     Datasets::global().add<MnistConfig>("mnist", "MNIST: 70,000 handwritten digits, 28 x 28 pixels", load_mnist);
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "datasets/dataset.h"
 #include "datasets/files/npy_file.h"
 #include "datasets/testing/idx_files.h"
+#include "datasets/testing/splits.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 
@@ -25,11 +26,9 @@ using ::testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
-Splits load(const std::string& yaml) { return config::load_as<Datasets::Choice>("dataset", yaml, "test.yaml").make(); }
-
 std::string error(const std::string& yaml) {
   try {
-    load(yaml);
+    testing::load_splits(yaml);
     return "loaded without an error";
   } catch (const Error& error) {
     return error.what();
@@ -48,7 +47,7 @@ class Csv : public ::testing::Test {
 
 TEST_F(Csv, ReadsClassesAndNumbers) {
   write("height,kind,width\r\n1.5, 2 ,-3e1\r\n+4,0,5\r\n", "7,1,8\n\n");
-  const auto splits = load(yaml(", target: '1', classes: 3"));
+  const auto splits = testing::load_splits(yaml(", target: '1', classes: 3"));
   EXPECT_EQ(splits.train->size(), 2);
   EXPECT_EQ(splits.test->size(), 1) << "without names";
   EXPECT_EQ(splits.train->spec().task, "classification");
@@ -59,7 +58,7 @@ TEST_F(Csv, ReadsClassesAndNumbers) {
   EXPECT_EQ(batch.targets[0].const_data_ptr<std::int64_t>()[1], 2);
   EXPECT_EQ(splits.train->label(0), 2);
   write("height,kind,width\n1,2,3\n", "kind,height,width\n5,6,7\n");
-  const auto by_name = load(yaml(", target: width"));
+  const auto by_name = testing::load_splits(yaml(", target: width"));
   EXPECT_EQ(by_name.train->spec().task, "regression");
   by_name.test->gather(std::array<std::int64_t, 1>{0}, 0, batch);
   EXPECT_EQ(batch.targets[0].const_data_ptr<float>()[0], 7);
@@ -91,7 +90,7 @@ TEST_F(Csv, ReadsATableOfPeopleInOneFile) {
               (i % 2 == 0 ? ",\"male\",\"no\"\n" : ",\"female\",\"yes\"\n");
   }
   std::ofstream(root_ / "people.csv") << people;
-  const auto splits = load(yaml(", file: people.csv, missing: median, standardize: true"));
+  const auto splits = testing::load_splits(yaml(", file: people.csv, missing: median, standardize: true"));
   EXPECT_EQ(splits.train->size(), 16);
   EXPECT_EQ(splits.test->size(), 4);
   EXPECT_THAT(splits.train->spec().inputs[0].shape, ElementsAre(3)) << "age, sex=female, sex=male";
@@ -102,14 +101,14 @@ TEST_F(Csv, ReadsATableOfPeopleInOneFile) {
 TEST_F(Csv, MatchesTestColumnsByName) {
   write("a,b,y\n1,-10,1\n2,-20,0\n", "b,a,y\n-30,3,1\n");
   Batch batch;
-  load(yaml(", classes: 2")).test->gather(std::array<std::int64_t, 1>{0}, 0, batch);
+  testing::load_splits(yaml(", classes: 2")).test->gather(std::array<std::int64_t, 1>{0}, 0, batch);
   const auto* values = batch.inputs[0].const_data_ptr<float>();
   EXPECT_THAT((std::vector<float>{values, values + 2}), ElementsAre(3, -30));
 }
 
 TEST_F(Csv, TakesFieldsForColumnsFromTheConfig) {
   write("a;b;y\n1,5;?;u\n2,5;3,5;v\n", "b;y;a\n9;v;8\n");
-  const auto splits = load(yaml(", decimal: ',', missing_values: ['?'], columns: {b: {missing: '0'}}"));
+  const auto splits = testing::load_splits(yaml(", decimal: ',', missing_values: ['?'], columns: {b: {missing: '0'}}"));
   Batch batch;
   splits.train->gather(std::array<std::int64_t, 2>{0, 1}, 0, batch);
   const auto* values = batch.inputs[0].const_data_ptr<float>();
@@ -124,10 +123,10 @@ TEST_F(Csv, HasOneFileOrOneForEachSplit) {
   EXPECT_THAT(error(yaml(", file: a.csv, test: b.csv")), HasSubstr("dataset.file: has the rows of all splits"));
   write("a,y\n1,2\n", "a,y\n3,4\n");
   std::ofstream(root_ / "v.csv") << "y,a\n5,6\n7,8\n";
-  EXPECT_EQ(load(yaml(", validation: v.csv")).validation->size(), 2);
+  EXPECT_EQ(testing::load_splits(yaml(", validation: v.csv")).validation->size(), 2);
 }
 
-void write(const fs::path& path, const std::string& hex) {
+void write_hex(const fs::path& path, const std::string& hex) {
   testing::Bytes bytes;
   for (std::size_t i = 0; i < hex.size(); i += 2) {
     bytes.push_back(static_cast<std::uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
@@ -160,7 +159,7 @@ std::vector<double> values(const NpyArray& array) {
 
 TEST(Npy, ReadsWhatNumPyWrites) {
   const auto root = fresh_folder("npy");
-  write(root / "a.npz", kArchive);
+  write_hex(root / "a.npz", kArchive);
   const auto x = read_npy(root / "a.npz", "x"), y = read_npy(root / "a.npz", "y");
   EXPECT_THAT(x.shape(), ElementsAre(3, 2));
   EXPECT_THAT(values(x), ElementsAre(0, 1, 2, 3, 4, 5));
@@ -203,10 +202,10 @@ TEST(Npy, ReadsColumnsThatComeFirst) {
 
 TEST(Npy, AsksForAnArrayOfAnArchiveWhateverItsName) {
   const auto root = fresh_folder("npz_without_extension");
-  write(root / "arrays", kArchive);
+  write_hex(root / "arrays", kArchive);
   EXPECT_THAT([&] { read_npy(root / "arrays"); },
               ::testing::ThrowsMessage<DataError>(HasSubstr("name one of its arrays, as FILE:ARRAY: x, y")));
-  EXPECT_EQ(load("{name: numpy, root: " + root.string() +
+  EXPECT_EQ(testing::load_splits("{name: numpy, root: " + root.string() +
                  ", train_inputs: 'arrays:x', train_targets: 'arrays:y', test_inputs: 'arrays:x', test_targets: "
                  "'arrays:y'}")
                 .train->size(),
@@ -217,7 +216,7 @@ TEST(Npy, ComparesAnArrayOfAnArchiveWithItsChecksum) {
   const auto path = fresh_folder("npz_checksum") / "a.npz";
   std::string damaged = kArchive;
   damaged[damaged.rfind("1bfa7d61")] = '2';  // in the directory
-  write(path, damaged);
+  write_hex(path, damaged);
   EXPECT_THAT([&] { read_npy(path, "x"); },
               ::testing::ThrowsMessage<DataError>(HasSubstr("x.npy has another checksum than it was written with")));
   EXPECT_NO_THROW(read_npy(path, "y"));
@@ -241,11 +240,11 @@ TEST(Npy, SaysWhatIsWrongWhere) {
   std::ofstream(path) << "something else";
   EXPECT_THAT([&] { read_npy(path); }, ::testing::ThrowsMessage<DataError>(HasSubstr("byte 0: not an array")));
   std::string torn = kArchive;
-  write(path, torn.substr(0, torn.size() - 20));
+  write_hex(path, torn.substr(0, torn.size() - 20));
   EXPECT_THAT([&] { read_npy(path, "x"); }, ::testing::ThrowsMessage<DataError>(HasSubstr("not a complete .npz")));
   torn[150] = torn[150] == '0' ? '1' : '0';
   torn[151] = torn[151] == '0' ? '1' : '0';
-  write(path, torn);
+  write_hex(path, torn);
   EXPECT_THAT([&] { read_npy(path, "x"); }, ::testing::ThrowsMessage<DataError>(HasSubstr("a.npy: byte")));
 }
 
@@ -259,13 +258,13 @@ TEST(Numpy, RefusesNumbersThatAreNotFiniteInSamples) {
                     ", train_inputs: x.npy, train_targets: y.npy, test_inputs: x.npy, test_targets: y.npy}";
   EXPECT_THAT(error(yaml), HasSubstr("x.npy: sample 1: nan is not a finite number in float32"));
   write_npy(root / "x.npy", samples, one + one);
-  EXPECT_EQ(load(yaml).train->size(), 2);
+  EXPECT_EQ(testing::load_splits(yaml).train->size(), 2);
 }
 
 TEST(Numpy, MakesSamplesOfArrays) {
   const auto root = fresh_folder("numpy");
-  write(root / "a.npz", kArchive);
-  const auto splits = load("{name: numpy, root: " + root.string() +
+  write_hex(root / "a.npz", kArchive);
+  const auto splits = testing::load_splits("{name: numpy, root: " + root.string() +
                            ", classes: 3, train_inputs: 'a.npz:x', train_targets: 'a.npz:y', test_inputs: 'a.npz:x',"
                            " test_targets: 'a.npz:y'}");
   Batch batch;

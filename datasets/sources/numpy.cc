@@ -102,7 +102,7 @@ Splits load_numpy(const NumpyConfig& config) {
   return {.train = make_dense(std::move(train), config.classes), .test = make_dense(std::move(test), config.classes)};
 }
 
-const bool registered = Datasets::global().add<NumpyConfig>("numpy", "arrays of NumPy (.npy, .npz)", load_numpy);
+const bool numpy_registered = Datasets::global().add<NumpyConfig>("numpy", "arrays of NumPy (.npy, .npz)", load_numpy);
 
 }  // namespace
 }  // namespace phalanx

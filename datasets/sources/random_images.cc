@@ -78,7 +78,7 @@ Splits make_random_images(const RandomImagesConfig& config) {
           .test = std::make_shared<RandomImages>(config, config.test_samples, 1)};
 }
 
-const bool registered = Datasets::global().add<RandomImagesConfig>(
+const bool random_images_registered = Datasets::global().add<RandomImagesConfig>(
     "random_images", "images of noise, to measure speed with", make_random_images);
 
 }  // namespace

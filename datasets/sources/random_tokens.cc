@@ -80,7 +80,7 @@ Splits make_random_tokens(const RandomTokensConfig& config) {
           .test = std::make_shared<RandomTokens>(config, config.test_samples, 1)};
 }
 
-const bool registered = Datasets::global().add<RandomTokensConfig>(
+const bool random_tokens_registered = Datasets::global().add<RandomTokensConfig>(
     "random_tokens", "sequences of made tokens, to measure speed with", make_random_tokens);
 
 }  // namespace

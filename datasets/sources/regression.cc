@@ -22,14 +22,6 @@ namespace {
 
 constexpr std::uint64_t kWeights = 2;  // stream of the seed; 0 and 1 are the splits
 
-double uniform(RandomStream& stream) { return std::ldexp(static_cast<double>((stream.next() >> 11) + 1), -53); }
-
-// Box and Muller 1958.
-double normal(RandomStream& stream) {
-  const double radius = std::sqrt(-2 * std::log(uniform(stream)));
-  return radius * std::cos(2 * std::numbers::pi * uniform(stream));
-}
-
 struct RegressionConfig {
   std::int64_t train_samples = 10'000;
   std::int64_t test_samples = 2'000;
@@ -56,7 +48,7 @@ class Regression final : public Dataset {
       : config_(config), samples_(samples), seed_(mix(static_cast<std::uint64_t>(config.seed), split)) {
     RandomStream random(mix(static_cast<std::uint64_t>(config.seed), kWeights));
     for (std::int64_t i = 0; i < config.features; ++i) {
-      weights_.push_back(normal(random) / std::sqrt(static_cast<double>(config.features)));
+      weights_.push_back(random.normal() / std::sqrt(static_cast<double>(config.features)));
     }
   }
 
@@ -70,9 +62,9 @@ class Regression final : public Dataset {
     for (const auto index : indices) {
       TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
       RandomStream random(mix(seed_, static_cast<std::uint64_t>(index)));
-      double sum = config_.noise * normal(random);
+      double sum = config_.noise * random.normal();
       for (const auto weight : weights_) {
-        const double value = normal(random);
+        const double value = random.normal();
         sum += weight * value;
         *input++ = static_cast<float>(value);
       }
@@ -95,7 +87,7 @@ Splits make_regression(const RegressionConfig& config) {
           .test = std::make_shared<Regression>(config, config.test_samples, 1)};
 }
 
-const bool registered = Datasets::global().add<RegressionConfig>(
+const bool regression_registered = Datasets::global().add<RegressionConfig>(
     "regression", "numbers and a noisy linear function of them", make_regression);
 
 }  // namespace

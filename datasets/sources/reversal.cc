@@ -113,7 +113,7 @@ Splits make_splits(const ReversalConfig& config) {
           .test = std::make_shared<Reversals>(config, config.test_samples, 1)};
 }
 
-const bool registered = Datasets::global().add<ReversalConfig>(
+const bool reversal_registered = Datasets::global().add<ReversalConfig>(
     "reversal", "sequences of symbols to be turned round, needs no files", make_splits);
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/testing/splits.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 
@@ -14,15 +15,8 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAreArray;
 
-std::vector<std::int64_t> row(const at::Tensor& tensor, std::int64_t i, std::int64_t begin, std::int64_t count) {
-  const auto* first = tensor.const_data_ptr<std::int64_t>() + i * tensor.size(1) + begin;
-  return {first, first + count};
-}
-
-Splits load(const std::string& yaml) { return config::load_as<Datasets::Choice>("dataset", yaml, "test.yaml").make(); }
-
 TEST(Reversal, AsksForTheSourceFromItsEnd) {
-  const auto splits = load("{name: reversal, symbols: 5, length: 7, shortest: 3, train_samples: 40, test_samples: 30}");
+  const auto splits = testing::load_splits("{name: reversal, symbols: 5, length: 7, shortest: 3, train_samples: 40, test_samples: 30}");
   const auto& train = *splits.train;
   ASSERT_EQ(train.size(), 40);
   ASSERT_EQ(splits.test->size(), 30);
@@ -34,26 +28,26 @@ TEST(Reversal, AsksForTheSourceFromItsEnd) {
   for (const auto i : all) {
     const auto length = train.length(i);
     lengths.insert(length);
-    auto symbols = row(batch.inputs[0], i, 0, length);
+    auto symbols = testing::row_of(batch.inputs[0], i, 0, length);
     EXPECT_THAT(symbols, Each(::testing::AllOf(::testing::Ge(0), ::testing::Lt(5))));
     std::ranges::reverse(symbols);
-    EXPECT_THAT(row(batch.targets[0], i, 0, length), ElementsAreArray(symbols));
-    EXPECT_EQ(row(batch.inputs[1], i, 0, 1)[0], 5) << "the beginning";
-    EXPECT_THAT(row(batch.inputs[1], i, 1, length - 1), ElementsAreArray(symbols.data(), symbols.size() - 1));
-    for (const auto& input : batch.inputs) EXPECT_THAT(row(input, i, length, 7 - length), Each(6));
-    EXPECT_THAT(row(batch.targets[0], i, length, 7 - length), Each(kIgnored));
+    EXPECT_THAT(testing::row_of(batch.targets[0], i, 0, length), ElementsAreArray(symbols));
+    EXPECT_EQ(testing::row_of(batch.inputs[1], i, 0, 1)[0], 5) << "the beginning";
+    EXPECT_THAT(testing::row_of(batch.inputs[1], i, 1, length - 1), ElementsAreArray(symbols.data(), symbols.size() - 1));
+    for (const auto& input : batch.inputs) EXPECT_THAT(testing::row_of(input, i, length, 7 - length), Each(6));
+    EXPECT_THAT(testing::row_of(batch.targets[0], i, length, 7 - length), Each(kIgnored));
   }
   EXPECT_EQ(lengths, (std::set<std::int64_t>{3, 4, 5, 6, 7}));
   Batch one;
   train.gather(std::vector<std::int64_t>{9}, 1, one);
-  EXPECT_EQ(row(one.inputs[0], 0, 0, 7), row(batch.inputs[0], 9, 0, 7)) << "whenever it is read";
+  EXPECT_EQ(testing::row_of(one.inputs[0], 0, 0, 7), testing::row_of(batch.inputs[0], 9, 0, 7)) << "whenever it is read";
   Batch other;
   splits.test->gather(std::vector<std::int64_t>{9}, 0, other);
-  EXPECT_NE(row(other.inputs[0], 0, 0, 7), row(batch.inputs[0], 9, 0, 7)) << "tests are of other sequences";
+  EXPECT_NE(testing::row_of(other.inputs[0], 0, 0, 7), testing::row_of(batch.inputs[0], 9, 0, 7)) << "tests are of other sequences";
 }
 
 TEST(Reversal, RefusesShortestSequencesThatAreLonger) {
-  EXPECT_THROW(load("{name: reversal, length: 4, shortest: 5}"), ConfigError);
+  EXPECT_THROW(testing::load_splits("{name: reversal, length: 4, shortest: 5}"), ConfigError);
 }
 
 }  // namespace

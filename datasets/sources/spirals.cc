@@ -90,7 +90,7 @@ Splits make_spirals(const SpiralsConfig& config) {
           .test = std::make_shared<Spirals>(config, config.test_samples, 1)};
 }
 
-const bool registered =
+const bool spirals_registered =
     Datasets::global().add<SpiralsConfig>("spirals", "points on spirals in the plane", make_spirals);
 
 }  // namespace

@@ -197,7 +197,7 @@ Splits load_text(const TextConfig& config) {
   return splits_of<std::uint32_t>(config, numbers, vocabulary, border);
 }
 
-const bool registered = Datasets::global().add<TextConfig>("text", "a text file, character by character", load_text);
+const bool text_registered = Datasets::global().add<TextConfig>("text", "a text file, character by character", load_text);
 
 }  // namespace
 }  // namespace phalanx

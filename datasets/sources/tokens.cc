@@ -208,7 +208,7 @@ Splits load_tokens(const TokensConfig& config) {
   return splits;
 }
 
-const bool registered =
+const bool tokens_registered =
     Datasets::global().add<TokensConfig>("tokens", "files of numbered tokens, mapped into memory", load_tokens);
 
 }  // namespace

@@ -22,7 +22,7 @@ void replace_all(std::string& text, std::string_view old, std::string_view by) {
   }
 }
 
-class ByteLevel final : public Decoder {
+class ByteLevelDecoder final : public Decoder {
  public:
   void apply(std::vector<TokenText>& texts) const override {
     for (auto& [text, added] : texts) {
@@ -59,9 +59,9 @@ class Fuse final : public Decoder {
   }
 };
 
-class Strip final : public Decoder {
+class StripDecoder final : public Decoder {
  public:
-  Strip(std::string content, std::int64_t start) : content_(std::move(content)), start_(start) {}
+  StripDecoder(std::string content, std::int64_t start) : content_(std::move(content)), start_(start) {}
   void apply(std::vector<TokenText>& texts) const override {
     for (auto& [text, added] : texts) {
       std::size_t begin = 0;
@@ -77,9 +77,9 @@ class Strip final : public Decoder {
   std::int64_t start_;
 };
 
-class Replace final : public Decoder {
+class ReplaceDecoder final : public Decoder {
  public:
-  Replace(const std::string& pattern, std::string content, const std::string& name)
+  ReplaceDecoder(const std::string& pattern, std::string content, const std::string& name)
       : pattern_(pattern, name), content_(std::move(content)) {}
   void apply(std::vector<TokenText>& texts) const override {
     for (auto& [text, added] : texts) {
@@ -97,9 +97,9 @@ class Replace final : public Decoder {
   std::string content_;
 };
 
-class Metaspace final : public Decoder {
+class MetaspaceDecoder final : public Decoder {
  public:
-  Metaspace(std::string replacement, bool prepended) : replacement_(std::move(replacement)), prepended_(prepended) {}
+  MetaspaceDecoder(std::string replacement, bool prepended) : replacement_(std::move(replacement)), prepended_(prepended) {}
   void apply(std::vector<TokenText>& texts) const override {
     for (std::size_t i = 0; i < texts.size(); ++i) {
       replace_all(texts[i].text, replacement_, i == 0 && prepended_ ? "" : " ");
@@ -111,9 +111,9 @@ class Metaspace final : public Decoder {
   bool prepended_;
 };
 
-class WordPiece final : public Decoder {
+class WordPieceDecoder final : public Decoder {
  public:
-  WordPiece(std::string prefix, bool cleanup) : prefix_(std::move(prefix)), cleanup_(cleanup) {}
+  WordPieceDecoder(std::string prefix, bool cleanup) : prefix_(std::move(prefix)), cleanup_(cleanup) {}
   void apply(std::vector<TokenText>& texts) const override {
     // Spaces that English has not.
     constexpr std::array<std::pair<const char*, const char*>, 11> kCleanups{{{" .", "."},
@@ -165,9 +165,9 @@ class Spaces final : public Decoder {
   }
 };
 
-class Sequence final : public Decoder {
+class SequenceDecoder final : public Decoder {
  public:
-  explicit Sequence(std::vector<std::unique_ptr<Decoder>> steps) : steps_(std::move(steps)) {}
+  explicit SequenceDecoder(std::vector<std::unique_ptr<Decoder>> steps) : steps_(std::move(steps)) {}
   void apply(std::vector<TokenText>& texts) const override {
     for (const auto& step : steps_) step->apply(texts);
   }
@@ -180,12 +180,12 @@ std::unique_ptr<Decoder> make_strip(const JsonValue& json) {
   const auto content = json.get<std::string>("content");
   if (json.get<std::int64_t>("stop") != 0) refuse_unsupported(json, "Strip at the end of a text");
   if (content.empty()) json.refuse("the content is empty");
-  return std::make_unique<Strip>(content, json.get<std::int64_t>("start"));
+  return std::make_unique<StripDecoder>(content, json.get<std::int64_t>("start"));
 }
 
 }  // namespace
 
-std::unique_ptr<Decoder> make_byte_level_decoder() { return std::make_unique<ByteLevel>(); }
+std::unique_ptr<Decoder> make_byte_level_decoder() { return std::make_unique<ByteLevelDecoder>(); }
 
 std::unique_ptr<Decoder> make_decoder(const JsonValue& json, const std::string& name) {
   if (json.is_null()) return std::make_unique<Spaces>();
@@ -196,20 +196,20 @@ std::unique_ptr<Decoder> make_decoder(const JsonValue& json, const std::string& 
   if (type == "Strip") return make_strip(json);
   if (type == "BPEDecoder") return std::make_unique<WordEnds>(json.get<std::string>("suffix"));
   if (type == "WordPiece") {
-    return std::make_unique<WordPiece>(json.get<std::string>("prefix"), json.get<bool>("cleanup"));
+    return std::make_unique<WordPieceDecoder>(json.get<std::string>("prefix"), json.get<bool>("cleanup"));
   }
   if (type == "Metaspace") {
     const bool prepended = json.get_or<std::string>(
                                "prepend_scheme", json.get_or("add_prefix_space", true) ? "always" : "never") != "never";
-    return std::make_unique<Metaspace>(json.get<std::string>("replacement"), prepended);
+    return std::make_unique<MetaspaceDecoder>(json.get<std::string>("replacement"), prepended);
   }
   if (type == "Replace") {
-    return std::make_unique<Replace>(pattern_of(json.at("pattern")), json.get<std::string>("content"), name);
+    return std::make_unique<ReplaceDecoder>(pattern_of(json.at("pattern")), json.get<std::string>("content"), name);
   }
   if (type != "Sequence") refuse_unsupported(json, type);
   std::vector<std::unique_ptr<Decoder>> steps;
   for (const auto& step : json.at("decoders").elements()) steps.push_back(make_decoder(step, name));
-  return std::make_unique<Sequence>(std::move(steps));
+  return std::make_unique<SequenceDecoder>(std::move(steps));
 }
 
 }  // namespace phalanx

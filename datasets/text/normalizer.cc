@@ -33,7 +33,7 @@ class NormalFormOf final : public Normalizer {
   unicode::NormalForm form_;
 };
 
-class ByteLevel final : public Normalizer {
+class ByteLevelNormalizer final : public Normalizer {
  public:
   void apply(std::string& text) const override { text = in_byte_alphabet(text); }
 };
@@ -80,9 +80,9 @@ class Nmt final : public Normalizer {
   }
 };
 
-class Strip final : public Normalizer {
+class StripNormalizer final : public Normalizer {
  public:
-  Strip(bool left, bool right) : left_(left), right_(right) {}
+  StripNormalizer(bool left, bool right) : left_(left), right_(right) {}
 
   void apply(std::string& text) const override {
     std::string_view rest = text;
@@ -116,9 +116,9 @@ class Prepend final : public Normalizer {
   std::string start_;
 };
 
-class Replace final : public Normalizer {
+class ReplaceNormalizer final : public Normalizer {
  public:
-  Replace(const std::string& pattern, std::string content, const std::string& name)
+  ReplaceNormalizer(const std::string& pattern, std::string content, const std::string& name)
       : pattern_(pattern, name), content_(std::move(content)) {}
 
   void apply(std::string& text) const override {
@@ -178,9 +178,9 @@ class Precompiled final : public Normalizer {
   PrecompiledCharsmap rules_;
 };
 
-class Sequence final : public Normalizer {
+class SequenceNormalizer final : public Normalizer {
  public:
-  explicit Sequence(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
+  explicit SequenceNormalizer(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
 
   void apply(std::string& text) const override {
     for (const auto& step : steps_) step->apply(text);
@@ -206,23 +206,23 @@ std::unique_ptr<Normalizer> make_normalizer(const JsonValue& json, const std::st
   if (type == "NFD") return std::make_unique<NormalFormOf>(NormalForm::kNfd);
   if (type == "NFKC") return std::make_unique<NormalFormOf>(NormalForm::kNfkc);
   if (type == "NFKD") return std::make_unique<NormalFormOf>(NormalForm::kNfkd);
-  if (type == "ByteLevel") return std::make_unique<ByteLevel>();
+  if (type == "ByteLevel") return std::make_unique<ByteLevelNormalizer>();
   if (type == "Lowercase") return std::make_unique<Lowercase>();
   if (type == "StripAccents") return std::make_unique<StripAccents>();
   if (type == "Nmt") return std::make_unique<Nmt>();
-  if (type == "Strip") return std::make_unique<Strip>(json.get<bool>("strip_left"), json.get<bool>("strip_right"));
+  if (type == "Strip") return std::make_unique<StripNormalizer>(json.get<bool>("strip_left"), json.get<bool>("strip_right"));
   if (type == "Prepend") return std::make_unique<Prepend>(json.get<std::string>("prepend"));
   if (type == "BertNormalizer") return std::make_unique<BertNormalizer>(json);
   if (type == "Precompiled") return std::make_unique<Precompiled>(json);
   if (type == "Replace") {
-    return std::make_unique<Replace>(pattern_of(json.at("pattern")), json.get<std::string>("content"), name);
+    return std::make_unique<ReplaceNormalizer>(pattern_of(json.at("pattern")), json.get<std::string>("content"), name);
   }
   if (type != "Sequence") refuse_unsupported(json, type);
   std::vector<std::unique_ptr<Normalizer>> steps;
   for (const auto& step : json.at("normalizers").elements()) {
     if (!step.is_null()) steps.push_back(make_normalizer(step, name));
   }
-  return std::make_unique<Sequence>(std::move(steps));
+  return std::make_unique<SequenceNormalizer>(std::move(steps));
 }
 
 }  // namespace phalanx

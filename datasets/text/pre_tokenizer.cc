@@ -92,9 +92,9 @@ class Whitespace final : public PreTokenizer {
 };
 
 // The words are in the byte alphabet.
-class ByteLevel final : public PreTokenizer {
+class ByteLevelPreTokenizer final : public PreTokenizer {
  public:
-  ByteLevel(bool prefix_space, bool use_regex, const std::string& name) : prefix_space_(prefix_space) {
+  ByteLevelPreTokenizer(bool prefix_space, bool use_regex, const std::string& name) : prefix_space_(prefix_space) {
     if (use_regex) words_ = std::make_unique<Split>(kGpt2Pattern, SplitBehavior::kIsolated, /*invert=*/false, name);
   }
 
@@ -114,9 +114,9 @@ class ByteLevel final : public PreTokenizer {
 };
 
 // Spaces become a printable character, which each word begins with.
-class Metaspace final : public PreTokenizer {
+class MetaspacePreTokenizer final : public PreTokenizer {
  public:
-  Metaspace(std::string replacement, std::string scheme, bool split)
+  MetaspacePreTokenizer(std::string replacement, std::string scheme, bool split)
       : replacement_(std::move(replacement)),
         scheme_(std::move(scheme)),
         split_([space = unicode::first_character(replacement_).code](char32_t code) { return code == space; },
@@ -145,9 +145,9 @@ class Metaspace final : public PreTokenizer {
   bool splits_;
 };
 
-class Sequence final : public PreTokenizer {
+class SequencePreTokenizer final : public PreTokenizer {
  public:
-  explicit Sequence(std::vector<std::unique_ptr<PreTokenizer>> steps) : steps_(std::move(steps)) {}
+  explicit SequencePreTokenizer(std::vector<std::unique_ptr<PreTokenizer>> steps) : steps_(std::move(steps)) {}
 
   void split(std::string_view text, bool is_first, const Word& word) const override { run(0, text, is_first, word); }
 
@@ -175,7 +175,7 @@ std::unique_ptr<PreTokenizer> make_metaspace(const JsonValue& json) {
   if (scheme != "always" && scheme != "first" && scheme != "never")
     refuse_unsupported(json, "prepend_scheme " + scheme);
   if (!prefix && scheme != "never") json.refuse("add_prefix_space does not fit its prepend_scheme");
-  return std::make_unique<Metaspace>(replacement, scheme, json.get_or("split", true));
+  return std::make_unique<MetaspacePreTokenizer>(replacement, scheme, json.get_or("split", true));
 }
 
 std::unique_ptr<PreTokenizer> make_split(const JsonValue& json, const std::string& name) {
@@ -190,7 +190,7 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonValue& json, const st
   if (json.is_null()) return nullptr;
   const auto type = json.get<std::string>("type");
   if (type == "ByteLevel") {
-    return std::make_unique<ByteLevel>(json.get<bool>("add_prefix_space"), json.get_or("use_regex", true), name);
+    return std::make_unique<ByteLevelPreTokenizer>(json.get<bool>("add_prefix_space"), json.get_or("use_regex", true), name);
   }
   if (type == "Split") return make_split(json, name);
   if (type == "Metaspace") return make_metaspace(json);
@@ -213,13 +213,13 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonValue& json, const st
   if (type == "BertPreTokenizer") {
     steps.push_back(at_characters(unicode::is_white_space, kRemoved));
     steps.push_back(at_characters(unicode::is_punctuation, kIsolated));
-    return std::make_unique<Sequence>(std::move(steps));
+    return std::make_unique<SequencePreTokenizer>(std::move(steps));
   }
   if (type != "Sequence") refuse_unsupported(json, type);
   for (const auto& step : json.at("pretokenizers").elements()) {
     if (!step.is_null()) steps.push_back(make_pre_tokenizer(step, name));
   }
-  return std::make_unique<Sequence>(std::move(steps));
+  return std::make_unique<SequencePreTokenizer>(std::move(steps));
 }
 
 }  // namespace phalanx

@@ -116,15 +116,15 @@ class Erase final : public Transform {
 };
 
 template <class Made, class Config>
-bool add(const char* name, const char* help) {
+bool add_color(const char* name, const char* help) {
   return Transforms::global().add<Config>(name, help,
                                           [](const Config& config) { return std::make_unique<const Made>(config); });
 }
 
-const bool registered =
-    add<ColorJitter, ColorJitterConfig>("color_jitter", "random brightness, contrast, saturation and hue") &&
-    add<Grayscale, ProbabilityConfig>("grayscale", "without colors, in some images") &&
-    add<Erase, EraseConfig>("erase", "a random rectangle made black, in some images");
+const bool color_registered =
+    add_color<ColorJitter, ColorJitterConfig>("color_jitter", "random brightness, contrast, saturation and hue") &&
+    add_color<Grayscale, ProbabilityConfig>("grayscale", "without colors, in some images") &&
+    add_color<Erase, EraseConfig>("erase", "a random rectangle made black, in some images");
 
 }  // namespace
 }  // namespace phalanx

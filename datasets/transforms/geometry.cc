@@ -197,7 +197,7 @@ class Rotate final : public Transform {
 };
 
 template <class Made, class Config>
-bool add(const char* name, const char* help) {
+bool add_geometry(const char* name, const char* help) {
   return Transforms::global().add<Config>(name, help,
                                           [](const Config& config) { return std::make_unique<const Made>(config); });
 }
@@ -207,15 +207,15 @@ bool add_flip(const char* name, const char* help, std::int64_t dim) {
       name, help, [dim](const FlipConfig& config) { return std::make_unique<const Flip>(config.probability, dim); });
 }
 
-const bool registered =
-    add<Resize, ResizeConfig>("resize", "another size, antialiased") &&
-    add<CenterCrop, SizeConfig>("center_crop", "the square in the middle; black where the image is smaller") &&
-    add<RandomCrop, RandomCropConfig>("random_crop", "a square at a random place") &&
-    add<RandomResizedCrop, RandomResizedCropConfig>("random_resized_crop",
+const bool geometry_registered =
+    add_geometry<Resize, ResizeConfig>("resize", "another size, antialiased") &&
+    add_geometry<CenterCrop, SizeConfig>("center_crop", "the square in the middle; black where the image is smaller") &&
+    add_geometry<RandomCrop, RandomCropConfig>("random_crop", "a square at a random place") &&
+    add_geometry<RandomResizedCrop, RandomResizedCropConfig>("random_resized_crop",
                                                     "a random part of the image, as a square of this size") &&
     add_flip("flip", "left and right exchanged, in some images", 2) &&
     add_flip("vertical_flip", "top and bottom exchanged, in some images", 1) &&
-    add<Rotate, RotateConfig>("rotate", "turned by a random angle; black outside");
+    add_geometry<Rotate, RotateConfig>("rotate", "turned by a random angle; black outside");
 
 }  // namespace
 }  // namespace phalanx

@@ -22,7 +22,7 @@
 #include <optional>
 #include <string>
 
-#include "datasets/images/most_pixels.h"
+#include "datasets/transforms/most_pixels.h"
 #include "framework/base/error.h"
 
 namespace phalanx::images {

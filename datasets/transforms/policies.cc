@@ -111,7 +111,7 @@ class TrivialAugment final : public Transform {
   }
 };
 
-const bool registered =
+const bool policies_registered =
     Transforms::global().add<RandAugmentConfig>(
         "rand_augment", "some of 14 changes of geometry and color, each of the same strength",
         [](const RandAugmentConfig& config) { return std::make_unique<const RandAugment>(config); }) &&

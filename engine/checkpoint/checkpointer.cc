@@ -14,7 +14,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::int64_t kColumns = 5;
+constexpr std::int64_t kStatusColumns = 5;
 
 template <class T>
 bool ready(const std::future<T>& future) {
@@ -52,8 +52,8 @@ Checkpointer::Checkpointer(CheckpointFolder folder, Retention retention, Communi
       world_(std::move(world)),
       state_(state),
       plan_(make_plan(state, *world_)),
-      mine_(at::zeros({kColumns}, at::kLong)),
-      all_(at::zeros({kColumns * world_->size()}, at::kLong)) {}
+      mine_(at::zeros({kStatusColumns}, at::kLong)),
+      all_(at::zeros({kStatusColumns * world_->size()}, at::kLong)) {}
 
 Checkpointer::~Checkpointer() {
   if (writing_.valid()) writing_.wait();
@@ -115,7 +115,7 @@ void Checkpointer::look() {
 
 void Checkpointer::tell() { told_ = world_->all_gather(all_, mine_); }
 
-std::int64_t Checkpointer::status_of(int rank) const { return all_.data_ptr<std::int64_t>()[rank * kColumns]; }
+std::int64_t Checkpointer::status_of(int rank) const { return all_.data_ptr<std::int64_t>()[rank * kStatusColumns]; }
 
 bool Checkpointer::conclude() {
   told_.wait();
@@ -135,7 +135,7 @@ bool Checkpointer::conclude() {
 void Checkpointer::begin_commit() {
   manifest_.files.clear();
   for (int rank = 0; rank < plan_.ranks; ++rank) {
-    const auto* row = all_.data_ptr<std::int64_t>() + rank * kColumns;
+    const auto* row = all_.data_ptr<std::int64_t>() + rank * kStatusColumns;
     manifest_.files.push_back(record(weights_file(rank, plan_.ranks), row + 1));
     manifest_.files.push_back(record(state_file(rank, plan_.ranks), row + 3));
   }

@@ -14,7 +14,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::int64_t kColumns = 4;  // rank, parameter, offset, count
+constexpr std::int64_t kRowColumns = 4;  // rank, parameter, offset, count
 
 using Numbers = std::map<std::string, std::int64_t>;
 using Held = std::vector<std::vector<ParameterRange>>;  // by rank
@@ -72,7 +72,7 @@ void leave_first_parts(Held& held, const std::vector<int>& parts) {
 }
 
 Held gather_ranges(const std::vector<ParameterRange>& mine, Communicator& world) {
-  at::Tensor rows = at::empty({static_cast<std::int64_t>(mine.size()) * kColumns}, at::kLong);
+  at::Tensor rows = at::empty({static_cast<std::int64_t>(mine.size()) * kRowColumns}, at::kLong);
   auto* next = rows.data_ptr<std::int64_t>();
   for (const auto& range : mine) {
     for (const std::int64_t value : {std::int64_t{world.rank()}, range.parameter, range.offset, range.count}) {
@@ -82,7 +82,7 @@ Held gather_ranges(const std::vector<ParameterRange>& mine, Communicator& world)
   const at::Tensor all = gather_ranks(rows, world);
   Held held(static_cast<std::size_t>(world.size()));
   const auto* row = all.data_ptr<std::int64_t>();
-  for (std::int64_t i = 0; i < all.numel(); i += kColumns, row += kColumns) {
+  for (std::int64_t i = 0; i < all.numel(); i += kRowColumns, row += kRowColumns) {
     held[static_cast<std::size_t>(row[0])].push_back({row[1], row[2], row[3]});
   }
   return held;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "engine/experiment/config.h"
-#include "engine/experiment/run_folder.h"
+#include "engine/watch/run_folder.h"
 #include "engine/sync/synchronizers.h"
 #include "framework/comm/mesh.h"
 

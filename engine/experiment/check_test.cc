@@ -247,7 +247,7 @@ class MissingKind final : public DeviceKind {
   CommunicatorPtr connect(CommunicatorPtr host, c10::Device, Seconds) const override { return host; }
 };
 
-const bool registered = DeviceKinds::global().add<NoFields>(
+const bool check_test_registered = DeviceKinds::global().add<NoFields>(
     "missing", "for tests",
     [](const NoFields&) -> std::shared_ptr<const DeviceKind> { return std::make_shared<MissingKind>(); });
 

@@ -9,7 +9,7 @@
 #include "engine/checkpoint/run_state.h"
 #include "engine/engine.h"
 #include "engine/experiment/config.h"
-#include "engine/experiment/run_folder.h"
+#include "engine/watch/run_folder.h"
 #include "engine/watch/nan_guard.h"
 #include "engine/watch/stop_vote.h"
 

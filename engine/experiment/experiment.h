@@ -13,7 +13,7 @@
 #include "engine/engine.h"
 #include "engine/evaluator.h"
 #include "engine/experiment/config.h"
-#include "engine/experiment/run_folder.h"
+#include "engine/watch/run_folder.h"
 #include "engine/experiment/unreadable_samples.h"
 #include "engine/meters/readings.h"
 #include "framework/comm/communicator.h"

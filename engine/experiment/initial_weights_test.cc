@@ -45,7 +45,7 @@ const std::string& pretrained() {
   return file;
 }
 
-Finished run(int ranks, const Changes& changes) {
+Finished run_initialized(int ranks, const Changes& changes) {
   Changes all{"model.hidden=[16, 16, 16]", "init.from=" + pretrained()};
   all.insert(all.end(), changes.begin(), changes.end());
   return run_tiny(ranks, new_folder(), all);
@@ -54,7 +54,7 @@ Finished run(int ranks, const Changes& changes) {
 std::string error_of(const Changes& changes) {
   Changes all{"train.max_steps=1"};
   all.insert(all.end(), changes.begin(), changes.end());
-  return run(1, all).errors.at(0);
+  return run_initialized(1, all).errors.at(0);
 }
 
 std::string first_name() { return load_weights(pretrained()).front().first; }
@@ -82,7 +82,7 @@ TEST(InitialWeights, ARunBeginsWithThemInAnyFormatOnAnyMesh) {
         Changes{"mesh.tensor=2", "plan=[{layers: " + layer_of(first_name()) + ", style: column_gathered}]"}}) {
     Changes changes = still;
     changes.insert(changes.end(), mesh.begin(), mesh.end());
-    const auto finished = run(2, changes);
+    const auto finished = run_initialized(2, changes);
     ASSERT_THAT(finished.errors, Each("")) << mesh[0];
     EXPECT_TRUE(at::equal(final_weights(finished), expected)) << mesh[0];
   }
@@ -92,7 +92,7 @@ TEST(InitialWeights, FrozenOnesStayAndTheOthersAreTrainedAlike) {
   const std::string layer = layer_of(first_name());
   const std::string freeze = "init.freeze=^" + layer + "\\.";
   const ByName before = tensors_in(pretrained());
-  const auto one = run(1, {freeze});
+  const auto one = run_initialized(1, {freeze});
   ASSERT_THAT(one.errors, Each(""));
   for (const auto& [name, tensor] : tensors_in(one.folder.weights())) {
     EXPECT_EQ(at::equal(tensor, before.at(name)), layer_of(name) == layer) << name;
@@ -105,14 +105,14 @@ TEST(InitialWeights, FrozenOnesStayAndTheOthersAreTrainedAlike) {
         Changes{"mesh.tensor=2", "plan=[{layers: " + layer + ", style: column_gathered}]"}}) {
     Changes changes{freeze};
     changes.insert(changes.end(), how.begin(), how.end());
-    const auto two = run(2, changes);
+    const auto two = run_initialized(2, changes);
     ASSERT_THAT(two.errors, Each("")) << how[0];
     EXPECT_LT(relative_difference(final_weights(two), final_weights(one)), 1e-5) << how[0];
   }
 }
 
 TEST(InitialWeights, EachRankOfAPipelineNeedsSomethingToTrain) {
-  const auto finished = run(2, {"init.freeze=^fc[12]", "mesh.pipe=2", "pipeline.cut=[fc3]"});
+  const auto finished = run_initialized(2, {"init.freeze=^fc[12]", "mesh.pipe=2", "pipeline.cut=[fc3]"});
   EXPECT_THAT(finished.errors, Each(HasSubstr("the stages of rank 0 of the pipeline have no parameters to train")));
 }
 
@@ -143,7 +143,7 @@ TEST(InitialWeights, ConvertsFloatingPointNumbersAndRenames) {
     wide.emplace_back("net." + name, tensor.to(at::kDouble));
   const std::string file = written(wide, ".pt");
   const std::string frozen = "init.freeze=" + first_name();
-  const auto finished = run(1, {"init.from=" + file, "init.rename=[{match: '^net\\.', with: ''}]", frozen});
+  const auto finished = run_initialized(1, {"init.from=" + file, "init.rename=[{match: '^net\\.', with: ''}]", frozen});
   ASSERT_THAT(finished.errors, Each(""));
   EXPECT_TRUE(
       at::equal(tensors_in(finished.folder.weights()).at(first_name()), tensors_in(pretrained()).at(first_name())));
@@ -156,7 +156,7 @@ TEST(InitialWeights, LoadsWhatWrappersAndTiedWeightsOfPyTorchLeave) {
   for (const auto& [name, tensor] : all) wrapped.emplace_back("module._orig_mod." + name, tensor);
   wrapped.emplace_back("module._orig_mod.lm_head.weight", all.front().second.clone());
   const std::string frozen = "init.freeze=" + first_name();
-  const auto finished = run(1, {"init.from=" + written(wrapped), frozen});
+  const auto finished = run_initialized(1, {"init.from=" + written(wrapped), frozen});
   ASSERT_THAT(finished.errors, Each(""));
   EXPECT_TRUE(at::equal(tensors_in(finished.folder.weights()).at(first_name()), all.front().second));
   wrapped.back().second.view(-1)[0] += 1;
@@ -173,7 +173,7 @@ TEST(InitialWeights, TakeTheFirstRowsWhereTheyAreTruncated) {
   EXPECT_THAT(error_of({from}), HasSubstr("init.truncate to take the first of more positions"));
   EXPECT_THAT(error_of({from, "init.truncate=fc5"}), HasSubstr("init.truncate: \"fc5\" matches no parameter"));
   EXPECT_THAT(error_of({from, "init.truncate='('"}), HasSubstr("init.truncate: \"(\" is not a regular expression"));
-  const auto finished = run(1, {from, "init.truncate=^fc4", "init.freeze=fc4"});
+  const auto finished = run_initialized(1, {from, "init.truncate=^fc4", "init.freeze=fc4"});
   ASSERT_THAT(finished.errors, Each(""));
   for (const char* name : {"fc4.weight", "fc4.bias"}) {
     EXPECT_TRUE(at::equal(tensors_in(finished.folder.weights()).at(name), tensors_in(pretrained()).at(name))) << name;
@@ -193,7 +193,7 @@ TEST(InitialWeights, StrictSaysWhatDoesNotFitAndOtherwiseTheRestIsLoaded) {
       AllOf(HasSubstr("init.from: "), HasSubstr("1 missing (" + gone + ")"), HasSubstr("1 unexpected (head.weight)"),
             HasSubstr("1 of another shape or type (" + other + ": Float [3, 4] there, Float ["),
             HasSubstr("set init.strict: false")));
-  const auto finished = run(1, {from, "init.strict=false", "init.freeze=" + kept});
+  const auto finished = run_initialized(1, {from, "init.strict=false", "init.freeze=" + kept});
   ASSERT_THAT(finished.errors, Each(""));
   EXPECT_TRUE(at::equal(tensors_in(finished.folder.weights()).at(kept), changed.front().second));
 }
@@ -217,13 +217,13 @@ TEST(Lora, TheFirstOutputIsThatOfTheModelAlone) {
   const Changes still{"train.max_steps=1", "optimizer.lr=1e-30", "optimizer.momentum=0"};
   Changes adapted = still;
   adapted.push_back(kLora);
-  const auto alone = run(1, still), with = run(1, adapted);
+  const auto alone = run_initialized(1, still), with = run_initialized(1, adapted);
   ASSERT_THAT(with.errors, Each(""));
   EXPECT_EQ(alone.results[0].test, with.results[0].test);
 }
 
 TEST(Lora, TrainsTheAdaptersAloneAndAlikeOnOneRankAndTwo) {
-  const auto one = run(1, {kLora});
+  const auto one = run_initialized(1, {kLora});
   ASSERT_THAT(one.errors, Each(""));
   const ByName before = tensors_in(pretrained()), after = tensors_in(one.folder.weights());
   EXPECT_EQ(after.size(), before.size() + 4);
@@ -235,14 +235,14 @@ TEST(Lora, TrainsTheAdaptersAloneAndAlikeOnOneRankAndTwo) {
         Changes{"mesh.pipe=2", "pipeline.micro_batches=2", "pipeline.cut=[fc3]"}}) {
     Changes changes{kLora};
     changes.insert(changes.end(), how.begin(), how.end());
-    const auto two = run(2, changes);
+    const auto two = run_initialized(2, changes);
     ASSERT_THAT(two.errors, Each("")) << how[0];
     EXPECT_LT(relative_difference(final_weights(two), final_weights(one)), 1e-5) << how[0];
   }
 }
 
 TEST(Lora, TrainsWhatItIsToldToAsWell) {
-  const auto finished = run(1, {kLora, "lora.also_train=^fc4"});
+  const auto finished = run_initialized(1, {kLora, "lora.also_train=^fc4"});
   ASSERT_THAT(finished.errors, Each(""));
   const ByName after = tensors_in(finished.folder.weights());
   for (const auto& [name, tensor] : tensors_in(pretrained())) {
@@ -285,7 +285,7 @@ TEST(Lora, SaysWhatIsWrong) {
   EXPECT_THAT(error_of({"lora.layers=[fc1]", "lora.also_train=.*"}), HasSubstr("lora.also_train: "));
   EXPECT_THAT(error_of({"lora.layers=[fc1]", "lora.rank=9223372036854775807"}),
               AllOf(HasSubstr("cannot make the adapters: "), HasSubstr("rank: 9223372036854775807")));
-  for (const auto& error : run(2, {kLora, "mesh.tensor=2"}).errors)
+  for (const auto& error : run_initialized(2, {kLora, "mesh.tensor=2"}).errors)
     EXPECT_THAT(error, HasSubstr("has an adapter of lora"));
 }
 

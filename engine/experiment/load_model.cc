@@ -6,7 +6,7 @@
 
 #include "engine/experiment/initial_weights.h"
 #include "engine/experiment/make_model.h"
-#include "engine/experiment/run_folder.h"
+#include "engine/watch/run_folder.h"
 #include "framework/base/error.h"
 #include "framework/base/storage/weights_file.h"
 #include "models/embedding/served_rows.h"

@@ -26,20 +26,20 @@ namespace {
 
 // Operations of matrix products and convolutions that this thread calls while it lives, by their shapes: the same in
 // every run, which measured times are not.
-class OperationCount {
+class FlopCount {
  public:
-  OperationCount()
+  FlopCount()
       : outer_(current),
         handle_(at::addThreadLocalCallback(
             at::RecordFunctionCallback(begin).needsInputs(true).scopes({at::RecordScope::FUNCTION}))) {
     current = this;
   }
-  ~OperationCount() {
+  ~FlopCount() {
     at::removeCallback(handle_);
     current = outer_;
   }
-  OperationCount(const OperationCount&) = delete;
-  OperationCount& operator=(const OperationCount&) = delete;
+  FlopCount(const FlopCount&) = delete;
+  FlopCount& operator=(const FlopCount&) = delete;
 
   double count() const { return count_; }
 
@@ -50,14 +50,14 @@ class OperationCount {
     return nullptr;
   }
 
-  static thread_local OperationCount* current;
+  static thread_local FlopCount* current;
 
-  OperationCount* outer_;
+  FlopCount* outer_;
   double count_ = 0;
   at::CallbackHandle handle_;
 };
 
-thread_local OperationCount* OperationCount::current = nullptr;
+thread_local FlopCount* FlopCount::current = nullptr;
 
 RowSpec row_of(const at::Tensor& tensor) { return {tensor.sizes().slice(1).vec(), tensor.scalar_type()}; }
 
@@ -195,7 +195,7 @@ void Pipeline::measure(Model& model, const Task& task, const Mesh& mesh, Arithme
   for (const auto& [name, parameter] : model.named_parameters()) sizes[name] = parameter.numel();
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const auto& block = model.blocks()[i];
-    const OperationCount operations;
+    const FlopCount operations;
     x = block.forward(x);
     blocks_[i].cost = operations.count();
     for (const auto& name : block.parameters) blocks_[i].cost += static_cast<double>(sizes.at(name));

@@ -56,7 +56,7 @@ class Torn final : public Dataset {
   bool torn_;
 };
 
-const bool registered = Datasets::global().add<NoFields>("torn", "made for tests", [](const NoFields&) {
+const bool sample_order_test_registered = Datasets::global().add<NoFields>("torn", "made for tests", [](const NoFields&) {
   return Splits{.train = std::make_shared<Torn>(true), .test = std::make_shared<Torn>(false)};
 });
 

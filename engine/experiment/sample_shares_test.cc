@@ -75,7 +75,7 @@ class SlowDataset final : public Dataset {
   std::shared_ptr<const Dataset> inner_;
 };
 
-const bool registered =
+const bool sample_shares_test_registered =
     Datasets::global().add<NoFields>("digits_read_slowly", "digits, slow on some ranks", [](const NoFields&) {
       const Splits digits = testing::tiny_config({}).dataset.make();
       return Splits{.train = std::make_shared<SlowDataset>(digits.train),

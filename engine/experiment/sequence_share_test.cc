@@ -18,17 +18,17 @@ using testing::reading;
 using testing::run_tiny;
 
 // Of 8 tokens most samples end before the last, so that ranks have different numbers of targets.
-Finished run(int ranks, Changes changes) {
+Finished run_shared(int ranks, Changes changes) {
   changes.insert(changes.begin(), {"model={name: char_lm, layers: 1, heads: 2, width: 16}",
                                    "dataset=padded_tokens_under_test", "train.epochs=4"});
   return run_tiny(ranks, new_folder(), changes);
 }
 
 TEST(SequenceShare, EveryTargetCountsOnceWhereverItIs) {
-  const auto one = run(1, {});
+  const auto one = run_shared(1, {});
   for (const auto& [ranks, mesh] : {std::pair(2, "{context: 2}"), std::pair(4, "{data: 2, context: 2}")}) {
     for (const char* accumulate : {"1", "3"}) {
-      const auto several = run(
+      const auto several = run_shared(
           ranks, {std::string("mesh=") + mesh, std::string("train.accumulate=") + accumulate, "strategy=all_reduce"});
       ASSERT_THAT(several.errors, Each("")) << mesh;
       EXPECT_LT(testing::relative_difference(several.weights[0], one.weights[0]), 1e-5) << mesh;
@@ -44,7 +44,7 @@ TEST(SequenceShare, EveryTargetCountsOnceWhereverItIs) {
 TEST(SequenceShare, RefusesSamplesThatAreNoSequences) {
   EXPECT_THAT(run_tiny(2, new_folder(), {"mesh.context=2"}).errors,
               Each(HasSubstr("mesh.context divides sequences whose every position has an input and a class number")));
-  EXPECT_THAT(run(3, {"mesh.context=3"}).errors,
+  EXPECT_THAT(run_shared(3, {"mesh.context=3"}).errors,
               Each(HasSubstr("samples have 8 positions, which 3 ranks cannot divide into two equal chunks each (6 in "
                              "all); use samples of 6 positions, or mesh.context: 2")));
 }

@@ -46,7 +46,7 @@ class Norms final : public Network {
   torch::nn::Linear fc_{nullptr};
 };
 
-const bool registered = Models::global().add<NormsConfig>(
+const bool testing_model_registered = Models::global().add<NormsConfig>(
     "norms_under_test", "batch norm and dropout",
     [](const NormsConfig& config, const ModelSpec& spec) { return std::make_shared<Norms>(config, spec); });
 

@@ -44,7 +44,7 @@ class CrossEntropy final : public Loss {
   CrossEntropyConfig config_;
 };
 
-const bool registered = Losses::global().add<CrossEntropyConfig>(
+const bool cross_entropy_registered = Losses::global().add<CrossEntropyConfig>(
     "cross_entropy", "softmax cross entropy with class indices",
     [](const CrossEntropyConfig& config) { return std::make_shared<CrossEntropy>(config); });
 

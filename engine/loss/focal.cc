@@ -82,7 +82,7 @@ class Focal final : public Loss {
   std::vector<double> alpha_;
 };
 
-const bool registered =
+const bool focal_registered =
     Losses::global().add<FocalConfig>("focal", "cross entropy in which samples count less the better they are told",
                                       [](const FocalConfig& config) { return std::make_shared<Focal>(config); });
 

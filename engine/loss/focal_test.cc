@@ -13,6 +13,7 @@
 #include <string>
 
 #include "engine/loss/loss.h"
+#include "engine/loss/testing_loss.h"
 #include "framework/base/batch.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
@@ -22,10 +23,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-
-std::shared_ptr<const Loss> make(const std::string& yaml) {
-  return config::load_as<Losses::Choice>("loss", yaml, "test.yaml").make();
-}
 
 at::Tensor logits() {
   at::manual_seed(3);
@@ -38,10 +35,10 @@ at::Tensor classes() {
 
 TEST(Focal, WithoutGammaIsCrossEntropy) {
   const auto output = logits(), target = classes(), yes = target.eq(1).to(at::kDouble);
-  EXPECT_NEAR(make("{name: focal, gamma: 0}")->mean(output, target).item<double>(),
-              make("cross_entropy")->mean(output, target).item<double>(), 1e-12);
-  EXPECT_NEAR(make("{name: focal, gamma: 0}")->mean(output.select(2, 0), yes).item<double>(),
-              make("binary_cross_entropy")->mean(output.select(2, 0), yes).item<double>(), 1e-12);
+  EXPECT_NEAR(testing::make_loss("{name: focal, gamma: 0}")->mean(output, target).item<double>(),
+              testing::make_loss("cross_entropy")->mean(output, target).item<double>(), 1e-12);
+  EXPECT_NEAR(testing::make_loss("{name: focal, gamma: 0}")->mean(output.select(2, 0), yes).item<double>(),
+              testing::make_loss("binary_cross_entropy")->mean(output.select(2, 0), yes).item<double>(), 1e-12);
 }
 
 // Equation 5: - alpha (1 - p)^gamma log p, class by class.
@@ -57,14 +54,14 @@ TEST(Focal, IsTheSumOfItsDefinition) {
       sum -= alpha[of] * std::pow(1 - q, 1.5) * std::log(q);
     }
   }
-  EXPECT_NEAR(make("{name: focal, gamma: 1.5, alpha: [0.2, 0.7, 1]}")->mean(output, target).item<double>(), sum / 20,
+  EXPECT_NEAR(testing::make_loss("{name: focal, gamma: 1.5, alpha: [0.2, 0.7, 1]}")->mean(output, target).item<double>(), sum / 20,
               1e-12);
 }
 
 TEST(Focal, LeavesOutWhatIsIgnored) {
   const auto output = logits().flatten(0, 1).requires_grad_();
   const auto target = classes().flatten();
-  const auto loss = make("focal");
+  const auto loss = testing::make_loss("focal");
   const double kept = loss->mean(output.slice(0, 3), target.slice(0, 3)).item<double>();
   target.slice(0, 0, 3).fill_(kIgnored);
   const auto mean = loss->mean(output, target);
@@ -77,21 +74,21 @@ TEST(Focal, LeavesOutWhatIsIgnored) {
 TEST(Focal, HasGradientsWhereALogitIsCertain) {
   for (const char* yaml : {"{name: focal, gamma: 0.5}", "{name: focal, gamma: 2}"}) {
     const auto sure = at::tensor({90.0F, -90.0F}).view({1, 2}).requires_grad_();
-    make(yaml)->mean(sure, at::tensor({0}, at::kLong)).backward();
+    testing::make_loss(yaml)->mean(sure, at::tensor({0}, at::kLong)).backward();
     EXPECT_TRUE(sure.grad().isfinite().all().item<bool>()) << yaml;
     const auto each = at::tensor({90.0F, -90.0F}).requires_grad_();
-    make(yaml)->mean(each, at::tensor({1.0F, 0.0F})).backward();
+    testing::make_loss(yaml)->mean(each, at::tensor({1.0F, 0.0F})).backward();
     EXPECT_TRUE(each.grad().isfinite().all().item<bool>()) << yaml;
   }
 }
 
 TEST(Focal, RefusesOtherShapesAndAsManyWeightsAsDoNotFit) {
   const auto output = logits(), target = classes();
-  EXPECT_THAT([&] { make("focal")->mean(output, target.flatten()); },
+  EXPECT_THAT([&] { testing::make_loss("focal")->mean(output, target.flatten()); },
               ThrowsMessage<ConfigError>(HasSubstr("focal takes logits [n, ..., classes]")));
-  EXPECT_THAT([&] { make("{name: focal, alpha: [0.25]}")->mean(output, target); },
+  EXPECT_THAT([&] { testing::make_loss("{name: focal, alpha: [0.25]}")->mean(output, target); },
               ThrowsMessage<ConfigError>(HasSubstr("loss: alpha has 1 numbers, but there are 3 classes")));
-  EXPECT_THAT([&] { make("{name: focal, alpha: [0.2, 0.3]}")->mean(output, output.sigmoid()); },
+  EXPECT_THAT([&] { testing::make_loss("{name: focal, alpha: [0.2, 0.3]}")->mean(output, output.sigmoid()); },
               ThrowsMessage<ConfigError>(HasSubstr("loss: alpha has 2 numbers")));
 }
 

@@ -6,46 +6,43 @@
 #include <cmath>
 
 #include "engine/loss/loss.h"
+#include "engine/loss/testing_loss.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
 
-double mean_of(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
-  return config::load_as<Losses::Choice>("loss", yaml, "test.yaml").make()->mean(output, target).item<double>();
-}
-
 at::Tensor numbers(const std::vector<float>& values) { return at::tensor(values); }
 
 TEST(Losses, OfNumbersAreMeansOverElements) {
   const auto output = numbers({1, 2, 5}), target = numbers({1, 0, 1});
-  EXPECT_FLOAT_EQ(mean_of("mse", output, target), (0 + 4 + 16) / 3.0);
-  EXPECT_FLOAT_EQ(mean_of("mae", output, target), (0 + 2 + 4) / 3.0);
-  EXPECT_FLOAT_EQ(mean_of("huber", output, target), (0 + 1.5 + 3.5) / 3) << "beyond 1: |error| - 1/2";
-  EXPECT_FLOAT_EQ(mean_of("{name: huber, delta: 3}", output, target), (0 + 2 + 7.5) / 3);
+  EXPECT_FLOAT_EQ(testing::mean_loss("mse", output, target), (0 + 4 + 16) / 3.0);
+  EXPECT_FLOAT_EQ(testing::mean_loss("mae", output, target), (0 + 2 + 4) / 3.0);
+  EXPECT_FLOAT_EQ(testing::mean_loss("huber", output, target), (0 + 1.5 + 3.5) / 3) << "beyond 1: |error| - 1/2";
+  EXPECT_FLOAT_EQ(testing::mean_loss("{name: huber, delta: 3}", output, target), (0 + 2 + 7.5) / 3);
 }
 
 TEST(Losses, BinaryCrossEntropyTakesEachLogitForItself) {
   const double yes = -std::log(1 / (1 + std::exp(-2.0))), no = -std::log(1 - 1 / (1 + std::exp(1.0)));
-  EXPECT_NEAR(mean_of("binary_cross_entropy", numbers({2, -1}), numbers({1, 0})), (yes + no) / 2, 1e-6);
-  EXPECT_NEAR(mean_of("binary_cross_entropy", numbers({2, -1}), at::tensor({1, 0}, at::kLong)), (yes + no) / 2, 1e-6)
+  EXPECT_NEAR(testing::mean_loss("binary_cross_entropy", numbers({2, -1}), numbers({1, 0})), (yes + no) / 2, 1e-6);
+  EXPECT_NEAR(testing::mean_loss("binary_cross_entropy", numbers({2, -1}), at::tensor({1, 0}, at::kLong)), (yes + no) / 2, 1e-6)
       << "targets may be integers";
 }
 
 TEST(Losses, ListNetIsLeastForTheOrderOfTheRelevances) {
   const auto relevance = numbers({0, 1, 3}).view({1, 3});
-  const double best = mean_of("list_net", relevance, relevance);
+  const double best = testing::mean_loss("list_net", relevance, relevance);
   double entropy = 0, sum = 0;
   for (const double r : {0.0, 1.0, 3.0}) sum += std::exp(r);
   for (const double r : {0.0, 1.0, 3.0}) entropy -= std::exp(r) / sum * std::log(std::exp(r) / sum);
   EXPECT_NEAR(best, entropy, 1e-6);
-  EXPECT_GT(mean_of("list_net", numbers({3, 1, 0}).view({1, 3}), relevance), best);
+  EXPECT_GT(testing::mean_loss("list_net", numbers({3, 1, 0}).view({1, 3}), relevance), best);
 }
 
 TEST(Losses, RefuseTargetsOfAnotherShape) {
   for (const char* name : {"mse", "mae", "huber", "binary_cross_entropy", "list_net"}) {
-    EXPECT_THROW(mean_of(name, at::full({2, 1}, 1.0), at::full({2}, 1.0)), ConfigError) << name;
+    EXPECT_THROW(testing::mean_loss(name, at::full({2, 1}, 1.0), at::full({2}, 1.0)), ConfigError) << name;
   }
 }
 

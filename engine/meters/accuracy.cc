@@ -9,14 +9,14 @@
 namespace phalanx {
 namespace {
 
-void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
+void measure_accuracy(const Batch& batch, const Step::Result& result, Mean& mean) {
   const auto [guess, target] = guesses_of(batch, result);
   mean.add_later(guess.eq(target).sum().to(at::kDouble), 1, static_cast<double>(target.numel()));
 }
 
-const bool registered =
+const bool accuracy_registered =
     Meters::global().add<NoFields>("accuracy", "share of samples or tokens whose class has the highest score",
-                                   [](const NoFields&) { return std::make_unique<MeanMeter>("accuracy", measure); });
+                                   [](const NoFields&) { return std::make_unique<MeanMeter>("accuracy", measure_accuracy); });
 
 }  // namespace
 }  // namespace phalanx

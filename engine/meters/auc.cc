@@ -49,7 +49,7 @@ class Auc final : public Meter {
   bool warned_ = false;
 };
 
-const bool registered = Meters::global().add<NoFields>("auc", "area under the ROC curve, mean over classes",
+const bool auc_registered = Meters::global().add<NoFields>("auc", "area under the ROC curve, mean over classes",
                                                        [](const NoFields&) { return std::make_unique<Auc>(); });
 
 }  // namespace

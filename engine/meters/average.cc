@@ -106,7 +106,7 @@ class Average final : public Meter {
   Sums sums_;
 };
 
-const bool registered =
+const bool average_registered =
     Meters::global().add<AverageConfig>("average", "mean and standard deviation of the outputs or the targets",
                                         [](const AverageConfig& config) { return std::make_unique<Average>(config); });
 

@@ -20,7 +20,7 @@ struct ClassErrorConfig {
   }
 };
 
-void measure(const Batch& batch, const Step::Result& result, std::int64_t k, Mean& mean) {
+void measure_class_error(const Batch& batch, const Step::Result& result, std::int64_t k, Mean& mean) {
   const auto [scores, target] = classes_of(batch, result);
   if (k > scores.size(1)) {
     throw ConfigError("class_error: k is " + std::to_string(k) + ", but there are " + std::to_string(scores.size(1)) +
@@ -33,12 +33,12 @@ void measure(const Batch& batch, const Step::Result& result, std::int64_t k, Mea
   mean.add(before.ge(k).sum().item<double>(), target.numel());
 }
 
-const bool registered = Meters::global().add<ClassErrorConfig>(
+const bool class_error_registered = Meters::global().add<ClassErrorConfig>(
     "class_error", "share of samples whose class is not among the k with the highest scores",
     [](const ClassErrorConfig& config) {
       return std::make_unique<MeanMeter>(
           "class_error_top" + std::to_string(config.k),
-          [k = config.k](const auto& batch, const auto& result, Mean& mean) { measure(batch, result, k, mean); });
+          [k = config.k](const auto& batch, const auto& result, Mean& mean) { measure_class_error(batch, result, k, mean); });
     });
 
 }  // namespace

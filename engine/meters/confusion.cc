@@ -53,7 +53,7 @@ class Confusion final : public Meter {
   ClassCounts counts_;
 };
 
-const bool registered = Meters::global().add<ConfusionConfig>(
+const bool confusion_registered = Meters::global().add<ConfusionConfig>(
     "confusion", "confusion matrix: samples by true and predicted class",
     [](const ConfusionConfig& config) { return std::make_unique<Confusion>(config); });
 

@@ -8,7 +8,7 @@ namespace phalanx {
 namespace {
 
 // A loss is a float and a weight an integer below 2^29: their product is exact.
-void measure(const Batch&, const Step::Result& result, Mean& mean) {
+void measure_loss(const Batch&, const Step::Result& result, Mean& mean) {
   if (result.loss_sums.defined()) {
     mean.add_later(result.loss_sums, 1, result.weight);
   } else {
@@ -18,11 +18,11 @@ void measure(const Batch&, const Step::Result& result, Mean& mean) {
 
 const bool loss_registered =
     Meters::global().add<NoFields>("loss", "mean loss over samples, or over the tokens or pixels in them",
-                                   [](const NoFields&) { return std::make_unique<MeanMeter>("loss", measure); });
+                                   [](const NoFields&) { return std::make_unique<MeanMeter>("loss", measure_loss); });
 
 const bool perplexity_registered =
     Meters::global().add<NoFields>("perplexity", "exponential of the mean loss", [](const NoFields&) {
-      return std::make_unique<MeanMeter>("perplexity", measure, [](double loss) { return std::exp(loss); });
+      return std::make_unique<MeanMeter>("perplexity", measure_loss, [](double loss) { return std::exp(loss); });
     });
 
 }  // namespace

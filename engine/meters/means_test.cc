@@ -31,13 +31,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-constexpr std::int64_t kSamples = 11, kClasses = 4;
+constexpr std::int64_t kMeanSamples = 11, kMeanClasses = 4;
 
 // Sample i is of class i % 4, is guessed right unless 3 divides i, and has a loss of i.
-at::Tensor targets_of(const at::Tensor& samples) { return samples % kClasses; }
+at::Tensor targets_of(const at::Tensor& samples) { return samples % kMeanClasses; }
 at::Tensor logits_of(const at::Tensor& samples) {
   const at::Tensor wrong = samples.remainder(3).eq(0).to(at::kLong);
-  return at::one_hot((targets_of(samples) + wrong) % kClasses, kClasses).to(at::kFloat);
+  return at::one_hot((targets_of(samples) + wrong) % kMeanClasses, kMeanClasses).to(at::kFloat);
 }
 
 MeterSet set_of(const std::vector<std::string>& names) {
@@ -70,7 +70,7 @@ TEST_P(MetersAcrossRanks, MeansAreExactWithUnevenAndEmptyShares) {
   testing::run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     // 11 samples by 3: the last batch has 2, so with 3 and 4 ranks some shares are padding alone.
     DistributedSampler sampler(
-        {.samples = kSamples, .global_batch = 3, .seed = 5, .rank = group->rank(), .size = group->size()});
+        {.samples = kMeanSamples, .global_batch = 3, .seed = 5, .rank = group->rank(), .size = group->size()});
     MeterSet meters = set_of({"loss", "accuracy"});
     for (std::int64_t cursor = 0; cursor < sampler.batches(); ++cursor) {
       const auto share = sampler.share(0, cursor);

@@ -22,7 +22,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::int64_t kBatches = 5, kRows = 8, kSamples = kBatches * kRows;
+constexpr std::int64_t kBatches = 5, kRows = 8, kMergedSamples = kBatches * kRows;
 constexpr std::array<std::int64_t, 4> kShares = {4, 2, 0, 2};  // rows of each batch, by rank
 
 // What a model says of the samples, and what is so.
@@ -31,15 +31,15 @@ struct Samples {
 };
 
 Samples classes() {
-  return {.output = (at::rand({kSamples, 4}) * 5).floor(), .target = at::randint(4, {kSamples}, at::kLong)};
+  return {.output = (at::rand({kMergedSamples, 4}) * 5).floor(), .target = at::randint(4, {kMergedSamples}, at::kLong)};
 }
-Samples tokens() { return {.output = at::rand({kSamples, 3, 4}), .target = at::randint(4, {kSamples, 3}, at::kLong)}; }
+Samples tokens() { return {.output = at::rand({kMergedSamples, 3, 4}), .target = at::randint(4, {kMergedSamples, 3}, at::kLong)}; }
 Samples labels() {
-  return {.output = (at::rand({kSamples, 4}) * 9 - 4).floor(), .target = at::rand({kSamples, 4}).lt(0.4).to(at::kLong)};
+  return {.output = (at::rand({kMergedSamples, 4}) * 9 - 4).floor(), .target = at::rand({kMergedSamples, 4}).lt(0.4).to(at::kLong)};
 }
-Samples graded() { return {.output = at::rand({kSamples, 7}), .target = (at::rand({kSamples, 7}) * 4).floor()}; }
-Samples scores() { return {.output = at::rand({kSamples}), .target = at::rand({kSamples}).lt(0.5).to(at::kLong)}; }
-Samples values() { return {.output = at::rand({kSamples, 2}) * 1e3, .target = at::rand({kSamples, 2})}; }
+Samples graded() { return {.output = at::rand({kMergedSamples, 7}), .target = (at::rand({kMergedSamples, 7}) * 4).floor()}; }
+Samples scores() { return {.output = at::rand({kMergedSamples}), .target = at::rand({kMergedSamples}).lt(0.5).to(at::kLong)}; }
+Samples values() { return {.output = at::rand({kMergedSamples, 2}) * 1e3, .target = at::rand({kMergedSamples, 2})}; }
 
 struct Case {
   const char* meter;
@@ -109,7 +109,7 @@ class Merge : public ::testing::TestWithParam<Case> {
       : samples_([] {
           at::manual_seed(11);
           Samples samples = GetParam().samples();
-          samples.losses = at::randint(64, {kSamples}, at::kDouble) / 8;
+          samples.losses = at::randint(64, {kMergedSamples}, at::kDouble) / 8;
           return samples;
         }()) {}
 

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/concat.h>
+#include <ATen/ops/empty.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/meters/readings.h"
@@ -43,6 +46,13 @@ class Meter {
   virtual void absorb(const State& state) = 0;
   virtual void pass_over(const State& /*state*/) {}
 };
+
+/// Returns what samples have added to a State, one after the other along the first dimension; empty, of `type`, where
+/// `parts` is empty.
+inline at::Tensor joined(std::vector<at::Tensor> parts, at::ScalarType type) {
+  parts.push_back(at::empty({0}, type));
+  return at::concat(parts);
+}
 
 using Meters = Registry<std::unique_ptr<Meter>()>;
 

@@ -26,12 +26,12 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // Distances 0.1 and 0.9 within a class, 0.4 and 2 between classes.
 const at::Tensor kPairs = numbers({0, 0.1, 1, 1.9, 2, 2.4, 3, 5}).view({4, 2, 1});
-const at::Tensor kClasses = integers({1, 1, 2, 2, 1, 2, 3, 4}).view({4, 2});
+const at::Tensor kIdentities = integers({1, 1, 2, 2, 1, 2, 3, 4}).view({4, 2});
 
 TEST(Verification, TellsPairsByTheirDistance) {
-  EXPECT_THAT(readings_of("verification", kPairs, kClasses), ElementsAre(Pair("accuracy", 0.5)));
-  EXPECT_EQ(reading_of("{name: verification, threshold: 0.3}", kPairs, kClasses), 0.75);
-  EXPECT_EQ(reading_of("{name: verification, threshold: 1}", kPairs, kClasses), 0.75);
+  EXPECT_THAT(readings_of("verification", kPairs, kIdentities), ElementsAre(Pair("accuracy", 0.5)));
+  EXPECT_EQ(reading_of("{name: verification, threshold: 0.3}", kPairs, kIdentities), 0.75);
+  EXPECT_EQ(reading_of("{name: verification, threshold: 1}", kPairs, kIdentities), 0.75);
 }
 
 TEST(Verification, ComparesTheFirstMemberWithAllOthers) {
@@ -62,8 +62,8 @@ TEST(Retrieval, CountsSamplesWithOneOfTheirClassAmongTheNearest) {
 }
 
 TEST(Retrieval, OfMembersTakesTheFirst) {
-  EXPECT_EQ(reading_of("retrieval", kPairs, kClasses), 0.0) << "at 0 and 2, with one of another class at 1 between";
-  EXPECT_EQ(reading_of("{name: retrieval, k: 2}", kPairs, kClasses), 0.5) << "and another one at 3";
+  EXPECT_EQ(reading_of("retrieval", kPairs, kIdentities), 0.0) << "at 0 and 2, with one of another class at 1 between";
+  EXPECT_EQ(reading_of("{name: retrieval, k: 2}", kPairs, kIdentities), 0.5) << "and another one at 3";
 }
 
 TEST(Retrieval, OfWhatIsNoNumberFindsNothing) {

@@ -117,7 +117,7 @@ class MovingAverage final : public Meter {
   std::deque<Share> shares_;  // this rank's of the last batches
 };
 
-const bool registered = Meters::global().add<MovingAverageConfig>(
+const bool moving_average_registered = Meters::global().add<MovingAverageConfig>(
     "moving_average", "mean and standard deviation of the loss over the last batches",
     [](const MovingAverageConfig& config) { return std::make_unique<MovingAverage>(config); });
 

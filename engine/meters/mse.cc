@@ -19,7 +19,7 @@ struct MseConfig {
   }
 };
 
-void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
+void measure_square_error(const Batch& batch, const Step::Result& result, Mean& mean) {
   if (result.outputs.at(0).numel() != batch.targets.at(0).numel()) {
     throw ConfigError(c10::str("mse needs as many outputs as targets, but the model's output is ",
                                result.outputs.at(0).sizes(), " and the target ", batch.targets.at(0).sizes()));
@@ -29,10 +29,10 @@ void measure(const Batch& batch, const Step::Result& result, Mean& mean) {
   mean.add(output.flatten().sub(target.flatten()).square());
 }
 
-const bool registered = Meters::global().add<MseConfig>(
+const bool mse_registered = Meters::global().add<MseConfig>(
     "mse", "mean squared error over all outputs", [](const MseConfig& config) -> std::unique_ptr<Meter> {
-      if (!config.root) return std::make_unique<MeanMeter>("mse", measure);
-      return std::make_unique<MeanMeter>("rmse", measure, [](double mean) { return std::sqrt(mean); });
+      if (!config.root) return std::make_unique<MeanMeter>("mse", measure_square_error);
+      return std::make_unique<MeanMeter>("rmse", measure_square_error, [](double mean) { return std::sqrt(mean); });
     });
 
 }  // namespace

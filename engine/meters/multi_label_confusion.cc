@@ -31,7 +31,7 @@ class MultiLabelConfusion final : public Meter {
   Outcomes outcomes_;
 };
 
-const bool registered = Meters::global().add<DecisionConfig>(
+const bool multi_label_confusion_registered = Meters::global().add<DecisionConfig>(
     "multi_label_confusion", "true and false positives and negatives per label",
     [](const DecisionConfig& config) { return std::make_unique<MultiLabelConfusion>(config); });
 

@@ -51,7 +51,7 @@ class Ndcg {
   double shift_;
 };
 
-const bool registered = Meters::global().add<NdcgConfig>(
+const bool ndcg_registered = Meters::global().add<NdcgConfig>(
     "ndcg", "normalized discounted cumulative gain of the k items with the highest scores",
     [](const NdcgConfig& config) { return make_ranking_meter("ndcg_at_" + std::to_string(config.k), Ndcg(config)); });
 

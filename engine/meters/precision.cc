@@ -4,7 +4,7 @@
 namespace phalanx {
 namespace {
 
-const bool registered = Meters::global().add<AveragedConfig>(
+const bool precision_registered = Meters::global().add<AveragedConfig>(
     "precision", "share of positive predictions that are correct", [](const AveragedConfig& config) {
       return std::make_unique<ShareOfTruePositives>("precision", Outcomes::kFalsePositive, config);
     });

@@ -23,7 +23,7 @@ double hits(const Ranking& ranking, std::int64_t k) {
   return hits;
 }
 
-const bool registered = Meters::global().add<PrecisionAtKConfig>(
+const bool precision_at_k_registered = Meters::global().add<PrecisionAtKConfig>(
     "precision_at_k", "share of relevant items among the k with the highest scores",
     [](const PrecisionAtKConfig& config) {
       return make_ranking_meter("precision_at_" + std::to_string(config.k), [k = config.k](const Ranking& ranking) {

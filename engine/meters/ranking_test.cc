@@ -21,13 +21,13 @@ using ::testing::Pair;
 using testing::reading_of;
 using testing::readings_of;
 
-constexpr std::int64_t kSamples = 120, kClasses = 3;
+constexpr std::int64_t kRankedSamples = 120, kClasses = 3;
 
-struct Random {
-  Random() {
+struct RandomRanking {
+  RandomRanking() {
     at::manual_seed(5);
-    labels = at::rand({kSamples, kClasses}).lt(0.3).to(at::kFloat);
-    scores = (at::rand({kSamples, kClasses}) * 20 + labels * 6).floor();  // many ties
+    labels = at::rand({kRankedSamples, kClasses}).lt(0.3).to(at::kFloat);
+    scores = (at::rand({kRankedSamples, kClasses}) * 20 + labels * 6).floor();  // many ties
   }
   double score(std::int64_t i, std::int64_t j) const { return scores[i][j].item<double>(); }
   bool relevant(std::int64_t i, std::int64_t j) const { return labels[i][j].item<double>() > 0; }
@@ -36,12 +36,12 @@ struct Random {
 };
 
 // The mean over the positives of the precision among all that score no less: the same as the sum over thresholds.
-double average_precision_of(const Random& random, std::int64_t j) {
+double average_precision_of(const RandomRanking& random, std::int64_t j) {
   double sum = 0, positives = 0;
-  for (std::int64_t i = 0; i < kSamples; ++i) {
+  for (std::int64_t i = 0; i < kRankedSamples; ++i) {
     if (!random.relevant(i, j)) continue;
     double found = 0, right = 0;
-    for (std::int64_t other = 0; other < kSamples; ++other) {
+    for (std::int64_t other = 0; other < kRankedSamples; ++other) {
       if (random.score(other, j) < random.score(i, j)) continue;
       ++found;
       right += random.relevant(other, j);
@@ -53,10 +53,10 @@ double average_precision_of(const Random& random, std::int64_t j) {
 }
 
 // The share of pairs of a positive and a negative that are in order; half of one for equal scores.
-double area_of(const Random& random, std::int64_t j) {
+double area_of(const RandomRanking& random, std::int64_t j) {
   double won = 0, pairs = 0;
-  for (std::int64_t i = 0; i < kSamples; ++i) {
-    for (std::int64_t other = 0; other < kSamples; ++other) {
+  for (std::int64_t i = 0; i < kRankedSamples; ++i) {
+    for (std::int64_t other = 0; other < kRankedSamples; ++other) {
       if (!random.relevant(i, j) || random.relevant(other, j)) continue;
       const double lead = random.score(i, j) - random.score(other, j);
       won += lead > 0 ? 1 : lead == 0 ? 0.5 : 0;
@@ -73,7 +73,7 @@ TEST(AveragePrecision, IsTheMeanPrecisionAtTheRelevantPlaces) {
 }
 
 TEST(AveragePrecision, EqualsItsDefinitionWithTies) {
-  const Random random;
+  const RandomRanking random;
   const auto readings = readings_of("average_precision", random.scores, random.labels);
   ASSERT_EQ(readings.size(), static_cast<std::size_t>(kClasses));
   double sum = 0;
@@ -106,7 +106,7 @@ TEST(Auc, IsTheShareOfPairsInTheRightOrder) {
 }
 
 TEST(Auc, EqualsItsDefinitionWithTies) {
-  const Random random;
+  const RandomRanking random;
   double sum = 0;
   for (std::int64_t j = 0; j < kClasses; ++j) {
     const auto one = reading_of("auc", random.scores.select(1, j), random.labels.select(1, j));

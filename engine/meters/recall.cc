@@ -4,7 +4,7 @@
 namespace phalanx {
 namespace {
 
-const bool registered = Meters::global().add<AveragedConfig>(
+const bool recall_registered = Meters::global().add<AveragedConfig>(
     "recall", "share of positives that are found", [](const AveragedConfig& config) {
       return std::make_unique<ShareOfTruePositives>("recall", Outcomes::kFalseNegative, config);
     });

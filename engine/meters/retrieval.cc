@@ -6,8 +6,6 @@
 // Output [n, members, width], target [n, members] int64; or [n, width] and [n]. Needs all embeddings: 8 width + 8 bytes
 // per sample, at the end of all ranks on each, which compare equal parts of them: samples^2 width / ranks steps.
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/concat.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
 #include <algorithm>
@@ -33,11 +31,6 @@ struct RetrievalConfig {
     v("k", k, "nearest samples to look at", config::at_least(1));
   }
 };
-
-at::Tensor joined(std::vector<at::Tensor> parts, at::ScalarType type) {
-  parts.push_back(at::empty({0}, type));
-  return at::concat(parts);
-}
 
 double square_distance(const double* a, const double* b, std::int64_t width) {
   double sum = 0;
@@ -112,7 +105,7 @@ class Retrieval final : public Meter {
   mutable std::vector<double> distances_;      // of one sample to all
 };
 
-const bool registered = Meters::global().add<RetrievalConfig>(
+const bool retrieval_registered = Meters::global().add<RetrievalConfig>(
     "retrieval", "recall at k: share of samples with one of their class among the k nearest embeddings",
     [](const RetrievalConfig& config) { return std::make_unique<Retrieval>(config.k); });
 

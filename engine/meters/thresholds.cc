@@ -1,7 +1,5 @@
 #include "engine/meters/thresholds.h"
 
-#include <ATen/ops/concat.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "engine/meters/across_ranks.h"
 #include "engine/meters/labels.h"
+#include "engine/meters/meter.h"
 
 namespace phalanx {
 namespace {
@@ -22,11 +21,6 @@ Thresholds thresholds_of(std::vector<std::pair<double, bool>> samples) {
     ++(samples[i].second ? thresholds.back().positives : thresholds.back().negatives);
   }
   return thresholds;
-}
-
-at::Tensor joined(std::vector<at::Tensor> parts, at::ScalarType type) {
-  parts.push_back(at::empty({0}, type));
-  return at::concat(parts);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ Meter::State TimeMeter::state() {
 
 namespace {
 
-const bool registered =
+const bool time_registered =
     Meters::global().add<NoFields>("time", "seconds since the last reading and per batch, on the slowest rank",
                                    [](const NoFields&) { return std::make_unique<TimeMeter>(); });
 

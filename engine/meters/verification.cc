@@ -23,7 +23,7 @@ struct VerificationConfig {
   }
 };
 
-void measure(const Batch& batch, const Step::Result& result, double threshold, Mean& mean) {
+void measure_verification(const Batch& batch, const Step::Result& result, double threshold, Mean& mean) {
   const auto [vectors, classes] = embeddings_of(batch, result);
   const auto others = classes.size(1) - 1;
   if (others < 1) {
@@ -38,12 +38,12 @@ void measure(const Batch& batch, const Step::Result& result, double threshold, M
   mean.add(right.sum().item<double>(), static_cast<double>(same.numel()));
 }
 
-const bool registered = Meters::global().add<VerificationConfig>(
+const bool verification_registered = Meters::global().add<VerificationConfig>(
     "verification", "share of pairs of samples told rightly to be of one class or not",
     [](const VerificationConfig& c) {
       return std::make_unique<MeanMeter>(
           "accuracy", [threshold = c.threshold](const Batch& batch, const Step::Result& result, Mean& mean) {
-            measure(batch, result, threshold, mean);
+            measure_verification(batch, result, threshold, mean);
           });
     });
 

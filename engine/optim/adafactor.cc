@@ -85,7 +85,7 @@ class Adafactor final : public LayerwiseOptimizer {
   AdafactorConfig config_;
 };
 
-const bool registered = Optimizers::global().add<AdafactorConfig>(
+const bool adafactor_registered = Optimizers::global().add<AdafactorConfig>(
     "adafactor", "adaptive updates with a second moment factored into rows and columns",
     [](const AdafactorConfig& config, const ParameterGroups& groups) {
       return std::make_unique<Adafactor>(config, groups);

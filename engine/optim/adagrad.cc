@@ -43,7 +43,7 @@ class Adagrad final : public ElementwiseOptimizer {
   AdagradConfig config_;
 };
 
-const bool registered =
+const bool adagrad_registered =
     Optimizers::global().add<AdagradConfig>("adagrad", "updates scaled by the sum of squared gradients",
                                             [](const AdagradConfig& config, const ParameterGroups& groups) {
                                               return std::make_unique<Adagrad>(config, groups);

@@ -81,7 +81,7 @@ std::unique_ptr<Optimizer> make_adam(const Config& config, const ParameterGroups
   return std::make_unique<Adam<Config>>(config, groups);
 }
 
-const bool registered =
+const bool adam_registered =
     Optimizers::global().add<AdamConfig>("adam", "adaptive moment estimation", make_adam<AdamConfig>);
 
 const bool registered_w =

@@ -55,7 +55,7 @@ class Ftrl final : public ElementwiseOptimizer {
   FtrlConfig config_;
 };
 
-const bool registered = Optimizers::global().add<FtrlConfig>(
+const bool ftrl_registered = Optimizers::global().add<FtrlConfig>(
     "ftrl", "FTRL-Proximal: rates by the sum of squared gradients, and an L1 penalty that makes values 0",
     [](const FtrlConfig& config, const ParameterGroups& groups) { return std::make_unique<Ftrl>(config, groups); });
 

@@ -60,7 +60,7 @@ class Lamb final : public LayerwiseOptimizer {
   LambConfig config_;
 };
 
-const bool registered = Optimizers::global().add<LambConfig>(
+const bool lamb_registered = Optimizers::global().add<LambConfig>(
     "lamb", "adam with layer-wise adaptive rates, for large batches",
     [](const LambConfig& config, const ParameterGroups& groups) { return std::make_unique<Lamb>(config, groups); });
 

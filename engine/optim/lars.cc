@@ -61,7 +61,7 @@ class Lars final : public LayerwiseOptimizer {
   LarsConfig config_;
 };
 
-const bool registered = Optimizers::global().add<LarsConfig>(
+const bool lars_registered = Optimizers::global().add<LarsConfig>(
     "lars", "momentum SGD with layer-wise adaptive rates, for large batches",
     [](const LarsConfig& config, const ParameterGroups& groups) { return std::make_unique<Lars>(config, groups); });
 

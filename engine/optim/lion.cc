@@ -44,7 +44,7 @@ class Lion final : public ElementwiseOptimizer {
   LionConfig config_;
 };
 
-const bool registered = Optimizers::global().add<LionConfig>(
+const bool lion_registered = Optimizers::global().add<LionConfig>(
     "lion", "updates of uniform size, by the sign of the momentum",
     [](const LionConfig& config, const ParameterGroups& groups) { return std::make_unique<Lion>(config, groups); });
 

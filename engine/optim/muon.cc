@@ -191,7 +191,7 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
   std::unique_ptr<MatrixExchange> exchange_;  // null: no rank has parts
 };
 
-const bool registered = Optimizers::global().add<MuonConfig>(
+const bool muon_registered = Optimizers::global().add<MuonConfig>(
     "muon", "orthogonalized updates for hidden weights, adamw for the rest",
     [](const MuonConfig& config, const ParameterGroups& groups) { return std::make_unique<Muon>(config, groups); });
 

@@ -73,7 +73,7 @@ class Rmsprop final : public ElementwiseOptimizer {
   RmspropConfig config_;
 };
 
-const bool registered =
+const bool rmsprop_registered =
     Optimizers::global().add<RmspropConfig>("rmsprop", "updates scaled by a running mean of squared gradients",
                                             [](const RmspropConfig& config, const ParameterGroups& groups) {
                                               return std::make_unique<Rmsprop>(config, groups);

@@ -51,7 +51,7 @@ class Sgd final : public ElementwiseOptimizer {
   SgdConfig config_;
 };
 
-const bool registered = Optimizers::global().add<SgdConfig>(
+const bool sgd_registered = Optimizers::global().add<SgdConfig>(
     "sgd", "stochastic gradient descent, with momentum",
     [](const SgdConfig& config, const ParameterGroups& groups) { return std::make_unique<Sgd>(config, groups); });
 

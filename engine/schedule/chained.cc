@@ -98,7 +98,7 @@ class Chained final : public Schedule {
   std::int64_t begin_ = 0;  // of the part that is added next
 };
 
-const bool registered = Schedules::global().add<ChainedConfig>(
+const bool chained_registered = Schedules::global().add<ChainedConfig>(
     "chained", "several schedules one after the other",
     [](const ChainedConfig& config) { return std::make_unique<Chained>(config); });
 

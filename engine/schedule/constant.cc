@@ -9,7 +9,7 @@ class Constant final : public Schedule {
   double factor(std::int64_t, std::int64_t) const override { return 1; }
 };
 
-const bool registered = Schedules::global().add<NoFields>("constant", "constant learning rate",
+const bool constant_registered = Schedules::global().add<NoFields>("constant", "constant learning rate",
                                                           [](const NoFields&) { return std::make_unique<Constant>(); });
 
 }  // namespace

@@ -34,7 +34,7 @@ class Cosine final : public Schedule {
   CosineConfig config_;
 };
 
-const bool registered =
+const bool cosine_registered =
     Schedules::global().add<CosineConfig>("cosine", "linear warm-up, then cosine decay",
                                           [](const CosineConfig& config) { return std::make_unique<Cosine>(config); });
 

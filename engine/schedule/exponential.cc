@@ -27,7 +27,7 @@ class Exponential final : public Schedule {
   ExponentialConfig config_;
 };
 
-const bool registered = Schedules::global().add<ExponentialConfig>(
+const bool exponential_registered = Schedules::global().add<ExponentialConfig>(
     "exponential", "multiplied by gamma in every step",
     [](const ExponentialConfig& config) { return std::make_unique<Exponential>(config); });
 

@@ -33,7 +33,7 @@ class Linear final : public Schedule {
   LinearConfig config_;
 };
 
-const bool registered =
+const bool linear_registered =
     Schedules::global().add<LinearConfig>("linear", "linear change from one factor to another",
                                           [](const LinearConfig& config) { return std::make_unique<Linear>(config); });
 

@@ -35,7 +35,7 @@ class MultiStep final : public Schedule {
   MultiStepConfig config_;
 };
 
-const bool registered = Schedules::global().add<MultiStepConfig>(
+const bool multi_step_registered = Schedules::global().add<MultiStepConfig>(
     "multi_step", "multiplied by gamma at given steps",
     [](const MultiStepConfig& config) { return std::make_unique<MultiStep>(config); });
 

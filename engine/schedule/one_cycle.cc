@@ -47,7 +47,7 @@ class OneCycle final : public Schedule {
   OneCycleConfig config_;
 };
 
-const bool registered = Schedules::global().add<OneCycleConfig>(
+const bool one_cycle_registered = Schedules::global().add<OneCycleConfig>(
     "one_cycle", "rise to the learning rate, then decay far below the start; momentum unchanged",
     [](const OneCycleConfig& config) { return std::make_unique<OneCycle>(config); });
 

@@ -104,7 +104,7 @@ class Plateau final : public Schedule {
   std::int64_t cooling_ = 0;  // tests to come that do not count
 };
 
-const bool registered = Schedules::global().add<PlateauConfig>(
+const bool plateau_registered = Schedules::global().add<PlateauConfig>(
     "plateau", "multiplied by gamma when a test metric stops improving",
     [](const PlateauConfig& config) { return std::make_unique<Plateau>(config); });
 

@@ -34,7 +34,7 @@ class Polynomial final : public Schedule {
   PolynomialConfig config_;
 };
 
-const bool registered = Schedules::global().add<PolynomialConfig>(
+const bool polynomial_registered = Schedules::global().add<PolynomialConfig>(
     "polynomial", "polynomial decay",
     [](const PolynomialConfig& config) { return std::make_unique<Polynomial>(config); });
 

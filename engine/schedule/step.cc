@@ -29,7 +29,7 @@ class StepSchedule final : public Schedule {
   StepConfig config_;
 };
 
-const bool registered = Schedules::global().add<StepConfig>(
+const bool step_registered = Schedules::global().add<StepConfig>(
     "step", "multiplied by gamma every n steps",
     [](const StepConfig& config) { return std::make_unique<StepSchedule>(config); });
 

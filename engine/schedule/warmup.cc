@@ -49,7 +49,7 @@ class Warmup final : public Schedule {
   std::unique_ptr<Schedule> schedule_;
 };
 
-const bool registered =
+const bool warmup_registered =
     Schedules::global().add<WarmupConfig>("warmup", "linear warm-up on top of another schedule",
                                           [](const WarmupConfig& config) { return std::make_unique<Warmup>(config); });
 

@@ -48,7 +48,7 @@ class Wsd final : public Schedule {
   WsdConfig config_;
 };
 
-const bool registered =
+const bool wsd_registered =
     Schedules::global().add<WsdConfig>("wsd", "warm-up, stable phase, then decay at the end",
                                        [](const WsdConfig& config) { return std::make_unique<Wsd>(config); });
 

@@ -41,7 +41,7 @@ class AllReduce final : public GradientSynchronizer {
   std::vector<Slice> slices_;
 };
 
-StrategyTraits traits(const GradientConfig& config) {
+StrategyTraits all_reduce_traits(const GradientConfig& config) {
   const bool compresses = phalanx::compresses(config.compression);
   return {.reduces_gradients = true,
           .remembers_gradients = compresses,
@@ -50,9 +50,9 @@ StrategyTraits traits(const GradientConfig& config) {
           .virtual_shards = !compresses};
 }
 
-const bool registered =
+const bool all_reduce_registered =
     Synchronizers::global().add<GradientConfig>("all_reduce", "synchronous: gradients are all-reduced after backward",
-                                                traits, [](const GradientConfig& config, const SyncContext& context) {
+                                                all_reduce_traits, [](const GradientConfig& config, const SyncContext& context) {
                                                   return std::make_unique<AllReduce>(config, context);
                                                 });
 

@@ -37,7 +37,7 @@ struct DcAsgdConfig {
   }
 };
 
-const bool registered = Synchronizers::global().add<DcAsgdConfig>(
+const bool dc_asgd_registered = Synchronizers::global().add<DcAsgdConfig>(
     "dc_asgd", "asynchronous: servers descend along the ranks' gradients, and make up for their delay",
     StrategyTraits{.parameter_servers = true, .servers_update = true, .inter_level = true, .steps_ahead = kStepsAhead},
     [](const DcAsgdConfig& config, const SyncContext& context) {

@@ -113,7 +113,7 @@ class Easgd final : public ServedSynchronizer {
   std::vector<Work> reads_, writes_;
 };
 
-const bool registered = Synchronizers::global().add<EasgdConfig>(
+const bool easgd_registered = Synchronizers::global().add<EasgdConfig>(
     "easgd", "ranks train independently, and a centre on servers and each of them pull at each other",
     [](const EasgdConfig& config) {
       return StrategyTraits{

@@ -145,7 +145,7 @@ class Gossip final : public ReplicatedSynchronizer {
   at::Tensor under_way_;                     // [1]: the peer's rank + 1, or 0 where there is none
 };
 
-const bool registered = Synchronizers::global().add<GossipConfig>(
+const bool gossip_registered = Synchronizers::global().add<GossipConfig>(
     "gossip", "asynchronous: after each step, every rank averages with one random peer",
     StrategyTraits{.inter_level = true},
     [](const GossipConfig& config, const SyncContext& context) { return std::make_unique<Gossip>(config, context); });

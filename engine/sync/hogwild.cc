@@ -40,7 +40,7 @@ class Hogwild final : public ReplicatedSynchronizer {
   CommunicatorPtr group_;
 };
 
-const bool registered = Synchronizers::global().add<NoFields>(
+const bool hogwild_registered = Synchronizers::global().add<NoFields>(
     "hogwild", "all ranks of a host update one copy of the parameters without locks",
     StrategyTraits{.shared_memory = true, .concurrent_updates = true},
     [](const NoFields&, const SyncContext& context) { return std::make_unique<Hogwild>(context.group); });

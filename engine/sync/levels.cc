@@ -63,7 +63,7 @@ void check_level(const char* name, const Synchronizers::Choice& chosen, bool Str
 }
 
 // Exact is only what is so inside hosts and between them.
-StrategyTraits traits(const LevelsConfig& config) {
+StrategyTraits levels_traits(const LevelsConfig& config) {
   const auto intra = config.intra.traits(), inter = config.inter.traits();
   return {.reduces_gradients = intra.reduces_gradients && inter.reduces_gradients,
           .remembers_gradients = intra.remembers_gradients || inter.remembers_gradients,
@@ -226,8 +226,8 @@ class Levels final : public Synchronizer {
   std::vector<ShardedBucket> shared_;
 };
 
-const bool registered =
-    Synchronizers::global().add<LevelsConfig>("levels", "one strategy inside each host, another between hosts", traits,
+const bool levels_registered =
+    Synchronizers::global().add<LevelsConfig>("levels", "one strategy inside each host, another between hosts", levels_traits,
                                               [](const LevelsConfig& config, const SyncContext& context) {
                                                 check_level("intra", config.intra, &StrategyTraits::intra_level);
                                                 check_level("inter", config.inter, &StrategyTraits::inter_level);

@@ -228,12 +228,12 @@ class LocalSgd final : public ReplicatedSynchronizer {
   at::Tensor under_way_;                             // [fragments] 1: launched and not merged yet
 };
 
-StrategyTraits traits(const LocalSgdConfig& config) {
+StrategyTraits local_sgd_traits(const LocalSgdConfig& config) {
   return {.remembers_gradients = config.warmup_steps > 0 && compresses(config.warmup_compression), .inter_level = true};
 }
 
-const bool registered = Synchronizers::global().add<LocalSgdConfig>(
-    "local_sgd", "ranks train independently and average their parameters every k-th step", traits,
+const bool local_sgd_registered = Synchronizers::global().add<LocalSgdConfig>(
+    "local_sgd", "ranks train independently and average their parameters every k-th step", local_sgd_traits,
     [](const LocalSgdConfig& config, const SyncContext& context) {
       return std::make_unique<LocalSgd>(config, context);
     });

@@ -110,7 +110,7 @@ class OptimizerRule final : public ps::UpdateRule {
   at::Tensor gathered_ = at::zeros({1}, at::kLong), updates_ = at::zeros({1}, at::kLong);
 };
 
-const bool registered = ps::UpdateRules::global().add<OptimizerRuleConfig>(
+const bool optimizer_rule_registered = ps::UpdateRules::global().add<OptimizerRuleConfig>(
     "optimizer", "an optimizer to which updates are gradients; needs a scale, which is the learning rate",
     [](const OptimizerRuleConfig& config) { return std::make_unique<OptimizerRule>(config); });
 

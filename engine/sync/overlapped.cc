@@ -68,16 +68,16 @@ class Overlapped final : public GradientSynchronizer {
   std::vector<Work> works_;  // of the first buckets, which are launched
 };
 
-StrategyTraits traits(const GradientConfig& config) {
+StrategyTraits overlapped_traits(const GradientConfig& config) {
   return {.reduces_gradients = true,
           .remembers_gradients = compresses(config.compression),
           .overlaps_backward = true,
           .intra_level = true};
 }
 
-const bool registered =
+const bool overlapped_registered =
     Synchronizers::global().add<GradientConfig>("overlapped", "synchronous: gradients are all-reduced during backward",
-                                                traits, [](const GradientConfig& config, const SyncContext& context) {
+                                                overlapped_traits, [](const GradientConfig& config, const SyncContext& context) {
                                                   return std::make_unique<Overlapped>(config, context);
                                                 });
 

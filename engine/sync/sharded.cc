@@ -120,7 +120,7 @@ std::unique_ptr<Synchronizer> make(const ShardedConfig& config, const SyncContex
                            : make_sharded_parameters(context, config.reshard_after_forward);
 }
 
-StrategyTraits traits(const ShardedConfig& config) {
+StrategyTraits sharded_traits(const ShardedConfig& config) {
   return {.reduces_gradients = true,
           .remembers_gradients = compresses(config.compression),
           .shared_memory = config.one_copy,
@@ -132,8 +132,8 @@ StrategyTraits traits(const ShardedConfig& config) {
           .intra_level = config.stage == 1};
 }
 
-const bool registered = Synchronizers::global().add<ShardedConfig>(
-    "sharded", "synchronous: every rank updates its shard of the parameters (ZeRO stages 1 to 3)", traits, make);
+const bool sharded_registered = Synchronizers::global().add<ShardedConfig>(
+    "sharded", "synchronous: every rank updates its shard of the parameters (ZeRO stages 1 to 3)", sharded_traits, make);
 
 }  // namespace
 }  // namespace phalanx

@@ -18,7 +18,7 @@ class Single final : public GradientSynchronizer {
   std::vector<CommunicatorPtr> gradient_groups() const override { return {nullptr}; }
 };
 
-const bool registered = Synchronizers::global().add<NoFields>(
+const bool single_registered = Synchronizers::global().add<NoFields>(
     "single", "one rank, no communication", StrategyTraits{.reduces_gradients = true, .one_rank = true},
     [](const NoFields&, const SyncContext&) { return std::make_unique<Single>(); });
 

@@ -59,7 +59,7 @@ struct CautiousConfig {
   }
 };
 
-const bool registered =
+const bool strategy_traits_test_registered =
     Synchronizers::global().add<NoFields>(
         "sum_under_test", "the mean by a sum",
         StrategyTraits{.reduces_gradients = true, .intra_level = true, .inter_level = true, .virtual_shards = true},
@@ -74,7 +74,7 @@ const bool registered =
         });
 
 TEST(StrategyTraits, AreWhatAConfigIsCheckedBy) {
-  ASSERT_TRUE(registered);
+  ASSERT_TRUE(strategy_traits_test_registered);
   EXPECT_EQ(complaint("strategy: sum_under_test, train: {gradients: sum, precision: fp16, ema_decay: 0.9}"), "");
   EXPECT_EQ(complaint("strategy: sum_under_test, determinism: world_size_invariant, launch: {threads: 1}"), "");
   EXPECT_EQ(complaint("strategy: sum_under_test, launch: {ranks: 4}"), "");

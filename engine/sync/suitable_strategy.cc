@@ -11,7 +11,7 @@ namespace phalanx {
 namespace {
 
 // Those that all it may stand for have in common.
-const bool registered = Synchronizers::global().add<NoFields>(
+const bool suitable_strategy_registered = Synchronizers::global().add<NoFields>(
     "auto", "the exact strategy that suits where the ranks are",
     StrategyTraits{.reduces_gradients = true, .virtual_shards = true}, [](const NoFields&, const SyncContext& context) {
       return make_synchronizer(suitable_strategy(placement_of(*context.group)), context);

@@ -80,7 +80,7 @@ struct SyncPsConfig {
 };
 
 // Gradients that servers have applied are nothing that others could reduce any more.
-StrategyTraits traits(const SyncPsConfig& config) {
+StrategyTraits sync_ps_traits(const SyncPsConfig& config) {
   const bool servers_update = config.server_optimizer.any();
   return {.reduces_gradients = !servers_update,
           .parameter_servers = true,
@@ -89,8 +89,8 @@ StrategyTraits traits(const SyncPsConfig& config) {
           .inter_level = true};
 }
 
-const bool registered = Synchronizers::global().add<SyncPsConfig>(
-    "sync_ps", "synchronous: parameter servers average the gradients", traits,
+const bool sync_ps_registered = Synchronizers::global().add<SyncPsConfig>(
+    "sync_ps", "synchronous: parameter servers average the gradients", sync_ps_traits,
     [](const SyncPsConfig& config, const SyncContext& context) -> std::unique_ptr<Synchronizer> {
       if (!config.server_optimizer.any()) return std::make_unique<SyncPs>(context);
       return std::make_unique<PushedGradients>(

@@ -23,7 +23,7 @@
 namespace phalanx {
 namespace {
 
-constexpr int kRanks = 4, kSteps = 6;  // a mean over 4 equal values is that value
+constexpr int kUnusedRanks = 4, kSteps = 6;  // a mean over 4 equal values is that value
 constexpr float kStart = 3;
 constexpr double kMomentum = 0.9, kDecay = 0.1;  // and kRate
 constexpr const char* kSgd = "{name: sgd, lr: 0.1, momentum: 0.9, weight_decay: 0.1}";
@@ -36,7 +36,7 @@ std::string levels(const std::string& intra, const std::string& inter) {
   return "{intra: " + intra + ", inter: " + inter + ", ranks_per_group: 2}";
 }
 
-std::vector<std::string> strategies() {
+std::vector<std::string> strategies_with_unused() {
   std::vector<std::string> all = Synchronizers::global().names();
   all.insert(all.end(), {"{name: sharded, one_copy: true}",
                          "{name: local_sgd, every: 2}",
@@ -131,13 +131,13 @@ class UnusedUnder : public ::testing::TestWithParam<std::string> {
   static StrategyTraits traits() { return testing::load_strategy(GetParam()).traits(); }
 
   static void run(const std::function<void(Replica&, const CommunicatorPtr&)>& body) {
-    testing::run_ranks("inproc", kRanks, [&](const CommunicatorPtr& group) {
+    testing::run_ranks("inproc", kUnusedRanks, [&](const CommunicatorPtr& group) {
       Replica replica(GetParam(), group);
       body(replica, group);
     });
   }
 };
-INSTANTIATE_TEST_SUITE_P(Strategies, UnusedUnder, ::testing::ValuesIn(strategies()),
+INSTANTIATE_TEST_SUITE_P(Strategies, UnusedUnder, ::testing::ValuesIn(strategies_with_unused()),
                          [](const auto& info) { return testing::file_name(info.param); });
 
 TEST_P(UnusedUnder, AParameterThatNobodyUsesKeepsValuesAndStateToTheBit) {
@@ -195,13 +195,13 @@ INSTANTIATE_TEST_SUITE_P(Strategies, UnusedInOnePlace,
 TEST_P(UnusedInOnePlace, AParameterOfOneRankIsWhatThatRankMakesOfIt) {
   const auto traits = testing::load_strategy(GetParam()).traits();
   const bool synchronous = traits.reduces_gradients || GetParam().starts_with("{name: sync_ps");
-  const double gradient = synchronous ? 1.0 / kRanks : 1;
+  const double gradient = synchronous ? 1.0 / kUnusedRanks : 1;
   double value = kStart, momentum = 0;
   for (int step = 0; step < kSteps; ++step) {
     momentum = kMomentum * momentum + gradient + kDecay * value;
     value -= testing::kRate * momentum;
   }
-  testing::run_ranks("inproc", kRanks, [&](const CommunicatorPtr& group) {
+  testing::run_ranks("inproc", kUnusedRanks, [&](const CommunicatorPtr& group) {
     Replica replica(GetParam(), group);
     for (int step = 0; step < kSteps; ++step) replica.step(step);
     group->barrier().wait();

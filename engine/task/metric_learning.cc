@@ -62,7 +62,7 @@ class MetricLearning final : public Task {
   std::shared_ptr<const Loss> loss_;
 };
 
-const bool registered = Tasks::global().add<MetricLearningConfig>(
+const bool metric_learning_registered = Tasks::global().add<MetricLearningConfig>(
     "metric_learning", "embed samples so that those of one class are near each other",
     [](const MetricLearningConfig& config, const SampleSpec& sample, std::shared_ptr<const Loss> loss) {
       return std::make_unique<MetricLearning>(config, sample, std::move(loss));

@@ -37,7 +37,7 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 
-Measurement measurement() {
+Measurement logged_measurement() {
   return {.step = 300,
           .epoch = 1,
           .split = "train",
@@ -89,7 +89,7 @@ class TensorBoardTest : public ::testing::Test {
 TEST_F(TensorBoardTest, RecordsAreFramedAndBeginWithTheVersion) {
   TensorBoard board(folder_);
   board.go_on_after(299);
-  board.add(measurement());
+  board.add(logged_measurement());
   ASSERT_THAT(files_in(folder_), SizeIs(1));
   EXPECT_THAT(std::filesystem::path(files_in(folder_)[0]).filename().string(), StartsWith("events.out.tfevents."));
   const auto all = records(files_in(folder_)[0]);
@@ -111,8 +111,8 @@ TEST_F(TensorBoardTest, AScalarIsATagAndAFloat) {
 
 TEST_F(TensorBoardTest, AllThatIsMeasuredHasATag) {
   TensorBoard board(folder_);
-  board.add(measurement());
-  auto test = measurement();
+  board.add(logged_measurement());
+  auto test = logged_measurement();
   test.split = "test";
   test.learning_rate.reset();
   test.times.reset();
@@ -126,8 +126,8 @@ TEST_F(TensorBoardTest, AllThatIsMeasuredHasATag) {
 }
 
 TEST_F(TensorBoardTest, ARunThatGoesOnBeginsAFileOfItsOwn) {
-  TensorBoard(folder_).add(measurement());
-  TensorBoard(folder_).add(measurement());
+  TensorBoard(folder_).add(logged_measurement());
+  TensorBoard(folder_).add(logged_measurement());
   ASSERT_THAT(files_in(folder_), SizeIs(2));
   for (const auto& file : files_in(folder_)) {
     EXPECT_THAT(records(file)[1], HasSubstr("\x10\x01\x3a\x02\x08\x01")) << "begins anew, with step 1";
@@ -135,12 +135,12 @@ TEST_F(TensorBoardTest, ARunThatGoesOnBeginsAFileOfItsOwn) {
 }
 
 TEST_F(TensorBoardTest, AFolderThatCannotBeMadeIsAnErrorThatNamesTheFile) {
-  EXPECT_THAT([] { TensorBoard("/proc/absent").add(measurement()); },
+  EXPECT_THAT([] { TensorBoard("/proc/absent").add(logged_measurement()); },
               ThrowsMessage<DataError>(AllOf(StartsWith("/proc/absent/events"), HasSubstr("cannot be opened"))));
 }
 
 TEST(Exposition, HasHelpAndTypeOfEveryMetric) {
-  const std::string text = to_text({.run = "a \"b\"\\", .ranks = 2, .last = {{"train", measurement()}}});
+  const std::string text = to_text({.run = "a \"b\"\\", .ranks = 2, .last = {{"train", logged_measurement()}}});
   EXPECT_THAT(text, StartsWith("# HELP phalanx_run_info Information about the run; always 1.\n"
                                "# TYPE phalanx_run_info gauge\n"
                                "phalanx_run_info{name=\"a \\\"b\\\"\\\\\",ranks=\"2\",version=\""));
@@ -158,7 +158,7 @@ TEST(Exposition, OfWhatWasNotMeasuredHasNothing) {
 }
 
 TEST(Exposition, WhatIsNoNumberIsWrittenAsPrometheusReadsIt) {
-  auto diverged = measurement();
+  auto diverged = logged_measurement();
   diverged.readings = {{"loss", NAN}, {"norm", INFINITY}};
   EXPECT_THAT(to_text({.run = "a", .ranks = 1, .last = {{"train", diverged}}}),
               AllOf(HasSubstr("name=\"loss\"} NaN\n"), HasSubstr("name=\"norm\"} +Inf\n")));
@@ -202,7 +202,7 @@ TEST(Prometheus, ServesWhatWasMeasuredLast) {
   PrometheusEndpoint endpoint({}, "run", 2);
   EXPECT_THAT(answer(endpoint, "GET /metrics"),
               AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), Not(HasSubstr("phalanx_step "))));
-  endpoint.add(measurement());
+  endpoint.add(logged_measurement());
   const auto after = answer(endpoint, "GET /metrics?format=text");
   EXPECT_THAT(after, HasSubstr("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
   EXPECT_THAT(after, HasSubstr("\nphalanx_step 300\n"));

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/engine.h"
-#include "engine/experiment/run_folder.h"
+#include "engine/watch/run_folder.h"
 #include "engine/optim/optimizer.h"
 #include "engine/watch/config.h"
 #include "engine/watch/nan_guard.h"

@@ -22,7 +22,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-class ConsoleTest : public testing::Test {
+class ConsoleTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::remove(log_);
@@ -71,7 +71,7 @@ class ConsoleTest : public testing::Test {
   }
 
   const std::string log_ =
-      testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name() + ".log";
+      ::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".log";
   int ours_ = -1, theirs_ = -1;
   void (*before_)(int) = nullptr;
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kName = "PHALANX_ENVIRONMENT_TEST";
 
-class EnvironmentTest : public testing::Test {
+class EnvironmentTest : public ::testing::Test {
  protected:
   void TearDown() override { ::unsetenv(kName); }
 };

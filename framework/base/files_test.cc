@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class FilesTest : public testing::Test {
+class FilesTest : public ::testing::Test {
  protected:
   void SetUp() override { fs::create_directory(folder_); }
   void TearDown() override { fs::remove_all(folder_); }
@@ -22,7 +22,7 @@ class FilesTest : public testing::Test {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
   }
 
-  const std::string folder_ = testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name();
+  const std::string folder_ = ::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
   const std::string path_ = folder_ + "/file";
 };
 

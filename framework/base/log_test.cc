@@ -22,7 +22,7 @@ struct Counted {
   friend std::ostream& operator<<(std::ostream& out, const Counted& counted) { return ++counted.formatted, out; }
 };
 
-class LogTest : public testing::Test {
+class LogTest : public ::testing::Test {
  protected:
   void SetUp() override { std::filesystem::remove(path_); }
   void TearDown() override { configure_log({}); }
@@ -35,7 +35,7 @@ class LogTest : public testing::Test {
   }
 
   const std::string path_ =
-      testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name() + ".log";
+      ::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".log";
 };
 
 TEST_F(LogTest, LinesCarryTimeRankLevelAndPlace) {
@@ -97,7 +97,7 @@ TEST_F(LogTest, DoesNotFormatWhatNobodyReads) {
 
 TEST_F(LogTest, AFileThatCannotBeOpenedChangesNothing) {
   configure_log({.file = path_, .rank = 1});
-  EXPECT_THROW(log_to_file(testing::TempDir()), DataError);
+  EXPECT_THROW(log_to_file(::testing::TempDir()), DataError);
   log_info() << "still here";
   EXPECT_EQ(lines(path_).size(), 1);
 }

@@ -26,7 +26,7 @@ struct SquareConfig {
 
 // The product's arguments are forwarded: a reference, and a value that cannot be copied.
 using Shapes = Registry<double(int& calls, std::unique_ptr<double> scale)>;
-const bool registered =
+const bool registry_test_registered =
     Shapes::global().add<SquareConfig>("square", "four sides",
                                        [](const SquareConfig& config, int& calls, std::unique_ptr<double> scale) {
                                          ++calls;
@@ -46,7 +46,7 @@ double make(const Shapes::Choice& choice) {
 }
 
 TEST(Registry, KnowsItsNamesInOrder) {
-  ASSERT_TRUE(registered);
+  ASSERT_TRUE(registry_test_registered);
   EXPECT_EQ(Shapes::global().names(), (std::vector<std::string>{"circle", "square"}));
   EXPECT_EQ(Shapes::Choice().help("square"), "four sides");
 }

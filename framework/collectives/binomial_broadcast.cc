@@ -12,7 +12,7 @@
 namespace phalanx::collectives {
 namespace {
 
-const bool registered = Algorithms::global().add(
+const bool binomial_broadcast_registered = Algorithms::global().add(
     {.op = Op::kBroadcast,
      .name = "binomial",
      .about = "ceil(log2 P) steps, up to n ceil(log2 P) bytes from the root; for short tensors",

@@ -42,7 +42,7 @@ void binomial_gather(Communicator& group, const Operation& operation) {
   }
 }
 
-const bool registered =
+const bool binomial_gather_registered =
     Algorithms::global().add({.op = Op::kGather,
                               .name = "binomial",
                               .about = "ceil(log2 P) steps, up to n / 2 bytes per rank; for short tensors",

@@ -15,7 +15,7 @@
 namespace phalanx::collectives {
 namespace {
 
-const bool registered = Algorithms::global().add(
+const bool binomial_reduce_registered = Algorithms::global().add(
     {.op = Op::kReduce,
      .name = "binomial",
      .about = "ceil(log2 P) steps, n bytes per rank; for short tensors",

@@ -50,7 +50,7 @@ void binomial_scatter(Communicator& group, const Operation& operation) {
   copy(operation.output, run_of(held, 0, placed.count(own)));
 }
 
-const bool registered =
+const bool binomial_scatter_registered =
     Algorithms::global().add({.op = Op::kScatter,
                               .name = "binomial",
                               .about = "ceil(log2 P) steps, up to n / 2 bytes per rank; for short tensors",

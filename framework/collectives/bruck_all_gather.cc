@@ -35,7 +35,7 @@ void bruck_all_gather(Communicator& group, const Operation& operation) {
   }
 }
 
-const bool registered =
+const bool bruck_all_gather_registered =
     Algorithms::global().add({.op = Op::kAllGather,
                               .name = "bruck",
                               .about = "ceil(log2 P) steps, n (P - 1) / P bytes per rank; for short tensors",

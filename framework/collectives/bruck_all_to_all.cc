@@ -43,7 +43,7 @@ void bruck_all_to_all(Communicator& group, const Operation& operation) {
   }
 }
 
-const bool registered = Algorithms::global().add(
+const bool bruck_all_to_all_registered = Algorithms::global().add(
     {.op = Op::kAllToAll,
      .name = "bruck",
      .about = "ceil(log2 P) steps, about (n / 2) log2 P bytes per rank; even parts; for short parts, many ranks",

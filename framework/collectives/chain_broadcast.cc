@@ -24,7 +24,7 @@ void chain_broadcast(Communicator& group, const Operation& operation) {
   flow_down(group, {&flow, 1});
 }
 
-const bool registered =
+const bool chain_broadcast_registered =
     Algorithms::global().add({.op = Op::kBroadcast,
                               .name = "chain",
                               .about = "P - 2 + chunks steps, n bytes per rank, pipelined; for long tensors",

@@ -25,7 +25,7 @@ void direct_all_gather(Communicator& group, const Operation& operation) {
 
 namespace {
 
-const bool registered =
+const bool direct_all_gather_registered =
     Algorithms::global().add({.op = Op::kAllGather,
                               .name = "direct",
                               .about = "1 step of P - 1 messages, n (P - 1) / P bytes per rank; for few ranks",

@@ -18,7 +18,7 @@ void direct_all_reduce(Communicator& group, const Operation& operation) {
   direct_all_gather(group, {.output = operation.output, .input = own, .input_counts = counts});
 }
 
-const bool registered = Algorithms::global().add(
+const bool direct_all_reduce_registered = Algorithms::global().add(
     {.op = Op::kAllReduce,
      .name = "direct",
      .about = "2 steps of P - 1 messages, 2 n (P - 1) / P bytes per rank; in rank order; for few ranks",

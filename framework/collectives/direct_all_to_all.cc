@@ -29,7 +29,7 @@ void direct_all_to_all(Communicator& group, const Operation& operation) {
   wait_all(works);
 }
 
-const bool registered =
+const bool direct_all_to_all_registered =
     Algorithms::global().add({.op = Op::kAllToAll,
                               .name = "direct",
                               .about = "1 step of P - 1 messages, n (P - 1) / P bytes per rank; for few ranks",

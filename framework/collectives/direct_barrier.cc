@@ -25,7 +25,7 @@ void direct_barrier(Communicator& group, const Operation&) {
   }
 }
 
-const bool registered = Algorithms::global().add({.op = Op::kBarrier,
+const bool direct_barrier_registered = Algorithms::global().add({.op = Op::kBarrier,
                                                   .name = "direct",
                                                   .about = "dissemination: ceil(log2 P) steps, one byte each",
                                                   .run = direct_barrier});

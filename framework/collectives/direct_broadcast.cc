@@ -19,7 +19,7 @@ void direct_broadcast(Communicator& group, const Operation& operation) {
   wait_all(works);
 }
 
-const bool registered =
+const bool direct_broadcast_registered =
     Algorithms::global().add({.op = Op::kBroadcast,
                               .name = "direct",
                               .about = "1 step of P - 1 messages, n (P - 1) bytes from the root; for few ranks",

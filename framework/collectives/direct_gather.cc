@@ -22,7 +22,7 @@ void direct_gather(Communicator& group, const Operation& operation) {
   wait_all(works);
 }
 
-const bool registered = Algorithms::global().add(
+const bool direct_gather_registered = Algorithms::global().add(
     {.op = Op::kGather,
      .name = "direct",
      .about = "1 step of P - 1 messages to the root, n / P bytes per rank; for few ranks or long tensors",

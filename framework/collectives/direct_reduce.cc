@@ -52,7 +52,7 @@ void direct_reduce(Communicator& group, const Operation& operation) {
   sent.wait_all();
 }
 
-const bool registered =
+const bool direct_reduce_registered =
     Algorithms::global().add({.op = Op::kReduce,
                               .name = "direct",
                               .about = "P - 1 messages to the root, n bytes per rank; in rank order; for few ranks",

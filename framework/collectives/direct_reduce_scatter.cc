@@ -44,7 +44,7 @@ void direct_reduce_scatter(Communicator& group, const Operation& operation) {
 
 namespace {
 
-const bool registered = Algorithms::global().add(
+const bool direct_reduce_scatter_registered = Algorithms::global().add(
     {.op = Op::kReduceScatter,
      .name = "direct",
      .about = "1 step of P - 1 messages, n (P - 1) / P bytes per rank; in rank order; for few ranks",

@@ -22,7 +22,7 @@ void direct_scatter(Communicator& group, const Operation& operation) {
   wait_all(works);
 }
 
-const bool registered = Algorithms::global().add(
+const bool direct_scatter_registered = Algorithms::global().add(
     {.op = Op::kScatter,
      .name = "direct",
      .about = "1 step of P - 1 messages from the root, n (P - 1) / P bytes; for few ranks or long tensors",

@@ -17,7 +17,7 @@ void double_tree_all_reduce(Communicator& group, const Operation& operation) {
   flow_down(group, flows);
 }
 
-const bool registered = Algorithms::global().add(
+const bool double_tree_all_reduce_registered = Algorithms::global().add(
     {.op = Op::kAllReduce,
      .name = "double_tree",
      .about = "about 4 log2 P steps, up to 2 n bytes per rank, pipelined; in rank order; for long tensors, many ranks",

@@ -14,7 +14,7 @@ void double_tree_broadcast(Communicator& group, const Operation& operation) {
   flow_down(group, flows_of(rooted_double_tree(group.rank(), group.size(), operation.root()), operation.output));
 }
 
-const bool registered = Algorithms::global().add(
+const bool double_tree_broadcast_registered = Algorithms::global().add(
     {.op = Op::kBroadcast,
      .name = "double_tree",
      .about = "about 2 log2 P + chunks steps, up to n bytes per rank, pipelined; for long tensors",

@@ -15,7 +15,7 @@ void double_tree_reduce(Communicator& group, const Operation& operation) {
           operation.reduction);
 }
 
-const bool registered = Algorithms::global().add(
+const bool double_tree_reduce_registered = Algorithms::global().add(
     {.op = Op::kReduce,
      .name = "double_tree",
      .about = "about 2 log2 P + chunks steps, n bytes per rank, pipelined; commutative; for long tensors",

@@ -23,7 +23,7 @@ void halving_doubling_all_reduce(Communicator& group, const Operation& operation
   all_gather_by_doubling(group, tensor, parts);
 }
 
-const bool registered = Algorithms::global().add(
+const bool halving_doubling_all_reduce_registered = Algorithms::global().add(
     {.op = Op::kAllReduce,
      .name = "halving_doubling",
      .about = "2 ceil(log2 P) steps, about 2 n (P - 1) / P bytes per rank; commutative; for medium length",

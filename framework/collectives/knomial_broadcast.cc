@@ -14,7 +14,7 @@
 namespace phalanx::collectives {
 namespace {
 
-bool add(const char* name, int radix) {
+bool add_broadcast(const char* name, int radix) {
   return Algorithms::global().add(
       {.op = Op::kBroadcast,
        .name = name,
@@ -24,7 +24,7 @@ bool add(const char* name, int radix) {
        }});
 }
 
-const bool registered = add("knomial_4", 4) && add("knomial_8", 8);
+const bool knomial_broadcast_registered = add_broadcast("knomial_4", 4) && add_broadcast("knomial_8", 8);
 
 }  // namespace
 }  // namespace phalanx::collectives

@@ -13,7 +13,7 @@
 namespace phalanx::collectives {
 namespace {
 
-bool add(const char* name, int radix) {
+bool add_reduce(const char* name, int radix) {
   return Algorithms::global().add(
       {.op = Op::kReduce,
        .name = name,
@@ -21,7 +21,7 @@ bool add(const char* name, int radix) {
        .run = [radix](Communicator& group, const Operation& operation) { knomial_reduce(group, operation, radix); }});
 }
 
-const bool registered = add("knomial_4", 4) && add("knomial_8", 8);
+const bool knomial_reduce_registered = add_reduce("knomial_4", 4) && add_reduce("knomial_8", 8);
 
 }  // namespace
 }  // namespace phalanx::collectives

@@ -25,7 +25,7 @@ void pairwise_all_to_all(Communicator& group, const Operation& operation) {
   }
 }
 
-const bool registered =
+const bool pairwise_all_to_all_registered =
     Algorithms::global().add({.op = Op::kAllToAll,
                               .name = "pairwise",
                               .about = "P - 1 steps, n (P - 1) / P bytes per rank; for long tensors",

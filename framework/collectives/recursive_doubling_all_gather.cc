@@ -17,7 +17,7 @@ void recursive_doubling_all_gather(Communicator& group, const Operation& operati
   all_gather_by_doubling(group, operation.output, parts);
 }
 
-const bool registered =
+const bool recursive_doubling_all_gather_registered =
     Algorithms::global().add({.op = Op::kAllGather,
                               .name = "recursive_doubling",
                               .about = "ceil(log2 P) steps, about n (P - 1) / P bytes per rank; for short tensors",

@@ -55,7 +55,7 @@ void recursive_doubling_all_reduce(Communicator& group, const Operation& operati
   if (in_pair) send(group, tensor, rank + 1);
 }
 
-const bool registered =
+const bool recursive_doubling_all_reduce_registered =
     Algorithms::global().add({.op = Op::kAllReduce,
                               .name = "recursive_doubling",
                               .about = "log2 P steps, n log2 P bytes per rank; in rank order; for short tensors",

@@ -19,7 +19,7 @@ void recursive_halving_reduce_scatter(Communicator& group, const Operation& oper
   finish(operation.reduction, operation.output, group.size());
 }
 
-const bool registered = Algorithms::global().add(
+const bool recursive_halving_reduce_scatter_registered = Algorithms::global().add(
     {.op = Op::kReduceScatter,
      .name = "recursive_halving",
      .about = "ceil(log2 P) steps, n (P - 1) / P bytes per rank; commutative; for medium length",

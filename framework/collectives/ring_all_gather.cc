@@ -36,7 +36,7 @@ void ring_all_gather(Communicator& group, const Operation& operation) {
   pipeline((ranks - 1) * chunks, std::min<std::int64_t>(2, chunks), start, [](std::int64_t) {});
 }
 
-const bool registered =
+const bool ring_all_gather_registered =
     Algorithms::global().add({.op = Op::kAllGather,
                               .name = "ring",
                               .about = "P - 1 steps, n (P - 1) / P bytes per rank, pipelined; for long tensors",

@@ -17,9 +17,9 @@
 namespace phalanx::collectives {
 namespace {
 
-class Ring {
+class RingAllReduce {
  public:
-  Ring(Communicator& group, const at::Tensor& tensor, const Reduction& op)
+  RingAllReduce(Communicator& group, const at::Tensor& tensor, const Reduction& op)
       : group_(group), tensor_(tensor), op_(op), ranks_(group.size()) {
     const at::Tensor longest = part_of(tensor, 0, ranks_);
     chunks_ = chunks_of(tensor, longest.numel());
@@ -69,10 +69,10 @@ class Ring {
 
 void ring_all_reduce(Communicator& group, const Operation& operation) {
   if (group.size() == 1) return finish(operation.reduction, operation.output, 1);
-  Ring(group, operation.output, operation.reduction).run();
+  RingAllReduce(group, operation.output, operation.reduction).run();
 }
 
-const bool registered = Algorithms::global().add(
+const bool ring_all_reduce_registered = Algorithms::global().add(
     {.op = Op::kAllReduce,
      .name = "ring",
      .about = "2 (P - 1) steps, 2 n (P - 1) / P bytes per rank, pipelined; commutative; for long tensors",

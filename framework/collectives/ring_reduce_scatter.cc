@@ -17,9 +17,9 @@
 namespace phalanx::collectives {
 namespace {
 
-class Ring {
+class RingReduceScatter {
  public:
-  Ring(Communicator& group, const Operation& operation)
+  RingReduceScatter(Communicator& group, const Operation& operation)
       : group_(group),
         operation_(operation),
         ranks_(group.size()),
@@ -79,12 +79,12 @@ class Ring {
 };
 
 void ring_reduce_scatter(Communicator& group, const Operation& operation) {
-  if (group.size() > 1) return Ring(group, operation).run();
+  if (group.size() > 1) return RingReduceScatter(group, operation).run();
   copy(operation.output, operation.input);
   finish(operation.reduction, operation.output, 1);
 }
 
-const bool registered = Algorithms::global().add(
+const bool ring_reduce_scatter_registered = Algorithms::global().add(
     {.op = Op::kReduceScatter,
      .name = "ring",
      .about = "P - 1 steps, n (P - 1) / P bytes per rank, pipelined; commutative; for long tensors",

@@ -18,7 +18,7 @@ using CTypes = ::testing::Types<bool, char, signed char, unsigned char, short, u
                                 unsigned long, long long, unsigned long long, float, double>;
 TYPED_TEST_SUITE(Scalars, CTypes);
 
-constexpr int kRanks = 3;
+constexpr int kScalarRanks = 3;
 
 // Values that the wrong sign, width or order would get wrong: the highest, the lowest, and a small one.
 template <class T>
@@ -42,13 +42,13 @@ T times(T a, T b) {
 template <class T, class Combine>
 T over_ranks(const Combine& combine) {
   T result = value_of<T>(0);
-  for (int rank = 1; rank < kRanks; ++rank) result = static_cast<T>(combine(result, value_of<T>(rank)));
+  for (int rank = 1; rank < kScalarRanks; ++rank) result = static_cast<T>(combine(result, value_of<T>(rank)));
   return result;
 }
 
 TYPED_TEST(Scalars, AllReduceAndReduceAreThoseOfTheCType) {
   using T = TypeParam;
-  run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
+  run_ranks("inproc", kScalarRanks, [](const CommunicatorPtr& world) {
     const T own = value_of<T>(world->rank());
     const auto expect = [&](Reduction op, T expected) {
       EXPECT_EQ(all_reduce(*world, own, op), expected) << op.name();
@@ -73,7 +73,7 @@ TYPED_TEST(Scalars, AllReduceAndReduceAreThoseOfTheCType) {
 
 TYPED_TEST(Scalars, AMeanNeedsNoMoreBitsThanItsType) {
   using T = TypeParam;
-  run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
+  run_ranks("inproc", kScalarRanks, [](const CommunicatorPtr& world) {
     if constexpr (std::is_same_v<T, bool>) {
       EXPECT_THROW(all_reduce(*world, true, Reduction::kMean), std::invalid_argument);
     } else {
@@ -92,10 +92,10 @@ TYPED_TEST(Scalars, AMeanNeedsNoMoreBitsThanItsType) {
 
 TYPED_TEST(Scalars, TravelAsTheyAre) {
   using T = TypeParam;
-  run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
-    const int rank = world->rank(), right = (rank + 1) % kRanks, left = (rank + kRanks - 1) % kRanks;
+  run_ranks("inproc", kScalarRanks, [](const CommunicatorPtr& world) {
+    const int rank = world->rank(), right = (rank + 1) % kScalarRanks, left = (rank + kScalarRanks - 1) % kScalarRanks;
     const T own = value_of<T>(rank);
-    for (int root = 0; root < kRanks; ++root) EXPECT_EQ(broadcast(*world, own, root), value_of<T>(root));
+    for (int root = 0; root < kScalarRanks; ++root) EXPECT_EQ(broadcast(*world, own, root), value_of<T>(root));
     EXPECT_EQ(send_recv(*world, own, right, left), value_of<T>(left));
     EXPECT_EQ(all_gather(*world, own), (std::vector<T>{value_of<T>(0), value_of<T>(1), value_of<T>(2)}));
   });

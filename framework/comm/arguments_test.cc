@@ -24,7 +24,7 @@ std::string refusal(const Check& check) {
   return "taken";
 }
 
-at::Tensor floats(std::int64_t elements) { return at::zeros({elements}); }
+at::Tensor zeros_of(std::int64_t elements) { return at::zeros({elements}); }
 at::Tensor transposed() { return at::zeros({4, 3}).t(); }
 
 TEST(Arguments, MakeTheCall) {
@@ -32,42 +32,42 @@ TEST(Arguments, MakeTheCall) {
   EXPECT_EQ(checked_broadcast(kSecond, at::zeros({2, 3}), 2).call, broadcast);
   const Call reduce{
       .elements = 6, .peer = 0, .op = Op::kReduce, .dtype = c10::kFloat, .reduction = Reduction::kProduct};
-  EXPECT_EQ(checked_reduce(kSecond, floats(6), Reduction::kProduct, 0).call, reduce);
+  EXPECT_EQ(checked_reduce(kSecond, zeros_of(6), Reduction::kProduct, 0).call, reduce);
   const Call all_reduce{.elements = 0, .op = Op::kAllReduce, .dtype = c10::kBool, .reduction = Reduction::kMax};
   EXPECT_EQ(checked_all_reduce(kSecond, at::zeros({0}, at::kBool), Reduction::kMax).call, all_reduce);
   const Call send{.elements = 6, .peer = 1, .tag = kMaxTag, .op = Op::kSend, .dtype = c10::kFloat};
-  EXPECT_EQ(checked_send(kSecond, floats(6), 1, kMaxTag).call, send);
+  EXPECT_EQ(checked_send(kSecond, zeros_of(6), 1, kMaxTag).call, send);
   const Call recv{.elements = 6, .peer = 2, .tag = kMaxAnyTag, .op = Op::kRecv, .dtype = c10::kFloat};
-  EXPECT_EQ(checked_recv(kSecond, floats(6), 2, kMaxAnyTag).call, recv);
+  EXPECT_EQ(checked_recv(kSecond, zeros_of(6), 2, kMaxAnyTag).call, recv);
 }
 
 TEST(Arguments, CountTheWholeGroupsElements) {
-  EXPECT_EQ(checked_reduce_scatter(kSecond, floats(2), floats(6), Reduction::kSum, {}).call.elements, 6);
-  EXPECT_EQ(checked_reduce_scatter(kSecond, floats(2), floats(7), Reduction::kSum, {1, 2, 4}).call.elements, 7);
-  EXPECT_EQ(checked_all_gather(kSecond, floats(6), floats(2), {}).call.elements, 6);
-  EXPECT_EQ(checked_all_gather(kSecond, floats(7), floats(2), {1, 2, 4}).call.elements, 7);
-  EXPECT_EQ(checked_gather(kSecond, at::Tensor(), floats(2), 0, {}).call.elements, 6);
-  EXPECT_EQ(checked_gather(kSecond, floats(7), floats(2), 1, {1, 2, 4}).call.elements, 7);
-  EXPECT_EQ(checked_scatter(kSecond, floats(2), at::Tensor(), 0, {1, 2, 4}).call.elements, 7);
-  EXPECT_EQ(checked_scatter(kSecond, floats(2), floats(6), 1, {}).call.elements, 6);
-  EXPECT_EQ(checked_all_to_all(kSecond, floats(6), floats(6), {}, {}).call.elements, 6);
-  EXPECT_EQ(checked_all_to_all(kSecond, floats(6), floats(3), {2, 1, 3}, {1, 1, 1}).call.elements, 0);
+  EXPECT_EQ(checked_reduce_scatter(kSecond, zeros_of(2), zeros_of(6), Reduction::kSum, {}).call.elements, 6);
+  EXPECT_EQ(checked_reduce_scatter(kSecond, zeros_of(2), zeros_of(7), Reduction::kSum, {1, 2, 4}).call.elements, 7);
+  EXPECT_EQ(checked_all_gather(kSecond, zeros_of(6), zeros_of(2), {}).call.elements, 6);
+  EXPECT_EQ(checked_all_gather(kSecond, zeros_of(7), zeros_of(2), {1, 2, 4}).call.elements, 7);
+  EXPECT_EQ(checked_gather(kSecond, at::Tensor(), zeros_of(2), 0, {}).call.elements, 6);
+  EXPECT_EQ(checked_gather(kSecond, zeros_of(7), zeros_of(2), 1, {1, 2, 4}).call.elements, 7);
+  EXPECT_EQ(checked_scatter(kSecond, zeros_of(2), at::Tensor(), 0, {1, 2, 4}).call.elements, 7);
+  EXPECT_EQ(checked_scatter(kSecond, zeros_of(2), zeros_of(6), 1, {}).call.elements, 6);
+  EXPECT_EQ(checked_all_to_all(kSecond, zeros_of(6), zeros_of(6), {}, {}).call.elements, 6);
+  EXPECT_EQ(checked_all_to_all(kSecond, zeros_of(6), zeros_of(3), {2, 1, 3}, {1, 1, 1}).call.elements, 0);
 }
 
 TEST(Arguments, TellInTheCallWhatElseMustAgree) {
   const auto gather = [](Counts counts) {
-    return checked_all_gather(kSecond, floats(6), floats(2), counts).call.detail;
+    return checked_all_gather(kSecond, zeros_of(6), zeros_of(2), counts).call.detail;
   };
   EXPECT_NE(gather({}), gather({2, 2, 2}));
   EXPECT_NE(gather({1, 2, 3}), gather({3, 2, 1}));
   EXPECT_EQ(gather({1, 2, 3}), gather({1, 2, 3}));
   const auto reduce = [](const char* name) {
-    return checked_all_reduce(kSecond, floats(1), Reduction::custom<float>(name, [](auto, auto) {})).call.detail;
+    return checked_all_reduce(kSecond, zeros_of(1), Reduction::custom<float>(name, [](auto, auto) {})).call.detail;
   };
   EXPECT_NE(reduce("mine"), reduce("yours"));
   EXPECT_EQ(reduce("mine"), reduce("mine"));
-  EXPECT_NE(checked_all_to_all(kSecond, floats(0), floats(0), {}, {}).call,
-            checked_all_to_all(kSecond, floats(0), floats(0), {0, 0, 0}, {0, 0, 0}).call);
+  EXPECT_NE(checked_all_to_all(kSecond, zeros_of(0), zeros_of(0), {}, {}).call,
+            checked_all_to_all(kSecond, zeros_of(0), zeros_of(0), {0, 0, 0}, {0, 0, 0}).call);
   const auto allocate = [](Op op, at::IntArrayRef sizes) {
     return checked_allocation(kSecond, op, sizes, at::kFloat).call;
   };
@@ -81,25 +81,25 @@ TEST(Arguments, RefuseTensorsThatCannotMove) {
   EXPECT_EQ(refusal([] { checked_broadcast(kSecond, at::Tensor(), 0); }), "broadcast: the tensor is undefined");
   EXPECT_EQ(refusal([] { checked_reduce(kSecond, transposed(), Reduction::kSum, 0); }),
             "reduce: the tensor is not contiguous; pass tensor.contiguous() and copy back");
-  EXPECT_EQ(refusal([] { checked_all_reduce(kSecond, floats(4).to_sparse(), Reduction::kSum); }),
+  EXPECT_EQ(refusal([] { checked_all_reduce(kSecond, zeros_of(4).to_sparse(), Reduction::kSum); }),
             "all_reduce: the tensor is not dense");
   EXPECT_EQ(refusal([] { checked_all_reduce(kSecond, at::empty({4}, at::kMeta), Reduction::kSum); }),
             "all_reduce: the tensor is on meta, but scribe takes tensors on cpu");
   EXPECT_EQ(
       refusal([] { checked_broadcast(kSecond, at::zeros({4}, at::kComplexFloat), 0); }),
       "broadcast: dtype ComplexFloat is none of Byte, Char, Short, Int, Long, Half, BFloat16, Float, Double, Bool");
-  EXPECT_EQ(refusal([] { checked_reduce_scatter(kSecond, floats(4), at::Tensor(), Reduction::kSum, {}); }),
+  EXPECT_EQ(refusal([] { checked_reduce_scatter(kSecond, zeros_of(4), at::Tensor(), Reduction::kSum, {}); }),
             "reduce_scatter: the input is undefined");
-  EXPECT_EQ(refusal([] { checked_all_gather(kSecond, transposed(), floats(4), {}); }),
+  EXPECT_EQ(refusal([] { checked_all_gather(kSecond, transposed(), zeros_of(4), {}); }),
             "all_gather: the output is not contiguous; pass tensor.contiguous() and copy back");
-  EXPECT_EQ(refusal([] { checked_gather(kSecond, floats(6), at::Tensor(), 0, {}); }), "gather: the input is undefined");
-  EXPECT_EQ(refusal([] { checked_gather(kSecond, at::Tensor(), floats(6), 1, {}); }),
+  EXPECT_EQ(refusal([] { checked_gather(kSecond, zeros_of(6), at::Tensor(), 0, {}); }), "gather: the input is undefined");
+  EXPECT_EQ(refusal([] { checked_gather(kSecond, at::Tensor(), zeros_of(6), 1, {}); }),
             "gather: the output is undefined");
-  EXPECT_EQ(refusal([] { checked_scatter(kSecond, at::Tensor(), floats(6), 0, {}); }),
+  EXPECT_EQ(refusal([] { checked_scatter(kSecond, at::Tensor(), zeros_of(6), 0, {}); }),
             "scatter: the output is undefined");
-  EXPECT_EQ(refusal([] { checked_scatter(kSecond, floats(6), at::Tensor(), 1, {}); }),
+  EXPECT_EQ(refusal([] { checked_scatter(kSecond, zeros_of(6), at::Tensor(), 1, {}); }),
             "scatter: the input is undefined");
-  EXPECT_EQ(refusal([] { checked_all_to_all(kSecond, transposed(), floats(12), {}, {}); }),
+  EXPECT_EQ(refusal([] { checked_all_to_all(kSecond, transposed(), zeros_of(12), {}, {}); }),
             "all_to_all: the output is not contiguous; pass tensor.contiguous() and copy back");
   EXPECT_EQ(refusal([] { checked_send(kSecond, at::Tensor(), 0, 0); }), "send: the tensor is undefined");
   EXPECT_EQ(refusal([] { checked_recv(kSecond, transposed(), 0, 0); }),
@@ -109,17 +109,17 @@ TEST(Arguments, RefuseTensorsThatCannotMove) {
 TEST(Arguments, RefuseTwoDtypes) {
   const auto ints = at::zeros({6}, at::kInt);
   const std::string end = ": the input is Float, the output Int";
-  EXPECT_EQ(refusal([&] { checked_reduce_scatter(kSecond, ints, floats(18), Reduction::kSum, {}); }),
+  EXPECT_EQ(refusal([&] { checked_reduce_scatter(kSecond, ints, zeros_of(18), Reduction::kSum, {}); }),
             "reduce_scatter" + end);
-  EXPECT_EQ(refusal([&] { checked_all_gather(kSecond, ints, floats(2), {}); }), "all_gather" + end);
-  EXPECT_EQ(refusal([&] { checked_gather(kSecond, ints, floats(2), 1, {}); }), "gather" + end);
-  EXPECT_EQ(refusal([&] { checked_scatter(kSecond, ints, floats(18), 1, {}); }), "scatter" + end);
-  EXPECT_EQ(refusal([&] { checked_all_to_all(kSecond, ints, floats(6), {}, {}); }), "all_to_all" + end);
-  EXPECT_EQ(refusal([&] { checked_gather(kSecond, ints, floats(2), 0, {}); }), "taken") << "ignored but on root";
+  EXPECT_EQ(refusal([&] { checked_all_gather(kSecond, ints, zeros_of(2), {}); }), "all_gather" + end);
+  EXPECT_EQ(refusal([&] { checked_gather(kSecond, ints, zeros_of(2), 1, {}); }), "gather" + end);
+  EXPECT_EQ(refusal([&] { checked_scatter(kSecond, ints, zeros_of(18), 1, {}); }), "scatter" + end);
+  EXPECT_EQ(refusal([&] { checked_all_to_all(kSecond, ints, zeros_of(6), {}, {}); }), "all_to_all" + end);
+  EXPECT_EQ(refusal([&] { checked_gather(kSecond, ints, zeros_of(2), 0, {}); }), "taken") << "ignored but on root";
 }
 
 TEST(Arguments, RefuseRanksOutsideTheGroup) {
-  const auto six = floats(6);
+  const auto six = zeros_of(6);
   EXPECT_EQ(refusal([&] { checked_broadcast(kSecond, six, 3); }), "broadcast: root 3 is not a rank of a group of 3");
   EXPECT_EQ(refusal([&] { checked_broadcast(kSecond, six, -1); }), "broadcast: root -1 is not a rank of a group of 3");
   EXPECT_EQ(refusal([&] { checked_reduce(kSecond, six, Reduction::kSum, 3); }),
@@ -132,13 +132,13 @@ TEST(Arguments, RefuseRanksOutsideTheGroup) {
 }
 
 TEST(Arguments, RefuseTags) {
-  EXPECT_EQ(refusal([] { checked_send(kSecond, floats(1), 0, -1); }), "send: tag -1 is not between 0 and 16383");
-  EXPECT_EQ(refusal([] { checked_recv(kSecond, floats(1), 0, kMaxAnyTag + 1); }),
+  EXPECT_EQ(refusal([] { checked_send(kSecond, zeros_of(1), 0, -1); }), "send: tag -1 is not between 0 and 16383");
+  EXPECT_EQ(refusal([] { checked_recv(kSecond, zeros_of(1), 0, kMaxAnyTag + 1); }),
             "recv: tag 32768 is not between 0 and 16383");
 }
 
 TEST(Arguments, RefuseReductionsThatThereAreNot) {
-  EXPECT_EQ(refusal([] { checked_all_reduce(kSecond, floats(1), Reduction::kBitAnd); }),
+  EXPECT_EQ(refusal([] { checked_all_reduce(kSecond, zeros_of(1), Reduction::kBitAnd); }),
             "all_reduce: there is no bit_and of Float");
   EXPECT_EQ(refusal([] { checked_reduce(kSecond, at::zeros({1}, at::kBool), Reduction::kMean, 0); }),
             "reduce: there is no mean of Bool");
@@ -149,7 +149,7 @@ TEST(Arguments, RefuseReductionsThatThereAreNot) {
 }
 
 TEST(Arguments, RefuseCountsThatAreNone) {
-  const auto six = floats(6), two = floats(2);
+  const auto six = zeros_of(6), two = zeros_of(2);
   EXPECT_EQ(refusal([&] { checked_all_gather(kSecond, six, two, {2, 4}); }), "all_gather: 2 counts for a group of 3");
   EXPECT_EQ(refusal([&] { checked_gather(kSecond, six, two, 1, {2, 2, 1, 1}); }), "gather: 4 counts for a group of 3");
   EXPECT_EQ(refusal([&] { checked_scatter(kSecond, two, six, 1, {5, 2, -1}); }), "scatter: a negative count, -1");
@@ -162,31 +162,31 @@ TEST(Arguments, RefuseCountsThatAreNone) {
 }
 
 TEST(Arguments, RefuseTensorsThatDoNotFitTheCounts) {
-  EXPECT_EQ(refusal([] { checked_all_gather(kSecond, floats(7), floats(2), {}); }),
+  EXPECT_EQ(refusal([] { checked_all_gather(kSecond, zeros_of(7), zeros_of(2), {}); }),
             "all_gather: the output has 7 elements, not 6: 3 parts of 2");
-  EXPECT_EQ(refusal([] { checked_all_gather(kSecond, floats(8), floats(2), {1, 2, 4}); }),
+  EXPECT_EQ(refusal([] { checked_all_gather(kSecond, zeros_of(8), zeros_of(2), {1, 2, 4}); }),
             "all_gather: the output has 8 elements, not 7, the sum of the counts");
-  EXPECT_EQ(refusal([] { checked_all_gather(kSecond, floats(7), floats(4), {1, 2, 4}); }),
+  EXPECT_EQ(refusal([] { checked_all_gather(kSecond, zeros_of(7), zeros_of(4), {1, 2, 4}); }),
             "all_gather: the input has 4 elements, but the count of rank 1 is 2");
-  EXPECT_EQ(refusal([] { checked_reduce_scatter(kSecond, floats(2), floats(7), Reduction::kSum, {}); }),
+  EXPECT_EQ(refusal([] { checked_reduce_scatter(kSecond, zeros_of(2), zeros_of(7), Reduction::kSum, {}); }),
             "reduce_scatter: the input has 7 elements, not 6: 3 parts of 2");
-  EXPECT_EQ(refusal([] { checked_reduce_scatter(kSecond, floats(4), floats(7), Reduction::kSum, {1, 2, 4}); }),
+  EXPECT_EQ(refusal([] { checked_reduce_scatter(kSecond, zeros_of(4), zeros_of(7), Reduction::kSum, {1, 2, 4}); }),
             "reduce_scatter: the output has 4 elements, but the count of rank 1 is 2");
-  EXPECT_EQ(refusal([] { checked_gather(kSecond, floats(5), floats(2), 1, {}); }),
+  EXPECT_EQ(refusal([] { checked_gather(kSecond, zeros_of(5), zeros_of(2), 1, {}); }),
             "gather: the output has 5 elements, not 6: 3 parts of 2");
-  EXPECT_EQ(refusal([] { checked_gather(kSecond, at::Tensor(), floats(5), 0, {1, 2, 4}); }),
+  EXPECT_EQ(refusal([] { checked_gather(kSecond, at::Tensor(), zeros_of(5), 0, {1, 2, 4}); }),
             "gather: the input has 5 elements, but the count of rank 1 is 2");
-  EXPECT_EQ(refusal([] { checked_scatter(kSecond, floats(2), floats(5), 1, {}); }),
+  EXPECT_EQ(refusal([] { checked_scatter(kSecond, zeros_of(2), zeros_of(5), 1, {}); }),
             "scatter: the input has 5 elements, not 6: 3 parts of 2");
-  EXPECT_EQ(refusal([] { checked_scatter(kSecond, floats(5), at::Tensor(), 0, {1, 2, 4}); }),
+  EXPECT_EQ(refusal([] { checked_scatter(kSecond, zeros_of(5), at::Tensor(), 0, {1, 2, 4}); }),
             "scatter: the output has 5 elements, but the count of rank 1 is 2");
-  EXPECT_EQ(refusal([] { checked_all_to_all(kSecond, floats(7), floats(7), {}, {}); }),
+  EXPECT_EQ(refusal([] { checked_all_to_all(kSecond, zeros_of(7), zeros_of(7), {}, {}); }),
             "all_to_all: 7 elements are not 3 equal parts");
-  EXPECT_EQ(refusal([] { checked_all_to_all(kSecond, floats(9), floats(6), {}, {}); }),
+  EXPECT_EQ(refusal([] { checked_all_to_all(kSecond, zeros_of(9), zeros_of(6), {}, {}); }),
             "all_to_all: the output has 9 elements, not 6: 3 parts of 2");
-  EXPECT_EQ(refusal([] { checked_all_to_all(kSecond, floats(9), floats(6), {1, 2, 3}, {1, 2, 3}); }),
+  EXPECT_EQ(refusal([] { checked_all_to_all(kSecond, zeros_of(9), zeros_of(6), {1, 2, 3}, {1, 2, 3}); }),
             "all_to_all: the output has 9 elements, not 6, the sum of the counts");
-  EXPECT_EQ(refusal([] { checked_all_to_all(kSecond, floats(6), floats(6), {1, 2, 3}, {2, 1, 3}); }),
+  EXPECT_EQ(refusal([] { checked_all_to_all(kSecond, zeros_of(6), zeros_of(6), {1, 2, 3}, {2, 1, 3}); }),
             "all_to_all: 1 elements to oneself, but 2 from oneself");
 }
 

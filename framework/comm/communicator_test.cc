@@ -182,7 +182,7 @@ TEST_F(OnADevice, AWorkThatNobodyWaitedForIsWaitedForOnce) {
 }
 
 template <class Launch>
-std::string refusal(const Launch& launch) {
+std::string launch_refusal(const Launch& launch) {
   try {
     static_cast<void>(launch());
   } catch (const std::invalid_argument& error) {
@@ -193,10 +193,10 @@ std::string refusal(const Launch& launch) {
 
 TEST_F(OnADevice, TensorsOfOthersAreRefusedByName) {
   const auto all_reduce = [&] { return group_.all_reduce(floats(4), Reduction::kSum); };
-  EXPECT_EQ(refusal(all_reduce), "all_reduce: the tensor is on cpu, but scribe takes tensors on meta");
-  EXPECT_EQ(refusal([&] { return group_.all_gather(tensor(), floats(4)); }),
+  EXPECT_EQ(launch_refusal(all_reduce), "all_reduce: the tensor is on cpu, but scribe takes tensors on meta");
+  EXPECT_EQ(launch_refusal([&] { return group_.all_gather(tensor(), floats(4)); }),
             "all_gather: the input is on cpu, but scribe takes tensors on meta");
-  EXPECT_EQ(refusal([&] { return group_.allocate({4}, at::kFloat); }),
+  EXPECT_EQ(launch_refusal([&] { return group_.allocate({4}, at::kFloat); }),
             "allocate: the memory is on cpu, but scribe takes tensors on meta");
 }
 

@@ -11,8 +11,8 @@
 namespace phalanx {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 using Set = std::map<std::string, std::string>;
 
@@ -104,7 +104,7 @@ TEST(LaunchEnvironment, OwnLauncher) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->launcher, "local");
   EXPECT_EQ(found->rendezvous, "file:///tmp/phalanx-0-77/store");
-  EXPECT_THAT(found->job, AllOf(HasSubstr("phalanx-0-77"), testing::Not(HasSubstr("/"))));
+  EXPECT_THAT(found->job, AllOf(HasSubstr("phalanx-0-77"), ::testing::Not(HasSubstr("/"))));
   expect_rank_info(found->rank_info, 1, 2, 1, 2);
 }
 

@@ -27,10 +27,15 @@
 #include "framework/comm/admitted_store.h"
 #include "framework/comm/store.h"
 #include "framework/comm/store_protocol.h"
+#include "framework/comm/testing_store.h"
 #include "framework/testing/ports.h"
 
 namespace phalanx {
 namespace {
+
+using testing::comm_error_of;
+using testing::kLong;
+using testing::kSecret;
 
 using ::testing::AllOf;
 using testing::free_port;
@@ -38,18 +43,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Clock = std::chrono::steady_clock;
 
-constexpr Seconds kLong{30};
-const std::string kSecret = "a secret of the tests", kOther = "another secret of others";
-
-CommError error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const CommError& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no CommError";
-  return {CommError::Kind::kSystem, ""};
-}
+const std::string kOther = "another secret of others";
 
 int port_of(const std::string& address) { return std::stoi(address.substr(address.rfind(':') + 1)); }
 
@@ -123,7 +117,7 @@ TEST(AdmittedStore, AWrongSecretIsRefusedAtOnce) {
   const Served served;
   ::testing::internal::CaptureStderr();
   const auto begin = Clock::now();
-  const auto error = error_of([&] { served.join(kLong, kOther); });
+  const auto error = comm_error_of([&] { served.join(kLong, kOther); });
   EXPECT_LT(Clock::now() - begin, kLong / 2);
   EXPECT_EQ(error.kind(), CommError::Kind::kSystem);
   const auto names_no_secret = AllOf(HasSubstr("PHALANX_JOB_SECRET"), Not(HasSubstr(kOther)), Not(HasSubstr(kSecret)));
@@ -136,7 +130,7 @@ TEST(AdmittedStore, AServerThatDoesNotKnowTheSecretIsRefusedAtOnce) {
   const auto listener = listen_at("127.0.0.1:0");
   const int port = port_of(address_of(listener.get()));
   auto joining = std::async(std::launch::async, [port] {
-    return error_of([port] { connect_to_store("the store", "127.0.0.1", port, kSecret, kLong); });
+    return comm_error_of([port] { connect_to_store("the store", "127.0.0.1", port, kSecret, kLong); });
   });
   const auto connection = greet_client(listener, kOther);
   const auto error = joining.get();
@@ -161,12 +155,12 @@ TEST(AdmittedStore, RefusesWhatTheServerWouldNotTake) {
            [&] { store->get(std::string(kMostKeyBytes + 1, 'k')); },
            [&] { store->set("key", std::string(kMostValueBytes + 1, 'v')); },
        }) {
-    EXPECT_THAT(error_of(call).what(), AllOf(HasSubstr("bytes"), HasSubstr("the store")));
+    EXPECT_THAT(comm_error_of(call).what(), AllOf(HasSubstr("bytes"), HasSubstr("the store")));
   }
   const std::string key(kMostKeyBytes, 'k'), value(kMostValueBytes, 'v');
   store->set(key, value);
   EXPECT_EQ(store->get(key), value);
-  EXPECT_THAT(error_of([&] { store->add(key, 1); }).what(), HasSubstr("not a number"));
+  EXPECT_THAT(comm_error_of([&] { store->add(key, 1); }).what(), HasSubstr("not a number"));
   EXPECT_EQ(store->add("count", std::numeric_limits<std::int64_t>::max()), std::numeric_limits<std::int64_t>::max());
 }
 
@@ -177,17 +171,17 @@ TEST(AdmittedStore, AServerThatStopsAnsweringIsATimeout) {
                             [port] { return connect_to_store("the store", "127.0.0.1", port, kSecret, Seconds(0.5)); });
   const auto connection = greet_client(listener, kSecret);
   const auto store = joining.get();
-  const auto error = error_of([&] { store->get("key"); });
+  const auto error = comm_error_of([&] { store->get("key"); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("get \"key\" of the store"), HasSubstr("does not answer")));
-  EXPECT_EQ(error_of([&] { store->get("key"); }).kind(), CommError::Kind::kPeerLost);
+  EXPECT_EQ(comm_error_of([&] { store->get("key"); }).kind(), CommError::Kind::kPeerLost);
 }
 
 TEST(AdmittedStore, SaysThatWhoListensDoesNotAnswer) {
   const auto silent = listen_at("127.0.0.1:0");  // the system completes connections, and nobody accepts them
   const std::string address = address_of(silent.get());
   const int port = port_of(address);
-  const auto error = error_of([&] { make_tcp_store("127.0.0.1", port, StoreHost::kPeer, 2, Seconds(0.3), kSecret); });
+  const auto error = comm_error_of([&] { make_tcp_store("127.0.0.1", port, StoreHost::kPeer, 2, Seconds(0.3), kSecret); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr(address), HasSubstr("waited 0.3 s"), HasSubstr("does not answer as")));
 }
@@ -195,21 +189,21 @@ TEST(AdmittedStore, SaysThatWhoListensDoesNotAnswer) {
 // Ranks that disagree on whether there is a secret.
 TEST(AdmittedStore, ARankWithoutASecretIsToldThatRankZeroHasOne) {
   const Served served;
-  const auto error = error_of([&] { make_tcp_store("127.0.0.1", served.port(), StoreHost::kPeer, 2, Seconds(1)); });
+  const auto error = comm_error_of([&] { make_tcp_store("127.0.0.1", served.port(), StoreHost::kPeer, 2, Seconds(1)); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("PHALANX_JOB_SECRET"), HasSubstr("does not answer as")));
 }
 
 TEST(AdmittedStore, RankZeroSaysThatRanksMayLackTheSecret) {
   const auto error =
-      error_of([] { make_tcp_store("127.0.0.1", free_port(), StoreHost::kThisProcess, 2, Seconds(0.1), kSecret); });
+      comm_error_of([] { make_tcp_store("127.0.0.1", free_port(), StoreHost::kThisProcess, 2, Seconds(0.1), kSecret); });
   EXPECT_THAT(error.what(), AllOf(HasSubstr("only 1 of 2 ranks"), HasSubstr("PHALANX_JOB_SECRET")));
 }
 
 TEST(AdmittedStore, ARankWithASecretIsToldThatRankZeroMayHaveNone) {
   const int port = free_port();
   const auto server = make_tcp_store("127.0.0.1", port, StoreHost::kThisProcess, 1, kLong);
-  const auto error = error_of([&] { make_tcp_store("127.0.0.1", port, StoreHost::kPeer, 2, Seconds(0.5), kSecret); });
+  const auto error = comm_error_of([&] { make_tcp_store("127.0.0.1", port, StoreHost::kPeer, 2, Seconds(0.5), kSecret); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("PHALANX_JOB_SECRET"), HasSubstr(std::to_string(port))));
 }
@@ -223,7 +217,7 @@ TEST(StoreServer, ListensAtAllAddressesForAHostThatIsNotThisMachine) {
   const int port = free_port();
   const std::string at = ":" + std::to_string(port);
   auto hosting = std::async(std::launch::async, [port] {
-    return error_of(
+    return comm_error_of(
         [port] { make_tcp_store("no.such.host.invalid", port, StoreHost::kThisProcess, 1, Seconds(2), kSecret); });
   });
   const auto reached = [](const std::string& address) {
@@ -349,7 +343,7 @@ TEST(StoreServer, SilentConnectionsMakeRoomForRanks) {
 TEST(StoreServer, MoreConnectionsThanAreAllowedWaitForOthersToEnd) {
   const Served served({.connections = 1});
   auto first = served.join();
-  EXPECT_EQ(error_of([&] { served.join(Seconds(0.3)); }).kind(), CommError::Kind::kTimeout);
+  EXPECT_EQ(comm_error_of([&] { served.join(Seconds(0.3)); }).kind(), CommError::Kind::kTimeout);
   first.reset();
   EXPECT_EQ(served.join()->add("count", 1), 1);
 }
@@ -405,11 +399,11 @@ TEST(StoreServer, AServerWhoseLoopFailsClosesEverything) {
   const auto store = served.join();
   ::testing::internal::CaptureStderr();
   break_loops();
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(comm_error_of([&] {
               while (true) store->get("key");
             }).kind(),
             CommError::Kind::kPeerLost);
-  EXPECT_EQ(error_of([&] { served.join(Seconds(0.3)); }).kind(), CommError::Kind::kTimeout);
+  EXPECT_EQ(comm_error_of([&] { served.join(Seconds(0.3)); }).kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("the store: the server ends"));
 }
 

@@ -1,4 +1,5 @@
 #include "framework/comm/store.h"
+#include "framework/comm/testing_store.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -28,27 +29,20 @@
 namespace phalanx {
 namespace {
 
+using testing::comm_error_of;
+using testing::kLong;
+using testing::kSecret;
+
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr Seconds kLong{30};
 constexpr Seconds kShort{0.05};
 
 std::string new_path(const std::string& name) {
   const auto path = ::testing::TempDir() + "store_test-" + std::to_string(::getpid()) + "-" + name;
   std::filesystem::remove(path);
   return path;
-}
-
-CommError error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const CommError& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no CommError";
-  return {CommError::Kind::kSystem, ""};
 }
 
 // A port on which this object listens; nobody else can have it meanwhile.
@@ -91,7 +85,7 @@ void keep_notes(Store& writer, Store& reader) {
 }
 
 void expect_timeout(Store& store) {
-  const auto error = error_of([&] { store.get("absent"); });
+  const auto error = comm_error_of([&] { store.get("absent"); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("\"absent\""), HasSubstr("0.05 s")));
 }
@@ -126,7 +120,7 @@ TEST(FileStore, IsNobodyElses) {
 TEST(FileStore, DoesNotFollowALink) {
   const auto path = new_path("link");
   std::filesystem::create_symlink("/dev/null", path);
-  const auto error = error_of([&] { make_file_store(path, 1, kLong); });
+  const auto error = comm_error_of([&] { make_file_store(path, 1, kLong); });
   EXPECT_EQ(error.kind(), CommError::Kind::kSystem);
   EXPECT_THAT(error.what(), HasSubstr(path));
   std::filesystem::remove(path);
@@ -194,7 +188,7 @@ TEST(FileStore, DoesNotWaitForEverForItsLock) {
   const auto path = new_path("locked");
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   ASSERT_EQ(::flock(file, LOCK_EX), 0);
-  const auto error = error_of([&] { make_file_store(path, 1, kShort); });
+  const auto error = comm_error_of([&] { make_file_store(path, 1, kShort); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr(path), HasSubstr("0.05 s"), HasSubstr("lock")));
   ::close(file);
@@ -202,11 +196,9 @@ TEST(FileStore, DoesNotWaitForEverForItsLock) {
 }
 
 TEST(FileStore, SaysWhyAFileCannotBe) {
-  const auto error = error_of([] { make_file_store("/no/such/folder/store", 1, kLong); });
+  const auto error = comm_error_of([] { make_file_store("/no/such/folder/store", 1, kLong); });
   EXPECT_THAT(error.what(), AllOf(HasSubstr("/no/such/folder/store"), HasSubstr("No such file or directory")));
 }
-
-const std::string kSecret = "a secret of the tests";
 
 // Without a secret, the server is c10d's; with one, it is a StoreServer.
 class TcpStore : public ::testing::TestWithParam<bool> {
@@ -276,7 +268,7 @@ TEST_P(TcpStore, WaitsNoLongerThanItMay) { expect_timeout(*host("localhost", fre
 
 TEST_P(TcpStore, SaysThatThePortIsTaken) {
   const Listener other;
-  const auto error = error_of([&] { host("localhost", other.port()); });
+  const auto error = comm_error_of([&] { host("localhost", other.port()); });
   EXPECT_EQ(error.kind(), CommError::Kind::kSystem);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("localhost:" + std::to_string(other.port())),
                                   HasSubstr("address already in use"), HasSubstr("MASTER_PORT")));
@@ -284,14 +276,14 @@ TEST_P(TcpStore, SaysThatThePortIsTaken) {
 
 TEST_P(TcpStore, SaysThatNobodyAnswers) {
   const testing::SilentPort silent;
-  const auto error = error_of([&] { join("localhost", silent.port(), Seconds(1)); });
+  const auto error = comm_error_of([&] { join("localhost", silent.port(), Seconds(1)); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("localhost:" + std::to_string(silent.port())), HasSubstr("cannot reach")));
 }
 
 TEST_P(TcpStore, SaysThatAnAddressCannotBeResolved) {
   ::testing::internal::CaptureStderr();
-  const auto error = error_of([] { join("no.such.host.invalid", 29500, Seconds(1)); });
+  const auto error = comm_error_of([] { join("no.such.host.invalid", 29500, Seconds(1)); });
   const std::string console = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(error.kind(), CommError::Kind::kSystem);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("cannot resolve the address no.such.host.invalid ("),
@@ -301,13 +293,13 @@ TEST_P(TcpStore, SaysThatAnAddressCannotBeResolved) {
 
 TEST_P(TcpStore, LeavesStackTracesOfItsAttemptsOut) {
   ::testing::internal::CaptureStderr();
-  const auto error = error_of([] { join("127.0.0.1", free_port(), Seconds(1)); });
+  const auto error = comm_error_of([] { join("127.0.0.1", free_port(), Seconds(1)); });
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_THAT(error.what(), AllOf(HasSubstr("cannot reach it"), Not(HasSubstr("frame #"))));
 }
 
 TEST_P(TcpStore, SaysHowManyRanksCame) {
-  const auto error = error_of([] { host("localhost", free_port(), 3, kShort); });
+  const auto error = comm_error_of([] { host("localhost", free_port(), 3, kShort); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), HasSubstr("only 1 of 3 ranks"));
 }
@@ -316,7 +308,7 @@ TEST_P(TcpStore, ALostServerIsALostPeer) {
   auto [server, client] = both("localhost");
   server.reset();
   for (int i = 0; i < 2; ++i) {
-    const auto error = error_of([&] { client->get("key"); });
+    const auto error = comm_error_of([&] { client->get("key"); });
     EXPECT_EQ(error.kind(), CommError::Kind::kPeerLost);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("get \"key\" of TCP store"), HasSubstr("the connection is lost")));
   }
@@ -369,7 +361,7 @@ TEST_F(SealedStore, AValueOfSomebodyWithoutTheSecretIsRefused) {
   store->set("address", "10.0.0.1");
   store->set("other", "10.0.0.2");
   const auto refused = [&](const char* key) {
-    const auto error = error_of([&] { store->get(key); });
+    const auto error = comm_error_of([&] { store->get(key); });
     EXPECT_EQ(error.kind(), CommError::Kind::kSystem);
     EXPECT_THAT(error.what(), AllOf(HasSubstr(key), HasSubstr("PHALANX_JOB_SECRET"), Not(HasSubstr(kSecret))));
   };
@@ -403,7 +395,7 @@ TEST(StoreBarrier, NobodyPassesBeforeAllHaveArrived) {
     });
   }
   for (auto& rank : ranks) rank.join();
-  EXPECT_EQ(error_of([] { store_barrier(*make_hash_store(kShort), "alone", 2); }).kind(), CommError::Kind::kTimeout);
+  EXPECT_EQ(comm_error_of([] { store_barrier(*make_hash_store(kShort), "alone", 2); }).kind(), CommError::Kind::kTimeout);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "framework/kernels/arguments.h"
 #include "framework/kernels/vector_activations.h"
 
 namespace phalanx::kernels {
@@ -22,8 +23,6 @@ namespace {
 
 using Unary = void(const float* x, float* y, std::int64_t count);
 using Gradient = void(const float* gradient, const float* x, float* result, std::int64_t count);
-
-constexpr std::int64_t kElementsAThread = 1 << 14;
 
 // Returns true if the elements of a tensor are float32 numbers that fill one block of memory.
 bool is_dense_float(const at::Tensor& x) {

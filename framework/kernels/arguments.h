@@ -7,6 +7,9 @@
 
 namespace phalanx::kernels {
 
+/// The least work that pays for another thread, in elements.
+inline constexpr std::int64_t kElementsAThread = 1 << 14;
+
 /// Returns true for a tensor that vector code for planes takes: float32 numbers, at least one, in row-major order, so
 /// that the elements of a channel lie one after the other.
 inline bool is_contiguous_float(const at::Tensor& x) {

@@ -17,7 +17,7 @@
 namespace phalanx::kernels {
 namespace {
 
-struct Pooling {
+struct AveragePooling {
   std::vector<std::int64_t> kernel, stride, padding;
   bool ceil_mode = false;
   bool counts_padding = true;
@@ -28,7 +28,7 @@ struct Pooling {
   }
 };
 
-std::ostream& operator<<(std::ostream& out, const Pooling& p) {
+std::ostream& operator<<(std::ostream& out, const AveragePooling& p) {
   return out << "kernel " << at::IntArrayRef(p.kernel) << ", stride " << at::IntArrayRef(p.stride) << ", padding "
              << at::IntArrayRef(p.padding) << (p.ceil_mode ? ", ceil" : "")
              << (p.counts_padding ? "" : ", without padding") << (p.divisor ? ", divisor" : "");
@@ -65,7 +65,7 @@ TEST(AveragePool, IsAsExactAsLibTorchs) {
         for (const std::int64_t size : {4, 15, 16, 33, 50}) {
           for (const bool ceil_mode : {false, true}) {
             const auto x = at::randn({2, 2, 7, size});
-            const Pooling pool{{kernel, kernel}, {stride, stride}, {padding, padding}, ceil_mode, size % 2 == 0};
+            const AveragePooling pool{{kernel, kernel}, {stride, stride}, {padding, padding}, ceil_mode, size % 2 == 0};
             SCOPED_TRACE(::testing::Message() << pool << ", width " << size);
             expect_as_exact_as_libtorchs(pool, x);
           }
@@ -77,9 +77,9 @@ TEST(AveragePool, IsAsExactAsLibTorchs) {
 
 TEST(AveragePool, TakesAxesOfTheirOwnAndDivisors) {
   const auto x = at::randn({3, 9, 40});
-  for (const Pooling& pool : {Pooling{{2, 3}, {1, 2}, {1, 0}}, Pooling{{3, 2}, {}, {0, 1}, true, false},
-                              Pooling{{2}, {2}, {1}, false, true, 3}, Pooling{{3}, {3}, {0}, true, false, -2},
-                              Pooling{{1, 2}, {5, 2}, {0}}}) {
+  for (const AveragePooling& pool : {AveragePooling{{2, 3}, {1, 2}, {1, 0}}, AveragePooling{{3, 2}, {}, {0, 1}, true, false},
+                              AveragePooling{{2}, {2}, {1}, false, true, 3}, AveragePooling{{3}, {3}, {0}, true, false, -2},
+                              AveragePooling{{1, 2}, {5, 2}, {0}}}) {
     SCOPED_TRACE(::testing::Message() << pool);
     expect_as_exact_as_libtorchs(pool, x);
   }
@@ -96,7 +96,7 @@ TEST(AveragePool, IsAdaptiveToo) {
 }
 
 TEST(AveragePool, TakesTensorsOfAnyLayout) {
-  const Pooling pool{{3, 3}, {2, 2}, {1, 1}};
+  const AveragePooling pool{{3, 3}, {2, 2}, {1, 1}};
   const auto x = at::randn({2, 4, 9, 10});
   for (const auto& layout : {x.contiguous(at::MemoryFormat::ChannelsLast), x.transpose(2, 3), x.slice(3, 0, 10, 2),
                              x.narrow(0, 0, 1).expand({3, 4, 9, 10}), x.to(at::kDouble), x.to(at::kBFloat16)}) {
@@ -120,7 +120,7 @@ TEST(AveragePool, TakesNumbersThatAreNotFinite) {
   x.masked_fill_(at::rand_like(x) < 0.02, std::nan(""));
   x.masked_fill_(at::rand_like(x) < 0.02, -std::numeric_limits<double>::infinity());
   x.masked_fill_(at::rand_like(x) < 0.02, std::numeric_limits<double>::infinity());
-  for (const Pooling& pool : {Pooling{{2, 2}, {2, 2}, {0, 0}}, Pooling{{3, 3}, {1, 1}, {1, 1}}}) {
+  for (const AveragePooling& pool : {AveragePooling{{2, 2}, {2, 2}, {0, 0}}, AveragePooling{{3, 3}, {1, 1}, {1, 1}}}) {
     const auto of_y = at::randn_like(pool(x)) * pool(x);
     const auto theirs = both_ways(pool, x, of_y, at::kFloat);
     const Registration registered;

@@ -36,7 +36,7 @@ struct Arguments {
   std::int64_t groups;
 };
 
-bool is_image_float(const at::Tensor& x) { return x.dim() == 4 && is_contiguous_float(x); }
+bool is_image_batch(const at::Tensor& x) { return x.dim() == 4 && is_contiguous_float(x); }
 
 // Returns nothing for arguments that LibTorch refuses, and for other strides than 1.
 std::optional<Windows::Axis> axis_of(const at::Tensor& x, const at::Tensor& weight, const Arguments& arguments,
@@ -56,7 +56,7 @@ std::optional<Windows::Axis> axis_of(const at::Tensor& x, const at::Tensor& weig
 
 // Returns the convolution; nothing where LibTorch is to compute it.
 std::optional<Convolution> convolution_of(const at::Tensor& x, const at::Tensor& weight, const Arguments& arguments) {
-  if (!is_image_float(x) || !is_image_float(weight) || arguments.transposed || arguments.groups != 1 ||
+  if (!is_image_batch(x) || !is_image_batch(weight) || arguments.transposed || arguments.groups != 1 ||
       !is_for_two_axes(arguments.stride) || !is_for_two_axes(arguments.padding) ||
       !is_for_two_axes(arguments.dilation) || x.size(1) != weight.size(1)) {
     return {};
@@ -184,7 +184,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
   const auto c = convolution_of(x, weight, {stride, padding, dilation, transposed, groups});
   if (!c) return theirs(wanted);
   const auto gradients = of_y.contiguous();
-  if (!is_image_float(gradients)) return theirs(wanted);
+  if (!is_image_batch(gradients)) return theirs(wanted);
   at::Tensor of_x;
   at::Tensor of_weight, of_bias;
   auto left = wanted;

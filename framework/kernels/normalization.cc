@@ -21,7 +21,6 @@ namespace {
 
 using Normalized = std::tuple<at::Tensor, at::Tensor, at::Tensor>;  // result, means, inverse standard deviations
 
-constexpr std::int64_t kElementsAThread = 1 << 14;
 constexpr std::int64_t kShortestRow = 16;  // shorter ones leave vectors empty
 
 // A value for each channel, or nothing.

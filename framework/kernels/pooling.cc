@@ -27,8 +27,6 @@
 namespace phalanx::kernels {
 namespace {
 
-constexpr std::int64_t kElementsAThread = 1 << 14;
-
 // Returns nothing for arguments that LibTorch refuses, or windows that may lie in the padding alone.
 std::optional<vector::Windows::Axis> axis_of(const at::Tensor& x, std::size_t axis, at::IntArrayRef kernel,
                                              at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,

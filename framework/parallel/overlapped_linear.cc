@@ -80,15 +80,15 @@ at::Tensor multiply_and_scatter(const at::Tensor& x, const at::Tensor& matrix, C
   return sum;
 }
 
-struct Ring final : torch::CustomClassHolder {
-  explicit Ring(CommunicatorPtr group) : group(std::move(group)) {}
+struct ProductRing final : torch::CustomClassHolder {
+  explicit ProductRing(CommunicatorPtr group) : group(std::move(group)) {}
   CommunicatorPtr group;
 };
-using RingPtr = c10::intrusive_ptr<Ring>;
+using ProductRingPtr = c10::intrusive_ptr<ProductRing>;
 
 Communicator& begin_backward(AutogradContext* context) {
   TORCH_CHECK(!at::GradMode::is_enabled(), "products that overlap with communication have no second derivatives");
-  return *c10::static_intrusive_pointer_cast<Ring>(context->saved_data["ring"].toCapsule())->group;
+  return *c10::static_intrusive_pointer_cast<ProductRing>(context->saved_data["ring"].toCapsule())->group;
 }
 
 at::Tensor gradient_of_matrix(const at::Tensor& x, const at::Tensor& of_product) {
@@ -98,7 +98,7 @@ at::Tensor gradient_of_matrix(const at::Tensor& x, const at::Tensor& of_product)
 class GatheredProduct : public torch::autograd::Function<GatheredProduct> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& matrix,
-                            const RingPtr& ring) {
+                            const ProductRingPtr& ring) {
     auto [product, whole] = gather_and_multiply(x, matrix, *ring->group);
     context->saved_data["ring"] = c10::IValue::make_capsule(ring);
     context->save_for_backward({whole, matrix});
@@ -116,7 +116,7 @@ class GatheredProduct : public torch::autograd::Function<GatheredProduct> {
 class ScatteredProduct : public torch::autograd::Function<ScatteredProduct> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& matrix,
-                            const RingPtr& ring) {
+                            const ProductRingPtr& ring) {
     context->saved_data["ring"] = c10::IValue::make_capsule(ring);
     context->save_for_backward({x, matrix});
     return multiply_and_scatter(x, matrix, *ring->group);
@@ -142,7 +142,7 @@ at::Tensor apply(const at::Tensor& x, const at::Tensor& matrix, const Communicat
   const at::Tensor input = cast(x), other = cast(matrix);
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
   if (group->size() == 1) return at::matmul(input, other);
-  return Product::apply(input, other, c10::make_intrusive<Ring>(group));
+  return Product::apply(input, other, c10::make_intrusive<ProductRing>(group));
 }
 
 }  // namespace

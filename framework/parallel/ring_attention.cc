@@ -22,7 +22,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr int kKeysTag = 0, kGradientsTag = 1;
-constexpr std::int64_t kPositions = 2;  // dimension of [n, heads, positions, head width]
+constexpr std::int64_t kPositionDimension = 2;  // dimension of [n, heads, positions, head width]
 
 // What crosses the ring in one message: [2, n, heads, positions, head width].
 at::Tensor packed(const at::Tensor& of_key, const at::Tensor& of_value) { return at::stack({of_key, of_value}); }
@@ -80,7 +80,7 @@ struct Block {
 
   struct Range {
     std::int64_t begin = 0, count = 0;
-    at::Tensor of(const at::Tensor& tensor) const { return tensor.narrow(kPositions, begin, count); }
+    at::Tensor of(const at::Tensor& tensor) const { return tensor.narrow(kPositionDimension, begin, count); }
   };
 
   bool causal;
@@ -157,7 +157,7 @@ class RingAttention : public torch::autograd::Function<RingAttention> {
     Communicator& group = *ring->group;
     Partial all;
     go_round(packed(key, value), group, [&](int step, const at::Tensor& pair) {
-      const Block block(step, group, query.size(kPositions));
+      const Block block(step, group, query.size(kPositionDimension));
       const Partial part = attend(block, query, pair);
       if (step == 0) {
         all = part;
@@ -180,7 +180,7 @@ class RingAttention : public torch::autograd::Function<RingAttention> {
     at::Tensor of_query, of_own;
     TravellingGradients travelling(group);
     go_round(packed(key, value), group, [&](int step, const at::Tensor& pair) {
-      const Block block(step, group, query.size(kPositions));
+      const Block block(step, group, query.size(kPositionDimension));
       if (step > 0) travelling.begin(step, of_own);
       // Of the whole sum's logarithm, and not the block's own: so the block's scores are shares of all.
       const auto [to_query, to_key, to_value] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
@@ -207,7 +207,7 @@ at::Tensor ring_attention(const at::Tensor& query, const at::Tensor& key, const 
   if (query.dim() != 4 || query.sizes() != key.sizes() || query.sizes() != value.sizes()) {
     throw std::invalid_argument("ring attention takes queries, keys and values [n, heads, positions, head width]");
   }
-  if (group->size() > 1 && query.size(kPositions) % 2 != 0) {
+  if (group->size() > 1 && query.size(kPositionDimension) % 2 != 0) {
     throw std::invalid_argument("ring attention takes two chunks of positions on each rank, which are equally long");
   }
   return RingAttention::apply(query, key, value, c10::make_intrusive<Ring>(group));

@@ -74,7 +74,7 @@ class DcAsgd final : public UpdateRule {
   std::map<int, at::Tensor> read_;  // by client: the values that it has read last
 };
 
-const bool registered = UpdateRules::global().add<DcAsgdConfig>(
+const bool dc_asgd_registered = UpdateRules::global().add<DcAsgdConfig>(
     "dc_asgd",
     "gradient descent that compensates for the delay of gradients; needs a scale, which is the learning rate",
     [](const DcAsgdConfig& config) { return std::make_unique<DcAsgd>(config); });

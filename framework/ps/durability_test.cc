@@ -30,12 +30,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using enum testing::Rule;
+using testing::filled;
+using testing::kIntegers;
 using testing::kSecret;
 using testing::unix_address;
-const TableSpec kTable{.name = "t", .elements = 5000, .dtype = "int64", .rules = {"copy", "add"}};
-enum Rule : std::size_t { kCopy, kAdd };
-
-at::Tensor filled(std::int64_t value) { return at::full({kTable.elements}, value, at::kLong); }
 
 ClientOptions options_for(const std::string& address, int number = 0, Seconds retry = Seconds(20)) {
   return {.servers = {{address}}, .number = number, .secret = kSecret, .timeout = Seconds(20), .retry = retry};
@@ -125,7 +124,7 @@ TEST(Durability, WhatWasAppliedBeforeTheConnectionBrokeIsNotAppliedAgain) {
   const Server server({.listen = {"127.0.0.1:0"}, .secret = kSecret, .grace = Seconds(20)});
   Cuttable network(server.addresses()[0]);
   Client client(options_for(network.address()));
-  Table table = client.create(kTable);
+  Table table = client.create(kIntegers);
   auto values = filled(0);
   std::int64_t sum = 0;
   for (int round = 1; round <= 60; ++round) {
@@ -146,14 +145,14 @@ TEST(Durability, WithoutRetryABrokenConnectionIsAnErrorAtOnce) {
   const Server server({.listen = {"127.0.0.1:0"}, .secret = kSecret, .grace = Seconds(20)});
   Cuttable network(server.addresses()[0]);
   Client client(options_for(network.address(), 0, Seconds(0)));
-  Table table = client.create(kTable);
+  Table table = client.create(kIntegers);
   network.cut_after(1);
   EXPECT_THROW(client.push(table, filled(1), {.rule = kAdd}).wait(), CommError);
 }
 
 TEST(Durability, OthersWaitForAClientWhoseConnectionBrokeUntilItsGraceIsOver) {
   Server server({.listen = {"127.0.0.1:0"}, .secret = kSecret, .grace = Seconds(1)});
-  TableSpec spec = kTable;
+  TableSpec spec = kIntegers;
   spec.clients = 2, spec.staleness = 0;
   Client client(options_for(server.addresses()[0]));
   Table table = client.create(spec);
@@ -174,7 +173,7 @@ TEST(Durability, OthersWaitForAClientWhoseConnectionBrokeUntilItsGraceIsOver) {
 
 TEST(Durability, NobodyWaitsForAClientThatHasLeft) {
   const Server server({.listen = {"127.0.0.1:0"}, .secret = kSecret, .grace = Seconds(1000)});
-  TableSpec spec = kTable;
+  TableSpec spec = kIntegers;
   spec.clients = 2, spec.staleness = 0;
   Client client(options_for(server.addresses()[0]));
   Table table = client.create(spec);
@@ -203,7 +202,7 @@ TEST(Durability, NothingIsLostWhenAServerEndsInOrderAndComesBack) {
     clients.emplace_back([&, number] {
       try {
         Client client(options_for(address, number));
-        Table table = client.create(kTable);
+        Table table = client.create(kIntegers);
         for (int round = 0; round < kRounds; ++round, ++rounds) {
           auto values = filled(1);
           client.push(table, values, {.rule = kAdd}).wait();
@@ -223,7 +222,7 @@ TEST(Durability, NothingIsLostWhenAServerEndsInOrderAndComesBack) {
   }
   for (auto& client : clients) client.join();
   Client client(options_for(address));
-  Table table = client.create(kTable);
+  Table table = client.create(kIntegers);
   auto sum = filled(0);
   client.pull(table, sum).wait();
   EXPECT_TRUE(sum.equal(filled(2 * kClients * kRounds))) << sum[0].item<std::int64_t>();
@@ -235,7 +234,7 @@ TEST(Durability, UpdatesAfterTheCheckpointAreCountedAsLost) {
   const std::string address = unix_address();
   auto server = std::make_unique<Server>(durable(folder.path, address));
   Client client(options_for(address));
-  Table table = client.create(kTable);
+  Table table = client.create(kIntegers);
   for (int i = 0; i < 7; ++i) client.push(table, filled(1), {.rule = kAdd}).wait();
   server.reset();
   fs::copy(folder.path, earlier.path, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
@@ -281,7 +280,7 @@ TEST(Durability, ClientsWhoseTicksWereLostDoNotWaitForEachOther) {
   const Folder folder, earlier;
   const std::string address = unix_address();
   auto server = std::make_unique<Server>(durable(folder.path, address));
-  TableSpec spec = kTable;
+  TableSpec spec = kIntegers;
   spec.clients = 2, spec.staleness = 0;
   Client a(options_for(address, 0)), b(options_for(address, 1));
   Table of_a = a.create(spec), of_b = b.create(spec);
@@ -309,7 +308,7 @@ TEST(Durability, AServerThatComesBackWithoutTheTableIsAnErrorThatSaysSo) {
   const std::string address = unix_address();
   auto server = std::make_unique<Server>(durable(folder.path, address));
   Client client(options_for(address));
-  Table table = client.create(kTable);
+  Table table = client.create(kIntegers);
   server.reset();
   server = std::make_unique<Server>(durable(empty.path, address));
   try {
@@ -325,7 +324,7 @@ TEST(Durability, AServerThatStaysAwayIsAnErrorWhenTheRetryIsOver) {
   const std::string address = unix_address();
   auto server = std::make_unique<Server>(ServerOptions{.listen = {address}, .secret = kSecret});
   Client client(options_for(address, 0, Seconds(1)));
-  Table table = client.create(kTable);
+  Table table = client.create(kIntegers);
   server.reset();
   try {
     client.push(table, filled(1), {.rule = kAdd}).wait();
@@ -339,7 +338,7 @@ TEST(Durability, CheckpointsAreWrittenWhileTheServerServes) {
   const Folder folder;
   const Server server(durable(folder.path, "127.0.0.1:0", Seconds(0.05)));
   Client client(options_for(server.addresses()[0]));
-  Table table = client.create(kTable);
+  Table table = client.create(kIntegers);
   Checkpoints reader(folder.path);
   std::int64_t sum = 0, seen = 0;
   for (int tries = 0; tries < 1000 && seen < 3; ++tries) {
@@ -360,7 +359,7 @@ TEST(Durability, CheckpointsAreWrittenWhileTheServerServes) {
 TEST(Durability, AJobIsClearedOnlyWhileNobodyElseUsesIt) {
   const Server server({.listen = {"127.0.0.1:0"}, .secret = kSecret});
   Client client(options_for(server.addresses()[0]));
-  Table table = client.create(kTable);
+  Table table = client.create(kIntegers);
   client.push(table, filled(1), {.rule = kAdd}).wait();
   {
     Client other(options_for(server.addresses()[0], 1));
@@ -372,7 +371,7 @@ TEST(Durability, AJobIsClearedOnlyWhileNobodyElseUsesIt) {
   EXPECT_TRUE(values.equal(filled(1)));
   client.clear();
   EXPECT_THROW(client.pull(table, values).wait(), Error);
-  table = client.create(kTable);
+  table = client.create(kIntegers);
   client.pull(table, values).wait();
   EXPECT_TRUE(values.equal(filled(0)));
 }
@@ -425,7 +424,7 @@ TEST(Checkpoints, AFullDiskEndsNoServer) {
   auto server = std::make_unique<Server>(durable(folder.path, "127.0.0.1:0", Seconds(0.05)));
   fs::create_symlink("/dev/full", next);
   Client client(options_for(server->addresses()[0]));
-  Table table = client.create(kTable);
+  Table table = client.create(kIntegers);
   client.push(table, filled(1), {.rule = kAdd}).wait();
   // The failed attempt removes the link: the next one succeeds.
   for (int tries = 0; tries < 1000 && !fs::exists(folder.path + "/shards-0000000001.json"); ++tries) {
@@ -441,7 +440,7 @@ TEST(Checkpoints, AServerThatCannotWriteItsLastOneSaysWhy) {
   Server server(durable(folder->path, "127.0.0.1:0", Seconds(3600)));
   {
     Client client(options_for(server.addresses()[0]));
-    Table table = client.create(kTable);
+    Table table = client.create(kIntegers);
     client.push(table, filled(1), {.rule = kAdd}).wait();
   }
   fs::remove_all(folder->path);

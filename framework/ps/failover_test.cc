@@ -29,13 +29,12 @@
 namespace phalanx::ps {
 namespace {
 
+using enum testing::Rule;
+using testing::filled;
 using testing::kSecret;
 using testing::unix_address;
 
-const TableSpec kTable{.name = "t", .elements = 5000, .dtype = "int64", .rules = {"copy", "add"}, .clients = 2};
-enum Rule : std::size_t { kCopy, kAdd };
-
-at::Tensor filled(std::int64_t value) { return at::full({kTable.elements}, value, at::kLong); }
+const TableSpec kTwoClients{.name = "t", .elements = 5000, .dtype = "int64", .rules = {"copy", "add"}, .clients = 2};
 
 class Process {
  public:
@@ -119,7 +118,7 @@ class Failover : public ::testing::Test {
 
   // Pushes and exchanges; each is counted where it was acknowledged.
   void add(Client& client, std::atomic<int>& rounds, int count) {
-    Table table = client.create(kTable);
+    Table table = client.create(kTwoClients);
     for (int round = 0; round < count; ++round, ++rounds) {
       auto values = filled(1);
       client.push(table, values, {.rule = kAdd}).wait();
@@ -131,7 +130,7 @@ class Failover : public ::testing::Test {
 
   void expect_sum() {
     const auto reader = client(5);
-    Table table = reader->create(kTable);
+    Table table = reader->create(kTwoClients);
     auto sum = filled(0);
     reader->pull(table, sum).wait();
     EXPECT_TRUE(sum.equal(filled(acknowledged_)))
@@ -240,7 +239,7 @@ TEST_F(Failover, EmbeddingsAreNeitherLostNorDoubled) {
 }
 
 TEST_F(Failover, BulkSynchronousClientsReadTheSameValuesAllAlong) {
-  TableSpec spec = kTable;
+  TableSpec spec = kTwoClients;
   spec.staleness = 0;
   start(2, 2);
   run(

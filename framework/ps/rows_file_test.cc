@@ -26,12 +26,12 @@ using testing::Service;
 using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 
-constexpr std::int64_t kDim = 3;
+constexpr std::int64_t kStoredDim = 3;
 
-TableSpec sparse() {
+TableSpec stored_rows() {
   return {.name = "t",
           .rules = {"{name: adagrad}"},
-          .dim = kDim,
+          .dim = kStoredDim,
           .sparse = {.keys = 1'000'000, .capacity = 100'000, .initial = "normal", .scale = 2, .seed = 5}};
 }
 
@@ -39,7 +39,7 @@ class RowsFileTest : public ::testing::Test {
  protected:
   void expect_refused(const NamedTensors& tensors, const std::string& why) const {
     save_safetensors(path_, tensors);
-    EXPECT_THAT([&] { RowsFile(path_, sparse()); },
+    EXPECT_THAT([&] { RowsFile(path_, stored_rows()); },
                 ThrowsMessage<DataError>(AllOf(StartsWith(path_ + ": "), HasSubstr(why))));
   }
 
@@ -48,7 +48,7 @@ class RowsFileTest : public ::testing::Test {
 };
 
 at::Tensor read(const RowsFile& file, const at::Tensor& keys) {
-  at::Tensor rows = at::empty({keys.numel(), kDim});
+  at::Tensor rows = at::empty({keys.numel(), kStoredDim});
   file.read(keys, rows);
   return rows;
 }
@@ -61,13 +61,13 @@ TEST_F(RowsFileTest, HasWhatTheServersHadAndOthersAsTheyBegin) {
     {
       const Service service(servers, "unix");
       const auto client = service.client();
-      SparseTable table(*client, sparse());
-      table.push(keys, at::arange(5000 * kDim, at::kFloat).reshape({5000, kDim}), {.scale = 0.5}).wait();
+      SparseTable table(*client, stored_rows());
+      table.push(keys, at::arange(5000 * kStoredDim, at::kFloat).reshape({5000, kStoredDim}), {.scale = 0.5}).wait();
       write_rows_file(path_, table);
       expected = table.pull(keys);
       expected_others = table.pull(others);
     }
-    const RowsFile file(path_, sparse());
+    const RowsFile file(path_, stored_rows());
     EXPECT_EQ(file.rows(), 5000);
     EXPECT_TRUE(read(file, keys).equal(expected)) << servers;
     EXPECT_TRUE(read(file, others).equal(expected_others)) << servers;
@@ -79,9 +79,9 @@ TEST_F(RowsFileTest, HasWhatTheServersHadAndOthersAsTheyBegin) {
 TEST_F(RowsFileTest, OfATableThatNobodyUsedAllRowsAreAsTheyBegin) {
   const Service service(2, "unix");
   const auto client = service.client();
-  SparseTable table(*client, sparse());
+  SparseTable table(*client, stored_rows());
   write_rows_file(path_, table);
-  const RowsFile file(path_, sparse());
+  const RowsFile file(path_, stored_rows());
   EXPECT_EQ(file.rows(), 0);
   const auto keys = at::arange(10, at::kLong);
   EXPECT_TRUE(read(file, keys).equal(table.pull(keys)));
@@ -89,7 +89,7 @@ TEST_F(RowsFileTest, OfATableThatNobodyUsedAllRowsAreAsTheyBegin) {
 
 TEST_F(RowsFileTest, ADamagedFileIsRefused) {
   const auto keys = at::tensor(std::vector<std::int64_t>{3, 1, 2});
-  const auto rows = at::zeros({3, kDim});
+  const auto rows = at::zeros({3, kStoredDim});
   expect_refused({{"keys", keys}}, "no int64 \"keys\" [r] and float32 \"rows\" [r, dim]");
   expect_refused({{"keys", keys.to(at::kInt)}, {"rows", rows}}, "no int64 \"keys\"");
   expect_refused({{"keys", keys}, {"rows", rows.narrow(0, 0, 2)}}, "no int64 \"keys\"");
@@ -102,17 +102,17 @@ TEST_F(RowsFileTest, ADamagedFileIsRefused) {
 }
 
 TEST_F(RowsFileTest, AFileCutAnywhereIsRefused) {
-  save_safetensors(path_, {{"keys", at::arange(2, at::kLong)}, {"rows", at::zeros({2, kDim})}});
+  save_safetensors(path_, {{"keys", at::arange(2, at::kLong)}, {"rows", at::zeros({2, kStoredDim})}});
   const std::string whole = read_file(path_);
   for (std::size_t length = 0; length < whole.size(); ++length) {
     write_atomically(path_, whole.substr(0, length));
-    EXPECT_THAT([&] { RowsFile(path_, sparse()); }, ThrowsMessage<DataError>(StartsWith(path_ + ": "))) << length;
+    EXPECT_THAT([&] { RowsFile(path_, stored_rows()); }, ThrowsMessage<DataError>(StartsWith(path_ + ": "))) << length;
   }
 }
 
 TEST_F(RowsFileTest, AFileThatIsCutLaterIsAnErrorToo) {
-  save_safetensors(path_, {{"keys", at::arange(2, at::kLong)}, {"rows", at::zeros({2, kDim})}});
-  const RowsFile file(path_, sparse());
+  save_safetensors(path_, {{"keys", at::arange(2, at::kLong)}, {"rows", at::zeros({2, kStoredDim})}});
+  const RowsFile file(path_, stored_rows());
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 4);
   EXPECT_THAT([&] { read(file, at::arange(2, at::kLong)); },
               ThrowsMessage<DataError>(path_ + ": row 1 cannot be read: the file has become shorter"));

@@ -14,7 +14,7 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::size_t kMostMembers = 2;  // of a chain
+constexpr std::size_t kLongestChain = 2;  // of a chain
 
 }  // namespace
 
@@ -89,7 +89,7 @@ void Server::Loop::take_in(const SessionPtr& session, const Greeting& greeting) 
 
 void Server::Loop::join_chain(Session& session, const Greeting& greeting) {
   const auto members = static_cast<std::int64_t>(greeting.chain.size());
-  if (greeting.member >= members || members > static_cast<std::int64_t>(kMostMembers)) {
+  if (greeting.member >= members || members > static_cast<std::int64_t>(kLongestChain)) {
     throw Error("there is no member " + std::to_string(greeting.member) + " of a chain of " + std::to_string(members));
   }
   if (checkpoints_) {

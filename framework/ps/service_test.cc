@@ -23,6 +23,7 @@
 namespace phalanx::ps {
 namespace {
 
+using enum testing::Rule;
 using testing::kSecret;
 using testing::Service;
 
@@ -41,8 +42,7 @@ void run_clients(int clients, const Body& body) {
   for (auto& thread : threads) thread.join();
 }
 
-const TableSpec kTable{.name = "t", .elements = 10, .rules = {"copy", "add", "zero", "max"}};
-enum Rule : std::size_t { kCopy, kAdd, kZero };
+const TableSpec kFloats{.name = "t", .elements = 10, .rules = {"copy", "add", "zero", "max"}};
 
 class ServiceOver : public ::testing::TestWithParam<const char*> {};
 
@@ -69,7 +69,7 @@ TEST_P(ServiceOver, WhatIsPushedIsPulled) {
   const Service service(3, GetParam());
   for (const std::int64_t elements : {0, 1, 2, 10, 3000, 100'003}) {
     const auto client = service.client();
-    TableSpec spec = kTable;
+    TableSpec spec = kFloats;
     spec.name = std::to_string(elements), spec.elements = elements;
     Table table = client->create(spec);
     const auto sent = at::arange(elements, at::kFloat);
@@ -90,7 +90,7 @@ TEST_P(ServiceOver, AHundredRoundsOfClientsThatAddLoseNothing) {
   constexpr int kClients = 4, kRounds = 100;
   const std::int64_t elements = 911 * 101;
   const Service service(3, GetParam());
-  TableSpec spec = kTable;
+  TableSpec spec = kFloats;
   spec.elements = elements, spec.dtype = "int64";
   run_clients(kClients, [&](int number) {
     const auto client = service.client(number);
@@ -108,7 +108,7 @@ TEST_P(ServiceOver, AHundredRoundsOfClientsThatAddLoseNothing) {
 TEST_P(ServiceOver, ManyRequestsMayBeInFlightAtOnce) {
   const Service service(2, GetParam());
   const auto client = service.client();
-  TableSpec spec = kTable;
+  TableSpec spec = kFloats;
   spec.elements = 200'000;
   Table table = client->create(spec);
   const auto ones = at::full({spec.elements}, 1, at::kFloat);
@@ -126,7 +126,7 @@ TEST_P(ServiceOver, ManyRequestsMayBeInFlightAtOnce) {
 TEST_P(ServiceOver, BulkSynchronousClientsReadTheSameValues) {
   constexpr int kClients = 3, kSteps = 20;
   const Service service(2, GetParam());
-  TableSpec spec = kTable;
+  TableSpec spec = kFloats;
   spec.elements = 1001, spec.dtype = "int64", spec.clients = kClients, spec.staleness = 0;
   run_clients(kClients, [&](int number) {
     const auto client = service.client(number);
@@ -159,7 +159,7 @@ TEST(Service, RefusesAClientThatDoesNotKnowTheSecret) {
 TEST(Service, SaysWhatTheServerRefused) {
   const Service service(1, "unix");
   const auto client = service.client();
-  TableSpec spec = kTable;
+  TableSpec spec = kFloats;
   spec.rules = {"ad"};
   try {
     client->create(spec);
@@ -167,7 +167,7 @@ TEST(Service, SaysWhatTheServerRefused) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("\"add\""), std::string::npos) << error.what();
   }
-  Table table = client->create(kTable);
+  Table table = client->create(kFloats);
   EXPECT_THROW(static_cast<void>(client->push(table, at::zeros({11}), {})), std::invalid_argument);
   Work push = client->push(table, at::zeros({10}), {.rule = 17});
   EXPECT_THROW(push.wait(), Error);
@@ -176,7 +176,7 @@ TEST(Service, SaysWhatTheServerRefused) {
 TEST(Service, AServerThatEndsIsNamed) {
   Service service(2, "tcp");
   const auto client = service.client();
-  Table table = client->create(kTable);
+  Table table = client->create(kFloats);
   const std::string address = service.servers()[1]->addresses()[0];
   service.servers().pop_back();
   auto values = at::zeros({10});
@@ -192,7 +192,7 @@ TEST(Service, AServerThatEndsIsNamed) {
 TEST(Service, AReadThatNobodyLetsGoOnEndsAtTheDeadline) {
   const Service service(1, "unix");
   const auto client = service.client(0, Seconds(2));  // connecting must not take longer on a busy machine
-  TableSpec spec = kTable;
+  TableSpec spec = kFloats;
   spec.clients = 2, spec.staleness = 0;
   Table table = client->create(spec);
   auto values = at::zeros({10});
@@ -208,7 +208,7 @@ TEST(Service, AReadThatNobodyLetsGoOnEndsAtTheDeadline) {
 
 TEST(Service, AClientThatDiesIsNotWaitedFor) {
   const Service service(1, "unix");
-  TableSpec spec = kTable;
+  TableSpec spec = kFloats;
   spec.clients = 2, spec.staleness = 0;
   const auto client = service.client(0);
   Table table = client->create(spec);
@@ -224,7 +224,7 @@ TEST(Service, AClientThatDiesIsNotWaitedFor) {
 TEST(Service, SurvivesMalformedRequests) {
   const Service service(1, "tcp");
   const auto client = service.client();
-  Table table = client->create(kTable);
+  Table table = client->create(kFloats);
   const std::string address = service.address();
   std::uint64_t random = 1;
   for (int i = 0; i < 1000; ++i) {

@@ -161,7 +161,7 @@ struct Sent {
   Verb verb;
   std::int64_t value;
 };
-using Script = std::array<std::vector<Sent>, 2>;  // by client
+using ClientScripts = std::array<std::vector<Sent>, 2>;  // by client
 
 struct Seen {
   std::array<std::vector<std::vector<std::int64_t>>, 2> read;  // by client: the values of each pull and shard
@@ -170,7 +170,7 @@ struct Seen {
 
 // Runs the script once for each order in which its requests can arrive at each shard; shards are independent, so the
 // orders of one are combined with all of the other.
-void for_all_interleavings(const Script& script, std::int64_t staleness,
+void for_all_interleavings(const ClientScripts& script, std::int64_t staleness,
                            const std::function<void(const std::vector<Sent>& order, const Seen& seen)>& check) {
   std::vector<int> turns(script[0].size(), 0);
   turns.resize(script[0].size() + script[1].size(), 1);
@@ -201,7 +201,7 @@ void for_all_interleavings(const Script& script, std::int64_t staleness,
 }
 
 // Values are powers of ten, so that a sum says which updates are in it.
-const Script kScript{{{{0, Verb::kPush, 1}, {0, Verb::kPull, 0}, {0, Verb::kPush, 10}, {0, Verb::kPull, 0}},
+const ClientScripts kScript{{{{0, Verb::kPush, 1}, {0, Verb::kPull, 0}, {0, Verb::kPush, 10}, {0, Verb::kPull, 0}},
                       {{1, Verb::kPush, 100}, {1, Verb::kPull, 0}, {1, Verb::kPush, 1000}, {1, Verb::kPull, 0}}}};
 
 TEST(EveryInterleaving, LosesNoUpdateAndTearsNoRead) {

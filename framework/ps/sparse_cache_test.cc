@@ -19,8 +19,10 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::int64_t kDim = 4, kKeys = 60;
-enum Rule : std::size_t { kAdd, kSgd, kAdagrad };
+using enum testing::SparseRule;
+using testing::SparseRule;
+
+constexpr std::int64_t kCachedDim = 4, kKeys = 60;
 
 // Two servers, and two clients that each have a table of the same rows.
 class SparseCache : public ::testing::TestWithParam<const char*> {
@@ -31,7 +33,7 @@ class SparseCache : public ::testing::TestWithParam<const char*> {
 
   SparseTable table(int client, const std::string& name = "t") {
     return {*clients_[client],
-            {.name = name, .rules = {"add", "sgd", "adagrad"}, .dim = kDim, .sparse = {.initial = "normal"}}};
+            {.name = name, .rules = {"add", "sgd", "adagrad"}, .dim = kCachedDim, .sparse = {.initial = "normal"}}};
   }
 
   at::Tensor some_keys(std::int64_t most = kKeys) {
@@ -41,7 +43,7 @@ class SparseCache : public ::testing::TestWithParam<const char*> {
   }
 
   at::Tensor some_updates(const at::Tensor& keys) {
-    auto updates = at::zeros({keys.numel(), kDim});
+    auto updates = at::zeros({keys.numel(), kCachedDim});
     for (std::int64_t i = 0; i < keys.numel(); ++i) updates[i].fill_(static_cast<double>(random_() % 19) - 9);
     return updates;
   }
@@ -60,11 +62,11 @@ TEST_P(SparseCache, WithoutStalenessIsAsWithoutACache) {
   for (int step = 0; step < 100; ++step) {
     const auto keys = some_keys(), pushed = some_keys(), updates = some_updates(pushed), elsewhere = some_keys();
     cached.prefetch(keys);
-    others.push(elsewhere, some_updates(elsewhere) * 0 + 1, {.rule = kAdagrad, .scale = 0.1}).wait();
-    plains.push(elsewhere, at::ones({elsewhere.numel(), kDim}), {.rule = kAdagrad, .scale = 0.1}).wait();
+    others.push(elsewhere, some_updates(elsewhere) * 0 + 1, {.rule = kAdagradRows, .scale = 0.1}).wait();
+    plains.push(elsewhere, at::ones({elsewhere.numel(), kCachedDim}), {.rule = kAdagradRows, .scale = 0.1}).wait();
     EXPECT_TRUE(cached.pull(keys).equal(plain.pull(keys)));
-    cached.push(pushed, updates, {.rule = kAdagrad, .scale = 0.1, .tick = step % 3 == 0});
-    plain.push(pushed, updates, {.rule = kAdagrad, .scale = 0.1, .tick = step % 3 == 0}).wait();
+    cached.push(pushed, updates, {.rule = kAdagradRows, .scale = 0.1, .tick = step % 3 == 0});
+    plain.push(pushed, updates, {.rule = kAdagradRows, .scale = 0.1, .tick = step % 3 == 0}).wait();
   }
 }
 
@@ -77,14 +79,14 @@ TEST_P(SparseCache, AClientAloneReadsItsOwnUpdates) {
       SparseTable cleared = table(0, name);
       cleared.push(at::arange(kKeys, at::kLong), -cleared.pull(at::arange(kKeys, at::kLong)), {}).wait();  // integers
       CachedSparseTable cached(behind, {.capacity = capacity, .staleness = staleness, .own_updates = -1});
-      auto expected = at::zeros({kKeys, kDim});
+      auto expected = at::zeros({kKeys, kCachedDim});
       for (int step = 0; step < 200; ++step) {
         const auto keys = some_keys(), pushed = some_keys(), updates = some_updates(pushed);
         if (random_() % 2 == 0) cached.prefetch(some_keys());
         ASSERT_TRUE(cached.pull(keys).equal(expected.index_select(0, keys))) << name << " step " << step;
         const double scale = step < 100 ? 1 : 2;
         if (random_() % 2 == 0) cached.prefetch(some_keys());
-        cached.push(pushed, updates, {.rule = kSgd, .scale = scale, .tick = random_() % 2 == 0});
+        cached.push(pushed, updates, {.rule = kSgdRows, .scale = scale, .tick = random_() % 2 == 0});
         expected.index_add_(0, pushed, updates, -scale);
       }
       cached.flush();
@@ -118,15 +120,15 @@ TEST_P(SparseCache, KeepsTheBoundAndUsesIt) {
       }
       if (clock % 3 == 0) reader.prefetch(some_keys());
       writer.pull(all.narrow(0, 0, 30));
-      writer.push(all, at::ones({kKeys, kDim}), {.rule = kAdd, .tick = true});
-      reader.push(at::zeros({0}, at::kLong), at::zeros({0, kDim}), {.tick = true});
+      writer.push(all, at::ones({kKeys, kCachedDim}), {.rule = kAddRows, .tick = true});
+      reader.push(at::zeros({0}, at::kLong), at::zeros({0, kCachedDim}), {.tick = true});
       // Pushes of the writer are complete before the reader goes on: by a pull behind them.
       EXPECT_GE(writing.pull(all).min().item<float>(), static_cast<float>(clock + 1 - staleness));
     }
     EXPECT_GT(oldest, 0) << "the cache was used";
     EXPECT_GT(reader.counts().hits, 0);
     writer.flush();
-    EXPECT_TRUE(writing.pull(all).equal(at::full({kKeys, kDim}, 50, at::kFloat)));
+    EXPECT_TRUE(writing.pull(all).equal(at::full({kKeys, kCachedDim}, 50, at::kFloat)));
   }
 }
 
@@ -140,8 +142,8 @@ TEST_P(SparseCache, PrefetchedRowsAreHits) {
   cached.pull(keys);
   EXPECT_EQ(cached.counts().pulled, 20);
   EXPECT_EQ(cached.counts().hits, 20);
-  cached.push(keys, at::ones({20, kDim}), {.rule = kAdd});
-  cached.push(keys, at::ones({20, kDim}), {.rule = kAdd});
+  cached.push(keys, at::ones({20, kCachedDim}), {.rule = kAddRows});
+  cached.push(keys, at::ones({20, kCachedDim}), {.rule = kAddRows});
   EXPECT_EQ(cached.counts().pushed, 0);
   cached.flush();
   EXPECT_EQ(cached.counts().pushed, 20) << "one sum for each row";
@@ -154,7 +156,7 @@ TEST_P(SparseCache, SaysWhatIsWrong) {
   CachedSparseTable cached(behind, {.staleness = 1});
   EXPECT_THROW(cached.pull(at::zeros({2}, at::kInt)), std::invalid_argument);
   EXPECT_THROW(cached.pull(at::full({1}, -1, at::kLong)), std::invalid_argument);
-  cached.push(at::zeros({1}, at::kLong), at::zeros({1, kDim}), {.rule = 9});
+  cached.push(at::zeros({1}, at::kLong), at::zeros({1, kCachedDim}), {.rule = 9});
   EXPECT_THROW(cached.flush(), Error);
 }
 

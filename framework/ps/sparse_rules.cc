@@ -19,7 +19,7 @@
 namespace phalanx::ps {
 namespace {
 
-class Copy final : public RowRule {
+class CopyRows final : public RowRule {
  public:
   std::int64_t state_size(std::int64_t) const override { return 0; }
   void apply(std::span<float> values, std::span<float>, const float* update, const UpdateInfo& info) const override {
@@ -29,7 +29,7 @@ class Copy final : public RowRule {
 };
 
 template <int kSign>
-class Add final : public RowRule {
+class AddToRows final : public RowRule {
  public:
   std::int64_t state_size(std::int64_t) const override { return 0; }
   void apply(std::span<float> values, std::span<float>, const float* update, const UpdateInfo& info) const override {
@@ -121,14 +121,14 @@ class Adam final : public RowRule {
 };
 
 template <class Rule>
-bool register_rule(const char* name, const char* help) {
+bool register_row_rule(const char* name, const char* help) {
   return RowRules::global().add<NoFields>(name, help, [](const NoFields&) { return std::make_unique<Rule>(); });
 }
 
-const bool copy = register_rule<Copy>("copy", "rows become the update");
-const bool add = register_rule<Add<1>>("add", "updates are added");
-const bool sgd = register_rule<Add<-1>>("sgd", "gradient descent; the scale is the learning rate");
-const bool adagrad = RowRules::global().add<AdagradConfig>(
+const bool copy_rows = register_row_rule<CopyRows>("copy", "rows become the update");
+const bool add_rows = register_row_rule<AddToRows<1>>("add", "updates are added");
+const bool sgd_rows = register_row_rule<AddToRows<-1>>("sgd", "gradient descent; the scale is the learning rate");
+const bool adagrad_rows = RowRules::global().add<AdagradConfig>(
     "adagrad", "gradient descent with a learning rate of each element, or row, that falls as its gradients add up",
     [](const AdagradConfig& config) { return std::make_unique<Adagrad>(config); });
 const bool adam =

@@ -15,44 +15,44 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::size_t kDim = 7;
+constexpr std::size_t kRuleDim = 7;
 constexpr double kRate = 0.1;
 
 // A row to which a rule is applied, and gradients that differ in sign and size.
 struct Row {
   explicit Row(const std::string& text) : rule(config::load_as<RowRules::Choice>("rule", text, "test").make()) {
-    state.resize(static_cast<std::size_t>(rule->state_size(kDim)));
+    state.resize(static_cast<std::size_t>(rule->state_size(kRuleDim)));
   }
   void apply(const std::vector<float>& update, double scale = kRate) {
     rule->apply(values, state, update.data(), {.scale = scale});
   }
 
   std::unique_ptr<RowRule> rule;
-  std::vector<float> values = std::vector<float>(kDim, 1);
+  std::vector<float> values = std::vector<float>(kRuleDim, 1);
   std::vector<float> state;
 };
 
 std::vector<float> gradient(int step) {
   std::vector<float> values;
-  for (std::size_t i = 0; i < kDim; ++i) values.push_back(std::sin(static_cast<float>(1 + step * 3 + 5 * i)));
+  for (std::size_t i = 0; i < kRuleDim; ++i) values.push_back(std::sin(static_cast<float>(1 + step * 3 + 5 * i)));
   return values;
 }
 
 void expect_near(const std::vector<float>& values, const at::Tensor& expected) {
-  for (std::size_t i = 0; i < kDim; ++i) EXPECT_NEAR(values[i], expected.const_data_ptr<float>()[i], 2e-6) << i;
+  for (std::size_t i = 0; i < kRuleDim; ++i) EXPECT_NEAR(values[i], expected.const_data_ptr<float>()[i], 2e-6) << i;
 }
 
 TEST(RowRules, SimpleOnes) {
   Row copy("copy"), add("add"), sgd("sgd");
-  for (auto* row : {&copy, &add, &sgd}) row->apply(std::vector<float>(kDim, 3), 2);
-  EXPECT_EQ(copy.values, std::vector<float>(kDim, 6));
-  EXPECT_EQ(add.values, std::vector<float>(kDim, 7));
-  EXPECT_EQ(sgd.values, std::vector<float>(kDim, -5));
+  for (auto* row : {&copy, &add, &sgd}) row->apply(std::vector<float>(kRuleDim, 3), 2);
+  EXPECT_EQ(copy.values, std::vector<float>(kRuleDim, 6));
+  EXPECT_EQ(add.values, std::vector<float>(kRuleDim, 7));
+  EXPECT_EQ(sgd.values, std::vector<float>(kRuleDim, -5));
 }
 
 TEST(RowRules, AdagradIsLibTorchs) {
   Row row("adagrad");
-  auto values = at::full({kDim}, 1, at::kFloat), sums = at::zeros({kDim});
+  auto values = at::full({kRuleDim}, 1, at::kFloat), sums = at::zeros({kRuleDim});
   for (int step = 0; step < 20; ++step) {
     row.apply(gradient(step));
     auto count = at::full({}, step + 1, at::kFloat);
@@ -64,13 +64,13 @@ TEST(RowRules, AdagradIsLibTorchs) {
 TEST(RowRules, RowwiseAdagradAddsTheMeanSquare) {
   Row row("{name: adagrad, rowwise: true, eps: 0.01}");
   EXPECT_EQ(row.state.size(), 1u);
-  std::vector<double> expected(kDim, 1);
+  std::vector<double> expected(kRuleDim, 1);
   double sum = 0;
   for (int step = 0; step < 20; ++step) {
     const auto u = gradient(step);
     row.apply(u);
-    for (const double one : u) sum += one * one / kDim;
-    for (std::size_t i = 0; i < kDim; ++i) {
+    for (const double one : u) sum += one * one / kRuleDim;
+    for (std::size_t i = 0; i < kRuleDim; ++i) {
       expected[i] -= kRate * u[i] / (std::sqrt(sum) + 0.01);
       EXPECT_NEAR(row.values[i], expected[i], 2e-6);
     }
@@ -79,7 +79,7 @@ TEST(RowRules, RowwiseAdagradAddsTheMeanSquare) {
 
 TEST(RowRules, AdamIsLibTorchs) {
   Row row("{name: adam, beta2: 0.99}");
-  auto values = at::full({kDim}, 1, at::kFloat), mean = at::zeros({kDim}), square = at::zeros({kDim});
+  auto values = at::full({kRuleDim}, 1, at::kFloat), mean = at::zeros({kRuleDim}), square = at::zeros({kRuleDim});
   for (int step = 0; step < 20; ++step) {
     row.apply(gradient(step));
     auto count = at::full({}, step + 1, at::kFloat);
@@ -91,8 +91,8 @@ TEST(RowRules, AdamIsLibTorchs) {
 
 TEST(RowRules, WithoutEpsAZeroGradientChangesNothing) {
   Row row("{name: adagrad, eps: 0}");
-  row.apply(std::vector<float>(kDim, 0));
-  EXPECT_EQ(row.values, std::vector<float>(kDim, 1));
+  row.apply(std::vector<float>(kRuleDim, 0));
+  EXPECT_EQ(row.values, std::vector<float>(kRuleDim, 1));
 }
 
 }  // namespace

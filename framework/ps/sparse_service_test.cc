@@ -26,9 +26,11 @@
 namespace phalanx::ps {
 namespace {
 
+using enum testing::SparseRule;
 using testing::kSecret;
+using testing::SparseRule;
 using testing::Service;
-constexpr std::int64_t kDim = 16;
+constexpr std::int64_t kServedDim = 16;
 
 // A client that says what it likes.
 class RawClient {
@@ -60,9 +62,8 @@ class RawClient {
 };
 
 TableSpec sparse() {
-  return {.name = "t", .rules = {"add", "sgd"}, .dim = kDim, .sparse = {.keys = 1'000'000'000, .capacity = 100'000}};
+  return {.name = "t", .rules = {"add", "sgd"}, .dim = kServedDim, .sparse = {.keys = 1'000'000'000, .capacity = 100'000}};
 }
-enum Rule : std::size_t { kAdd, kSgd };
 
 class SparseOver : public ::testing::TestWithParam<const char*> {};
 
@@ -74,13 +75,13 @@ TEST_P(SparseOver, WhatIsPushedIsPulledByKey) {
     spec.name = partition, spec.sparse.partition = partition;
     SparseTable table(*client, spec);
     const auto keys = at::tensor(std::vector<std::int64_t>{999'999'999, 0, 12, 500'000'000, 0, 7}).reshape({2, 3});
-    auto updates = at::zeros({2, 3, kDim});
-    for (int i = 0; i < 6; ++i) updates.view({6, kDim})[i].fill_(1 << i);
-    table.push(keys, updates, {.rule = kAdd, .scale = 2}).wait();
+    auto updates = at::zeros({2, 3, kServedDim});
+    for (int i = 0; i < 6; ++i) updates.view({6, kServedDim})[i].fill_(1 << i);
+    table.push(keys, updates, {.rule = kAddRows, .scale = 2}).wait();
     const auto rows = table.pull(keys);
-    ASSERT_EQ(rows.sizes(), (std::vector<std::int64_t>{2, 3, kDim}));
+    ASSERT_EQ(rows.sizes(), (std::vector<std::int64_t>{2, 3, kServedDim}));
     const std::vector<float> expected{2, 36, 8, 16, 36, 64};  // key 0 came twice
-    for (int i = 0; i < 6; ++i) EXPECT_TRUE(rows.view({6, kDim})[i].equal(at::full({kDim}, expected[i]))) << i;
+    for (int i = 0; i < 6; ++i) EXPECT_TRUE(rows.view({6, kServedDim})[i].equal(at::full({kServedDim}, expected[i]))) << i;
   }
 }
 
@@ -89,15 +90,15 @@ TEST_P(SparseOver, LargeAndEmptyBatches) {
   const auto client = service.client();
   SparseTable table(*client, sparse());
   const auto keys = at::arange(30'000, at::kLong) * 33'331;
-  const auto updates = keys.to(at::kFloat).unsqueeze(1).expand({-1, kDim}).contiguous();
-  Work push = table.push(keys, updates, {.rule = kSgd});
-  auto rows = at::zeros({30'000, kDim});
+  const auto updates = keys.to(at::kFloat).unsqueeze(1).expand({-1, kServedDim}).contiguous();
+  Work push = table.push(keys, updates, {.rule = kSgdRows});
+  auto rows = at::zeros({30'000, kServedDim});
   Work pull = table.pull(keys, rows);  // behind the push
   pull.wait();
   push.wait();
   EXPECT_TRUE(rows.equal(-updates));
   EXPECT_EQ(table.pull(at::zeros({0}, at::kLong)).numel(), 0);
-  table.push(at::zeros({0}, at::kLong), at::zeros({0, kDim}), {}).wait();
+  table.push(at::zeros({0}, at::kLong), at::zeros({0, kServedDim}), {}).wait();
 }
 
 TEST_P(SparseOver, NewRowsAreTheSameOnAnyNumberOfServers) {
@@ -125,12 +126,12 @@ TEST_P(SparseOver, AddsOfTwoClientsAtOnceAreAllThere) {
     threads.emplace_back([&, number] {
       const auto client = service.client(number);
       SparseTable table(*client, sparse());
-      auto& sum = sums[number] = at::zeros({500, kDim});
+      auto& sum = sums[number] = at::zeros({500, kServedDim});
       for (int round = 0; round < kRounds; ++round) {
         const auto keys = at::randint(500, {200}, at::kLong);
-        const auto updates = at::randint(-9, 10, {200, kDim}, at::kFloat);
+        const auto updates = at::randint(-9, 10, {200, kServedDim}, at::kFloat);
         sum.index_add_(0, keys, updates);
-        table.push(keys * 1'999'993, updates, {.rule = kAdd}).wait();
+        table.push(keys * 1'999'993, updates, {.rule = kAddRows}).wait();
       }
     });
   }
@@ -145,7 +146,7 @@ TEST_P(SparseOver, RowsAreReadAndWrittenWithAllThatRulesRememberOfThem) {
   TableSpec spec = sparse();
   spec.rules = {"adagrad", "adam"}, spec.sparse.initial = "normal";
   const auto keys = at::arange(3'000, at::kLong) * 33'331;
-  const auto updates = keys.to(at::kFloat).unsqueeze(1).expand({-1, kDim}).contiguous();
+  const auto updates = keys.to(at::kFloat).unsqueeze(1).expand({-1, kServedDim}).contiguous();
   const auto train = [&](SparseTable& table) {
     table.push(keys, updates, {.rule = 0, .scale = 0.1}).wait();
     table.push(keys.narrow(0, 0, 500), updates.narrow(0, 0, 500), {.rule = 1, .scale = 0.1}).wait();
@@ -159,7 +160,7 @@ TEST_P(SparseOver, RowsAreReadAndWrittenWithAllThatRulesRememberOfThem) {
   for (std::size_t server = 0; server < 2; ++server) {
     const auto rows = saved.read_rows(server);
     count += rows.keys.numel();
-    ASSERT_EQ(rows.numbers.sizes(), (std::vector<std::int64_t>{rows.keys.numel(), 2 * kDim + 2 * kDim + 1}));
+    ASSERT_EQ(rows.numbers.sizes(), (std::vector<std::int64_t>{rows.keys.numel(), 2 * kServedDim + 2 * kServedDim + 1}));
     resumed.write_rows(rows);
   }
   EXPECT_EQ(count, 3'000);
@@ -167,7 +168,7 @@ TEST_P(SparseOver, RowsAreReadAndWrittenWithAllThatRulesRememberOfThem) {
   train(saved), train(resumed);
   EXPECT_TRUE(resumed.pull(keys).equal(saved.pull(keys))) << "sums and moments are those of before";
   const auto rows = saved.read_rows(0);
-  EXPECT_THROW(resumed.write_rows({.keys = rows.keys, .numbers = rows.numbers.narrow(1, 0, kDim).contiguous()}),
+  EXPECT_THROW(resumed.write_rows({.keys = rows.keys, .numbers = rows.numbers.narrow(1, 0, kServedDim).contiguous()}),
                std::invalid_argument);
   EXPECT_THROW(resumed.write_rows({.keys = rows.keys - 1'000'000'000, .numbers = rows.numbers}), std::invalid_argument);
 }
@@ -189,10 +190,10 @@ TEST_P(SparseOver, BulkSynchronousClientsReadAllOfEarlierClocks) {
         // Of the others' next clock some may be there already.
         EXPECT_GE(rows.min().item<float>(), step / 20 * kClients);
         EXPECT_TRUE(rows.narrow(0, 0, step).ge(kClients).all().item<bool>()) << step;
-        table.push(at::full({1}, step, at::kLong), at::ones({1, kDim}), {.rule = kAdd, .tick = true}).wait();
+        table.push(at::full({1}, step, at::kLong), at::ones({1, kServedDim}), {.rule = kAddRows, .tick = true}).wait();
       }
       EXPECT_EQ(table.clock(), kSteps);
-      EXPECT_TRUE(table.pull(all).equal(at::full({20, kDim}, kClients, at::kFloat)));
+      EXPECT_TRUE(table.pull(all).equal(at::full({20, kServedDim}, kClients, at::kFloat)));
     });
   }
   for (auto& thread : threads) thread.join();
@@ -206,8 +207,8 @@ TEST_P(SparseOver, SaysWhatIsWrong) {
   EXPECT_THROW(table.pull(keys - 1), std::invalid_argument);
   EXPECT_THROW(table.pull(keys + 1'000'000'000), std::invalid_argument);
   EXPECT_THROW(table.pull(keys.to(at::kInt)), std::invalid_argument);
-  EXPECT_THROW(static_cast<void>(table.push(keys, at::zeros({4, kDim + 1}), {})), std::invalid_argument);
-  Work unknown_rule = table.push(keys, at::zeros({4, kDim}), {.rule = 5});
+  EXPECT_THROW(static_cast<void>(table.push(keys, at::zeros({4, kServedDim + 1}), {})), std::invalid_argument);
+  Work unknown_rule = table.push(keys, at::zeros({4, kServedDim}), {.rule = 5});
   EXPECT_THROW(unknown_rule.wait(), Error);
   Table as_dense = client->create(sparse());
   EXPECT_THROW(static_cast<void>(client->pull(as_dense, at::zeros({0}))), std::invalid_argument);
@@ -224,7 +225,7 @@ TEST_P(SparseOver, MalformedRequestsAreRefusedOrEndTheConnection) {
   const auto client = service.client();
   SparseTable table(*client, sparse());
   const auto keys = at::arange(2, at::kLong);
-  table.push(keys, at::ones({2, kDim}), {.rule = kAdd}).wait();
+  table.push(keys, at::ones({2, kServedDim}), {.rule = kAddRows}).wait();
   const auto request = [](Verb verb, std::uint32_t rows, std::vector<std::int64_t> words) {
     const auto bytes = at::tensor(words).view(at::kByte);
     return Message{.header = {.verb = verb, .table = 1, .payload_bytes = bytes.nbytes(), .rows = rows},
@@ -237,7 +238,7 @@ TEST_P(SparseOver, MalformedRequestsAreRefusedOrEndTheConnection) {
     EXPECT_EQ(reply.header.status, Status::kRefused);
     EXPECT_NE(reply.text.find(why), std::string::npos) << reply.text;
   };
-  const std::vector<std::int64_t> row(kDim / 2);
+  const std::vector<std::int64_t> row(kServedDim / 2);
   refused(request(Verb::kPull, 2, {0, -1}), "no key -1");
   refused(request(Verb::kPull, 1, {1'000'000'000}), "no key 1000000000");
   std::vector<std::int64_t> words{-5};
@@ -253,12 +254,12 @@ TEST_P(SparseOver, MalformedRequestsAreRefusedOrEndTheConnection) {
   ended(request(Verb::kPush, 2, words));
   ended(request(Verb::kPull, 0xffffffff, {0, 1}));
   Message huge = request(Verb::kPush, 0xffffffff, {0, 1});
-  huge.header.payload_bytes = std::uint64_t{0xffffffff} * (8 + 4 * kDim);
+  huge.header.payload_bytes = std::uint64_t{0xffffffff} * (8 + 4 * kServedDim);
   RawClient last(service.address());
   huge.payload = at::zeros({16}, at::kByte);
   huge.header.flags = kInMemory;  // so that nothing of it is sent
   EXPECT_EQ(last.ask(std::move(huge)).header.status, Status::kRefused);
-  EXPECT_TRUE(table.pull(keys).equal(at::ones({2, kDim})));
+  EXPECT_TRUE(table.pull(keys).equal(at::ones({2, kServedDim})));
 }
 
 INSTANTIATE_TEST_SUITE_P(Addresses, SparseOver, ::testing::Values("unix", "tcp"));

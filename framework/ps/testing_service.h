@@ -1,5 +1,10 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
+
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -7,11 +12,20 @@
 #include "framework/base/keyed_hash.h"
 #include "framework/ps/client.h"
 #include "framework/ps/server.h"
+#include "framework/ps/table.h"
 
 // What the tests of servers and clients share.
 namespace phalanx::ps::testing {
 
 inline const std::string kSecret = "a secret of the tests";
+
+/// Rules of the tests' tables of elements, and of rows, in this order.
+enum Rule : std::size_t { kCopy, kAdd, kZero };
+enum SparseRule : std::size_t { kAddRows, kSgdRows, kAdagradRows };
+
+/// A table of 5,000 integers, and values for all of them.
+inline const TableSpec kIntegers{.name = "t", .elements = 5000, .dtype = "int64", .rules = {"copy", "add"}};
+inline at::Tensor filled(std::int64_t value) { return at::full({kIntegers.elements}, value, at::kLong); }
 
 /// Of a socket that nobody else has.
 inline std::string unix_address() { return "unix:@phalanx-test-" + random_text().substr(0, 16); }

@@ -10,7 +10,7 @@
 
 #include "datasets/dataset.h"
 #include "engine/experiment/config.h"
-#include "engine/experiment/run_folder.h"
+#include "engine/watch/run_folder.h"
 #include "framework/base/config/locate.h"
 #include "framework/comm/communicator.h"
 #include "framework/ps/current_servers.h"

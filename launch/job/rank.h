@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/experiment/run_folder.h"
+#include "engine/watch/run_folder.h"
 #include "framework/comm/launch_environment.h"
 #include "launch/job/job.h"
 #include "launch/stop_words.h"

@@ -55,7 +55,7 @@ class LocalEmbedding final : public Embedding {
   at::Tensor weight_;
 };
 
-const bool registered = Embeddings::global().add<LocalConfig>("local", "parameters of the model", EmbeddingTraits{},
+const bool local_registered = Embeddings::global().add<LocalConfig>("local", "parameters of the model", EmbeddingTraits{},
                                                               [](const LocalConfig& config, const EmbeddingSpec& spec) {
                                                                 return std::make_shared<LocalEmbedding>(config, spec);
                                                               });

@@ -162,7 +162,7 @@ class ServedEmbedding final : public Embedding, public ServedRows {
   std::vector<Used> used_;  // by forwards since the last push
 };
 
-const bool registered = Embeddings::global().add<ServedConfig>(
+const bool served_registered = Embeddings::global().add<ServedConfig>(
     "servers", "rows on parameter servers, of a key space of any size", EmbeddingTraits{.parameter_servers = true},
     [](const ServedConfig& config, const EmbeddingSpec& spec) {
       return std::make_shared<ServedEmbedding>(config, spec);

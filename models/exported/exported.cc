@@ -99,7 +99,7 @@ std::shared_ptr<Model> make_exported(const ExportedConfig& config, const ModelSp
   return model;
 }
 
-const bool registered =
+const bool exported_registered =
     Models::global().add<ExportedConfig>("exported", "a program of torch.export, written in Python", make_exported);
 
 }  // namespace

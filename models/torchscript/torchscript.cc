@@ -123,7 +123,7 @@ std::shared_ptr<Model> make_torchscript(const TorchScriptConfig& config, const M
   return model;
 }
 
-const bool registered = Models::global().add<TorchScriptConfig>(
+const bool torchscript_registered = Models::global().add<TorchScriptConfig>(
     "torchscript", "a program of torch.jit.script, written in Python", make_torchscript);
 
 }  // namespace

@@ -58,7 +58,7 @@ class AlexNet final : public Network {
 
 constexpr std::int64_t kSmallest = 63;  // pixels a side; what the pools leave something of
 
-const bool registered = Models::global().add<AlexNetConfig>(
+const bool alexnet_registered = Models::global().add<AlexNetConfig>(
     "alexnet", "AlexNet, for large images", [](const AlexNetConfig& config, const ModelSpec& spec) {
       return std::make_shared<AlexNet>(config, image_sample("alexnet", spec, kSmallest));
     });

@@ -66,7 +66,7 @@ std::shared_ptr<Model> make_autoencoder(const AutoencoderConfig& config, const M
   return std::make_shared<Autoencoder>(config, input);
 }
 
-const bool registered = Models::global().add<AutoencoderConfig>(
+const bool autoencoder_registered = Models::global().add<AutoencoderConfig>(
     "autoencoder", "deep autoencoder, for the task reconstruction", make_autoencoder);
 
 }  // namespace

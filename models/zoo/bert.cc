@@ -227,7 +227,7 @@ std::shared_ptr<Model> make_bert(const BertConfig& config, const ModelSpec& spec
   return std::make_shared<Bert>(config, context, classes);
 }
 
-const bool registered =
+const bool bert_registered =
     Models::global().add<BertConfig>("bert", "bidirectional transformer that guesses masked tokens", make_bert);
 
 }  // namespace

@@ -148,7 +148,7 @@ bool add(const std::string& name, const std::string& help, const Blocks& blocks)
   });
 }
 
-const bool registered = add<TinyConfig>("convnext_tiny", "ConvNeXt-T", {3, 3, 9, 3}) &&
+const bool convnext_registered = add<TinyConfig>("convnext_tiny", "ConvNeXt-T", {3, 3, 9, 3}) &&
                         add<SmallConfig>("convnext_small", "ConvNeXt-S", {3, 3, 27, 3}) &&
                         add<BaseConfig>("convnext_base", "ConvNeXt-B", {3, 3, 27, 3});
 

@@ -109,7 +109,7 @@ std::shared_ptr<Model> make_dcgan(const DcganConfig& config, const ModelSpec& sp
   return std::make_shared<Dcgan>(config, image[0], square, doublings, spec.inputs[1].shape[0]);
 }
 
-const bool registered = Models::global().add<DcganConfig>(
+const bool dcgan_registered = Models::global().add<DcganConfig>(
     "dcgan", "convolutional generator and discriminator of images, for the task adversarial", make_dcgan);
 
 }  // namespace

@@ -140,7 +140,7 @@ class DenseNet final : public Network {
   Linear classifier_{nullptr};
 };
 
-const bool registered = std::ranges::all_of(kVariants, [](const Variant& variant) {
+const bool densenet_registered = std::ranges::all_of(kVariants, [](const Variant& variant) {
   const auto make = [&variant](const DenseNetConfig& config, const ModelSpec& spec) {
     ImageSample sample;
     const bool imagenet = config.large(variant.name, spec, {.small = 16, .imagenet = 61}, sample);

@@ -67,7 +67,7 @@ class Dlrm final : public Network {
   at::Tensor pairs_;  // places in the matrix of all products
 };
 
-const bool registered = Models::global().add<DlrmConfig>(
+const bool dlrm_registered = Models::global().add<DlrmConfig>(
     "dlrm", "deep learning recommendation model", [](const DlrmConfig& config, const ModelSpec& spec) {
       return std::make_shared<Dlrm>(config, recommender_inputs("dlrm", spec));
     });

@@ -140,7 +140,7 @@ bool add(const std::string& name, const std::string& help) {
   });
 }
 
-const bool registered = add<B0Config>("efficientnet_b0", "EfficientNet of the basic size") &&
+const bool efficientnet_registered = add<B0Config>("efficientnet_b0", "EfficientNet of the basic size") &&
                         add<B1Config>("efficientnet_b1", "EfficientNet, 1.1 times as deep") &&
                         add<B2Config>("efficientnet_b2", "EfficientNet, 1.1 times as wide and 1.2 times as deep") &&
                         add<B3Config>("efficientnet_b3", "EfficientNet, 1.2 times as wide and 1.4 times as deep");

@@ -396,7 +396,7 @@ bool add(const char* name, const char* help) {
       name, help, [name](const Config& config, const ModelSpec& spec) { return make_gpt<Made>(name, config, spec); });
 }
 
-const bool registered = add<DenseGpt, GptConfig>("gpt", "transformer language model in the style of GPT-2") &&
+const bool gpt_registered = add<DenseGpt, GptConfig>("gpt", "transformer language model in the style of GPT-2") &&
                         add<DenseGpt, GptConfig>("char_lm", "the same, by its older name") &&
                         add<MoeGpt, MoeGptConfig>("moe_gpt", "the same with a mixture of experts in each block");
 

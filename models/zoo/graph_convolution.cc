@@ -109,7 +109,7 @@ std::shared_ptr<Model> make_graph_convolution(const GraphConvolutionConfig& conf
   return std::make_shared<GraphConvolution>(config, spec.inputs[0].shape[1], spec.outputs[0].shape[1]);
 }
 
-const bool registered = Models::global().add<GraphConvolutionConfig>(
+const bool graph_convolution_registered = Models::global().add<GraphConvolutionConfig>(
     "graph_convolution", "graph convolutional network, tells the class of each node of a graph",
     make_graph_convolution);
 

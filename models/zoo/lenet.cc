@@ -52,7 +52,7 @@ std::shared_ptr<Model> make_lenet(const NoFields&, const ModelSpec& spec) {
   return std::make_shared<LeNet>(input, classes_of("lenet", output));
 }
 
-const bool registered = Models::global().add<NoFields>("lenet", "LeNet-5 with ReLU, for small images", make_lenet);
+const bool lenet_registered = Models::global().add<NoFields>("lenet", "LeNet-5 with ReLU, for small images", make_lenet);
 
 }  // namespace
 }  // namespace phalanx

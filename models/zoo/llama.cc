@@ -364,7 +364,7 @@ std::shared_ptr<Model> make_llama(const LlamaConfig& given, const ModelSpec& spe
   return std::make_shared<Llama>(config, context, classes);
 }
 
-const bool registered =
+const bool llama_registered =
     Models::global().add<LlamaConfig>("llama", "transformer language model in the style of Llama", make_llama);
 
 }  // namespace

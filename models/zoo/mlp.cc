@@ -72,7 +72,7 @@ std::shared_ptr<Model> make_mlp(const MlpConfig& config, const ModelSpec& spec) 
   return std::make_shared<Mlp>(config, input, output);
 }
 
-const bool registered = Models::global().add<MlpConfig>("mlp", "multilayer perceptron", make_mlp);
+const bool mlp_registered = Models::global().add<MlpConfig>("mlp", "multilayer perceptron", make_mlp);
 
 }  // namespace
 }  // namespace phalanx

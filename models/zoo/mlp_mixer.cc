@@ -149,7 +149,7 @@ std::shared_ptr<Model> make_mixer(const MixerConfig& config, const ModelSpec& sp
   return std::make_shared<MlpMixer>(config, sample);
 }
 
-const bool registered =
+const bool mlp_mixer_registered =
     Models::global().add<MixerConfig>("mlp_mixer", "MLP-Mixer, by default of the size B/16", make_mixer);
 
 }  // namespace

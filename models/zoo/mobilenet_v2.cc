@@ -90,7 +90,7 @@ class MobileNetV2 final : public Network {
   std::shared_ptr<Sequence> features_, classifier_;
 };
 
-const bool registered = Models::global().add<MobileNetV2Config>(
+const bool mobilenet_v2_registered = Models::global().add<MobileNetV2Config>(
     "mobilenet_v2", "MobileNetV2, for small or large images",
     [](const MobileNetV2Config& config, const ModelSpec& spec) {
       ImageSample sample;

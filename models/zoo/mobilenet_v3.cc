@@ -105,7 +105,7 @@ class MobileNetV3 final : public Network {
   std::shared_ptr<Sequence> features_, classifier_;
 };
 
-const bool registered = std::ranges::all_of(kVariants, [](const Variant& variant) {
+const bool mobilenet_v3_registered = std::ranges::all_of(kVariants, [](const Variant& variant) {
   const auto make = [&variant](const MobileNetV3Config& config, const ModelSpec& spec) {
     ImageSample sample;
     const bool imagenet = config.large(variant.name, spec, {.small = 17, .imagenet = 33}, sample);

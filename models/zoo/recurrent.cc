@@ -131,7 +131,7 @@ bool add(const std::string& name, const std::string& help, Cell cell) {
       });
 }
 
-const bool registered = add("lstm", "recurrent language model with long short-term memory", Cell::kLstm) &&
+const bool recurrent_registered = add("lstm", "recurrent language model with long short-term memory", Cell::kLstm) &&
                         add("gru", "the same with gated recurrent units", Cell::kGru);
 
 }  // namespace

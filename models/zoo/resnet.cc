@@ -154,7 +154,7 @@ std::shared_ptr<Model> make_resnet(const Variant& variant, const ResNetConfig& c
   return std::make_shared<ResNet>(variant, config.width, imagenet, sample);
 }
 
-const bool registered = std::ranges::all_of(kVariants, [](const Variant& variant) {
+const bool resnet_registered = std::ranges::all_of(kVariants, [](const Variant& variant) {
   return Models::global().add<ResNetConfig>(
       variant.name, variant.help,
       [&variant](const ResNetConfig& config, const ModelSpec& spec) { return make_resnet(variant, config, spec); });

@@ -115,7 +115,7 @@ std::shared_ptr<Model> make_siamese(const SiameseConfig& config, const ModelSpec
   return std::make_shared<Siamese>(config, member, output.shape[1]);
 }
 
-const bool registered = Models::global().add<SiameseConfig>(
+const bool siamese_registered = Models::global().add<SiameseConfig>(
     "siamese", "one encoder for both samples of a pair, or all of a triplet; for metric learning", make_siamese);
 
 }  // namespace

@@ -252,7 +252,7 @@ std::shared_ptr<Model> make_transformer(const TransformerConfig& config, const M
   return std::make_shared<Transformer>(config, sizes);
 }
 
-const bool registered = Models::global().add<TransformerConfig>(
+const bool transformer_registered = Models::global().add<TransformerConfig>(
     "transformer", "encoder and decoder, to make one sequence of another", make_transformer);
 
 }  // namespace

@@ -74,7 +74,7 @@ std::shared_ptr<Model> make_two_tower(const TwoTowerConfig& config, const ModelS
   return std::make_shared<TwoTower>(config, inputs);
 }
 
-const bool registered =
+const bool two_tower_registered =
     Models::global().add<TwoTowerConfig>("two_tower", "a tower for the user and one for the item", make_two_tower);
 
 }  // namespace

@@ -116,7 +116,7 @@ std::shared_ptr<Model> make_unet(const UNetConfig& config, const ModelSpec& spec
   return std::make_shared<UNet>(config.width, image[0], output.shape[0]);
 }
 
-const bool registered = Models::global().add<UNetConfig>("unet", "U-Net, for the task segmentation", make_unet);
+const bool unet_registered = Models::global().add<UNetConfig>("unet", "U-Net, for the task segmentation", make_unet);
 
 }  // namespace
 }  // namespace phalanx

@@ -87,7 +87,7 @@ std::shared_ptr<Model> make_vae(const VaeConfig& config, const ModelSpec& spec) 
   return std::make_shared<Vae>(config, spec);
 }
 
-const bool registered =
+const bool vae_registered =
     Models::global().add<VaeConfig>("vae", "variational autoencoder, for the task variational", make_vae);
 
 }  // namespace

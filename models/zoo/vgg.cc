@@ -103,7 +103,7 @@ class Vgg final : public Network {
 
 constexpr std::int64_t kSmallest = 32;  // pixels a side; what five pools leave one of
 
-const bool registered = std::ranges::all_of(kVariants, [](const Variant& variant) {
+const bool vgg_registered = std::ranges::all_of(kVariants, [](const Variant& variant) {
   const auto make = [&variant](const VggConfig& config, const ModelSpec& spec) {
     return std::make_shared<Vgg>(variant, config, image_sample(variant.name, spec, kSmallest));
   };

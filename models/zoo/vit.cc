@@ -293,7 +293,7 @@ bool add(const std::string& name, const std::string& help) {
       name, help, [name](const VitConfig& config, const ModelSpec& spec) { return make<Made>(name, config, spec); });
 }
 
-const bool registered =
+const bool vit_registered =
     add<TorchvisionVit>("vit_b_16", "vision transformer with torchvision's names, by default of the basic size") &&
     add<HuggingFaceVit>("vit", "vision transformer with Hugging Face's names, by default of the basic size");
 

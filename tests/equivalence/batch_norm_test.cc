@@ -46,11 +46,11 @@ ExperimentConfig config_with(const std::vector<std::string>& changes) {
   return config;
 }
 
-struct Trained {
+struct TrainedNorms {
   at::Tensor parameters, statistics;
 };
 
-Trained values_of(const Model& model) {
+TrainedNorms values_of(const Model& model) {
   std::vector<at::Tensor> parameters, statistics;
   for (const auto& parameter : model.parameters()) parameters.push_back(parameter.detach().flatten().clone());
   for (const auto& buffer : model.buffers()) statistics.push_back(buffer.flatten().to(at::kFloat));
@@ -58,14 +58,14 @@ Trained values_of(const Model& model) {
 }
 
 // By rank.
-std::vector<Trained> train(int ranks, const std::vector<std::string>& changes) {
+std::vector<TrainedNorms> train(int ranks, const std::vector<std::string>& changes) {
   static int number = 0;
   const auto config = config_with(changes);
   const std::string path = ::testing::TempDir() + "/norms" + std::to_string(++number);
   std::filesystem::remove_all(path);
   const auto folder = RunFolder::create(path);
   const auto splits = config.dataset.make();
-  std::vector<Trained> trained(static_cast<std::size_t>(ranks));
+  std::vector<TrainedNorms> trained(static_cast<std::size_t>(ranks));
   testing::run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
     at::set_num_threads(1);
     const auto result = run_experiment(config, {.world = world, .splits = splits, .folder = folder});
@@ -129,7 +129,7 @@ TEST(SynchronizedNorms, GoWithCheckpointedActivationsOfOtherModels) {
 }
 
 // Each rank's statistics are of its own share, and its gradients count by the share's rows.
-Trained reference_with_own_statistics(const ExperimentConfig& config, std::int64_t ranks) {
+TrainedNorms reference_with_own_statistics(const ExperimentConfig& config, std::int64_t ranks) {
   const auto train_split = config.dataset.make().train;
   at::manual_seed(mix(static_cast<std::uint64_t>(config.seed), 0));
   const auto model = config.model.make(config.task.make(train_split->spec(), nullptr)->model());

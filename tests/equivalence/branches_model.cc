@@ -44,7 +44,7 @@ class Branches final : public Network {
   Linear both_{nullptr}, left_{nullptr}, right_{nullptr}, unused_{nullptr}, last_{nullptr};
 };
 
-const bool registered = Models::global().add<NoFields>(
+const bool branches_model_registered = Models::global().add<NoFields>(
     "branches_under_test", "samples choose a layer each",
     [](const NoFields&, const ModelSpec& spec) { return std::make_shared<Branches>(spec); });
 

@@ -43,7 +43,7 @@ class Dropout final : public Network {
   torch::nn::Linear fc1_{nullptr}, fc2_{nullptr};
 };
 
-const bool registered = Models::global().add<DropoutConfig>(
+const bool dropout_model_registered = Models::global().add<DropoutConfig>(
     "dropout_under_test", "dropout",
     [](const DropoutConfig& config, const ModelSpec& spec) { return std::make_shared<Dropout>(config, spec); });
 

@@ -16,16 +16,16 @@ using testing::train;
 using testing::train_on_first;
 using testing::Trained;
 
-struct Case {
+struct MembersCase {
   std::string name;
   std::vector<std::string> changes;
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const MembersCase& c, std::ostream* out) { *out << c.name; }
 
 const std::string kDigits = "of: {name: digits, train_samples: 300, test_samples: 60}}";
 
-const std::vector<Case> kCases = {
+const std::vector<MembersCase> kCases = {
     {"pairs", {"dataset={name: pairs, " + kDigits, "model={name: siamese, channels: [4, 8], hidden: [16]}"}},
     {"triplets", {"dataset={name: triplets, " + kDigits, "model={name: siamese, channels: [4], normalize: false}"}},
     {"graphs",
@@ -33,7 +33,7 @@ const std::vector<Case> kCases = {
       "model=graph_convolution"}},
 };
 
-class Members : public ::testing::TestWithParam<Case> {};
+class Members : public ::testing::TestWithParam<MembersCase> {};
 INSTANTIATE_TEST_SUITE_P(Cases, Members, ::testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
 
 TEST_P(Members, RanksFollowOneProcess) {

@@ -35,7 +35,7 @@ class Norms final : public Network {
   torch::nn::Linear fc_{nullptr};
 };
 
-const bool registered = Models::global().add<NoFields>(
+const bool norms_model_registered = Models::global().add<NoFields>(
     "norms_under_test", "batch norm",
     [](const NoFields&, const ModelSpec& spec) { return std::make_shared<Norms>(spec); });
 

@@ -39,7 +39,7 @@ class Smooth final : public Network {
   Linear fc1_{nullptr}, fc2_{nullptr}, fc3_{nullptr};
 };
 
-const bool registered = Models::global().add<NoFields>(
+const bool smooth_model_registered = Models::global().add<NoFields>(
     "smooth_under_test", "a small LeNet-5 without kinks",
     [](const NoFields&, const ModelSpec& spec) { return std::make_shared<Smooth>(spec); });
 

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "engine/experiment/run_folder.h"
+#include "engine/watch/run_folder.h"
 #include "framework/base/config/config.h"
 #include "launch/job/device.h"
 #include "models/model.h"

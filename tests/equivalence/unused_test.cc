@@ -59,9 +59,9 @@ TEST_P(UnusedLayer, KeepsItsInitialValues) {
   expect_unused_layer_as_it_was({"strategy=" + GetParam()}, 4, "unused_" + file_name(GetParam()));
 }
 
-using Case = std::tuple<std::string, int, int>;  // strategy, ranks, replicas
+using UnusedCase = std::tuple<std::string, int, int>;  // strategy, ranks, replicas
 
-class UnusedInThreads : public ::testing::TestWithParam<Case> {
+class UnusedInThreads : public ::testing::TestWithParam<UnusedCase> {
  protected:
   static std::vector<std::string> changes() {
     const auto& [strategy, ranks, replicas] = GetParam();
@@ -74,15 +74,15 @@ class UnusedInThreads : public ::testing::TestWithParam<Case> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Replicas, UnusedInThreads,
-                         ::testing::Values(Case("single", 1, 2), Case("single", 1, 3), Case("all_reduce", 2, 2)));
-INSTANTIATE_TEST_SUITE_P(OwnUpdates, UnusedInThreads, ::testing::Values(Case("{local_sgd: {every: 3}}", 2, 2)));
+                         ::testing::Values(UnusedCase("single", 1, 2), UnusedCase("single", 1, 3), UnusedCase("all_reduce", 2, 2)));
+INSTANTIATE_TEST_SUITE_P(OwnUpdates, UnusedInThreads, ::testing::Values(UnusedCase("{local_sgd: {every: 3}}", 2, 2)));
 
 TEST_P(UnusedInThreads, KeepsItsInitialValues) { expect_unused_layer_as_it_was(changes(), ranks(), run("kept_")); }
 
 // A layer that the samples of one replica go through alone is used, with a gradient that is 0 in the others.
 class UsedInThreads : public UnusedInThreads {};
 INSTANTIATE_TEST_SUITE_P(Replicas, UsedInThreads,
-                         ::testing::Values(Case("single", 1, 2), Case("single", 1, 3), Case("all_reduce", 2, 2)));
+                         ::testing::Values(UnusedCase("single", 1, 2), UnusedCase("single", 1, 3), UnusedCase("all_reduce", 2, 2)));
 
 TEST_P(UsedInThreads, ReplicasFollowOneModel) {
   run_ranks("inproc", ranks(), [&](const CommunicatorPtr& world) {

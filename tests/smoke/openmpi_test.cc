@@ -14,7 +14,7 @@ TEST(OpenMpi, StartsTwoRanks) {
   std::string output;
   for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) output.push_back(static_cast<char>(c));
   EXPECT_EQ(pclose(pipe), 0) << output;
-  EXPECT_THAT(output, testing::HasSubstr("sum 3, threads multiple"));
+  EXPECT_THAT(output, ::testing::HasSubstr("sum 3, threads multiple"));
 }
 
 }  // namespace

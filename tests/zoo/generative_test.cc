@@ -29,14 +29,14 @@ SampleSpec images(std::int64_t side, std::int64_t noise, std::int64_t channels =
           .task = ""};
 }
 
-struct Golden {
+struct GenerativeGolden {
   std::map<std::string, std::pair<double, double>> steps;
   std::map<std::string, std::string> layouts;
   std::map<std::string, std::int64_t> counts;
 };
 
-Golden golden() {
-  Golden all;
+GenerativeGolden generative_golden() {
+  GenerativeGolden all;
   for (const auto& line : testing::golden_lines("tests/zoo/generative.golden")) {
     const auto &kind = line.text(1), &name = line.text(2);
     if (kind == "step") {
@@ -62,7 +62,7 @@ constexpr const char* kVae = "{name: vae, hidden: [12, 7]}";
 constexpr const char* kDcgan = "{name: dcgan, width: 4}";
 
 void expect_as_golden(const std::string& name, const std::string& model_section, Task& task) {
-  const auto [before, after] = golden().steps.at(name);
+  const auto [before, after] = generative_golden().steps.at(name);
   const auto model = make_model(model_section, task.model());
   weights_to_double(*model);
   testing::fill(*model);
@@ -85,7 +85,7 @@ TEST(Vae, ComputesAndLearnsAsTorchs) {
   const auto gaussian = make_task("{name: variational, likelihood: gaussian, beta: 0.5}", sample);
   expect_as_golden("vae bernoulli", kVae, *bernoulli);
   expect_as_golden("vae gaussian", kVae, *gaussian);
-  EXPECT_EQ(testing::layout_of(*make_model(kVae, bernoulli->model())), golden().layouts.at("vae"));
+  EXPECT_EQ(testing::layout_of(*make_model(kVae, bernoulli->model())), generative_golden().layouts.at("vae"));
 }
 
 TEST(Dcgan, ComputesAndLearnsAsPyTorchsExampleInBothTurns) {
@@ -99,14 +99,14 @@ TEST(Dcgan, ComputesAndLearnsAsPyTorchsExampleInBothTurns) {
   for (std::string line; std::getline(lines, line);) {
     if (line.find("running") == std::string::npos && line.find("tracked") == std::string::npos) layout += line + "\n";
   }
-  EXPECT_EQ(layout, golden().layouts.at("dcgan"));
+  EXPECT_EQ(layout, generative_golden().layouts.at("dcgan"));
 }
 
 TEST(Dcgan, HasAsManyParametersAsPyTorchsExample) {
   const auto model = make_model("dcgan", make_task("adversarial", images(64, 100, 3))->model());
   std::map<std::string, std::int64_t> counts;
   for (const auto& [name, tensor] : model->named_parameters()) counts[name.substr(0, name.find('.'))] += tensor.numel();
-  EXPECT_EQ(counts, golden().counts);
+  EXPECT_EQ(counts, generative_golden().counts);
 }
 
 TEST(Generative, SamplesAreInTheUnitsOfTheDataset) {

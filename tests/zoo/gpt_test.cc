@@ -24,30 +24,28 @@ using testing::make_model;
 using ::testing::ThrowsMessage;
 
 const SampleSpec kTiny = language_samples(6, 11);
-const SampleSpec kText = language_samples(64, 65);
+const SampleSpec kCharacters = language_samples(64, 65);
 constexpr const char* kTinyModel = "{name: gpt, layers: 2, heads: 2, width: 8}";
 constexpr const char* kTinyExplicit = "{name: gpt, layers: 2, heads: 2, width: 8, attention: explicit}";
-
-at::Tensor some_text() { return at::tensor({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8}, at::kLong).view({2, 6}); }
 
 TEST(Gpt, HasTheNamesAndShapesOfGpt2) {
   const auto model = make_model(kTinyModel, kTiny);
   EXPECT_EQ(testing::layout_of(*model), read_file("tests/zoo/gpt.golden")) << "all but the head, which is wte";
   const std::int64_t layer = 2 * 2 * 128 + (128 + 1) * 3 * 128 + (128 + 1) * 128 + (128 + 1) * 512 + (512 + 1) * 128;
-  EXPECT_EQ(testing::parameters_of(*make_model("gpt", kText)), (65 + 64) * 128 + 4 * layer + 2 * 128);
+  EXPECT_EQ(testing::parameters_of(*make_model("gpt", kCharacters)), (65 + 64) * 128 + 4 * layer + 2 * 128);
 }
 
 TEST(Gpt, ComputesAsGpt2) {
   for (const auto* section : {kTinyModel, kTinyExplicit}) {
     const auto model = make_model(section, kTiny);
     testing::fill(*model);
-    const auto output = model->forward(some_text());
+    const auto output = model->forward(testing::some_text());
     ASSERT_EQ(output.sizes(), (at::IntArrayRef{2, 6, 11}));
     const auto last = at::tensor({1.007238, 0.787619, -0.201182, -0.993510, -0.815584, 0.158835, 0.978137, 0.842198,
                                   -0.116224, -0.961144, -0.867417})
                           .to(at::kFloat);
     EXPECT_TRUE(at::allclose(output[1][5], last, 1e-4, 1e-5)) << section << output[1][5];
-    const auto loss = at::cross_entropy_loss(output.flatten(0, 1), (some_text() * 3 % 11).flatten());
+    const auto loss = at::cross_entropy_loss(output.flatten(0, 1), (testing::some_text() * 3 % 11).flatten());
     EXPECT_NEAR(loss.item<double>(), 2.896570, 1e-5) << section;
     loss.backward();
     const auto of_a_character =
@@ -59,7 +57,7 @@ TEST(Gpt, ComputesAsGpt2) {
 
 TEST(Gpt, BothAttentionsAreOne) {
   const at::NoGradGuard no_grad;
-  const auto fused = make_model("gpt", kText, 3), plain = make_model("{name: gpt, attention: explicit}", kText, 3);
+  const auto fused = make_model("gpt", kCharacters, 3), plain = make_model("{name: gpt, attention: explicit}", kCharacters, 3);
   const auto text = at::randint(65, {4, 64}, at::kLong);
   EXPECT_TRUE(at::allclose(fused->forward(text), plain->forward(text), 1e-5, 1e-5));
 }
@@ -68,13 +66,13 @@ TEST(Gpt, TakesTextsThatAreShorter) {
   const at::NoGradGuard no_grad;
   const auto model = make_model(kTinyModel, kTiny);
   EXPECT_TRUE(
-      at::allclose(model->forward(some_text().narrow(1, 0, 4)), model->forward(some_text()).narrow(1, 0, 4), 0, 1e-6));
-  EXPECT_THAT([&] { model->forward(some_text().view({1, 12})); },
+      at::allclose(model->forward(testing::some_text().narrow(1, 0, 4)), model->forward(testing::some_text()).narrow(1, 0, 4), 0, 1e-6));
+  EXPECT_THAT([&] { model->forward(testing::some_text().view({1, 12})); },
               ThrowsMessage<c10::Error>(HasSubstr("positions for 6 tokens, but got 12")));
 }
 
 TEST(Gpt, StartsWithTheValuesOfGpt2) {
-  const auto model = make_model("{name: gpt, layers: 8}", kText);
+  const auto model = make_model("{name: gpt, layers: 8}", kCharacters);
   for (const auto& [name, tensor] : testing::state_of(*model)) {
     if (tensor.dim() == 2) {
       const double expected = name.ends_with("c_proj.weight") ? 0.02 / std::sqrt(2 * 8) : 0.02;
@@ -92,7 +90,7 @@ TEST(Gpt, RefusesWhatIsNoText) {
       [] { make_model("gpt", classification_samples({1, 28, 28}, 10)); },
       refused("model gpt needs a sequence of indices, as in the dataset \"text\", but a sample is [1, 28, 28]"));
   EXPECT_THAT([] { make_model("gpt", classification_samples({64}, 10)); }, refused("needs a sequence of indices"));
-  EXPECT_THAT([] { make_model("{name: gpt, heads: 3}", kText); }, refused("width 128 cannot be divided among 3 heads"));
+  EXPECT_THAT([] { make_model("{name: gpt, heads: 3}", kCharacters); }, refused("width 128 cannot be divided among 3 heads"));
 }
 
 }  // namespace

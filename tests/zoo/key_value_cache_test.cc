@@ -24,25 +24,23 @@ constexpr const char* kWithCaches[] = {"{name: llama, layers: 2, heads: 4, key_v
                                        "{name: gpt, layers: 2, heads: 2, width: 8, attention: explicit}",
                                        "{name: moe_gpt, layers: 2, heads: 2, width: 8, experts: 2, balance: 0}"};
 
-at::Tensor some_text() { return at::tensor({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8}, at::kLong).view({2, 6}); }
-
 TEST(KeyValueCaches, GoOnAsIfAllHadBeenComputedAtOnce) {
   const at::NoGradGuard no_grad;
   for (const auto* section : kWithCaches) {
     const auto model = make_model(section, language_samples(6, 11));
     model->eval();
-    const at::Tensor whole = model->forward(some_text());
+    const at::Tensor whole = model->forward(testing::some_text());
     KeyValueCache cache(6);
     ASSERT_TRUE(model->go_on_from(&cache)) << section;
     std::vector<at::Tensor> parts;
     for (const auto& [begin, count] : {std::pair(0, 2), std::pair(2, 1), std::pair(3, 3)}) {
       EXPECT_EQ(cache.length(), begin);
-      parts.push_back(model->forward(some_text().narrow(1, begin, count)));
+      parts.push_back(model->forward(testing::some_text().narrow(1, begin, count)));
     }
     EXPECT_TRUE(at::allclose(at::concat(parts, 1), whole, 1e-5, 1e-6)) << section;
-    EXPECT_ANY_THROW(model->forward(some_text().narrow(1, 0, 1))) << "the context is full";
+    EXPECT_ANY_THROW(model->forward(testing::some_text().narrow(1, 0, 1))) << "the context is full";
     model->go_on_from(nullptr);
-    EXPECT_TRUE(at::allclose(model->forward(some_text()), whole, 1e-5, 1e-6)) << section;
+    EXPECT_TRUE(at::allclose(model->forward(testing::some_text()), whole, 1e-5, 1e-6)) << section;
   }
   KeyValueCache unused(6);
   EXPECT_FALSE(make_model("mlp", classification_samples({1, 8, 8}, 10))->go_on_from(&unused));
@@ -58,7 +56,7 @@ TEST(KeyValueCaches, LeaveEachTokenItsExpertWhereTheWholeTextExceedsTheirCapacit
     fill(*one);
     one->eval();
   }
-  const at::Tensor text = some_text().narrow(0, 0, 1), wanted = unlimited->forward(text);
+  const at::Tensor text = testing::some_text().narrow(0, 0, 1), wanted = unlimited->forward(text);
   EXPECT_FALSE(at::allclose(model->forward(text), wanted, 1e-5, 1e-6));
   KeyValueCache cache(6);
   ASSERT_TRUE(model->go_on_from(&cache));

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/sin.h>
+#include <ATen/ops/tensor.h>
 
 #include <utility>
 
@@ -65,6 +66,8 @@ void fill(Model& model) {
     ++k;
   }
 }
+
+at::Tensor some_text() { return at::tensor({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8}, at::kLong).view({2, 6}); }
 
 at::Tensor waves(at::IntArrayRef sizes) {
   std::int64_t count = 1;

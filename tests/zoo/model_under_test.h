@@ -33,6 +33,9 @@ std::int64_t parameters_of(const Model& model);  // elements
 /// 0.2 sin(1.7 i + k), and 1 more for the weights of norms.
 void fill(Model& model);
 
+/// Two texts of 6 tokens each, below 10.
+at::Tensor some_text();
+
 /// sin(0.37 i).
 at::Tensor waves(at::IntArrayRef sizes);
 

@@ -26,20 +26,20 @@ using ::testing::ThrowsMessage;
 
 constexpr std::int64_t kClasses = 11;
 
-const SampleSpec kText = language_samples(6, kClasses);
+const SampleSpec kShortText = language_samples(6, kClasses);
 
 SampleSpec pairs(std::int64_t source_classes = kClasses) {
-  auto spec = kText;
+  auto spec = kShortText;
   spec.inputs.insert(spec.inputs.begin(),
                      {.name = "source", .shape = {6}, .dtype = at::kLong, .classes = source_classes});
   return spec;
 }
 
-SampleSpec sample_of(const std::string& section) {
-  return section.find("transformer") != std::string::npos ? pairs() : kText;
+SampleSpec text_sample_of(const std::string& section) {
+  return section.find("transformer") != std::string::npos ? pairs() : kShortText;
 }
 
-struct Golden {
+struct TextGolden {
   struct Step {
     double loss, loss_after, score;
   };
@@ -48,8 +48,8 @@ struct Golden {
   std::map<std::string, std::string> layouts;
 };
 
-Golden golden() {
-  Golden all;
+TextGolden text_golden() {
+  TextGolden all;
   for (const auto& line : testing::golden_lines("tests/zoo/text.golden")) {
     const auto &kind = line.text(1), &section = line.text(2);
     if (kind == "count") {
@@ -63,11 +63,9 @@ Golden golden() {
   return all;
 }
 
-at::Tensor some_text() { return at::tensor({3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8}, at::kLong).view({2, 6}); }
-
 Tensors inputs_of(const std::string& section) {
-  if (sample_of(section).inputs.size() == 1) return {some_text()};
-  return {some_text(), some_text() * 7 % kClasses};
+  if (text_sample_of(section).inputs.size() == 1) return {testing::some_text()};
+  return {testing::some_text(), testing::some_text() * 7 % kClasses};
 }
 
 // By hand, of sizes that no test allocates.
@@ -83,15 +81,15 @@ std::int64_t bert_parameters(std::int64_t layers, std::int64_t width, std::int64
 }
 
 TEST(TextModels, HaveTheNamesAndShapesOfTheOriginals) {
-  const auto expected = golden();
+  const auto expected = text_golden();
   ASSERT_EQ(expected.layouts.size(), 13u);
   for (const auto& [section, layout] : expected.layouts) {
-    EXPECT_EQ(testing::layout_of(*make_model(section, sample_of(section))), layout) << section;
+    EXPECT_EQ(testing::layout_of(*make_model(section, text_sample_of(section))), layout) << section;
   }
 }
 
 TEST(TextModels, HaveAsManyParametersAsPublished) {
-  const auto expected = golden();
+  const auto expected = text_golden();
   const auto text = language_samples(64, 65);
   EXPECT_EQ(expected.counts.at("{name: llama, layers: 32, heads: 32, width: 4096, hidden: 11008}"),
             llama_parameters(32, 4096, 4096, 11008, 2 * 32000));
@@ -108,14 +106,14 @@ TEST(TextModels, HaveAsManyParametersAsPublished) {
 }
 
 TEST(TextModels, ComputeAndLearnAsTheOriginals) {
-  const auto expected = golden();
+  const auto expected = text_golden();
   ASSERT_EQ(expected.steps.size(), 13u);
   for (const auto& [section, step] : expected.steps) {
-    const auto model = make_model(section, sample_of(section));
+    const auto model = make_model(section, text_sample_of(section));
     weights_to_double(*model);
     testing::fill(*model);
     const auto loss = [&](const at::Tensor& scores) {
-      return at::cross_entropy_loss(scores.flatten(0, 1), (some_text() * 3 % kClasses).flatten());
+      return at::cross_entropy_loss(scores.flatten(0, 1), (testing::some_text() * 3 % kClasses).flatten());
     };
     const at::Tensor scores = model->outputs(inputs_of(section)).at(0);
     EXPECT_NEAR(scores[0][5][10].item<double>(), step.score, 1e-6) << section;
@@ -149,7 +147,7 @@ TEST(TextModels, NoPositionSeesWhatComesLater) {
         "{name: gpt, layers: 2, heads: 4, width: 16, attention: explicit}",
         "{name: llama, layers: 2, heads: 4, key_value_heads: 2, width: 16, hidden: 24}", "{name: lstm, width: 12}",
         "{name: gru, width: 12}", "{name: transformer, layers: 2, heads: 4, width: 16}"}) {
-    const auto model = make_model(section, sample_of(section));
+    const auto model = make_model(section, text_sample_of(section));
     testing::fill(*model);
     const auto inputs = inputs_of(section);
     for (std::int64_t changed = 0; changed < 6; ++changed) {
@@ -164,7 +162,7 @@ TEST(TextModels, BertAndSourcesAreSeenAsAWhole) {
   const std::vector<bool> all(6, true);
   for (const std::string section :
        {"{name: bert, layers: 2, heads: 4, width: 16}", "{name: transformer, layers: 2, heads: 4, width: 16}"}) {
-    const auto model = make_model(section, sample_of(section));
+    const auto model = make_model(section, text_sample_of(section));
     testing::fill(*model);
     for (std::int64_t changed = 0; changed < 6; ++changed) {
       EXPECT_EQ(changes(*model, inputs_of(section), 0, changed), all) << section << " " << changed;
@@ -174,7 +172,7 @@ TEST(TextModels, BertAndSourcesAreSeenAsAWhole) {
 
 // The processor decides whether oneDNN has an LSTM of 16 bits.
 TEST(TextModels, LstmComputesInSixteenBitsOrNamesTheKey) {
-  const auto model = make_model("{name: lstm, width: 12}", kText);
+  const auto model = make_model("{name: lstm, width: 12}", kShortText);
   const auto inputs = inputs_of("lstm");
   for (const auto& [dtype, name] : {std::pair{at::kHalf, "fp16"}, std::pair{at::kBFloat16, "bf16"}}) {
     const Autocast autocast(at::kCPU, dtype);
@@ -193,13 +191,13 @@ TEST(TextModels, RefuseWhatDoesNotFit) {
     EXPECT_THAT([&] { make_model(name, classification_samples({1, 28, 28}, 10)); },
                 refused("model " + name + " needs a sequence of indices"));
   }
-  EXPECT_THAT([] { make_model("{name: llama, heads: 3}", kText); }, refused("width 128 cannot be divided among 3"));
-  EXPECT_THAT([] { make_model("{name: llama, heads: 4, key_value_heads: 3}", kText); },
+  EXPECT_THAT([] { make_model("{name: llama, heads: 3}", kShortText); }, refused("width 128 cannot be divided among 3"));
+  EXPECT_THAT([] { make_model("{name: llama, heads: 4, key_value_heads: 3}", kShortText); },
               refused("4 heads cannot share key_value_heads: 3 equally"));
-  EXPECT_THAT([] { make_model("{name: llama, heads: 128}", kText); }, refused("heads of 1 features"));
-  EXPECT_THAT([] { make_model("{name: bert, heads: 3}", kText); }, refused("width 128 cannot be divided among 3"));
-  EXPECT_THAT([] { make_model("{name: bert, padding: 11}", kText); }, refused("padding: 11 is none of the 11 tokens"));
-  EXPECT_THAT([] { make_model("transformer", kText); }, refused("two sequences of indices, a source and a target"));
+  EXPECT_THAT([] { make_model("{name: llama, heads: 128}", kShortText); }, refused("heads of 1 features"));
+  EXPECT_THAT([] { make_model("{name: bert, heads: 3}", kShortText); }, refused("width 128 cannot be divided among 3"));
+  EXPECT_THAT([] { make_model("{name: bert, padding: 11}", kShortText); }, refused("padding: 11 is none of the 11 tokens"));
+  EXPECT_THAT([] { make_model("transformer", kShortText); }, refused("two sequences of indices, a source and a target"));
   EXPECT_THAT([] { make_model("transformer", pairs(12)); }, refused("use tied: false"));
   EXPECT_THAT([] { make_model("{name: transformer, padding: 11}", pairs()); }, refused("none of the 11 tokens"));
   EXPECT_EQ(make_model("{name: transformer, tied: false}", pairs(12))->outputs(inputs_of("transformer"))[0].sizes(),

@@ -11,12 +11,10 @@
 namespace phalanx::bench {
 namespace {
 
-constexpr int kRoot = 0;
-
 /// The tensors of a case, and its operations.
-class Bench {
+class BackendBench {
  public:
-  Bench(CommunicatorPtr world, const Case& what, c10::Device device) : world_(std::move(world)) {
+  BackendBench(CommunicatorPtr world, const Case& what, c10::Device device) : world_(std::move(world)) {
     const Sizes sizes = sizes_of(what, world_->size());
     const auto kind = at::device(device).dtype(at::kFloat);
     const auto tensor = [&](std::int64_t elements) {
@@ -74,7 +72,7 @@ class Bench {
   at::Tensor output_, input_;
 };
 
-std::function<double(std::int64_t)> measured(const Bench& bench, const Case& what) {
+std::function<double(std::int64_t)> measured(const BackendBench& bench, const Case& what) {
   if (what.op == "send_recv") return timed_round_trips([bench] { bench.round_trip(); });
   if (what.op == "launch") {
     const auto work = std::make_shared<Work>();
@@ -114,13 +112,13 @@ class BackendSubject final : public Subject {
     const auto all = Algorithms::global().of(find_operation(what.op).op);
     const auto found = std::ranges::find(all, what.algorithm, &Algorithm::name);
     if (found == all.end()) return "no such algorithm for this operation";
-    const Bench bench(world_, {.op = what.op, .bytes = what.bytes}, device_);
+    const BackendBench bench(world_, {.op = what.op, .bytes = what.bytes}, device_);
     const bool possible = suits(**found, *world_, bench.operation((*found)->op));
     return possible ? "" : "the algorithm does not suit this group or size";
   }
 
   std::unique_ptr<Trial> prepare(const Case& what) override {
-    const Bench bench(world_, what, device_);
+    const BackendBench bench(world_, what, device_);
     return make_trial([world = world_] { world->barrier().wait(); }, measured(bench, what));
   }
 

@@ -21,8 +21,6 @@
 namespace phalanx::bench {
 namespace {
 
-constexpr int kRoot = 0;
-
 using Context = std::shared_ptr<gloo::Context>;
 
 /// Gloo meets in our store.
@@ -61,9 +59,9 @@ void meet(const Context& context) {
 }
 
 /// The tensors of a case, and its calls.
-class Bench {
+class GlooBench {
  public:
-  Bench(Context context, const Case& what) : context_(std::move(context)) {
+  GlooBench(Context context, const Case& what) : context_(std::move(context)) {
     sizes_ = sizes_of(what, context_->size);
     whole_ = at::zeros({sizes_.whole});
     const Op op = find_operation(what.op).op;
@@ -185,7 +183,7 @@ class GlooSubject final : public Subject {
   }
 
   std::unique_ptr<Trial> prepare(const Case& what) override {
-    const Bench bench(context_, what);
+    const GlooBench bench(context_, what);
     const auto measured = what.op == "send_recv" ? timed_round_trips([bench] { bench.round_trip(); })
                                                  : timed([bench, op = find_operation(what.op).op] { bench.run(op); });
     return make_trial([context = context_] { meet(context); }, measured);

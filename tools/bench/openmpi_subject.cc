@@ -13,8 +13,6 @@
 namespace phalanx::bench {
 namespace {
 
-constexpr int kRoot = 0;
-
 void check(int status) {
   if (status == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -45,9 +43,9 @@ at::Tensor allocate(const std::string& memory, std::int64_t elements) {
 }
 
 /// The tensors of a case, and its calls.
-class Bench {
+class OpenMpiBench {
  public:
-  explicit Bench(const Case& what) : root_(world_rank() == kRoot) {
+  explicit OpenMpiBench(const Case& what) : root_(world_rank() == kRoot) {
     const Sizes sizes = sizes_of(what, world_size());
     whole_ = allocate(what.memory, sizes.whole);
     count_ = static_cast<int>(sizes.whole);
@@ -104,7 +102,7 @@ class Bench {
   at::Tensor whole_, other_;
 };
 
-std::function<double(std::int64_t)> measured(const Bench& bench, const Case& what) {
+std::function<double(std::int64_t)> measured(const OpenMpiBench& bench, const Case& what) {
   if (what.op == "send_recv") return timed_round_trips([bench] { bench.round_trip(); });
   if (what.op == "launch") {
     const auto request = std::make_shared<MPI_Request>(MPI_REQUEST_NULL);
@@ -127,7 +125,7 @@ class OpenMpiSubject final : public Subject {
   }
 
   std::unique_ptr<Trial> prepare(const Case& what) override {
-    return make_trial([] { check(MPI_Barrier(MPI_COMM_WORLD)); }, measured(Bench(what), what));
+    return make_trial([] { check(MPI_Barrier(MPI_COMM_WORLD)); }, measured(OpenMpiBench(what), what));
   }
 };
 

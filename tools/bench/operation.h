@@ -28,6 +28,9 @@ const MeasuredOperation& find_operation(const std::string& name);
 
 std::vector<std::string> operation_names();
 
+/// The root of operations that have one.
+inline constexpr int kRoot = 0;
+
 /// One combination to measure.
 struct Case {
   std::string op;

@@ -37,7 +37,7 @@ std::shared_ptr<Model> make_tiny(const TinyConfig& config, const ModelSpec& spec
   return std::make_shared<Tiny>(config, input, classes_of("tiny", output));
 }
 
-const bool registered = Models::global().add<TinyConfig>("tiny", "one hidden layer", make_tiny);
+const bool tiny_registered = Models::global().add<TinyConfig>("tiny", "one hidden layer", make_tiny);
 
 }  // namespace
 }  // namespace phalanx

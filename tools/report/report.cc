@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/experiment/run_folder.h"
+#include "engine/watch/run_folder.h"
 #include "engine/watch/html/chart.h"
 #include "engine/watch/html/run_page.h"
 #include "engine/watch/html/run_record.h"

@@ -54,7 +54,7 @@ Matrix matrix_of(const RunRecord& run, const std::string& split, const std::vect
   return matrix;
 }
 
-std::string draw(const Matrix& matrix) {
+std::string draw_matrix(const Matrix& matrix) {
   std::string text = "<div class=\"wide narrow\"><table class=\"matrix\">\n<thead><tr><th>true class ╲ predicted</th>";
   for (std::size_t j = 0; j < matrix.size(); ++j) text += format_text("<th>%zu</th>", j);
   text += "</tr></thead>\n<tbody>\n";
@@ -107,7 +107,7 @@ std::string to_matrices(const RunRecord& run) {
       const Curve* curve = curve_of(run, split, readings[0]);
       if (!curve || (tested && split == std::string("train"))) continue;
       text += "<h3>" + escape_html(family) + format_text(" · %s, step %.0f</h3>\n", split, curve->back().first) +
-              draw(matrix_of(run, split, readings));
+              draw_matrix(matrix_of(run, split, readings));
     }
   }
   return text;

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "engine/experiment/run_folder.h"
+#include "engine/watch/run_folder.h"
 #include "engine/watch/html/run_record.h"
 
 namespace phalanx {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/experiment/run_folder.h"
+#include "engine/watch/run_folder.h"
 #include "engine/watch/html/run_summary.h"
 
 namespace phalanx {

@@ -21,7 +21,7 @@ const at::Tensor& tensor_of(const Operation& operation) {
 }
 
 // That of this thread; none where there is no such device: an MPI that is aware of CUDA may run without one.
-std::optional<c10::Stream> current_stream(c10::DeviceType type) {
+std::optional<c10::Stream> stream_in_use(c10::DeviceType type) {
   if (type == c10::kCPU || !c10::impl::hasDeviceGuardImpl(type)) return {};
   const c10::impl::VirtualGuardImpl devices(type);
   if (devices.deviceCount() == 0) return {};
@@ -69,7 +69,7 @@ Work DeviceCommunicator::launch_blocking(Operation operation) {
 }
 
 Work DeviceCommunicator::run(const Call& call, std::function<void()> body) {
-  return run_in_turn(call, [stream = current_stream(device_), body = std::move(body)] {
+  return run_in_turn(call, [stream = stream_in_use(device_), body = std::move(body)] {
     const c10::OptionalStreamGuard here(stream);
     body();
   });

@@ -3,13 +3,10 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 namespace phalanx {
-namespace {
 
 c10::Stream current_stream(const c10::Device& device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
-
-}  // namespace
 
 LaunchPoint::LaunchPoint(const at::Tensor& tensor) : device_(tensor.device()) {
   if (device_.is_cpu()) return;

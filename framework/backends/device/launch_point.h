@@ -2,10 +2,14 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Event.h>
+#include <c10/core/Stream.h>
 
 #include <memory>
 
 namespace phalanx {
+
+/// Returns the current stream of this thread on a device that has streams.
+c10::Stream current_stream(const c10::Device& device);
 
 /// The point on the current stream of a tensor's device at which an operation was launched; of the CPU, which has no
 /// streams, nothing. For bodies of Communicator::run(), which may run in another thread, that work on such a tensor.

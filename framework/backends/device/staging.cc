@@ -9,15 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "framework/backends/device/launch_point.h"
 #include "framework/comm/copied_result.h"
 #include "framework/comm/part_layout.h"
 
 namespace phalanx {
 namespace {
-
-c10::Stream current_stream(const at::Device& device) {
-  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
-}
 
 bool has_streams(const at::Device& device) { return !device.is_cpu(); }
 

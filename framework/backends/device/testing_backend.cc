@@ -14,7 +14,7 @@ struct StagedConfig {
   void visit(V&) {}
 };
 
-const bool registered = Backends::global().add<StagedConfig>(
+const bool testing_backend_registered = Backends::global().add<StagedConfig>(
     "staged", "for tests: through memory of the host",
     [](const StagedConfig&, const ConnectOptions& options) -> CommunicatorPtr {
       auto host = Backends::Choice("inproc").make(options);

@@ -34,7 +34,7 @@ CommunicatorPtr connect_world(const GlooConfig& config, const ConnectOptions& op
                                                   std::move(queue));
 }
 
-const bool registered = Backends::global().add<GlooConfig>(
+const bool gloo_registered = Backends::global().add<GlooConfig>(
     "gloo", "ranks are processes on any hosts, or threads, connected by TCP", &connect_world);
 
 }  // namespace

@@ -4,7 +4,7 @@
 namespace phalanx {
 namespace {
 
-const bool registered =
+const bool hybrid_registered =
     Backends::global().add<hybrid::Config>("hybrid", "shared memory inside hosts, MPI or Gloo between them",
                                            [](const hybrid::Config& config, const ConnectOptions& options) {
                                              return hybrid::connect(config, options, host_key());

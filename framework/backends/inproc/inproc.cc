@@ -76,7 +76,7 @@ struct InprocConfig {
   void visit(V&) {}
 };
 
-const bool registered = Backends::global().add<InprocConfig>(
+const bool inproc_registered = Backends::global().add<InprocConfig>(
     "inproc", "ranks are threads of one process", [](const InprocConfig&, const ConnectOptions& options) {
       return shared_memory::connect("inproc", options, std::make_unique<HeapFabric>());
     });

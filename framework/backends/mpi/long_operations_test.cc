@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kMost = 10;
 
-class LongOperations : public RanksUnderMpirun, public testing::WithParamInterface<std::int64_t> {  // by elements
+class LongOperations : public RanksUnderMpirun, public ::testing::WithParamInterface<std::int64_t> {  // by elements
  protected:
   CommunicatorPtr world_ = connect({.most_elements = kMost});
   int rank_ = world_->rank(), size_ = world_->size();
@@ -39,7 +39,7 @@ class LongOperations : public RanksUnderMpirun, public testing::WithParamInterfa
   }
   at::Tensor part_of(const at::Tensor& whole, int of) const { return PartLayout(uneven(), size_, 0).of(whole, of); }
 };
-INSTANTIATE_TEST_SUITE_P(Elements, LongOperations, testing::Values(0, kMost - 1, kMost, kMost + 1, 3 * kMost + 5));
+INSTANTIATE_TEST_SUITE_P(Elements, LongOperations, ::testing::Values(0, kMost - 1, kMost, kMost + 1, 3 * kMost + 5));
 
 TEST_P(LongOperations, Reductions) {
   auto expected = run_of(0).mul(size_).add(1000 * (size_ * (size_ - 1) / 2));

@@ -50,7 +50,7 @@ CommunicatorPtr connect(const ConnectOptions& options) {
                                               DeviceCommunicator::Ways{.direct = &does_directly});
 }
 
-const bool registered =
+const bool mpi_registered =
     Backends::global().add<MpiConfig>("mpi", "ranks are processes on any hosts, started by mpirun or srun --mpi=pmix",
                                       [](const MpiConfig&, const ConnectOptions& options) { return connect(options); });
 

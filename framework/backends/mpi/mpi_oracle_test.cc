@@ -68,7 +68,7 @@ class Oracle : public RanksUnderMpirun {
   void for_each_type(const Body& body) {
     for (const auto& type : kTypes) {
       for (const std::int64_t elements : {0, 1, 7, 1000, 40'000}) {
-        SCOPED_TRACE(testing::Message() << elements << ' ' << type.dtype << " on rank " << rank_);
+        SCOPED_TRACE(::testing::Message() << elements << ' ' << type.dtype << " on rank " << rank_);
         body(type, elements);
       }
     }

@@ -25,7 +25,7 @@ inline RankInfo rank_info_from_mpirun() {
 }
 
 /// Tests whose ranks are the processes of the mpirun that started this one (test_main.cc).
-class RanksUnderMpirun : public testing::Test {
+class RanksUnderMpirun : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { start(rank_info_from_mpirun(), Seconds(20)); }
 

@@ -30,8 +30,8 @@ int main(int argc, char** argv) {
   }
   if (rank != nullptr && std::string_view(rank) != "0") {
     ::unsetenv("XML_OUTPUT_FILE");  // rank 0 writes it
-    testing::GTEST_FLAG(brief) = true;
+    ::testing::GTEST_FLAG(brief) = true;
   }
-  testing::InitGoogleTest(&argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -50,7 +50,7 @@ class CudaKind final : public DeviceKind {
   }
 };
 
-const bool registered = DeviceKinds::global().add<NoFields>(
+const bool cuda_device_registered = DeviceKinds::global().add<NoFields>(
     "cuda", "NVIDIA's GPUs",
     [](const NoFields&) -> std::shared_ptr<const DeviceKind> { return std::make_shared<CudaKind>(); });
 

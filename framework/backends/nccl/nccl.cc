@@ -30,7 +30,7 @@ CommunicatorPtr connect_world(const NcclConfig& config, const ConnectOptions& op
       std::move(host), c10::kCUDA, DeviceCommunicator::Ways{.native = {std::move(native), &nccl::has_native}});
 }
 
-const bool registered = Backends::global().add<NcclConfig>(
+const bool nccl_registered = Backends::global().add<NcclConfig>(
     "nccl", "ranks are processes with a CUDA device each, connected by NCCL", &connect_world);
 
 }  // namespace

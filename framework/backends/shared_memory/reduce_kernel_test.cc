@@ -25,7 +25,7 @@ struct DtypeOf<std::int64_t> {
 };
 
 template <class T>
-class ReduceKernel : public testing::Test {
+class ReduceKernel : public ::testing::Test {
  protected:
   // Sources of `ranks` ranks, reduced in place into all of them.
   std::vector<std::vector<T>> reduce_in_place(Reduction op, int ranks, std::int64_t count) {
@@ -53,7 +53,7 @@ class ReduceKernel : public testing::Test {
     return op == Reduction::kMean ? static_cast<T>(result / static_cast<T>(ranks)) : result;
   }
 };
-using Types = testing::Types<float, double, std::int64_t>;
+using Types = ::testing::Types<float, double, std::int64_t>;
 TYPED_TEST_SUITE(ReduceKernel, Types);
 
 TYPED_TEST(ReduceKernel, CombinesEveryElementIntoEveryTarget) {

@@ -7,7 +7,7 @@
 namespace phalanx::shared_memory {
 namespace {
 
-class RegionsTest : public testing::Test {
+class RegionsTest : public ::testing::Test {
  protected:
   std::shared_ptr<void> add(std::uint32_t id, std::byte* base, int rank) {
     return Regions::add(regions_, {id, base, kStride}, rank,

@@ -101,7 +101,7 @@ struct ShmConfig {
   void visit(V&) {}
 };
 
-const bool registered = Backends::global().add<ShmConfig>(
+const bool shm_registered = Backends::global().add<ShmConfig>(
     "shm", "ranks are processes of one host that share memory", [](const ShmConfig&, const ConnectOptions& options) {
       return shared_memory::connect("shm", options, make_fabric(options));
     });

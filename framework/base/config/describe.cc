@@ -6,6 +6,7 @@
 #include <typeindex>
 #include <vector>
 
+#include "framework/base/config/keys.h"
 #include "framework/base/config/limits.h"
 #include "framework/base/config/node.h"
 #include "framework/base/config/scalar.h"
@@ -115,8 +116,6 @@ std::string format(const std::vector<Row>& rows) {
 bool lies_in(const std::string& path, const std::string& section) {
   return section.empty() || path == section || path.starts_with(section + ".");
 }
-
-std::string last_key(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
 // What was meant: the same word elsewhere, or one that is spelled almost the same.
 std::string section_meant_by(const std::string& section, const std::vector<Row>& rows) {

@@ -15,4 +15,7 @@ std::vector<std::string> keys_of(const Selection& selection, const std::string& 
 /// Lists and maps of sections are one key each.
 std::vector<std::string> paths_of(const Visit& visit);
 
+/// Returns the part of `path` after its last dot: "lr" for "optimizer.lr".
+inline std::string last_key(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
 }  // namespace phalanx::config

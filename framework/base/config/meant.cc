@@ -5,6 +5,7 @@
 #include <cctype>
 #include <utility>
 
+#include "framework/base/config/keys.h"
 #include "framework/base/text.h"
 
 namespace phalanx::config {
@@ -34,8 +35,6 @@ std::string normalized(std::string word) {
   for (char& c : word) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return word;
 }
-
-std::string last_key(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
 }  // namespace
 

@@ -66,7 +66,7 @@ TEST(Parse, RefusesWhatAConfigHasNoUseFor) {
   EXPECT_EQ(problems_of("a: &x 1\nb: *x"),
             "t:1:4: anchors and aliases are not supported: write the value again instead of &x");
   // Newer versions of yaml-cpp add the name of the anchor.
-  EXPECT_THAT(problems_of("a: *x"), testing::StartsWith("t:1:4: YAML syntax: the referenced anchor is not defined"));
+  EXPECT_THAT(problems_of("a: *x"), ::testing::StartsWith("t:1:4: YAML syntax: the referenced anchor is not defined"));
   EXPECT_EQ(problems_of("a: !!str 5"), "t:1:4: tags are not supported: tag:yaml.org,2002:str");
   EXPECT_EQ(problems_of("a: !m {b: 1}"), "t:1:4: tags are not supported: !m");
   EXPECT_EQ(problems_of("a: 1\n---\nb: 2"), "t:2:1: YAML syntax: more text after the end of the config");

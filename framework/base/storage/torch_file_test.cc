@@ -32,7 +32,7 @@ using Sizes = std::vector<std::int64_t>;
 
 const std::string kGoldens = "framework/base/storage/goldens/";
 
-std::string scratch(const std::string& name) { return ::testing::TempDir() + "/" + name; }
+std::string torch_scratch(const std::string& name) { return ::testing::TempDir() + "/" + name; }
 
 std::map<std::string, at::Tensor> loaded(const std::string& path) {
   const TorchFile file(path);
@@ -50,7 +50,7 @@ void expect_equal(const std::map<std::string, at::Tensor>& read, const std::map<
   }
 }
 
-auto refuses(const std::string& path, const std::string& why) {
+auto refuses_torch_file(const std::string& path, const std::string& why) {
   return std::pair([path] { loaded(path); }, ThrowsMessage<DataError>(AllOf(StartsWith(path), HasSubstr(why))));
 }
 
@@ -59,7 +59,7 @@ std::string pickled(const std::string& body, const std::string& storage = "") {
   StoredZipWriter zip("x");
   zip.add("archive/data.pkl", "\x80\x02" + body);
   if (!storage.empty()) zip.add("archive/data/0", storage);
-  const std::string path = scratch("pickle.pt");
+  const std::string path = torch_scratch("pickle.pt");
   write_atomically(path, zip.finish());
   return path;
 }
@@ -120,7 +120,7 @@ TEST(TorchFile, FindsTheStateDictUnderTheKeysOfTrainers) {
   }
   const auto several = pickled("}" + text("g") + weights + "s" + text("d") + weights + "s.", std::string(4, '\0'));
   const auto [load, throws] =
-      refuses(several, "has several dictionaries of tensors (g, d); save the one that is wanted");
+      refuses_torch_file(several, "has several dictionaries of tensors (g, d); save the one that is wanted");
   EXPECT_THAT(load, throws);
 }
 
@@ -144,7 +144,7 @@ TEST(TorchFile, NamesADtypeThatIsNotSupported) {
   const std::string complex = "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") +
                               "ctorch\nComplexFloatStorage\n" + text("0") + text("cpu") + number(1) + "tQ" + number(0) +
                               tuple({1}) + tuple({1}) + "\x89)tR";
-  const auto [load, throws] = refuses(pickled("}" + text("a") + complex + "s.", std::string(8, '\0')),
+  const auto [load, throws] = refuses_torch_file(pickled("}" + text("a") + complex + "s.", std::string(8, '\0')),
                                       "tensor a is of torch.ComplexFloatStorage, which is not supported");
   EXPECT_THAT(load, throws);
 }
@@ -153,24 +153,24 @@ TEST(TorchFile, LeavesOutExtraState) { EXPECT_EQ(loaded(kGoldens + "extra.pt").s
 
 TEST(TorchFile, RefusesAnEntryThatWouldRunCodeByItsName) {
   const auto [load, throws] =
-      refuses(kGoldens + "shell.pt", "b is no tensor, but posix.system, which was not executed");
+      refuses_torch_file(kGoldens + "shell.pt", "b is no tensor, but posix.system, which was not executed");
   EXPECT_THAT(load, throws);
   EXPECT_FALSE(fs::exists("executed"));
 }
 
 TEST(TorchFile, SaysHowToConvertWhatOldTorchWrote) {
-  const auto [load, throws] = refuses(kGoldens + "legacy.pt", "format of torch before 1.6; convert it with python3");
+  const auto [load, throws] = refuses_torch_file(kGoldens + "legacy.pt", "format of torch before 1.6; convert it with python3");
   EXPECT_THAT(load, throws);
   std::string tar(512, '\0');
   tar.replace(257, 5, "ustar");
-  write_atomically(scratch("old.pth"), tar);
-  const auto [load_tar, throws_too] = refuses(scratch("old.pth"), "format of torch before 1.6");
+  write_atomically(torch_scratch("old.pth"), tar);
+  const auto [load_tar, throws_too] = refuses_torch_file(torch_scratch("old.pth"), "format of torch before 1.6");
   EXPECT_THAT(load_tar, throws_too);
 }
 
 // Wherever it was cut off, or a byte was changed, an error follows that names the file, or what is read is as before.
 TEST(TorchFile, RefusesWhatWasCutOffOrDamaged) {
-  const std::string whole = read_file(kGoldens + "nested.pt"), path = scratch("damaged.pt");
+  const std::string whole = read_file(kGoldens + "nested.pt"), path = torch_scratch("damaged.pt");
   const auto good = loaded(kGoldens + "nested.pt");
   for (std::size_t bytes = 0; bytes < whole.size(); bytes += 7) {
     write_atomically(path, std::string_view(whole).substr(0, bytes));
@@ -212,13 +212,13 @@ TEST(TorchFile, BelievesNoPickle) {
                                           {"K\x01.", "no dictionary of tensors"},
                                           {"(i", "the pickle ends within a name"}}) {
     const auto path = pickled(body);
-    const auto [load, throws] = refuses(path, why);
+    const auto [load, throws] = refuses_torch_file(path, why);
     EXPECT_THAT(load, throws) << why;
   }
 }
 
 TEST(TorchFile, RefusesATensorOutsideOfItsStorage) {
-  const auto [load, throws] = refuses(pickled("}" + text("a") + view(4, 2, {3}, {1}) + "s."),
+  const auto [load, throws] = refuses_torch_file(pickled("}" + text("a") + view(4, 2, {3}, {1}) + "s."),
                                       "tensor a lies outside of its storage of 4 elements");
   EXPECT_THAT(load, throws);
 }
@@ -235,7 +235,7 @@ TEST(TorchFile, RefusesATensorThatRepeatsItsStorage) {
                                     {{k2To61, 8, 0}, "tensor a has more elements than can be counted"}}) {
     const Sizes strides(shape.size(), 0);
     const auto path = pickled("}" + text("a") + view(4, 0, shape, strides) + "s.", std::string(16, '\0'));
-    const auto [load, throws] = refuses(path, why);
+    const auto [load, throws] = refuses_torch_file(path, why);
     EXPECT_THAT(load, throws) << why;
   }
 }
@@ -243,7 +243,7 @@ TEST(TorchFile, RefusesATensorThatRepeatsItsStorage) {
 TEST(TorchFile, RefusesAStorageWithFewerElementsThanItsPickleSays) {
   constexpr std::int64_t k2To62 = std::int64_t{1} << 62;
   const auto path = pickled("}" + text("a") + view(k2To62, 0, {k2To62}, {1}) + "s.", std::string(16, '\0'));
-  const auto [load, throws] = refuses(path, "data/0 has 16 bytes, but tensor a is of 4611686018427387904 elements");
+  const auto [load, throws] = refuses_torch_file(path, "data/0 has 16 bytes, but tensor a is of 4611686018427387904 elements");
   EXPECT_THAT(load, throws);
 }
 

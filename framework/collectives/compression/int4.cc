@@ -16,7 +16,7 @@
 namespace phalanx {
 namespace {
 
-constexpr float kSteps = 7;
+constexpr float kInt4Steps = 7;
 
 class Int4Code final : public BlockCode {
  public:
@@ -28,7 +28,7 @@ class Int4Code final : public BlockCode {
   }
 
   void encode_block(std::span<float> values, std::uint8_t* code) const override {
-    const EvenSteps steps = write_scale(values, kSteps, code);
+    const EvenSteps steps = write_scale(values, kInt4Steps, code);
     std::uint8_t* pairs = code + sizeof(float);
     for (std::size_t i = 0; i < values.size(); i += 2) {
       const std::uint8_t low = four_bits(steps.take(values[i]));
@@ -61,7 +61,7 @@ struct Int4Config {
   }
 };
 
-const bool registered = Compressors::global().add<Int4Config>(
+const bool int4_registered = Compressors::global().add<Int4Config>(
     "int4", "4 bits per element and a scale per block, with error feedback",
     [](const Int4Config& config, const BucketLayout& layout) {
       return std::make_unique<BlockExchange>(layout, std::make_unique<Int4Code>(config.block));

@@ -19,7 +19,7 @@ struct Int8Config {
   }
 };
 
-const bool registered = Compressors::global().add<Int8Config>(
+const bool int8_registered = Compressors::global().add<Int8Config>(
     "int8", "8 bits per element and a scale per block, with error feedback",
     [](const Int8Config& config, const BucketLayout& layout) {
       return std::make_unique<BlockExchange>(layout, make_int8_code(config.block));

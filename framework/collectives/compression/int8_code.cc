@@ -7,7 +7,7 @@
 namespace phalanx {
 namespace {
 
-constexpr float kSteps = 127;
+constexpr float kInt8Steps = 127;
 
 class Int8Code final : public BlockCode {
  public:
@@ -19,7 +19,7 @@ class Int8Code final : public BlockCode {
   }
 
   void encode_block(std::span<float> values, std::uint8_t* code) const override {
-    const EvenSteps steps = write_scale(values, kSteps, code);
+    const EvenSteps steps = write_scale(values, kInt8Steps, code);
     code += sizeof(float);
     for (std::size_t i = 0; i < values.size(); ++i) {
       code[i] = static_cast<std::uint8_t>(static_cast<std::int32_t>(steps.take(values[i])));

@@ -14,7 +14,7 @@ class None final : public Compressor {
   void exchange(Wire& wire, at::Tensor tensor) override { wire.all_reduce(tensor, Reduction::kMean); }
 };
 
-const bool registered = Compressors::global().add<NoFields>(
+const bool none_registered = Compressors::global().add<NoFields>(
     "none", "no compression",
     [](const NoFields&, const BucketLayout& layout) { return std::make_unique<None>(layout); });
 

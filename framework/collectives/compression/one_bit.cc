@@ -96,7 +96,7 @@ struct OneBitConfig {
   }
 };
 
-const bool registered = Compressors::global().add<OneBitConfig>(
+const bool one_bit_registered = Compressors::global().add<OneBitConfig>(
     "one_bit", "signs with a scale per block, with error feedback",
     [](const OneBitConfig& config, const BucketLayout& layout) {
       return std::make_unique<BlockExchange>(layout, std::make_unique<OneBitCode>(config.block), config.start_after);

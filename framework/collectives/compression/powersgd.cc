@@ -231,7 +231,7 @@ class PowerSgd final : public Compressor {
   at::Tensor residual_;  // [n] e; 0 where nothing is compressed
 };
 
-const bool registered =
+const bool powersgd_registered =
     Compressors::global().add<PowerSgdConfig>("powersgd", "low-rank approximation of matrices, with error feedback",
                                               [](const PowerSgdConfig& config, const BucketLayout& layout) {
                                                 return std::make_unique<PowerSgd>(config, layout);

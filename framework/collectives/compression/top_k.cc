@@ -116,7 +116,7 @@ class TopK final : public Compressor {
   at::Tensor residual_;  // [n] e
 };
 
-const bool registered = Compressors::global().add<TopKConfig>(
+const bool top_k_registered = Compressors::global().add<TopKConfig>(
     "topk", "the largest elements and their indices, with error feedback",
     [](const TopKConfig& config, const BucketLayout& layout) { return std::make_unique<TopK>(config, layout); });
 

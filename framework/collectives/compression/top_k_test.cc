@@ -21,7 +21,7 @@ using testing::gradient_of;
 using testing::make_compressor;
 using Row = std::vector<float>;
 
-Row row_of(const at::Tensor& tensor) {
+Row values_of(const at::Tensor& tensor) {
   const auto* values = tensor.const_data_ptr<float>();
   return Row(values, values + tensor.numel());
 }
@@ -32,15 +32,15 @@ TEST(TopK, EachRankSendsItsLargestMagnitudes) {
     const std::vector<Row> gradients = {{1, -9, 2, 0, 8}, {5, 4, 3, 2, -6}};
     at::Tensor tensor = at::tensor(gradients[group->rank()]);
     compressor->all_reduce_mean(*group, tensor);
-    EXPECT_EQ(row_of(tensor), (Row{2.5, -4.5, 0, 0, 1})) << "rank 0: -9 and 8; rank 1: 5 and -6";
+    EXPECT_EQ(values_of(tensor), (Row{2.5, -4.5, 0, 0, 1})) << "rank 0: -9 and 8; rank 1: 5 and -6";
 
     tensor = at::zeros({5});
     compressor->all_reduce_mean(*group, tensor);
-    EXPECT_EQ(row_of(tensor), (Row{0.5, 2, 2.5, 0, 0})) << "rank 0 had left 1, 2 and rank 1 4, 3";
+    EXPECT_EQ(values_of(tensor), (Row{0.5, 2, 2.5, 0, 0})) << "rank 0 had left 1, 2 and rank 1 4, 3";
 
     tensor = at::zeros({5});
     compressor->all_reduce_mean(*group, tensor);
-    EXPECT_EQ(row_of(tensor), (Row{0, 0, 0, 1, 0})) << "rank 1 had left 2";
+    EXPECT_EQ(values_of(tensor), (Row{0, 0, 0, 1, 0})) << "rank 1 had left 2";
   });
 }
 
@@ -48,7 +48,7 @@ TEST(TopK, AFractionOfZeroSendsOneElement) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const at::Tensor tensor = at::tensor(Row{1, -3, 2});
     EXPECT_EQ(make_compressor("{name: topk, fraction: 0}", {3})->all_reduce_mean(*group, tensor), 8);
-    EXPECT_EQ(row_of(tensor), (Row{0, -3, 0}));
+    EXPECT_EQ(values_of(tensor), (Row{0, -3, 0}));
   });
 }
 
@@ -61,9 +61,9 @@ TEST(TopK, AFractionOfOneIsExact) {
 }
 
 // e += g; the k largest of |e| go and leave e; the mean of what went is delivered.
-class Reference {
+class TopKReference {
  public:
-  Reference(int ranks, std::size_t elements, std::size_t k) : residuals_(ranks, Row(elements)), k_(k) {}
+  TopKReference(int ranks, std::size_t elements, std::size_t k) : residuals_(ranks, Row(elements)), k_(k) {}
 
   Row step(const std::vector<Row>& gradients) {
     Row sum(gradients[0].size());
@@ -92,13 +92,13 @@ TEST_P(TopKOf, FollowsItsRecurrenceBitForBit) {
   testing::run_ranks("inproc", ranks, [ranks](const CommunicatorPtr& group) {
     constexpr std::int64_t kSize = 211;
     const auto compressor = make_compressor("{name: topk, fraction: 0.1}", {kSize});
-    Reference reference(ranks, kSize, 22);
+    TopKReference reference(ranks, kSize, 22);
     for (int step = 0; step < 20; ++step) {
       std::vector<Row> gradients;
-      for (int rank = 0; rank < ranks; ++rank) gradients.push_back(row_of(gradient_of(rank, step, kSize)));
+      for (int rank = 0; rank < ranks; ++rank) gradients.push_back(values_of(gradient_of(rank, step, kSize)));
       const at::Tensor tensor = gradient_of(group->rank(), step, kSize);
       compressor->all_reduce_mean(*group, tensor);
-      ASSERT_EQ(row_of(tensor), reference.step(gradients)) << "step " << step;
+      ASSERT_EQ(values_of(tensor), reference.step(gradients)) << "step " << step;
     }
   });
 }

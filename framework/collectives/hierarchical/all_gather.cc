@@ -10,7 +10,7 @@ namespace phalanx::hierarchical {
 namespace {
 
 // One piece of all parts, in the making.
-struct Piece {
+struct GatheredPiece {
   Staging staging;
   Work last_step;
 
@@ -41,9 +41,9 @@ void all_gather(const Level& level, Scratch& scratch, const at::Tensor& output, 
                 const PartLayout& parts) {
   const auto bundles = bundles_of(level);
   const bool ahead = overlaps(level);
-  std::optional<Piece> previous;
+  std::optional<GatheredPiece> previous;
   for (int number = 0; number < pieces_of_parts(parts, input.scalar_type()); ++number) {
-    Piece piece{Staging(bundles, parts, number, scratch, input.scalar_type()), {}};
+    GatheredPiece piece{Staging(bundles, parts, number, scratch, input.scalar_type()), {}};
     const at::Tensor own = piece.staging.own(input, level.scope->rank());
     piece.last_step =
         level.cartesian() ? gather_by_columns(level, piece.staging, own) : gather_by_leaders(level, piece.staging, own);

@@ -10,7 +10,7 @@ namespace phalanx::hierarchical {
 namespace {
 
 // One piece of all parts, on its way into the group.
-struct Piece {
+struct ReducedPiece {
   Staging staging;
   Work entering;
 };
@@ -43,9 +43,9 @@ void reduce_scatter(const Level& level, Scratch& scratch, const at::Tensor& outp
   check_order("reduce_scatter", level, op);
   const auto bundles = bundles_of(level);
   const int pieces = pieces_of_parts(parts, input.scalar_type());
-  const auto start = [&](int number) -> std::optional<Piece> {
+  const auto start = [&](int number) -> std::optional<ReducedPiece> {
     if (number >= pieces) return std::nullopt;
-    Piece piece{Staging(bundles, parts, number, scratch, input.scalar_type()), {}};
+    ReducedPiece piece{Staging(bundles, parts, number, scratch, input.scalar_type()), {}};
     piece.staging.copy_in(input);
     piece.entering = enter(level, piece.staging, op);
     return piece;

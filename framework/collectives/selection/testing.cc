@@ -47,7 +47,7 @@ bool add_all() {
                                    .suits = nullptr});
 }
 
-const bool registered = add_all();
+const bool testing_registered = add_all();
 
 }  // namespace
 

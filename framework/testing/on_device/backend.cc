@@ -72,7 +72,7 @@ CommunicatorPtr connect(const NoFields&, const ConnectOptions& options) {
   return std::make_shared<OnDevice>(kind->connect(std::move(host), place, options.timeout), place);
 }
 
-const bool registered =
+const bool backend_registered =
     Backends::global().add<NoFields>("on_device", "for tests: with copies of tensors on a device", &connect);
 
 }  // namespace

@@ -15,7 +15,7 @@ void relay(Communicator& group, const Operation& operation) {
   if (place < size - 1) group.send(operation.output, behind, kTag).wait();
 }
 
-const bool registered = Algorithms::global().add(
+const bool relay_registered = Algorithms::global().add(
     {.op = Op::kBroadcast, .name = "relay", .about = "P - 1 steps, n bytes per rank", .run = relay});
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "engine/experiment/run_folder.h"
+#include "engine/watch/run_folder.h"
 
 #include <gmock/gmock.h>
 
