@@ -24,7 +24,7 @@ class Registry;
 ///
 /// A thing registers itself in the last lines of its own .cc file, which needs `alwayslink = True` in its target:
 ///
-///     const bool registered = Models::global().add<MlpConfig>("mlp", "multi-layer perceptron", make_mlp);
+///     const bool mlp_registered = Models::global().add<MlpConfig>("mlp", "multi-layer perceptron", make_mlp);
 ///
 /// What others must know about a thing before it is made, it registers as its traits, a struct of facts. They may
 /// depend on its fields, and nobody has to know its name:

@@ -13,9 +13,9 @@ namespace phalanx {
 /// One way to do a collective, over send and recv alone, so on any backend. Algorithms are registered by name, a file
 /// each, and users add theirs in the same way:
 ///
-///   const bool registered = Algorithms::global().add({.op = Op::kAllReduce, .name = "ring", ...});
+///   const bool ring_registered = Algorithms::global().add({.op = Op::kAllReduce, .name = "ring", ...});
 ///
-/// The file's target needs `alwayslink = True`. Those of Phalanx are linked by //framework/collectives:algorithms.
+/// The file's target needs `alwayslink = True`.
 /// Algorithms copy and combine in the host's memory: they are for tensors on the CPU.
 struct Algorithm {
   Op op = Op::kNone;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "framework/base/config/meant.h"
@@ -19,17 +20,23 @@
 namespace phalanx {
 namespace {
 
-// Libraries bring flags of their own, which are none of the program's.
+// Libraries bring flags of their own. The name of a file begins with "./" if another file includes it (bazel/unity.bzl).
+bool belongs_to(const Program& program, const google::CommandLineFlagInfo& flag) {
+  std::string_view file = flag.filename;
+  if (file.starts_with("./")) file.remove_prefix(2);
+  return file.starts_with(program.files);
+}
+
 std::optional<google::CommandLineFlagInfo> find(const Program& program, const std::string& name) {
   google::CommandLineFlagInfo info;
-  const bool there = google::GetCommandLineFlagInfo(name.c_str(), &info) && info.filename.starts_with(program.files);
+  const bool there = google::GetCommandLineFlagInfo(name.c_str(), &info) && belongs_to(program, info);
   return there ? std::optional(info) : std::nullopt;
 }
 
 std::vector<google::CommandLineFlagInfo> flags_of(const Program& program) {
   std::vector<google::CommandLineFlagInfo> flags;
   google::GetAllFlags(&flags);
-  std::erase_if(flags, [&](const auto& flag) { return !flag.filename.starts_with(program.files); });
+  std::erase_if(flags, [&](const auto& flag) { return !belongs_to(program, flag); });
   return flags;
 }
 
