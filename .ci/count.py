@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Counts the tests of a Bazel build event file (JSON lines), and names the cases that were skipped.
 
   count.py EVENTS LOG

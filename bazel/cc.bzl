@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cc_library, cc_test and cc_binary as this repository uses them: with precompiled headers, linked statically.
 
 A target is a unit that a person would name, usually a folder: sources(), headers() and tests() are its files. Parsing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several files of a target as one translation unit."""
 
 def _unity_impl(ctx):

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/prefetching_loader.h"
 
 #include <ATen/Parallel.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/resident_loader.h"
 
 #include <ATen/core/Tensor.h>

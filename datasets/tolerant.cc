@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/tolerant.h"
 
 #include <ATen/core/Tensor.h>

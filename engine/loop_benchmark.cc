@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the loop itself costs a step: an engine whose parts do nothing, without a hook and with one of each event.
 //   bazel run //engine:loop_benchmark
 #include <ATen/ops/scalar_tensor.h>

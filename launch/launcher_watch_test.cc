@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "launch/launcher_watch.h"
 
 #include <gtest/gtest.h>

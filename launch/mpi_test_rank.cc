@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rank for mpi_test: mpi_test_rank LOG_FOLDER WHAT, where rank 1 does WHAT and rank 0 waits for a stop.
 
 #include <signal.h>

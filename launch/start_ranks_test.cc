@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "launch/start_ranks.h"
 
 #include <gtest/gtest.h>

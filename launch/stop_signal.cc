@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "launch/stop_signal.h"
 
 #include <signal.h>
@@ -72,7 +73,7 @@ void overdue(int) {
 }
 
 void handle(int signal, void (*handler)(int)) {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   ::sigfillset(&action.sa_mask);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/apply_linear.h"
 
 #include <ATen/Context.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/has_experts.h"
 
 #include "models/expert_parallel.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/key_value_cache.h"
 
 #include <ATen/ops/empty.h>

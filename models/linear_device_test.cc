@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linear layers on devices, which are pretended.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linear layers compute as LibTorch's, to the rounding, and leave gradients where they belong.
 #include "models/linear.h"
 

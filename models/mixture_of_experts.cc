@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/mixture_of_experts.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mixtures of experts against a loop over tokens, on one rank and on several.
 #include "models/mixture_of_experts.h"
 

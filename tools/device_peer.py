@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's part of device_bench: python3 device_peer.py JOB, JOB as JSON, trains a model in turns.
 
 It says what it runs with, in a line of JSON, and then answers each line "run STEPS" with the seconds that they took and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where programs are for scripts that run them on a device: in a checkout that has built them, or in a bundle."""
 
 import pathlib

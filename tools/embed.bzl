@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Texts as strings of a program."""
 
 def embed(name, srcs, header, namespace, symbol):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coordinate systems in SVG, for the scripts that draw what runs have measured."""
 
 import html

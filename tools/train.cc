@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trains a model as a YAML file says: train --config configs/quickstart.yaml
 #include <fcntl.h>
 #include <signal.h>

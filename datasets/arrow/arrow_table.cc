@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/arrow/arrow_table.h"
 
 #include <arrow/array/array_dict.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of numbers in Parquet files and those of Arrow, which Hugging Face's datasets are kept in: input [n, k] float32,
 // k columns of numbers, or [n, ...], one column of lists; target a class or [n, 1] float32. Groups of rows are read
 // when a sample of them is, and those used last are kept.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Encoded images in Parquet files and those of Arrow, as Hugging Face's datasets keep them: a column of structures with
 // a field "bytes", or of bytes, and one of classes. Groups of rows are read when an image of them is, and those used
 // last are kept; classes are all read at first.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables in Parquet and Arrow files, with typed columns that are known by their names: datasets/tables/encoding.h says
 // what samples are made of them.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Documents in a column of text of Parquet and Arrow files, one in each row, as sequences of tokens
 // (datasets/text/document_sequences.h).
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/arrow/table_file.h"
 
 #include <arrow/array/array_base.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/arrow/table_files.h"
 
 #include "datasets/root.h"

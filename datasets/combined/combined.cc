@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Datasets of other datasets: concat, repeat, mix, subset, split and resample.
 #include <algorithm>
 #include <cmath>

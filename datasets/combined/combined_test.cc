@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // concat, repeat, mix, subset, split and resample, of datasets whose sample i is the number `first` + i of class
 // i % 4; with `chance`, the seed that it was read with is added to the number.
 #include <gmock/gmock.h>
@@ -70,12 +71,13 @@ class Numbers final : public Dataset {
   SampleSpec spec_ = classification_samples({config_.width}, 4);
 };
 
-const bool combined_test_registered = Datasets::global().add<NumbersConfig>("numbers", "made for tests", [](const auto& config) {
-  auto tested = config;
-  tested.first = 1000 + config.first;
-  tested.samples = 2;
-  return Splits{.train = std::make_shared<Numbers>(config), .test = std::make_shared<Numbers>(tested)};
-});
+const bool combined_test_registered =
+    Datasets::global().add<NumbersConfig>("numbers", "made for tests", [](const auto& config) {
+      auto tested = config;
+      tested.first = 1000 + config.first;
+      tested.samples = 2;
+      return Splits{.train = std::make_shared<Numbers>(config), .test = std::make_shared<Numbers>(tested)};
+    });
 
 std::vector<double> read(const Dataset& dataset, const Indices& indices, std::uint64_t seed = 0) {
   Batch batch;
@@ -103,7 +105,8 @@ TEST(Concat, HasOneBehindTheOther) {
 }
 
 TEST(Concat, Nests) {
-  const auto splits = testing::load_splits("{name: concat, of: [" + kTwo + ", {name: repeat, times: 2, of: " + kTwo + "}]}");
+  const auto splits =
+      testing::load_splits("{name: concat, of: [" + kTwo + ", {name: repeat, times: 2, of: " + kTwo + "}]}");
   EXPECT_THAT(all_of(*splits.train), ElementsAre(100, 101, 100, 101, 100, 101));
   EXPECT_TRUE(splits.train->samples_overlap());
 }
@@ -156,7 +159,8 @@ TEST(Combined, SaysWhetherItsSamplesVary) {
   EXPECT_TRUE(varies("{name: concat, of: [" + plain + ", " + drawn + "]}"));
   EXPECT_TRUE(varies("{name: subset, train_samples: 3, of: " + drawn + "}"));
   EXPECT_FALSE(varies("{name: subset, train_samples: 3, of: " + plain + "}"));
-  EXPECT_TRUE(testing::load_splits("{name: concat, of: [" + changed + ", " + drawn + "]}").train->unchanged()->varies());
+  EXPECT_TRUE(
+      testing::load_splits("{name: concat, of: [" + changed + ", " + drawn + "]}").train->unchanged()->varies());
 }
 
 TEST(Subset, TakesSomeSamplesOnce) {
@@ -169,7 +173,8 @@ TEST(Subset, TakesSomeSamplesOnce) {
 }
 
 TEST(Split, DividesTrainingSamples) {
-  const auto splits = testing::load_splits("{name: split, test: 0.2, validation: 0.3, of: {name: numbers, chance: true}}");
+  const auto splits =
+      testing::load_splits("{name: split, test: 0.2, validation: 0.3, of: {name: numbers, chance: true}}");
   auto together = all_of(*splits.test, 5);
   EXPECT_EQ(together.size(), 2u);
   for (const auto value : all_of(*splits.validation, 5)) together.push_back(value);
@@ -185,7 +190,8 @@ TEST(Resample, DrawsWithReplacementAndClassesAlike) {
   std::map<double, int> counts;
   for (const auto value : all_of(*plain.train)) ++counts[value];
   for (const auto& [value, count] : counts) EXPECT_NEAR(count, 800, 130) << value;
-  const auto balanced = testing::load_splits("{name: resample, balanced: true, samples: 4000, of: {name: numbers, samples: 5}}");
+  const auto balanced =
+      testing::load_splits("{name: resample, balanced: true, samples: 4000, of: {name: numbers, samples: 5}}");
   counts.clear();
   for (const auto value : all_of(*balanced.train)) ++counts[value];
   for (const auto& [value, count] : counts) EXPECT_NEAR(count, value == 0 || value == 4 ? 500 : 1000, 130) << value;

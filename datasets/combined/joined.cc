@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/combined/joined.h"
 
 #include <ATen/core/Tensor.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokens of another dataset of text, some of them hidden, for models that look to both sides (Devlin et al. 2019, BERT,
 // arXiv:1810.04805, section 3.1): input [n, t] int64, target [n, t] int64, the token that was there where one was
 // chosen, kIgnored elsewhere. Of the chosen ones most become the mask, some a token at random, and some stay as they

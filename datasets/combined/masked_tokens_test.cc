@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
@@ -32,8 +33,9 @@ TEST(MaskedTokens, HidesTheSharesThatTheConfigNames) {
   const auto splits = testing::load_splits(masked(", share: 0.3, random: 0.2, kept: 0.3"));
   EXPECT_EQ(splits.train->spec().inputs[0].classes, kTokens + 1);
   EXPECT_EQ(splits.train->spec().task, "masked_language_modelling");
-  const auto plain =
-      testing::read_first(*testing::load_splits("{name: random_tokens, context: 50, vocabulary: 40, train_samples: 400, order: 0}").train, 400);
+  const auto plain = testing::read_first(
+      *testing::load_splits("{name: random_tokens, context: 50, vocabulary: 40, train_samples: 400, order: 0}").train,
+      400);
   const auto batch = testing::read_first(*splits.train, 400);
   const auto &seen = batch.inputs[0], &target = batch.targets[0], &text = plain.inputs[0];
   const at::Tensor chosen = target.ne(kIgnored);
@@ -48,10 +50,12 @@ TEST(MaskedTokens, HidesTheSharesThatTheConfigNames) {
 
 TEST(MaskedTokens, AreDrawnForEachEpochInTrainingAndOnceForTesting) {
   const auto splits = testing::load_splits(masked());
-  const auto first = testing::read_first(*splits.train, 20, 1), again = testing::read_first(*splits.train, 20, 1), next = testing::read_first(*splits.train, 20, 2);
+  const auto first = testing::read_first(*splits.train, 20, 1), again = testing::read_first(*splits.train, 20, 1),
+             next = testing::read_first(*splits.train, 20, 2);
   EXPECT_TRUE(at::equal(first.inputs[0], again.inputs[0]));
   EXPECT_FALSE(at::equal(first.targets[0], next.targets[0]));
-  EXPECT_TRUE(at::equal(testing::read_first(*splits.test, 20, 1).inputs[0], testing::read_first(*splits.test, 20, 2).inputs[0]));
+  EXPECT_TRUE(at::equal(testing::read_first(*splits.test, 20, 1).inputs[0],
+                        testing::read_first(*splits.test, 20, 2).inputs[0]));
   ASSERT_TRUE(splits.train->unchanged());
   const auto held = splits.train->unchanged();
   EXPECT_TRUE(at::equal(testing::read_first(*held, 20, 1).inputs[0], testing::read_first(*held, 20, 2).inputs[0]));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples of another dataset, each mixed with a second one, with the share of each class as target:
 //
 //   mixup    x = s x_i + (1 - s) x_j                        (Zhang et al. 2017, arXiv:1710.09412)

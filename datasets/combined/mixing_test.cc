@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mixup and cutmix, of images whose pixels are all the number of the sample, of class i % 3.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
@@ -90,7 +91,8 @@ TEST_P(Mixing, SharesAreThoseOfThePixels) {
 
 TEST_P(Mixing, IsTheSameWhateverASampleIsReadWithAndAnewInEachEpoch) {
   const auto dataset = splits().train;
-  const auto many = testing::read_samples(*dataset, {3, 7, 250}), one = testing::read_samples(*dataset, {7}), later = testing::read_samples(*dataset, {7}, 2);
+  const auto many = testing::read_samples(*dataset, {3, 7, 250}), one = testing::read_samples(*dataset, {7}),
+             later = testing::read_samples(*dataset, {7}, 2);
   EXPECT_TRUE(at::equal(many.inputs[0][1], one.inputs[0][0]));
   EXPECT_TRUE(at::equal(many.targets[0][1], one.targets[0][0]));
   EXPECT_FALSE(at::equal(later.inputs[0], one.inputs[0]));
@@ -101,7 +103,8 @@ TEST_P(Mixing, LeavesAsMuchAsAskedFor) {
   EXPECT_TRUE((std::get<0>(none.targets[0].max(1)) == 1).all().item<bool>());
   EXPECT_EQ(none.inputs[0][42].max().item<float>(), 42);
   EXPECT_EQ(splits().test->spec().targets.at(0).dtype, at::kLong);
-  EXPECT_EQ(testing::read_samples(*splits().test, {1}).targets[0].scalar_type(), at::kLong) << "tested on samples as they are";
+  EXPECT_EQ(testing::read_samples(*splits().test, {1}).targets[0].scalar_type(), at::kLong)
+      << "tested on samples as they are";
   EXPECT_EQ(testing::read_samples(*splits().train->unchanged(), {1}).targets[0].scalar_type(), at::kLong);
 }
 
@@ -128,7 +131,8 @@ TEST(Mixup, DrawsSharesFromABetaDistribution) {
 TEST(MixingOf, RefusesWhatCannotBeMixed) {
   EXPECT_THAT([] { testing::load_splits("{name: mixup, of: {name: random_tokens}}"); },
               ThrowsMessage<ConfigError>(HasSubstr("dataset.of: mixup needs samples of numbers")));
-  EXPECT_THAT([] { testing::load_splits("{name: mixup}"); }, ThrowsMessage<ConfigError>(HasSubstr("a dataset is missing")));
+  EXPECT_THAT([] { testing::load_splits("{name: mixup}"); },
+              ThrowsMessage<ConfigError>(HasSubstr("a dataset is missing")));
 }
 
 }  // namespace

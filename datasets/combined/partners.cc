@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples for metric learning: each sample of another dataset together with others of its class or of other classes.
 //
 //   pairs     sample i and one of its class, or of another one     input [n, 2, ...], target [n, 2] int64

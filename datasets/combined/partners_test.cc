@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // pairs and triplets, of the dataset `flat` of mixing_test.cc: pixels are all the number of the sample, of class i % 3.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
@@ -107,9 +108,11 @@ TEST(PartnersOf, RefusesSamplesWithoutEnoughOfAClass) {
               ThrowsMessage<ConfigError>(HasSubstr("dataset.of: pairs needs samples with one class each")));
   EXPECT_THAT([] { testing::load_splits("{name: triplets, of: {name: subset, train_samples: 3, of: {name: flat}}}"); },
               ThrowsMessage<ConfigError>(HasSubstr("dataset.of: triplets needs two samples of a class at least")));
-  EXPECT_THAT([] { testing::load_splits("{name: pairs, same: 0, of: {name: subset, test_samples: 1, of: {name: flat}}}"); },
-              ThrowsMessage<ConfigError>(HasSubstr("needs samples of two classes at least")));
-  EXPECT_THAT([] { testing::load_splits("{name: pairs}"); }, ThrowsMessage<ConfigError>(HasSubstr("a dataset is missing")));
+  EXPECT_THAT(
+      [] { testing::load_splits("{name: pairs, same: 0, of: {name: subset, test_samples: 1, of: {name: flat}}}"); },
+      ThrowsMessage<ConfigError>(HasSubstr("needs samples of two classes at least")));
+  EXPECT_THAT([] { testing::load_splits("{name: pairs}"); },
+              ThrowsMessage<ConfigError>(HasSubstr("a dataset is missing")));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples of another dataset with noise as one more input, for models that are to make samples of it: [n, size]
 // float32, normal with mean 0 and deviation 1. It is drawn anew in each epoch for training, and once for testing, so
 // that what a model makes depends on neither the number of ranks nor what else is in a batch.

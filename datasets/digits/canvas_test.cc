@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/digits/canvas.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,8 @@ TEST(Canvas, DrawsALineWithSoftEdges) {
   const auto bytes = develop(canvas);
   for (int column = 0; column < kCanvasSide; ++column) {
     std::vector<int> rows;
-    for (int row = 0; row < kCanvasSide; ++row) rows.push_back(bytes[static_cast<std::size_t>(row * kCanvasSide + column)]);
+    for (int row = 0; row < kCanvasSide; ++row)
+      rows.push_back(bytes[static_cast<std::size_t>(row * kCanvasSide + column)]);
     EXPECT_EQ(rows, (std::vector<int>{0, 0, 128, 255, 128, 0, 0, 0})) << "column " << column;
   }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/files/npy_file.h"
 
 #include <c10/util/Half.h>

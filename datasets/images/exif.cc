@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/images/exif.h"
 
 #include <ATen/ops/flip.h>

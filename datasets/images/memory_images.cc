@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/images/memory_images.h"
 
 #include <ATen/ops/from_blob.h>

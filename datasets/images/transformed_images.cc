@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/images/transformed_images.h"
 
 #include <ATen/Parallel.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/images/transformed_images.h"
 
 #include <ATen/Parallel.h>
@@ -95,8 +96,11 @@ TEST(TransformedImages, AreReadWithoutChanceWhereTheyAreNotTrainedOn) {
 }
 
 TEST(TransformedImages, FailAtAnImageThatCannotBeRead) {
-  EXPECT_THAT([] { gather(*samples("", false, {4}), {3, 4}); },
-              ThrowsMessage<DataError>(HasSubstr("image 4: damaged")));
+  EXPECT_THAT(
+      [] {
+        gather(*samples("", false, {4}), {3, 4});
+      },
+      ThrowsMessage<DataError>(HasSubstr("image 4: damaged")));
 }
 
 TEST(TransformedImages, MayLeaveSomeOut) {

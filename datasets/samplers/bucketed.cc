@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every sample once, in batches of similar lengths: samples are shuffled, put into buckets of as many samples each by
 // their lengths, cut into batches of which all but a few lie in one bucket, and the batches shuffled. A smaller last
 // batch stays the last one.

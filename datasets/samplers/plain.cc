@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Orders that know nothing of samples but their number: auto, sequential, shuffled, infinite.
 #include <algorithm>
 #include <memory>

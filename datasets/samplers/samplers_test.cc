@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every sampler promises: batches that do not depend on how many ranks there are or where a run was resumed; and
 // what each promises for itself.
 #include <gmock/gmock.h>

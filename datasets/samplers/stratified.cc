@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every sample once, so that any part of an epoch has the classes in the proportions of the whole: the k-th of the n
 // samples of a class, in an order drawn for the epoch, goes to (k + u) / n of the epoch, with u in [0, 1) drawn for the
 // class. With m of N samples in a class, C classes in all, a batch of B has B m / N of them, up to 2 (1 + C m / N).

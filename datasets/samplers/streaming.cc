@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every sample once, nearly in the order in which they are stored, for data that is larger than memory: blocks of
 // neighbours follow one another in an order drawn for the epoch, and within a window of several blocks samples are
 // shuffled. So disks are read in long pieces, and the order takes 8 bytes a block and a window, not a sample.

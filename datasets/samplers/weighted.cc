@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples drawn in proportion to weights, with replacement, by Walker's aliases (A. J. Walker 1977, An Efficient Method
 // for Generating Discrete Random Variables with General Distributions; tables as M. D. Vose 1991 makes them). A
 // position is drawn of (seed, epoch, position), in constant time.

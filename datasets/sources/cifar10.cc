@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CIFAR-10 (Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images) in its binary version: files of
 // records without a header,
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generated clicks, as recommendation models see them: numbers and categorical ids of a key space far larger than the
 // samples -> whether there was a click.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
 #include <vector>
@@ -29,11 +30,13 @@ TEST(CopyTask, AsksForTheSymbolsOnceMore) {
     EXPECT_THAT(testing::row_of(batch.targets[0], i, 0, 7), Each(kIgnored));
     EXPECT_THAT(testing::row_of(batch.targets[0], i, 7, 7), ElementsAreArray(symbols));
   }
-  EXPECT_EQ(testing::row_of(batch.inputs[0], 1, 0, 14), testing::row_of(again.inputs[0], 0, 0, 14)) << "whenever it is read";
+  EXPECT_EQ(testing::row_of(batch.inputs[0], 1, 0, 14), testing::row_of(again.inputs[0], 0, 0, 14))
+      << "whenever it is read";
   EXPECT_NE(testing::row_of(batch.inputs[0], 0, 0, 14), testing::row_of(batch.inputs[0], 1, 0, 14));
   Batch other;
   splits.test->gather(std::vector<std::int64_t>{3}, 0, other);
-  EXPECT_NE(testing::row_of(batch.inputs[0], 0, 0, 14), testing::row_of(other.inputs[0], 0, 0, 14)) << "tests are of other sequences";
+  EXPECT_NE(testing::row_of(batch.inputs[0], 0, 0, 14), testing::row_of(other.inputs[0], 0, 0, 14))
+      << "tests are of other sequences";
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A text file of documents, as sequences of tokens (datasets/text/document_sequences.h). Documents are divided by lines
 // that equal `separator`, empty ones by default. The first documents are for training, the rest for testing.
 #include <algorithm>

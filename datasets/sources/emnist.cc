@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EMNIST (Cohen, Afshar, Tapson, van Schaik 2017, arXiv:1702.05373): handwritten letters and digits in the format of
 // MNIST, in six divisions. Images are stored transposed, and the letters are numbered from 1.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fashion-MNIST (Xiao, Rasul, Vollgraf 2017, arXiv:1708.07747): the files of MNIST, with images of clothes.
 #include <string>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Datasets that are made by the program: spirals, regression, random_images, random_tokens.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
@@ -26,7 +27,8 @@ TEST(Generated, SamplesDependOnTheirIndexAlone) {
   for (const std::string yaml : {"spirals", "{name: regression, features: 3}", "{name: random_images, side: 4}",
                                  "{name: random_tokens, context: 8}"}) {
     const auto splits = testing::load_splits(yaml);
-    const auto many = testing::read_samples(*splits.train, {3, 9, 4}), one = testing::read_samples(*splits.train, {9}), test = testing::read_samples(*splits.test, {9});
+    const auto many = testing::read_samples(*splits.train, {3, 9, 4}), one = testing::read_samples(*splits.train, {9}),
+               test = testing::read_samples(*splits.test, {9});
     EXPECT_TRUE(at::equal(many.inputs[0][1], one.inputs[0][0])) << yaml;
     EXPECT_TRUE(at::equal(many.targets[0][1], one.targets[0][0])) << yaml;
     EXPECT_FALSE(at::equal(test.inputs[0], one.inputs[0])) << yaml << ": no sample of training";
@@ -50,8 +52,10 @@ TEST(Spirals, LieOnTheSpiralOfTheirClass) {
 // Targets of samples without noise are one linear function: twice a sample has twice the target, so three features are
 // told by any three samples.
 TEST(Regression, IsALinearFunctionAndNoise) {
-  const auto exact = testing::read_samples(*testing::load_splits("{name: regression, features: 2, noise: 0}").train, first(1000));
-  const auto noisy = testing::read_samples(*testing::load_splits("{name: regression, features: 2, noise: 0.5}").train, first(1000));
+  const auto exact =
+      testing::read_samples(*testing::load_splits("{name: regression, features: 2, noise: 0}").train, first(1000));
+  const auto noisy =
+      testing::read_samples(*testing::load_splits("{name: regression, features: 2, noise: 0.5}").train, first(1000));
   const auto x = exact.inputs[0].to(at::kDouble), y = exact.targets[0].to(at::kDouble);
   const auto det = [](double a, double b, double c, double d) { return a * d - b * c; };
   const auto at = [](const at::Tensor& t, int i, int j) { return t[i][j].item<double>(); };
@@ -66,14 +70,16 @@ TEST(Regression, IsALinearFunctionAndNoise) {
 }
 
 TEST(RandomImages, AreStandardised) {
-  const auto batch = testing::read_samples(*testing::load_splits("{name: random_images, side: 32, classes: 4}").train, first(20));
+  const auto batch =
+      testing::read_samples(*testing::load_splits("{name: random_images, side: 32, classes: 4}").train, first(20));
   EXPECT_NEAR(batch.inputs[0].mean().item<double>(), 0, 0.02);
   EXPECT_NEAR(batch.inputs[0].std().item<double>(), 1, 0.02);
   EXPECT_EQ(batch.targets[0].max().item<std::int64_t>(), 3);
 }
 
 TEST(RandomTokens, FollowFromTheOneBeforeAsOftenAsAskedFor) {
-  const auto batch = testing::read_samples(*testing::load_splits("{name: random_tokens, vocabulary: 7, context: 100, order: 1}").train, first(20));
+  const auto batch = testing::read_samples(
+      *testing::load_splits("{name: random_tokens, vocabulary: 7, context: 100, order: 1}").train, first(20));
   std::array<std::int64_t, 7> follows;
   follows.fill(-1);
   for (std::int64_t i = 0; i < 20; ++i) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs of communities (Holland, Laskey, Leinhardt 1983, Stochastic Blockmodels: First Steps), whose nodes are to be
 // told apart. Made by the program.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
@@ -29,8 +30,9 @@ TEST(GraphCommunities, DependOnTheirIndexAlone) {
 }
 
 TEST(GraphCommunities, HaveEdgesWithTheirProbabilities) {
-  const auto batch =
-      testing::read_first(*testing::load_splits("{name: graph_communities, nodes: 40, least_nodes: 40, inside: 0.4, between: 0.1}").train, 50);
+  const auto batch = testing::read_first(
+      *testing::load_splits("{name: graph_communities, nodes: 40, least_nodes: 40, inside: 0.4, between: 0.1}").train,
+      50);
   const auto& edges = batch.inputs[1];
   EXPECT_TRUE(at::equal(edges, edges.transpose(1, 2)));
   EXPECT_EQ(edges.diagonal(0, 1, 2).sum().item<double>(), 0);
@@ -42,10 +44,12 @@ TEST(GraphCommunities, HaveEdgesWithTheirProbabilities) {
 }
 
 TEST(GraphCommunities, HaveFeaturesThatTellTheCommunityUpToNoise) {
-  const auto exact = testing::read_first(*testing::load_splits("{name: graph_communities, nodes: 30, least_nodes: 30, noise: 0}").train, 20);
+  const auto exact = testing::read_first(
+      *testing::load_splits("{name: graph_communities, nodes: 30, least_nodes: 30, noise: 0}").train, 20);
   EXPECT_TRUE(at::equal(exact.inputs[0].argmax(2), exact.targets[0]));
   EXPECT_EQ(exact.inputs[0].sum().item<double>(), 20 * 30);
-  const auto noisy = testing::read_first(*testing::load_splits("{name: graph_communities, nodes: 30, least_nodes: 30, noise: 0.5}").train, 20);
+  const auto noisy = testing::read_first(
+      *testing::load_splits("{name: graph_communities, nodes: 30, least_nodes: 30, noise: 0.5}").train, 20);
   EXPECT_TRUE(at::equal(noisy.targets[0], exact.targets[0]));
   EXPECT_NEAR((noisy.inputs[0] - exact.inputs[0]).square().mean().item<double>(), 0.25, 0.02);
 }
@@ -60,7 +64,8 @@ TEST(GraphCommunities, AreFilledUpWithNodesThatDoNotCount) {
   EXPECT_EQ(sizes.max().item<std::int64_t>(), 20);
   EXPECT_EQ(batch.inputs[1].masked_select(padding.unsqueeze(1)).sum().item<double>(), 0);
   EXPECT_EQ(batch.inputs[0].masked_select(padding.unsqueeze(2)).abs().sum().item<double>(), 0);
-  EXPECT_FALSE(testing::load_splits("{name: graph_communities, nodes: 20, least_nodes: 20}").train->spec().targets[0].ignored);
+  EXPECT_FALSE(
+      testing::load_splits("{name: graph_communities, nodes: 20, least_nodes: 20}").train->spec().targets[0].ignored);
   EXPECT_THAT([] { testing::load_splits("{name: graph_communities, nodes: 8, least_nodes: 9}"); },
               ThrowsMessage<ConfigError>(HasSubstr("dataset.least_nodes: 9 is more than the 8 of dataset.nodes")));
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fashion_mnist, emnist and cifar100: files like those of mnist and cifar10.
 #include <gtest/gtest.h>
 
@@ -59,7 +60,7 @@ TEST(FashionMnist, ReadsImagesOfAnySizeAndNamesWithDots) {
   EXPECT_EQ(testing::load_splits(yaml).train->spec().inputs.at(0).shape, (std::vector<std::int64_t>{1, 4, 5}));
   write("t10k", 3);
   EXPECT_EQ(load_error(yaml), (root / "t10k-images.idx3-ubyte.gz").string() + ": byte 8: images of 3 x 5 pixels, but " +
-                             (root / "train-images.idx3-ubyte.gz").string() + " has 4 x 5");
+                                  (root / "train-images.idx3-ubyte.gz").string() + " has 4 x 5");
 }
 
 TEST(Emnist, TurnsImagesAndNumbersLettersFromZero) {
@@ -99,9 +100,10 @@ TEST(Cifar100, TakesFineOrCoarseLabels) {
   EXPECT_EQ(testing::load_splits(yaml + ", coarse: true}").test->label(0), 19);
   record[1] = 100;
   testing::write_plain(root / "test.bin", record);
-  EXPECT_EQ(load_error(yaml + "}"), (root / "test.bin").string() +
-                                   ": byte 1: label 100, expected 0 to 99. This is not the binary version of CIFAR-100,"
-                                   " or it is damaged");
+  EXPECT_EQ(load_error(yaml + "}"),
+            (root / "test.bin").string() +
+                ": byte 1: label 100, expected 0 to 99. This is not the binary version of CIFAR-100,"
+                " or it is damaged");
   record.pop_back();
   testing::write_plain(root / "test.bin", record);
   EXPECT_TRUE(load_error(yaml + "}").find("byte 3073: the file ends within record 0; a record has 3074 bytes") !=

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Datasets of encoded images: image_folder and image_shards.
 #include "datasets/testing/image_files.h"
 
@@ -83,14 +84,15 @@ TEST_F(ImageFolder, TakesNoEntryForAClassWhoseKindCannotBeTold) {
 }
 
 TEST_F(ImageFolder, ReadsTheFilesThemselves) {
-  const Splits splits =
-      testing::load_splits(section(", mean: [0], deviation: [1], test_transforms: [{transform: {name: center_crop, size: 16}}]"));
+  const Splits splits = testing::load_splits(
+      section(", mean: [0], deviation: [1], test_transforms: [{transform: {name: center_crop, size: 16}}]"));
   const at::Tensor pixels = (gather(*splits.test, {0}).inputs[0][0] * 255).round().to(at::kByte);
   EXPECT_TRUE(at::equal(pixels, smooth_image(3, 16, 16, 2)));
 }
 
 TEST_F(ImageFolder, MayBeWithoutColor) {
-  EXPECT_EQ(gather(*testing::load_splits(section(", color: false")).train, {0, 1}).inputs[0].sizes(), (at::IntArrayRef{2, 1, 16, 16}));
+  EXPECT_EQ(gather(*testing::load_splits(section(", color: false")).train, {0, 1}).inputs[0].sizes(),
+            (at::IntArrayRef{2, 1, 16, 16}));
 }
 
 TEST_F(ImageFolder, TestsOnValWhereThereIsNoTest) {
@@ -162,12 +164,14 @@ TEST_F(ImageFolder, MayBeLaidOutAsTinyImageNet) {
   EXPECT_EQ(splits.validation, nullptr);
   EXPECT_EQ(labels(*splits.test), (std::vector<std::int64_t>{0, 1}));
   write(root_ / "val" / "val_annotations.txt", "val_0.JPEG\tdog\n");
-  EXPECT_THAT([&] { testing::load_splits(section()); }, ThrowsMessage<DataError>(HasSubstr("val_annotations.txt:1: expected a file")));
+  EXPECT_THAT([&] { testing::load_splits(section()); },
+              ThrowsMessage<DataError>(HasSubstr("val_annotations.txt:1: expected a file")));
 }
 
 TEST_F(ImageFolder, SaysWhatIsMissing) {
   const auto refused = [&](const std::string& why) {
-    EXPECT_THAT([&] { testing::load_splits(section()); }, ThrowsMessage<DataError>(AllOf(HasSubstr(root_.string()), HasSubstr(why))));
+    EXPECT_THAT([&] { testing::load_splits(section()); },
+                ThrowsMessage<DataError>(AllOf(HasSubstr(root_.string()), HasSubstr(why))));
   };
   fs::create_directories(root_ / "test" / "dog");
   refused("test/dog: no class of the training images, which have 2 folders");
@@ -215,7 +219,7 @@ class ImageShards : public ::testing::Test {
 TEST_F(ImageShards, HaveTheSamplesOfAllArchives) {
   const Splits splits =
       testing::load_splits(section(", mean: [0], deviation: [1], test_transforms: [{transform: {name: center_crop, "
-                   "size: 16}}]"));
+                                   "size: 16}}]"));
   EXPECT_EQ(labels(*splits.train), (std::vector<std::int64_t>{2, 0, 1}));
   EXPECT_EQ(labels(*splits.test), (std::vector<std::int64_t>{0}));
   const at::Tensor pixels = (gather(*splits.test, {0}).inputs[0][0] * 255).round().to(at::kByte);
@@ -238,7 +242,8 @@ TEST_F(ImageShards, ValidateAndTestOnWhatThereIs) {
   EXPECT_EQ(without_test.validation, nullptr);
   EXPECT_EQ(labels(*without_test.test), (std::vector<std::int64_t>{2}));
   fs::remove(root_ / "val-0.tar");
-  EXPECT_THAT([&] { testing::load_splits(section()); }, ThrowsMessage<DataError>(HasSubstr("dataset.test: no file in ")));
+  EXPECT_THAT([&] { testing::load_splits(section()); },
+              ThrowsMessage<DataError>(HasSubstr("dataset.test: no file in ")));
 }
 
 TEST_F(ImageShards, MayHaveClassesInJson) {
@@ -250,7 +255,8 @@ TEST_F(ImageShards, MayHaveClassesInJson) {
                                                    {"9.png", png},
                                                    {"9.cls", "0"},
                                                    {"9.json", "{\"label\": 2}"}}));
-  EXPECT_EQ(labels(*testing::load_splits(section(", train: [train-1.tar]")).train), (std::vector<std::int64_t>{2, 1, 0}));
+  EXPECT_EQ(labels(*testing::load_splits(section(", train: [train-1.tar]")).train),
+            (std::vector<std::int64_t>{2, 1, 0}));
   for (const auto& [json, why] : Files{{"{\"label\": 3}", "7.json: \"label\" is 3, not the number of one of"},
                                        {"{\"label\": 1.5}", "label: is"},
                                        {"{", "7.json: "},

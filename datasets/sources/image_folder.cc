@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images in files, in a folder for each class (files/image_files.h). Files are read and decoded when they are gathered.
 #include <cstdint>
 #include <filesystem>

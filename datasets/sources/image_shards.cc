@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images in tar archives, named as WebDataset does: the files of a sample have its name and one suffix each, as 17.jpg
 // (or .jpeg, .png or .webp) and 17.cls, which holds the number of its class in decimal digits; or 17.json, an object
 // that has the number as "label", "cls" or "class". Members whose names begin with a dot are ignored. Archives are not

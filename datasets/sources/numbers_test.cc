@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of numbers: csv and numpy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -205,9 +206,10 @@ TEST(Npy, AsksForAnArrayOfAnArchiveWhateverItsName) {
   write_hex(root / "arrays", kArchive);
   EXPECT_THAT([&] { read_npy(root / "arrays"); },
               ::testing::ThrowsMessage<DataError>(HasSubstr("name one of its arrays, as FILE:ARRAY: x, y")));
-  EXPECT_EQ(testing::load_splits("{name: numpy, root: " + root.string() +
-                 ", train_inputs: 'arrays:x', train_targets: 'arrays:y', test_inputs: 'arrays:x', test_targets: "
-                 "'arrays:y'}")
+  EXPECT_EQ(testing::load_splits(
+                "{name: numpy, root: " + root.string() +
+                ", train_inputs: 'arrays:x', train_targets: 'arrays:y', test_inputs: 'arrays:x', test_targets: "
+                "'arrays:y'}")
                 .train->size(),
             3);
 }
@@ -264,7 +266,8 @@ TEST(Numpy, RefusesNumbersThatAreNotFiniteInSamples) {
 TEST(Numpy, MakesSamplesOfArrays) {
   const auto root = fresh_folder("numpy");
   write_hex(root / "a.npz", kArchive);
-  const auto splits = testing::load_splits("{name: numpy, root: " + root.string() +
+  const auto splits =
+      testing::load_splits("{name: numpy, root: " + root.string() +
                            ", classes: 3, train_inputs: 'a.npz:x', train_targets: 'a.npz:y', test_inputs: 'a.npz:x',"
                            " test_targets: 'a.npz:y'}");
   Batch batch;

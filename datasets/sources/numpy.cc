@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays of NumPy: of each split the samples [n, ...] and their targets [n], in files of one array (.npy) or of several
 // (.npz). Bytes are images and become 0 to 1.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images of noise with classes drawn at random, in any size: to measure how fast training is, not to learn from.
 #include <c10/util/Exception.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sequences of tokens, each of which but the first is told by the one before it with a given probability, and drawn at
 // random otherwise: a language that a model can learn in part, in any size, without files.
 #include <c10/util/Exception.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Standard normal numbers, and a linear function of them with noise: what linear regression is for. The function is
 // drawn of the seed, so that its weights have a norm near 1.
 #include <c10/util/Exception.h>

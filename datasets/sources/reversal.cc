@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sequences to be turned round, for models that make one sequence of another: inputs source [n, k] int64, symbols at
 // random, and the target as far as it is known at each position, [n, k]: a begin token and then the symbols of the
 // target -> target [n, k], the source from its end. Sequences are `shortest` to `length` symbols long, filled up with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -16,7 +17,8 @@ using ::testing::Each;
 using ::testing::ElementsAreArray;
 
 TEST(Reversal, AsksForTheSourceFromItsEnd) {
-  const auto splits = testing::load_splits("{name: reversal, symbols: 5, length: 7, shortest: 3, train_samples: 40, test_samples: 30}");
+  const auto splits =
+      testing::load_splits("{name: reversal, symbols: 5, length: 7, shortest: 3, train_samples: 40, test_samples: 30}");
   const auto& train = *splits.train;
   ASSERT_EQ(train.size(), 40);
   ASSERT_EQ(splits.test->size(), 30);
@@ -33,17 +35,20 @@ TEST(Reversal, AsksForTheSourceFromItsEnd) {
     std::ranges::reverse(symbols);
     EXPECT_THAT(testing::row_of(batch.targets[0], i, 0, length), ElementsAreArray(symbols));
     EXPECT_EQ(testing::row_of(batch.inputs[1], i, 0, 1)[0], 5) << "the beginning";
-    EXPECT_THAT(testing::row_of(batch.inputs[1], i, 1, length - 1), ElementsAreArray(symbols.data(), symbols.size() - 1));
+    EXPECT_THAT(testing::row_of(batch.inputs[1], i, 1, length - 1),
+                ElementsAreArray(symbols.data(), symbols.size() - 1));
     for (const auto& input : batch.inputs) EXPECT_THAT(testing::row_of(input, i, length, 7 - length), Each(6));
     EXPECT_THAT(testing::row_of(batch.targets[0], i, length, 7 - length), Each(kIgnored));
   }
   EXPECT_EQ(lengths, (std::set<std::int64_t>{3, 4, 5, 6, 7}));
   Batch one;
   train.gather(std::vector<std::int64_t>{9}, 1, one);
-  EXPECT_EQ(testing::row_of(one.inputs[0], 0, 0, 7), testing::row_of(batch.inputs[0], 9, 0, 7)) << "whenever it is read";
+  EXPECT_EQ(testing::row_of(one.inputs[0], 0, 0, 7), testing::row_of(batch.inputs[0], 9, 0, 7))
+      << "whenever it is read";
   Batch other;
   splits.test->gather(std::vector<std::int64_t>{9}, 0, other);
-  EXPECT_NE(testing::row_of(other.inputs[0], 0, 0, 7), testing::row_of(batch.inputs[0], 9, 0, 7)) << "tests are of other sequences";
+  EXPECT_NE(testing::row_of(other.inputs[0], 0, 0, 7), testing::row_of(batch.inputs[0], 9, 0, 7))
+      << "tests are of other sequences";
 }
 
 TEST(Reversal, RefusesShortestSequencesThatAreLonger) {

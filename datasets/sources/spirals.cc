@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Points of the plane on spirals around the origin, one for each class. Made by the program.
 #include <c10/util/Exception.h>
 

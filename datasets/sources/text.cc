@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A text file as characters to be guessed, each from those before it: input [n, context] int64 -> target
 // [n, context] int64, the same characters one further on. A character is a code point, or with `unit: bytes` a byte,
 // and its number is its place among the sorted distinct ones of the whole file, of which there are `classes`. The begin
@@ -197,7 +198,8 @@ Splits load_text(const TextConfig& config) {
   return splits_of<std::uint32_t>(config, numbers, vocabulary, border);
 }
 
-const bool text_registered = Datasets::global().add<TextConfig>("text", "a text file, character by character", load_text);
+const bool text_registered =
+    Datasets::global().add<TextConfig>("text", "a text file, character by character", load_text);
 
 }  // namespace
 }  // namespace phalanx

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokens that a tokenizer has numbered, in files of nothing but unsigned little-endian integers of 16 or 32 bits, as
 // nanoGPT's: input [n, context] int64 -> target [n, context] int64, the same tokens one further on. Only what is read
 // is loaded, and ranks of a host share it.
@@ -68,7 +69,7 @@ class TokenFile {
  public:
   explicit TokenFile(const fs::path& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     constexpr std::size_t kLargestMapped = 128 << 20;
-    struct stat status{};
+    struct stat status {};
     const auto fail = [&] { throw DataError(path.string() + ": " + std::generic_category().message(errno)); };
     if (!file_.valid() || ::fstat(file_.get(), &status) != 0) fail();
     size_ = static_cast<std::size_t>(status.st_size);

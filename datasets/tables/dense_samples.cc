@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/tables/dense_samples.h"
 
 #include <c10/util/Exception.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fits a TableEncoding: chooses columns, finds their categories, what fills missing values, and their statistics.
 #include <algorithm>
 #include <charconv>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON document of a TableEncoding, version 1:
 //
 //   {"version": 1, "classes": 2, "unknown": "error", "features": ["age", ...],

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/tables/table_splits.h"
 
 #include <gmock/gmock.h>

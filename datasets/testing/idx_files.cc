@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/testing/idx_files.h"
 
 #include <gtest/gtest.h>

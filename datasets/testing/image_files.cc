@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/testing/image_files.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/text/byte_pair_encoding.h"
 
 #include <cstddef>

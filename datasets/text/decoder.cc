@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/text/decoder.h"
 
 #include <array>
@@ -99,7 +100,8 @@ class ReplaceDecoder final : public Decoder {
 
 class MetaspaceDecoder final : public Decoder {
  public:
-  MetaspaceDecoder(std::string replacement, bool prepended) : replacement_(std::move(replacement)), prepended_(prepended) {}
+  MetaspaceDecoder(std::string replacement, bool prepended)
+      : replacement_(std::move(replacement)), prepended_(prepended) {}
   void apply(std::vector<TokenText>& texts) const override {
     for (std::size_t i = 0; i < texts.size(); ++i) {
       replace_all(texts[i].text, replacement_, i == 0 && prepended_ ? "" : " ");

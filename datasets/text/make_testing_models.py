@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains the SentencePiece models of tokenizer_test.cc and prints what they give. Needs sentencepiece 0.2.
 
   datasets/text/make_testing_models.py FOLDER

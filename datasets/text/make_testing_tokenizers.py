@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes small tokenizers, texts and what Hugging Face's tokenizers make of them, for tokenizer_json_test.cc.
 
   datasets/text/make_testing_tokenizers.py datasets/text/testing_tokenizers.json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/text/normalizer.h"
 
 #include <cstddef>
@@ -210,7 +211,8 @@ std::unique_ptr<Normalizer> make_normalizer(const JsonValue& json, const std::st
   if (type == "Lowercase") return std::make_unique<Lowercase>();
   if (type == "StripAccents") return std::make_unique<StripAccents>();
   if (type == "Nmt") return std::make_unique<Nmt>();
-  if (type == "Strip") return std::make_unique<StripNormalizer>(json.get<bool>("strip_left"), json.get<bool>("strip_right"));
+  if (type == "Strip")
+    return std::make_unique<StripNormalizer>(json.get<bool>("strip_left"), json.get<bool>("strip_right"));
   if (type == "Prepend") return std::make_unique<Prepend>(json.get<std::string>("prepend"));
   if (type == "BertNormalizer") return std::make_unique<BertNormalizer>(json);
   if (type == "Precompiled") return std::make_unique<Precompiled>(json);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/text/pre_tokenizer.h"
 
 #include <cstddef>
@@ -190,7 +191,8 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonValue& json, const st
   if (json.is_null()) return nullptr;
   const auto type = json.get<std::string>("type");
   if (type == "ByteLevel") {
-    return std::make_unique<ByteLevelPreTokenizer>(json.get<bool>("add_prefix_space"), json.get_or("use_regex", true), name);
+    return std::make_unique<ByteLevelPreTokenizer>(json.get<bool>("add_prefix_space"), json.get_or("use_regex", true),
+                                                   name);
   }
   if (type == "Split") return make_split(json, name);
   if (type == "Metaspace") return make_metaspace(json);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/text/precompiled_charsmap.h"
 
 #include <utf8proc.h>

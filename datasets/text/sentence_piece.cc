@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/text/sentence_piece.h"
 
 #include <sentencepiece_processor.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models and numbers are those of Python's sentencepiece 0.2.3: make_testing_models.py.
 #include "datasets/text/sentence_piece.h"
 
@@ -35,7 +36,9 @@ const std::vector<Known> kOfUnigram{
     {"  it's   what\n\nwe've heard: 1990s & 42!",
      {10, 39, 0, 4, 29, 60, 12, 29, 11, 0, 20, 11, 25, 15, 9, 51, 7, 47, 32, 32, 46, 4, 7, 0, 7, 49, 48, 0},
      "it ⁇ s what we ⁇ ve heard: 1990s  ⁇  42 ⁇ "},
-    {"naïve übercafé 東京 🙂", {40, 35, 55, 20, 11, 7, 54, 34, 62, 35, 14, 53, 7, 0, 7, 0}, "naïve übercafé  ⁇   ⁇ "},
+    {"naïve übercafé 東京 🙂",
+     {40, 35, 55, 20, 11, 7, 54, 34, 62, 35, 14, 53, 7, 0, 7, 0},
+     "naïve übercafé  ⁇   ⁇ "},
     {"ＡＢ the ﬁsh", {6, 61, 8, 7, 14, 64, 4, 60}, "ab the fish"},
     {"one<sep>the other<sep>", {38, 11, 3, 39, 60, 11, 19, 44, 3}, "one<sep>the other<sep>"},
     {"", {}, ""},

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // make_testing_tokenizers.py computes the expected numbers with Hugging Face's tokenizers 0.23.
 #include "datasets/text/tokenizer_json.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Written by make_unicode_tables.py.
 #include "datasets/text/unicode_tables.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "datasets/text/unsupported.h"
 
 #include "framework/base/error.h"

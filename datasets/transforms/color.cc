@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transforms that change colors: color_jitter, grayscale, erase. As torchvision's ColorJitter, RandomGrayscale and
 // RandomErasing.
 #include <algorithm>

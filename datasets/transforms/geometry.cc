@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transforms that move pixels: resize, center_crop, random_crop, random_resized_crop, flip, vertical_flip, rotate. As
 // torchvision's of the same names.
 #include <algorithm>
@@ -212,7 +213,7 @@ const bool geometry_registered =
     add_geometry<CenterCrop, SizeConfig>("center_crop", "the square in the middle; black where the image is smaller") &&
     add_geometry<RandomCrop, RandomCropConfig>("random_crop", "a square at a random place") &&
     add_geometry<RandomResizedCrop, RandomResizedCropConfig>("random_resized_crop",
-                                                    "a random part of the image, as a square of this size") &&
+                                                             "a random part of the image, as a square of this size") &&
     add_flip("flip", "left and right exchanged, in some images", 2) &&
     add_flip("vertical_flip", "top and bottom exchanged, in some images", 1) &&
     add_geometry<Rotate, RotateConfig>("rotate", "turned by a random angle; black outside");

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transforms that choose other transforms: rand_augment (Cubuk et al. 2019, RandAugment, arXiv:1909.13719) and
 // trivial_augment (Mueller and Hutter 2021, TrivialAugment, arXiv:2103.10158, its wide space), with torchvision's
 // ranges of magnitudes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Save on P ranks, load on Q, however they share the update.
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -87,7 +88,10 @@ TEST_F(Checkpoints, PartsOfRanksComeBackToThem) {
   };
   const auto part = [&](double& value, bool every_rank) {
     return CheckpointPart{.name = every_rank ? "own" : "common",
-                          .save = [&value] { return NamedTensors{{"value", at::full({1}, value, at::kDouble)}}; },
+                          .save =
+                              [&value] {
+                                return NamedTensors{{"value", at::full({1}, value, at::kDouble)}};
+                              },
                           .load = [&value, &load](const SavedRanks& saved) { load(value, saved); },
                           .every_rank = every_rank};
   };

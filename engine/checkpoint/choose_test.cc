@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which checkpoint a run goes on from, and what it is told of those that it refuses.
 #include <gmock/gmock.h>
 

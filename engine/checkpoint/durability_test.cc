@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is on disk when a checkpoint gets its name, and when the one before it is deleted: what a power cut leaves. The
 // C library's fsync() is replaced by one that first tells the test what is about to be synced.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints that cannot be written.
 #include <gmock/gmock.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/snapshot.h"
 
 #include <functional>
@@ -80,7 +81,8 @@ void take_snapshot(const RunState& state, const WritePlan& plan, bool replicas_e
     for (auto& [name, tensor] : part.save()) rest.emplace_back("part/" + part.name + "/" + name, tensor);
   }
   if (!replicas_equal) {
-    add_weights(state, plan, [](const ParameterRange&) { return true; }, "replica/weights/", rest);
+    add_weights(
+        state, plan, [](const ParameterRange&) { return true; }, "replica/weights/", rest);
     add_optimizer(state, plan, true, "replica/optimizer/", rest);
   }
   lay_out_safetensors(weights_file(plan.rank, plan.ranks), weights, snapshot.weights);

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "engine/experiment/config.h"
-#include "engine/watch/run_folder.h"
 #include "engine/sync/synchronizers.h"
+#include "engine/watch/run_folder.h"
 #include "framework/comm/mesh.h"
 
 namespace phalanx {

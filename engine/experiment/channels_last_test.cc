@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // train.memory_format: channels_last changes how weights lie in memory, and nothing that anybody else sees.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>

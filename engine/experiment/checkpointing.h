@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <functional>
@@ -9,8 +10,8 @@
 #include "engine/checkpoint/run_state.h"
 #include "engine/engine.h"
 #include "engine/experiment/config.h"
-#include "engine/watch/run_folder.h"
 #include "engine/watch/nan_guard.h"
+#include "engine/watch/run_folder.h"
 #include "engine/watch/stop_vote.h"
 
 namespace phalanx {

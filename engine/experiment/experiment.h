@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <c10/core/Device.h>
@@ -13,9 +14,9 @@
 #include "engine/engine.h"
 #include "engine/evaluator.h"
 #include "engine/experiment/config.h"
-#include "engine/watch/run_folder.h"
 #include "engine/experiment/unreadable_samples.h"
 #include "engine/meters/readings.h"
+#include "engine/watch/run_folder.h"
 #include "framework/comm/communicator.h"
 #include "framework/ps/current_servers.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/experiment/initial_weights.h"
 
 #include <ATen/core/grad_mode.h>

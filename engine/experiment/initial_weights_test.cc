@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run begins with where init names a file, and what stays as it is.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/concat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SIGKILL at random moments: what goes on from the checkpoints equals the run that nobody has killed, bit for bit.
 #include <gmock/gmock.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/experiment/make_model.h"
 
 #include <ATen/Context.h>
@@ -39,7 +40,9 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
   if (lora.any()) {
     with_section(
         "adapters", [&] { return config::dump_as("lora", config.lora); },
-        [&] { add_adapters(*model, {lora.layers, lora.rank, lora.alpha, lora.dropout}); });
+        [&] {
+          add_adapters(*model, {lora.layers, lora.rank, lora.alpha, lora.dropout});
+        });
   }
   if (config.train.precision == "fp64") weights_to_double(*model);
   if (config.train.memory_format == "channels_last") weights_to_channels_last(*model);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/experiment/preparation.h"
 
 #include <c10/core/Event.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/experiment/replica.h"
 
 #include <ATen/ops/full.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run that was stopped, killed or saved in between goes on as if nothing had been.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests which samples a run learns from (loader.sampler, last_batch, on_error), and values that are not finite.
 #include <gmock/gmock.h>
 
@@ -56,9 +57,10 @@ class Torn final : public Dataset {
   bool torn_;
 };
 
-const bool sample_order_test_registered = Datasets::global().add<NoFields>("torn", "made for tests", [](const NoFields&) {
-  return Splits{.train = std::make_shared<Torn>(true), .test = std::make_shared<Torn>(false)};
-});
+const bool sample_order_test_registered =
+    Datasets::global().add<NoFields>("torn", "made for tests", [](const NoFields&) {
+      return Splits{.train = std::make_shared<Torn>(true), .test = std::make_shared<Torn>(false)};
+    });
 
 TEST(Sampler, LearnsTheSameOnAnyNumberOfRanks) {
   for (const std::string sampler : {"weighted", "stratified", "infinite", "{name: streaming, block: 8, window: 24}"}) {

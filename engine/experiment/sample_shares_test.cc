@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // loader.shares: how the ranks divide a batch.
 #include <gmock/gmock.h>
 

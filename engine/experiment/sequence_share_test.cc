@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // mesh.context: sequences whose positions ranks divide, some of which have no target.
 #include <gmock/gmock.h>
 

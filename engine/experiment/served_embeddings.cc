@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/experiment/served_embeddings.h"
 
 #include <ATen/ops/concat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Embeddings on parameter servers, in whole runs.
 #include <ATen/ops/argsort.h>
 #include <ATen/ops/concat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whose buffers a model has: in training, and where it is tested and kept.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

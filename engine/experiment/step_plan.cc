@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/experiment/step_plan.h"
 
 #include <ATen/ops/zeros.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is planned for a step is what a run does in it.
 #include "engine/experiment/step_plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of tasks other than the classification of images: what counts in a batch, and what is measured of it.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A generator that learns to make numbers like those of the dataset, and a discriminator that learns to tell the two
 // apart (Goodfellow et al. 2014, Generative Adversarial Nets): a task with an optimizer for each, for tests.
 #include <ATen/TensorOperators.h>

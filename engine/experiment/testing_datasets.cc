@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Datasets for tests of whole runs, which the program makes: sequences of different lengths, numbers to predict, and
 // pairs. Sample i depends on i alone.
 #include <ATen/TensorOperators.h>

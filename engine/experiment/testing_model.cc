@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models for tests of whole runs: a convolution with batch norm and dropout, and one that takes two inputs.
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/full.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What section `train` asks for: precision, averages, tests while training, early stopping.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
@@ -63,8 +64,11 @@ TEST(TokenSampler, RefusesOptionsAndScoresThatMeanNothing) {
   refused({.top_p = 0}, "top_p");
   refused({.top_p = 1.5}, "top_p");
   TokenSampler sampler(SamplingOptions{});
-  EXPECT_THAT([&] { sampler.draw(at::tensor({0.0, std::nan("")})); },
-              ThrowsMessage<Error>(HasSubstr("score of token 1 is no number")));
+  EXPECT_THAT(
+      [&] {
+        sampler.draw(at::tensor({0.0, std::nan("")}));
+      },
+      ThrowsMessage<Error>(HasSubstr("score of token 1 is no number")));
 }
 
 constexpr std::int64_t kContext = 8;

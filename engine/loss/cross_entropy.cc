@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cross entropy of logits [n, ..., classes] and class numbers [n, ...] int64: the mean over all of these but those that
 // are kIgnored. Targets may be shares of all classes instead, [n, ..., classes] of numbers that add up to 1, as mixed
 // samples have them; smoothing spreads a part of these too.

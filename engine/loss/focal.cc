@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Focal loss (Lin et al. 2017, Focal Loss for Dense Object Detection, arXiv:1708.02002, equations 4 and 5): the cross
 // entropy of each target times (1 - p)^gamma, where p is the probability that the output gives to what is so. Samples
 // that are easy count less, so that many of them do not outweigh the few others.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What focal is by its definition; tests/zoo/losses_test.cc compares it with torchvision's.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
@@ -54,8 +55,9 @@ TEST(Focal, IsTheSumOfItsDefinition) {
       sum -= alpha[of] * std::pow(1 - q, 1.5) * std::log(q);
     }
   }
-  EXPECT_NEAR(testing::make_loss("{name: focal, gamma: 1.5, alpha: [0.2, 0.7, 1]}")->mean(output, target).item<double>(), sum / 20,
-              1e-12);
+  EXPECT_NEAR(
+      testing::make_loss("{name: focal, gamma: 1.5, alpha: [0.2, 0.7, 1]}")->mean(output, target).item<double>(),
+      sum / 20, 1e-12);
 }
 
 TEST(Focal, LeavesOutWhatIsIgnored) {

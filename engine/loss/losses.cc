@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The other losses: of each element of an output and the target's, as long as the shapes agree.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 #include <c10/util/Exception.h>
@@ -26,7 +27,8 @@ TEST(Losses, OfNumbersAreMeansOverElements) {
 TEST(Losses, BinaryCrossEntropyTakesEachLogitForItself) {
   const double yes = -std::log(1 / (1 + std::exp(-2.0))), no = -std::log(1 - 1 / (1 + std::exp(1.0)));
   EXPECT_NEAR(testing::mean_loss("binary_cross_entropy", numbers({2, -1}), numbers({1, 0})), (yes + no) / 2, 1e-6);
-  EXPECT_NEAR(testing::mean_loss("binary_cross_entropy", numbers({2, -1}), at::tensor({1, 0}, at::kLong)), (yes + no) / 2, 1e-6)
+  EXPECT_NEAR(testing::mean_loss("binary_cross_entropy", numbers({2, -1}), at::tensor({1, 0}, at::kLong)),
+              (yes + no) / 2, 1e-6)
       << "targets may be integers";
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses between embeddings, which training brings near each other where samples are of one class, and apart where they
 // are not. Embeddings [n, members, width] and the class of each, [n, members] int64; D is the distance between two.
 //

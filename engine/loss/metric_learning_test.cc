@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // contrastive and triplet by hand; tests/zoo/losses_test.cc compares them with torch's.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
@@ -48,7 +49,8 @@ TEST(Triplet, ComparesTheTwoDistancesOfAnAnchor) {
   const auto output = points({0, 0, 1, 0, 0, 3, 1, 1, 1, 3, 2, 1}, {2, 3, 2});
   const auto target = classes({5, 5, 6, 1, 1, 0}, {2, 3});
   EXPECT_NEAR(testing::mean_loss("triplet", output, target), (0 + 4 - 1 + 0.2) / 2, 1e-9);
-  EXPECT_NEAR(testing::mean_loss("{name: triplet, distance: euclidean, margin: 2.5}", output, target), (0.5 + 3.5) / 2, 1e-4);
+  EXPECT_NEAR(testing::mean_loss("{name: triplet, distance: euclidean, margin: 2.5}", output, target), (0.5 + 3.5) / 2,
+              1e-4);
 }
 
 // On a line: class 0 at 0 and 2, class 1 at 3 and 10; one of class 2 at 50 has no other of its class.
@@ -59,7 +61,8 @@ TEST(Triplet, TakesTheHardestOfABatch) {
   const double expected = 0 + (2 - 1 + 1) + (7 - 1 + 1) + (7 - 8 + 1);  // of the first one: 2 - 3 + 1
   EXPECT_NEAR(testing::mean_loss(yaml, output, target), expected / 5, 1e-4);
   const auto half = output.slice(0, 0, 4).view({2, 2, 1}), half_target = target.slice(0, 0, 4).view({2, 2});
-  EXPECT_NEAR(testing::mean_loss(yaml, half, half_target), expected / 4, 1e-4) << "members of pairs are embeddings as others";
+  EXPECT_NEAR(testing::mean_loss(yaml, half, half_target), expected / 4, 1e-4)
+      << "members of pairs are embeddings as others";
 }
 
 TEST(Triplet, CostsNothingWhereABatchHasNoTriplet) {
@@ -72,12 +75,21 @@ TEST(Triplet, CostsNothingWhereABatchHasNoTriplet) {
 
 TEST(MetricLearning, LossesRefuseOtherShapes) {
   const auto pairs = at::zeros({4, 2, 3});
-  EXPECT_THAT([&] { testing::mean_loss("triplet", pairs, classes({0, 1, 0, 1, 0, 1, 0, 1}, {4, 2})); },
-              ThrowsMessage<ConfigError>(HasSubstr("triplet with mining: given takes embeddings [n, 3, width]")));
-  EXPECT_THAT([&] { testing::mean_loss("contrastive", pairs, classes({0, 1, 0, 1}, {4})); },
-              ThrowsMessage<ConfigError>(HasSubstr("contrastive takes embeddings [n, 2, width]")));
-  EXPECT_THAT([&] { testing::mean_loss("{name: triplet, mining: batch_hard}", pairs, classes({0, 1, 0, 1}, {4})); },
-              ThrowsMessage<ConfigError>(HasSubstr("triplet takes embeddings [n, ..., width]")));
+  EXPECT_THAT(
+      [&] {
+        testing::mean_loss("triplet", pairs, classes({0, 1, 0, 1, 0, 1, 0, 1}, {4, 2}));
+      },
+      ThrowsMessage<ConfigError>(HasSubstr("triplet with mining: given takes embeddings [n, 3, width]")));
+  EXPECT_THAT(
+      [&] {
+        testing::mean_loss("contrastive", pairs, classes({0, 1, 0, 1}, {4}));
+      },
+      ThrowsMessage<ConfigError>(HasSubstr("contrastive takes embeddings [n, 2, width]")));
+  EXPECT_THAT(
+      [&] {
+        testing::mean_loss("{name: triplet, mining: batch_hard}", pairs, classes({0, 1, 0, 1}, {4}));
+      },
+      ThrowsMessage<ConfigError>(HasSubstr("triplet takes embeddings [n, ..., width]")));
 }
 
 }  // namespace

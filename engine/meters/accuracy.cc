@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Share of rows whose largest score is the target class; of equal scores the lower class is the guess. Output
 // [n, ..., classes], target [n, ...] int64: the positions of a sequence count one by one.
 #include <ATen/core/Tensor.h>
@@ -14,9 +15,9 @@ void measure_accuracy(const Batch& batch, const Step::Result& result, Mean& mean
   mean.add_later(guess.eq(target).sum().to(at::kDouble), 1, static_cast<double>(target.numel()));
 }
 
-const bool accuracy_registered =
-    Meters::global().add<NoFields>("accuracy", "share of samples or tokens whose class has the highest score",
-                                   [](const NoFields&) { return std::make_unique<MeanMeter>("accuracy", measure_accuracy); });
+const bool accuracy_registered = Meters::global().add<NoFields>(
+    "accuracy", "share of samples or tokens whose class has the highest score",
+    [](const NoFields&) { return std::make_unique<MeanMeter>("accuracy", measure_accuracy); });
 
 }  // namespace
 }  // namespace phalanx

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/meters/across_ranks.h"
 
 #include <ATen/ops/empty.h>

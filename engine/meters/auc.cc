@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Area under the receiver operating characteristic (torchnet's AUCMeter); of several classes the mean over those that
 // have samples of both kinds, each against the rest. Where no class has, it is undefined: NaN and a warning, as in
 // scikit-learn. Needs all scores: see thresholds.h.
@@ -50,7 +51,7 @@ class Auc final : public Meter {
 };
 
 const bool auc_registered = Meters::global().add<NoFields>("auc", "area under the ROC curve, mean over classes",
-                                                       [](const NoFields&) { return std::make_unique<Auc>(); });
+                                                           [](const NoFields&) { return std::make_unique<Auc>(); });
 
 }  // namespace
 }  // namespace phalanx

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mean and standard deviation (of a sample: n - 1) over all elements of the outputs or the targets.
 //
 // Sum and sum of squares are exact, and so is n * squares - sum^2, up to a last rounding: no cancellation, however

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Average precision: of each class, "average_precision[i]", and their mean over the classes that have samples,
 // "mean_average_precision" (torchnet's APMeter and mAPMeter). Needs all scores: see thresholds.h.
 //

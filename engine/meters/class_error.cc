@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Share of rows whose class is not among the k with the largest scores (torchnet's ClassErrorMeter). Of equal scores
 // the lower class comes first; a row whose score of the class is NaN is an error. Output [n, ..., classes], target [n,
 // ...] int64.
@@ -36,9 +37,10 @@ void measure_class_error(const Batch& batch, const Step::Result& result, std::in
 const bool class_error_registered = Meters::global().add<ClassErrorConfig>(
     "class_error", "share of samples whose class is not among the k with the highest scores",
     [](const ClassErrorConfig& config) {
-      return std::make_unique<MeanMeter>(
-          "class_error_top" + std::to_string(config.k),
-          [k = config.k](const auto& batch, const auto& result, Mean& mean) { measure_class_error(batch, result, k, mean); });
+      return std::make_unique<MeanMeter>("class_error_top" + std::to_string(config.k),
+                                         [k = config.k](const auto& batch, const auto& result, Mean& mean) {
+                                           measure_class_error(batch, result, k, mean);
+                                         });
     });
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Class error, confusion, multi-label confusion, precision, recall; by hand, and against loops over samples.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often samples of class i are taken for class j, the one with the largest score (torchnet's ConfusionMeter).
 // "confusion[i][j]" is a count, or, normalized, the share of class i's samples. Output [n, ..., K], target [n, ...]
 // int64.

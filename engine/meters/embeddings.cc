@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/meters/embeddings.h"
 
 #include <c10/util/StringUtil.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mean loss; and its exponential, which of a cross entropy over tokens is the perplexity.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Meters that are means, and what all meters promise.
 
 #include <ATen/TensorOperators.h>

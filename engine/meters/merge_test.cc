@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every meter that is registered: ranks with uneven shares of all samples, one of them with padding alone, read bit for
 // bit what one rank with all samples reads.
 #include <ATen/Context.h>
@@ -33,12 +34,19 @@ struct Samples {
 Samples classes() {
   return {.output = (at::rand({kMergedSamples, 4}) * 5).floor(), .target = at::randint(4, {kMergedSamples}, at::kLong)};
 }
-Samples tokens() { return {.output = at::rand({kMergedSamples, 3, 4}), .target = at::randint(4, {kMergedSamples, 3}, at::kLong)}; }
-Samples labels() {
-  return {.output = (at::rand({kMergedSamples, 4}) * 9 - 4).floor(), .target = at::rand({kMergedSamples, 4}).lt(0.4).to(at::kLong)};
+Samples tokens() {
+  return {.output = at::rand({kMergedSamples, 3, 4}), .target = at::randint(4, {kMergedSamples, 3}, at::kLong)};
 }
-Samples graded() { return {.output = at::rand({kMergedSamples, 7}), .target = (at::rand({kMergedSamples, 7}) * 4).floor()}; }
-Samples scores() { return {.output = at::rand({kMergedSamples}), .target = at::rand({kMergedSamples}).lt(0.5).to(at::kLong)}; }
+Samples labels() {
+  return {.output = (at::rand({kMergedSamples, 4}) * 9 - 4).floor(),
+          .target = at::rand({kMergedSamples, 4}).lt(0.4).to(at::kLong)};
+}
+Samples graded() {
+  return {.output = at::rand({kMergedSamples, 7}), .target = (at::rand({kMergedSamples, 7}) * 4).floor()};
+}
+Samples scores() {
+  return {.output = at::rand({kMergedSamples}), .target = at::rand({kMergedSamples}).lt(0.5).to(at::kLong)};
+}
 Samples values() { return {.output = at::rand({kMergedSamples, 2}) * 1e3, .target = at::rand({kMergedSamples, 2})}; }
 
 struct Case {

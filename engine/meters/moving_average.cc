@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mean and standard deviation (n - 1) of the losses of the last `window` batches: what a training curve looks like when
 // it is smoothed. The loss of a batch is the mean over what counts in it on all ranks, which add the same batches.
 // take() does not start it anew: the window moves on.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mean squared error over all elements; its root on request. Output and target with as many elements per sample.
 #include <ATen/core/Tensor.h>
 #include <c10/util/StringUtil.h>

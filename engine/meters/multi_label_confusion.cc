@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table of two by two for each label: "true_positives[i]", "false_positives[i]", "false_negatives[i]" and
 // "true_negatives[i]", as counts. See outcomes.h.
 #include "engine/meters/outcomes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Normalized discounted cumulative gain of the k items with the largest scores, a mean over queries that have relevant
 // items (Jarvelin, Kekalainen: Cumulated Gain-Based Evaluation of IR Techniques, 2002).
 //

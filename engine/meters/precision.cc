@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // True positives / (true + false positives): how many of those found are right. See outcomes.h.
 #include "engine/meters/outcomes.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The share of relevant items among the k with the largest scores, a mean over queries (torchnet's PrecisionAtKMeter).
 // Output [n, items], target of that shape, above 0 where an item is relevant; or class numbers. See ranking.h.
 #include <algorithm>

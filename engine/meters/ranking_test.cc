@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Average precision, its mean, area under the curve, NDCG, precision at k; by hand, and against their definitions.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>

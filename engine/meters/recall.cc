@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // True positives / (true positives + false negatives): how many of the right ones are found. See outcomes.h.
 #include "engine/meters/outcomes.h"
 

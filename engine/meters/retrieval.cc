@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recall at k of retrieval (Jegou, Douze, Schmid 2011, Product Quantization for Nearest Neighbor Search): the share of
 // samples that have one of their class among the k embeddings nearest to theirs, out of all that were measured. Of
 // samples with several members the first one's. Of equal distances the one of the class counts first. Samples that are

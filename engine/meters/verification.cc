@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verification: whether two samples are of one class, told by the distance of their embeddings. The share of pairs that
 // are told rightly: the first member of each sample with each of the others. Output [n, members, width] with two
 // members or more, target [n, members] int64.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adafactor (Shazeer and Stern 2018, arXiv:1804.04235, algorithms 4 and 5), without momentum, t being the update's
 // number and RMS the root of the mean square:
 //   b = 1 - t^-decay                                      what is kept of the second moment

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adafactor against algorithms 4 and 5 of Shazeer and Stern 2018 as they are printed, and against
 // torch.optim.Adafactor 2.13.
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adam (Kingma and Ba 2015, arXiv:1412.6980) and AdamW, which has weight decay apart from the gradient (Loshchilov and
 // Hutter 2019, arXiv:1711.05101), both with AMSGrad (Reddi et al. 2018, arXiv:1904.09237), as torch.optim.Adam and
 // torch.optim.AdamW define them, t being the update's number:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clipping by norm and by value.
 #include "engine/optim/clip.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ class Ema final : public OptimizerDecorator {
   using Share = std::function<void()>;
 
   /// `decay` below 1.
-  Ema(std::unique_ptr<Optimizer> inner, double decay, Share share = [] {});
+  Ema(
+      std::unique_ptr<Optimizer> inner, double decay, Share share = [] {});
 
   void attach(std::vector<Slice> slices) override;  // averages begin as the values are then
   void update() override;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FTRL-Proximal (McMahan et al. 2013, Ad Click Prediction: a View from the Trenches, algorithm 1), alpha = lr:
 //   s = (sqrt(n + g^2) - sqrt(n)) / alpha;  z += g - s * p;  n += g^2
 //   p = |z| <= l1 ? 0 : -(z - sign(z) * l1) / ((beta + sqrt(n)) / alpha + l2)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FTRL-Proximal against algorithm 1 of McMahan et al. 2013 as it is printed.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LAMB (You et al. 2020, arXiv:1904.00962, algorithm 2, phi the identity), per parameter, t being the update's number:
 //   m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g^2
 //   u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps) + weight_decay * p

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LAMB against algorithm 2 of You et al. 2020 as it is printed.
 #include <ATen/TensorOperators.h>
 

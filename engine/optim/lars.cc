@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LARS (You, Gitman and Ginsburg 2017, arXiv:1708.03888, algorithm 1), per parameter:
 //   r = trust * |p| / (|g| + weight_decay * |p| + eps)
 //   v = momentum * v + lr * r * (g + weight_decay * p)

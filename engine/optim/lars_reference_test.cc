@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LARS against algorithm 1 of You, Gitman and Ginsburg 2017 as it is printed.
 #include <ATen/TensorOperators.h>
 

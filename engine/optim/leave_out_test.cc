@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Optimizer::leave_out() of every optimizer.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/equal.h>

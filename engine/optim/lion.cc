@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lion, evolved sign momentum (Chen et al. 2023, arXiv:2302.06675, algorithm 2):
 //   p -= lr * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p)
 //   m = beta2 * m + (1 - beta2) * g

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lion against algorithm 2 of Chen et al. 2023 as it is printed.
 #include <ATen/TensorOperators.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/optim/loss_scale.h"
 
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dynamic loss scaling; what is found on one rank, all ranks agree on.
 #include "engine/optim/loss_scale.h"
 

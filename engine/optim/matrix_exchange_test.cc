@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrices that come together on one of the ranks that have their parts.
 #include "engine/optim/matrix_exchange.h"
 

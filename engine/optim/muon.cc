@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Muon (Jordan et al. 2024, kellerjordan.github.io/posts/muon), for a weight [n, m]; weights of convolutions
 // [out, in, height, width] are taken for [out, rest], and weights [experts, n, m] for as many matrices:
 //   b = momentum * b + (1 - momentum) * g;  u = nesterov ? (1 - momentum) * g + momentum * b : b

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Muon against the code in Jordan et al. 2024, and against torch.optim.Muon 2.13 without its rounding to bfloat16.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>

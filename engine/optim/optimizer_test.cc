@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every registered optimizer must do, with its defaults and with all that it can remember.
 #include <ATen/Parallel.h>
 #include <ATen/ops/equal.h>

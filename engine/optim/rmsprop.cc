@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RMSprop (Tieleman and Hinton 2012, Coursera lecture 6.5), centered as in Graves 2013 (arXiv:1308.0850), as
 // torch.optim.RMSprop defines it:
 //   g += weight_decay * p

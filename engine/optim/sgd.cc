@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stochastic gradient descent with momentum, as torch.optim.SGD defines it:
 //   g += weight_decay * p;  v = momentum * v + (1 - dampening) * g (v = g at first)
 //   p -= lr * (nesterov ? g + momentum * v : v)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each optimizer that LibTorch has against LibTorch's own, and clipping against torch::nn::utils. In one file, since
 // these headers take longer to parse than all the rest takes to compile.
 #include <ATen/ops/allclose.h>

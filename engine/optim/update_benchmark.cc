@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An update of ResNet-18's 11 M parameters, gradients zeroed, beside LibTorch's own optimizer over the same tensors one
 // by one. One thread; interleaved, since the speed of memory changes from minute to minute:
 //   bazel run //engine/optim:update_benchmark -- --benchmark_enable_random_interleaving --benchmark_repetitions=9

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/plan/live_memory.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules one after the other. Each counts its own steps from 0 and takes its part for the whole run.
 #include <algorithm>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules that hold others: chained and warmup.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linear warm-up, then half a cosine (Loshchilov, Hutter: SGDR, 2017, without restarts).
 #include <algorithm>
 #include <cmath>

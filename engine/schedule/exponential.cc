@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Falls by one factor with every step, as torch's ExponentialLR.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From one factor to another in equal steps, as torch's LinearLR: up it warms up, down it decays.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Falls by one factor at given steps, as torch's MultiStepLR.
 #include <algorithm>
 #include <cmath>

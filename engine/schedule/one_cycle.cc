@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Up to the optimizer's learning rate and far down again, once (Smith, Topin: Super-Convergence, 2018), with the steps
 // and the cosine of torch's OneCycleLR. That paper also lowers the momentum while the rate rises; this schedule leaves
 // the momentum alone, as torch does with cycle_momentum=False.

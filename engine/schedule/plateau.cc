@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Falls when a test stops getting better, as torch's ReduceLROnPlateau.
 //
 // A test is better when it beats the best one so far by more than `threshold`; a NaN never is. After more than

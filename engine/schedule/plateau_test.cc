@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Against torch.optim.lr_scheduler.ReduceLROnPlateau 2.13: the factor after each of some tests.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // (1 - step / over)^power, as torch's PolynomialLR.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Falls by one factor after every so many steps, as torch's StepLR.
 #include <cmath>
 

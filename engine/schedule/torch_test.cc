@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every schedule that torch has too, against torch.optim.lr_scheduler 2.13: what its optimizer's learning rate of 1 has
 // become when it makes update `step`, stepping the scheduler once after each.
 #include <gtest/gtest.h>

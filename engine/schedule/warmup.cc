@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A linear rise laid over the first steps of any other schedule, whose own steps stay where they are. A rise that comes
 // before another schedule begins is a part of `chained`.
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Warm-up, stable, decay (Hu et al.: MiniCPM, 2024): flat until the last part of the run, so that a run can be
 // prolonged from any checkpoint of its flat part. The shape 1-sqrt is that of Haegele et al. (Scaling Laws and
 // Compute-Optimal Training Beyond Fixed Training Durations, 2024).

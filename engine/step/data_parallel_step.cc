@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/step/data_parallel_step.h"
 
 #include <ATen/Parallel.h>

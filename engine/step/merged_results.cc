@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/step/merged_results.h"
 
 #include <ATen/ops/concat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/step/pipeline_step.h"
 
 #include <ATen/TensorOperators.h>
@@ -170,9 +171,12 @@ TEST(PipelineStep, ComputesWhatTheWholeModelDoes) {
 }
 
 TEST(PipelineStep, ARankMayHaveSeveralStages) {
-  expect_as_plain(schedule_of(2, 4, 3, [](int stage, int) { return stage % 2; }, false), batch_of(kRows, kRows));
-  expect_as_plain(
-      schedule_of(2, 4, 3, [](int stage, int) { return stage < 2 ? stage : 3 - stage; }, true), batch_of(kRows, kRows));
+  expect_as_plain(schedule_of(
+                      2, 4, 3, [](int stage, int) { return stage % 2; }, false),
+                  batch_of(kRows, kRows));
+  expect_as_plain(schedule_of(
+                      2, 4, 3, [](int stage, int) { return stage < 2 ? stage : 3 - stage; }, true),
+                  batch_of(kRows, kRows));
 }
 
 TEST(PipelineStep, AStageMayBeOnTwoRanksByDirection) {

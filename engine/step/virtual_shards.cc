@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/step/virtual_shards.h"
 
 #include <ATen/Context.h>

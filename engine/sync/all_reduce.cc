@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Synchronous data parallelism: the mean of all ranks' gradients after backward, one all-reduce per bucket.
 // Replicas start equal by a broadcast from rank 0 and stay bitwise equal, because all-reduce gives every rank the same
 // bits.
@@ -50,11 +51,11 @@ StrategyTraits all_reduce_traits(const GradientConfig& config) {
           .virtual_shards = !compresses};
 }
 
-const bool all_reduce_registered =
-    Synchronizers::global().add<GradientConfig>("all_reduce", "synchronous: gradients are all-reduced after backward",
-                                                all_reduce_traits, [](const GradientConfig& config, const SyncContext& context) {
-                                                  return std::make_unique<AllReduce>(config, context);
-                                                });
+const bool all_reduce_registered = Synchronizers::global().add<GradientConfig>(
+    "all_reduce", "synchronous: gradients are all-reduced after backward", all_reduce_traits,
+    [](const GradientConfig& config, const SyncContext& context) {
+      return std::make_unique<AllReduce>(config, context);
+    });
 
 }  // namespace
 }  // namespace phalanx

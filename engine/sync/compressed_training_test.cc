@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model learns as well with each compression of its gradients.
 #include <ATen/Parallel.h>
 #include <ATen/ops/concat.h>

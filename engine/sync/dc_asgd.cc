@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Delay-compensated asynchronous SGD (Zheng et al. 2017, Asynchronous Stochastic Gradient Descent with Delay
 // Compensation, arXiv:1609.08326, algorithms 1 and 2): each rank computes a gradient g at the parameters b that it has
 // read last, pushes it, and reads the parameters anew, without waiting for anybody. The servers, whose parameters have

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous SGD through parameter servers. Each rank trains its own replica x with its own optimizer; what its
 // updates add up to travels to the servers, which add it to the centre c, and the rank goes on from there.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous gossip (Lian et al. 2018, Asynchronous Decentralized Parallel SGD; Blot et al. 2016, Gossip training for
 // deep learning): every rank updates its own replica with its own gradients. After each step the ranks are matched in
 // pairs, anew and at random but alike on all ranks; the two exchange their values x while the next step computes, and

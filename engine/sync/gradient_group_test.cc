@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The option `compression:` of a strategy.
 #include "engine/sync/gradient_group.h"
 

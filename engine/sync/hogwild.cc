@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared parameters without locks (Niu et al. 2011, Hogwild): the ranks of a host have one copy of the parameters, and
 // each updates it with its own gradients as soon as it has them, while others read and write. Every rank keeps an
 // optimizer's state of its own, and takes its own step with the full learning rate, so a step of P ranks moves the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One strategy inside each host and another between hosts (as Lin et al. 2020, Don't Use Large Mini-Batches, Use Local
 // SGD, section 4.3, has local SGD between nodes). The ranks of a host are one replica. Per step:
 //
@@ -32,7 +33,7 @@ namespace phalanx {
 namespace {
 
 // Strategies that work at this level with their default options.
-std::string known(bool StrategyTraits::* level) { return join(Synchronizers::global().names_where(level), ", "); }
+std::string known(bool StrategyTraits::*level) { return join(Synchronizers::global().names_where(level), ", "); }
 
 struct LevelsConfig {
   static constexpr const char* kTellingKey = "intra";
@@ -52,7 +53,7 @@ struct LevelsConfig {
   }
 };
 
-void check_level(const char* name, const Synchronizers::Choice& chosen, bool StrategyTraits::* level) {
+void check_level(const char* name, const Synchronizers::Choice& chosen, bool StrategyTraits::*level) {
   if (chosen.traits().*level) return;
   const std::string where = std::string("strategy.") + name + ": " + chosen.selected();
   const auto names = Synchronizers::global().names_where(level);
@@ -226,13 +227,13 @@ class Levels final : public Synchronizer {
   std::vector<ShardedBucket> shared_;
 };
 
-const bool levels_registered =
-    Synchronizers::global().add<LevelsConfig>("levels", "one strategy inside each host, another between hosts", levels_traits,
-                                              [](const LevelsConfig& config, const SyncContext& context) {
-                                                check_level("intra", config.intra, &StrategyTraits::intra_level);
-                                                check_level("inter", config.inter, &StrategyTraits::inter_level);
-                                                return std::make_unique<Levels>(config, context);
-                                              });
+const bool levels_registered = Synchronizers::global().add<LevelsConfig>(
+    "levels", "one strategy inside each host, another between hosts", levels_traits,
+    [](const LevelsConfig& config, const SyncContext& context) {
+      check_level("intra", config.intra, &StrategyTraits::intra_level);
+      check_level("inter", config.inter, &StrategyTraits::inter_level);
+      return std::make_unique<Levels>(config, context);
+    });
 
 }  // namespace
 }  // namespace phalanx

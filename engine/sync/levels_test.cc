@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One strategy inside hosts and another between them, against what the two promise together.
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/full_like.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Local SGD (Stich 2019, Local SGD Converges Fast and Communicates Little): every rank updates its own replica with its
 // own gradients, and every k-th step the replicas become their mean. Post-local SGD (Lin et al. 2020, Don't Use Large
 // Mini-Batches, Use Local SGD, section 3): the first `warmup_steps` are synchronous, by the mean of the gradients.

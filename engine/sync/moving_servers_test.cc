@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies in whose parameter servers' place others come while they train.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An engine's optimizer as the update rule of a table: what is pushed are gradients, whose scale is the learning rate,
 // and what the optimizer remembers lies beside the values, on every server for its own part. Of staleness-aware rates
 // (Zhang, Gupta, Lian and Liu 2015, arXiv:1511.05950, equation 5, where p is 1) a gradient that is t updates late is

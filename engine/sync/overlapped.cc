@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Synchronous data parallelism with communication under backward (Li et al. 2020, PyTorch Distributed, section 3.2.3):
 // a bucket's mean over all ranks is launched as soon as backward has made its last gradient, while it goes on with the
 // layers before. Buckets are launched in one order on all ranks, however their gradients come; those that lack a
@@ -75,11 +76,11 @@ StrategyTraits overlapped_traits(const GradientConfig& config) {
           .intra_level = true};
 }
 
-const bool overlapped_registered =
-    Synchronizers::global().add<GradientConfig>("overlapped", "synchronous: gradients are all-reduced during backward",
-                                                overlapped_traits, [](const GradientConfig& config, const SyncContext& context) {
-                                                  return std::make_unique<Overlapped>(config, context);
-                                                });
+const bool overlapped_registered = Synchronizers::global().add<GradientConfig>(
+    "overlapped", "synchronous: gradients are all-reduced during backward", overlapped_traits,
+    [](const GradientConfig& config, const SyncContext& context) {
+      return std::make_unique<Overlapped>(config, context);
+    });
 
 }  // namespace
 }  // namespace phalanx

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/sync/replica_check.h"
 
 #include <ATen/ops/arange.h>

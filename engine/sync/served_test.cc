@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies that meet on parameter servers, each against its recurrence in a few lines, under a schedule in which the
 // ranks come one after the other.
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/sync/server_optimizer.h"
 
 #include <algorithm>

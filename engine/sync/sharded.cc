@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Synchronous data parallelism with the update shared out (ZeRO stage 1, Rajbhandari et al. 2020, section 5.1): every
 // rank gets the mean gradients of its own part of each bucket, keeps optimizer state for that part alone, updates it,
 // and all gather the new values. An optimizer's state takes 1 / P of the memory and its update 1 / P of the time.
@@ -133,7 +134,8 @@ StrategyTraits sharded_traits(const ShardedConfig& config) {
 }
 
 const bool sharded_registered = Synchronizers::global().add<ShardedConfig>(
-    "sharded", "synchronous: every rank updates its shard of the parameters (ZeRO stages 1 to 3)", sharded_traits, make);
+    "sharded", "synchronous: every rank updates its shard of the parameters (ZeRO stages 1 to 3)", sharded_traits,
+    make);
 
 }  // namespace
 }  // namespace phalanx

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ZeRO stage 2 (Rajbhandari et al. 2020, arXiv:1910.02054, section 5.2): a bucket's gradients are reduce-scattered as
 // soon as backward has made the last of them and are freed then, so that of gradients a rank holds 1 / P and the
 // buckets on their way. Between the backwards of a step that accumulates, too. Wire: as stage 1, (P - 1) / P of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ZeRO stage 3 (Rajbhandari et al. 2020, arXiv:1910.02054, section 5.3), by blocks of the model as FSDP has it (Zhao et
 // al. 2023, PyTorch FSDP, arXiv:2304.11277, section 3): between steps a rank has its part of each bucket's values, of
 // its gradients and of the optimizer's state, 1 / P of all three. A bucket holds parameters of one block.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One process, nothing to agree on.
 #include "engine/sync/replicated_synchronizer.h"
 #include "engine/sync/synchronizers.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the interface asks of every strategy, and what its traits promise of it, for all that are registered.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -43,7 +44,7 @@ std::vector<std::string> strategies() {
   return all;
 }
 
-std::vector<std::string> strategies_where(bool StrategyTraits::* trait) {
+std::vector<std::string> strategies_where(bool StrategyTraits::*trait) {
   auto all = strategies();
   std::erase_if(all, [trait](const std::string& strategy) { return !(traits_of(strategy).*trait); });
   return all;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A strategy that nobody has heard of fits in everywhere by its traits.
 #include "engine/sync/strategy_traits.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Synchronous SGD through parameter servers: in every step the servers sum the gradients of all ranks, which read the
 // sum and divide it by their number. The result is that of all_reduce, but for the order of additions, which is that of
 // arrival. Each step's sum begins anew (rule sum_of_clock). Two tables take turns: a rank that is done with one step

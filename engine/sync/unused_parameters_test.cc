@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/sync/unused_parameters.h"
 
 #include <ATen/TensorOperators.h>

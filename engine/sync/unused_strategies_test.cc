@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What becomes of parameters without a gradient under every strategy, with momentum and weight decay.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tasks of models that are to make samples like those of a dataset. Samples are a tensor of numbers, and noise as a
 // second input, as the dataset with_noise has it.
 #include <ATen/TensorOperators.h>

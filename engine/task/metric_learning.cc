@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Metric learning: embeddings that are near each other for samples of one class. Of samples of several members, as the
 // datasets pairs and triplets make them, with targets [members] int64: outputs [members, width]. Of single samples with
 // one class each: outputs [width].

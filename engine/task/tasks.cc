@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tasks of supervised learning: one output, one target, one loss between the two.
 #include <ATen/TensorOperators.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches that a thread of its own gathers: what counts as waiting for data is what the loop waits, not what that
 // thread works.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/watch/delayed_vote.h"
 
 #include <ATen/ops/zeros.h>

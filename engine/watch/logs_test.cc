@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is measured, as TensorBoard and Prometheus read it.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -268,11 +269,10 @@ TEST(Prometheus, APortThatIsTakenIsAnErrorThatSaysSo) {
 }
 
 TEST(Prometheus, LeavesSignalsAsTheyWere) {
-  struct sigaction before{}, after{};
+  struct sigaction before {
+  }, after{};
   ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &before), 0);
-  {
-    const PrometheusEndpoint endpoint({}, "run", 1);
-  }
+  { const PrometheusEndpoint endpoint({}, "run", 1); }
   ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &after), 0);
   EXPECT_EQ(after.sa_handler, before.sa_handler);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/watch/matrix_peak.h"
 
 #include <ATen/Parallel.h>

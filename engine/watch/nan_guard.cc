@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/watch/nan_guard.h"
 
 #include <ATen/ops/isfinite.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/watch/nan_guard.h"
 
 #include <ATen/ops/empty.h>
@@ -203,7 +204,8 @@ TEST(NanGuard, BeforeSomethingIsKeptItAsksAtOnce) {
     return [](std::int64_t step, Numbers& numbers) { numbers.gradients[0] = step == 10 ? INFINITY : 0; };
   };
   expect_diverged(1000, parameter, "in step 10 parameter fc.bias is not finite, on rank 1;", 9, 10);
-  expect_trains_to_the_end(1000, [](int) { return never(); }, 3);
+  expect_trains_to_the_end(
+      1000, [](int) { return never(); }, 3);
 }
 
 TEST(NanGuard, LeavesFiniteNumbersAloneHoweverLarge) {

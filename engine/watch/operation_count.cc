@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/watch/operation_count.h"
 
 #include <ATen/core/TensorBody.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/watch/step_clock.h"
 
 #include "framework/observe/monotonic_clock.h"

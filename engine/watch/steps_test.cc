@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the time of steps goes: clock, spread over ranks, table, and the trace of a window.
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>

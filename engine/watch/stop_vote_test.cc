@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/watch/stop_vote.h"
 
 #include <ATen/ops/zeros.h>
@@ -32,7 +33,8 @@ Outcome train_ranks(const std::vector<std::int64_t>& asked, std::int64_t max_ste
     testing::FakeEngine fake(max_steps);
     std::int64_t step = 0;
     fake.engine.on(Event::kUpdate, [&](State& state) { step = state.step; });
-    StopVote vote(world, [&] { return step >= asked[rank]; }, [] { return false; }, delay);
+    StopVote vote(
+        world, [&] { return step >= asked[rank]; }, [] { return false; }, delay);
     vote.attach(fake.engine);
     outcome.steps[rank] = fake.train({.epochs = 1}).step;
     outcome.stopped[rank] = vote.stopped();
@@ -97,7 +99,8 @@ TEST(StopVote, SaysWhetherItWasTheTime) {
     testing::run_ranks("inproc", 2, [asked](const CommunicatorPtr& world) {
       testing::FakeEngine fake(9);
       const bool both = asked && world->rank() == 1;
-      StopVote vote(world, [both] { return both; }, [] { return true; });
+      StopVote vote(
+          world, [both] { return both; }, [] { return true; });
       vote.attach(fake.engine);
       EXPECT_EQ(fake.train({.epochs = 1}).step, 2);
       EXPECT_TRUE(vote.stopped());

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <pty.h>
 #include <signal.h>
@@ -230,9 +231,7 @@ TEST_F(ProgressTest, OnATerminalResultsStayAboveTheBar) {
 }
 
 TEST_F(ProgressTest, ATerminalThatShowsNothingIsNotCleared) {
-  {
-    Progress progress(console_, true, kTotal);
-  }
+  { Progress progress(console_, true, kTotal); }
   EXPECT_EQ(written(), "");
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
@@ -5,11 +6,11 @@
 #include <string>
 
 #include "engine/engine.h"
-#include "engine/watch/run_folder.h"
 #include "engine/optim/optimizer.h"
 #include "engine/watch/config.h"
 #include "engine/watch/nan_guard.h"
 #include "engine/watch/profiler.h"
+#include "engine/watch/run_folder.h"
 #include "engine/watch/step_clock.h"
 #include "framework/comm/communicator.h"
 #include "framework/observe/nvtx.h"

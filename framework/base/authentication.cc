@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/base/authentication.h"
 
 #include "framework/base/keyed_hash.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <sys/stat.h>
@@ -17,13 +18,13 @@ struct FileIdentity {
 
   /// Follows links. nullopt if there is no such file, or it cannot be reached.
   static std::optional<FileIdentity> of(const std::string& path) {
-    struct stat status{};
+    struct stat status {};
     if (::stat(path.c_str(), &status) != 0) return std::nullopt;
     return FileIdentity{status.st_dev, status.st_ino};
   }
 
   static std::optional<FileIdentity> of(int descriptor) {
-    struct stat status{};
+    struct stat status {};
     if (::fstat(descriptor, &status) != 0) return std::nullopt;
     return FileIdentity{status.st_dev, status.st_ino};
   }

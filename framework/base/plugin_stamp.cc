@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Part of every plug-in, and of no program: states what the plug-in was built with.
 #include "framework/base/plugin_stamp.h"
 

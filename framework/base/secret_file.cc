@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/base/secret_file.h"
 
 #include <sys/stat.h>
@@ -21,7 +22,7 @@ std::string without_space(const std::string& text) {
 }  // namespace
 
 std::string read_secret(const std::string& path) {
-  struct stat status{};
+  struct stat status {};
   if (::stat(path.c_str(), &status) != 0) throw ConfigError("secret file " + path + ": " + std::strerror(errno));
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     throw ConfigError("secret file " + path + " can be used by others than its owner; chmod 600 " + path);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// The version of Phalanx, as a literal that others can be joined to: major.minor.patch.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chain broadcast, pipelined by chunks.
 //
 // Source: Watts and van de Geijn, "A pipelined broadcast for multidimensional meshes", Parallel Processing Letters 5

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct all-gather: each rank sends its part to every other, all at once.
 //
 // Steps: 1, of P - 1 messages. On the wire: n (P - 1) / P bytes per rank when parts are equal, which is the least

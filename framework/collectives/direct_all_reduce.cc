@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct all-reduce: a direct reduce-scatter and a direct all-gather of P nearly equal parts.
 //
 // Steps: 2, of P - 1 messages each. On the wire: 2 n (P - 1) / P bytes per rank, which is the least possible. Memory:

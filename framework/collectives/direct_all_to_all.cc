@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct all-to-all, of even and uneven parts: everybody sends everybody's part at once.
 //
 // Steps: 1, of P - 1 messages. On the wire: each part but the own once, n (P - 1) / P bytes when parts are equal, which

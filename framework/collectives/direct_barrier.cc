@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dissemination barrier.
 //
 // Source: Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization", Int. J. Parallel Program. 17
@@ -25,10 +26,11 @@ void direct_barrier(Communicator& group, const Operation&) {
   }
 }
 
-const bool direct_barrier_registered = Algorithms::global().add({.op = Op::kBarrier,
-                                                  .name = "direct",
-                                                  .about = "dissemination: ceil(log2 P) steps, one byte each",
-                                                  .run = direct_barrier});
+const bool direct_barrier_registered =
+    Algorithms::global().add({.op = Op::kBarrier,
+                              .name = "direct",
+                              .about = "dissemination: ceil(log2 P) steps, one byte each",
+                              .run = direct_barrier});
 
 }  // namespace
 }  // namespace phalanx

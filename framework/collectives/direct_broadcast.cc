@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct broadcast: the root sends the tensor to each rank, all at once.
 //
 // Steps: 1, of P - 1 messages. On the wire: n (P - 1) bytes from the root. For few ranks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct gather: each rank sends its part to the root.
 //
 // Steps: 1, of P - 1 messages to the root. On the wire: each rank's own part, which is the least possible.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct reduce: each rank sends its tensor to the root, which combines them in the order of ranks.
 //
 // By chunks of at most kChunkBytes, so that the root needs little memory and combines one while it receives the next.

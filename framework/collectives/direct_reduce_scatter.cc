@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct reduce-scatter: each rank sends every other its part, and combines what it receives of its own in the order of
 // ranks.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Double binary tree all-reduce, pipelined by chunks (double_tree.h has the source and the trees).
 //
 // Each half of the tensor is combined up its tree, and then flows down the same tree.

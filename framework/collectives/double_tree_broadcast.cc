@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Double binary tree broadcast, pipelined by chunks (double_tree.h has the source and the trees).
 //
 // The root is on top of both trees and feeds a half of the tensor into each.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Double binary tree reduce, pipelined by chunks (double_tree.h has the source and the trees).
 //
 // The double tree broadcast backwards: the root is on top of both trees, and a half of the tensor is combined up each.

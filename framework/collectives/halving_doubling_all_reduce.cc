@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recursive halving-doubling all-reduce, for any number of ranks (halving.h has how).
 //
 // Source: Rabenseifner, "Optimization of collective reduction operations", ICCS 2004: a reduce-scatter by

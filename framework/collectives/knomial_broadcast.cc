@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // K-nomial tree broadcast, of radix 4 and 8; of any other: knomial_broadcast() in knomial.h.
 //
 // Source: Wilkins et al., "Generalized collective algorithms for the exascale era", IEEE CLUSTER 2023, section on

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // K-nomial tree reduce, of radix 4 and 8; of any other: knomial_reduce() in knomial.h.
 //
 // Source: the k-nomial broadcast (knomial_broadcast.cc), backwards.

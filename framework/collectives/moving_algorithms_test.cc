@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every registered algorithm of the operations that only move elements, against values computed without it.
 #include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recursive doubling all-gather, for any number of ranks (halving.h has the source).
 //
 // Neighbours exchange their parts, then pairs of ranks what they have, then fours, and so on.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recursive halving reduce-scatter, for any number of ranks (halving.h has the source).
 //
 // Partners half a group apart exchange what they have of each other's half of the parts and combine it; then each half

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every registered algorithm of all_reduce, reduce and reduce_scatter, against values computed without it.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>

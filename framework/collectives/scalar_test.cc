@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scalars of every C type.
 #include "framework/collectives/scalar.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes that each registered algorithm puts on the wire are those that its header promises.
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/address_for_peers.h"
 
 #include <ifaddrs.h>

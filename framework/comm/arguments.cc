@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/arguments.h"
 
 #include <c10/core/DeviceType.h>

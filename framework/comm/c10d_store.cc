@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/c10d_store.h"
 
 #include "framework/base/keyed_hash.h"

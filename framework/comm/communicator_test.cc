@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/communicator.h"
 
 #include <ATen/ops/empty.h>
@@ -169,9 +170,7 @@ TEST_F(OnADevice, EachWaitOrdersTheStreamThatIsCurrent) {
 }
 
 TEST_F(OnADevice, AWorkThatNobodyWaitedForIsWaitedForOnce) {
-  {
-    Work unwaited = group_.all_reduce(tensor(), Reduction::kSum);
-  }
+  { Work unwaited = group_.all_reduce(tensor(), Reduction::kSum); }
   EXPECT_EQ(device_.ordered, 1);
   {
     Work waited = group_.all_reduce(tensor(), Reduction::kSum);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/flight_recorder.h"
 
 #include <gtest/gtest.h>

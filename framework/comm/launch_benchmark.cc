@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What it costs the caller to launch an asynchronous operation, without what the operation itself does (K11):
 //   bazel run //framework/comm:launch_benchmark
 #include <benchmark/benchmark.h>

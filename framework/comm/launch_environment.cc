@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/launch_environment.h"
 
 #include <unistd.h>

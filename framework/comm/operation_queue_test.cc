@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/operation_queue.h"
 
 #include <gtest/gtest.h>
@@ -63,9 +64,7 @@ TEST_F(Operations, KeepTheirErrorsAndThrowThemOnce) {
 }
 
 TEST_F(Operations, HaveRunWhenTheirWorkIsDestroyed) {
-  {
-    Work work = note(1);
-  }
+  { Work work = note(1); }
   EXPECT_EQ(order_, std::vector{1});
   EXPECT_NO_THROW({ Work failing = launch([] { throw std::runtime_error("logged, not thrown"); }); });
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/plain_memory.h"
 
 #include <ATen/ops/zeros.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduction::combine and finish: the loops over elements.
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>

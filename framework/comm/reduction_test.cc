@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/reduction.h"
 
 #include <c10/util/BFloat16.h>
@@ -199,7 +200,9 @@ TEST(Reduction, OfAUserIsForItsTypeAlone) {
   EXPECT_TRUE(reduction.takes(c10::kFloat));
   EXPECT_FALSE(reduction.takes(c10::kDouble));
   EXPECT_FALSE(reduction.commutative());
-  EXPECT_TRUE(Reduction::custom<float>("nothing", [](auto, auto) {}, true).commutative());
+  EXPECT_TRUE(Reduction::custom<float>(
+                  "nothing", [](auto, auto) {}, true)
+                  .commutative());
 }
 
 TEST(Reduction, IsAValue) {

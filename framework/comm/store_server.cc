@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/store_server.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Peers that do not know the secret, and servers that cannot go on.
 #include "framework/comm/store_server.h"
 
@@ -181,7 +182,8 @@ TEST(AdmittedStore, SaysThatWhoListensDoesNotAnswer) {
   const auto silent = listen_at("127.0.0.1:0");  // the system completes connections, and nobody accepts them
   const std::string address = address_of(silent.get());
   const int port = port_of(address);
-  const auto error = comm_error_of([&] { make_tcp_store("127.0.0.1", port, StoreHost::kPeer, 2, Seconds(0.3), kSecret); });
+  const auto error =
+      comm_error_of([&] { make_tcp_store("127.0.0.1", port, StoreHost::kPeer, 2, Seconds(0.3), kSecret); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr(address), HasSubstr("waited 0.3 s"), HasSubstr("does not answer as")));
 }
@@ -189,21 +191,23 @@ TEST(AdmittedStore, SaysThatWhoListensDoesNotAnswer) {
 // Ranks that disagree on whether there is a secret.
 TEST(AdmittedStore, ARankWithoutASecretIsToldThatRankZeroHasOne) {
   const Served served;
-  const auto error = comm_error_of([&] { make_tcp_store("127.0.0.1", served.port(), StoreHost::kPeer, 2, Seconds(1)); });
+  const auto error =
+      comm_error_of([&] { make_tcp_store("127.0.0.1", served.port(), StoreHost::kPeer, 2, Seconds(1)); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("PHALANX_JOB_SECRET"), HasSubstr("does not answer as")));
 }
 
 TEST(AdmittedStore, RankZeroSaysThatRanksMayLackTheSecret) {
-  const auto error =
-      comm_error_of([] { make_tcp_store("127.0.0.1", free_port(), StoreHost::kThisProcess, 2, Seconds(0.1), kSecret); });
+  const auto error = comm_error_of(
+      [] { make_tcp_store("127.0.0.1", free_port(), StoreHost::kThisProcess, 2, Seconds(0.1), kSecret); });
   EXPECT_THAT(error.what(), AllOf(HasSubstr("only 1 of 2 ranks"), HasSubstr("PHALANX_JOB_SECRET")));
 }
 
 TEST(AdmittedStore, ARankWithASecretIsToldThatRankZeroMayHaveNone) {
   const int port = free_port();
   const auto server = make_tcp_store("127.0.0.1", port, StoreHost::kThisProcess, 1, kLong);
-  const auto error = comm_error_of([&] { make_tcp_store("127.0.0.1", port, StoreHost::kPeer, 2, Seconds(0.5), kSecret); });
+  const auto error =
+      comm_error_of([&] { make_tcp_store("127.0.0.1", port, StoreHost::kPeer, 2, Seconds(0.5), kSecret); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("PHALANX_JOB_SECRET"), HasSubstr(std::to_string(port))));
 }

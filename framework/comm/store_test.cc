@@ -1,5 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/store.h"
-#include "framework/comm/testing_store.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -24,6 +24,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/sockets.h"
+#include "framework/comm/testing_store.h"
 #include "framework/testing/ports.h"
 
 namespace phalanx {
@@ -112,7 +113,7 @@ TEST(FileStore, KeepsNotesAndIsRemovedByTheLastToLeave) {
 TEST(FileStore, IsNobodyElses) {
   const auto path = new_path("private");
   const auto store = make_file_store(path, 1, kLong);
-  struct stat status{};
+  struct stat status {};
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600U);
 }
@@ -395,7 +396,8 @@ TEST(StoreBarrier, NobodyPassesBeforeAllHaveArrived) {
     });
   }
   for (auto& rank : ranks) rank.join();
-  EXPECT_EQ(comm_error_of([] { store_barrier(*make_hash_store(kShort), "alone", 2); }).kind(), CommError::Kind::kTimeout);
+  EXPECT_EQ(comm_error_of([] { store_barrier(*make_hash_store(kShort), "alone", 2); }).kind(),
+            CommError::Kind::kTimeout);
 }
 
 }  // namespace

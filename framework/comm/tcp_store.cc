@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stores that ranks reach over TCP: c10d's, or a StoreServer if the job has a secret.
 #include <c10/util/Exception.h>
 #include <c10/util/Flags.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -77,9 +78,10 @@ TEST(AveragePool, IsAsExactAsLibTorchs) {
 
 TEST(AveragePool, TakesAxesOfTheirOwnAndDivisors) {
   const auto x = at::randn({3, 9, 40});
-  for (const AveragePooling& pool : {AveragePooling{{2, 3}, {1, 2}, {1, 0}}, AveragePooling{{3, 2}, {}, {0, 1}, true, false},
-                              AveragePooling{{2}, {2}, {1}, false, true, 3}, AveragePooling{{3}, {3}, {0}, true, false, -2},
-                              AveragePooling{{1, 2}, {5, 2}, {0}}}) {
+  for (const AveragePooling& pool :
+       {AveragePooling{{2, 3}, {1, 2}, {1, 0}}, AveragePooling{{3, 2}, {}, {0, 1}, true, false},
+        AveragePooling{{2}, {2}, {1}, false, true, 3}, AveragePooling{{3}, {3}, {0}, true, false, -2},
+        AveragePooling{{1, 2}, {5, 2}, {0}}}) {
     SCOPED_TRACE(::testing::Message() << pool);
     expect_as_exact_as_libtorchs(pool, x);
   }

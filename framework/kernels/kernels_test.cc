@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/kernels/kernels.h"
 
 #include <ATen/ATen.h>
@@ -256,9 +257,7 @@ TEST(MaxPool, RefusesWhatLibTorchRefuses) {
 
 TEST(Registration, SaysNothingOfReplacedKernels) {
   ::testing::internal::CaptureStderr();
-  {
-    const Registration ours;
-  }
+  { const Registration ours; }
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/kernels/mkl_check.h"
 
 #include <dlfcn.h>

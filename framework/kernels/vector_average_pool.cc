@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/kernels/vector_average_pool.h"
 
 #include <algorithm>

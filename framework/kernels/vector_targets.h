@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Not guarded against repeated inclusion, as hwy/foreach_target.h includes its users repeatedly.
 //
 // The instruction sets that vector code is compiled for: those that differ in the width of their vectors. Others are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of backwards that LibTorch runs in threads of devices, which are pretended.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mixed precision.
 #include "framework/parallel/autocast.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/parallel/autograd_collectives.h"
 
 #include <ATen/ops/concat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives that autograd differentiates: values and gradients against one process that has everything.
 #include "framework/parallel/autograd_collectives.h"
 

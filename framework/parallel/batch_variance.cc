@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/parallel/batch_variance.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/parallel/bucket_size.h"
 
 #include <ATen/ops/full.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Activations computed again in backward, against activations that were kept.
 #include "framework/parallel/checkpointed.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The head of a language model whose vocabulary two ranks divide, forward and backward: logits of 512 tokens of width
 // 256 over 50,257 words and their cross entropy, with logits that are gathered and with logits that stay divided.
 //   bazel run //framework/parallel:class_parts_benchmark

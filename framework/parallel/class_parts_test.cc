@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scores of classes that ranks divide, against one process that has all of them.
 #include "framework/parallel/class_parts.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients that are put off by backwards that LibTorch runs in threads of devices, which are pretended.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>

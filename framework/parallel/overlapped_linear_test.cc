@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products beside collectives over positions, against the collective and the product one after the other.
 #include "framework/parallel/overlapped_linear.h"
 

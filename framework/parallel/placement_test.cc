@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts of parameters along one dimension, and how names tell them.
 #include "framework/parallel/placement.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/parallel/random_rows.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ring attention against attention of one process that has the whole sequence.
 #include "framework/parallel/ring_attention.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch norm over the samples of all ranks, against batch norm of one process over their union.
 #include "framework/parallel/sync_batch_norm.h"
 

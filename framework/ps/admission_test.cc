@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Peers that do not say who they are, and servers that cannot go on.
 #include <fcntl.h>
 #include <gmock/gmock.h>

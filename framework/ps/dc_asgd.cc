@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Delay-compensated asynchronous SGD (Zheng et al. 2017, Asynchronous Stochastic Gradient Descent with Delay
 // Compensation, algorithm 2): an update is a gradient g that client m computed from values b_m, which have become x
 // since. The server goes to x - s (g + lambda g g (x - b_m)), where g g approximates the diagonal of the Hessian. The

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/ps/dense_shard.h"
 
 #include <ATen/ops/empty.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -177,9 +178,7 @@ TEST(Durability, NobodyWaitsForAClientThatHasLeft) {
   spec.clients = 2, spec.staleness = 0;
   Client client(options_for(server.addresses()[0]));
   Table table = client.create(spec);
-  {
-    Client(options_for(server.addresses()[0], 1)).create(spec);
-  }
+  { Client(options_for(server.addresses()[0], 1)).create(spec); }
   client.push(table, filled(1), {.rule = kAdd, .tick = true}).wait();
   auto values = filled(0);
   client.pull(table, values).wait();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a link connects, and connects again.
 #include <algorithm>
 #include <chrono>

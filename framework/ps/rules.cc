@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules without state. x: values of the shard, u: an update, s: its scale, t: its staleness.
 //
 //   none   x

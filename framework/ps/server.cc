@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/ps/server.h"
 
 #include <chrono>
@@ -55,7 +56,8 @@ bool Server::wait_for_clients(const std::string& job, int clients, Seconds timeo
 
 void Server::wait_until_left(const std::string& job) const {
   const auto never = Clock::time_point::max();
-  loop_->presence().wait_until(job, [](const Presence::Count& count) { return count.now == 0; }, never);
+  loop_->presence().wait_until(
+      job, [](const Presence::Count& count) { return count.now == 0; }, never);
 }
 
 }  // namespace phalanx::ps

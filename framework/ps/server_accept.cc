@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // New connections, and how long and how many of them may stay without saying who they are.
 #include <algorithm>
 #include <cerrno>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who is let in: clients that know the secret, and other members of chains.
 #include <unistd.h>
 

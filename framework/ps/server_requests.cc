@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What clients ask, and how values come and go.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/ps/shard_host.h"
 
 #include <ATen/ops/full.h>
@@ -201,8 +202,9 @@ void for_all_interleavings(const ClientScripts& script, std::int64_t staleness,
 }
 
 // Values are powers of ten, so that a sum says which updates are in it.
-const ClientScripts kScript{{{{0, Verb::kPush, 1}, {0, Verb::kPull, 0}, {0, Verb::kPush, 10}, {0, Verb::kPull, 0}},
-                      {{1, Verb::kPush, 100}, {1, Verb::kPull, 0}, {1, Verb::kPush, 1000}, {1, Verb::kPull, 0}}}};
+const ClientScripts kScript{
+    {{{0, Verb::kPush, 1}, {0, Verb::kPull, 0}, {0, Verb::kPush, 10}, {0, Verb::kPull, 0}},
+     {{1, Verb::kPush, 100}, {1, Verb::kPull, 0}, {1, Verb::kPush, 1000}, {1, Verb::kPull, 0}}}};
 
 TEST(EveryInterleaving, LosesNoUpdateAndTearsNoRead) {
   int orders = 0;

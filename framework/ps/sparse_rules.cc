@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules of sparse tables. x: a row of dim elements, u: an update of it, s: the scale of the push, which is the
 // learning rate where u is a gradient.
 //

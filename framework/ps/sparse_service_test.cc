@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
@@ -28,8 +29,8 @@ namespace {
 
 using enum testing::SparseRule;
 using testing::kSecret;
-using testing::SparseRule;
 using testing::Service;
+using testing::SparseRule;
 constexpr std::int64_t kServedDim = 16;
 
 // A client that says what it likes.
@@ -62,7 +63,8 @@ class RawClient {
 };
 
 TableSpec sparse() {
-  return {.name = "t", .rules = {"add", "sgd"}, .dim = kServedDim, .sparse = {.keys = 1'000'000'000, .capacity = 100'000}};
+  return {
+      .name = "t", .rules = {"add", "sgd"}, .dim = kServedDim, .sparse = {.keys = 1'000'000'000, .capacity = 100'000}};
 }
 
 class SparseOver : public ::testing::TestWithParam<const char*> {};
@@ -81,7 +83,8 @@ TEST_P(SparseOver, WhatIsPushedIsPulledByKey) {
     const auto rows = table.pull(keys);
     ASSERT_EQ(rows.sizes(), (std::vector<std::int64_t>{2, 3, kServedDim}));
     const std::vector<float> expected{2, 36, 8, 16, 36, 64};  // key 0 came twice
-    for (int i = 0; i < 6; ++i) EXPECT_TRUE(rows.view({6, kServedDim})[i].equal(at::full({kServedDim}, expected[i]))) << i;
+    for (int i = 0; i < 6; ++i)
+      EXPECT_TRUE(rows.view({6, kServedDim})[i].equal(at::full({kServedDim}, expected[i]))) << i;
   }
 }
 
@@ -160,7 +163,8 @@ TEST_P(SparseOver, RowsAreReadAndWrittenWithAllThatRulesRememberOfThem) {
   for (std::size_t server = 0; server < 2; ++server) {
     const auto rows = saved.read_rows(server);
     count += rows.keys.numel();
-    ASSERT_EQ(rows.numbers.sizes(), (std::vector<std::int64_t>{rows.keys.numel(), 2 * kServedDim + 2 * kServedDim + 1}));
+    ASSERT_EQ(rows.numbers.sizes(),
+              (std::vector<std::int64_t>{rows.keys.numel(), 2 * kServedDim + 2 * kServedDim + 1}));
     resumed.write_rows(rows);
   }
   EXPECT_EQ(count, 3'000);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // More elements than 32 bits count, in memory that is shared.
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that are processes and end without a word.
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>

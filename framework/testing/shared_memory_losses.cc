@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rank that goes, or never comes, in each operation of backends with shared memory.
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "launch/job/world.h"
 
 #include <ATen/ops/ones.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Embeddings among the parameters of the model: weight [rows, dim], of which every replica has all. Where there are
 // more keys than rows, keys share rows by their hash (Weinberger et al. 2009, Feature Hashing for Large Scale Multitask
 // Learning).
@@ -55,10 +56,10 @@ class LocalEmbedding final : public Embedding {
   at::Tensor weight_;
 };
 
-const bool local_registered = Embeddings::global().add<LocalConfig>("local", "parameters of the model", EmbeddingTraits{},
-                                                              [](const LocalConfig& config, const EmbeddingSpec& spec) {
-                                                                return std::make_shared<LocalEmbedding>(config, spec);
-                                                              });
+const bool local_registered = Embeddings::global().add<LocalConfig>(
+    "local", "parameters of the model", EmbeddingTraits{}, [](const LocalConfig& config, const EmbeddingSpec& spec) {
+      return std::make_shared<LocalEmbedding>(config, spec);
+    });
 
 }  // namespace
 }  // namespace phalanx

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Embeddings on parameter servers, as in Persia (Lian et al. 2021, Persia: An Open, Hybrid System Scaling Deep
 // Learning-based Recommenders up to 100 Trillion Parameters): rows are read and updated asynchronously within a bound
 // of staleness, beside dense parameters that the strategy keeps in step.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/embedding/wanted_servers.h"
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layout of the archive: torch/csrc/export/pt2_archive_constants.h of PyTorch 2.13.
 #include "models/exported/archive.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Serialized arguments: union Argument of torch/_export/serde/schema.py of PyTorch 2.13.
 #include "models/exported/arguments.h"
 

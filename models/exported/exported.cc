@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program that torch.export.save wrote in Python, as a model: docs/python_models.md.
 #include <ATen/ops/concat.h>
 

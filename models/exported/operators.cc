@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of torch.export's training IR (torch 2.13) and of its core ATen IR. The list says what may be called, so
 // that an operator that nobody looked at is refused.
 #include "models/exported/operators.h"

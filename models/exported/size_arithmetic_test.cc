@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/exported/size_arithmetic.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AlexNet, as in Krizhevsky 2014, One weird trick for parallelizing convolutional neural networks (one column, without
 // local response normalisation), after Krizhevsky et al. 2012: input [n, c, h, w] float -> logits [n, classes].
 // Parameters features.{0,3,6,8,10} and classifier.{1,4,6}, with the initial values of torchvision.

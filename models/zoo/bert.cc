@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A bidirectional transformer (Devlin et al. 2019, BERT: Pre-training of Deep Bidirectional Transformers for Language
 // Understanding, arXiv:1810.04805) with its head for masked tokens: input [n, t] int64 tokens, t <= context -> logits
 // [n, t, classes] of the token that was there. Each position looks at all of its sample; all are of the first segment.

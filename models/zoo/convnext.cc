@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ConvNeXt (Liu et al. 2022, A ConvNet for the 2020s, section 3): input [n, c, h, w] float -> logits [n, classes].
 // Parameters features.N and classifier.{0,2}, with the names and initial values of torchvision.
 #include <ATen/TensorOperators.h>
@@ -108,8 +109,9 @@ class ConvNext final : public Network {
     classifier_ = register_module("classifier", std::make_shared<Sequence>());
     classifier_->add(std::make_shared<ChannelNorm>(width));
     classifier_->add_function([](const at::Tensor& x) { return x.flatten(1); }).add(Linear(width, sample.classes));
-    add_block("classifier", {"classifier"},
-              [this](const at::Tensor& x) { return classifier_->forward(x.mean({2, 3}, /*keepdim=*/true)); });
+    add_block("classifier", {"classifier"}, [this](const at::Tensor& x) {
+      return classifier_->forward(x.mean({2, 3}, /*keepdim=*/true));
+    });
     initialize();
   }
 
@@ -149,8 +151,8 @@ bool add(const std::string& name, const std::string& help, const Blocks& blocks)
 }
 
 const bool convnext_registered = add<TinyConfig>("convnext_tiny", "ConvNeXt-T", {3, 3, 9, 3}) &&
-                        add<SmallConfig>("convnext_small", "ConvNeXt-S", {3, 3, 27, 3}) &&
-                        add<BaseConfig>("convnext_base", "ConvNeXt-B", {3, 3, 27, 3});
+                                 add<SmallConfig>("convnext_small", "ConvNeXt-S", {3, 3, 27, 3}) &&
+                                 add<BaseConfig>("convnext_base", "ConvNeXt-B", {3, 3, 27, 3});
 
 }  // namespace
 }  // namespace phalanx

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deep convolutional generative adversarial network (Radford et al. 2016, Unsupervised Representation Learning with
 // Deep Convolutional Generative Adversarial Networks, arXiv:1511.06434, section 3) for the task adversarial: inputs
 // images [n, c, side, side] from -1 to 1 and noise [n, k] -> scores [n] of the images and of what is made of the noise,

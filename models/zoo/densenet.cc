@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DenseNet-BC (Huang et al. 2017, Densely Connected Convolutional Networks, table 1): each layer sees what all layers
 // of its block before it made; input [n, c, h, w] float -> logits [n, classes]. Parameters, buffers, names and initial
 // values are those of torchvision. For small pictures the stem is one 3 x 3 convolution, as in section 4.1.
@@ -103,8 +104,9 @@ class DenseNet final : public Network {
     }
     norm5_ = features_->register_module("norm5", BatchNorm2d(channels));
     classifier_ = register_module("classifier", Linear(channels, sample.classes));
-    add_block("head", {"features.norm5", "classifier"},
-              [this](const at::Tensor& x) { return classifier_(norm5_(x).relu_().mean({2, 3})); });
+    add_block("head", {"features.norm5", "classifier"}, [this](const at::Tensor& x) {
+      return classifier_(norm5_(x).relu_().mean({2, 3}));
+    });
     initialize_convolutions(*this, torch::kFanIn);
     const at::NoGradGuard no_grad;
     classifier_->bias.zero_();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deep learning recommendation model (Naumov et al. 2019, Deep Learning Recommendation Model for Personalization and
 // Recommendation Systems): dense [n, numbers] float and ids [n, features] int64 -> logit [n].
 //

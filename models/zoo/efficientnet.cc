@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EfficientNet (Tan and Le 2019, EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks, table 1,
 // scaled as in section 3.3): input [n, c, h, w] float -> logits [n, classes]. Parameters and buffers features.N and
 // classifier.1, with the names and initial values of torchvision. For small pictures the first convolution has
@@ -86,8 +87,9 @@ class EfficientNet final : public Network {
     add_layer(kStages.size() + 1);
     classifier_ = register_module("classifier", std::make_shared<Sequence>());
     classifier_->add(Dropout(config.dropout)).add(Linear(4 * channels, sample.classes));
-    add_block("classifier", {"classifier"},
-              [this](const at::Tensor& x) { return classifier_->forward(x.mean({2, 3})); });
+    add_block("classifier", {"classifier"}, [this](const at::Tensor& x) {
+      return classifier_->forward(x.mean({2, 3}));
+    });
     initialize_convolutions(*this, torch::kFanOut);
     initialize_classifier(sample.classes);
   }
@@ -140,10 +142,11 @@ bool add(const std::string& name, const std::string& help) {
   });
 }
 
-const bool efficientnet_registered = add<B0Config>("efficientnet_b0", "EfficientNet of the basic size") &&
-                        add<B1Config>("efficientnet_b1", "EfficientNet, 1.1 times as deep") &&
-                        add<B2Config>("efficientnet_b2", "EfficientNet, 1.1 times as wide and 1.2 times as deep") &&
-                        add<B3Config>("efficientnet_b3", "EfficientNet, 1.2 times as wide and 1.4 times as deep");
+const bool efficientnet_registered =
+    add<B0Config>("efficientnet_b0", "EfficientNet of the basic size") &&
+    add<B1Config>("efficientnet_b1", "EfficientNet, 1.1 times as deep") &&
+    add<B2Config>("efficientnet_b2", "EfficientNet, 1.1 times as wide and 1.2 times as deep") &&
+    add<B3Config>("efficientnet_b3", "EfficientNet, 1.2 times as wide and 1.4 times as deep");
 
 }  // namespace
 }  // namespace phalanx

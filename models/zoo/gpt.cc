@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A causal transformer as GPT-2 (Radford et al. 2019, Language Models are Unsupervised Multitask Learners): input [n,
 // t] int64 tokens, t <= context -> logits [n, t, classes] of the token after each.
 //
@@ -397,8 +398,8 @@ bool add(const char* name, const char* help) {
 }
 
 const bool gpt_registered = add<DenseGpt, GptConfig>("gpt", "transformer language model in the style of GPT-2") &&
-                        add<DenseGpt, GptConfig>("char_lm", "the same, by its older name") &&
-                        add<MoeGpt, MoeGptConfig>("moe_gpt", "the same with a mixture of experts in each block");
+                            add<DenseGpt, GptConfig>("char_lm", "the same, by its older name") &&
+                            add<MoeGpt, MoeGptConfig>("moe_gpt", "the same with a mixture of experts in each block");
 
 }  // namespace
 }  // namespace phalanx

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graph convolutional network (Kipf and Welling 2017, Semi-Supervised Classification with Graph Convolutional Networks,
 // arXiv:1609.02907): tells the class of each node of a graph.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LeNet-5 (LeCun et al. 1998, Gradient-Based Learning Applied to Document Recognition, section II.B) with ReLU and max
 // pooling in place of the original's: input [n, c, h, w] float -> logits [n, classes].
 // Parameters conv{1,2}.{weight, bias}, fc{1,2,3}.{weight, bias}.
@@ -52,7 +53,8 @@ std::shared_ptr<Model> make_lenet(const NoFields&, const ModelSpec& spec) {
   return std::make_shared<LeNet>(input, classes_of("lenet", output));
 }
 
-const bool lenet_registered = Models::global().add<NoFields>("lenet", "LeNet-5 with ReLU, for small images", make_lenet);
+const bool lenet_registered =
+    Models::global().add<NoFields>("lenet", "LeNet-5 with ReLU, for small images", make_lenet);
 
 }  // namespace
 }  // namespace phalanx

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The causal transformer of Touvron et al. 2023 (LLaMA: Open and Efficient Foundation Language Models,
 // arXiv:2302.13971): input [n, t] int64 tokens, t <= context -> logits [n, t, classes] of the token after each. Norms
 // by the root mean square (Zhang and Sennrich 2019, arXiv:1910.07467) before each part of a layer, rotary positions (Su

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Multi-layer perceptron with ReLU: input [n, ...] float -> output [n, ...] float, such as logits [n, classes].
 // Parameters fc<i>.{weight, bias}.
 #include <ATen/ops/relu.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MLP-Mixer (Tolstikhin et al. 2021, MLP-Mixer: An all-MLP Architecture for Vision, figure 1): layers across patches
 // and layers across channels in turn; input [n, c, h, w] float -> logits [n, classes]. Parameters stem.proj,
 // blocks.N.{norm1, mlp_tokens.{fc1, fc2}, norm2, mlp_channels.{fc1, fc2}}, norm and head, with the initial values of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MobileNetV2 (Sandler et al. 2018, MobileNetV2: Inverted Residuals and Linear Bottlenecks, table 2): input [n, c, h,
 // w] float -> logits [n, classes]. Parameters and buffers features.{0..18} and classifier.1, with the names and initial
 // values of torchvision. For small pictures the first convolution has stride 1.

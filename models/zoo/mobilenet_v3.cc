@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MobileNetV3 (Howard et al. 2019, Searching for MobileNetV3, tables 1 and 2): input [n, c, h, w] float -> logits [n,
 // classes]. Parameters and buffers features.N and classifier.{0,3}, with the names and initial values of torchvision.
 // For small pictures the first convolution has stride 1.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent language models: lstm (Hochreiter & Schmidhuber 1997; Zaremba et al. 2014, Recurrent Neural Network
 // Regularization, arXiv:1409.2329, for the dropout between layers) and gru (Cho et al. 2014, arXiv:1406.1078). Input
 // [n, t] int64 tokens, any t -> logits [n, t, classes] of the token after each. Each sample begins with a state of
@@ -132,7 +133,7 @@ bool add(const std::string& name, const std::string& help, Cell cell) {
 }
 
 const bool recurrent_registered = add("lstm", "recurrent language model with long short-term memory", Cell::kLstm) &&
-                        add("gru", "the same with gated recurrent units", Cell::kGru);
+                                  add("gru", "the same with gated recurrent units", Cell::kGru);
 
 }  // namespace
 }  // namespace phalanx

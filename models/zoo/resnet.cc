@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Residual networks: input [n, c, h, w] float, dense or channels_last -> logits [n, classes].
 //   resnet{18,34,50,101,152}  He et al. 2015, Deep Residual Learning for Image Recognition, table 1; the stride of a
 //                             bottleneck is in its 3 x 3 convolution, as torchvision has it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Siamese network (Bromley et al. 1993, Signature Verification using a "Siamese" Time Delay Neural Network; with
 // convolutions as Hadsell, Chopra, LeCun 2006 and Koch, Zemel, Salakhutdinov 2015): one encoder for all members of a
 // sample, which are a pair or a triplet.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transformer of an encoder and a decoder (Vaswani et al. 2017, Attention Is All You Need, arXiv:1706.03762):
 // inputs source [n, s] int64 and what is known of the target, [n, t] int64, -> logits [n, t, classes] of the target's
 // token at each position. Positions of the target see the whole source, and of the target themselves and what comes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two towers (Yi et al. 2019, Sampling-Bias-Corrected Neural Modeling for Large Corpus Item Recommendations, without
 // the correction, since clicks are not sampled): dense [n, numbers] float and ids [n, features] int64 -> logit [n].
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // U-Net (Ronneberger et al. 2015, U-Net: Convolutional Networks for Biomedical Image Segmentation, figure 1), with
 // padded convolutions and batch norm: input [n, c, h, w] float -> scores [n, classes, h, w] of each pixel. Parameters
 // and buffers have the names of github.com/milesial/Pytorch-UNet without bilinear upsampling: inc.double_conv.N,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variational autoencoder (Kingma and Welling 2014, Auto-Encoding Variational Bayes, arXiv:1312.6114, appendix C) for
 // the task variational: inputs [n, ...] float and noise [n, k] -> the sample again, as logits or numbers, and mean and
 // log variance [n, k] of its code. The code that is decoded is mean + deviation * noise. Parameters encoder.N, mean,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // VGG (Simonyan and Zisserman 2015, Very Deep Convolutional Networks for Large-Scale Image Recognition, table 1,
 // configurations A, B, D and E), also with batch norm: input [n, c, h, w] float -> logits [n, classes].
 // Parameters and buffers features.N and classifier.{0,3,6}, with the initial values of torchvision.

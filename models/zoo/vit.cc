@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vision transformer (Dosovitskiy et al. 2021, An Image is Worth 16x16 Words, section 3.1): input [n, c, side, side]
 // float -> logits [n, classes]. Under two names, whose parameters and initial values are those of
 //  - vit_b_16: torchvision's model of this name, with one matrix for queries, keys and values; the head starts at 0.

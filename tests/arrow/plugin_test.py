@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains on tables that Arrow's own libraries have written, with the plug-in named in the config."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes tables for plugin_test.py: write_tables FOLDER.
 //
 //   train-0.parquet, train-1.parquet   x, y [float, double], label (int32) = x > y, list (4 floats), text, sum = x + y;

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What tools:bundle packs runs elsewhere, or says in one line what is missing or differs there."""
 
 import json

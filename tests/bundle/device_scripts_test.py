@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the scripts for devices tell of what they have run."""
 
 import contextlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tools/build_cost adds up what Bazel's profile says, and starts from empty caches where it measures by itself."""
 
 import gzip

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """bazelw installs nothing where nothing is missing and says what is where it cannot; .ci/run's count is honest."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tools/step_profile adds up a trace: each operator's own time, per step and rank."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every wheel that the build downloads is pinned by checksum, and another one is refused before it is unpacked."""
 
 import hashlib

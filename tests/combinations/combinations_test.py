@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains what is drawn at random from everything that a config accepts, and accepts two outcomes.
 
 Either the config is refused before the first step, with status 2 and one error; or the run has the losses of a single

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws configs of tiny models at random from everything that a config accepts, and knows what the documents promise of
 each."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What train says of configs and command lines that are wrong, word for word, and of those that are right.
 
 The expected texts are the .golden files beside this one. To write them anew, and then read the difference:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every file in configs/ is one that tools:train takes.
 #include <gmock/gmock.h>
 

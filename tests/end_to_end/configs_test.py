@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every file in configs/ trains: two steps on a little data of the same form, and at night to what it expects.
 
 The second needs mnist/, cifar10/ and text/ as the datasets of these names read them, in the folder that PHALANX_TEST_DATA

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The quickstart keeps its promise: 97 % on two ranks within a minute."""
 
 import program

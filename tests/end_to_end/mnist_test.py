@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """LeNet learns MNIST to 97.5 % in 8 epochs, with 1, 2 and 4 ranks, over every backend, each time to the same accuracy.
 
 Needs the four IDX files in mnist/, in the folder that PHALANX_TEST_DATA names:

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The configs of larger models train on a little data of the same form, and without data say what to get."""
 
 import math

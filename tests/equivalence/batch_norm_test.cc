@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch norm under strategies. With sync_batch_norm, training on any number of ranks is that of one process on the
 // union of their batches; without it, that of a reference whose statistics are of each rank's share.
 #include <ATen/Parallel.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model "branches_under_test": a sample goes through one of two layers, as its first pixels say, and a layer that
 // no sample of a batch goes through has no part in its step; a third is never used.
 #include <ATen/ops/index_select.h>

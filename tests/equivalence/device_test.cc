@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training on devices against training in one process on the CPU: the same losses and the same weights, of all
 // strategies, meshes and models, and from each other's checkpoints. The device is that of PHALANX_TEST_DEVICE, such as
 // cuda, or else the pretended one, which shows wherever a tensor of a device is taken for one of the CPU.

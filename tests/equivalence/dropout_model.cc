@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/equivalence/dropout_model.h"
 
 #include <ATen/ops/dropout.h>

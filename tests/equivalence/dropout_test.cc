@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dropout on ranks that are processes: each draws numbers of its own, the same in every run, and goes on with them.
 #include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>

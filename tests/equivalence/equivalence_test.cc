@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every strategy on every backend against training in one process: equal global batches give equal parameters.
 // Linked with one backend at a time; see BUILD.bazel.
 #include <ATen/ops/equal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // determinism: world_size_invariant. Losses and weights, bit for bit, on 1, 2 and 4 ranks.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples that are more than one tensor with one class: pairs, triplets and graphs. What is learned of them does not
 // depend on the number of ranks, with partners drawn anew in every epoch, nodes that do not count, and dropout.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/equivalence/mesh_runs.h"
 
 #include <ATen/Context.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every mesh against training in one process: the same losses and the same weights, also with what the update of a
 // divided model has to take care of, and from each other's checkpoints. Linked with one backend at a time.
 #include <ATen/ops/equal.h>

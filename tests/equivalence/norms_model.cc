@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model for tests of training: batch norm, and nothing that has a kink.
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>

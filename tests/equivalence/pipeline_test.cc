@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pipelines of stages against training in one process: the same losses and the same weights, with each schedule, on
 // meshes with other axes, and from each other's checkpoints. Linked with one backend at a time.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies with parameter servers on meshes: each part of the model has tables of its own, and what several of its
 // ranks have alike is in those of the first of them alone. Linked with one backend at a time.
 #include <gtest/gtest.h>

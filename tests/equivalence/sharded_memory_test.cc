@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much memory training takes, by an allocator that counts: with stage 3 of strategy `sharded` a rank of four has
 // little more than a quarter of the states (values, gradients, optimizer state) of a model of equal blocks.
 #include <ATen/Parallel.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stages 2 and 3 of strategy `sharded` against all_reduce on as many ranks: the same weights, with all that happens
 // around a step. Meshes, clipping, averages and checkpoints of other ranks: mesh_test.cc. Linked with one backend at a
 // time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model "smooth_under_test": a small LeNet-5 with tanh and mean pooling, as the original has them. It has no kinks:
 // where ReLU or max pooling change sides by rounding, two runs of the same training part ways by far more than
 // rounding, at steps that depend on the processor.

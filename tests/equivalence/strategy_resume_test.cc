@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stopped and resumed, a run equals the uninterrupted one bit for bit: also where the strategy itself remembers things.
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layers that no sample of a step goes through, with momentum and weight decay: under strategies whose ranks or servers
 // update by themselves, and with replicas in threads. equivalence_test.cc has the strategies that reduce gradients.
 #include <ATen/ops/equal.h>
@@ -74,7 +75,8 @@ class UnusedInThreads : public ::testing::TestWithParam<UnusedCase> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Replicas, UnusedInThreads,
-                         ::testing::Values(UnusedCase("single", 1, 2), UnusedCase("single", 1, 3), UnusedCase("all_reduce", 2, 2)));
+                         ::testing::Values(UnusedCase("single", 1, 2), UnusedCase("single", 1, 3),
+                                           UnusedCase("all_reduce", 2, 2)));
 INSTANTIATE_TEST_SUITE_P(OwnUpdates, UnusedInThreads, ::testing::Values(UnusedCase("{local_sgd: {every: 3}}", 2, 2)));
 
 TEST_P(UnusedInThreads, KeepsItsInitialValues) { expect_unused_layer_as_it_was(changes(), ranks(), run("kept_")); }
@@ -82,7 +84,8 @@ TEST_P(UnusedInThreads, KeepsItsInitialValues) { expect_unused_layer_as_it_was(c
 // A layer that the samples of one replica go through alone is used, with a gradient that is 0 in the others.
 class UsedInThreads : public UnusedInThreads {};
 INSTANTIATE_TEST_SUITE_P(Replicas, UsedInThreads,
-                         ::testing::Values(UnusedCase("single", 1, 2), UnusedCase("single", 1, 3), UnusedCase("all_reduce", 2, 2)));
+                         ::testing::Values(UnusedCase("single", 1, 2), UnusedCase("single", 1, 3),
+                                           UnusedCase("all_reduce", 2, 2)));
 
 TEST_P(UsedInThreads, ReplicasFollowOneModel) {
   run_ranks("inproc", ranks(), [&](const CommunicatorPtr& world) {

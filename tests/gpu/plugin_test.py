@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The plug-in for CUDA is complete, as far as a machine without a GPU can tell."""
 
 import pathlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Each rank keeps to the cores that launch.bind_to says, with all of its threads."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A killed rank ends its job soon, with one report that says who it was; a killed launcher takes its ranks along."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A rank that hangs is named on the console while the others wait for it, and by what ends the job at last."""
 
 import os

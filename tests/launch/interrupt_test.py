@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A first Ctrl-C, or SIGTERM, ends all ranks after their step and keeps what they learned; a second ends at once."""
 
 import os

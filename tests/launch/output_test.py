@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What a run says, on terminals and in pipes, and what it leaves for scripts."""
 
 import fcntl

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the machine refuses, ports, memory, disks, MPI, data, ends a run soon and with a text that helps."""
 
 import os

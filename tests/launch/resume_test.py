@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A run that was killed, asked to stop or out of time goes on from its checkpoints, and ends as if nothing had been."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that are parameter servers instead of training: they serve, end with the others, and are missed."""
 
 import os

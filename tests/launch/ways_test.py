@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Ranks come together in whichever way they are started, and learn the same."""
 
 import program

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may include and depend on whom, and the check that everybody keeps to it."""
 
 import ast

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The tree keeps to the architecture, and the check would notice if it did not."""
 
 import ast

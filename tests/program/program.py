@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs train as people and launchers do, for the tests of the whole program."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A test of whole programs: a Python script that runs them."""
 
 def program_test(name, script = None, cases = [], data = [], tags = [], uses_mpi = False, **kwargs):

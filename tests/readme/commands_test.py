@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs every command that the documents show, in a folder that looks like the root of a clone after a build, and
 compares results that they show.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The documents for users and contributors, and the commands and code that they show."""
 
 import dataclasses

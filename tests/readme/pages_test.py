@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the documents say is there: links, labels, flags, keys, and the code that they show."""
 
 import pathlib

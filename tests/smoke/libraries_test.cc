@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each library's headers and binary are found and belong together.
 
 #include <benchmark/benchmark.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every rank adds its number; rank 0 prints the sum and what the library can do.
 
 #include <mpi.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads TensorBoard's event files by their specifications alone: TFRecord framing (tensorflow.org/tutorials/load_data/
 tfrecord), the wire format of protocol buffers, and the fields of event.proto and summary.proto that hold scalars."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What a run shows and leaves, read as the programs read it that it is meant for."""
 
 import html.parser

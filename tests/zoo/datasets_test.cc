@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every registered dataset has.
 #include <gtest/gtest.h>
 

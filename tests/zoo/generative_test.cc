@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of models that make samples, and their losses: tests/zoo/goldens/make_generative.py writes it.
 #include "models/generative.h"
 

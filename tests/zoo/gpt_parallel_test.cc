@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one rank computes of a gpt that ranks divide, against the whole model.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of gpt. The golden file and the figures are those of GPT2LMHeadModel of Hugging Face's transformers
 // 4.46 with PyTorch 2.13, with n_layer=2, n_head=2, n_embd=8, vocab_size=11, n_positions=6 and without dropout.
 #include <ATen/TensorOperators.h>
@@ -57,7 +58,8 @@ TEST(Gpt, ComputesAsGpt2) {
 
 TEST(Gpt, BothAttentionsAreOne) {
   const at::NoGradGuard no_grad;
-  const auto fused = make_model("gpt", kCharacters, 3), plain = make_model("{name: gpt, attention: explicit}", kCharacters, 3);
+  const auto fused = make_model("gpt", kCharacters, 3),
+             plain = make_model("{name: gpt, attention: explicit}", kCharacters, 3);
   const auto text = at::randint(65, {4, 64}, at::kLong);
   EXPECT_TRUE(at::allclose(fused->forward(text), plain->forward(text), 1e-5, 1e-5));
 }
@@ -65,10 +67,13 @@ TEST(Gpt, BothAttentionsAreOne) {
 TEST(Gpt, TakesTextsThatAreShorter) {
   const at::NoGradGuard no_grad;
   const auto model = make_model(kTinyModel, kTiny);
-  EXPECT_TRUE(
-      at::allclose(model->forward(testing::some_text().narrow(1, 0, 4)), model->forward(testing::some_text()).narrow(1, 0, 4), 0, 1e-6));
-  EXPECT_THAT([&] { model->forward(testing::some_text().view({1, 12})); },
-              ThrowsMessage<c10::Error>(HasSubstr("positions for 6 tokens, but got 12")));
+  EXPECT_TRUE(at::allclose(model->forward(testing::some_text().narrow(1, 0, 4)),
+                           model->forward(testing::some_text()).narrow(1, 0, 4), 0, 1e-6));
+  EXPECT_THAT(
+      [&] {
+        model->forward(testing::some_text().view({1, 12}));
+      },
+      ThrowsMessage<c10::Error>(HasSubstr("positions for 6 tokens, but got 12")));
 }
 
 TEST(Gpt, StartsWithTheValuesOfGpt2) {
@@ -87,10 +92,13 @@ TEST(Gpt, StartsWithTheValuesOfGpt2) {
 TEST(Gpt, RefusesWhatIsNoText) {
   const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
   EXPECT_THAT(
-      [] { make_model("gpt", classification_samples({1, 28, 28}, 10)); },
+      [] {
+        make_model("gpt", classification_samples({1, 28, 28}, 10));
+      },
       refused("model gpt needs a sequence of indices, as in the dataset \"text\", but a sample is [1, 28, 28]"));
   EXPECT_THAT([] { make_model("gpt", classification_samples({64}, 10)); }, refused("needs a sequence of indices"));
-  EXPECT_THAT([] { make_model("{name: gpt, heads: 3}", kCharacters); }, refused("width 128 cannot be divided among 3 heads"));
+  EXPECT_THAT([] { make_model("{name: gpt, heads: 3}", kCharacters); },
+              refused("width 128 cannot be divided among 3 heads"));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of graph_convolution. goldens/make_graph_convolution.py wrote graph_convolution.golden, and says what
 // is in it.
 #include <ATen/TensorOperators.h>

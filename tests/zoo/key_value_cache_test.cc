@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Caches of keys and values, of each model that has some.
 #include "models/key_value_cache.h"
 

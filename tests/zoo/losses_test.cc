@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses and their gradients against PyTorch and torchvision: goldens/make_losses.py wrote losses.golden, and says what
 // is in it.
 #include <ATen/TensorOperators.h>

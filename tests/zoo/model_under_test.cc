@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/zoo/model_under_test.h"
 
 #include <ATen/Context.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares config.json files of Hugging Face's with models of ours.
 #include "engine/experiment/published_config.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of resnet18. The golden file and the figures are those of torchvision 0.28's resnet18(num_classes=10)
 // with PyTorch 2.13; for stem: small, with conv1 = Conv2d(3, 64, 3, 1, 1, bias=False) and maxpool = Identity().
 #include <ATen/TensorOperators.h>
@@ -103,9 +104,12 @@ TEST(ResNet18, FitsPicturesOfOtherSizesAndChannels) {
 
 TEST(ResNet18, RefusesWhatIsTooSmallOrNoPicture) {
   const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
-  EXPECT_THAT([] { make_model("resnet18", classification_samples({3, 8, 32}, 10)); },
-              refused("model resnet18 with stem small needs images [channels, height, width] of at least 9 x 9 pixels, "
-                      "but a sample is [3, 8, 32]"));
+  EXPECT_THAT(
+      [] {
+        make_model("resnet18", classification_samples({3, 8, 32}, 10));
+      },
+      refused("model resnet18 with stem small needs images [channels, height, width] of at least 9 x 9 pixels, "
+              "but a sample is [3, 8, 32]"));
   EXPECT_THAT([] { make_model(kImagenet, kSmall); }, refused("stem imagenet needs images [channels, height, width] of "
                                                              "at least 33 x 33"));
   EXPECT_THAT([] { make_model("resnet18", language_samples(64, 10)); }, refused("but a sample is [64] indices"));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models of blocks whose activations are computed again in backward: the same gradients and statistics, bit for bit.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of models of text: tests/zoo/goldens/make_text.py writes what others' models say.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -188,16 +189,22 @@ TEST(TextModels, LstmComputesInSixteenBitsOrNamesTheKey) {
 TEST(TextModels, RefuseWhatDoesNotFit) {
   const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
   for (const std::string name : {"bert", "gru", "llama", "lstm"}) {
-    EXPECT_THAT([&] { make_model(name, classification_samples({1, 28, 28}, 10)); },
-                refused("model " + name + " needs a sequence of indices"));
+    EXPECT_THAT(
+        [&] {
+          make_model(name, classification_samples({1, 28, 28}, 10));
+        },
+        refused("model " + name + " needs a sequence of indices"));
   }
-  EXPECT_THAT([] { make_model("{name: llama, heads: 3}", kShortText); }, refused("width 128 cannot be divided among 3"));
+  EXPECT_THAT([] { make_model("{name: llama, heads: 3}", kShortText); },
+              refused("width 128 cannot be divided among 3"));
   EXPECT_THAT([] { make_model("{name: llama, heads: 4, key_value_heads: 3}", kShortText); },
               refused("4 heads cannot share key_value_heads: 3 equally"));
   EXPECT_THAT([] { make_model("{name: llama, heads: 128}", kShortText); }, refused("heads of 1 features"));
   EXPECT_THAT([] { make_model("{name: bert, heads: 3}", kShortText); }, refused("width 128 cannot be divided among 3"));
-  EXPECT_THAT([] { make_model("{name: bert, padding: 11}", kShortText); }, refused("padding: 11 is none of the 11 tokens"));
-  EXPECT_THAT([] { make_model("transformer", kShortText); }, refused("two sequences of indices, a source and a target"));
+  EXPECT_THAT([] { make_model("{name: bert, padding: 11}", kShortText); },
+              refused("padding: 11 is none of the 11 tokens"));
+  EXPECT_THAT([] { make_model("transformer", kShortText); },
+              refused("two sequences of indices, a source and a target"));
   EXPECT_THAT([] { make_model("transformer", pairs(12)); }, refused("use tied: false"));
   EXPECT_THAT([] { make_model("{name: transformer, padding: 11}", pairs()); }, refused("none of the 11 tokens"));
   EXPECT_EQ(make_model("{name: transformer, tied: false}", pairs(12))->outputs(inputs_of("transformer"))[0].sizes(),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs of TorchScript: the losses of the same model in C++, and what is refused.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vision models against torchvision, timm and transformers. goldens/make_vision.py wrote vision.golden, and says what
 // is in it.
 #include <ATen/Context.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every registered model does, and what is known of single ones.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>

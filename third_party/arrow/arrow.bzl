@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Apache Arrow and Parquet: the C++ libraries that the wheel pyarrow has, fetched when something is built with them."""
 
 _BUILD = """\

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The CUDA toolkit's basic headers and runtime: the folder in CUDA_HOME, else that of the nvcc on PATH, else wheels.
 
 Fetched by --config=cuda alone.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LibTorch exports a Gloo of its own, of another version. Ours must be bound first, or every call crashes.
 
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GoogleTest and GoogleMock, built from the sources that Debian ships, so with our flags and sanitizers."""
 
 load("//third_party:system_library.bzl", "find_prefix")

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Replaces LibTorch's ATen/DeviceGuard.h, which the header of every operator includes and none uses: it brings the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LibTorch, the C++ part of PyTorch: the folder in LIBTORCH, else an installed PyTorch, else its wheel."""
 
 _BUILD = """\

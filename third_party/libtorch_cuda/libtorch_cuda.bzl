@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LibTorch for CUDA: the folder in LIBTORCH_CUDA, else an installed PyTorch for CUDA, else its wheel.
 
 Of the same version as //third_party/libtorch, whose headers all code is compiled with: this one adds those of CUDA, and

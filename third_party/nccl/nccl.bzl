@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NCCL: the folder in NCCL_HOME, else one under a system prefix, else the wheel that LibTorch for CUDA uses.
 
 Fetched by --config=cuda alone.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Open MPI: the installation in MPI_HOME, else that of the mpicc on PATH, else its wheel."""
 
 _BUILD = """\

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the sanitizers would report of the code of others. Compiled into every program of a sanitizer build.
 
 // Open MPI keeps its tables until exit, allocated through a libc without frame pointers, so that no stack would name

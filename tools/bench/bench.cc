@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures collectives of backends and peers side by side: bench --op all_reduce --ranks 2 --backends shm,mpi
 #include <ATen/Parallel.h>
 

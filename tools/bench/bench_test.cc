@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every operation is measured.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The bench program: what it prints, the files it writes, and what it says of a wrong command line."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of a sparse table that clients pull and then push each second, through one server: all of them are processes of
 // this machine. Beside it, what is possible at most: the same rows copied out of a table in the client's own memory and
 // back by as many processes.
@@ -166,8 +167,8 @@ int run(int argc, char** argv) {
           [&] { server = std::make_unique<ps::Server>(ps::ServerOptions{.listen = {address}, .secret = secret}); },
           [&](int number, auto begin) { return run_client(address, secret, number, distribution, begin); });
       server.reset();
-      const double copies =
-          run_processes(count, [] {}, [&](int number, auto begin) { return run_copies(number, distribution, begin); });
+      const double copies = run_processes(
+          count, [] {}, [&](int number, auto begin) { return run_copies(number, distribution, begin); });
       std::printf("%-8s %-8d %14.0f %10.0f %14.0f %5.1f%%\n", distribution.c_str(), count, rows,
                   rows * 2 * 4 * static_cast<double>(FLAGS_dim) / 1e6, copies, 100 * rows / copies);
       std::fflush(stdout);

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares how soon two ranks take their first step: Phalanx's train against torchrun with a DDP-wrapped Linear.
 
     bazel run //tools/bench:startup -- --rounds 5 [--python PYTHON] [--json FILE]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process beside a rank that measures torch.distributed with gloo: python torch_peer.py RANK SIZE INIT_METHOD.
 
 Says "ready VERSION", then does what it is told, a line each on standard input, until that ends:

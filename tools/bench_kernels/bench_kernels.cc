@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures kernels of the CPU, ours against LibTorch's: bench_kernels --json kernels.json
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>

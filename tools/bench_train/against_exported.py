@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How much slower a program that Python exported trains than the same model of the zoo.
 
     ./bazelw build //tools:train

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trains the same models by several systems in turns: bench_train --workload mlp,lenet --against ddp --ranks 2
 #include <cstdio>
 #include <string_view>

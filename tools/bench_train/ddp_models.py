@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models that Phalanx trains, as one writes them in PyTorch: the same layers and parameters."""
 import math
 

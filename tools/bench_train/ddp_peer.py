@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank of PyTorch's DistributedDataParallel, or of its model parallelism, or PyTorch in one process, that is measured in
 turns (turns.h): python -c SOURCE JOB, JOB as JSON.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models that Phalanx trains, as one writes them in JAX: functions of parameters, which are dictionaries of arrays.
 
 They have the same layers and numbers of parameters. Images are [rows, height, width, channels], the order that XLA

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JAX on the CPU in one process, that is measured in turns (turns.h): python -c SOURCE JOB, JOB as JSON.
 
 The whole step, update included, is one compiled function, which gets the parameters' memory back (donation). Losses are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Model parallelism as PyTorch has it: a CharLm that is divided by its DTensor API, FSDP2 or its pipelines.
 
 The first option of a job says how, "ddp" where none does.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The bench_train program: what it measures, prints and writes, and what it says when something is wrong."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/bench_train/table.h"
 
 #include <gtest/gtest.h>

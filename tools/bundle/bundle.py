@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Packs programs of this build, what they need and configs for another machine that has the same LibTorch.
 
     ./bazelw run --config=cuda //tools:bundle -- --out phalanx_bundle.tar.gz

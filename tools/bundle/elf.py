@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a shared library or program says to the dynamic linker."""
 
 import struct

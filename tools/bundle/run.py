@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs what this bundle holds, with the LibTorch of this machine.
 
     phalanx/run                                                       lists it

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Loads the same data with Phalanx's loader and with PyTorch's DataLoader, in turns, and prints a table.
 
     ./bazelw build //tools:data

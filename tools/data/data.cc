@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looks at data and prepares it: data stats --config configs/quickstart.yaml
 #include <gflags/gflags.h>
 

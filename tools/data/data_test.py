@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """data looks at datasets, packs images into archives and numbers texts, and train trains on what it has made."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares tokens with those of Hugging Face's tokenizers, where this library is installed: random tokenizers and texts.
 
   TOKENIZERS=FIRST:COUNT changes which are drawn.

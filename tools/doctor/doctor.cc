@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints what this machine and this build can do, what is loaded, and how fast ranks reach each other:
 // doctor --json FILE
 #include <gflags/gflags.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands in the table was done, and its result was looked at.
 #include "tools/doctor/operations.h"
 

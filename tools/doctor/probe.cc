@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What doctor asks of a program that is linked with all of Phalanx: probe libraries, or probe backend NAME. Prints one
 // JSON document. It is a program of its own so that doctor can say what is wrong when it does not start.
 #include <ATen/Parallel.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The doctor program on this machine, and on one where things are missing."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Downloads datasets: download mnist --to data/mnist
 #include <gflags/gflags.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """download goes on where it was interrupted, goes by checksums, and tries mirrors in their order."""
 
 import hashlib

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where datasets are, and what they are known by: SHA-256 of the files as their authors have published them.
 #include "tools/download/known.h"
 

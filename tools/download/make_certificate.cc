@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a private key and a certificate of localhost that it signs itself, for tests: make_certificate FILE
 #include <openssl/evp.h>
 #include <openssl/pem.h>

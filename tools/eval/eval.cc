@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures saved weights: eval --run runs/quickstart-20250101-120000
 #include <gflags/gflags.h>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """eval measures what a run has saved, and gets the run's own readings, on any number of ranks."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/flags/load_checked.h"
 
 #include "framework/base/config/config.h"

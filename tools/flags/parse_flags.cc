@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/flags/parse_flags.h"
 
 #include <gflags/gflags.h>
@@ -20,7 +21,8 @@
 namespace phalanx {
 namespace {
 
-// Libraries bring flags of their own. The name of a file begins with "./" if another file includes it (bazel/unity.bzl).
+// Libraries bring flags of their own. The name of a file begins with "./" if another file includes it
+// (bazel/unity.bzl).
 bool belongs_to(const Program& program, const google::CommandLineFlagInfo& flag) {
   std::string_view file = flag.filename;
   if (file.starts_with("./")) file.remove_prefix(2);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/flags/take_overrides.h"
 
 #include "framework/base/error.h"

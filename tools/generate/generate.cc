@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Goes on with a text as a trained language model would: generate --run runs/NAME --prompt "To be"
 #include <gflags/gflags.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """generate goes on with a text as the model of a run would."""
 
 import shutil

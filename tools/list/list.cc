@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tells what a config can name: list models; list models gpt
 #include <gflags/gflags.h>
 

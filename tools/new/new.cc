@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Begins a model: new model NAME
 #include <gflags/gflags.h>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """new, as people call it, and what comes of a model that it begins outside of the repository: a plug-in."""
 
 import pathlib

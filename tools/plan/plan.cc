@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tells what a training step will take, before a run: plan --config configs/shakespeare_gpt_tp2_dp2.yaml
 #include <ATen/Parallel.h>
 #include <gflags/gflags.h>

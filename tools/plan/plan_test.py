@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """plan tells what a step takes, and runs find that it was right; simulate takes what plan has found."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A parameter server of its own: jobs train through it, it is killed and started again, and it says what it holds."""
 
 import shutil

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/report/comparison.h"
 
 #include <gmock/gmock.h>
@@ -45,8 +46,11 @@ TEST(Comparison, ShowsTheKeysOfConfigsThatDiffer) {
 }
 
 TEST(Comparison, RefusesAConfigThatIsNone) {
-  EXPECT_THAT([] { compare_configs({run("a", "seed: [", 1), run("b", "", 1)}); },
-              ThrowsMessage<DataError>(HasSubstr("a/config.yaml:1:")));
+  EXPECT_THAT(
+      [] {
+        compare_configs({run("a", "seed: [", 1), run("b", "", 1)});
+      },
+      ThrowsMessage<DataError>(HasSubstr("a/config.yaml:1:")));
 }
 
 TEST(Comparison, RunsOfOneNameAreToldApartByTheirPaths) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tells what runs have reached, side by side: report runs/a runs/b --output compare.html
 #include <gflags/gflags.h>
 
@@ -5,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/watch/run_folder.h"
 #include "engine/watch/html/chart.h"
 #include "engine/watch/html/run_page.h"
 #include "engine/watch/html/run_record.h"
+#include "engine/watch/run_folder.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/printable.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """report tells what runs have reached, side by side, and says what is wrong with a folder that is none of a run."""
 
 import shutil

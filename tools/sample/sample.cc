@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Draws samples that a trained model makes of noise: sample --run runs/NAME --out samples.png
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>

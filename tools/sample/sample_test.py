@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """sample draws what the model of a run makes of noise."""
 
 import struct

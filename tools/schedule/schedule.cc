@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shows in which order the ranks of a pipeline work: schedule --name 1f1b --ranks 4 --micro_batches 8
 #include "framework/parallel/pipeline/schedule.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """schedule shows schedules of pipelines as text, pictures and data, and compares them."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Predicts training steps on a cluster that need not be there: simulate --scenario tools/simulate/gpt_cluster.yaml
 #include <gflags/gflags.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the ways of doing collectives on these ranks, and saves which are best:
 // tune --ranks 2 --backend shm --ops all_reduce,broadcast --output tuned.json
 #include <ATen/Parallel.h>

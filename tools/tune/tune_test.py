@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tune measures, train follows what it saved, and refuses what was measured elsewhere."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looks at files of weights, converts and compares them: weights list resnet18.pt
 #include <gflags/gflags.h>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """weights lists, converts, compares and verifies files of weights, and train begins with what it has written."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/watch/html/page.h"
 
 #include "engine/watch/html/style.h"

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
 
-#include "engine/watch/run_folder.h"
 #include "engine/watch/html/run_record.h"
+#include "engine/watch/run_folder.h"
 
 namespace phalanx {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <map>
@@ -6,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/watch/run_folder.h"
 #include "engine/watch/html/run_summary.h"
+#include "engine/watch/run_folder.h"
 
 namespace phalanx {
 

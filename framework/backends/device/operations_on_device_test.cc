@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every operation on tensors of a device, compared with the same one on the CPU. The device is that of
 // PHALANX_TEST_DEVICE, cpu or cuda: with cpu its tensors are taken for those of a device, with cuda the test fails
 // where there is none.

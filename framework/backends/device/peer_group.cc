@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/device/peer_group.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/device/peer_group.h"
 
 #include <ATen/ops/from_blob.h>
@@ -36,7 +37,8 @@ class BarredMemory final : public PeerMemory {
     if (barred_) throw CommError(CommError::Kind::kSystem, "no way there");
     ++open_;
     const at::Tensor memory = at::zeros({bytes}, at::kByte);
-    return at::from_blob(memory.data_ptr(), {bytes}, [memory, &open = open_](void*) { --open; }, at::kByte);
+    return at::from_blob(
+        memory.data_ptr(), {bytes}, [memory, &open = open_](void*) { --open; }, at::kByte);
   }
 
   int allocated() const { return allocated_; }

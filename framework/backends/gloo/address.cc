@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/gloo/address.h"
 
 #include <gloo/transport/tcp/device.h>

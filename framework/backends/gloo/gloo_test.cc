@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is special about this backend: its transport, its order of combining, and how a world ends.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives in which every part has one owner and one user.
 #include <cstddef>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The backend as a program has it: processes, shared memory inside hosts and Gloo between them. The hosts are names.
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Q18: more elements than MPI counts, which is INT_MAX, or here as few as kMost.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

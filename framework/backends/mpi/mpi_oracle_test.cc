@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI itself as the oracle: every collective, dtype and reduction that MPI has, against its blocking call.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device `cuda`, as far as it is in every program.
 #include <algorithm>
 #include <memory>

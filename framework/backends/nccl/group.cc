@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/nccl/group.h"
 
 #include <c10/cuda/CUDAGuard.h>

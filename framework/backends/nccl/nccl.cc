@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of the backend that is in every program: it loads the plug-in, which has NCCL.
 #include <string>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What programs find in the plug-in (framework/base/cuda.h); everything else in it is its own.
 #include <cuda_runtime_api.h>
 

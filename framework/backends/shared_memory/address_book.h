@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <c10/util/SmallVector.h>
@@ -17,7 +18,7 @@ class AddressBook {
  public:
   virtual ~AddressBook() = default;
   virtual Location locate(const void* begin, std::size_t bytes) const = 0;
-  virtual Addresses addresses(const Group& group, Location Post::* which) const = 0;  // after Group::meet()
+  virtual Addresses addresses(const Group& group, Location Post::*which) const = 0;  // after Group::meet()
 };
 
 }  // namespace phalanx::shared_memory

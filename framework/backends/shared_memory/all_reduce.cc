@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // all_reduce and reduce: every rank combines a slice.
 #include <algorithm>
 

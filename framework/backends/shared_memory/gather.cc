@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // all_gather and gather: every rank has a part, and all or root want them all.
 #include "framework/backends/shared_memory/bulk_copy.h"
 #include "framework/backends/shared_memory/collectives.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/shared_memory/reduce_kernel.h"
 
 #include <gtest/gtest.h>

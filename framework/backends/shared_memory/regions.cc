@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/shared_memory/regions.h"
 
 namespace phalanx::shared_memory {

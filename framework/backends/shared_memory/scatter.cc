@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // scatter and reduce_scatter: an input holds a part for every rank.
 #include "framework/backends/shared_memory/bulk_copy.h"
 #include "framework/backends/shared_memory/collectives.h"

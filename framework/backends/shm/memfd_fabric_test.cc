@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/shm/memfd_fabric.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -72,9 +73,7 @@ TEST(Shm, LetsNobodyReadThisProcessWhereNothingIsFetched) {
 
 TEST(ReadableBy, NamesTheOnePeerAndWithdrawsThatAtItsEnd) {
   readers.clear();
-  {
-    const ReadableBy one({7, 7});
-  }
+  { const ReadableBy one({7, 7}); }
   EXPECT_EQ(readers, (Named{7, 0}));
 }
 

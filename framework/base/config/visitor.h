@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
@@ -71,7 +72,9 @@ class SectionMap {
 };
 
 template <class T>
-concept Section = requires(T& value, Visitor& visitor) { value.visit(visitor); };
+concept Section = requires(T& value, Visitor& visitor) {
+  value.visit(visitor);
+};
 
 /// The SectionList over a vector of structs, which it must not outlive.
 template <Section T>
@@ -138,7 +141,8 @@ class Visitor {
       SectionsByKey sections(value);
       visit(field, static_cast<SectionMap&>(sections));
     } else {
-      static_assert(requires { visit(field, value); }, "not the type of a config field: see above");
+      static_assert(
+          requires { visit(field, value); }, "not the type of a config field: see above");
       visit(field, value);
     }
   }

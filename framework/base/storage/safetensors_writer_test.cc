@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/base/storage/safetensors_writer.h"
 
 #include <ATen/ops/arange.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/base/storage/torch_file.h"
 
 #include <ATen/TensorOperators.h>
@@ -145,7 +146,7 @@ TEST(TorchFile, NamesADtypeThatIsNotSupported) {
                               "ctorch\nComplexFloatStorage\n" + text("0") + text("cpu") + number(1) + "tQ" + number(0) +
                               tuple({1}) + tuple({1}) + "\x89)tR";
   const auto [load, throws] = refuses_torch_file(pickled("}" + text("a") + complex + "s.", std::string(8, '\0')),
-                                      "tensor a is of torch.ComplexFloatStorage, which is not supported");
+                                                 "tensor a is of torch.ComplexFloatStorage, which is not supported");
   EXPECT_THAT(load, throws);
 }
 
@@ -159,7 +160,8 @@ TEST(TorchFile, RefusesAnEntryThatWouldRunCodeByItsName) {
 }
 
 TEST(TorchFile, SaysHowToConvertWhatOldTorchWrote) {
-  const auto [load, throws] = refuses_torch_file(kGoldens + "legacy.pt", "format of torch before 1.6; convert it with python3");
+  const auto [load, throws] =
+      refuses_torch_file(kGoldens + "legacy.pt", "format of torch before 1.6; convert it with python3");
   EXPECT_THAT(load, throws);
   std::string tar(512, '\0');
   tar.replace(257, 5, "ustar");
@@ -219,7 +221,7 @@ TEST(TorchFile, BelievesNoPickle) {
 
 TEST(TorchFile, RefusesATensorOutsideOfItsStorage) {
   const auto [load, throws] = refuses_torch_file(pickled("}" + text("a") + view(4, 2, {3}, {1}) + "s."),
-                                      "tensor a lies outside of its storage of 4 elements");
+                                                 "tensor a lies outside of its storage of 4 elements");
   EXPECT_THAT(load, throws);
 }
 
@@ -243,7 +245,8 @@ TEST(TorchFile, RefusesATensorThatRepeatsItsStorage) {
 TEST(TorchFile, RefusesAStorageWithFewerElementsThanItsPickleSays) {
   constexpr std::int64_t k2To62 = std::int64_t{1} << 62;
   const auto path = pickled("}" + text("a") + view(k2To62, 0, {k2To62}, {1}) + "s.", std::string(16, '\0'));
-  const auto [load, throws] = refuses_torch_file(path, "data/0 has 16 bytes, but tensor a is of 4611686018427387904 elements");
+  const auto [load, throws] =
+      refuses_torch_file(path, "data/0 has 16 bytes, but tensor a is of 4611686018427387904 elements");
   EXPECT_THAT(load, throws);
 }
 

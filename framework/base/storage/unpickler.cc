@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implements the opcodes of Python's pickletools, protocols 2 to 5, that torch.save() emits.
 #include "framework/base/storage/unpickler.h"
 

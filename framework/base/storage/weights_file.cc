@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/base/storage/weights_file.h"
 
 #include <c10/util/accumulate.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In place of the NVIDIA driver, of LibTorch's part for CUDA and of our plug-in, which the machine of a test may lack.
 // What they say is set by defines.
 extern "C" {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that disagree are told so on all ranks, with both calls, also by backends that would not notice.
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -75,15 +76,30 @@ TEST(Checked, Sizes) {
 
 // Also where the backend could not give memory that is shared.
 TEST(Checked, Memory) {
-  expect_disagreement([](auto& group) { (void)group.allocate({2, 3}, at::kFloat); },
-                      [](auto& group) { (void)group.allocate_shared({2, 3}, at::kFloat); },
-                      "rank 0 calls allocate of 6 Float (sizes 2, 3), rank 1 calls allocate_shared of 6 Float");
-  expect_disagreement([](auto& group) { (void)group.allocate_shared({2, 3}, at::kFloat); },
-                      [](auto& group) { (void)group.allocate_shared({2, 4}, at::kFloat); },
-                      "rank 0 calls allocate_shared of 6 Float (sizes 2, 3), rank 1 calls allocate_shared of 8 Float");
-  expect_disagreement([](auto& group) { (void)group.allocate({2, 3}, at::kFloat); },
-                      [](auto& group) { (void)group.allocate({3, 2}, at::kFloat); },
-                      "rank 0 calls allocate of 6 Float (sizes 2, 3), rank 1 calls allocate of 6 Float (sizes 3, 2)");
+  expect_disagreement(
+      [](auto& group) {
+        (void)group.allocate({2, 3}, at::kFloat);
+      },
+      [](auto& group) {
+        (void)group.allocate_shared({2, 3}, at::kFloat);
+      },
+      "rank 0 calls allocate of 6 Float (sizes 2, 3), rank 1 calls allocate_shared of 6 Float");
+  expect_disagreement(
+      [](auto& group) {
+        (void)group.allocate_shared({2, 3}, at::kFloat);
+      },
+      [](auto& group) {
+        (void)group.allocate_shared({2, 4}, at::kFloat);
+      },
+      "rank 0 calls allocate_shared of 6 Float (sizes 2, 3), rank 1 calls allocate_shared of 8 Float");
+  expect_disagreement(
+      [](auto& group) {
+        (void)group.allocate({2, 3}, at::kFloat);
+      },
+      [](auto& group) {
+        (void)group.allocate({3, 2}, at::kFloat);
+      },
+      "rank 0 calls allocate of 6 Float (sizes 2, 3), rank 1 calls allocate of 6 Float (sizes 3, 2)");
 }
 
 TEST(Checked, Roots) {

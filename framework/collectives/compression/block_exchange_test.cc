@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // int8, int4 and one_bit against their recurrence, on ranks that are rows of numbers here.
 #include "framework/collectives/compression/block_exchange.h"
 

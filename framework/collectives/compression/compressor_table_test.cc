@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is remembered of a tensor is never used for another one.
 #include "framework/collectives/compression/compressor_table.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every compressor promises.
 #include "framework/collectives/compression/compressor.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Half as many bytes: each rank divides by P, rounds to fp16 or bf16, and the group adds those (mixed-precision
 // communication as in Micikevicius et al.: Mixed Precision Training, 2018). Dividing first keeps sums in range.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fp16 and bf16 on the wire.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>

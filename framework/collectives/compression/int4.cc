@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 4-bit quantisation by blocks, for what is exchanged so seldom that it may be coarse: Streaming DiLoCo (Douillard et
 // al. 2025, arXiv:2501.18512, section 2.4) sends outer gradients with 4 bits. The paper has powers of two (E3M0) there;
 // here are even steps with a scale for each block, as int8_code.h has them (even_steps.h), reduced and fed back in the

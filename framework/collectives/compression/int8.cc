@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 8-bit quantisation by blocks (int8_code.h), reduced in float32 between two exchanges (as in Wang et al.: ZeRO++,
 // 2023), with error feedback.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 8-bit quantisation by blocks (as in Dettmers et al.: 8-bit Optimizers via Block-wise Quantization, 2022, with even
 // steps).
 #include "framework/collectives/compression/int8_code.h"

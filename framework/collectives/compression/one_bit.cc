@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signs alone (Seide et al.: 1-Bit Stochastic Gradient Descent, 2014), with a scale for each block and error feedback
 // (Karimireddy et al. 2019), on the way to the rank that reduces and on the way back (Tang et al.: 1-bit Adam, 2021).
 // What comes back has the sign of the ranks' scaled signs added up: a majority weighted by magnitude.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PowerSGD (Vogels et al.: PowerSGD: Practical Low-Rank Gradient Compression for Distributed Optimization, 2019): each
 // matrix M [m, l] of the bucket as a product of rank r, found by one step of subspace iteration, with error feedback.
 // With Q [l, r] the same on all ranks, random at first, and a residual e of each rank zero at first:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PowerSGD.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The k largest of n elements by magnitude, and the rest later (Stich et al.: Sparsified SGD with Memory, 2018; Lin et
 // al.: Deep Gradient Compression, 2018). In each step, with a residual e of each rank zero at first:
 //

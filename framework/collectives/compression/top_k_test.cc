@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // topk sends the largest, exactly, and the rest later.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>

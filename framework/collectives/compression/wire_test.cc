@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is counted as put on the wire.
 #include "framework/collectives/compression/wire.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gpipe, 1f1b and interleaved: a rank does some forwards first, then a forward and a backward by turns, then the rest
 // of the backwards. They differ in how many come first, and in what the k-th of a rank is.
 #include <algorithm>
@@ -31,8 +32,13 @@ Schedule by_turns(const char* name, const ScheduleOptions& options, const std::f
 
 Schedule one_stage(const char* name, const ScheduleOptions& options, const std::function<int(int rank)>& warm_up) {
   return by_turns(
-      name, options, warm_up, [](int rank, int k) { return Action{Kind::kForward, rank, k}; },
-      [](int rank, int k) { return Action{Kind::kBackward, rank, k}; });
+      name, options, warm_up,
+      [](int rank, int k) {
+        return Action{Kind::kForward, rank, k};
+      },
+      [](int rank, int k) {
+        return Action{Kind::kBackward, rank, k};
+      });
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // zb_h1 and zero_bubble: gradients of weights are needed only at the end of the step, so a rank computes them where it
 // would wait otherwise (Qi et al. 2023, Zero Bubble Pipeline Parallelism, arXiv:2401.10241).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // barrier(timeout): a rank that does not come.
 #include <gtest/gtest.h>
 

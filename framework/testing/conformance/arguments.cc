@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arguments that no rank could accept. framework/comm/arguments_test has every message; this, that every backend asks.
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>

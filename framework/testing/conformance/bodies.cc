@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // run(): operations of the caller's own.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>

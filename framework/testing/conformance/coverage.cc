@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table without holes: every operation that there is, on this backend.
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // broadcast, all_gather, gather, scatter.
 #include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>

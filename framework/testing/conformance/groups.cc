@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // split and meshes.
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // allocate() and allocate_shared().
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>

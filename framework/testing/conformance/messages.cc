@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // send and recv. Neighbours: rank r's right one is r + 1, the last one's is 0; a rank alone talks to itself.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work, the order of operations, threads.
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -61,9 +62,7 @@ TEST_P(Ordering, AnOperationFindsWhatTheOneBeforeItLeft) {
 TEST_P(Ordering, AWorkThatNobodyWaitsForIsFinishedWhenItGoes) {
   run([](const CommunicatorPtr& world) {
     at::Tensor tensor = at::ones({5000});
-    {
-      Work work = world->all_reduce(tensor, Reduction::kSum);
-    }
+    { Work work = world->all_reduce(tensor, Reduction::kSum); }
     EXPECT_EQ(tensor[0].item<float>(), world->size());
   });
 }

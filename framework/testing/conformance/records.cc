@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // recorder(): what a rank has launched.
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>

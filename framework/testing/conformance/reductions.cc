@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // all_reduce, reduce, reduce_scatter.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>

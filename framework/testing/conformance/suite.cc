@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/testing/conformance/suite.h"
 
 #include "framework/comm/launch_environment.h"

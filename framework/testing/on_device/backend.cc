@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The backend `on_device` of tests: whatever a test does with tensors of the CPU is done with copies of them on a
 // device, and copied back when it is waited for. So every suite of communicators is one of groups of devices too. The
 // device is that of PHALANX_TEST_DEVICE, such as cuda, or else the pretended one. Ranks are threads: they need no

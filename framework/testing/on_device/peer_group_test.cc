@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory that ranks reach in each other: what is allocated by the group is worked on in place, on a pretended
 // device each or one for all.
 #include <ATen/TensorOperators.h>

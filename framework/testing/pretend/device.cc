@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device `pretend`, for tests: CUDA, as far as LibTorch's CPU library knows of it, with kernels that compute on the
 // CPU. What runs on it goes the ways that it goes on a GPU, in the same threads. What its memory is for, memory.h says.
 #include <ATen/CPUGeneratorImpl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/testing/pretend/lstm_cell.h"
 
 #include <ATen/TensorOperators.h>

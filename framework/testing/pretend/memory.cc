@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "framework/testing/pretend/memory.h"
 
 #include <c10/core/DeviceGuard.h>

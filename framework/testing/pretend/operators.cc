@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What LibTorch calls for tensors of the pretended device. A few operators are done here; all others copy their tensors
 // to the CPU, compute there and copy back, once it is clear that a GPU would have taken them.
 #include "framework/testing/pretend/operators.h"

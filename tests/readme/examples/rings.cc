@@ -74,7 +74,8 @@ Splits make_rings(const RingsConfig& config) {
           .test = std::make_shared<Rings>(config, config.test_samples, 1)};
 }
 
-const bool rings_registered = Datasets::global().add<RingsConfig>("rings", "points on two rings in the plane", make_rings);
+const bool rings_registered =
+    Datasets::global().add<RingsConfig>("rings", "points on two rings in the plane", make_rings);
 
 }  // namespace
 }  // namespace phalanx

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares larger models of torchvision and transformers with Python: twenty steps each, to 1e-4.
 
     ./bazelw build //tests/zoo:exported_test

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/zoo/exported/: programs of torch.export.save, and the losses that they have in Python.
 
     python3 tests/zoo/goldens/make_exported.py tests/zoo/exported

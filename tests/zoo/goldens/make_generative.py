@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/zoo/generative.golden: what torch.nn says of models that make samples.
 
     python3 tests/zoo/goldens/make_generative.py > tests/zoo/generative.golden

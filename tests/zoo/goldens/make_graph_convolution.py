@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/zoo/graph_convolution.golden: what PyTorch 2.13 computes where it is the graph network of the zoo.
 
     python3 tests/zoo/goldens/make_graph_convolution.py > tests/zoo/graph_convolution.golden

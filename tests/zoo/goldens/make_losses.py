@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/zoo/losses.golden: what PyTorch 2.13 and torchvision 0.28 say of losses.
 
     python3 tests/zoo/goldens/make_losses.py > tests/zoo/losses.golden

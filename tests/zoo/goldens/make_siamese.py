@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/zoo/siamese.golden: what PyTorch 2.13 computes where it is the siamese network of the zoo.
 
     python3 tests/zoo/goldens/make_siamese.py > tests/zoo/siamese.golden

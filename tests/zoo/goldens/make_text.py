@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/zoo/text.golden: what others' models of text say, those of Hugging Face's transformers 5.24 and modules
 of torch.nn.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/zoo/vision.golden: what torchvision 0.28, timm 1.0 and transformers 5.24 say of vision models of the zoo.
 
     python3 tests/zoo/goldens/make_vision.py > tests/zoo/vision.golden

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Stands in for ssh where hosts are network namespaces: agent.sh ADDRESS COMMAND... runs the command, of which the words
 # are for a shell, on the host PHALANX_LINK_HOST.
 set -euo pipefail

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """all_reduce between two hosts, against what the link between them can do.
 
     bazel run //tools/bench/link -- --rate 1gbit --bytes 64KB,1MB,16MB

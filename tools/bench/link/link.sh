@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs link.py with the rank program that was built with it.
 set -euo pipefail
 here=tools/bench/link

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The benchmark between two hosts: what it reads, counts and writes; and the whole of it where hosts can be made."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two network namespaces joined by a link of a given rate: two hosts, as far as ranks can tell.
 
 network.py RATE makes them for a program that is not in Python: it writes a line of JSON, {"hosts": [{"enter": words before

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank of a measurement between two hosts: times all_reduce, and reads how many bytes have gone over an interface
 // meanwhile. Rank 0 writes a line of JSON for each size:
 //   {"bytes": 16777216, "seconds": [0.14, ...], "sent": 17541234, "received": 17541234}

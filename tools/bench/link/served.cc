@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A dense tensor that is pushed to a parameter server and pulled from it: one end of the link serves, the other
 // measures.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Push to a parameter server on another host and pull from it, against what the link between them can do.
 
     bazel run //tools/bench/link:servers -- --rate 1gbit --bytes 1MB,16MB

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the link itself can do: one TCP connection that carries the same bytes both ways at once.
 
 stream.py serve ADDRESS

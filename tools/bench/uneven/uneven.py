@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training where one of two ranks is slow: for good, or now and then.
 
     bazel run //tools/bench/uneven -- --rounds 3

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The benchmark of slow ranks measures, and refuses systems that it does not know."""
 
 import subprocess

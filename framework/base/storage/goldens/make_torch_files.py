@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the .pt files next to it, with a Python that has torch: python3 make_torch_files.py"""
 
 import os

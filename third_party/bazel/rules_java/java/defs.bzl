@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Bazel's own tools load from rules_java; Bazel 4.2 still has all of it built in."""
 
 java_binary = native.java_binary

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Gloo's headers of its TCP transport include this one, which Debian's package leaves out. Only what they use of it, in

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every source file has a license and is formatted as .clang-format says."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path("WORKSPACE").resolve().parent
+CLANG_FORMAT = pathlib.Path(sys.argv.pop(1)).resolve()
+
+FOLDERS = ["bazel", "datasets", "engine", "framework", "launch", "models", "tests", "third_party", "tools"]
+CPP = {".h", ".cc", ".cu", ".cuh"}
+WITH_LICENSE = CPP | {".py", ".bzl", ".sh"}
+# Shown in docs/ as a user's own code.
+OF_USERS = ("tests/readme/examples/", "tools/new/tiny", "tools/new/build.sh")
+
+
+def sources(suffixes):
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in suffixes and path.is_file() and not path.is_symlink():
+                yield path
+
+
+class Style(unittest.TestCase):
+    def test_every_file_has_a_license(self):
+        files = [path for path in sources(WITH_LICENSE)
+                 if not path.relative_to(ROOT).as_posix().startswith(OF_USERS)]
+        self.assertGreater(len(files), 1000)
+        without = [str(path.relative_to(ROOT)) for path in files
+                   if "SPDX-License-Identifier: Apache-2.0" not in path.read_text(errors="replace")[:200]]
+        self.assertEqual([], without, "the first line, or the one after #!, is SPDX-License-Identifier: Apache-2.0")
+
+    def test_cpp_is_formatted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = shutil.copy(CLANG_FORMAT, folder)
+            os.chmod(program, 0o755)
+            done = subprocess.run([program, "--dry-run", *sources(CPP)], cwd=ROOT, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(0, done.returncode, done.stdout)
+        files = sorted({line.split(":")[0] for line in done.stdout.splitlines() if "clang-format-violations" in line})
+        self.assertEqual([], files, "format them: pip install clang-format==14.0.6; clang-format -i FILE...")
+
+    def test_the_check_notices_a_file_that_is_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = shutil.copy(CLANG_FORMAT, folder)
+            os.chmod(program, 0o755)
+            bad = ROOT / "engine/engine.cc"
+            done = subprocess.run([program, "--dry-run", f"--assume-filename={bad}"], input="int  x ;\n", cwd=ROOT,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertIn("clang-format-violations", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
