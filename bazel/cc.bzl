@@ -9,7 +9,8 @@ compiles alone: --config=no-pch and --config=separate build without the one and 
 
 load("//bazel:unity.bzl", "unity")
 
-# How many files are compiled together. More save CPU time in a whole build, fewer when one file has changed.
+# The number of files that are compiled together. A larger one saves CPU time in a whole build, a smaller one when a
+# single file has changed.
 _FILES_PER_UNIT = 6
 
 _TENSORS = "//third_party/libtorch"

@@ -115,6 +115,7 @@ class Clone(ProgramTest):
                      "published/torchtitan.yaml"):
             (clone / "tools/simulate/published").mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / "tools/simulate" / path, clone / "tools/simulate" / path)
+        shutil.copy(ROOT / "tools/step_profile", clone / "tools/step_profile")
         (clone / "models/zoo").mkdir(parents=True)
         (clone / "WORKSPACE").touch()
         (clone / "data/mnist").mkdir(parents=True)
