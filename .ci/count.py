@@ -18,9 +18,9 @@ import xml.etree.ElementTree
 _PYTHON_SKIPPED = re.compile(r"^(\w+) \((\w+\.[\w.]+)\)\n?.*\.\.\. skipped (.*)$", re.MULTILINE)
 _PYTHON_RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 
-# As GCC and Clang print it for a file of the folders that .bazelrc compiles with warnings, or for a precompiled header that
-# the compiler refuses.
-_WARNING = re.compile(r"^(?:cc1plus|(?:framework|engine|launch|models|datasets|tools|tests)/\S+:\d+): warning: .*$",
+# As GCC and Clang print it for a file of the folders that .bazelrc compiles with warnings, whether it is compiled alone or
+# included in a unit (bazel/unity.bzl), or for a precompiled header that the compiler refuses.
+_WARNING = re.compile(r"^(?:cc1plus|(?:\./)?(?:framework|engine|launch|models|datasets|tools|tests)/\S+:\d+): warning: .*$",
                       re.MULTILINE)
 
 

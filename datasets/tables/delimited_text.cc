@@ -11,6 +11,13 @@
 #include "framework/base/error.h"
 
 namespace phalanx {
+// The characters of Options, as the parser takes them.
+struct DelimitedSyntax {
+  char separator;
+  char quote;  // NUL, which text files do not contain, stands for no quote
+  bool by_whitespace = false;
+};
+
 namespace {
 
 constexpr char kBetweenWords = '\x1f';  // takes the place of white space for the parser
@@ -18,20 +25,13 @@ constexpr std::size_t kLinesToGuess = 50;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// The characters of Options, as the parser takes them.
-struct Syntax {
-  char separator;
-  char quote;  // NUL, which text files do not contain, stands for no quote
-  bool by_whitespace = false;
-};
-
 char character_of(const std::string& key, const std::string& text) {
   if (text.size() == 1) return text[0];
   throw ConfigError("dataset." + key + ": \"" + text + "\" is not one character");
 }
 
-Syntax syntax_of(const std::string& separator, const std::string& quote) {
-  Syntax syntax{.separator = ',', .quote = quote.empty() ? '\0' : character_of("quote", quote)};
+DelimitedSyntax syntax_of(const std::string& separator, const std::string& quote) {
+  DelimitedSyntax syntax{.separator = ',', .quote = quote.empty() ? '\0' : character_of("quote", quote)};
   if (separator == "tab" || separator == "\\t") {
     syntax.separator = '\t';
   } else if (separator == "whitespace" || separator == " ") {
@@ -50,7 +50,7 @@ Syntax syntax_of(const std::string& separator, const std::string& quote) {
 /// Feeds libcsv line by line, so that each row knows its line.
 class DelimitedReader {
  public:
-  DelimitedReader(const Syntax& syntax, const DelimitedText::Options& options, std::string source)
+  DelimitedReader(const DelimitedSyntax& syntax, const DelimitedText::Options& options, std::string source)
       : syntax_(syntax), options_(options), source_(std::move(source)) {
     if (csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI) != 0) throw std::bad_alloc();
     csv_set_delim(&parser_, static_cast<unsigned char>(syntax.separator));
@@ -145,7 +145,7 @@ class DelimitedReader {
   }
 
   csv_parser parser_{};
-  const Syntax syntax_;
+  const DelimitedSyntax syntax_;
   const DelimitedText::Options& options_;
   const std::string source_;
   DelimitedText* into_ = nullptr;

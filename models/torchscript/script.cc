@@ -67,16 +67,16 @@ std::optional<IValue> constant(const Node& node, std::string_view name) {
 
 bool is_zero(const std::optional<IValue>& value) { return value && value->isDouble() && value->toDouble() == 0; }
 
-// A tensor that the program replaces in place of changing it: where it is kept.
-struct Kept {
-  torch::jit::ObjectPtr owner;
-  std::size_t slot;
-  at::Tensor tensor;
-};
-
 }  // namespace
 
 struct Script::Implementation {
+  // A tensor that the program replaces instead of changing it, and the place where the program keeps it.
+  struct Kept {
+    torch::jit::ObjectPtr owner;
+    std::size_t slot;
+    at::Tensor tensor;
+  };
+
   std::string path;
   torch::jit::Module module;
   NamedTensors parameters, buffers;

@@ -95,7 +95,10 @@ class Count(unittest.TestCase):
         self.assertEqual((1, ["0 cases, 0 of them skipped", "0 passed, 1 failed"]), self.count(*events))
 
     def test_a_warning_of_our_code_fails_though_all_tests_pass(self):
-        warning = "engine/engine.cc:7:3: warning: unused variable 'x' [-Wunused-variable]"
+        for file in ("engine/engine.cc", "./engine/engine.cc"):  # compiled alone, or with others as one unit
+            self.check_warning(f"{file}:7:3: warning: unused variable 'x' [-Wunused-variable]")
+
+    def check_warning(self, warning):
         log = f"INFO: From Compiling engine/engine.cc:\n{warning}\n    7 |   int x;\n"
         self.assertEqual((1, ["0 cases, 0 of them skipped", f"not allowed: {warning}", "1 passed, 0 failed"]),
                          self.count(summary("//a", "PASSED"), log=log))
