@@ -9,7 +9,7 @@
 #include "framework/base/error.h"
 #include "framework/comm/store.h"
 
-// What the tests of stores share.
+// Helpers that the tests of stores share.
 namespace phalanx::testing {
 
 inline const std::string kSecret = "a secret of the tests";
