@@ -34,10 +34,10 @@ class RandomStream {
     return static_cast<std::uint64_t>(product >> 64);
   }
 
-  /// Uniform in (0, 1]: its logarithm is finite.
+  /// Returns a number that is uniform in (0, 1], so that its logarithm is finite.
   double uniform() { return std::ldexp(static_cast<double>((next() >> 11) + 1), -53); }
 
-  /// Of mean 0 and variance 1, from two uniform numbers (Box and Muller 1958).
+  /// Returns a normally distributed number with mean 0 and variance 1, from two uniform ones (Box and Muller 1958).
   double normal() {
     const double radius = std::sqrt(-2 * std::log(uniform()));
     return radius * std::cos(2 * std::numbers::pi * uniform());

@@ -82,11 +82,8 @@ TEST(TolerantDataset, SaysWhichWasOneTooMany) {
   EXPECT_THAT([&] { read(dataset, {6}); },
               ThrowsMessage<DataError>(AllOf(HasSubstr("file.bin: byte 48: damaged; 2 of 10 samples cannot be read"),
                                              HasSubstr("loader.max_errors allows 1"))));
-  EXPECT_THAT(
-      [&] {
-        read(TolerantDataset(std::make_shared<PartlyBad>(2, std::set<std::int64_t>{0, 1}), 9), {0});
-      },
-      ThrowsMessage<DataError>(HasSubstr("2 of 2 samples cannot be read")));
+  EXPECT_THAT([&] { read(TolerantDataset(std::make_shared<PartlyBad>(2, std::set<std::int64_t>{0, 1}), 9), {0}); },
+              ThrowsMessage<DataError>(HasSubstr("2 of 2 samples cannot be read")));
 }
 
 // Throws an error of LibTorch for sample 1, and std::bad_alloc for sample 2.

@@ -87,12 +87,9 @@ TEST(EarlyStop, GoesOnWhereThePatienceIsLongerNow) {
 
 TEST(EarlyStop, RefusesWhatNoMeterReads) {
   EXPECT_NO_THROW(EarlyStop({.metric = "score"}).check({{"score", 0}}));
-  EXPECT_THAT(
-      [] {
-        EarlyStop({.metric = "auc"}).check({{"score", 0}});
-      },
-      ::testing::ThrowsMessage<ConfigError>(
-          HasSubstr("train.early_stop.metric is \"auc\", which none of evaluate.meters reads")));
+  EXPECT_THAT([] { EarlyStop({.metric = "auc"}).check({{"score", 0}}); },
+              ::testing::ThrowsMessage<ConfigError>(
+                  HasSubstr("train.early_stop.metric is \"auc\", which none of evaluate.meters reads")));
 }
 
 }  // namespace

@@ -186,7 +186,7 @@ bool is_session_folder(const std::string& folder, pid_t launcher) {
   const std::filesystem::path path(folder);
   if (!path.is_absolute() || path.lexically_normal() != path) return false;
   if (!names(folder, launcher)) return false;
-  struct stat status {};
+  struct stat status{};
   constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
   return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
          (status.st_mode & kOthers) == 0;

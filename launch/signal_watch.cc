@@ -31,7 +31,7 @@ SignalWatch::SignalWatch() {
   ::pthread_sigmask(SIG_BLOCK, &set, &old_mask_);
   // If the parent of this process ignored SIGCHLD, so does this process, and the kernel would discard the exit statuses
   // of children.
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &action, &old_child_action_);
 }

@@ -73,7 +73,7 @@ void overdue(int) {
 }
 
 void handle(int signal, void (*handler)(int)) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   ::sigfillset(&action.sa_mask);

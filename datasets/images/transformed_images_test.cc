@@ -96,11 +96,8 @@ TEST(TransformedImages, AreReadWithoutChanceWhereTheyAreNotTrainedOn) {
 }
 
 TEST(TransformedImages, FailAtAnImageThatCannotBeRead) {
-  EXPECT_THAT(
-      [] {
-        gather(*samples("", false, {4}), {3, 4});
-      },
-      ThrowsMessage<DataError>(HasSubstr("image 4: damaged")));
+  EXPECT_THAT([] { gather(*samples("", false, {4}), {3, 4}); },
+              ThrowsMessage<DataError>(HasSubstr("image 4: damaged")));
 }
 
 TEST(TransformedImages, MayLeaveSomeOut) {

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -16,12 +15,6 @@
 
 namespace phalanx {
 namespace {
-
-std::vector<std::int64_t> first(std::int64_t count) {
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
-  std::iota(indices.begin(), indices.end(), 0);
-  return indices;
-}
 
 TEST(Generated, SamplesDependOnTheirIndexAlone) {
   for (const std::string yaml : {"spirals", "{name: regression, features: 3}", "{name: random_images, side: 4}",
@@ -38,7 +31,7 @@ TEST(Generated, SamplesDependOnTheirIndexAlone) {
 
 TEST(Spirals, LieOnTheSpiralOfTheirClass) {
   const auto splits = testing::load_splits("{name: spirals, classes: 3, turns: 0.25, noise: 0}");
-  const auto batch = testing::read_samples(*splits.train, first(200));
+  const auto batch = testing::read_first(*splits.train, 200);
   for (std::int64_t i = 0; i < 200; ++i) {
     const auto x = batch.inputs[0][i][0].item<double>(), y = batch.inputs[0][i][1].item<double>();
     const auto label = batch.targets[0][i].item<std::int64_t>();
@@ -53,9 +46,9 @@ TEST(Spirals, LieOnTheSpiralOfTheirClass) {
 // told by any three samples.
 TEST(Regression, IsALinearFunctionAndNoise) {
   const auto exact =
-      testing::read_samples(*testing::load_splits("{name: regression, features: 2, noise: 0}").train, first(1000));
+      testing::read_first(*testing::load_splits("{name: regression, features: 2, noise: 0}").train, 1000);
   const auto noisy =
-      testing::read_samples(*testing::load_splits("{name: regression, features: 2, noise: 0.5}").train, first(1000));
+      testing::read_first(*testing::load_splits("{name: regression, features: 2, noise: 0.5}").train, 1000);
   const auto x = exact.inputs[0].to(at::kDouble), y = exact.targets[0].to(at::kDouble);
   const auto det = [](double a, double b, double c, double d) { return a * d - b * c; };
   const auto at = [](const at::Tensor& t, int i, int j) { return t[i][j].item<double>(); };
@@ -71,15 +64,15 @@ TEST(Regression, IsALinearFunctionAndNoise) {
 
 TEST(RandomImages, AreStandardised) {
   const auto batch =
-      testing::read_samples(*testing::load_splits("{name: random_images, side: 32, classes: 4}").train, first(20));
+      testing::read_first(*testing::load_splits("{name: random_images, side: 32, classes: 4}").train, 20);
   EXPECT_NEAR(batch.inputs[0].mean().item<double>(), 0, 0.02);
   EXPECT_NEAR(batch.inputs[0].std().item<double>(), 1, 0.02);
   EXPECT_EQ(batch.targets[0].max().item<std::int64_t>(), 3);
 }
 
 TEST(RandomTokens, FollowFromTheOneBeforeAsOftenAsAskedFor) {
-  const auto batch = testing::read_samples(
-      *testing::load_splits("{name: random_tokens, vocabulary: 7, context: 100, order: 1}").train, first(20));
+  const auto batch = testing::read_first(
+      *testing::load_splits("{name: random_tokens, vocabulary: 7, context: 100, order: 1}").train, 20);
   std::array<std::int64_t, 7> follows;
   follows.fill(-1);
   for (std::int64_t i = 0; i < 20; ++i) {

@@ -69,7 +69,7 @@ class TokenFile {
  public:
   explicit TokenFile(const fs::path& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     constexpr std::size_t kLargestMapped = 128 << 20;
-    struct stat status {};
+    struct stat status{};
     const auto fail = [&] { throw DataError(path.string() + ": " + std::generic_category().message(errno)); };
     if (!file_.valid() || ::fstat(file_.get(), &status) != 0) fail();
     size_ = static_cast<std::size_t>(status.st_size);

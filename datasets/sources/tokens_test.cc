@@ -108,9 +108,7 @@ TEST_F(Tokens, OfLargeFilesAreTheSame) {
 
 TEST_F(Tokens, RefuseWhatDoesNotFit) {
   EXPECT_THAT(
-      [&] {
-        gather(*load("vocabulary: 11, context: 3").train, {0, 1});
-      },
+      [&] { gather(*load("vocabulary: 11, context: 3").train, {0, 1}); },
       ThrowsMessage<DataError>(AllOf(HasSubstr("train.bin: byte 12: token 11"), HasSubstr("vocabulary is 11"))));
   EXPECT_THAT([&] { load("context: 8, test: train.bin"); },
               ThrowsMessage<DataError>(HasSubstr("has 8 tokens, but a sample needs 9")));

@@ -88,10 +88,7 @@ TEST_F(Checkpoints, PartsOfRanksComeBackToThem) {
   };
   const auto part = [&](double& value, bool every_rank) {
     return CheckpointPart{.name = every_rank ? "own" : "common",
-                          .save =
-                              [&value] {
-                                return NamedTensors{{"value", at::full({1}, value, at::kDouble)}};
-                              },
+                          .save = [&value] { return NamedTensors{{"value", at::full({1}, value, at::kDouble)}}; },
                           .load = [&value, &load](const SavedRanks& saved) { load(value, saved); },
                           .every_rank = every_rank};
   };

@@ -26,10 +26,7 @@ void branch_off(const at::Tensor& state, int rank) {
 CheckpointPart random_part(int rank, c10::Device device) {
   const std::string own = c10::DeviceTypeName(device.type(), /*lower_case=*/true);
   return {.name = "random",
-          .save =
-              [own, device] {
-                return NamedTensors{{own, random_state(device)}};
-              },
+          .save = [own, device] { return NamedTensors{{own, random_state(device)}}; },
           .load =
               [rank, own, device](const SavedRanks& saved) {
                 const auto tensors = saved.of(rank % saved.ranks);

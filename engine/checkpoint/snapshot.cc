@@ -81,8 +81,7 @@ void take_snapshot(const RunState& state, const WritePlan& plan, bool replicas_e
     for (auto& [name, tensor] : part.save()) rest.emplace_back("part/" + part.name + "/" + name, tensor);
   }
   if (!replicas_equal) {
-    add_weights(
-        state, plan, [](const ParameterRange&) { return true; }, "replica/weights/", rest);
+    add_weights(state, plan, [](const ParameterRange&) { return true; }, "replica/weights/", rest);
     add_optimizer(state, plan, true, "replica/optimizer/", rest);
   }
   lay_out_safetensors(weights_file(plan.rank, plan.ranks), weights, snapshot.weights);

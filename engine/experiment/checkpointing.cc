@@ -85,10 +85,7 @@ CheckpointPart buffers_part(Model& model, int rank, int ranks) {
 
 CheckpointPart flag_part(const std::string& name, bool& flag) {
   return {.name = name,
-          .save =
-              [&flag] {
-                return NamedTensors{{"flag", at::full({1}, flag ? 1 : 0, at::kLong)}};
-              },
+          .save = [&flag] { return NamedTensors{{"flag", at::full({1}, flag ? 1 : 0, at::kLong)}}; },
           .load = [&flag](const SavedRanks& saved) { flag = saved.of(0).at(0).second.item<std::int64_t>() != 0; },
           .every_rank = false};
 }

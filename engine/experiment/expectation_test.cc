@@ -20,16 +20,10 @@ TEST(Expectation, BoundsThemselvesAreAllowed) {
   const auto expected = expecting("{test: {accuracy: {min: 0.5, max: 0.75}}}").test;
   check_expected(expected, {{"accuracy", 0.5}}, "test");
   check_expected(expected, {{"accuracy", 0.75}}, "test");
-  EXPECT_THAT(
-      [&] {
-        check_expected(expected, {{"accuracy", 0.4999}}, "test");
-      },
-      ThrowsMessage<Error>("the test accuracy is 0.4999, but expect.test.accuracy.min asks for 0.5 at least"));
-  EXPECT_THAT(
-      [&] {
-        check_expected(expected, {{"accuracy", 0.7501}}, "test");
-      },
-      ThrowsMessage<Error>("the test accuracy is 0.7501, but expect.test.accuracy.max asks for 0.75 at most"));
+  EXPECT_THAT([&] { check_expected(expected, {{"accuracy", 0.4999}}, "test"); },
+              ThrowsMessage<Error>("the test accuracy is 0.4999, but expect.test.accuracy.min asks for 0.5 at least"));
+  EXPECT_THAT([&] { check_expected(expected, {{"accuracy", 0.7501}}, "test"); },
+              ThrowsMessage<Error>("the test accuracy is 0.7501, but expect.test.accuracy.max asks for 0.75 at most"));
 }
 
 TEST(Expectation, ValuesThatAreNotFiniteNumbersMeetNoBound) {

@@ -40,9 +40,7 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
   if (lora.any()) {
     with_section(
         "adapters", [&] { return config::dump_as("lora", config.lora); },
-        [&] {
-          add_adapters(*model, {lora.layers, lora.rank, lora.alpha, lora.dropout});
-        });
+        [&] { add_adapters(*model, {lora.layers, lora.rank, lora.alpha, lora.dropout}); });
   }
   if (config.train.precision == "fp64") weights_to_double(*model);
   if (config.train.memory_format == "channels_last") weights_to_channels_last(*model);

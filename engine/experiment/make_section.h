@@ -16,8 +16,7 @@ void with_section(const std::string& key, const std::function<std::string()>& ya
 template <class Choice, class... Args>
 auto make_section(const char* key, const Choice& choice, const Args&... args) {
   decltype(choice.make(args...)) made;
-  with_section(
-      key, [&] { return config::dump_as(key, choice); }, [&] { made = choice.make(args...); });
+  with_section(key, [&] { return config::dump_as(key, choice); }, [&] { made = choice.make(args...); });
   return made;
 }
 

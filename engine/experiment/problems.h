@@ -17,7 +17,7 @@ inline void refuse_if(std::vector<ConfigProblem>& problems, bool wrong, const ch
 }
 
 /// The names of the strategies that have a trait, as a list to read.
-inline std::string strategies_where(bool StrategyTraits::*trait) {
+inline std::string strategies_where(bool StrategyTraits::* trait) {
   return join(Synchronizers::global().names_where(trait), ", ");
 }
 

@@ -64,11 +64,8 @@ TEST(TokenSampler, RefusesOptionsAndScoresThatMeanNothing) {
   refused({.top_p = 0}, "top_p");
   refused({.top_p = 1.5}, "top_p");
   TokenSampler sampler(SamplingOptions{});
-  EXPECT_THAT(
-      [&] {
-        sampler.draw(at::tensor({0.0, std::nan("")}));
-      },
-      ThrowsMessage<Error>(HasSubstr("score of token 1 is no number")));
+  EXPECT_THAT([&] { sampler.draw(at::tensor({0.0, std::nan("")})); },
+              ThrowsMessage<Error>(HasSubstr("score of token 1 is no number")));
 }
 
 constexpr std::int64_t kContext = 8;

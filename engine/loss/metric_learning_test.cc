@@ -75,21 +75,12 @@ TEST(Triplet, CostsNothingWhereABatchHasNoTriplet) {
 
 TEST(MetricLearning, LossesRefuseOtherShapes) {
   const auto pairs = at::zeros({4, 2, 3});
-  EXPECT_THAT(
-      [&] {
-        testing::mean_loss("triplet", pairs, classes({0, 1, 0, 1, 0, 1, 0, 1}, {4, 2}));
-      },
-      ThrowsMessage<ConfigError>(HasSubstr("triplet with mining: given takes embeddings [n, 3, width]")));
-  EXPECT_THAT(
-      [&] {
-        testing::mean_loss("contrastive", pairs, classes({0, 1, 0, 1}, {4}));
-      },
-      ThrowsMessage<ConfigError>(HasSubstr("contrastive takes embeddings [n, 2, width]")));
-  EXPECT_THAT(
-      [&] {
-        testing::mean_loss("{name: triplet, mining: batch_hard}", pairs, classes({0, 1, 0, 1}, {4}));
-      },
-      ThrowsMessage<ConfigError>(HasSubstr("triplet takes embeddings [n, ..., width]")));
+  EXPECT_THAT([&] { testing::mean_loss("triplet", pairs, classes({0, 1, 0, 1, 0, 1, 0, 1}, {4, 2})); },
+              ThrowsMessage<ConfigError>(HasSubstr("triplet with mining: given takes embeddings [n, 3, width]")));
+  EXPECT_THAT([&] { testing::mean_loss("contrastive", pairs, classes({0, 1, 0, 1}, {4})); },
+              ThrowsMessage<ConfigError>(HasSubstr("contrastive takes embeddings [n, 2, width]")));
+  EXPECT_THAT([&] { testing::mean_loss("{name: triplet, mining: batch_hard}", pairs, classes({0, 1, 0, 1}, {4})); },
+              ThrowsMessage<ConfigError>(HasSubstr("triplet takes embeddings [n, ..., width]")));
 }
 
 }  // namespace

@@ -46,16 +46,10 @@ TEST(Verification, OfWhatIsNoNumberIsNeverRight) {
 }
 
 TEST(Verification, RefusesSamplesOfOneMemberAndOtherShapes) {
-  EXPECT_THAT(
-      [] {
-        reading_of("verification", numbers({1, 2}).view({2, 1}), integers({1, 2}));
-      },
-      ThrowsMessage<ConfigError>(HasSubstr("two members or more")));
-  EXPECT_THAT(
-      [] {
-        reading_of("retrieval", numbers({1, 2}), integers({1, 2}));
-      },
-      ThrowsMessage<ConfigError>(HasSubstr("a meter needs embeddings")));
+  EXPECT_THAT([] { reading_of("verification", numbers({1, 2}).view({2, 1}), integers({1, 2})); },
+              ThrowsMessage<ConfigError>(HasSubstr("two members or more")));
+  EXPECT_THAT([] { reading_of("retrieval", numbers({1, 2}), integers({1, 2})); },
+              ThrowsMessage<ConfigError>(HasSubstr("a meter needs embeddings")));
 }
 
 // On a line: class 1 at 0 and 1, class 2 at 1.4 and 8, class 3 at 20, alone. Nearest to 1 is 1.4, to 8 too.

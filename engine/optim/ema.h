@@ -19,8 +19,7 @@ class Ema final : public OptimizerDecorator {
   using Share = std::function<void()>;
 
   /// `decay` below 1.
-  Ema(
-      std::unique_ptr<Optimizer> inner, double decay, Share share = [] {});
+  Ema(std::unique_ptr<Optimizer> inner, double decay, Share share = [] {});
 
   void attach(std::vector<Slice> slices) override;  // averages begin as the values are then
   void update() override;

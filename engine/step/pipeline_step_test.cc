@@ -171,12 +171,9 @@ TEST(PipelineStep, ComputesWhatTheWholeModelDoes) {
 }
 
 TEST(PipelineStep, ARankMayHaveSeveralStages) {
-  expect_as_plain(schedule_of(
-                      2, 4, 3, [](int stage, int) { return stage % 2; }, false),
-                  batch_of(kRows, kRows));
-  expect_as_plain(schedule_of(
-                      2, 4, 3, [](int stage, int) { return stage < 2 ? stage : 3 - stage; }, true),
-                  batch_of(kRows, kRows));
+  expect_as_plain(schedule_of(2, 4, 3, [](int stage, int) { return stage % 2; }, false), batch_of(kRows, kRows));
+  expect_as_plain(
+      schedule_of(2, 4, 3, [](int stage, int) { return stage < 2 ? stage : 3 - stage; }, true), batch_of(kRows, kRows));
 }
 
 TEST(PipelineStep, AStageMayBeOnTwoRanksByDirection) {

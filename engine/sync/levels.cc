@@ -33,7 +33,7 @@ namespace phalanx {
 namespace {
 
 // Strategies that work at this level with their default options.
-std::string known(bool StrategyTraits::*level) { return join(Synchronizers::global().names_where(level), ", "); }
+std::string known(bool StrategyTraits::* level) { return join(Synchronizers::global().names_where(level), ", "); }
 
 struct LevelsConfig {
   static constexpr const char* kTellingKey = "intra";
@@ -53,7 +53,7 @@ struct LevelsConfig {
   }
 };
 
-void check_level(const char* name, const Synchronizers::Choice& chosen, bool StrategyTraits::*level) {
+void check_level(const char* name, const Synchronizers::Choice& chosen, bool StrategyTraits::* level) {
   if (chosen.traits().*level) return;
   const std::string where = std::string("strategy.") + name + ": " + chosen.selected();
   const auto names = Synchronizers::global().names_where(level);

@@ -44,7 +44,7 @@ std::vector<std::string> strategies() {
   return all;
 }
 
-std::vector<std::string> strategies_where(bool StrategyTraits::*trait) {
+std::vector<std::string> strategies_where(bool StrategyTraits::* trait) {
   auto all = strategies();
   std::erase_if(all, [trait](const std::string& strategy) { return !(traits_of(strategy).*trait); });
   return all;

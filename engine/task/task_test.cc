@@ -117,11 +117,8 @@ TEST(Task, AutoIsWhatTheSamplesName) {
   EXPECT_EQ(make("auto", language_samples(4, 6))->goal().metric, "loss");
   EXPECT_EQ(make("auto", classification_samples({2}, 6))->goal().metric, "accuracy");
   EXPECT_EQ(make("auto", sample_for("binary_classification"))->goal().metric, "auc");
-  EXPECT_THAT(
-      [] {
-        make("auto", {{{.name = "x"}}, {}, ""});
-      },
-      ThrowsMessage<ConfigError>(HasSubstr("the dataset names no task")));
+  EXPECT_THAT([] { make("auto", {{{.name = "x"}}, {}, ""}); },
+              ThrowsMessage<ConfigError>(HasSubstr("the dataset names no task")));
 }
 
 TEST(Task, OnlyWhatIsNotIgnoredCounts) {

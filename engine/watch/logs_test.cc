@@ -269,10 +269,11 @@ TEST(Prometheus, APortThatIsTakenIsAnErrorThatSaysSo) {
 }
 
 TEST(Prometheus, LeavesSignalsAsTheyWere) {
-  struct sigaction before {
-  }, after{};
+  struct sigaction before{}, after{};
   ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &before), 0);
-  { const PrometheusEndpoint endpoint({}, "run", 1); }
+  {
+    const PrometheusEndpoint endpoint({}, "run", 1);
+  }
   ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &after), 0);
   EXPECT_EQ(after.sa_handler, before.sa_handler);
 }

@@ -204,8 +204,7 @@ TEST(NanGuard, BeforeSomethingIsKeptItAsksAtOnce) {
     return [](std::int64_t step, Numbers& numbers) { numbers.gradients[0] = step == 10 ? INFINITY : 0; };
   };
   expect_diverged(1000, parameter, "in step 10 parameter fc.bias is not finite, on rank 1;", 9, 10);
-  expect_trains_to_the_end(
-      1000, [](int) { return never(); }, 3);
+  expect_trains_to_the_end(1000, [](int) { return never(); }, 3);
 }
 
 TEST(NanGuard, LeavesFiniteNumbersAloneHoweverLarge) {

@@ -33,8 +33,7 @@ Outcome train_ranks(const std::vector<std::int64_t>& asked, std::int64_t max_ste
     testing::FakeEngine fake(max_steps);
     std::int64_t step = 0;
     fake.engine.on(Event::kUpdate, [&](State& state) { step = state.step; });
-    StopVote vote(
-        world, [&] { return step >= asked[rank]; }, [] { return false; }, delay);
+    StopVote vote(world, [&] { return step >= asked[rank]; }, [] { return false; }, delay);
     vote.attach(fake.engine);
     outcome.steps[rank] = fake.train({.epochs = 1}).step;
     outcome.stopped[rank] = vote.stopped();
@@ -99,8 +98,7 @@ TEST(StopVote, SaysWhetherItWasTheTime) {
     testing::run_ranks("inproc", 2, [asked](const CommunicatorPtr& world) {
       testing::FakeEngine fake(9);
       const bool both = asked && world->rank() == 1;
-      StopVote vote(
-          world, [both] { return both; }, [] { return true; });
+      StopVote vote(world, [both] { return both; }, [] { return true; });
       vote.attach(fake.engine);
       EXPECT_EQ(fake.train({.epochs = 1}).step, 2);
       EXPECT_TRUE(vote.stopped());

@@ -231,7 +231,9 @@ TEST_F(ProgressTest, OnATerminalResultsStayAboveTheBar) {
 }
 
 TEST_F(ProgressTest, ATerminalThatShowsNothingIsNotCleared) {
-  { Progress progress(console_, true, kTotal); }
+  {
+    Progress progress(console_, true, kTotal);
+  }
   EXPECT_EQ(written(), "");
 }
 

@@ -88,7 +88,7 @@ int Console::columns() const {
 // The descriptor may lead elsewhere than before, in this process or in the one that forked it. Pipes and terminals are
 // opened anew, since whether writes wait is a property that this process shares with all that have the same stream.
 void Console::follow_target() {
-  struct stat now {};
+  struct stat now{};
   if (::fstat(file_, &now) != 0) now = {};
   const Target target{::getpid(), now.st_dev, now.st_rdev, now.st_ino, now.st_mode};
   if (target == target_) return;

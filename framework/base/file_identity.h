@@ -18,13 +18,13 @@ struct FileIdentity {
 
   /// Follows links. nullopt if there is no such file, or it cannot be reached.
   static std::optional<FileIdentity> of(const std::string& path) {
-    struct stat status {};
+    struct stat status{};
     if (::stat(path.c_str(), &status) != 0) return std::nullopt;
     return FileIdentity{status.st_dev, status.st_ino};
   }
 
   static std::optional<FileIdentity> of(int descriptor) {
-    struct stat status {};
+    struct stat status{};
     if (::fstat(descriptor, &status) != 0) return std::nullopt;
     return FileIdentity{status.st_dev, status.st_ino};
   }

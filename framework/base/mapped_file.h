@@ -23,7 +23,7 @@ class MappedFile {
   /// Throws DataError, which names the file, if it cannot be opened or mapped.
   explicit MappedFile(const std::string& path) {
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    struct stat status {};
+    struct stat status{};
     const auto require = [&](bool succeeded) {
       if (!succeeded) throw DataError(path + ": " + std::generic_category().message(errno));
     };

@@ -66,8 +66,7 @@ void check_stamp(const std::string& path) {
   }
   if (!stamp) refuse(path, "is no plug-in: it lacks framework/base/plugin_stamp.cc of this version of Phalanx");
   std::string built = stamp->substr(0, stamp->find('\0'));
-  std::ranges::replace_if(
-      built, [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+  std::ranges::replace_if(built, [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
   if (built == PHALANX_PLUGIN_STAMP) return;
   refuse(path, "was built for " + built + ", but this program is " PHALANX_PLUGIN_STAMP "; build it again");
 }

@@ -53,19 +53,17 @@ class Registry<Product(Args...), Traits> {
   /// its keys that tells it without a name: static constexpr const char* kTellingKey. Throws std::logic_error when the
   /// name is taken, which ends the program before main().
   template <class Config>
-  requires std::same_as<Traits, NoTraits>
+    requires std::same_as<Traits, NoTraits>
   bool add(const std::string& name, const std::string& help, std::type_identity_t<Make<Config>> make) {
-    return add_factory<Config>(
-        name, help, [](const Config&) { return NoTraits{}; }, std::move(make));
+    return add_factory<Config>(name, help, [](const Config&) { return NoTraits{}; }, std::move(make));
   }
 
   /// `traits`: Traits, or a function of the config that returns them.
   template <class Config, class TraitsOf>
-  requires(!std::same_as<Traits, NoTraits>) bool add(const std::string& name, const std::string& help, TraitsOf traits,
-                                                     std::type_identity_t<Make<Config>> make) {
+    requires(!std::same_as<Traits, NoTraits>)
+  bool add(const std::string& name, const std::string& help, TraitsOf traits, std::type_identity_t<Make<Config>> make) {
     if constexpr (std::same_as<TraitsOf, Traits>) {
-      return add_factory<Config>(
-          name, help, [traits](const Config&) { return traits; }, std::move(make));
+      return add_factory<Config>(name, help, [traits](const Config&) { return traits; }, std::move(make));
     } else {
       return add_factory<Config>(name, help, std::move(traits), std::move(make));
     }

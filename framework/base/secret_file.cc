@@ -22,7 +22,7 @@ std::string without_space(const std::string& text) {
 }  // namespace
 
 std::string read_secret(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) != 0) throw ConfigError("secret file " + path + ": " + std::strerror(errno));
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     throw ConfigError("secret file " + path + " can be used by others than its owner; chmod 600 " + path);

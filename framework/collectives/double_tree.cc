@@ -43,8 +43,8 @@ DoubleTree trees_of(int node, int nodes) {
     trees[1] = moved(node, nodes, mirror, mirror);
     std::swap(trees[1].lower, trees[1].upper);
   } else {
-    trees[1] = moved(
-        node, nodes, [nodes](int i) { return i == 1 ? nodes : i - 1; }, [nodes](int i) { return i % nodes + 1; });
+    trees[1] =
+        moved(node, nodes, [nodes](int i) { return i == 1 ? nodes : i - 1; }, [nodes](int i) { return i % nodes + 1; });
   }
   return trees;
 }

@@ -28,8 +28,8 @@ namespace phalanx {
 
 template <class T>
 concept Scalar = std::is_same_v<T, bool> || std::is_same_v<T, float> || std::is_same_v<T, double> ||
-    (std::integral<T> && sizeof(T) <= 8 && !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char8_t> &&
-     !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>);
+                 (std::integral<T> && sizeof(T) <= 8 && !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char8_t> &&
+                  !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>);
 
 namespace scalar {
 

@@ -155,60 +155,40 @@ TEST(Arguments, RefuseCountsThatAreNone) {
   EXPECT_EQ(refusal([&] { checked_all_gather(kSecond, six, two, {2, 4}); }), "all_gather: 2 counts for a group of 3");
   EXPECT_EQ(refusal([&] { checked_gather(kSecond, six, two, 1, {2, 2, 1, 1}); }), "gather: 4 counts for a group of 3");
   EXPECT_EQ(refusal([&] { checked_scatter(kSecond, two, six, 1, {5, 2, -1}); }), "scatter: a negative count, -1");
-  EXPECT_EQ(refusal([&] {
-              checked_reduce_scatter(kSecond, two, six, Reduction::kSum, {5, 2, -1});
-            }),
+  EXPECT_EQ(refusal([&] { checked_reduce_scatter(kSecond, two, six, Reduction::kSum, {5, 2, -1}); }),
             "reduce_scatter: a negative count, -1");
-  EXPECT_EQ(refusal([&] {
-              checked_all_to_all(kSecond, six, six, {2, 2, 2}, {6});
-            }),
+  EXPECT_EQ(refusal([&] { checked_all_to_all(kSecond, six, six, {2, 2, 2}, {6}); }),
             "all_to_all: 1 counts for a group of 3");
-  EXPECT_EQ(refusal([&] {
-              checked_all_to_all(kSecond, six, six, {2, 2, 2}, {});
-            }),
+  EXPECT_EQ(refusal([&] { checked_all_to_all(kSecond, six, six, {2, 2, 2}, {}); }),
             "all_to_all: counts of the input and of the output: both or none");
 }
 
 TEST(Arguments, RefuseTensorsThatDoNotFitTheCounts) {
   EXPECT_EQ(refusal([] { checked_all_gather(kSecond, zeros_of(7), zeros_of(2), {}); }),
             "all_gather: the output has 7 elements, not 6: 3 parts of 2");
-  EXPECT_EQ(refusal([] {
-              checked_all_gather(kSecond, zeros_of(8), zeros_of(2), {1, 2, 4});
-            }),
+  EXPECT_EQ(refusal([] { checked_all_gather(kSecond, zeros_of(8), zeros_of(2), {1, 2, 4}); }),
             "all_gather: the output has 8 elements, not 7, the sum of the counts");
-  EXPECT_EQ(refusal([] {
-              checked_all_gather(kSecond, zeros_of(7), zeros_of(4), {1, 2, 4});
-            }),
+  EXPECT_EQ(refusal([] { checked_all_gather(kSecond, zeros_of(7), zeros_of(4), {1, 2, 4}); }),
             "all_gather: the input has 4 elements, but the count of rank 1 is 2");
   EXPECT_EQ(refusal([] { checked_reduce_scatter(kSecond, zeros_of(2), zeros_of(7), Reduction::kSum, {}); }),
             "reduce_scatter: the input has 7 elements, not 6: 3 parts of 2");
-  EXPECT_EQ(refusal([] {
-              checked_reduce_scatter(kSecond, zeros_of(4), zeros_of(7), Reduction::kSum, {1, 2, 4});
-            }),
+  EXPECT_EQ(refusal([] { checked_reduce_scatter(kSecond, zeros_of(4), zeros_of(7), Reduction::kSum, {1, 2, 4}); }),
             "reduce_scatter: the output has 4 elements, but the count of rank 1 is 2");
   EXPECT_EQ(refusal([] { checked_gather(kSecond, zeros_of(5), zeros_of(2), 1, {}); }),
             "gather: the output has 5 elements, not 6: 3 parts of 2");
-  EXPECT_EQ(refusal([] {
-              checked_gather(kSecond, at::Tensor(), zeros_of(5), 0, {1, 2, 4});
-            }),
+  EXPECT_EQ(refusal([] { checked_gather(kSecond, at::Tensor(), zeros_of(5), 0, {1, 2, 4}); }),
             "gather: the input has 5 elements, but the count of rank 1 is 2");
   EXPECT_EQ(refusal([] { checked_scatter(kSecond, zeros_of(2), zeros_of(5), 1, {}); }),
             "scatter: the input has 5 elements, not 6: 3 parts of 2");
-  EXPECT_EQ(refusal([] {
-              checked_scatter(kSecond, zeros_of(5), at::Tensor(), 0, {1, 2, 4});
-            }),
+  EXPECT_EQ(refusal([] { checked_scatter(kSecond, zeros_of(5), at::Tensor(), 0, {1, 2, 4}); }),
             "scatter: the output has 5 elements, but the count of rank 1 is 2");
   EXPECT_EQ(refusal([] { checked_all_to_all(kSecond, zeros_of(7), zeros_of(7), {}, {}); }),
             "all_to_all: 7 elements are not 3 equal parts");
   EXPECT_EQ(refusal([] { checked_all_to_all(kSecond, zeros_of(9), zeros_of(6), {}, {}); }),
             "all_to_all: the output has 9 elements, not 6: 3 parts of 2");
-  EXPECT_EQ(refusal([] {
-              checked_all_to_all(kSecond, zeros_of(9), zeros_of(6), {1, 2, 3}, {1, 2, 3});
-            }),
+  EXPECT_EQ(refusal([] { checked_all_to_all(kSecond, zeros_of(9), zeros_of(6), {1, 2, 3}, {1, 2, 3}); }),
             "all_to_all: the output has 9 elements, not 6, the sum of the counts");
-  EXPECT_EQ(refusal([] {
-              checked_all_to_all(kSecond, zeros_of(6), zeros_of(6), {1, 2, 3}, {2, 1, 3});
-            }),
+  EXPECT_EQ(refusal([] { checked_all_to_all(kSecond, zeros_of(6), zeros_of(6), {1, 2, 3}, {2, 1, 3}); }),
             "all_to_all: 1 elements to oneself, but 2 from oneself");
 }
 

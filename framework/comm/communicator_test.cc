@@ -170,7 +170,9 @@ TEST_F(OnADevice, EachWaitOrdersTheStreamThatIsCurrent) {
 }
 
 TEST_F(OnADevice, AWorkThatNobodyWaitedForIsWaitedForOnce) {
-  { Work unwaited = group_.all_reduce(tensor(), Reduction::kSum); }
+  {
+    Work unwaited = group_.all_reduce(tensor(), Reduction::kSum);
+  }
   EXPECT_EQ(device_.ordered, 1);
   {
     Work waited = group_.all_reduce(tensor(), Reduction::kSum);

@@ -43,7 +43,7 @@ constexpr off_t kClaimedByte = off_t{1} << 62;
 Descriptor open_own(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) refuse_call(path, "open");
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) refuse_call(path, "stat");
   if (status.st_uid != ::geteuid()) refuse_file(path, "belongs to another user; name a file of your own");
   return file;
@@ -54,7 +54,7 @@ struct flock claim_of(short type) {
 }
 
 bool keeps_claims(int file) {
-  struct statfs system {};
+  struct statfs system{};
   if (::fstatfs(file, &system) != 0) return false;
   auto any = claim_of(F_WRLCK);
   return std::ranges::count(kLocal, static_cast<std::uint32_t>(system.f_type)) > 0 &&
@@ -63,7 +63,7 @@ bool keeps_claims(int file) {
 
 // Judges by age alone: ranks that have waited for a whole timeout have given up.
 void refuse_old(const std::string& path, int file, Seconds timeout) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file, &status) != 0) refuse_call(path, "stat");
   const Seconds age(std::difftime(std::time(nullptr), status.st_mtime));
   if (status.st_size > 0 && age > timeout + Seconds(1)) {  // times of files may be rounded to seconds

@@ -64,7 +64,9 @@ TEST_F(Operations, KeepTheirErrorsAndThrowThemOnce) {
 }
 
 TEST_F(Operations, HaveRunWhenTheirWorkIsDestroyed) {
-  { Work work = note(1); }
+  {
+    Work work = note(1);
+  }
   EXPECT_EQ(order_, std::vector{1});
   EXPECT_NO_THROW({ Work failing = launch([] { throw std::runtime_error("logged, not thrown"); }); });
 }

@@ -200,9 +200,7 @@ TEST(Reduction, OfAUserIsForItsTypeAlone) {
   EXPECT_TRUE(reduction.takes(c10::kFloat));
   EXPECT_FALSE(reduction.takes(c10::kDouble));
   EXPECT_FALSE(reduction.commutative());
-  EXPECT_TRUE(Reduction::custom<float>(
-                  "nothing", [](auto, auto) {}, true)
-                  .commutative());
+  EXPECT_TRUE(Reduction::custom<float>("nothing", [](auto, auto) {}, true).commutative());
 }
 
 TEST(Reduction, IsAValue) {

@@ -113,7 +113,7 @@ TEST(FileStore, KeepsNotesAndIsRemovedByTheLastToLeave) {
 TEST(FileStore, IsNobodyElses) {
   const auto path = new_path("private");
   const auto store = make_file_store(path, 1, kLong);
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600U);
 }

@@ -257,7 +257,9 @@ TEST(MaxPool, RefusesWhatLibTorchRefuses) {
 
 TEST(Registration, SaysNothingOfReplacedKernels) {
   ::testing::internal::CaptureStderr();
-  { const Registration ours; }
+  {
+    const Registration ours;
+  }
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 

@@ -178,7 +178,9 @@ TEST(Durability, NobodyWaitsForAClientThatHasLeft) {
   spec.clients = 2, spec.staleness = 0;
   Client client(options_for(server.addresses()[0]));
   Table table = client.create(spec);
-  { Client(options_for(server.addresses()[0], 1)).create(spec); }
+  {
+    Client(options_for(server.addresses()[0], 1)).create(spec);
+  }
   client.push(table, filled(1), {.rule = kAdd, .tick = true}).wait();
   auto values = filled(0);
   client.pull(table, values).wait();

@@ -56,8 +56,7 @@ bool Server::wait_for_clients(const std::string& job, int clients, Seconds timeo
 
 void Server::wait_until_left(const std::string& job) const {
   const auto never = Clock::time_point::max();
-  loop_->presence().wait_until(
-      job, [](const Presence::Count& count) { return count.now == 0; }, never);
+  loop_->presence().wait_until(job, [](const Presence::Count& count) { return count.now == 0; }, never);
 }
 
 }  // namespace phalanx::ps

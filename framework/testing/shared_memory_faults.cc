@@ -51,13 +51,9 @@ TEST(SharedMemoryFaults, CallsThatDifferInOneArgumentAreMismatches) {
       [&](auto& world, bool odd) { return world.reduce(f(8), sum, odd); },
       [&](auto& world, bool odd) { return world.reduce(f(8), odd ? sum : Reduction::kProduct, 0); },
       [&](auto& world, bool odd) { return world.reduce_scatter(f(odd ? 5 : 4), f(odd ? 10 : 8), sum); },
-      [&](auto& world, bool odd) {
-        return world.reduce_scatter(f(4), f(8), sum, odd ? Counts() : Counts({4, 4}));
-      },
+      [&](auto& world, bool odd) { return world.reduce_scatter(f(4), f(8), sum, odd ? Counts() : Counts({4, 4})); },
       [&](auto& world, bool odd) { return world.all_gather(f(odd ? 10 : 8), f(odd ? 5 : 4)); },
-      [&](auto& world, bool odd) {
-        return world.all_gather(f(8), f(4), odd ? Counts({4, 4}) : Counts());
-      },
+      [&](auto& world, bool odd) { return world.all_gather(f(8), f(4), odd ? Counts({4, 4}) : Counts()); },
       [&](auto& world, bool odd) { return world.gather(f(8), f(4), odd); },
       [&](auto& world, bool odd) { return world.gather(f(8), f(odd ? 5 : 4), 0); },
       [&](auto& world, bool odd) { return world.scatter(f(4), f(8), odd); },
@@ -105,7 +101,7 @@ TEST(SharedMemoryFaults, UnevenExchangesThatDoNotFitEachOtherAreAMismatchAndTheG
 // Sizes, shapes, dtypes, and whether all ranks share the memory.
 TEST(SharedMemoryFaults, AllocationsThatDifferAreAMismatchAndTheGroupGoesOn) {
   const struct {
-    std::function<void(Communicator&world)> first, second;
+    std::function<void(Communicator& world)> first, second;
     std::string first_text, second_text;
   } cases[] = {
       {[](auto& world) { (void)world.allocate({1000}, at::kFloat); },
@@ -119,13 +115,9 @@ TEST(SharedMemoryFaults, AllocationsThatDifferAreAMismatchAndTheGroupGoesOn) {
        "allocate_shared of 1000 Float"},
       {[](auto& world) { (void)world.allocate({1000}, at::kFloat); },
        [](auto& world) { (void)world.allocate({1000}, at::kInt); }, "allocate of 1000 Float", "allocate of 1000 Int"},
-      {[](auto& world) {
-         (void)world.allocate_shared({20, 50}, at::kFloat);
-       },
-       [](auto& world) {
-         (void)world.allocate_shared({50, 20}, at::kFloat);
-       },
-       "allocate_shared of 1000 Float", "allocate_shared of 1000 Float of other counts or sizes"},
+      {[](auto& world) { (void)world.allocate_shared({20, 50}, at::kFloat); },
+       [](auto& world) { (void)world.allocate_shared({50, 20}, at::kFloat); }, "allocate_shared of 1000 Float",
+       "allocate_shared of 1000 Float of other counts or sizes"},
   };
   run_ranks(kBackend, 2, [&](const CommunicatorPtr& world) {
     for (const auto& [first, second, first_text, second_text] : cases) {

@@ -109,9 +109,8 @@ class ConvNext final : public Network {
     classifier_ = register_module("classifier", std::make_shared<Sequence>());
     classifier_->add(std::make_shared<ChannelNorm>(width));
     classifier_->add_function([](const at::Tensor& x) { return x.flatten(1); }).add(Linear(width, sample.classes));
-    add_block("classifier", {"classifier"}, [this](const at::Tensor& x) {
-      return classifier_->forward(x.mean({2, 3}, /*keepdim=*/true));
-    });
+    add_block("classifier", {"classifier"},
+              [this](const at::Tensor& x) { return classifier_->forward(x.mean({2, 3}, /*keepdim=*/true)); });
     initialize();
   }
 

@@ -104,9 +104,8 @@ class DenseNet final : public Network {
     }
     norm5_ = features_->register_module("norm5", BatchNorm2d(channels));
     classifier_ = register_module("classifier", Linear(channels, sample.classes));
-    add_block("head", {"features.norm5", "classifier"}, [this](const at::Tensor& x) {
-      return classifier_(norm5_(x).relu_().mean({2, 3}));
-    });
+    add_block("head", {"features.norm5", "classifier"},
+              [this](const at::Tensor& x) { return classifier_(norm5_(x).relu_().mean({2, 3})); });
     initialize_convolutions(*this, torch::kFanIn);
     const at::NoGradGuard no_grad;
     classifier_->bias.zero_();

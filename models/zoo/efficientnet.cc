@@ -87,9 +87,8 @@ class EfficientNet final : public Network {
     add_layer(kStages.size() + 1);
     classifier_ = register_module("classifier", std::make_shared<Sequence>());
     classifier_->add(Dropout(config.dropout)).add(Linear(4 * channels, sample.classes));
-    add_block("classifier", {"classifier"}, [this](const at::Tensor& x) {
-      return classifier_->forward(x.mean({2, 3}));
-    });
+    add_block("classifier", {"classifier"},
+              [this](const at::Tensor& x) { return classifier_->forward(x.mean({2, 3})); });
     initialize_convolutions(*this, torch::kFanOut);
     initialize_classifier(sample.classes);
   }

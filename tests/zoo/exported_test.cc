@@ -276,16 +276,10 @@ TEST(ExportedFile, WithDamagedWeightsIsRefused) {
 }
 
 TEST(ExportedFile, MustSuitTheDataset) {
-  EXPECT_THAT(
-      [&] {
-        load(kFolder + "mlp.pt2", classification_samples({3, 8, 8}, 5));
-      },
-      ThrowsMessage<ConfigError>(HasSubstr("its input image is [n, 1, 8, 8] Float")));
-  EXPECT_THAT(
-      [&] {
-        load(kFolder + "mlp.pt2", classification_samples({1, 8, 8}, 6));
-      },
-      ThrowsMessage<ConfigError>(HasSubstr("is [n, 5] Float, but the task's")));
+  EXPECT_THAT([&] { load(kFolder + "mlp.pt2", classification_samples({3, 8, 8}, 5)); },
+              ThrowsMessage<ConfigError>(HasSubstr("its input image is [n, 1, 8, 8] Float")));
+  EXPECT_THAT([&] { load(kFolder + "mlp.pt2", classification_samples({1, 8, 8}, 6)); },
+              ThrowsMessage<ConfigError>(HasSubstr("is [n, 5] Float, but the task's")));
   EXPECT_THAT([&] { load(kFolder + "gpt2.pt2", kImages); }, ThrowsMessage<ConfigError>(HasSubstr("[n, 8] Long")));
 }
 

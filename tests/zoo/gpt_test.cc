@@ -69,11 +69,8 @@ TEST(Gpt, TakesTextsThatAreShorter) {
   const auto model = make_model(kTinyModel, kTiny);
   EXPECT_TRUE(at::allclose(model->forward(testing::some_text().narrow(1, 0, 4)),
                            model->forward(testing::some_text()).narrow(1, 0, 4), 0, 1e-6));
-  EXPECT_THAT(
-      [&] {
-        model->forward(testing::some_text().view({1, 12}));
-      },
-      ThrowsMessage<c10::Error>(HasSubstr("positions for 6 tokens, but got 12")));
+  EXPECT_THAT([&] { model->forward(testing::some_text().view({1, 12})); },
+              ThrowsMessage<c10::Error>(HasSubstr("positions for 6 tokens, but got 12")));
 }
 
 TEST(Gpt, StartsWithTheValuesOfGpt2) {
@@ -92,9 +89,7 @@ TEST(Gpt, StartsWithTheValuesOfGpt2) {
 TEST(Gpt, RefusesWhatIsNoText) {
   const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
   EXPECT_THAT(
-      [] {
-        make_model("gpt", classification_samples({1, 28, 28}, 10));
-      },
+      [] { make_model("gpt", classification_samples({1, 28, 28}, 10)); },
       refused("model gpt needs a sequence of indices, as in the dataset \"text\", but a sample is [1, 28, 28]"));
   EXPECT_THAT([] { make_model("gpt", classification_samples({64}, 10)); }, refused("needs a sequence of indices"));
   EXPECT_THAT([] { make_model("{name: gpt, heads: 3}", kCharacters); },

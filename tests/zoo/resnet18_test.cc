@@ -104,12 +104,9 @@ TEST(ResNet18, FitsPicturesOfOtherSizesAndChannels) {
 
 TEST(ResNet18, RefusesWhatIsTooSmallOrNoPicture) {
   const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
-  EXPECT_THAT(
-      [] {
-        make_model("resnet18", classification_samples({3, 8, 32}, 10));
-      },
-      refused("model resnet18 with stem small needs images [channels, height, width] of at least 9 x 9 pixels, "
-              "but a sample is [3, 8, 32]"));
+  EXPECT_THAT([] { make_model("resnet18", classification_samples({3, 8, 32}, 10)); },
+              refused("model resnet18 with stem small needs images [channels, height, width] of at least 9 x 9 pixels, "
+                      "but a sample is [3, 8, 32]"));
   EXPECT_THAT([] { make_model(kImagenet, kSmall); }, refused("stem imagenet needs images [channels, height, width] of "
                                                              "at least 33 x 33"));
   EXPECT_THAT([] { make_model("resnet18", language_samples(64, 10)); }, refused("but a sample is [64] indices"));

@@ -71,21 +71,12 @@ TEST(Siamese, HasOneEncoderForAllMembers) {
 }
 
 TEST(Siamese, RefusesOtherSamples) {
-  EXPECT_THAT(
-      [] {
-        make_model("siamese", classification_samples({1, 28, 28}, 10));
-      },
-      ThrowsMessage<ConfigError>(HasSubstr("gives an embedding of each member")));
-  EXPECT_THAT(
-      [] {
-        make_model("siamese", samples({2, 5}));
-      },
-      ThrowsMessage<ConfigError>(HasSubstr("at least 4 x 4 pixels, or channels: []")));
-  EXPECT_THAT(
-      [] {
-        make_model("siamese", samples({2, 1, 3, 28}));
-      },
-      ThrowsMessage<ConfigError>(HasSubstr("at least 4 x 4 pixels")));
+  EXPECT_THAT([] { make_model("siamese", classification_samples({1, 28, 28}, 10)); },
+              ThrowsMessage<ConfigError>(HasSubstr("gives an embedding of each member")));
+  EXPECT_THAT([] { make_model("siamese", samples({2, 5})); },
+              ThrowsMessage<ConfigError>(HasSubstr("at least 4 x 4 pixels, or channels: []")));
+  EXPECT_THAT([] { make_model("siamese", samples({2, 1, 3, 28})); },
+              ThrowsMessage<ConfigError>(HasSubstr("at least 4 x 4 pixels")));
 }
 
 }  // namespace

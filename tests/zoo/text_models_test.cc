@@ -189,11 +189,8 @@ TEST(TextModels, LstmComputesInSixteenBitsOrNamesTheKey) {
 TEST(TextModels, RefuseWhatDoesNotFit) {
   const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
   for (const std::string name : {"bert", "gru", "llama", "lstm"}) {
-    EXPECT_THAT(
-        [&] {
-          make_model(name, classification_samples({1, 28, 28}, 10));
-        },
-        refused("model " + name + " needs a sequence of indices"));
+    EXPECT_THAT([&] { make_model(name, classification_samples({1, 28, 28}, 10)); },
+                refused("model " + name + " needs a sequence of indices"));
   }
   EXPECT_THAT([] { make_model("{name: llama, heads: 3}", kShortText); },
               refused("width 128 cannot be divided among 3"));

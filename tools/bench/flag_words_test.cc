@@ -25,25 +25,16 @@ TEST(FlagWords, AreChosenOnceInTheOrderGiven) {
 }
 
 TEST(FlagWords, ThatNobodyKnowsAreRefusedWithWhatIsNear) {
-  EXPECT_THAT(
-      [] {
-        choose("way", "rimg", {"tree", "ring"});
-      },
-      ThrowsMessage<ConfigError>("--way: \"rimg\" is not one of tree, ring; did you mean \"ring\"?"));
+  EXPECT_THAT([] { choose("way", "rimg", {"tree", "ring"}); },
+              ThrowsMessage<ConfigError>("--way: \"rimg\" is not one of tree, ring; did you mean \"ring\"?"));
 }
 
 TEST(FlagWords, MayBeMissingOnlyWhereTheyAreNotNeeded) {
   EXPECT_THAT(choose_any("way", "", {"tree"}), IsEmpty());
-  EXPECT_THAT(
-      [] {
-        choose("way", ",", {"tree", "ring"});
-      },
-      ThrowsMessage<ConfigError>("--way is empty; choose from tree, ring"));
-  EXPECT_THAT(
-      [] {
-        choose_one("way", "tree,ring", {"tree", "ring"});
-      },
-      ThrowsMessage<ConfigError>(HasSubstr("expected one of tree, ring, got \"tree,ring\"")));
+  EXPECT_THAT([] { choose("way", ",", {"tree", "ring"}); },
+              ThrowsMessage<ConfigError>("--way is empty; choose from tree, ring"));
+  EXPECT_THAT([] { choose_one("way", "tree,ring", {"tree", "ring"}); },
+              ThrowsMessage<ConfigError>(HasSubstr("expected one of tree, ring, got \"tree,ring\"")));
 }
 
 }  // namespace

@@ -156,9 +156,7 @@ std::string block(const std::string& op, const std::vector<const Row*>& rows, do
   const double right = kLeft + kPanelWidth + kBetween;
   std::string svg = words(kLeft, top + 22, "start", op + ", " + std::to_string(rows.front()->ranks) + " ranks",
                           "font-weight=\"600\" font-size=\"15\"");
-  svg += Panel(
-             curves, [](const Row& row) { return row.p50_us; }, kLeft, top + kTop)
-             .draw("median time, us");
+  svg += Panel(curves, [](const Row& row) { return row.p50_us; }, kLeft, top + kTop).draw("median time, us");
   const bool moves = rows.front()->bus_gb_s > 0;
   if (moves) {
     const Metric bandwidth = [](const Row& row) { return row.bus_gb_s; };

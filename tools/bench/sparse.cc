@@ -167,8 +167,8 @@ int run(int argc, char** argv) {
           [&] { server = std::make_unique<ps::Server>(ps::ServerOptions{.listen = {address}, .secret = secret}); },
           [&](int number, auto begin) { return run_client(address, secret, number, distribution, begin); });
       server.reset();
-      const double copies = run_processes(
-          count, [] {}, [&](int number, auto begin) { return run_copies(number, distribution, begin); });
+      const double copies =
+          run_processes(count, [] {}, [&](int number, auto begin) { return run_copies(number, distribution, begin); });
       std::printf("%-8s %-8d %14.0f %10.0f %14.0f %5.1f%%\n", distribution.c_str(), count, rows,
                   rows * 2 * 4 * static_cast<double>(FLAGS_dim) / 1e6, copies, 100 * rows / copies);
       std::fflush(stdout);

@@ -94,9 +94,8 @@ void add_elementwise(std::vector<Operation>& all) {
   gradient("gelu backward", [](const at::Tensor& g, const at::Tensor& x) { return at::gelu_backward(g, x); });
   gradient("gelu tanh backward",
            [](const at::Tensor& g, const at::Tensor& x) { return at::gelu_backward(g, x, "tanh"); });
-  all.push_back({"factors of dropout", text({1024, 1024}), 0, []() -> Call {
-                   return [x = at::randn({1024, 1024})] { dropout_factors(x, 0.1, 1, {}); };
-                 }});
+  all.push_back({"factors of dropout", text({1024, 1024}), 0,
+                 []() -> Call { return [x = at::randn({1024, 1024})] { dropout_factors(x, 0.1, 1, {}); }; }});
 }
 
 void add_pooling(std::vector<Operation>& all) {
@@ -121,9 +120,8 @@ void add_pooling(std::vector<Operation>& all) {
   };
   add({64, 6, 28, 28}, 2, 2, 0);
   add({16, 64, 32, 32}, 3, 2, 1);
-  all.push_back({"avg_pool2d 2x2", text({16, 64, 32, 32}), 0, []() -> Call {
-                   return [x = at::randn({16, 64, 32, 32})] { at::avg_pool2d(x, {2, 2}, {2, 2}); };
-                 }});
+  all.push_back({"avg_pool2d 2x2", text({16, 64, 32, 32}), 0,
+                 []() -> Call { return [x = at::randn({16, 64, 32, 32})] { at::avg_pool2d(x, {2, 2}, {2, 2}); }; }});
   all.push_back({"avg_pool2d 2x2 backward", text({16, 64, 32, 32}), 0, []() -> Call {
                    return [x = at::randn({16, 64, 32, 32}), gradient = at::randn({16, 64, 16, 16})] {
                      at::avg_pool2d_backward(gradient, x, {2, 2}, {2, 2}, 0, false, true, {});

@@ -91,7 +91,7 @@ class Contestant {
     if (rest > 0) run(rest);
   }
 
-  double median(double StepTime::*field) const {
+  double median(double StepTime::* field) const {
     std::vector<double> values;
     for (const auto& time : times_) values.push_back(time.*field);
     return quantile(values, 0.5);

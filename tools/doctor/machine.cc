@@ -82,7 +82,7 @@ double quota_cores(const std::string& path) {
 }
 
 std::int64_t size_of_file_system(const std::string& path) {
-  struct statvfs status {};
+  struct statvfs status{};
   return ::statvfs(path.c_str(), &status) == 0 ? static_cast<std::int64_t>(status.f_blocks * status.f_frsize) : 0;
 }
 

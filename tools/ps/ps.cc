@@ -51,7 +51,7 @@ std::vector<std::string> addresses(const std::string& list) {
 void remove_stale(const std::string& address) {
   if (!address.starts_with("unix:/")) return;
   const std::string path = address.substr(std::strlen("unix:"));
-  struct stat status {};
+  struct stat status{};
   if (::lstat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return;
   try {
     (void)connect_to(address, 1);

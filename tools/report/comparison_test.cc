@@ -46,11 +46,8 @@ TEST(Comparison, ShowsTheKeysOfConfigsThatDiffer) {
 }
 
 TEST(Comparison, RefusesAConfigThatIsNone) {
-  EXPECT_THAT(
-      [] {
-        compare_configs({run("a", "seed: [", 1), run("b", "", 1)});
-      },
-      ThrowsMessage<DataError>(HasSubstr("a/config.yaml:1:")));
+  EXPECT_THAT([] { compare_configs({run("a", "seed: [", 1), run("b", "", 1)}); },
+              ThrowsMessage<DataError>(HasSubstr("a/config.yaml:1:")));
 }
 
 TEST(Comparison, RunsOfOneNameAreToldApartByTheirPaths) {

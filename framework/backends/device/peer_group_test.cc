@@ -37,8 +37,7 @@ class BarredMemory final : public PeerMemory {
     if (barred_) throw CommError(CommError::Kind::kSystem, "no way there");
     ++open_;
     const at::Tensor memory = at::zeros({bytes}, at::kByte);
-    return at::from_blob(
-        memory.data_ptr(), {bytes}, [memory, &open = open_](void*) { --open; }, at::kByte);
+    return at::from_blob(memory.data_ptr(), {bytes}, [memory, &open = open_](void*) { --open; }, at::kByte);
   }
 
   int allocated() const { return allocated_; }

@@ -44,8 +44,7 @@ struct Execution {
       expect_success(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
       return flag != 0;
     };
-    group->wait(
-        ready, timeout, [this] { return where(); }, [] { return std::string("ranks that did not come"); });
+    group->wait(ready, timeout, [this] { return where(); }, [] { return std::string("ranks that did not come"); });
   }
 
   /// The same for elements that are independent of each other, in as many calls of start(data, count, comm, request) as

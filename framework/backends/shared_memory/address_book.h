@@ -18,7 +18,7 @@ class AddressBook {
  public:
   virtual ~AddressBook() = default;
   virtual Location locate(const void* begin, std::size_t bytes) const = 0;
-  virtual Addresses addresses(const Group& group, Location Post::*which) const = 0;  // after Group::meet()
+  virtual Addresses addresses(const Group& group, Location Post::* which) const = 0;  // after Group::meet()
 };
 
 }  // namespace phalanx::shared_memory

@@ -171,8 +171,7 @@ CommunicatorPtr SharedMemoryCommunicator::make_subgroup(const std::string& name,
 at::Tensor SharedMemoryCommunicator::do_allocate(const Allocation& allocation) {
   std::shared_ptr<void> memory;
   run_in_order(allocation.call, [&] { memory = allocate_now(allocation); });
-  return at::from_blob(
-      memory.get(), allocation.sizes, [memory](void*) {}, allocation.options);
+  return at::from_blob(memory.get(), allocation.sizes, [memory](void*) {}, allocation.options);
 }
 
 // Of one block: a part of each rank's own, or one for all.
@@ -200,7 +199,7 @@ Location SharedMemoryCommunicator::locate(const void* begin, std::size_t bytes) 
 
 // When all posts lie in one region, every rank knows it, because its own post lies there too. All ranks look at the
 // same posts, so they come to the same answer.
-Addresses SharedMemoryCommunicator::addresses(const Group& group, Location Post::*which) const {
+Addresses SharedMemoryCommunicator::addresses(const Group& group, Location Post::* which) const {
   const std::uint32_t id = (group.post_of(0).*which).region;
   for (int rank = 0; rank < group.size(); ++rank) {
     const std::uint32_t theirs = (group.post_of(rank).*which).region;

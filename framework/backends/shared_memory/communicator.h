@@ -51,7 +51,7 @@ class SharedMemoryCommunicator final : public Communicator,
 
   // AddressBook
   Location locate(const void* begin, std::size_t bytes) const override;
-  Addresses addresses(const Group& group, Location Post::*which) const override;
+  Addresses addresses(const Group& group, Location Post::* which) const override;
 
  private:
   Work launch_message(at::Tensor tensor, const Call& call);

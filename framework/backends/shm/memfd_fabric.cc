@@ -67,7 +67,7 @@ Descriptor open_block(const shared_memory::Fabric::Handle& handle) {
   if (!named) fail("cannot open a peer's memory at " + path + " (ranks must run as one user, in one container)", errno);
   const std::string own_path = "/proc/self/fd/" + std::to_string(named.get());
   const std::string link = link_at(own_path), expected = "/memfd:" + name_of(handle.cookie);
-  struct stat status {};
+  struct stat status{};
   const bool is_block = (link == expected || link == expected + " (deleted)") && ::fstat(named.get(), &status) == 0 &&
                         S_ISREG(status.st_mode) && status.st_size == handle.bytes && handle.bytes > 0;
   Descriptor fd(is_block ? ::open(own_path.c_str(), O_RDWR | O_CLOEXEC) : -1);

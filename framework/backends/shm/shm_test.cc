@@ -73,7 +73,9 @@ TEST(Shm, LetsNobodyReadThisProcessWhereNothingIsFetched) {
 
 TEST(ReadableBy, NamesTheOnePeerAndWithdrawsThatAtItsEnd) {
   readers.clear();
-  { const ReadableBy one({7, 7}); }
+  {
+    const ReadableBy one({7, 7});
+  }
   EXPECT_EQ(readers, (Named{7, 0}));
 }
 

@@ -72,9 +72,7 @@ class SectionMap {
 };
 
 template <class T>
-concept Section = requires(T& value, Visitor& visitor) {
-  value.visit(visitor);
-};
+concept Section = requires(T& value, Visitor& visitor) { value.visit(visitor); };
 
 /// The SectionList over a vector of structs, which it must not outlive.
 template <Section T>
@@ -141,8 +139,7 @@ class Visitor {
       SectionsByKey sections(value);
       visit(field, static_cast<SectionMap&>(sections));
     } else {
-      static_assert(
-          requires { visit(field, value); }, "not the type of a config field: see above");
+      static_assert(requires { visit(field, value); }, "not the type of a config field: see above");
       visit(field, value);
     }
   }

@@ -113,19 +113,13 @@ TEST_F(Safetensors, FilesOfOtherProgramsLoad) {
 }
 
 TEST_F(Safetensors, RefusesDtypesThatItDoesNotWrite) {
-  EXPECT_THAT(
-      [&] {
-        save_safetensors(path_, {{"phase", at::zeros({2}, at::kComplexFloat)}});
-      },
-      ThrowsMessage<DataError>(path_ + ": tensor phase has dtype ComplexFloat, which is not supported"));
+  EXPECT_THAT([&] { save_safetensors(path_, {{"phase", at::zeros({2}, at::kComplexFloat)}}); },
+              ThrowsMessage<DataError>(path_ + ": tensor phase has dtype ComplexFloat, which is not supported"));
 }
 
 TEST_F(Safetensors, RefusesToLoseOneOfTwoTensorsOfOneName) {
-  EXPECT_THAT(
-      [&] {
-        save_safetensors(path_, {{"w", at::zeros({2})}, {"w", at::zeros({3})}});
-      },
-      ThrowsMessage<DataError>(path_ + ": two tensors are called w"));
+  EXPECT_THAT([&] { save_safetensors(path_, {{"w", at::zeros({2})}, {"w", at::zeros({3})}}); },
+              ThrowsMessage<DataError>(path_ + ": two tensors are called w"));
 }
 
 TEST_F(Safetensors, AFileCutAnywhereIsRefused) {
@@ -222,11 +216,8 @@ TEST(TensorMemory, NamesFileAndTensorThatItIsNotEnoughFor) {
 }
 
 TEST_F(Safetensors, APlaceThatCannotBeWrittenIsNamed) {
-  EXPECT_THAT(
-      [] {
-        save_safetensors("/proc/absent/w", {{"w", at::zeros({2})}});
-      },
-      ThrowsMessage<DataError>(StartsWith("/proc/absent/w: ")));
+  EXPECT_THAT([] { save_safetensors("/proc/absent/w", {{"w", at::zeros({2})}}); },
+              ThrowsMessage<DataError>(StartsWith("/proc/absent/w: ")));
 }
 
 }  // namespace

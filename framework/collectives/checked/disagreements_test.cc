@@ -76,30 +76,15 @@ TEST(Checked, Sizes) {
 
 // Also where the backend could not give memory that is shared.
 TEST(Checked, Memory) {
-  expect_disagreement(
-      [](auto& group) {
-        (void)group.allocate({2, 3}, at::kFloat);
-      },
-      [](auto& group) {
-        (void)group.allocate_shared({2, 3}, at::kFloat);
-      },
-      "rank 0 calls allocate of 6 Float (sizes 2, 3), rank 1 calls allocate_shared of 6 Float");
-  expect_disagreement(
-      [](auto& group) {
-        (void)group.allocate_shared({2, 3}, at::kFloat);
-      },
-      [](auto& group) {
-        (void)group.allocate_shared({2, 4}, at::kFloat);
-      },
-      "rank 0 calls allocate_shared of 6 Float (sizes 2, 3), rank 1 calls allocate_shared of 8 Float");
-  expect_disagreement(
-      [](auto& group) {
-        (void)group.allocate({2, 3}, at::kFloat);
-      },
-      [](auto& group) {
-        (void)group.allocate({3, 2}, at::kFloat);
-      },
-      "rank 0 calls allocate of 6 Float (sizes 2, 3), rank 1 calls allocate of 6 Float (sizes 3, 2)");
+  expect_disagreement([](auto& group) { (void)group.allocate({2, 3}, at::kFloat); },
+                      [](auto& group) { (void)group.allocate_shared({2, 3}, at::kFloat); },
+                      "rank 0 calls allocate of 6 Float (sizes 2, 3), rank 1 calls allocate_shared of 6 Float");
+  expect_disagreement([](auto& group) { (void)group.allocate_shared({2, 3}, at::kFloat); },
+                      [](auto& group) { (void)group.allocate_shared({2, 4}, at::kFloat); },
+                      "rank 0 calls allocate_shared of 6 Float (sizes 2, 3), rank 1 calls allocate_shared of 8 Float");
+  expect_disagreement([](auto& group) { (void)group.allocate({2, 3}, at::kFloat); },
+                      [](auto& group) { (void)group.allocate({3, 2}, at::kFloat); },
+                      "rank 0 calls allocate of 6 Float (sizes 2, 3), rank 1 calls allocate of 6 Float (sizes 3, 2)");
 }
 
 TEST(Checked, Roots) {

@@ -32,13 +32,8 @@ Schedule by_turns(const char* name, const ScheduleOptions& options, const std::f
 
 Schedule one_stage(const char* name, const ScheduleOptions& options, const std::function<int(int rank)>& warm_up) {
   return by_turns(
-      name, options, warm_up,
-      [](int rank, int k) {
-        return Action{Kind::kForward, rank, k};
-      },
-      [](int rank, int k) {
-        return Action{Kind::kBackward, rank, k};
-      });
+      name, options, warm_up, [](int rank, int k) { return Action{Kind::kForward, rank, k}; },
+      [](int rank, int k) { return Action{Kind::kBackward, rank, k}; });
 }
 
 }  // namespace

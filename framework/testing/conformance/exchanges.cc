@@ -47,13 +47,11 @@ TEST_P(Exchanging, EqualParts) {
     in_all_memory(*world, 6 << 20, [&](Arena& arena, const std::string& where) {
       for (const auto dtype : all_dtypes()) {
         for (const auto elements : {0, 1, 257}) {
-          all_to_all(
-              *world, arena, [&](int, int) { return elements; }, true, dtype, where);
+          all_to_all(*world, arena, [&](int, int) { return elements; }, true, dtype, where);
         }
       }
       for (const auto elements : kMany) {
-        all_to_all(
-            *world, arena, [&](int, int) { return elements / world->size() + 1; }, true, at::kFloat, where);
+        all_to_all(*world, arena, [&](int, int) { return elements / world->size() + 1; }, true, at::kFloat, where);
       }
     });
   });
@@ -63,8 +61,7 @@ TEST_P(Exchanging, UnevenParts) {
   run([](const CommunicatorPtr& world) {
     in_all_memory(*world, 6 << 20, [&](Arena& arena, const std::string& where) {
       for (const auto dtype : all_dtypes()) {
-        all_to_all(
-            *world, arena, [&](int from, int to) { return (from * 3 + to * 5) % 7; }, false, dtype, where);
+        all_to_all(*world, arena, [&](int from, int to) { return (from * 3 + to * 5) % 7; }, false, dtype, where);
       }
       for (const std::int64_t scale : {100, 9000}) {
         all_to_all(
@@ -82,8 +79,7 @@ TEST_P(Exchanging, OnePartAlone) {
       all_to_all(
           *world, arena, [&](int from, int to) { return from == last && to == 0 ? 50'000 : 0; }, false, at::kDouble,
           where);
-      all_to_all(
-          *world, arena, [](int, int) { return 0; }, false, at::kDouble, where);
+      all_to_all(*world, arena, [](int, int) { return 0; }, false, at::kDouble, where);
     });
   });
 }

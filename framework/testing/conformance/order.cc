@@ -62,7 +62,9 @@ TEST_P(Ordering, AnOperationFindsWhatTheOneBeforeItLeft) {
 TEST_P(Ordering, AWorkThatNobodyWaitsForIsFinishedWhenItGoes) {
   run([](const CommunicatorPtr& world) {
     at::Tensor tensor = at::ones({5000});
-    { Work work = world->all_reduce(tensor, Reduction::kSum); }
+    {
+      Work work = world->all_reduce(tensor, Reduction::kSum);
+    }
     EXPECT_EQ(tensor[0].item<float>(), world->size());
   });
 }

@@ -77,8 +77,7 @@ TEST(ScheduleFuzzDeathTest, AHangIsTold) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
-        Schedule schedule(
-            7, 2, std::nullopt, [] { std::fputs("it hangs\n", stderr); }, 1000);
+        Schedule schedule(7, 2, std::nullopt, [] { std::fputs("it hangs\n", stderr); }, 1000);
         std::vector<std::jthread> threads;
         for (int rank = 0; rank < 2; ++rank) {
           threads.emplace_back([&, rank] {
