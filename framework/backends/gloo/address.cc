@@ -5,10 +5,24 @@
 #include <signal.h>
 
 #include <exception>
+#include <type_traits>
 
 #include "framework/base/error.h"
 
 namespace phalanx::gloo {
+namespace {
+
+// Later versions of Gloo can connect peers when they first send; here all are connected at once.
+template <class Device>
+std::shared_ptr<Device> make_device(const ::gloo::transport::tcp::attr& attributes) {
+  if constexpr (std::is_constructible_v<Device, const ::gloo::transport::tcp::attr&>) {
+    return std::make_shared<Device>(attributes);
+  } else {
+    return std::make_shared<Device>(attributes, /*lazyInit=*/false);
+  }
+}
+
+}  // namespace
 
 std::shared_ptr<::gloo::transport::tcp::Device> open_device(const std::string& address) {
   sigset_t pipe, before;
@@ -19,7 +33,7 @@ std::shared_ptr<::gloo::transport::tcp::Device> open_device(const std::string& a
   std::string failure;
   try {
     const auto attributes = ::gloo::transport::tcp::CreateDeviceAttr(address.c_str());
-    device = std::make_shared<::gloo::transport::tcp::Device>(attributes);
+    device = make_device<::gloo::transport::tcp::Device>(attributes);
   } catch (const std::exception& error) {
     failure = error.what();
   }

@@ -53,14 +53,6 @@ std::optional<std::string> Link::closed() {
   }
 }
 
-void Link::handleEvents(int events) {
-  try {
-    Pair::handleEvents(events);
-  } catch (const std::exception& error) {
-    signalExceptionExternal(text_of(error));
-  }
-}
-
 bool Link::write(tcp::Op& op) {
   const NoSigpipe guard;
   return Pair::write(op);

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +20,7 @@
 /// when a peer dies in the middle of a message, could not ask without waiting, and what its thread cannot handle would
 /// end the process. Gloo's algorithms run on these classes unchanged.
 ///
-/// They derive from Gloo's own classes, of the version of 2022-05 that Debian 12 has.
+/// They derive from Gloo's own classes, of the versions from 2022-05 (Debian 12) to 2025-09 (Debian 14).
 namespace phalanx::gloo {
 
 /// Thrown by waits: peers that did not come in time.
@@ -37,18 +38,39 @@ struct Lost {
 
 class Buffer;
 
-/// The connection to one peer. Thread-safe, as is Gloo's.
-class Link final : public ::gloo::transport::tcp::Pair {
+/// Returns what an error of Gloo says, without the file and line of Gloo's source.
+std::string text_of(const std::exception& error);
+
+/// A pair that closes on what it cannot handle. Versions of Gloo differ in the arguments of handleEvents(): `Handle` is
+/// its type.
+template <class Handle>
+class GuardedPair;
+
+template <class... Arguments>
+class GuardedPair<void (::gloo::transport::tcp::Pair::*)(Arguments...)> : public ::gloo::transport::tcp::Pair {
  public:
   using Pair::Pair;
+
+  /// Called in Gloo's thread, where nothing may be thrown.
+  void handleEvents(Arguments... arguments) override {
+    try {
+      Pair::handleEvents(arguments...);
+    } catch (const std::exception& error) {
+      signalExceptionExternal(text_of(error));
+    }
+  }
+};
+
+/// The connection to one peer. Thread-safe, as is Gloo's.
+class Link final : public GuardedPair<decltype(&::gloo::transport::tcp::Pair::handleEvents)> {
+ public:
+  using GuardedPair::GuardedPair;
 
   /// Whether a message from or into this buffer is still under way on this connection.
   bool holds(const Buffer& buffer);
 
   /// Why the connection is closed; nothing while it is open.
   std::optional<std::string> closed();
-
-  void handleEvents(int events) override;  // in Gloo's thread, where nothing may be thrown
 
  protected:
   bool write(::gloo::transport::tcp::Op& op) override;  // without SIGPIPE
@@ -108,8 +130,5 @@ class Context final : public ::gloo::Context {
     transportContext_ = std::move(transport);
   }
 };
-
-/// What a Gloo error says, without the file and line of Gloo's source.
-std::string text_of(const std::exception& error);
 
 }  // namespace phalanx::gloo
