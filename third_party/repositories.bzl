@@ -115,7 +115,7 @@ def third_party_repositories():
     system_library(name = "benchmark", headers = ["benchmark"], debian = "libbenchmark-dev")
     system_library(name = "gflags", headers = ["gflags"], debian = "libgflags-dev")
     system_library(name = "glog", headers = ["glog"], debian = "libgoogle-glog-dev")
-    system_library(name = "gloo", headers = ["gloo"], libraries = [], debian = "libgloo-dev")
+    system_library(name = "gloo", headers = ["gloo"], libraries = [], debian = "libgloo-dev", optional = True)
     system_library(name = "highway", headers = ["hwy"], libraries = ["hwy"], debian = "libhwy-dev")
     system_library(
         name = "jpeg",
@@ -132,6 +132,7 @@ def third_party_repositories():
         name = "sentencepiece",
         headers = ["sentencepiece_processor.h"],
         debian = "libsentencepiece-dev",
+        optional = True,
     )
     system_library(name = "utf8proc", headers = ["utf8proc.h"], debian = "libutf8proc-dev")
     system_library(name = "webp", headers = ["webp"], debian = "libwebp-dev")

@@ -2,22 +2,32 @@
 """A library that the operating system's packages provide."""
 
 _BUILD = """\
+exports_files(["found.bzl"])
+
 cc_library(
     name = "{name}",
     hdrs = glob(["include/**"]),
     includes = ["include"],
     linkopts = {linkopts},
+    defines = {defines},
     visibility = ["//visibility:public"],
 )
 """
 
-def find_prefix(repository_ctx, paths):
-    """Returns the first prefix under which every one of `paths` exists, or fails naming what to install."""
+def _look_for(repository_ctx, paths):
+    """Returns the prefixes that are searched, and the first under which every one of `paths` exists, or None."""
     prefixes = [p for p in repository_ctx.os.environ.get("PHALANX_PREFIX_PATH", "").split(":") if p]
     prefixes += ["/usr/local", "/usr"]
     for prefix in prefixes:
         if all([repository_ctx.path(prefix + "/" + path).exists for path in paths]):
-            return prefix
+            return prefixes, prefix
+    return prefixes, None
+
+def find_prefix(repository_ctx, paths):
+    """Returns the first prefix under which every one of `paths` exists, or fails naming what to install."""
+    prefixes, found = _look_for(repository_ctx, paths)
+    if found:
+        return found
     fail("\n".join([
         "",
         "%s is not installed." % repository_ctx.name,
@@ -28,12 +38,22 @@ def find_prefix(repository_ctx, paths):
     ]))
 
 def _system_library(repository_ctx):
-    prefix = find_prefix(repository_ctx, ["include/" + header for header in repository_ctx.attr.headers])
+    name = repository_ctx.name
+    files = ["include/" + header for header in repository_ctx.attr.headers]
+    found = True
+    if repository_ctx.attr.optional:
+        found = name not in repository_ctx.os.environ.get("PHALANX_WITHOUT", "").split(":") and _look_for(repository_ctx, files)[1]
+    repository_ctx.file("found.bzl", "FOUND = %s\n" % bool(found))
+    if not found:
+        absent = ["PHALANX_WITHOUT_" + name.upper()]
+        repository_ctx.file("BUILD.bazel", _BUILD.format(name = name, linkopts = [], defines = absent))
+        return
+    prefix = find_prefix(repository_ctx, files)
     for header in repository_ctx.attr.headers:
         repository_ctx.symlink(prefix + "/include/" + header, "include/" + header)
     linkopts = [] if prefix == "/usr" else ["-L%s/lib" % prefix, "-Wl,-rpath,%s/lib" % prefix]
     linkopts += ["-l" + library for library in repository_ctx.attr.libraries]
-    repository_ctx.file("BUILD.bazel", _BUILD.format(name = repository_ctx.name, linkopts = repr(linkopts)))
+    repository_ctx.file("BUILD.bazel", _BUILD.format(name = name, linkopts = linkopts, defines = []))
 
 _system_library_rule = repository_rule(
     implementation = _system_library,
@@ -41,8 +61,10 @@ _system_library_rule = repository_rule(
         "headers": attr.string_list(mandatory = True, doc = "files or folders under include/ that make up its interface"),
         "libraries": attr.string_list(doc = "names for -l"),
         "debian": attr.string(mandatory = True, doc = "the Debian package that has it"),
+        "optional": attr.bool(doc = "where it is absent or named in PHALANX_WITHOUT (colon-separated), found.bzl has " +
+                                    "FOUND = False, and the library nothing but the macro PHALANX_WITHOUT_NAME"),
     },
-    environ = ["PHALANX_PREFIX_PATH"],
+    environ = ["PHALANX_PREFIX_PATH", "PHALANX_WITHOUT"],
     local = True,
 )
 

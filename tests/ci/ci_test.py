@@ -123,7 +123,8 @@ class Bazelw(unittest.TestCase):
         path.chmod(0o755)
 
     def bazelw(self, *arguments):
-        return subprocess.run(["/bin/bash", ROOT / "bazelw", *arguments], capture_output=True, text=True, env={"PATH": str(self.bin)})
+        return subprocess.run(["/bin/bash", ROOT / "bazelw", *arguments], capture_output=True, text=True,
+                              env={"PATH": str(self.bin), "PHALANX_WITHOUT": "gloo:sentencepiece"})
 
     def test_calls_bazel_with_its_arguments_when_all_is_there(self):
         self.provide("bazel", 'if [[ $1 == --version ]]; then echo "bazel 4.2.3"; else echo "called: $*"; fi')
@@ -131,8 +132,16 @@ class Bazelw(unittest.TestCase):
         done = self.bazelw("test", "//...", "--jobs=2")
         self.assertEqual((0, "called: test //... --jobs=2\n", ""), (done.returncode, done.stdout, done.stderr))
 
+    def test_bazel_7_is_told_to_read_the_workspace(self):
+        self.provide("bazel", 'if [[ $1 == --version ]]; then echo "bazel 7.7.1"; else echo "called: $*"; fi')
+        self.provide("apt-get", "echo apt-get was called >&2; exit 1")
+        done = self.bazelw("test", "//...")
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+        self.assertRegex(done.stdout, r"^called: --bazelrc=\S*/bazel/bazel7.bazelrc .*test //...\n$")
+        self.assertTrue((ROOT / "bazel/bazel7.bazelrc").is_file())
+
     def test_another_bazel_is_not_taken(self):
-        self.provide("bazel", "echo bazel 7.1.0")
+        self.provide("bazel", "echo bazel 8.1.0")
         done = self.bazelw("build", "//...")
         self.assertEqual(2, done.returncode)
         self.assertIn("apt-get install bazel-bootstrap", done.stderr)

@@ -10,13 +10,19 @@
 #include <ATen/Version.h>
 #include <dlfcn.h>
 #include <features.h>
-#include <gloo/barrier.h>
-#include <gloo/config.h>
 #include <gnu/libc-version.h>
 #include <torch/headeronly/version.h>
+#if !defined(PHALANX_WITHOUT_GLOO)
+#include <gloo/barrier.h>
+#include <gloo/config.h>
+#endif
+#if !defined(PHALANX_WITHOUT_SENTENCEPIECE)
+#include <sentencepiece_processor.h>
+#endif
 
 #include <cstdint>
 #include <sstream>
+#include <typeinfo>
 
 namespace phalanx::doctor {
 namespace {
@@ -28,6 +34,11 @@ std::string version(int major, int minor, int patch) {
 std::string file_of(const void* symbol) {
   Dl_info info{};
   return ::dladdr(symbol, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+}
+
+// A library that was not installed when this program was built.
+[[maybe_unused]] Library absent(const std::string& name, const std::string& package) {
+  return {.name = name, .linked = "absent", .loaded = {}, .path = "install " + package + " and build again"};
 }
 
 Library torch() {
@@ -62,11 +73,26 @@ Library mpi() {
 }
 
 Library gloo() {
+#if defined(PHALANX_WITHOUT_GLOO)
+  return absent("Gloo", "libgloo-dev");
+#else
   void (*const barrier)(::gloo::BarrierOptions&) = &::gloo::barrier;
   return {.name = "Gloo",
           .linked = version(GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH),
           .loaded = {},
           .path = file_of(reinterpret_cast<const void*>(barrier))};
+#endif
+}
+
+Library sentence_piece() {
+#if defined(PHALANX_WITHOUT_SENTENCEPIECE)
+  return absent("SentencePiece", "libsentencepiece-dev");
+#else
+  return {.name = "SentencePiece",
+          .linked = "-",  // its headers do not tell
+          .loaded = {},
+          .path = file_of(&typeid(sentencepiece::SentencePieceProcessor))};
+#endif
 }
 
 Library glibc() {
@@ -78,7 +104,7 @@ Library glibc() {
 
 }  // namespace
 
-std::vector<Library> libraries() { return {torch(), mpi(), gloo(), glibc()}; }
+std::vector<Library> libraries() { return {torch(), mpi(), gloo(), sentence_piece(), glibc()}; }
 
 std::string cuda_aware_mpi() {
 #if defined(MPIX_CUDA_AWARE_SUPPORT)

@@ -9,12 +9,13 @@ namespace phalanx::doctor {
 /// A library that this program uses. Where `linked` and `loaded` differ, the program was built for another one.
 struct Library {
   std::string name;
-  std::string linked;  // the version whose headers it was compiled with
+  std::string linked;  // the version whose headers it was compiled with; "absent": it was not installed
   std::string loaded;  // what the library says of itself; empty: it says nothing
-  std::string path;    // the file that was loaded
+  std::string path;    // the file that was loaded, or what to install
 };
 
-/// LibTorch, Open MPI, Gloo, glibc. Starts nothing.
+/// Returns LibTorch, Open MPI, Gloo, SentencePiece and glibc, also where Phalanx was built without one of them. Starts
+/// nothing.
 std::vector<Library> libraries();
 
 /// "yes", "no", or why nobody knows: whether MPI takes memory of CUDA devices. MPI need not run.
