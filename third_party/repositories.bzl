@@ -113,6 +113,7 @@ def third_party_repositories():
     googletest(name = "googletest")
 
     system_library(name = "benchmark", headers = ["benchmark"], debian = "libbenchmark-dev")
+    system_library(name = "curl", headers = ["curl"], debian = "libcurl4-openssl-dev")
     system_library(name = "gflags", headers = ["gflags"], debian = "libgflags-dev")
     system_library(name = "glog", headers = ["glog"], debian = "libgoogle-glog-dev")
     system_library(name = "gloo", headers = ["gloo"], libraries = [], debian = "libgloo-dev", optional = True)
@@ -131,6 +132,7 @@ def third_party_repositories():
     system_library(
         name = "sentencepiece",
         headers = ["sentencepiece_processor.h"],
+        libraries_of_includes = {"absl/status/status.h": "absl_status"},  # since version 0.2.1
         debian = "libsentencepiece-dev",
         optional = True,
     )

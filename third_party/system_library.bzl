@@ -14,6 +14,9 @@ cc_library(
 )
 """
 
+# Where a prefix has headers. Debian keeps those that differ between processors in folders of their own.
+_INCLUDES = ["include", "include/x86_64-linux-gnu", "include/aarch64-linux-gnu"]
+
 def _look_for(repository_ctx, paths):
     """Returns the prefixes that are searched, and the first under which every one of `paths` exists, or None."""
     prefixes = [p for p in repository_ctx.os.environ.get("PHALANX_PREFIX_PATH", "").split(":") if p]
@@ -39,20 +42,29 @@ def find_prefix(repository_ctx, paths):
 
 def _system_library(repository_ctx):
     name = repository_ctx.name
-    files = ["include/" + header for header in repository_ctx.attr.headers]
-    found = True
-    if repository_ctx.attr.optional:
-        found = name not in repository_ctx.os.environ.get("PHALANX_WITHOUT", "").split(":") and _look_for(repository_ctx, files)[1]
-    repository_ctx.file("found.bzl", "FOUND = %s\n" % bool(found))
-    if not found:
+    headers = repository_ctx.attr.headers
+    unwanted = repository_ctx.os.environ.get("PHALANX_WITHOUT", "").split(":") if repository_ctx.attr.optional else []
+    prefix, include = None, None
+    for folder in _INCLUDES if name not in unwanted else []:
+        prefix, include = _look_for(repository_ctx, [folder + "/" + header for header in headers])[1], folder
+        if prefix:
+            break
+    repository_ctx.file("found.bzl", "FOUND = %s\n" % bool(prefix))
+    if not prefix and repository_ctx.attr.optional:
         absent = ["PHALANX_WITHOUT_" + name.upper()]
         repository_ctx.file("BUILD.bazel", _BUILD.format(name = name, linkopts = [], defines = absent))
         return
-    prefix = find_prefix(repository_ctx, files)
-    for header in repository_ctx.attr.headers:
-        repository_ctx.symlink(prefix + "/include/" + header, "include/" + header)
+    if not prefix:
+        find_prefix(repository_ctx, ["include/" + header for header in headers])  # says what is missing
+    libraries = list(repository_ctx.attr.libraries)
+    for header in headers:
+        path = repository_ctx.path("%s/%s/%s" % (prefix, include, header))
+        repository_ctx.symlink(path, "include/" + header)
+        for included, library in repository_ctx.attr.libraries_of_includes.items():
+            if header.endswith(".h") and "#include <%s>" % included in repository_ctx.read(path):
+                libraries.append(library)
     linkopts = [] if prefix == "/usr" else ["-L%s/lib" % prefix, "-Wl,-rpath,%s/lib" % prefix]
-    linkopts += ["-l" + library for library in repository_ctx.attr.libraries]
+    linkopts += ["-l" + library for library in libraries]
     repository_ctx.file("BUILD.bazel", _BUILD.format(name = name, linkopts = linkopts, defines = []))
 
 _system_library_rule = repository_rule(
@@ -60,6 +72,9 @@ _system_library_rule = repository_rule(
     attrs = {
         "headers": attr.string_list(mandatory = True, doc = "files or folders under include/ that make up its interface"),
         "libraries": attr.string_list(doc = "names for -l"),
+        "libraries_of_includes": attr.string_dict(
+            doc = "names for -l that are needed where one of `headers` includes the key",
+        ),
         "debian": attr.string(mandatory = True, doc = "the Debian package that has it"),
         "optional": attr.bool(doc = "where it is absent or named in PHALANX_WITHOUT (colon-separated), found.bzl has " +
                                     "FOUND = False, and the library nothing but the macro PHALANX_WITHOUT_NAME"),

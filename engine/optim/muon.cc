@@ -100,8 +100,8 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
   std::vector<std::string> kinds() const override { return {"exp_avg"}; }
 
   std::vector<OwnKind> own_kinds(const Parameter& parameter) const override {
-    return hidden(parameter) ? std::vector<OwnKind>{}
-                             : std::vector<OwnKind>{{"exp_avg_sq", parameter.values.sizes().vec()}};
+    if (hidden(parameter)) return {};
+    return {{"exp_avg_sq", parameter.values.sizes().vec()}};
   }
 
   bool hidden(const Parameter& parameter) const {

@@ -41,7 +41,8 @@ class Sgd final : public ElementwiseOptimizer {
 
  private:
   std::vector<Kind> kinds() const override {
-    return config_.momentum > 0 ? std::vector<Kind>{{"momentum"}} : std::vector<Kind>{};
+    if (config_.momentum == 0) return {};
+    return {{"momentum"}};
   }
 
   void update_run(const Run& run, const Rates& rates) const override {

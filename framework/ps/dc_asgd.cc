@@ -65,7 +65,10 @@ class DcAsgd final : public UpdateRule {
   }
 
   // Clients read again before they push, when a server resumes.
-  StateDict state() override { return squares_.defined() ? StateDict{{"mean_square", squares_}} : StateDict{}; }
+  StateDict state() override {
+    if (!squares_.defined()) return {};
+    return {{"mean_square", squares_}};
+  }
 
  private:
   static constexpr double kSmall = 1e-7;

@@ -25,7 +25,7 @@ dataset: {name: digits, train_samples: 500, test_samples: 130}
 optimizer: {name: sgd, lr: 0.01, momentum: 0.9, weight_decay: 0.001}
 schedule: cosine
 framework: {bucket_bytes: 64KB}
-train: {global_batch_size: 77, epochs: 15, max_steps: 100}
+train: {global_batch_size: 77, epochs: 6, max_steps: 40}
 evaluate: {every_epochs: 0, global_batch_size: 64}
 watch: {progress: false, report: false}
 )";
