@@ -6,9 +6,10 @@
 namespace phalanx {
 
 std::unique_ptr<Tokenizer> make_sentence_piece(const std::string& file) {
-  throw ConfigError(file +
-                    ": this program cannot read SentencePiece models, since SentencePiece was not installed when it was "
-                    "built: install libsentencepiece-dev and build again");
+  throw ConfigError(
+      file +
+      ": this program cannot read SentencePiece models, since SentencePiece was not installed when it was "
+      "built: install libsentencepiece-dev and build again");
 }
 
 }  // namespace phalanx

@@ -13,8 +13,8 @@
 
 namespace phalanx::testing {
 
-/// 40 steps, six epochs, with momentum and weight decay on shares that nothing divides: 77 samples do not divide by 2, 3 or 4, nor
-/// 500 by 77. `changes` are overrides of it: "strategy=sharded".
+/// 40 steps, six epochs, with momentum and weight decay on shares that nothing divides: 77 samples do not divide by 2,
+/// 3 or 4, nor 500 by 77. `changes` are overrides of it: "strategy=sharded".
 ExperimentConfig training_config(const std::vector<std::string>& changes);
 
 struct Trained {

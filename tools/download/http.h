@@ -16,9 +16,10 @@ class HttpError : public Error {
   using Error::Error;
 };
 
-/// Reads the bytes of a file from `offset` on, by HTTP/1.1 (RFC 9110, 9112), over TLS where `url` begins with https.
-/// Certificates must be valid, of an authority that OpenSSL's default folder has. Redirections are not followed. A
-/// silence of `timeout` seconds ends it.
+/// Reads the bytes of a file from `offset` on by libcurl: HTTP over IPv4 or IPv6, over TLS where `url` begins with
+/// https, through the proxy that http_proxy, https_proxy and no_proxy name. Certificates must be valid, of an authority
+/// that curl knows or that SSL_CERT_FILE or SSL_CERT_DIR has. Follows up to 10 redirections, but none from https to
+/// http. Gives up after `timeout` seconds (whole, at least one) in which nothing comes.
 ///
 /// `start` is told where the bytes begin, at `offset`, or at 0 where the server cannot begin elsewhere, and how many
 /// the whole file has; then `take` gets them. What these throw ends it. Throws HttpError that names the URL; what

@@ -16,8 +16,8 @@ namespace {
 class Reducing : public Suite {};
 INSTANTIATE_TEST_SUITE_P(Ranks, Reducing, ::testing::ValuesIn(world_sizes()), ranks_of);
 
-// Calls `body` with the sizes of kFew, with the first reduction of each dtype, and with the largest one, with the others:
-// what a size changes does not depend on how two elements are combined.
+// Calls `body` with the sizes of kFew, with the first reduction of each dtype, and with the largest one, with the
+// others: what a size changes does not depend on how two elements are combined.
 template <class Body>
 void with_every_dtype(const Body& body) {
   for (const auto dtype : all_dtypes()) {
@@ -39,9 +39,8 @@ void all_reduce(Communicator& world, Arena& arena, const Reduction& op, std::int
 TEST_P(Reducing, AllReduceCombinesEveryDtype) {
   run([](const CommunicatorPtr& world) {
     in_all_memory(*world, 16 << 10, [&](Arena& arena, const std::string& where) {
-      with_every_dtype([&](const auto& op, auto elements, auto dtype) {
-        all_reduce(*world, arena, op, elements, dtype, where);
-      });
+      with_every_dtype(
+          [&](const auto& op, auto elements, auto dtype) { all_reduce(*world, arena, op, elements, dtype, where); });
     });
   });
 }
