@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/event.h"
-
 #include <algorithm>
 #include <array>
 #include <vector>
 
+#include "engine/hooks.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 

@@ -11,7 +11,7 @@
 #include "framework/comm/communicator.h"
 #include "framework/comm/flight_recorder.h"
 #include "framework/comm/store.h"
-#include "launch/wait_note.h"
+#include "launch/stall.h"
 
 namespace phalanx {
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/wait_note.h"
-
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -8,6 +6,7 @@
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/json.h"
+#include "launch/stall.h"
 
 namespace phalanx {
 namespace {

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "datasets/text/byte_pair_encoding.h"
+#include "datasets/text/token_model.h"
 #include "datasets/text/token_pipeline.h"
-#include "datasets/text/unigram.h"
 #include "datasets/text/unsupported.h"
-#include "datasets/text/word_piece.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/json.h"

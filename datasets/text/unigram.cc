@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "datasets/text/unigram.h"
-
 #include <algorithm>
 #include <cstddef>
 
+#include "datasets/text/token_model.h"
 #include "datasets/text/unicode.h"
 #include "framework/base/error.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "datasets/text/word_piece.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 
+#include "datasets/text/token_model.h"
 #include "datasets/text/unicode.h"
 #include "framework/base/error.h"
 

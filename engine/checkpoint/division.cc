@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/checkpoint/division.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "engine/checkpoint/run_state.h"
 #include "framework/base/error.h"
 
 namespace phalanx {

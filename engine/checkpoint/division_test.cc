@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/checkpoint/division.h"
-
 #include <gmock/gmock.h>
 
+#include "engine/checkpoint/run_state.h"
 #include "framework/base/error.h"
 
 namespace phalanx {

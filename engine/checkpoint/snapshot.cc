@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/checkpoint/snapshot.h"
-
 #include <functional>
 #include <map>
+
+#include "engine/checkpoint/checkpointer.h"
 
 namespace phalanx {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "engine/experiment/config.h"
 #include "engine/experiment/mesh_check.h"
-#include "engine/experiment/problems.h"
 #include "framework/base/config/config.h"
 #include "framework/base/config/node.h"
 #include "framework/base/error.h"

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "engine/experiment/problems.h"
-
 namespace phalanx {
 namespace {
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/kernels/activations.h"
-
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
@@ -17,6 +15,7 @@
 #include <string_view>
 
 #include "framework/kernels/arguments.h"
+#include "framework/kernels/registrations.h"
 #include "framework/kernels/vector_activations.h"
 
 namespace phalanx::kernels {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/kernels/convolution.h"
-
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <ATen/core/Tensor.h>
@@ -18,6 +16,7 @@
 #include <vector>
 
 #include "framework/kernels/arguments.h"
+#include "framework/kernels/registrations.h"
 #include "framework/kernels/vector_convolution.h"
 
 namespace phalanx::kernels {

@@ -10,11 +10,8 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
-#include "framework/kernels/activations.h"
-#include "framework/kernels/convolution.h"
 #include "framework/kernels/mkl_check.h"
-#include "framework/kernels/normalization.h"
-#include "framework/kernels/pooling.h"
+#include "framework/kernels/registrations.h"
 
 namespace phalanx::kernels {
 namespace {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/kernels/activations.h"
 #include "framework/kernels/kernel_comparison.h"
+#include "framework/kernels/registrations.h"
 
 namespace phalanx::kernels {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/kernels/normalization.h"
-
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_native_batch_norm_legit_cpu_dispatch.h>
@@ -15,6 +13,7 @@
 #include <tuple>
 
 #include "framework/kernels/arguments.h"
+#include "framework/kernels/registrations.h"
 #include "framework/kernels/vector_normalization.h"
 
 namespace phalanx::kernels {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/kernels/pooling.h"
-
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/Pool.h>
@@ -22,6 +20,7 @@
 #include <vector>
 
 #include "framework/kernels/arguments.h"
+#include "framework/kernels/registrations.h"
 #include "framework/kernels/vector_average_pool.h"
 #include "framework/kernels/vector_max_pool.h"
 

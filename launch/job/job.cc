@@ -13,7 +13,6 @@
 #include "framework/comm/launch_environment.h"
 #include "launch/job/job_setup.h"
 #include "launch/job/rank.h"
-#include "launch/job/start.h"
 #include "launch/job/world.h"
 #include "launch/local.h"
 #include "launch/mpi.h"

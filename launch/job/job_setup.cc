@@ -19,7 +19,6 @@
 #include "framework/comm/texts.h"
 #include "framework/kernels/processor.h"
 #include "launch/failure.h"
-#include "launch/job/run_name.h"
 
 namespace phalanx {
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "datasets/dataset.h"
 #include "engine/watch/run_folder.h"
 #include "framework/comm/communicator.h"
 #include "launch/job/job.h"
@@ -24,5 +25,23 @@ std::string differing_processors(Communicator& world);
 
 /// Calls prepare_folder() on rank 0 and broadcasts the path. Throws ConfigError.
 RunFolder agree_on_folder(Job& job, Communicator& world);
+
+/// "runs/<name>-<YYYYmmdd-HHMMSS>", with "-2", "-3", ... where that exists already.
+std::string choose_run_dir(const std::string& name);
+
+/// The newest folder of that form, by its name, in which checkpoints were begun; empty: there is none.
+std::string newest_run_dir(const std::string& name);
+
+// What a person sees of a job until its first step.
+
+/// Tells what is about to run, and in which folder. `backend`: as chosen, or "auto" where that comes later.
+void introduce(const Job& job, const RunFolder& folder, int ranks, const std::string& backend);
+
+/// The config's dataset. Where it takes long to make or read, one process (`speaks`) tells that it goes on; and when
+/// somebody asks for a stop meanwhile, this process ends with kInterrupted, since there is nothing to save yet.
+Splits make_data(const Job& job, bool speaks);
+
+/// Whether standard output ends at a terminal, maybe that of a launcher.
+bool on_terminal();
 
 }  // namespace phalanx

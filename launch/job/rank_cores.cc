@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/job/rank_cores.h"
-
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "launch/core_shares.h"
+#include "launch/job/rank.h"
 
 namespace phalanx {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/job/roles.h"
-
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +13,7 @@
 #include "framework/ps/server_list.h"
 #include "launch/exit_status.h"
 #include "launch/job/device.h"
+#include "launch/job/rank.h"
 
 namespace phalanx {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/job/run_name.h"
-
 #include <ctime>
 #include <filesystem>
 #include <regex>
 #include <utility>
+
+#include "launch/job/job_setup.h"
 
 namespace phalanx {
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/job/start.h"
-
 #include <unistd.h>
 
 #include <chrono>
@@ -17,6 +15,7 @@
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "launch/exit_status.h"
+#include "launch/job/job_setup.h"
 #include "launch/stop_signal.h"
 
 namespace phalanx {

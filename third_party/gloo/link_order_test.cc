@@ -19,6 +19,8 @@
 #include <thread>
 #include <vector>
 
+#include "third_party/gloo/full_mesh.h"
+
 namespace {
 
 std::vector<std::string> loaded_libraries() {
@@ -42,10 +44,10 @@ TEST(Gloo, IsLinkedBeforeLibTorch) {
   EXPECT_LT(position("libgloo"), position("libtorch_cpu"));
 }
 
-void all_reduce(int rank, gloo::rendezvous::Store& store, at::Tensor values) {
+void all_reduce(int rank, const std::shared_ptr<gloo::rendezvous::HashStore>& store, at::Tensor values) {
   auto device = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr("127.0.0.1"));
   auto context = std::make_shared<gloo::rendezvous::Context>(rank, 2);
-  context->connectFullMesh(store, device);
+  connect_full_mesh(*context, store, device);
   gloo::AllreduceOptions options(context);
   options.setOutput(values.data_ptr<float>(), static_cast<std::size_t>(values.numel()));
   options.setReduceFunction(static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::sum<float>));
@@ -53,7 +55,7 @@ void all_reduce(int rank, gloo::rendezvous::Store& store, at::Tensor values) {
 }
 
 TEST(Gloo, AllReducesTensors) {
-  gloo::rendezvous::HashStore store;
+  const auto store = std::make_shared<gloo::rendezvous::HashStore>();
   const at::Tensor first = at::full({1000}, 1.0F);
   const at::Tensor second = at::full({1000}, 2.0F);
   std::thread peer([&] { all_reduce(1, store, second); });

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "framework/base/environment.h"
+#include "third_party/gloo/full_mesh.h"
 #include "tools/bench/subject.h"
 
 namespace phalanx::bench {
@@ -49,8 +50,8 @@ Context connect(const RankInfo& rank_info, StorePtr store, Seconds timeout) {
   auto device = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr(interface.c_str()));
   const auto context = std::make_shared<gloo::rendezvous::Context>(rank_info.rank, rank_info.size);
   context->setTimeout(std::chrono::duration_cast<std::chrono::milliseconds>(timeout));
-  MeetingPlace meeting(make_prefix_store("bench/gloo", std::move(store)));
-  context->connectFullMesh(meeting, device);
+  const auto meeting = std::make_shared<MeetingPlace>(make_prefix_store("bench/gloo", std::move(store)));
+  connect_full_mesh(*context, meeting, device);
   return context;
 }
 

@@ -10,8 +10,8 @@
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "tools/bench/python.h"
-#include "tools/bench_train/command_line.h"
 #include "tools/bench_train/measure.h"
+#include "tools/bench_train/options.h"
 #include "tools/bench_train/rank.h"
 #include "tools/bench_train/table.h"
 

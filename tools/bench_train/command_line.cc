@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/bench_train/command_line.h"
-
 #include <gflags/gflags.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "tools/bench/flag_words.h"
+#include "tools/bench_train/options.h"
 #include "tools/bench_train/system.h"
 #include "tools/bench_train/workload.h"
 #include "tools/flags/parse_flags.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/bench_train/command_line.h"
-
 #include <gflags/gflags.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 
 #include "framework/base/error.h"
 #include "models/model.h"
+#include "tools/bench_train/options.h"
 
 namespace phalanx::bench_train {
 namespace {

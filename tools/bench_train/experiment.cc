@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/bench_train/experiment.h"
-
 #include <sstream>
 #include <string>
 #include <string_view>
 
 #include "framework/base/config/config.h"
+#include "tools/bench_train/system.h"
 
 namespace phalanx::bench_train {
 namespace {

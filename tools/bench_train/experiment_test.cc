@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/bench_train/experiment.h"
-
 #include <gtest/gtest.h>
 
 #include "framework/base/config/config.h"
+#include "tools/bench_train/system.h"
 
 namespace phalanx::bench_train {
 namespace {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/bench_train/hidden_share.h"
-
 #include <algorithm>
 
 #include "tools/bench/quantile.h"
+#include "tools/bench_train/measure.h"
 
 namespace phalanx::bench_train {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/bench_train/hidden_share.h"
-
 #include <gtest/gtest.h>
+
+#include "tools/bench_train/measure.h"
 
 namespace phalanx::bench_train {
 namespace {

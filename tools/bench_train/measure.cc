@@ -16,9 +16,9 @@
 #include "framework/base/error.h"
 #include "launch/temporary_folder.h"
 #include "tools/bench/quantile.h"
-#include "tools/bench_train/operations.h"
 #include "tools/bench_train/team.h"
 #include "tools/bench_train/time_to_loss.h"
+#include "tools/bench_train/workload.h"
 
 namespace phalanx::bench_train {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/bench_train/operations.h"
-
 #include <numeric>
 #include <vector>
 
@@ -9,6 +7,7 @@
 #include "framework/base/config/config.h"
 #include "models/model.h"
 #include "tools/bench_train/data.h"
+#include "tools/bench_train/workload.h"
 
 namespace phalanx::bench_train {
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/bench_train/operations.h"
-
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/conv2d.h>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "engine/watch/operation_count.h"
+#include "tools/bench_train/workload.h"
 
 namespace phalanx::bench_train {
 namespace {

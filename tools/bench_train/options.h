@@ -28,4 +28,7 @@ struct Options {
   bool uses(Framework framework) const;
 };
 
+/// Reads the flags of bench_train. Throws ConfigError naming the flag and what it takes.
+Options parse_options(int argc, char** argv);
+
 }  // namespace phalanx::bench_train

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/experiment/config.h"
 #include "tools/bench_train/workload.h"
 
 namespace phalanx::bench_train {
@@ -43,5 +44,9 @@ inline bool applies(const System& system, const Workload& workload) {
   if (system.framework == Framework::kJax && !workload.in_jax) return false;
   return (workload.pictures || !system.pictures) && (workload.divisible || !system.divides);
 }
+
+/// The config by which Phalanx trains the workload as the system says, on so many ranks, without end. Throws
+/// ConfigError for options that do not fit.
+ExperimentConfig make_config(const Workload& workload, const System& system, int ranks);
 
 }  // namespace phalanx::bench_train

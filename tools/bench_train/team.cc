@@ -12,9 +12,9 @@
 #include "framework/base/files.h"
 #include "launch/program.h"
 #include "tools/bench_train/busy_time.h"
-#include "tools/bench_train/experiment.h"
 #include "tools/bench_train/rank.h"
 #include "tools/bench_train/scripts.h"
+#include "tools/bench_train/system.h"
 
 namespace phalanx::bench_train {
 namespace {

@@ -5,8 +5,6 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "tools/bench_train/zoo.h"
-
 namespace phalanx::bench_train {
 
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,5 +33,14 @@ const std::vector<Workload>& workloads();
 
 /// Throws std::out_of_range.
 const Workload& find_workload(std::string_view name);
+
+/// Returns a workload "zoo_MODEL" for each registered model, but those that read programs from files: small (few
+/// channels, blocks and tokens) and without dropout, fed with samples of the shapes that it takes.
+std::vector<Workload> zoo_workloads();
+
+/// Returns the operations (engine/watch/operation_count.h) of a step of training on `rows` samples: forward, loss and
+/// backward. None for a task that trains in
+/// turns (Task::turns()), whose steps differ. Throws ConfigError where model and samples do not fit.
+std::optional<double> operations_of_step(const Workload& workload, const SampleSpec& sample, std::int64_t rows);
 
 }  // namespace phalanx::bench_train

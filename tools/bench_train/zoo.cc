@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/bench_train/zoo.h"
-
 #include <algorithm>
 #include <string>
 
 #include "models/model.h"
+#include "tools/bench_train/workload.h"
 
 namespace phalanx::bench_train {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/cores.h"
+#include "framework/base/cores.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <thread>
 
-#include "framework/base/cores.h"
+#include "tools/doctor/machine.h"
 
 namespace phalanx::doctor {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/cores.h"
+#include "framework/base/cores.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "framework/base/cores.h"
+#include "tools/doctor/machine.h"
 
 namespace phalanx::doctor {
 namespace {

@@ -12,8 +12,7 @@
 #include "framework/base/json.h"
 #include "framework/comm/launch_environment.h"
 #include "tools/doctor/capture.h"
-#include "tools/doctor/notes.h"
-#include "tools/doctor/operation_names.h"
+#include "tools/doctor/report.h"
 
 namespace phalanx::doctor {
 namespace {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "tools/doctor/cores.h"
 #include "tools/doctor/machine.h"
 
 namespace phalanx::doctor {
@@ -58,5 +57,13 @@ struct Diagnosis {
 /// Looks at this machine, runs `probe` (see probe.cc) to see what works, and measures links: some 15 seconds. Never
 /// throws for what it finds.
 Diagnosis diagnose(const std::string& probe);
+
+/// Rows of the table of operations: every one of Communicator, in the order of its header. operations.h proves them.
+inline constexpr const char* kOperationNames[] = {
+    "broadcast",  "reduce",  "all_reduce", "reduce_scatter", "all_gather", "gather", "scatter", "all_to_all",
+    "send, recv", "barrier", "run",        "split",          "allocate",
+};
+
+inline constexpr const char* kNotInThisBuild = "not in this build";
 
 }  // namespace phalanx::doctor

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
-#include "tools/doctor/operation_names.h"
+#include "tools/doctor/diagnosis.h"
 #include "tools/doctor/report.h"
 
 namespace phalanx::doctor {

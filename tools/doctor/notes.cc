@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/notes.h"
-
 #include <algorithm>
 
 #include "framework/base/text.h"
-#include "tools/doctor/operation_names.h"
+#include "tools/doctor/diagnosis.h"
+#include "tools/doctor/report.h"
 
 namespace phalanx::doctor {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "framework/comm/decorator.h"
 #include "framework/testing/worlds.h"
-#include "tools/doctor/operation_names.h"
+#include "tools/doctor/diagnosis.h"
 
 namespace phalanx::doctor {
 namespace {

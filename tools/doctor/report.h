@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tools/doctor/diagnosis.h"
 
@@ -16,5 +17,8 @@ std::string to_text(const Diagnosis& found, bool color);
 ///  "kernels": {"vectors", "matrix_peak", "table": [{operators, tensors, code, reason}]},
 ///  "algorithms": {operation: [{name, about}]}, "notes": [...]}
 std::string to_json(const Diagnosis& found);
+
+/// What in a diagnosis will cost time or trouble, a sentence each, with what to do.
+std::vector<std::string> notes_on(const Diagnosis& found);
 
 }  // namespace phalanx::doctor

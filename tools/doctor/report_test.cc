@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tools/doctor/notes.h"
-#include "tools/doctor/operation_names.h"
+#include "tools/doctor/diagnosis.h"
 
 namespace phalanx::doctor {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "tools/doctor/operation_names.h"
+#include "tools/doctor/diagnosis.h"
 #include "tools/doctor/report.h"
 
 namespace phalanx::doctor {

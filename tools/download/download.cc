@@ -17,7 +17,6 @@
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "tools/download/fetch.h"
-#include "tools/download/known.h"
 #include "tools/flags/parse_flags.h"
 
 DEFINE_string(to, "", "folder to download to; empty: ${PHALANX_DATA}/NAME, else data/NAME, where the dataset looks");

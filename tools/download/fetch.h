@@ -4,10 +4,28 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-
-#include "tools/download/known.h"
+#include <string>
+#include <vector>
 
 namespace phalanx {
+
+/// A file that some servers have.
+struct RemoteFile {
+  std::string name;                  // here
+  std::string sha256;                // in hexadecimal digits
+  std::int64_t most_bytes = 0;       // a server that has a larger file has another one
+  std::vector<std::string> mirrors;  // addresses, tried in this order
+};
+
+/// A dataset that can be downloaded.
+struct KnownSet {
+  std::string name;
+  std::string folder;  // below ${PHALANX_DATA} or data, where the dataset looks
+  std::vector<RemoteFile> files;
+  std::string unpack;  // what is left to do, as a command in the folder; empty: nothing
+};
+
+const std::vector<KnownSet>& known_sets();
 
 struct FetchOptions {
   double timeout = 60;  // seconds of silence after which a server is given up

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where datasets are, and what they are known by: SHA-256 of the files as their authors have published them.
-#include "tools/download/known.h"
-
 #include <utility>
+
+#include "tools/download/fetch.h"
 
 namespace phalanx {
 namespace {

@@ -20,7 +20,6 @@
 #include "launch/program.h"
 #include "tools/flags/parse_flags.h"
 #include "tools/list/kinds.h"
-#include "tools/list/schema.h"
 
 DEFINE_string(json, "",
               "file to write all of it to, with each field's type, default and limits; - for standard output");

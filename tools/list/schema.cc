@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/list/schema.h"
 
 #include <cmath>
 #include <cstdint>

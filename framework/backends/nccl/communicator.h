@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "framework/backends/nccl/connect_request.h"
 #include "framework/backends/nccl/group.h"
+#include "framework/backends/nccl/plugin.h"
 #include "framework/comm/communicator.h"
 
 namespace phalanx::nccl {

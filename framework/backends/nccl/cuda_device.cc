@@ -5,9 +5,8 @@
 #include <utility>
 
 #include "framework/backends/device/communicator.h"
-#include "framework/backends/nccl/connect_request.h"
-#include "framework/backends/nccl/make_peer_memory.h"
 #include "framework/backends/nccl/native.h"
+#include "framework/backends/nccl/plugin.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/cuda.h"
 #include "framework/comm/device_kind.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/backends/nccl/graph.h"
-
 #include <ATen/core/GraphImplInterface.h>
 #include <ATen/cuda/CUDAGraph.h>
 
 #include <memory>
 #include <string>
+
+#include "framework/backends/nccl/plugin.h"
 
 namespace phalanx::nccl {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "framework/backends/device/communicator.h"
-#include "framework/backends/nccl/connect_request.h"
 #include "framework/backends/nccl/native.h"
+#include "framework/backends/nccl/plugin.h"
 #include "framework/base/cuda.h"
 #include "framework/comm/backend.h"
 

@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-#include "framework/backends/nccl/make_peer_memory.h"
+#include "framework/backends/nccl/plugin.h"
 #include "framework/base/error.h"
 
 namespace phalanx::nccl {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs find in the plug-in (framework/base/cuda.h); everything else in it is its own.
+#include "framework/backends/nccl/plugin.h"
+
 #include <cuda_runtime_api.h>
 
 #include "framework/backends/nccl/communicator.h"
-#include "framework/backends/nccl/connect_request.h"
-#include "framework/backends/nccl/graph.h"
-#include "framework/backends/nccl/make_peer_memory.h"
 
 extern "C" {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "framework/backends/shared_memory/stream_copy.h"
+#include "framework/backends/shared_memory/bulk_copy.h"
 
 namespace phalanx::shared_memory {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/backends/shared_memory/stream_copy.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+
+#include "framework/backends/shared_memory/bulk_copy.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

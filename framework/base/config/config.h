@@ -5,11 +5,18 @@
 #include <vector>
 
 #include "framework/base/config/describe.h"
-#include "framework/base/config/dump.h"
-#include "framework/base/config/load.h"
 #include "framework/base/config/visitor.h"
 
 namespace phalanx::config {
+
+// load() and load_text() of config.h for what `visit` visits.
+
+void load_file_into(const Visit& visit, const std::string& path, const std::vector<std::string>& overrides);
+void load_text_into(const Visit& visit, const std::string& text, const std::string& origin,
+                    const std::vector<std::string>& overrides);
+
+/// dump() of config.h for what `visit` visits. Throws std::logic_error for a number that is not finite.
+std::string dump_from(const Visit& visit);
 
 /// Fills `root` from a YAML file and then from `overrides`, each "key.path=value" where the value is YAML. What neither
 /// has keeps its value: the defaults are those of the struct.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/base/config/dump.h"
-
 #include <yaml-cpp/emitter.h>
 #include <yaml-cpp/emittermanip.h>
 
 #include <cmath>
 #include <stdexcept>
 
+#include "framework/base/config/config.h"
 #include "framework/base/config/scalar.h"
 
 namespace phalanx::config {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/base/config/dump.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <stdexcept>
 
+#include "framework/base/config/config.h"
 #include "framework/base/config/testing_schema.h"
 
 namespace phalanx::config {

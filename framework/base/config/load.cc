@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/base/config/load.h"
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
+#include "framework/base/config/config.h"
 #include "framework/base/config/loading_visitor.h"
 #include "framework/base/config/locate.h"
 #include "framework/base/config/override.h"

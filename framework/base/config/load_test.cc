@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/base/config/load.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

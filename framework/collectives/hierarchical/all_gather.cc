@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/collectives/hierarchical/all_gather.h"
-
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "framework/collectives/hierarchical/collectives.h"
 #include "framework/collectives/hierarchical/pieces.h"
 
 namespace phalanx::hierarchical {

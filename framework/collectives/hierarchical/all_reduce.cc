@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/collectives/hierarchical/all_reduce.h"
-
 #include <cstdint>
 #include <vector>
 
 #include "framework/base/parts.h"
+#include "framework/collectives/hierarchical/collectives.h"
 #include "framework/collectives/hierarchical/exchange.h"
 #include "framework/collectives/hierarchical/order.h"
 #include "framework/collectives/hierarchical/pieces.h"

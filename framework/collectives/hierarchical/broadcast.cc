@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/collectives/hierarchical/broadcast.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "framework/base/parts.h"
+#include "framework/collectives/hierarchical/collectives.h"
 #include "framework/collectives/hierarchical/pieces.h"
 #include "framework/comm/part_layout.h"
 

@@ -5,11 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "framework/collectives/hierarchical/all_gather.h"
-#include "framework/collectives/hierarchical/all_reduce.h"
-#include "framework/collectives/hierarchical/broadcast.h"
+#include "framework/collectives/hierarchical/collectives.h"
 #include "framework/collectives/hierarchical/order.h"
-#include "framework/collectives/hierarchical/reduce_scatter.h"
 #include "framework/comm/part_layout.h"
 
 namespace phalanx {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/collectives/hierarchical/all_reduce.h"
+#include "framework/collectives/hierarchical/collectives.h"
 #include "framework/collectives/hierarchical/equivalence.h"
 #include "framework/testing/worlds.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/collectives/hierarchical/reduce_scatter.h"
-
 #include <optional>
 #include <utility>
 
+#include "framework/collectives/hierarchical/collectives.h"
 #include "framework/collectives/hierarchical/order.h"
 #include "framework/collectives/hierarchical/pieces.h"
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
+#include "framework/backends/device/peer_memory.h"
 #include "framework/comm/communicator.h"
 
 namespace phalanx::nccl {
@@ -16,5 +19,15 @@ struct ConnectRequest {
 /// The plug-in's function "phalanx_nccl_connect". Collective. Throws ConfigError where two ranks have one device,
 /// unless they may, and CommError.
 using Connect = void(const ConnectRequest& request, CommunicatorPtr& made);
+
+/// The plug-in's function "phalanx_cuda_peer_memory".
+using MakePeerMemory = void(int device, std::shared_ptr<PeerMemory>& made);
+
+/// What it makes: memory of a CUDA device that other ranks of the host open by CUDA IPC. In the plug-in alone.
+std::shared_ptr<PeerMemory> make_peer_memory(int device);
+
+/// LibTorch's graphs of devices (at::GraphImplInterface) are those of CUDA from now on, which it has but does not
+/// register itself. The plug-in's function "phalanx_cuda_register_graphs". Thread-safe.
+void register_graphs();
 
 }  // namespace phalanx::nccl
