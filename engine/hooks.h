@@ -14,8 +14,7 @@
 
 namespace phalanx {
 
-/// What hooks can wait for, in the order in which a training step meets them (torchnet's engine, Collobert et al.
-/// 2016).
+/// The events of a run, in the order in which a training step emits them (torchnet's engine, Collobert et al. 2016).
 enum class Event {
   kStart,              // on_start
   kStartEpoch,         // on_start_epoch

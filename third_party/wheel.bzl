@@ -23,6 +23,16 @@ with open(sys.argv[1], "rb") as file:
 print(sum.hexdigest())
 """
 
+_BUILD = """\
+exports_files(glob(["bin/*"]))
+
+filegroup(
+    name = "all_files",
+    srcs = glob(["**"]),
+    visibility = ["//visibility:public"],
+)
+"""
+
 # pip takes a wheel for an older glibc only where that is named, too.
 _GLIBCS = ["2_%d" % minor for minor in range(28, 16, -1)]
 
@@ -59,9 +69,11 @@ def _wheel(repository_ctx):
         _check(repository_ctx, wheel)
         repository_ctx.symlink(wheel, "wheel.zip")  # extract() goes by the name
         repository_ctx.extract("wheel.zip", stripPrefix = repository_ctx.attr.strip_prefix)
+    if repository_ctx.path("bin").exists:
+        repository_ctx.execute(["chmod", "-R", "+x", "bin"])  # which extract() does not
     repository_ctx.delete("wheel.zip")
     repository_ctx.delete("wheel")
-    repository_ctx.file("BUILD.bazel", 'exports_files(glob(["bin/*"]))')
+    repository_ctx.file("BUILD.bazel", _BUILD)
 
 wheel = repository_rule(
     doc = "What a wheel holds under strip_prefix. pip's own configuration (index, certificates, cache) applies, but the " +

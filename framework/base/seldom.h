@@ -24,7 +24,7 @@ class Seldom {
       return {};
     }
     next_ = now + interval_;
-    const std::string more = skipped_ > 0 ? " (and " + std::to_string(skipped_) + " more)" : "";
+    std::string more = skipped_ > 0 ? " (and " + std::to_string(skipped_) + " more)" : "";
     skipped_ = 0;
     return more;
   }

@@ -129,7 +129,7 @@ TEST(FlightRecorder, GivesEveryOperationOfManyThreadsItsNumber) {
     for (int t = 0; t < kThreads; ++t) threads.emplace_back([&] { record(recorder, *group, kEach); });
   }
   const auto records = recorder.records();
-  ASSERT_EQ(records.size(), std::size_t{kThreads * kEach});
+  ASSERT_EQ(records.size(), std::size_t{kThreads} * kEach);
   for (std::size_t i = 0; i < records.size(); ++i) {
     EXPECT_EQ(records[i].number, i + 1);
     EXPECT_EQ(records[i].state, State::kLaunched);

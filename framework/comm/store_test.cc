@@ -54,7 +54,7 @@ class Listener {
     address.sin6_family = AF_INET6;
     address.sin6_addr = in6addr_any;
     socklen_t length = sizeof(address);
-    ::bind(socket_, reinterpret_cast<sockaddr*>(&address), length);
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address), length), 0);
     ::listen(socket_, 1);
     ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length);
     port_ = ntohs(address.sin6_port);

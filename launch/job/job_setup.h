@@ -32,8 +32,6 @@ std::string choose_run_dir(const std::string& name);
 /// The newest folder of that form, by its name, in which checkpoints were begun; empty: there is none.
 std::string newest_run_dir(const std::string& name);
 
-// What a person sees of a job until its first step.
-
 /// Tells what is about to run, and in which folder. `backend`: as chosen, or "auto" where that comes later.
 void introduce(const Job& job, const RunFolder& folder, int ranks, const std::string& backend);
 
@@ -41,7 +39,7 @@ void introduce(const Job& job, const RunFolder& folder, int ranks, const std::st
 /// somebody asks for a stop meanwhile, this process ends with kInterrupted, since there is nothing to save yet.
 Splits make_data(const Job& job, bool speaks);
 
-/// Whether standard output ends at a terminal, maybe that of a launcher.
+/// Returns true if standard output is a terminal, which may be that of a launcher.
 bool on_terminal();
 
 }  // namespace phalanx

@@ -12,16 +12,18 @@
 
 namespace phalanx::bench_train {
 
-/// Of a step of a system in a round.
+/// The times of one step of a system in one round.
 struct StepTime {
   double step_ms = 0;
   double backward_ms = 0;
   double busy_ms = 0;  // CPU time of the machine, the kernel's included, divided by the ranks
 };
 
-/// What a step gains where communication overlaps with backward, by what it could gain. Medians over the rounds.
+/// The gain of a step from overlapping communication with backward, relative to the largest gain that is possible.
+/// Medians over the rounds.
 struct HiddenShare {
-  /// Of all that communication costs after backward, or of what backward takes in the limit, whichever is less.
+  /// The largest possible gain here is the cost of communication after backward, or the time of backward in the limit,
+  /// whichever is less.
   double of_communication = 0;
   /// Of that part of its cost in which a rank waits, not computes: CPU time of communication cannot be hidden by a rank
   /// that has one core. Absent where ranks do not wait more than in the limit, and where they have more cores.

@@ -26,7 +26,7 @@ struct Machine {
 /// Reads /proc, /sys and limits under `root`; "" but for tests.
 Machine read_machine(const std::string& root = "");
 
-/// How far two cores are from each other.
+/// The distance between two cores.
 struct CoreLink {
   int first = 0, second = 0;
   double round_trip_ns = 0;  // a cache line there and back, median

@@ -18,7 +18,7 @@ std::string to_text(const Diagnosis& found, bool color);
 ///  "algorithms": {operation: [{name, about}]}, "notes": [...]}
 std::string to_json(const Diagnosis& found);
 
-/// What in a diagnosis will cost time or trouble, a sentence each, with what to do.
+/// Returns a sentence for each finding that will cost time or trouble, with what to do about it.
 std::vector<std::string> notes_on(const Diagnosis& found);
 
 }  // namespace phalanx::doctor

@@ -8,7 +8,7 @@
 
 namespace phalanx::nccl {
 
-/// What the program asks of the plug-in: a group of NCCL with the ranks of `host`, in their order.
+/// The arguments of Connect, which makes a group of NCCL with the ranks of `host`, in their order.
 struct ConnectRequest {
   CommunicatorPtr host;    // by which the ranks agree
   int device = 0;          // this rank's
@@ -23,7 +23,7 @@ using Connect = void(const ConnectRequest& request, CommunicatorPtr& made);
 /// The plug-in's function "phalanx_cuda_peer_memory".
 using MakePeerMemory = void(int device, std::shared_ptr<PeerMemory>& made);
 
-/// What it makes: memory of a CUDA device that other ranks of the host open by CUDA IPC. In the plug-in alone.
+/// Makes memory of a CUDA device that other ranks of the host open by CUDA IPC. Defined in the plug-in alone.
 std::shared_ptr<PeerMemory> make_peer_memory(int device);
 
 /// LibTorch's graphs of devices (at::GraphImplInterface) are those of CUDA from now on, which it has but does not

@@ -106,7 +106,7 @@ std::string as_list(const std::vector<Row>& rows, const Widths& widths) {
 
 std::string format(const std::vector<Row>& rows) {
   const Widths widths = widths_of(rows);
-  const std::string table = as_table(rows, widths);
+  std::string table = as_table(rows, widths);
   std::istringstream lines(table);
   for (std::string line; std::getline(lines, line);) {
     if (columns_of(line) > kColumns) return as_list(rows, widths);

@@ -60,6 +60,7 @@ void check_entry(const Entry& entry, std::uint64_t data_bytes) {
 // Tensors lie one behind the other and fill the file, so that no byte belongs to two of them or to none.
 void check_coverage(const std::vector<Entry>& entries, std::uint64_t data_bytes) {
   std::vector<const Entry*> sorted;
+  sorted.reserve(entries.size());
   for (const auto& entry : entries) sorted.push_back(&entry);
   std::ranges::sort(sorted, {}, [](const Entry* entry) { return std::pair(entry->begin, entry->end); });
   std::uint64_t covered = 0;

@@ -61,7 +61,7 @@ void all_gather(const Level& level, Scratch& scratch, const at::Tensor& output, 
 ///   between groups: n bytes reach each group, and root's group sends L times what inter's broadcast of n / L sends
 /// Tree, and below kSlicedBytes: broadcast inside root's group, among the leaders, inside the other groups.
 ///
-/// Where intra and inter are of two worlds, in pieces of kPieceBytes. Works in the tensor itself.
+/// If intra and inter are of two worlds, the tensor travels in pieces of kPieceBytes. Works in the tensor itself.
 void broadcast(const Level& level, const at::Tensor& tensor, int root);
 
 }  // namespace phalanx::hierarchical
