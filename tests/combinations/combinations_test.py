@@ -32,7 +32,7 @@ PATIENCE = 90
 # Matches text that our own errors never contain: an uncaught exception, or another library's words.
 FOREIGN = re.compile(r"terminate called|Exception raised from|c10::|\[enforce fail|json\.exception|ranks disagree|#0 ")
 
-chosen = (0, 100)  # the first draw, and how many
+chosen = (0, 60)  # the first draw, and how many
 
 
 class Failure(Exception):
