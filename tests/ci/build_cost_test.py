@@ -29,7 +29,7 @@ PROFILE = [
     # Waited three of its ten seconds for a core.
     action("Testing //datasets:datasets_test", 10, "//datasets:datasets_test", thread=2, at=50),
     {"cat": "action lock", "name": "acquiring resources", "ts": 51e6, "dur": 3e6, "tid": 2},
-    {"cat": "action lock", "name": "acquiring resources", "ts": 51e6, "dur": 1e6, "tid": 3},
+    {"cat": "action resource lock", "name": "Linking engine/x", "ts": 51e6, "dur": 1e6, "tid": 3},
 ]
 
 
