@@ -23,7 +23,7 @@ FOR_THE_READER_TO_WRITE = re.compile(r"/x(/|\.cc|_test\.cc|\.yaml)$|/tiny(\.cc|_
 
 # Bazel's flags that the documents may use; those of .bazelrc's configs are looked up there.
 BAZEL_FLAGS = {"--compilation_mode", "--jobs", "--keep_going", "--nocache_test_results", "--profile",
-               "--runs_per_test", "--test_arg", "--test_env", "--test_filter", "--test_output"}
+               "--repo_env", "--runs_per_test", "--test_arg", "--test_env", "--test_filter", "--test_output"}
 
 
 class Pages(unittest.TestCase):

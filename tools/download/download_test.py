@@ -62,7 +62,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def reply(self, status, headers, body):
         self.send_response(status)
-        for name, value in headers.items():
+        for name, value in {**headers, "Connection": "close"}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
