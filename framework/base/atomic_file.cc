@@ -16,11 +16,11 @@
 namespace phalanx {
 namespace {
 
-constexpr int kMostLeft = 1000;  // files that killed processes with the same id have left under one name
+constexpr int kMostLeft = 1000;  // leftover files of one name, from killed processes with the same id, before giving up
 
 // The file is in the same folder, because rename() is atomic only within one file system. Its name contains the process
-// id and a count, so that two writers of one file do not mix what they write. A file or link that is already there
-// stays as it is.
+// id and a count, so that two writers of one file do not mix their data. A file or link that is already there stays as
+// it is.
 Descriptor create_temporary(const std::string& path, std::string& name) {
   static std::atomic<int> calls{0};
   for (int attempt = 0;; ++attempt) {
@@ -55,8 +55,8 @@ void AtomicFile::write(std::string_view bytes, std::uint64_t offset) {
 void AtomicFile::replace() {
   if (::fsync(file_.get()) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
   replaced_ = true;
-  // The new name lives in the folder, which has to reach the disk too. Some file systems cannot sync a folder; the
-  // file itself is safe there, so that is no failure.
+  // The new name is in the folder, which must reach the disk too. Some file systems cannot sync a folder; the file
+  // itself is safe there, so this is not an error.
   const auto folder = std::filesystem::path(path_).parent_path();
   const Descriptor opened(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (opened.valid()) ::fsync(opened.get());

@@ -9,27 +9,27 @@
 
 namespace phalanx {
 
-/// A file that is written part by part, and replaces the one of its name in one step: a reader, and what is left after
-/// a crash or a power cut, has either the old file or all of the new one. Errors are DataErrors: "PATH: why".
+/// A file that is written part by part and then replaces the file of the same name in one step. A reader sees either
+/// the old file or all of the new one, even after a crash or a power cut. Errors are DataErrors: "PATH: why".
 class AtomicFile {
  public:
-  /// The folder must exist. Throws DataError where nothing can be written there.
+  /// Creates the temporary file. The folder must exist. Throws DataError if nothing can be written there.
   explicit AtomicFile(const std::string& path);
 
-  /// Leaves the old file, and nothing else, unless it was replaced.
+  /// Removes the temporary file unless replace() succeeded; the old file stays as it was.
   ~AtomicFile();
 
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  /// Puts bytes at `offset`; parts may come in any order.
+  /// Writes bytes at `offset`; parts may come in any order.
   void write(std::string_view bytes, std::uint64_t offset);
 
-  /// Blocks until all is on disk, under the file's name. The last call.
+  /// Blocks until all is on disk, under the file's name. Must be the last call.
   void replace();
 
  private:
-  [[noreturn]] void fail() const;  // says what errno says
+  [[noreturn]] void fail() const;  // throws a DataError with the reason that errno gives
 
   std::string path_, temporary_;
   Descriptor file_;

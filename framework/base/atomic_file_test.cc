@@ -56,7 +56,7 @@ TEST_F(AtomicFileTest, TheOldFileStaysUntilItIsReplaced) {
 TEST_F(AtomicFileTest, NothingIsWrittenThroughALinkThatIsThereAlready) {
   const std::string unrelated = folder_ + "/unrelated";
   write_atomically(unrelated, "kept");
-  // Under the names that come next, whatever number of them this process has used.
+  // The links have the next names that this process will use, however many it has used before.
   for (int number = 0; number < 200; ++number) {
     fs::create_symlink(unrelated, path_ + "." + std::to_string(::getpid()) + "." + std::to_string(number) + ".tmp");
   }

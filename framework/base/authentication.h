@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <string>
 
-/// Proofs by which the two ends of a connection show each other that they know the secret of a job, which itself never
-/// travels.
+/// Proofs by which the two ends of a connection show each other that they know the secret of a job. The secret itself
+/// is never sent.
 ///
 /// Each end sends a nonce (random_text()); then each sends its proof, a keyed hash of its role, both nonces and the
-/// client's identity. The server parses nothing else that a client sends before it has found the client's proof to be
-/// right. Nonces are new for each connection, so that a recorded proof is useless later. The data that follow are
-/// neither encrypted nor signed: the network has to be trusted to deliver them, as it is for MPI and Gloo.
+/// client's identity. The server parses nothing else that a client sends until it has verified the client's proof.
+/// Nonces are new for each connection, so that a recorded proof is useless later. The data that follow are neither
+/// encrypted nor signed: the network must be trusted to deliver them, as it is for MPI and Gloo.
 namespace phalanx {
 
 enum class Role { kClient, kServer };

@@ -5,8 +5,8 @@
 
 namespace phalanx {
 
-/// As long as it lives, no signal but SIGKILL and SIGSTOP reaches this thread, nor the threads and processes that it
-/// starts meanwhile.
+/// While an object of this class lives, its thread receives no signal except SIGKILL and SIGSTOP. Threads and processes
+/// that this thread starts during that time inherit the mask.
 class BlockedSignals {
  public:
   BlockedSignals() {

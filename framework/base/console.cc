@@ -25,7 +25,7 @@ bool ready(int file, std::chrono::milliseconds limit) {
   return ::poll(&one, 1, static_cast<int>(limit.count())) > 0;
 }
 
-// Control characters other than our own style are spelled out for a terminal. Files and pipes get every byte.
+// Escapes control characters other than our own style for a terminal. Files and pipes get every byte.
 std::string shown(int file, std::string_view text) {
   return ::isatty(file) != 0 ? printable_with_style(text) : std::string(text);
 }
@@ -60,7 +60,7 @@ bool Console::draw(std::string_view given) {
   kept_ = text;
   if (!push()) return false;
   const bool shown = kept_.size() < text.size() || text.empty();
-  if (!shown) kept_.clear();  // of what has begun the rest must follow
+  if (!shown) kept_.clear();  // text that has begun to be written must be completed
   return shown;
 }
 
@@ -85,15 +85,16 @@ int Console::columns() const {
   return ::ioctl(file_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-// The descriptor may lead elsewhere than before, in this process or in the one that forked it. Pipes and terminals are
-// opened anew, since whether writes wait is a property that this process shares with all that have the same stream.
+// Adapts to a descriptor that was redirected, in this process or in the one that forked it. Pipes and
+// terminals are opened again, because whether writes block is a property that this process shares with all others that
+// have the same stream open.
 void Console::follow_target() {
   struct stat now{};
   if (::fstat(file_, &now) != 0) now = {};
   const Target target{::getpid(), now.st_dev, now.st_rdev, now.st_ino, now.st_mode};
   if (target == target_) return;
   if (target.process != target_.process) {
-    kept_.clear();  // the other process's, which writes it itself
+    kept_.clear();  // the text of the parent process, which writes it itself
     told_ = false;
   }
   target_ = target;
@@ -103,7 +104,8 @@ void Console::follow_target() {
   reopened_ = waits ? ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
 }
 
-// Writes what is kept, as far as that goes without waiting. False: it was refused, and is kept no longer.
+// Writes as much of the kept text as is possible without blocking. Returns false if the write failed; the kept text is
+// then dropped.
 bool Console::push() {
   while (!kept_.empty()) {
     const ssize_t count = write_without_waiting(kept_);
@@ -125,7 +127,7 @@ ssize_t Console::write_without_waiting(std::string_view text) const {
   if (reopened_ >= 0) return ::write(reopened_, text.data(), text.size());
   if (S_ISSOCK(target_.mode)) return ::send(file_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (S_ISREG(target_.mode)) return ::write(file_, text.data(), text.size());
-  // A pipe that is ready takes so much at once.
+  // A pipe that is ready takes at least this many bytes at once.
   if (!ready(file_, std::chrono::milliseconds(0))) return 0;
   return ::write(file_, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
 }
@@ -137,7 +139,7 @@ void Console::tell_once(const std::string& problem) {
   log_warning() << name << " " << problem << "; the run goes on, and metrics.jsonl has its progress";
 }
 
-// Not destroyed, so that destructors of other globals can still write.
+// The consoles are never destroyed, so that destructors of other globals can still write.
 Console& standard_output() {
   static auto* const console = new Console(STDOUT_FILENO);
   return *console;

@@ -10,32 +10,35 @@
 
 namespace phalanx {
 
-/// A stream that people read: standard output, or standard error. Writing to it can neither fail nor wait, whatever
-/// becomes of its other end: a terminal that is stopped or a pipe that nobody reads leaves it what does not fit yet, up
-/// to kMostKept bytes; what a closed pipe or a full disk refuses is left out. The log is told once of either.
+/// A stream that people read: standard output or standard error. A write neither fails nor blocks, even if the other
+/// end of the stream stops or goes away. If the other end is a stopped terminal or a pipe that no one reads, up to
+/// kMostKept bytes are kept until it takes them. Text that a closed pipe or a full disk refuses is dropped. Only the
+/// first loss is logged.
 ///
-/// Thread-safe. A process forked from this one begins with nothing kept. The process must ignore SIGPIPE, unless a
-/// closed pipe is to end it.
+/// Thread-safe. A process forked from this one starts with nothing kept. The process must ignore SIGPIPE, unless a
+/// closed pipe should end it.
 class Console {
  public:
   static constexpr std::size_t kMostKept = 1 << 16;
 
-  /// `file` stays its owner's, who may have it lead elsewhere at any time (dup2).
+  /// The caller keeps `file` open, and may make it refer to another stream at any time (dup2).
   explicit Console(int file) : file_(file) {}
   ~Console();
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
-  /// Text that stays. Whole, and in order, while what is kept does not exceed kMostKept.
+  /// Writes text that stays. It is written whole and in order, as long as no more than kMostKept bytes are waiting.
   void write(std::string_view text);
 
-  /// Text that the next one replaces: left out, as a whole, unless all before it has been taken. Whether it was shown.
+  /// Writes text that the next text replaces, such as a progress line. Drops it as a whole unless everything before it
+  /// has been taken. Returns true if it was shown.
   bool draw(std::string_view text);
 
-  /// Waits up to `limit` for what is kept to be taken. Before the process ends.
+  /// Waits up to `limit` until everything that is kept has been taken, then drops the rest. For use before the process
+  /// ends.
   void flush(std::chrono::milliseconds limit = std::chrono::seconds(2));
 
-  /// Of the terminal that it ends at; 0: there is none.
+  /// Returns the width of the terminal that the stream ends at, or 0 if it is not a terminal.
   int columns() const;
 
  private:
@@ -55,12 +58,12 @@ class Console {
   const int file_;
   std::mutex mutex_;
   Target target_;
-  int reopened_ = -1;  // the same pipe or terminal, with writes that do not wait; -1: could not be had, or needs none
+  int reopened_ = -1;  // the same pipe or terminal, opened for writes that do not block; -1 if failed or not needed
   std::string kept_;
   bool told_ = false;
 };
 
-/// Of this process; never destroyed.
+/// The consoles of this process. They are never destroyed.
 Console& standard_output();
 Console& standard_error();
 

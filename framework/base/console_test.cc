@@ -66,7 +66,7 @@ class ConsoleTest : public ::testing::Test {
     return count;
   }
 
-  // Far more than the other end and the console together hold.
+  // Writes far more than the other end and the console can hold together.
   static void write_much(Console& console) {
     for (int i = 0; i < 4000; ++i) console.write(std::string(99, 'x') + "\n");
   }

@@ -6,17 +6,21 @@
 
 namespace phalanx {
 
-/// The cores that this thread may run on, by number, in order. None where the kernel does not tell: on a machine of
-/// more than CPU_SETSIZE (1024) cores. A core that runs several hardware threads has a number for each of them.
+/// Returns the numbers of the cores that this thread may run on, ascending. A core that runs several hardware threads
+/// has a number for each of them. Returns none if the kernel does not report them, as on a machine of more than
+/// CPU_SETSIZE (1024) cores.
 std::vector<int> allowed_cores();
 
-/// How many cores this thread may run on: all of the machine where the kernel does not tell. At least 1.
+/// Returns the number of cores that this thread may run on, at least 1. If the kernel does not report it, this is the
+/// number of cores of the machine.
 int usable_cores();
 
-/// Keeps this thread, and what it starts from now on, on these. False where the kernel refuses.
+/// Restricts this thread, and the threads and processes that it starts from now on, to these cores. Returns false if
+/// the kernel refuses.
 bool stay_on_cores(const std::vector<int>& cores);
 
-/// The number of the NUMA node that a core belongs to; a machine that is not divided is node 0. `system`: another /sys.
+/// Returns the number of the NUMA node that a core belongs to, or 0 on a machine without NUMA nodes. Tests pass another
+/// folder in place of /sys as `system`.
 int numa_node(int core, const std::string& system = "/sys");
 
 }  // namespace phalanx

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr const char* kPlugin = "libphalanx_cuda.so";
 constexpr const char* kInstead = "; or use device: cpu";
 
-// Beside the program, or where Bazel puts what a program uses.
+// Looks in the program's folder, then among the run files that Bazel prepares for a program.
 std::string find_plugin() {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);

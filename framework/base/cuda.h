@@ -5,50 +5,51 @@
 
 namespace phalanx {
 
-/// Where the parts are that computing on CUDA devices takes.
+/// The paths of the libraries that computing on CUDA devices needs.
 struct CudaPaths {
   std::string driver;    // libcuda.so.1
   std::string libtorch;  // libtorch_cuda.so
   std::string plugin;    // libphalanx_cuda.so
 
-  /// The driver where the dynamic linker finds it, LibTorch's part beside the libtorch_cpu.so that this program runs
-  /// with, the plug-in beside the program or among its run files. PHALANX_CUDA_DRIVER, PHALANX_CUDA_LIBTORCH and
-  /// PHALANX_CUDA_PLUGIN name others.
+  /// Returns the default paths: the driver by the name under which the dynamic linker finds it, libtorch_cuda.so in the
+  /// folder of the libtorch_cpu.so that this program runs with, and the plug-in in the program's folder or among its
+  /// run files. PHALANX_CUDA_DRIVER, PHALANX_CUDA_LIBTORCH and PHALANX_CUDA_PLUGIN override them.
   static CudaPaths found();
 };
 
-/// CUDA, as far as this process has it. The programs themselves are CPU programs and run with LibTorch of either kind:
-/// all that needs CUDA's own libraries is in a plug-in, which is loaded when it is asked for.
+/// Access to CUDA. The programs themselves are CPU programs and run with LibTorch with or without CUDA. All code that
+/// needs CUDA's own libraries is in a plug-in, which is loaded on demand.
 class Cuda {
  public:
-  /// Loads driver, LibTorch's part and plug-in, in that order. Starts neither driver nor device, so ranks may be forked
-  /// afterwards. Never throws: missing() says what there is not.
+  /// Loads the driver, libtorch_cuda.so and the plug-in, in that order. Starts neither the driver nor a device, so
+  /// ranks may be forked afterwards. Never throws: if something cannot be loaded, missing() says so.
   explicit Cuda(const CudaPaths& paths);
 
-  /// That of CudaPaths::found(), loaded by the first call. Before anything is computed: LibTorch asks once whether it
-  /// has CUDA and keeps to the answer. Thread-safe.
+  /// Returns the instance for CudaPaths::found(), which the first call loads. That call must come before anything is
+  /// computed, because LibTorch asks only once whether it has CUDA. Thread-safe.
   static const Cuda& global();
 
   bool loaded() const { return missing_.empty(); }
 
-  /// Why CUDA cannot be used, and what to do; one line, empty if it can.
+  /// Says why CUDA cannot be used and what to do about it, in one line. Empty if it can be used.
   const std::string& missing() const { return missing_; }
 
-  /// A function of the plug-in. Throws ConfigError that says missing(), or which function an older plug-in lacks.
+  /// Returns a function of the plug-in. Throws a ConfigError with missing(), or with the name of the function if the
+  /// plug-in is too old to have it.
   template <class Function>
   Function* function(const char* name) const {
     return reinterpret_cast<Function*>(address_of(name));
   }
 
-  /// How many devices this process can use, at least one. Starts the driver: ranks may not be forked afterwards. Throws
-  /// ConfigError.
+  /// Returns the number of devices that this process can use, at least one. Starts the driver: ranks may not be forked
+  /// afterwards. Throws ConfigError if it has none.
   int devices() const;
 
  private:
   void load(const CudaPaths& paths);
   void* address_of(const char* name) const;
 
-  void* plugin_ = nullptr;  // never unloaded: LibTorch keeps what it has registered
+  void* plugin_ = nullptr;  // never unloaded, because LibTorch refers to its registrations
   std::string missing_;
 };
 

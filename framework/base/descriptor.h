@@ -7,7 +7,7 @@
 
 namespace phalanx {
 
-/// Owns an open file descriptor; -1 is none.
+/// Owns an open file descriptor, or none (-1).
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}

@@ -7,7 +7,8 @@
 
 namespace phalanx {
 
-/// The most bytes that tensors of this process have taken at once on a device; 0 of the CPU, where nobody counts.
+/// Returns the most bytes that the tensors of this process have occupied at one time on a device. Returns 0 for the
+/// CPU, whose allocator does not count.
 std::int64_t peak_bytes(const c10::Device& device);
 
 }  // namespace phalanx

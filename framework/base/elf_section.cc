@@ -23,7 +23,7 @@ namespace {
 constexpr unsigned char kOwnOrder = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
 constexpr std::uint64_t kLongestNames = std::uint64_t{1} << 24;
 
-// A regular file, of which no part is read that lies outside.
+// A regular file. Bytes outside it are never read.
 class File {
  public:
   explicit File(const std::string& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
@@ -33,7 +33,7 @@ class File {
     if (S_ISREG(status.st_mode)) size_ = static_cast<std::uint64_t>(status.st_size);
   }
 
-  // False: the file does not have all of these bytes.
+  // Returns false if the file does not have all of these bytes.
   bool read(void* to, std::uint64_t bytes, std::uint64_t offset) const {
     if (offset > size_ || bytes > size_ - offset) return false;
     auto* at = static_cast<char*>(to);

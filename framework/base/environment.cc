@@ -30,7 +30,7 @@ std::optional<std::int64_t> environment_int(const std::string& name) {
 
 std::string host_name() {
   std::array<char, 256> name{};
-  // A name that does not fit may lack its final zero; the array's last one is never given away.
+  // A name that does not fit may lack its terminating zero, so the last byte of the array is never filled.
   if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
   return name.data();
 }

@@ -7,13 +7,15 @@
 
 namespace phalanx {
 
-/// The value of an environment variable; nothing when it is not set. Thread-safe while nobody changes the environment.
+/// Returns the value of an environment variable, or nothing if it is not set. Thread-safe while no one changes the
+/// environment.
 std::optional<std::string> environment(const std::string& name);
 
-/// The same as a decimal integer. Throws ConfigError naming the variable and its value when it is not one.
+/// Returns an environment variable as a decimal integer, or nothing if it is not set. Throws a ConfigError that names
+/// the variable and its value if that is no integer.
 std::optional<std::int64_t> environment_int(const std::string& name);
 
-/// This machine's name as the operating system has it.
+/// Returns the name of this host as the operating system reports it, or "localhost" if it does not.
 std::string host_name();
 
 }  // namespace phalanx

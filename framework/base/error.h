@@ -7,7 +7,8 @@
 
 namespace phalanx {
 
-/// Root of everything Phalanx throws on purpose. what() is complete: it says what happened, where, and what to do.
+/// Base class of everything that Phalanx throws on purpose. what() is complete: it says what happened, where, and what
+/// to do.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -16,15 +17,15 @@ class Error : public std::runtime_error {
 /// One thing wrong with a configuration.
 struct ConfigProblem {
   std::string origin{};      // file, or the command-line flag that set the key
-  int line = 0;              // from 1; 0 where there is no line (a flag, a missing key)
+  int line = 0;              // from 1; 0 if the problem has no line (a flag, a missing key)
   int column = 0;            // from 1
   std::string key{};         // path from the root: "optimizer.lr"
   std::string message{};     // what is wrong: "unknown key", "expected an integer, got \"ten\""
-  std::string suggestion{};  // what to write instead; empty when there is no near miss
+  std::string suggestion{};  // what to write instead; empty if no known word is close
 };
 
-/// A configuration that cannot be used. Lists every problem found, not only the first: what() has a line for each, in
-/// the form in which compilers report theirs, so that editors and terminals can jump there:
+/// A configuration that cannot be used. Lists every problem found, not only the first. what() has one line for each, in
+/// the form of compiler errors, so that editors and terminals can jump to it:
 ///
 ///     train.yaml:3:5: optimizer.momentun: unknown key (did you mean "momentum"?)
 class ConfigError : public Error {
@@ -38,7 +39,8 @@ class ConfigError : public Error {
   std::vector<ConfigProblem> problems_;
 };
 
-/// A communication that did not complete. The communicator stays usable only after kMismatch, which every rank sees.
+/// A communication that did not complete. The communicator stays usable only after kMismatch, which every rank
+/// receives.
 class CommError : public Error {
  public:
   enum class Kind {
@@ -52,14 +54,14 @@ class CommError : public Error {
 
   Kind kind() const { return kind_; }
 
-  /// Whether this is the echo of a failure elsewhere: a peer was lost or never came.
+  /// Returns true if the cause is a failure on another rank: a peer was lost or never came.
   bool secondary() const { return kind_ == Kind::kPeerLost || kind_ == Kind::kTimeout; }
 
  private:
   Kind kind_;
 };
 
-/// Data that is missing or malformed. Messages name the file, and the byte offset where there is one.
+/// Data that is missing or malformed. Messages name the file and, if there is one, the byte offset.
 class DataError : public Error {
  public:
   using Error::Error;

@@ -5,7 +5,7 @@
 
 namespace phalanx {
 
-/// As text of HTML or SVG, or value of an attribute in double quotes.
+/// Escapes text for use in HTML or SVG, also as the value of an attribute in double quotes.
 inline std::string escape_html(const std::string& text) {
   std::string result;
   for (const char c : text) {

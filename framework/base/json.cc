@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostDepth = 256;  // nlohmann's copying and writing recurse
+constexpr std::size_t kMostDepth = 256;  // nlohmann's functions for copying and writing recurse
 
 // "[json.exception.parse_error.101] parse error at line 1, ..." without the brackets.
 std::string without_tag(std::string message) {
@@ -33,7 +33,7 @@ class Builder final : public Json::json_sax_t {
   bool number_unsigned(number_unsigned_t value) override { return put(value), true; }
   bool number_float(number_float_t value, const string_t&) override { return put(value), true; }
   bool string(string_t& value) override { return put(std::move(value)), true; }
-  bool binary(binary_t&) override { return false; }  // not in texts
+  bool binary(binary_t&) override { return false; }  // does not occur in JSON text
 
   bool start_object(std::size_t) override { return open(Json::object()); }
   bool start_array(std::size_t) override { return open(Json::array()); }
@@ -54,11 +54,11 @@ class Builder final : public Json::json_sax_t {
  private:
   struct Open {
     Json* value;
-    std::string key{};  // the name of the member that comes next
+    std::string key{};  // the name of the next member
     std::unordered_set<std::string> names{};
   };
 
-  // Members are appended: ordered_json's own ways of adding them compare each with all others.
+  // Appends to the container directly: ordered_json's own functions compare each new member with all others.
   Json* put(Json value) {
     if (open_.empty()) return &(root_ = std::move(value));
     auto& [parent, key, names] = open_.back();
@@ -97,8 +97,8 @@ const char* kind_of(const Json& value) {
   }
 }
 
-// Returns the path of a value below another: "nodes[3].name". Searching for it when an error is reported costs nothing
-// while there are no errors.
+// Returns the path of a value below another: "nodes[3].name". It is searched for only when an error is reported, so it
+// costs nothing otherwise.
 std::optional<std::string> path_to(const Json& from, const Json& wanted) {
   if (&from == &wanted) return "";
   std::size_t index = 0;

@@ -14,7 +14,7 @@
 
 namespace phalanx {
 
-/// A value of a JSON document that may come from anybody. Whatever is read from it is checked: each error is a
+/// A value of a JSON document from an untrusted source. Everything that is read from it is checked. Each error is a
 /// DataError "SOURCE: PATH: why", such as "tokenizer.json: model.merges[3]: is a number, not a string". Copies share
 /// the document.
 class JsonValue {
@@ -25,28 +25,29 @@ class JsonValue {
   bool is_array() const;
   bool is_object() const;
 
-  /// The member of an object. Throws where it is missing, and where this is no object.
+  /// Returns a member of an object. Throws if there is no such member, or if this is not an object.
   JsonValue at(std::string_view key) const;
 
   /// Returns true if this is an object with such a member, null or not. Takes time linear in the number of members.
   bool has(std::string_view key) const;
 
-  /// All members of an object, in the order of the document; all elements of an array.
+  /// Return all members of an object, in the order of the document, or all elements of an array.
   std::vector<std::pair<std::string, JsonValue>> members() const;
   std::vector<JsonValue> elements() const;
 
-  /// Converts to bool, an integer (in whose range the number must be), double, std::string, a std::vector or a
-  /// std::map<std::string, ...> of such types. Nothing is converted into another type, except integers into double.
+  /// Converts to bool, an integer type (the number must be in its range), double, std::string, or a std::vector or
+  /// std::map<std::string, ...> of such types. The type must match, except that integers convert to double. Throws if
+  /// it does not match.
   template <class T>
   T as() const;
 
-  /// A member as such a type.
+  /// Returns a member, converted to T.
   template <class T>
   T get(std::string_view key) const {
     return at(key).as<T>();
   }
 
-  /// The same; `fallback` where the member is absent or null.
+  /// Returns a member, converted to T, or `fallback` if the member is absent or null.
   template <class T>
   T get_or(std::string_view key, T fallback) const {
     return has(key) && !at(key).is_null() ? get<T>(key) : std::move(fallback);
@@ -55,7 +56,7 @@ class JsonValue {
   /// Throws DataError: "SOURCE: PATH: why".
   [[noreturn]] void refuse(const std::string& why) const;
 
-  /// The value itself, to be written or compared.
+  /// Returns the value itself, for writing or comparing.
   const nlohmann::ordered_json& raw() const { return *value_; }
 
  private:
@@ -77,8 +78,8 @@ class JsonValue {
 };
 
 /// Parses one JSON document. `source` names it in errors: a path, or "the status of server 2". Throws DataError for
-/// what is no JSON, for more than 256 levels of arrays and objects, and for an object with two members of one name.
-/// Takes no more stack for any text.
+/// text that is not JSON, for more than 256 levels of arrays and objects, and for an object with two members of one
+/// name. The use of stack does not grow with the text.
 JsonValue parse_json(std::string_view text, const std::string& source);
 
 namespace json_detail {

@@ -87,7 +87,7 @@ TEST(Json, DeepNestingIsRefusedWithoutTakingTheStack) {
   expect_refused([&] { parse_json(objects, "f"); }, "f: has arrays or objects nested deeper than 256 levels");
 }
 
-// An object of ordered_json compares each new member with all others: minutes for so many.
+// With the functions of ordered_json, which compare each new member with all others, this would take minutes.
 TEST(Json, ManyMembersTakeLinearTime) {
   std::string text = "{";
   for (int i = 0; i < 200'000; ++i) text += "\"a long name of a member number " + std::to_string(i) + "\":0,";

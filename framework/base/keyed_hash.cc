@@ -35,7 +35,7 @@ std::string random_text() {
   return hexadecimal(bytes.data(), bytes.size());
 }
 
-// Each part is preceded by its length, so that no two lists of parts are one text.
+// Each part is preceded by its length, so that different lists of parts never give the same text.
 std::string keyed_hash(const std::string& secret, std::initializer_list<std::string_view> parts) {
   std::string text;
   for (const auto part : parts) {

@@ -8,14 +8,15 @@
 
 namespace phalanx {
 
-/// A shorter secret could be guessed by whoever has recorded a hash that was made with it.
+/// The least length of a secret. A shorter one could be guessed by anybody who has recorded a hash that was made with
+/// it.
 inline constexpr std::size_t kLeastSecret = 16;
 
-/// 32 random bytes of the operating system, in hexadecimal digits.
+/// Returns 32 random bytes from the operating system, as hexadecimal digits.
 std::string random_text();
 
-/// HMAC-SHA-256 (RFC 2104) of the parts, in 64 hexadecimal digits. Different lists of parts are different texts, even
-/// if they are the same when joined.
+/// Returns the HMAC-SHA-256 (RFC 2104) of the parts, as 64 hexadecimal digits. Different lists of parts have different
+/// hashes, even if the parts are the same when joined.
 std::string keyed_hash(const std::string& secret, std::initializer_list<std::string_view> parts);
 
 /// Compares two hashes in a time that does not depend on where they differ.

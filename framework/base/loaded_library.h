@@ -5,10 +5,11 @@
 
 namespace phalanx {
 
-/// The folder of a shared library that this process has loaded, by its file name: "libtorch_cpu.so". Empty: it has not.
+/// Returns the folder of a shared library that this process has loaded, given its file name such as "libtorch_cpu.so".
+/// Returns an empty string if it is not loaded.
 std::string folder_of_loaded(const std::string& library);
 
-/// What the dynamic linker says of the failure of the last dlopen() or dlsym() of this thread; it fits on a line.
+/// Returns the dynamic linker's message for the last dlopen() or dlsym() of this thread that failed, on one line.
 std::string link_error();
 
 }  // namespace phalanx

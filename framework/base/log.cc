@@ -34,14 +34,14 @@ bool write_line(int fd, std::string_view line) {
   return written == static_cast<ssize_t>(line.size());
 }
 
-// Nobody may be reading it, and no line is worth waiting for.
+// Returns true if stderr can take a line without blocking. No line is worth waiting for a reader that may not exist.
 bool stderr_is_ready() {
   pollfd file{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   return ::poll(&file, 1, 0) > 0;
 }
 
-// What glog hands each line to. glog's own files are of no use here: their names, symbolic links and buffers are its
-// own, they need InitGoogleLogging(), and before that every line goes to stderr.
+// The sink that glog passes each line to. glog's own files are not usable here: glog chooses their names, symbolic
+// links and buffers, they need InitGoogleLogging(), and until then every line goes to stderr.
 class RankSink final : public google::LogSink {
  public:
   RankSink() = default;
@@ -67,8 +67,8 @@ class RankSink final : public google::LogSink {
 
   bool wants(LogLevel level) const { return level >= lowest_; }
 
-  // glog calls the sink before this returns. Under the lock of all sinks, because glog asks the C library for the time
-  // zone with every line, and neither is made for many threads at once.
+  // Writes a line; glog calls the sink before this returns. The lock is shared by all sinks, because glog asks the C
+  // library for the time zone with every line, and neither is made for many threads at once.
   void write(LogLevel level, const std::source_location& where, std::string_view text) {
     const std::scoped_lock lock(mutex_);
     google::LogMessage(where.file_name(), static_cast<int>(where.line()), static_cast<int>(level), this, false).stream()
@@ -111,7 +111,7 @@ thread_local std::unique_ptr<RankSink> thread_sink;
 // Never destroyed, so that destructors of other globals can still log.
 RankSink& process_sink() {
   static RankSink* const sink = [] {
-    FLAGS_log_prefix = false;  // lines have our own, which says the rank
+    FLAGS_log_prefix = false;  // lines have our own prefix, which includes the rank
     return new RankSink;
   }();
   return *sink;
@@ -147,7 +147,7 @@ LogLine::~LogLine() {
   try {
     sink().write(level_, where_, text_->view());
   } catch (...) {
-    // Out of memory: the line is lost, the program goes on.
+    // Out of memory: the line is lost, and the program goes on.
   }
 }
 

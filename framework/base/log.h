@@ -10,22 +10,22 @@ namespace phalanx {
 
 enum class LogLevel { kInfo, kWarning, kError, kNone };
 
-/// Where log lines go. Before the first configure_log(): to stderr, warnings and errors only.
+/// The destinations of log lines. Before the first configure_log(), only warnings and errors are written, to stderr.
 struct LogOptions {
-  std::string file{};                              // appended to and made if needed; gets every line; empty: no file
-  LogLevel stderr_threshold = LogLevel::kWarning;  // this and above go to stderr too; kNone: nothing does
-  int rank = -1;                                   // in every line; -1: not known yet
+  std::string file{};  // file that gets every line; created if needed, otherwise appended to; empty: no file
+  LogLevel stderr_threshold = LogLevel::kWarning;  // lines of this level and above go to stderr too; kNone: none do
+  int rank = -1;                                   // printed in every line; -1: not known yet
 };
 
-/// Replaces the options. Throws DataError when the file cannot be opened, and keeps the old options then.
+/// Replaces the options. Throws DataError if the file cannot be opened, and then keeps the old options.
 ///
-/// In a child of fork() the parent's options hold until the child sets its own. Fork before any other thread logs.
+/// A child of fork() has the parent's options until it sets its own. Fork before any other thread logs.
 void configure_log(const LogOptions& options);
 
 /// Replaces only the file.
 void log_to_file(const std::string& path);
 
-/// While it lives, what this thread logs goes by options of its own: for ranks that are threads.
+/// Gives the calling thread separate log options while an object of this class lives. For ranks that are threads.
 class ThreadLog {
  public:
   explicit ThreadLog(const LogOptions& options);  // throws DataError when the file cannot be opened
@@ -34,15 +34,15 @@ class ThreadLog {
   ThreadLog& operator=(const ThreadLog&) = delete;
 };
 
-/// One line of the log, written when it goes out of scope:
+/// One line of the log, which is written when the object goes out of scope:
 ///
 ///     log_warning() << "peer " << peer << " is " << late << " ms late";
 ///
 ///     2026-01-31 09:26:53.589793 rank 3 WARNING framework/comm/store.cc:42: peer 1 is 250 ms late
 ///
-/// Thread-safe. A line is one write(), so nothing is lost when the process is killed and the lines of several processes
-/// do not mix. A level that goes nowhere is not formatted. Never throws: a line that the file does not take goes to
-/// stderr.
+/// Thread-safe. A line is one write(), so nothing is lost when the process is killed, and the lines of several
+/// processes do not mix. Lines of a level that is not written anywhere are not formatted. Never throws: a line that
+/// cannot be written to the file goes to stderr.
 class LogLine {
  public:
   LogLine(LogLevel level, std::source_location where);

@@ -133,7 +133,7 @@ TEST_F(LogTest, LinesOfManyThreadsStayWhole) {
   EXPECT_EQ(matching, kThreads * kLines);
 }
 
-// The launcher has logged before it forks its ranks.
+// The launcher logs before it forks its ranks.
 TEST_F(LogTest, AForkedChildLogsToItsOwnFile) {
   configure_log({.file = path_, .rank = 0});
   log_info() << "parent before";

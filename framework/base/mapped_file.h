@@ -16,11 +16,11 @@
 
 namespace phalanx {
 
-/// A file that is mapped into memory, read-only: its pages are read when they are used, and shared by all processes of
-/// the host. The file must not become shorter while it is mapped. Thread-safe.
+/// A file that is mapped into memory, read-only. Its pages are read when they are first used, and all processes of the
+/// host share them. The file must not become shorter while it is mapped. Thread-safe.
 class MappedFile {
  public:
-  /// Throws DataError, which names the file, if it cannot be opened or mapped.
+  /// Throws a DataError that names the file if it cannot be opened or mapped.
   explicit MappedFile(const std::string& path) {
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat status{};

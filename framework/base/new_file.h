@@ -9,8 +9,9 @@
 
 namespace phalanx {
 
-/// Creates a file to write where nothing is yet: neither follows a link nor cuts or opens what another process has put
-/// there under a name that it could guess. Invalid, with errno, where that fails; EEXIST: something is there.
+/// Creates a file for writing. There must be nothing under this name: an existing link is not followed, and an existing
+/// file is neither opened nor truncated, so another process cannot put one there under a name that it has guessed. If
+/// that fails, returns an invalid descriptor and sets errno (EEXIST if something is there).
 inline Descriptor create_new_file(const std::string& path, mode_t mode = 0666) {
   return Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
 }

@@ -7,9 +7,9 @@
 
 namespace phalanx {
 
-/// As long as it lives, what this thread writes to a pipe or socket that nobody reads is an error of that write, and no
-/// SIGPIPE that would end the process. Not for the whole process: programs rely on it to end with the reader of their
-/// output. For use in signal handlers too.
+/// While an object of this class lives, writing to a pipe or socket that no one reads fails with EPIPE in this thread
+/// instead of raising SIGPIPE, which would end the process. Other threads are not affected, because programs rely on
+/// ending with the reader of their output. May be used in signal handlers.
 class NoSigpipe {
  public:
   NoSigpipe() {

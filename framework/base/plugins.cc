@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kUsage = 2;  // of wrong configs
+constexpr int kUsage = 2;  // exit status for a wrong config
 constexpr std::size_t kLongestStamp = 1024;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
@@ -35,7 +35,7 @@ std::string& loading() {
   return path;
 }
 
-// The dynamic linker lets no exception through, so an initialiser that throws comes to std::terminate.
+// The dynamic linker lets no exception through, so an exception in an initialiser ends in std::terminate.
 [[noreturn]] void end_with_reason() {
   std::string reason = "it ended the program while it was loaded";
   try {
@@ -49,14 +49,15 @@ std::string& loading() {
   ::_exit(kUsage);
 }
 
-// The part of the dynamic linker's message behind the path, which refuse() adds.
+// Returns the dynamic linker's message without the path, which refuse() adds.
 std::string open_error(const std::string& path) {
   std::string text = link_error();
   if (text.starts_with(path + ": ")) text.erase(0, path.size() + 2);
   return text;
 }
 
-// The stamp is read from the file: loading a library runs its initialisers, which share classes with this program.
+// Reads the stamp from the file, because loading a library runs its initialisers, which share classes with this
+// program.
 void check_stamp(const std::string& path) {
   std::optional<std::string> stamp;
   try {

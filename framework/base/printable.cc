@@ -20,7 +20,7 @@ struct Character {
 
 bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
-// The first character of `text`, which is not empty.
+// Returns the first character of `text`, which is not empty.
 Character first_of(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return {1, lead};
@@ -47,7 +47,7 @@ std::string spelled(std::int64_t code) {
   return format_text(code < 0x80 ? "\\x%02x" : "\\u%04x", static_cast<unsigned>(code));
 }
 
-// The length of a sequence that styles, erases or moves up, at whose escape `text` begins; 0: it begins with another.
+// Returns the length of the escape sequence at the beginning of `text` if it sets a style, erases or moves up, else 0.
 std::size_t style_at(std::string_view text) {
   if (!text.starts_with("\033[")) return 0;
   const auto end = text.find_first_not_of("0123456789;", 2);

@@ -6,17 +6,19 @@
 
 namespace phalanx {
 
-/// Text that may come from a file, a network or a user, as it can be shown on any terminal: control characters other
-/// than line feed and tab (escape, bell, carriage return, C1 and the like), characters that reverse the direction of
-/// writing, and bytes that are not UTF-8 are spelled out, as in "\x1b[2J" or "\u202e".
+/// Makes text that may come from a file, a network or a user safe to show on any terminal. Control characters other
+/// than line feed and tab (escape, bell, carriage return, C1 and so on), characters that reverse the direction of
+/// writing, and bytes that are not UTF-8 are written as escapes such as "\x1b[2J" or "\u202e".
 std::string printable(std::string_view text);
 
-/// printf to standard output, of printable text: for listings with names from files.
+/// Prints to standard output as printf does, but makes the text printable first. For listings that contain names from
+/// files.
 [[gnu::format(printf, 1, 2)]] void print_text(const char* pattern, ...);
 
-/// The same for what goes to a terminal as a whole, our own progress lines and colours included: carriage returns and
-/// the escape sequences that set colours, erase or move up pass, and so do bytes of characters that are written in
-/// parts. Others, such as those that set a title, the clipboard or keys, are spelled out.
+/// Makes text printable that is meant for a terminal and includes our own progress lines and colours. Carriage returns
+/// and the escape sequences that set colours, erase or move up are kept, and so are bytes of characters that are
+/// written in several parts. Other sequences, such as those that set a title, the clipboard or keys, are written as
+/// escapes.
 std::string printable_with_style(std::string_view text);
 
 }  // namespace phalanx

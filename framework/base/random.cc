@@ -14,8 +14,8 @@ std::uint64_t finalize(std::uint64_t z) {
 
 }  // namespace
 
-// The seed is scattered before the stream is added: with a plain sum, (seed, stream) and (seed + 1, stream - 1) would
-// be the same.
+// The seed is scattered before the stream is added. With a plain sum, (seed, stream) and (seed + 1, stream - 1) would
+// give the same result.
 std::uint64_t mix(std::uint64_t seed, std::uint64_t stream) {
   return finalize(finalize(seed + kGoldenGamma) + (stream + 1) * kGoldenGamma);
 }

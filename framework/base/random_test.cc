@@ -9,7 +9,7 @@
 namespace phalanx {
 namespace {
 
-// Fixed for good: a change of these values changes the order of samples in every training run.
+// These values are fixed for good: a change of them changes the order of samples in every training run.
 TEST(Mix, IsTheSameInEveryRelease) {
   EXPECT_EQ(mix(0, 0), 0xa706dd2f4d197e6f);
   EXPECT_EQ(mix(1, 0), 0x5e41ab087439611e);

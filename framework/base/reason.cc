@@ -9,8 +9,8 @@
 namespace phalanx {
 namespace {
 
-// Erases "[enforce fail at alloc_cpu.cpp:127] err == 0. ", a place in LibTorch or Gloo and a condition there, wherever
-// it is, and nlohmann's "[json.exception.type_error.302] ".
+// Erases every "[enforce fail at alloc_cpu.cpp:127] err == 0. ", which is a source line of LibTorch or Gloo and a
+// condition, and nlohmann's "[json.exception.type_error.302] ".
 std::string without_places(std::string text) {
   constexpr std::string_view kPlace = "[enforce fail at ", kConditionEnds = ". ", kJson = "[json.exception.",
                              kTagEnds = "] ";
@@ -27,13 +27,13 @@ std::string without_places(std::string text) {
   return text;
 }
 
-// Where LibTorch's what() goes on with a trace.
+// Returns where the message of a LibTorch what() ends and its stack trace begins.
 std::size_t end_of_message(std::string_view text) {
   return std::min(text.find("\nException raised from "), text.find("\nframe #"));
 }
 
-// "CUDA out of memory. Tried to allocate 2 GiB. GPU 0 has a total capacity of 79 GiB of which 1 GiB is free. ...": the
-// rest is about LibTorch's allocator.
+// Shortens "CUDA out of memory. Tried to allocate 2 GiB. GPU 0 has a total capacity of 79 GiB of which 1 GiB is free.
+// ...", whose rest is about LibTorch's allocator.
 std::string of_device_memory(std::string_view text) {
   constexpr std::string_view kEnd = " is free.";
   const auto end = text.find(kEnd);

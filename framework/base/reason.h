@@ -6,8 +6,8 @@
 
 namespace phalanx {
 
-/// What an exception tells a user: its what(), of an error of LibTorch without the stack trace, which is for a log; a
-/// lack of memory in words.
+/// Returns the text that an exception shows to a user. This is what(), except that the stack trace of a LibTorch error
+/// is cut off (it belongs in a log) and that a lack of memory is described in words.
 std::string reason(const std::exception& error);
 
 }  // namespace phalanx

@@ -15,27 +15,27 @@
 
 namespace phalanx {
 
-/// Of registries whose users need to know nothing of a thing before it is made.
+/// Traits of registries whose users need to know nothing about a product before it is made.
 struct NoTraits {};
 
 template <class Signature, class Traits = NoTraits>
 class Registry;
 
-/// Named factories of one kind of thing: Registry<std::shared_ptr<Model>(const SampleSpec&)>.
+/// Named factories of one kind of product: Registry<std::shared_ptr<Model>(const SampleSpec&)>.
 ///
-/// A thing registers itself in the last lines of its own .cc file, which needs `alwayslink = True` in its target:
+/// A product registers itself in the last lines of its .cc file, whose target needs `alwayslink = True`:
 ///
 ///     const bool mlp_registered = Models::global().add<MlpConfig>("mlp", "multi-layer perceptron", make_mlp);
 ///
-/// What others must know about a thing before it is made, it registers as its traits, a struct of facts. They may
-/// depend on its fields, and nobody has to know its name:
+/// Facts that users must know about a product before it is made are registered as its traits, a struct. Traits may
+/// depend on the fields of the product's config, and no one needs to know the product's name:
 ///
 ///     using Strategies = Registry<std::unique_ptr<Strategy>(Context), StrategyTraits>;
 ///     Strategies::global().add<SgdConfig>("sgd", "help", StrategyTraits{.exact = true}, make_sgd);
 ///     Strategies::global().add<LsgdConfig>("lsgd", "help", [](const LsgdConfig& config) { return ...; }, make_lsgd);
 ///     if (config.strategy.traits().exact) ...
 ///
-/// Registration happens before main(); afterwards a registry is only read, from any thread.
+/// Registration happens before main(). After that, a registry is only read, from any thread.
 template <class Product, class... Args, class Traits>
 class Registry<Product(Args...), Traits> {
  public:
@@ -49,16 +49,16 @@ class Registry<Product(Args...), Traits> {
     return registry;
   }
 
-  /// Config has defaults and a visit() (framework/base/config/visitor.h); `help` is one line. A Config may name one of
-  /// its keys that tells it without a name: static constexpr const char* kTellingKey. Throws std::logic_error when the
-  /// name is taken, which ends the program before main().
+  /// Registers a product. Config has defaults and a visit() (framework/base/config/visitor.h); `help` is one line. A
+  /// Config may name one of its keys whose presence selects it without a name: static constexpr const char*
+  /// kTellingKey. Throws std::logic_error if the name is taken, which ends the program before main().
   template <class Config>
     requires std::same_as<Traits, NoTraits>
   bool add(const std::string& name, const std::string& help, std::type_identity_t<Make<Config>> make) {
     return add_factory<Config>(name, help, [](const Config&) { return NoTraits{}; }, std::move(make));
   }
 
-  /// `traits`: Traits, or a function of the config that returns them.
+  /// Registers a product with traits. `traits` is a Traits, or a function of the config that returns one.
   template <class Config, class TraitsOf>
     requires(!std::same_as<Traits, NoTraits>)
   bool add(const std::string& name, const std::string& help, TraitsOf traits, std::type_identity_t<Make<Config>> make) {
@@ -69,14 +69,15 @@ class Registry<Product(Args...), Traits> {
     }
   }
 
-  /// Sorted.
+  /// Returns the registered names, sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> all;
     for (const auto& [name, entry] : entries_) all.push_back(name);
     return all;
   }
 
-  /// Those of which `holds`, a predicate or a member of Traits, is true of their traits with default fields.
+  /// Returns the names of the products whose traits satisfy `holds`, a predicate or a member of Traits. The traits are
+  /// computed from default fields.
   template <class Predicate>
   std::vector<std::string> names_where(const Predicate& holds) const {
     std::vector<std::string> all;
@@ -87,7 +88,7 @@ class Registry<Product(Args...), Traits> {
   }
 
  private:
-  // A config struct together with what makes a product of it.
+  // A config struct together with the function that makes a product from it.
   class Factory {
    public:
     virtual ~Factory() = default;
@@ -132,13 +133,13 @@ class Registry<Product(Args...), Traits> {
   std::map<std::string, Entry> entries_;
 };
 
-/// One entry of the global registry with its own config: what a config struct holds for a section such as `model`.
+/// One entry of the global registry with its own config. A config struct has one for a section such as `model`.
 ///
 ///     Models::Choice model{"lenet"};                       // default; without one the section must be written
 ///     v("model", model, "the network to train");           // in visit()
 ///     std::shared_ptr<Model> net = config.model.make(spec);
 ///
-/// A value: copies are independent. Naming what is not registered throws std::out_of_range.
+/// A value type: copies are independent. Selecting a name that is not registered throws std::out_of_range.
 template <class Product, class... Args, class Traits>
 class Registry<Product(Args...), Traits>::Choice final : public config::Selection {
  public:
@@ -171,10 +172,10 @@ class Registry<Product(Args...), Traits>::Choice final : public config::Selectio
     entry(name).factory()->visit(visitor);
   }
 
-  /// The product, made of the fields as they are now. Throws std::logic_error when nothing is selected.
+  /// Makes the product from the current fields. Throws std::logic_error if nothing is selected.
   Product make(Args... args) const { return selected_factory().make(std::forward<Args>(args)...); }
 
-  /// Of the product that make() would make now; throws as make().
+  /// Returns the traits of the product that make() would make now. Throws as make() does.
   Traits traits() const { return selected_factory().traits(); }
 
  private:

@@ -25,7 +25,7 @@ struct SquareConfig {
   }
 };
 
-// The product's arguments are forwarded: a reference, and a value that cannot be copied.
+// The arguments of the product are forwarded: a reference, and a value that cannot be copied.
 using Shapes = Registry<double(int& calls, std::unique_ptr<double> scale)>;
 const bool registry_test_registered =
     Shapes::global().add<SquareConfig>("square", "four sides",

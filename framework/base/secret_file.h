@@ -5,9 +5,9 @@
 
 namespace phalanx {
 
-/// A secret that several processes share: the first line of a file that nobody but its owner may read,
-/// without space around it. Throws ConfigError if the file is missing or can be read by others, or if the secret is
-/// shorter than kLeastSecret.
+/// Returns the secret that several processes share: the first line of a file that only its owner may read, without
+/// surrounding space. Throws ConfigError if the file is missing or can be read by others, or if the secret is shorter
+/// than kLeastSecret.
 std::string read_secret(const std::string& path);
 
 }  // namespace phalanx

@@ -8,14 +8,14 @@
 
 namespace phalanx {
 
-/// Keeps log lines that others can cause at will from filling the disk: lets one pass per interval and counts the rest.
-/// Not thread-safe.
+/// Keeps log lines that others can cause at will from filling the disk: lets one line pass per interval and counts the
+/// rest. Not thread-safe.
 class Seldom {
  public:
   explicit Seldom(std::chrono::duration<double> interval)
       : interval_(std::chrono::duration_cast<Clock::duration>(interval)) {}
 
-  /// Returns the text to append to a line that is due, such as " (and 12 more)". Returns nothing if the line is to be
+  /// Returns the text to append to a line that is due, such as " (and 12 more)". Returns nothing if the line must be
   /// skipped.
   std::optional<std::string> pass() {
     const auto now = Clock::now();

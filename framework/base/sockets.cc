@@ -19,7 +19,8 @@
 namespace phalanx {
 namespace {
 
-// A peer's host that says nothing for this long is asked, this often, before its connection counts as broken.
+// Keepalive: a host that is silent for kIdleSeconds is probed every kProbeSeconds, and after kProbes probes without an
+// answer its connection counts as broken.
 constexpr int kIdleSeconds = 30, kProbeSeconds = 10, kProbes = 3;
 constexpr std::string_view kUnix = "unix:";
 
@@ -78,7 +79,8 @@ Descriptor open_socket(int family) {
   return Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-// Small messages leave at once, and a host that is gone is noticed. All of it fails for Unix sockets, which need none.
+// Makes small messages leave at once and a host that is gone noticed. All of this fails for Unix sockets, which do not
+// need it.
 void set_up_tcp(int socket) {
   const auto set = [socket](int level, int option, int value) {
     ::setsockopt(socket, level, option, &value, sizeof(value));
@@ -115,7 +117,7 @@ std::string text_of(const sockaddr_storage& storage, socklen_t bytes) {
   return (six ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
 }
 
-// Errno says why it is not valid().
+// Returns an invalid descriptor if it fails; errno says why.
 Descriptor try_to_connect(int family, const sockaddr* where, socklen_t bytes, double timeout_seconds) {
   Descriptor socket = open_socket(family);
   if (!socket.valid()) return socket;

@@ -9,11 +9,12 @@
 
 namespace phalanx {
 
-/// A tensor that something keeps from one step to the next, for checkpoints: the tensor itself, to be read or written.
+/// A tensor that a component keeps from one step to the next, for checkpoints. It is the tensor itself, not a copy: it
+/// can be read and written.
 struct StateEntry {
   std::string name;
   at::Tensor values;
-  bool alike = false;  // on all ranks
+  bool alike = false;  // true if the values are the same on all ranks
 };
 using StateDict = std::vector<StateEntry>;
 

@@ -15,7 +15,7 @@
 namespace phalanx {
 namespace {
 
-// The time to count mistakes grows with the product of both lengths.
+// Limits the time for counting mistakes, which grows with the product of both lengths.
 constexpr std::size_t kLongestMistyped = 256;
 
 constexpr std::array<const char*, 5> kUnits = {"B", "KB", "MB", "GB", "TB"};
@@ -26,8 +26,8 @@ std::string normalized(std::string_view word) {
   return result;
 }
 
-// Damerau-Levenshtein distance in its restricted form (optimal string alignment). Three rows are enough, because a swap
-// looks back two rows and everything else one.
+// Returns the Damerau-Levenshtein distance in its restricted form (optimal string alignment). Three rows are enough,
+// because a swap looks back two rows and everything else one.
 std::size_t typing_mistakes(const std::string& a, const std::string& b) {
   std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
@@ -44,10 +44,11 @@ std::size_t typing_mistakes(const std::string& a, const std::string& b) {
   return above[b.size()];
 }
 
-// Every character of UTF-8 has one byte that does not go on with another.
+// Returns true unless the byte continues a UTF-8 character that an earlier byte began.
 bool begins_character(char byte) { return (byte & 0xC0) != 0x80; }
 
-// Catches what no count of letters can: batch_size for global_batch_size. Short words are contained by accident.
+// Catches mistakes that no count of letters can, such as batch_size for global_batch_size. Short words are excluded,
+// because they are contained in others by accident.
 bool contains(const std::string& a, const std::string& b) {
   return std::min(a.size(), b.size()) >= 4 && (a.find(b) != a.npos || b.find(a) != b.npos);
 }

@@ -17,9 +17,9 @@ TEST(Join, PutsTheSeparatorBetweenWordsOnly) {
 }
 
 TEST(Nearest, FindsTheWordWithTheFewestMistakes) {
-  EXPECT_EQ(nearest("epohcs", {"max_steps", "epochs"}), "epochs");     // swapped
-  EXPECT_EQ(nearest("momentun", {"momentum", "moment"}), "momentum");  // other letter
-  EXPECT_EQ(nearest("rank", {"seed", "ranks"}), "ranks");              // one less
+  EXPECT_EQ(nearest("epohcs", {"max_steps", "epochs"}), "epochs");     // swapped letters
+  EXPECT_EQ(nearest("momentun", {"momentum", "moment"}), "momentum");  // a wrong letter
+  EXPECT_EQ(nearest("rank", {"seed", "ranks"}), "ranks");              // a letter less
   EXPECT_EQ(nearest("optimiser", {"loader", "optimizer"}), "optimizer");
   EXPECT_EQ(nearest("Weight-Decay", {"weight_decay"}), "weight_decay");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The version of Phalanx, as a literal that others can be joined to: major.minor.patch.
+/// The version of Phalanx, major.minor.patch, as a literal that can be joined to other literals.
 #define PHALANX_VERSION "0.1.0"
 
 namespace phalanx {

@@ -31,7 +31,7 @@ std::string to_text(const sockaddr& address) {
   return text;
 }
 
-// Of this host's interfaces that are up; IPv4 first.
+// Returns the addresses of this host's interfaces that are up, IPv4 first.
 std::vector<LocalAddress> local_addresses() {
   std::vector<LocalAddress> all;
   ifaddrs* first = nullptr;
@@ -50,7 +50,7 @@ std::vector<LocalAddress> local_addresses() {
   return all;
 }
 
-// The addresses that this host's name stands for; none where nothing knows it.
+// Returns the addresses that this host's name resolves to, or none if it does not resolve.
 std::vector<std::string> named_addresses() {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;

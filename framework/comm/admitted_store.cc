@@ -23,15 +23,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr Seconds kConnect{10};  // for one attempt; a host may have several addresses, not all of which answer
-constexpr Seconds kGrace{1};     // for an answer, beyond the time for which a key is waited for
+constexpr Seconds kConnect{10};  // for one attempt; not every address of a host needs to answer
+constexpr Seconds kGrace{1};     // for an answer, beyond the time that a get() may wait for its key
 
 struct Reply {
   ReplyHeader header{};
   std::string value{};
 };
 
-// Throws CommError: kSystem if the two ends do not know the same secret, anything else if another attempt may succeed.
+// Exchanges proofs with the server. Throws CommError: kSystem if the two ends do not know the same secret, another kind
+// if a new attempt may succeed.
 void greet(TimedStream& stream, const std::string& secret, TimedStream::Deadline deadline) {
   const std::string own = random_text();
   stream.send(std::string(kClientOpening) + own, deadline);
@@ -105,7 +106,7 @@ class Connecting {
   const std::string name_, host_, address_, secret_;
   const Seconds timeout_;
   bool reached_ = false;  // the last attempt made a connection
-  std::string why_{};     // why it failed
+  std::string why_{};     // reason why it failed
 };
 
 class AdmittedStore final : public Store {
@@ -148,8 +149,8 @@ class AdmittedStore final : public Store {
     throw CommError(CommError::Kind::kSystem, describe(operation, key) + ": " + why);
   }
 
-  // A stream on which a request was begun and not completed is of no further use. Threads that wait for their turn
-  // then fail at once, so that none of them waits for much longer than one deadline.
+  // Sends a request and receives the reply. If that fails half way, the stream cannot be used again. Threads that wait
+  // for their turn then fail at once, so that none of them waits much longer than one deadline.
   Reply exchange(const char* operation, RequestHeader header, const std::string& key, const std::string& value = {}) {
     if (key.size() > kMostKeyBytes) {
       refuse(operation, key.substr(0, 64) + "...", "a key has at most " + std::to_string(kMostKeyBytes) + " bytes");

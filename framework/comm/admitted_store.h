@@ -7,11 +7,11 @@
 
 namespace phalanx {
 
-/// Connects to the StoreServer at host:port and proves that this process knows the job's secret. `name` is the store's
-/// in errors. Both ends wait for each other: until the server is there, connecting is tried again, up to `timeout`.
+/// Connects to the StoreServer at host:port and proves that this process knows the job's secret. `name` is the name of
+/// the store in errors. Either end may start first: until the server is up, connecting is retried, up to `timeout`.
 ///
-/// The result has one connection, over which threads take turns; a get() that waits for a key asks for it from time to
-/// time and leaves the connection to the others in between.
+/// The result has one connection, which the threads of this process share. A get() that waits for a key polls, so that
+/// other threads can use the connection in between.
 ///
 /// Throws CommError: kTimeout with the address if no such server answers in time, and kSystem at once if the server has
 /// another secret or, after the timeout, if the host's name cannot be resolved. The calls of the result throw kPeerLost

@@ -110,7 +110,7 @@ std::int64_t whole_of(Counts counts, std::int64_t part, int size) {
   return counts.empty() ? part * size : std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
-// The tensor that holds all parts, against the counts or the one part that is known.
+// Checks the size of the tensor that holds all parts against the counts, or against the size of one part.
 void check_whole(Op op, const char* which, std::int64_t whole, Counts counts, int size, std::int64_t part) {
   const std::int64_t want = whole_of(counts, part, size);
   if (whole == want) return;
@@ -125,7 +125,7 @@ void check_part(Op op, const char* which, std::int64_t part, Counts counts, int 
                  std::to_string(rank) + " is " + std::to_string(counts[rank]));
 }
 
-// What a rank sends to itself is what it receives from itself.
+// Checks that a rank sends to itself as many elements as it receives from itself.
 void check_own_counts(Op op, Counts output_counts, Counts input_counts, int rank) {
   if (input_counts.empty() || output_counts[rank] == input_counts[rank]) return;
   refuse(op, std::to_string(input_counts[rank]) + " elements to oneself, but " + std::to_string(output_counts[rank]) +
@@ -142,7 +142,7 @@ Operation checked_message(Op op, const Communicator& group, at::Tensor tensor, i
   return {.call = call, .output = std::move(tensor)};
 }
 
-// Elements of an allocation. What all ranks together ask for must be countable.
+// Returns the number of elements of an allocation. The bytes of all ranks together must be countable.
 std::int64_t count_elements(Op op, at::IntArrayRef sizes, std::size_t item, int ranks) {
   const auto bytes_of_each = static_cast<std::int64_t>(item) * ranks;
   std::int64_t elements = 1, bytes = 0;

@@ -8,9 +8,9 @@
 
 namespace phalanx {
 
-/// Operations of `group`, whose arguments have been checked: for Communicator's functions, and for those who launch an
-/// operation in a way of their own. Each throws std::invalid_argument, with the operation's name, unless some rank of a
-/// group could take these arguments.
+/// Return operations of `group` with checked arguments. For Communicator's functions, and for code that launches an
+/// operation in another way. Each throws std::invalid_argument with the operation's name if no rank of a group could
+/// take these arguments.
 Operation checked_broadcast(const Communicator& group, at::Tensor tensor, int root);
 Operation checked_reduce(const Communicator& group, at::Tensor tensor, Reduction op, int root);
 Operation checked_all_reduce(const Communicator& group, at::Tensor tensor, Reduction op);
@@ -24,7 +24,7 @@ Operation checked_all_to_all(const Communicator& group, at::Tensor output, at::T
 Operation checked_send(const Communicator& group, at::Tensor tensor, int peer, int tag);
 Operation checked_recv(const Communicator& group, at::Tensor tensor, int peer, int tag);
 
-/// `op` is kAllocate or kAllocateShared. The Allocation refers to `sizes`.
+/// Returns an Allocation, which refers to `sizes`. `op` is kAllocate or kAllocateShared.
 Allocation checked_allocation(const Communicator& group, Op op, at::IntArrayRef sizes, at::TensorOptions options);
 
 }  // namespace phalanx

@@ -77,7 +77,7 @@ TEST(Arguments, TellInTheCallWhatElseMustAgree) {
   EXPECT_EQ(allocate(Op::kAllocate, {2, 3}), allocate(Op::kAllocate, {2, 3}));
 }
 
-// Every operation checks its tensors; which one is wrong is named.
+// Every operation checks its tensors, and the error names the wrong one.
 TEST(Arguments, RefuseTensorsThatCannotMove) {
   EXPECT_EQ(refusal([] { checked_broadcast(kSecond, at::Tensor(), 0); }), "broadcast: the tensor is undefined");
   EXPECT_EQ(refusal([] { checked_reduce(kSecond, transposed(), Reduction::kSum, 0); }),

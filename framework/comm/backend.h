@@ -10,21 +10,22 @@
 
 namespace phalanx {
 
-/// What a backend needs to connect this rank to its world.
+/// The arguments with which a backend connects this rank to its world.
 struct ConnectOptions {
   RankInfo rank_info;
   StorePtr store;        // reaches all ranks; may be null for a backend that brings its own launcher (mpi)
-  Seconds timeout{600};  // of every operation of the world and of what is split from it
+  Seconds timeout{600};  // of every operation, in the world and in the groups that are split from it
 
-  /// Whether a thread of its own runs the operations that are launched, while this rank computes. Absent: where this
-  /// process may use more cores than its host has ranks; otherwise it would only take the cores from them.
+  /// If true, a separate thread runs the launched operations while this rank computes. If absent, there is such a
+  /// thread only if this process may use more cores than its host has ranks; otherwise it would take cores from the
+  /// ranks.
   std::optional<bool> progress_thread{};
 };
 
 bool wants_progress_thread(const ConnectOptions& options);
 
-/// Backends by name. A factory is collective: it returns when all ranks are connected, and throws CommError (or
-/// ConfigError where this backend can never connect these ranks) otherwise.
+/// Backends by name. A factory is collective: it returns when all ranks are connected. Otherwise it throws CommError,
+/// or ConfigError if this backend can never connect these ranks.
 using Backends = Registry<CommunicatorPtr(const ConnectOptions&)>;
 
 }  // namespace phalanx

@@ -18,8 +18,8 @@
 
 namespace phalanx {
 
-/// A store of c10d with our deadlines and errors. Its own waits are not used: that of a file counts whole seconds, and
-/// that of TCP keeps the connection from the other threads of the process.
+/// A c10d store with our deadlines and errors. Its own waits are not used: the file store counts whole seconds, and the
+/// TCP store holds the connection, so that other threads of the process cannot use it.
 class C10dStore : public Store {
  public:
   C10dStore(std::string name, c10::intrusive_ptr<c10d::Store> store, Seconds timeout)
@@ -57,9 +57,9 @@ class C10dStore : public Store {
   Seconds timeout_;
 };
 
-/// A store whose values are sealed. Sums are values, too, which a rank replaces only as it has read them; a random text
-/// after each shows the rank that the new one is its own. Keys have a prefix, so that ranks without the secret do not
-/// read them.
+/// A store whose values are sealed. A sum is a value too: a rank replaces it only if it has not changed since the rank
+/// read it. A random text after each sum shows the rank that the new value is its own. Keys have a prefix, so that
+/// ranks without the secret do not read them.
 class SealedStore final : public C10dStore {
  public:
   SealedStore(std::string name, c10::intrusive_ptr<c10d::Store> store, Seconds timeout, Seal seal)

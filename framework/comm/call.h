@@ -33,15 +33,16 @@ enum class Op : std::uint8_t {
 
 std::string_view to_string(Op op);
 
-/// What a rank asks of its group: what records hold, messages say, and ranks compare. Plain bytes, so that it can
-/// travel. The same on all ranks, except for send and recv.
+/// The request that a rank makes of its group: it is recorded, shown in messages, and compared between ranks. Plain
+/// bytes, so that it can be sent. The same on all ranks, except for send and recv.
 struct Call {
-  std::int64_t elements = 0;  // of the caller's whole input; of an uneven operation: of the whole group, in gather,
-                              // scatter, all_gather and reduce_scatter; 0 in all_to_all, where ranks differ
-  std::uint64_t detail = 0;   // a hash of what else must agree: counts per rank, the name of a reduction of a user's,
-                              // sizes of memory
-  std::int32_t peer = -1;     // root, or the other end of send and recv
-  std::int32_t tag = 0;       // of send and recv
+  /// The number of elements of the caller's whole input. In uneven gather, scatter, all_gather and reduce_scatter, this
+  /// is the number of elements of the whole group. In uneven all_to_all it is 0, because ranks differ.
+  std::int64_t elements = 0;
+  /// A hash of everything else that must agree: counts per rank, the name of a user's reduction, sizes of memory.
+  std::uint64_t detail = 0;
+  std::int32_t peer = -1;  // root, or the other end of send and recv
+  std::int32_t tag = 0;    // of send and recv
   Op op = Op::kNone;
   c10::ScalarType dtype = c10::ScalarType::Undefined;
   Reduction::Kind reduction = Reduction::kSum;

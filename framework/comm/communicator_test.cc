@@ -21,7 +21,7 @@ using Vector = std::vector<std::int64_t>;
 
 at::Tensor floats(std::int64_t elements) { return at::zeros({elements}); }
 
-// Rank 1 of 3, and the operation that a call has launched.
+// Rank 1 of 3, which remembers the operation that a call has launched.
 class Calls : public ::testing::Test {
  protected:
   Operation launched_by(Work work) {
@@ -107,9 +107,9 @@ TEST_F(Calls, ThatNoRankCouldAcceptLaunchNothing) {
   EXPECT_FALSE(group_.launched());
 }
 
-// Work of a device: its stream and its host are told apart.
+// The state of an operation on a device, with separate waits for its stream and its host.
 struct Device {
-  int ordered = 0;        // how often a stream was ordered after the operation
+  int ordered = 0;        // number of times a stream was ordered after the operation
   bool complete = false;  // the host has waited
 };
 
@@ -124,7 +124,7 @@ class DeviceState final : public Work::State {
   Device& device_;
 };
 
-// Takes tensors of a device without memory, so that nothing but this test's own Work can tell when they are ready.
+// Takes tensors of a device without memory, so that only this test's Work decides when they are ready.
 class DeviceGroup final : public Decorator {
  public:
   explicit DeviceGroup(Device& device) : Decorator(std::make_shared<Scribe>(0, 1, c10::kMeta)), device_(device) {}

@@ -7,8 +7,8 @@
 
 namespace phalanx {
 
-/// `work`, whose result arrives in `from` and is copied to `to`, such as memory of another device, by whoever waits for
-/// it first. `from` is contiguous, and both have as many elements.
+/// Returns `work` with a copy added: its result arrives in `from`, and the first thread that waits copies it to `to`,
+/// which may be on another device. `from` is contiguous and has as many elements as `to`.
 Work with_result_copied(Work work, at::Tensor from, at::Tensor to);
 
 }  // namespace phalanx

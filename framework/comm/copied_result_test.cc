@@ -14,7 +14,7 @@
 namespace phalanx {
 namespace {
 
-// Gives 0, 1, ... when it is waited for; fails where it has nowhere to put them.
+// Writes 0, 1, ... when it is waited for; fails if it has no tensor to write to.
 class Counted final : public Work::State {
  public:
   explicit Counted(at::Tensor to) : to_(std::move(to)) {}

@@ -9,10 +9,11 @@
 
 namespace phalanx {
 
-/// A communicator that passes everything on to another: the base of those that change a few operations.
+/// A communicator that passes all calls on to another. It is the base class of communicators that change a few
+/// operations.
 ///
-/// What a subclass does instead of passing an operation on, it launches as a body of inner().run(), so that it keeps
-/// its place in the order. Groups that are split from it are decorated by wrap().
+/// A subclass that replaces an operation launches its own code as a body of inner().run(), so that it keeps its place
+/// in the order. Groups that are split from it are decorated by wrap().
 class Decorator : public Communicator {
  public:
   explicit Decorator(CommunicatorPtr inner) : inner_(std::move(inner)) {}
@@ -36,7 +37,7 @@ class Decorator : public Communicator {
  protected:
   const CommunicatorPtr& inner() const { return inner_; }
 
-  /// The same decoration of a group that was split from inner().
+  /// Decorates a group that was split from inner() in the same way.
   virtual CommunicatorPtr wrap(CommunicatorPtr child) = 0;
 
  private:

@@ -12,24 +12,25 @@
 
 namespace phalanx {
 
-/// A kind of device, other than the CPU, that ranks can compute on. Kinds register themselves by the name that `device`
-/// has in a config.
+/// A kind of device, other than the CPU, that ranks can compute on. Kinds register themselves under the name that a
+/// config's `device` key uses.
 class DeviceKind {
  public:
   virtual ~DeviceKind() = default;
 
   virtual c10::DeviceType type() const = 0;
 
-  /// Why no device of this kind can be used, and what to do: one line, empty if it can. Loads what devices need, but
-  /// starts nothing, so ranks may be forked afterwards.
+  /// Says why no device of this kind can be used, and what to do: one line, empty if one can be used. Loads the
+  /// libraries that devices need, but starts nothing, so ranks may be forked afterwards.
   virtual std::string missing() const = 0;
 
-  /// How many devices this process can use, at least one. Ranks may not be forked afterwards. Throws ConfigError.
+  /// Returns the number of devices that this process can use, at least one. Ranks may not be forked afterwards. Throws
+  /// ConfigError.
   virtual int count() const = 0;
 
-  /// A group of the ranks of `host`, in their order, that takes tensors of their devices beside those of the CPU; `own`
-  /// is this rank's device. As fast as the kind allows, where several ranks may have one device. Collective. Throws
-  /// CommError.
+  /// Returns a group of the ranks of `host`, in their order, that takes tensors of their devices as well as CPU
+  /// tensors. `own` is this rank's device; several ranks may have the same one, and the group is as fast as the kind
+  /// allows then. Collective. Throws CommError.
   virtual CommunicatorPtr connect(CommunicatorPtr host, c10::Device own, Seconds timeout) const = 0;
 };
 

@@ -21,7 +21,7 @@
 namespace phalanx {
 namespace {
 
-// Magic numbers of file systems that keep flock() apart from locks of bytes; NFS and others make them one.
+// Magic numbers of file systems that keep flock() separate from locks of byte ranges. NFS and others merge them.
 constexpr std::uint32_t kLocal[] = {
     0xEF53,      // ext4
     0x58465342,  // XFS
@@ -32,14 +32,14 @@ constexpr std::uint32_t kLocal[] = {
     0x794C7630,  // overlayfs
 };
 
-// Lies beyond the end of any store.
+// A byte beyond the end of any store.
 constexpr off_t kClaimedByte = off_t{1} << 62;
 
 [[noreturn]] void refuse_call(const std::string& path, const char* call) {
   refuse_file(path, std::string("cannot ") + call + ": " + std::strerror(errno));
 }
 
-// c10d would make the file readable by everybody and follow a link that somebody else laid.
+// c10d itself would make the file readable by everybody and follow a link that somebody else made.
 Descriptor open_own(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) refuse_call(path, "open");
@@ -61,7 +61,7 @@ bool keeps_claims(int file) {
          ::fcntl(file, F_OFD_GETLK, &any) == 0;
 }
 
-// Judges by age alone: ranks that have waited for a whole timeout have given up.
+// Decides only by age: ranks that have waited for a whole timeout have given up.
 void refuse_old(const std::string& path, int file, Seconds timeout) {
   struct stat status{};
   if (::fstat(file, &status) != 0) refuse_call(path, "stat");
@@ -71,7 +71,7 @@ void refuse_old(const std::string& path, int file, Seconds timeout) {
   }
 }
 
-// The lock that c10d takes for each operation.
+// Takes the lock that c10d takes for each operation.
 void lock(const std::string& path, int file, Seconds timeout) {
   const auto locked = [&] {
     if (::flock(file, LOCK_EX | LOCK_NB) == 0) return true;

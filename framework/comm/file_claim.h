@@ -8,14 +8,14 @@
 
 namespace phalanx {
 
-/// The claim of a process to the file of a file store, as long as this object lives. The kernel drops it if the process
-/// dies, so a file without a claim was left by a dead run, and the first claim empties it.
+/// The claim of a process to the file of a file store, held as long as this object lives. The kernel drops it if the
+/// process dies, so a file without a claim was left by a dead run, and the first claim empties it.
 ///
-/// Claims are locks, which can be relied on only in file systems of this host (ext4, XFS, tmpfs, overlayfs, ...). All
+/// Claims are locks, which are reliable only in file systems of this host (ext4, XFS, tmpfs, overlayfs, ...). All
 /// processes that use a file there run on this host. In other file systems there is no claim: a file that has not been
-/// written to for longer than `timeout` counts as left by an earlier run and is refused.
+/// written to for longer than `timeout` is taken for one that an earlier run left, and is refused.
 ///
-/// The constructor creates the file, readable by its owner alone, if it does not exist. It throws CommError::kSystem if
+/// The constructor creates the file, readable only by its owner, if it does not exist. It throws CommError::kSystem if
 /// the file cannot be used, is a link, or belongs to another user, and CommError::kTimeout if another process holds its
 /// lock (flock) for `timeout`.
 class FileClaim {

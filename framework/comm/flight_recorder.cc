@@ -16,7 +16,8 @@ std::int64_t now_ns() {
       .count();
 }
 
-// The cheapest clock there is: it is read three times an operation. Its unit comes out when records are read.
+// Reads the cheapest clock available, because it is read three times per operation. Its unit is determined when records
+// are read.
 std::int64_t now_ticks() {
 #if defined(__x86_64__)
   return static_cast<std::int64_t>(__rdtsc());
@@ -41,7 +42,8 @@ std::string_view to_string(FlightRecorder::State state) {
   return "";
 }
 
-// `number` guards the rest: 0 while it is written. Every part is atomic, so that a reader meets no half of one.
+// An entry of the ring. `number` guards the other fields: it is 0 while they are written. Every field is atomic, so
+// that a reader never sees half of one.
 struct FlightRecorder::Entry {
   std::atomic<std::uint64_t> number{0};
   std::atomic<std::uint64_t> sequence{0};
@@ -63,7 +65,7 @@ FlightRecorder::~FlightRecorder() = default;
 std::shared_ptr<FlightRecorder::Group> FlightRecorder::add_group(std::string name) {
   auto group = std::make_shared<Group>(std::move(name));
   const std::lock_guard lock(mutex_);
-  // Those that are gone and that no entry names any more.
+  // Removes groups that are gone and that no entry names any more.
   std::erase_if(groups_, [this](const auto& old) {
     return old.use_count() == 1 && std::none_of(entries_.get(), entries_.get() + kEntries, [&](const Entry& entry) {
              return entry.group.load(std::memory_order_relaxed) == old.get();
@@ -77,7 +79,7 @@ FlightRecorder::Ticket FlightRecorder::launched(Group& group, const Call& call) 
   const Ticket ticket{.number = launched_.fetch_add(1, std::memory_order_relaxed) + 1,
                       .sequence = group.launched_.fetch_add(1, std::memory_order_relaxed) + 1};
   Entry& entry = entries_[ticket.number % kEntries];
-  // A reader that sees any of the new values sees the 0 too.
+  // A reader that sees any of the new values also sees the 0.
   constexpr auto release = std::memory_order_release;
   entry.number.store(0, std::memory_order_relaxed);
   entry.sequence.store(ticket.sequence, release);
@@ -107,7 +109,7 @@ void FlightRecorder::started(const Ticket& ticket) {
 void FlightRecorder::finished(const Ticket& ticket, bool well) {
   Entry& entry = entries_[ticket.number % kEntries];
   if (entry.number.load(std::memory_order_relaxed) != ticket.number) return;
-  if (entry.started.load(std::memory_order_relaxed) == 0) {  // a message that nobody had to wait for
+  if (entry.started.load(std::memory_order_relaxed) == 0) {  // a message for which no thread had to wait
     entry.started.store(entry.launched.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
   entry.finished.store(now_ticks(), std::memory_order_relaxed);
@@ -115,7 +117,7 @@ void FlightRecorder::finished(const Ticket& ticket, bool well) {
 }
 
 std::vector<FlightRecorder::Record> FlightRecorder::records() const {
-  constexpr auto acquire = std::memory_order_acquire;  // and so the number is looked at again after all of them
+  constexpr auto acquire = std::memory_order_acquire;  // so that the number is read again after all other fields
   const std::lock_guard lock(mutex_);
   const double ns_per_tick =
       static_cast<double>(now_ns() - start_ns_) / std::max<std::int64_t>(1, now_ticks() - start_ticks_);

@@ -13,11 +13,11 @@
 
 namespace phalanx {
 
-/// The last kEntries operations of one rank, over all its communicators: always on, bounded, and cheap enough (a few
-/// dozen nanoseconds an operation) to be looked at when something went wrong, by a test, or by a trace.
+/// The last kEntries operations of one rank, over all its communicators. It is always on, bounded, and cheap (a few
+/// dozen nanoseconds per operation). It is read after an error, by tests, and for traces.
 ///
-/// Thread-safe and without locks, but for add_group() and records(). An entry that is overwritten while it is read is
-/// left out.
+/// Thread-safe, and lock-free except for add_group() and records(). An entry that is overwritten while it is read is
+/// skipped.
 class FlightRecorder {
  public:
   static constexpr std::size_t kEntries = 4096;
@@ -30,7 +30,7 @@ class FlightRecorder {
     std::string group;
     Call call;
     State state = State::kLaunched;
-    std::int64_t launched_ns = 0;  // since the recorder was made; 0 for what has not come yet
+    std::int64_t launched_ns = 0;  // since the recorder was made; 0 if it has not happened yet
     std::int64_t started_ns = 0;
     std::int64_t finished_ns = 0;
   };
@@ -40,7 +40,7 @@ class FlightRecorder {
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
-  /// A communicator's place in the recorder, for as long as the communicator launches operations.
+  /// The place of a communicator in the recorder. The communicator holds it for as long as it launches operations.
   class Group {
    public:
     explicit Group(std::string name) : name_(std::move(name)) {}
@@ -53,7 +53,7 @@ class FlightRecorder {
   };
   std::shared_ptr<Group> add_group(std::string name);
 
-  /// An operation, from its launch on: where its entry lies.
+  /// Identifies the entry of an operation, from its launch on.
   struct Ticket {
     std::uint64_t number = 0;    // 0: not recorded
     std::uint64_t sequence = 0;  // in its group
@@ -62,7 +62,7 @@ class FlightRecorder {
   void started(const Ticket& ticket);
   void finished(const Ticket& ticket, bool well);
 
-  /// Oldest first.
+  /// Returns the recorded operations, oldest first.
   std::vector<Record> records() const;
 
  private:
@@ -73,7 +73,7 @@ class FlightRecorder {
   std::int64_t start_ns_;
   std::int64_t start_ticks_;
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<Group>> groups_;  // those that an entry may name: the recorder is bounded otherwise
+  std::vector<std::shared_ptr<Group>> groups_;  // groups that an entry may name; no others, to bound memory
 };
 
 std::string_view to_string(FlightRecorder::State state);

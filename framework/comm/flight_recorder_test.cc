@@ -105,7 +105,6 @@ TEST(FlightRecorder, DoesNotTakeTheEndOfAnOldOperationForThatOfANewOne) {
   for (const auto& each : recorder.records()) EXPECT_EQ(each.state, State::kLaunched);
 }
 
-// K13
 TEST(FlightRecorder, ForgetsGroupsThatNoEntryNames) {
   FlightRecorder recorder;
   auto gone = recorder.add_group("gone");
@@ -136,10 +135,10 @@ TEST(FlightRecorder, GivesEveryOperationOfManyThreadsItsNumber) {
   }
 }
 
-// Every field of a writer's record is made of one number, so that a mixture of two would show.
+// Every field of a writer's record is derived from one number, so that a mixture of two records would show.
 TEST(FlightRecorder, IsReadWhileItIsWritten) {
   FlightRecorder recorder;
-  std::vector<std::jthread> writers;  // stop when they go
+  std::vector<std::jthread> writers;  // stop when they are destroyed
   for (int t = 1; t <= 2; ++t) {
     writers.emplace_back([&, t](std::stop_token stop) {
       const auto group = recorder.add_group(std::to_string(t));

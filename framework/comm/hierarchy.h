@@ -8,58 +8,58 @@
 
 namespace phalanx {
 
-/// Ranks sorted into groups: groups[g] are the ranks of group g, ascending; groups are in the order of their lowest
+/// Ranks sorted into groups. groups[g] are the ranks of group g, ascending. Groups are in the order of their lowest
 /// ranks, which are their leaders.
 using Groups = std::vector<std::vector<int>>;
 
-/// The groups of ranks 0, 1, ... of which rank r has keys[r]: equal keys, one group.
+/// Sorts ranks 0, 1, ... into groups, where rank r has the key keys[r]: ranks with equal keys are one group.
 Groups group_by_key(const std::vector<std::string>& keys);
 
-/// Whether all groups are of one size.
+/// Returns true if all groups have the same size.
 bool is_cartesian(const Groups& groups);
 
-/// A communicator divided into groups, and what links the groups.
+/// A communicator divided into groups, and the communicators that link the groups.
 ///
-///   cartesian  groups of equal size: inter is the ranks that have this one's rank in their groups, so there are as
-///              many links as a group has ranks
-///   tree       otherwise: inter is the groups' leaders, intra rank 0; all others have none
+///   cartesian  All groups have the same size. inter consists of the ranks that have this one's rank in their groups,
+///              so there are as many links as a group has ranks.
+///   tree       Otherwise inter consists of the leaders of the groups (rank 0 of intra); all other ranks have none.
 ///
-/// Rank r of intra is groups[group][r] of scope; rank g of inter is a rank of group g.
+/// Rank r of intra is rank groups[group][r] of scope; rank g of inter is in group g.
 struct Level {
-  std::string name{};       // what the groups have in common: "host", "numa", ...
-  CommunicatorPtr scope{};  // what is divided
+  std::string name{};       // property that the ranks of a group share: "host", "numa", ...
+  CommunicatorPtr scope{};  // the communicator that is divided
   CommunicatorPtr intra{};  // this rank's group, in the order of scope
-  CommunicatorPtr inter{};  // null on ranks of a tree that are no leaders
+  CommunicatorPtr inter{};  // null on ranks of a tree that are not leaders
   Groups groups{};          // ranks of scope
-  int group = 0;            // this rank's
+  int group = 0;            // index of this rank's group
 
   bool cartesian() const { return is_cartesian(groups); }
   bool leads() const { return intra->rank() == 0; }
 
-  /// Whether every group is a run of consecutive ranks: only then group by group is in the order of the ranks.
+  /// Returns true if every group is a run of consecutive ranks. Only then are the ranks, group by group, in rank order.
   bool in_rank_order() const;
 };
 
-/// Divides `scope` by key: ranks with equal keys, of any bytes, are a group. Collective, blocking.
+/// Divides `scope` by key: ranks with equal keys, which may be any bytes, form a group. Collective, blocking.
 Level divide(const std::string& name, const CommunicatorPtr& scope, const std::string& key);
 
-/// The same where the groups can talk already: `intra` is this rank's, and may be of another backend. Collective over
-/// scope, blocking. Throws std::invalid_argument where intra has not the order of scope.
+/// Builds a level from groups that already have communicators: `intra` is this rank's group, and may use another
+/// backend. Collective over scope, blocking. Throws std::invalid_argument if intra is not in the order of scope.
 Level link(const std::string& name, const CommunicatorPtr& scope, CommunicatorPtr intra);
 
-/// By what a level is divided: this rank's value of what the name says.
+/// A criterion by which a level is divided, with this rank's value.
 struct Key {
   std::string name;
   std::string value;
 };
 
-/// A world divided again and again: level 0 is the world as one group, level 1 divides it by the first key, level 2
-/// divides level 1's groups by the second. A value: copies share the communicators.
+/// A world that is divided repeatedly: level 0 is the world as one group, level 1 divides it by the first key, and
+/// level 2 divides the groups of level 1 by the second. A value type: copies share the communicators.
 ///
 ///   Hierarchy hierarchy(world, {{"host", host_key()}, {"numa", numa_key()}});
 ///   hierarchy.level(1).intra;  // the ranks of this host
 ///
-/// A key is compared inside a group of the level above alone: NUMA node 0 of two hosts are two groups.
+/// Keys are compared only within a group of the level above: NUMA nodes 0 of two hosts are two groups.
 class Hierarchy {
  public:
   /// Collective, blocking, with the same names on all ranks.
@@ -67,19 +67,20 @@ class Hierarchy {
 
   const CommunicatorPtr& world() const { return levels_.front().intra; }
 
-  /// How many keys divide the world.
+  /// Returns the number of keys that divide the world.
   int depth() const { return static_cast<int>(levels_.size()) - 1; }
 
-  /// From 0 to depth(); level i + 1 divides level(i).intra. Throws std::out_of_range.
+  /// Returns a level, from 0 to depth(); level i + 1 divides level(i).intra. Throws std::out_of_range.
   const Level& level(int number) const { return levels_.at(static_cast<std::size_t>(number)); }
 
-  /// Whether every level is cartesian, in all of the world. The same on all ranks.
+  /// Returns true if every level is cartesian in the whole world. The same on all ranks.
   bool is_cartesian() const { return cartesian_; }
 
-  /// Groups at the first level: the number of nodes where the first key is the host.
+  /// Returns the number of groups at the first level, which is the number of nodes if the first key is the host.
   int nodes() const { return depth() == 0 ? 1 : static_cast<int>(levels_[1].groups.size()); }
 
-  /// As this rank sees it: "world of 8 ranks > host: 2 groups, cartesian > numa: 2 groups, tree".
+  /// Describes the hierarchy as this rank sees it: "world of 8 ranks > host: 2 groups, cartesian > numa: 2 groups,
+  /// tree".
   std::string describe() const;
 
  private:

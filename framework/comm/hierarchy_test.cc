@@ -19,7 +19,7 @@ namespace {
 
 using testing::run_ranks;
 
-// A rank of `group` that is in scope as `scope_rank`, as its peers see it.
+// Returns the ranks in scope of the members of `group`, as this rank's peers see them.
 std::vector<int> scope_ranks(Communicator& group, int scope_rank) {
   const at::Tensor all = at::full({group.size()}, std::int64_t{-1}, at::kLong);
   group.all_gather(all, at::full({1}, std::int64_t{scope_rank}, at::kLong)).wait();
@@ -27,14 +27,14 @@ std::vector<int> scope_ranks(Communicator& group, int scope_rank) {
   return {begin, begin + group.size()};
 }
 
-// C1, Q17: a key that comes again after another is no new group.
+// A key that comes again after another one does not start a new group.
 TEST(GroupByKey, SortsRanksByKeyInTheOrderOfRanks) {
   EXPECT_EQ(group_by_key({"b", "a", "b", "c", "a"}), (Groups{{0, 2}, {1, 4}, {3}}));
   EXPECT_EQ(group_by_key({"", ""}), (Groups{{0, 1}}));
   EXPECT_EQ(group_by_key({}), Groups{});
 }
 
-// C5, for all n without communicators.
+// For every number of ranks, without communicators.
 TEST(GroupByKey, DealsRanksInTurn) {
   for (int ranks = 1; ranks <= 37; ++ranks) {
     std::vector<std::string> keys;
@@ -48,7 +48,6 @@ TEST(GroupByKey, DealsRanksInTurn) {
 class DealtInTurn : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, DealtInTurn, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 9, 12, 16, 23, 36, 37));
 
-// C2, C3, C5
 TEST_P(DealtInTurn, LinksEqualRanksOrLeaders) {
   const int ranks = GetParam();
   run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
@@ -72,7 +71,7 @@ TEST_P(DealtInTurn, LinksEqualRanksOrLeaders) {
   });
 }
 
-// C2: the links of a cartesian level are in the order of the groups, also where the members' own ranks are not.
+// The links of a cartesian level are in the order of the groups, even if the ranks of their members are not.
 TEST(Hierarchy, OrdersEveryLinkByGroup) {
   run_ranks("inproc", 4, [](const CommunicatorPtr& world) {
     const std::string key = world->rank() == 0 || world->rank() == 3 ? "outer" : "inner";
@@ -83,7 +82,7 @@ TEST(Hierarchy, OrdersEveryLinkByGroup) {
   });
 }
 
-// C3: a key says nothing beyond its group; here "0" and "1" occur on both hosts.
+// A key has no meaning outside its group; here "0" and "1" occur on both hosts.
 TEST(Hierarchy, DividesAsDeepAsItHasKeys) {
   run_ranks("inproc", 8, [](const CommunicatorPtr& world) {
     const int rank = world->rank();
@@ -104,7 +103,7 @@ TEST(Hierarchy, DividesAsDeepAsItHasKeys) {
   });
 }
 
-// C3: ranks 0 to 3 sit on an even host, ranks 4 to 6 on an uneven one. All agree that not all is cartesian.
+// Ranks 0 to 3 are on an even host, ranks 4 to 6 on an uneven one. All agree that not every level is cartesian.
 TEST(Hierarchy, IsCartesianOnlyWhereAllOfItIs) {
   run_ranks("inproc", 7, [](const CommunicatorPtr& world) {
     const int rank = world->rank();
@@ -125,7 +124,7 @@ TEST(Hierarchy, WithoutKeysIsTheWorld) {
   });
 }
 
-// Groups that were made elsewhere, as by a faster backend.
+// The groups already have communicators, which may come from a faster backend.
 TEST(Link, TakesGroupsThatAreThereAlready) {
   run_ranks("inproc", 5, [](const CommunicatorPtr& world) {
     const auto intra = world->split(world->rank() % 2, world->rank());

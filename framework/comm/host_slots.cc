@@ -9,7 +9,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::size_t kLongestName = 253;  // of DNS
+constexpr std::size_t kLongestName = 253;  // limit of DNS
 constexpr int kMostSlots = 4096;
 
 bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }

@@ -5,14 +5,14 @@
 
 namespace phalanx {
 
-/// A host to start ranks on, as mpirun takes it: "node1" or "node1:4".
+/// A host on which to start ranks, in the syntax of mpirun: "node1" or "node1:4".
 struct HostSlots {
   std::string name;
-  int slots = 0;  // how many ranks; 0: not said
+  int slots = 0;  // number of ranks; 0: not given
 };
 
-/// Reads one. Names are those of DNS or IPv4 addresses: letters, digits, '.', '-' and '_', a letter or digit first.
-/// Throws ConfigError for anything else, which says what is expected.
+/// Parses a host. Names are DNS names or IPv4 addresses: letters, digits, '.', '-' and '_', beginning with a letter or
+/// digit. Throws a ConfigError that describes the expected syntax for anything else.
 HostSlots parse_host(const std::string& text);
 
 }  // namespace phalanx

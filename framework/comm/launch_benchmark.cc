@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs the caller to launch an asynchronous operation, without what the operation itself does (K11):
+// Measures the cost to the caller of launching an asynchronous operation, without the operation itself:
 //   bazel run //framework/comm:launch_benchmark
 #include <benchmark/benchmark.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 const Call kCall{.elements = 1000, .op = Op::kAllReduce, .dtype = c10::ScalarType::Float};
 
-// The operation runs in the caller's wait().
+// Launches an operation that runs in the caller's wait().
 void launch_and_wait(benchmark::State& state) {
   OperationQueue queue;
   const auto group = queue.recorder().add_group("world");
@@ -23,7 +23,7 @@ void launch_and_wait(benchmark::State& state) {
 }
 BENCHMARK(launch_and_wait);
 
-// A queue of 64 operations, as many as a step has buckets; what waits is not timed.
+// Launches 64 operations, as many as a step has buckets. Waiting for them is not timed.
 void launch(benchmark::State& state, bool progress_thread) {
   constexpr int kBuckets = 64;
   OperationQueue queue;
@@ -40,14 +40,14 @@ void launch(benchmark::State& state, bool progress_thread) {
 BENCHMARK_CAPTURE(launch, without_progress_thread, false);
 BENCHMARK_CAPTURE(launch, with_progress_thread, true);
 
-// To a progress thread that sleeps, and has to be woken. Timed by hand: pausing the timer costs as much.
+// Launches to a progress thread that sleeps and must be woken. Timed manually, because pausing the timer costs as much.
 void launch_to_a_sleeping_thread(benchmark::State& state) {
   using Clock = std::chrono::steady_clock;
   OperationQueue queue;
   queue.start_progress_thread();
   const auto group = queue.recorder().add_group("world");
   for (auto _ : state) {
-    std::this_thread::sleep_for(std::chrono::microseconds(200));  // after some 50 us it sleeps
+    std::this_thread::sleep_for(std::chrono::microseconds(200));  // the thread sleeps after some 50 us
     const auto start = Clock::now();
     Work work = queue.launch(*group, kCall, [] {});
     state.SetIterationTime(std::chrono::duration<double>(Clock::now() - start).count());
@@ -56,7 +56,7 @@ void launch_to_a_sleeping_thread(benchmark::State& state) {
 }
 BENCHMARK(launch_to_a_sleeping_thread)->UseManualTime();
 
-// The flight recorder's share of an operation.
+// Measures the part of the flight recorder in the cost of an operation.
 void record(benchmark::State& state, bool whole) {
   FlightRecorder recorder;
   const auto group = recorder.add_group("world");

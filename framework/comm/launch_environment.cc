@@ -17,7 +17,8 @@
 namespace phalanx {
 namespace {
 
-// Variables read as what they should be; errors name the variable and, where one is missing, the one that asks for it.
+// Reads variables and converts them. Errors name the variable and, if one is missing, the other variable that requires
+// it.
 class Reader {
  public:
   explicit Reader(const Variables& variables) : variables_(variables) {}
@@ -45,7 +46,7 @@ class Reader {
     return *number(name);
   }
 
-  // A rank, and of how many.
+  // Returns a rank and the number of ranks.
   std::pair<int, int> position(const std::string& rank_name, const std::string& size_name) const {
     const int rank = number_beside(size_name, rank_name);
     const int size = number_beside(rank_name, size_name);
@@ -71,9 +72,9 @@ std::string as_rank(const RankInfo& rank_info) {
   return "?rank=" + std::to_string(rank_info.rank) + "&world_size=" + std::to_string(rank_info.size);
 }
 
-// The file is the user's own. `job` contains the launcher's port, which differs even if process ids and job ids start
-// again from 1 (a container, a new Slurm); a file that a killed start has left under the same name is emptied
-// (FileClaim).
+// Returns the URL of a file that belongs to the user. `job` contains the launcher's port, which differs even if process
+// ids and job ids start again from 1 (a container, a new Slurm). A file that a killed start has left under the same
+// name is emptied (FileClaim).
 std::string file_for(const Reader& reader, const std::string& job, const RankInfo& rank_info) {
   const std::string folder = reader.text("TMPDIR").value_or("/tmp");
   return "file://" + folder + "/phalanx-" + std::to_string(::geteuid()) + "-" + job + ".store" + as_rank(rank_info);
@@ -86,8 +87,8 @@ RankInfo read_torchrun_rank_info(const Reader& reader) {
     std::tie(rank_info.local_rank, rank_info.local_size) = reader.position("LOCAL_RANK", "LOCAL_WORLD_SIZE");
     return rank_info;
   }
-  // Scripts do not set it. Only a loopback address tells that all ranks are here; else ranks are taken for alone on
-  // their hosts until they have met.
+  // Scripts do not set it. Only a loopback address shows that all ranks are on this host; otherwise each rank counts as
+  // alone on its host until the ranks have met.
   const auto address = reader.text("MASTER_ADDR").value_or("");
   const bool here = address == "localhost" || address == "::1" || address == "[::1]" || address.starts_with("127.");
   if (!here) return rank_info;
@@ -112,7 +113,7 @@ LaunchEnvironment from_torchrun(const Reader& reader) {
   return {"torchrun", rank_info, "env://", file_name_of(job), reader.has("LOCAL_WORLD_SIZE")};
 }
 
-// An mpirun script may export torchrun's variables too, made of mpirun's; anything else is a mistake in the script.
+// An mpirun script may also export torchrun's variables with mpirun's values. Other values are a mistake in the script.
 void check_same(const Reader& reader, const std::string& name, const std::string& mpi_name) {
   const auto value = reader.number(name);
   const auto mpi_value = reader.number(mpi_name);
@@ -134,20 +135,20 @@ LaunchEnvironment from_mpirun(const Reader& reader) {
   for (const char* name : {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI2"}) {
     const auto address = reader.text(name);  // ...;tcp4://127.0.0.1:59553
     if (!address) continue;
-    // Each host has a server of its own.
+    // Each host has its own server.
     if (rank_info.one_host()) job += "-" + address->substr(address->rfind(':') + 1);
     break;
   }
   found.job = file_name_of(job);
   if (!rank_info.one_host()) return found;
-  // Our own launcher removes where its ranks meet, however they end.
+  // Our own launcher removes the file where its ranks meet, however they end.
   const auto own = reader.has("PHALANX_LAUNCHER") ? reader.text("PHALANX_RENDEZVOUS") : std::nullopt;
   found.rendezvous = own ? *own + as_rank(rank_info) : file_for(reader, found.job, rank_info);
   return found;
 }
 
-// Slurm sets SLURM_PROCID=0 and SLURM_NTASKS in batch scripts and shells as well; a rank is only what srun started, in
-// a step with a number of its own. The last numbers name the batch script, the interactive shell and so on.
+// Slurm sets SLURM_PROCID=0 and SLURM_NTASKS in batch scripts and shells too. A process is a rank only if srun started
+// it, in a step with a number. The last numbers are reserved for the batch script, the interactive shell and so on.
 bool in_slurm_step(const Reader& reader) {
   constexpr std::uint32_t kFirstReserved = 0xfffffff0;
   const auto step = reader.text("SLURM_STEP_ID");
@@ -158,7 +159,7 @@ bool in_slurm_step(const Reader& reader) {
   return error == std::errc() && rest == end && number < kFirstReserved;
 }
 
-// Tasks on node `node` of a list such as "2(x3),1": three nodes of two tasks, then one of one.
+// Returns the number of tasks on node `node` in a list such as "2(x3),1": three nodes of two tasks, then one of one.
 int tasks_on_node(const std::string& list, int node) {
   const char* at = list.data();
   const char* end = at + list.size();
@@ -199,11 +200,11 @@ std::optional<LaunchEnvironment> from_slurm(const Reader& reader) {
   return found;
 }
 
-// A launcher that tells a process its rank, but not where the ranks can meet.
+// A launcher that gives a process its rank, but not the place where the ranks can meet.
 struct OtherLauncher {
   const char* name;
   const char* rank;
-  const char* size = nullptr;  // null: it has no such variable
+  const char* size = nullptr;  // null: the launcher has no such variable
   const char* local_rank = nullptr;
   const char* local_size = nullptr;
 };
@@ -248,7 +249,7 @@ LaunchEnvironment from_other(const Reader& reader, const OtherLauncher& launcher
   return found;
 }
 
-// The first of them that started this process as one of several.
+// Returns the environment of the first such launcher that started this process as one of several ranks.
 std::optional<LaunchEnvironment> from_others(const Reader& reader) {
   for (const auto& launcher : kOtherLaunchers) {
     if (!reader.has(launcher.rank)) continue;
@@ -257,12 +258,12 @@ std::optional<LaunchEnvironment> from_others(const Reader& reader) {
       std::tie(rank_info.rank, rank_info.size) = reader.position(launcher.rank, launcher.size);
       return rank_info.size > 1 ? std::optional(from_other(reader, launcher, rank_info)) : std::nullopt;
     }
-    if (!in_slurm_step(reader)) refuse_other(reader, launcher);  // else the step, which has one task, set it
+    if (!in_slurm_step(reader)) refuse_other(reader, launcher);  // a Slurm step of one task sets it too
   }
   return std::nullopt;
 }
 
-// Mpiexec may have started the ranks from within the tasks of a step, one on each host.
+// Returns true if mpiexec started the ranks from within the tasks of a Slurm step, one on each host.
 bool is_mpiexecs(const Reader& reader, const RankInfo& task) {
   return reader.has("PMI_RANK") && reader.has("PMI_SIZE") &&
          (reader.number("PMI_RANK") != task.rank || reader.number("PMI_SIZE") != task.size);
@@ -271,7 +272,8 @@ bool is_mpiexecs(const Reader& reader, const RankInfo& task) {
 }  // namespace
 
 std::optional<LaunchEnvironment> detect_launch_environment(const Variables& variables) {
-  // The innermost launcher first: torchrun and our own run inside the tasks of srun and mpirun, mpirun inside srun's.
+  // The innermost launcher comes first: torchrun and our own launcher run inside the tasks of srun and mpirun, and
+  // mpirun inside the tasks of srun.
   const Reader reader(variables);
   const auto own = reader.text("PHALANX_LAUNCHER");
   if (own && *own != "local" && *own != "mpi") {

@@ -73,13 +73,12 @@ const Set kSrun{{"SLURM_JOB_ID", "42"},        {"SLURM_STEP_ID", "3"},
                 {"SLURM_STEP_NUM_NODES", "4"}, {"SLURM_NNODES", "4"},
                 {"SLURM_STEP_NUM_TASKS", "7"}, {"SLURM_STEP_TASKS_PER_NODE", "2(x3),1"}};
 
-// As MPICH's mpiexec and Intel MPI's set them.
+// The variables that the mpiexec of MPICH and of Intel MPI sets.
 const Set kMpiexec{
     {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"PMI_FD", "9"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
 
 TEST(LaunchEnvironment, NobodyLaunchedThis) { EXPECT_EQ(detect({{"HOME", "/root"}}), std::nullopt); }
 
-// S2
 TEST(LaunchEnvironment, Torchrun) {
   const auto found = detect(kTorchrun);
   ASSERT_TRUE(found);
@@ -132,7 +131,7 @@ TEST(LaunchEnvironment, OwnLauncherTellsRanksOfMpirunWhereToMeet) {
 TEST(LaunchEnvironment, OnlyMpiConnectsSeveralHosts) {
   const auto found = detect(with(kMpirun, {{"OMPI_COMM_WORLD_SIZE", "4"}}));
   EXPECT_EQ(found->rendezvous, "");
-  EXPECT_EQ(found->job, "mpirun-prterun-vm-1709-1");  // the port is another one on each host
+  EXPECT_EQ(found->job, "mpirun-prterun-vm-1709-1");  // the port differs between hosts
   EXPECT_FALSE(found->rank_info.one_host());
 }
 
@@ -147,7 +146,6 @@ TEST(LaunchEnvironment, TheInnermostLauncherCounts) {
   EXPECT_EQ(detect(with(kSrun, kMpirun))->launcher, "mpirun");
 }
 
-// S6
 TEST(LaunchEnvironment, SrunOnSeveralNodes) {
   const auto found = detect(kSrun);
   ASSERT_TRUE(found);

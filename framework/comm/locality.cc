@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Empty where the kernel does not tell: then this part of a key tells nobody apart.
+// Returns an empty line if the file cannot be read. That part of a key is then the same for all processes.
 std::string first_line(const fs::path& path) {
   std::ifstream file(path);
   std::string line;

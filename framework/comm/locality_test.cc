@@ -10,7 +10,6 @@
 namespace phalanx {
 namespace {
 
-// C4
 TEST(HostKey, IsTheSameForAllOfThisHost) {
   ::unsetenv("PHALANX_HOST_KEY");
   EXPECT_EQ(host_key(), host_key());
@@ -33,7 +32,7 @@ TEST(ProcessIdsKey, TellsNamespacesApartWhateverTheUserSays) {
   ::unsetenv("PHALANX_HOST_KEY");
 }
 
-// A thread on one core is on that core's node.
+// A thread that is bound to one core is bound to that core's node.
 TEST(NumaKey, IsANumberWhereTheThreadIsBound) {
   cpu_set_t before;
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);

@@ -33,7 +33,7 @@ std::int64_t MeshShape::product() const {
   return product;
 }
 
-/// A world with the groups of it that there are so far.
+/// A world with the groups that have been made from it so far.
 class Mesh::Plane {
  public:
   Plane(CommunicatorPtr world, const MeshShape& shape) : world_(std::move(world)), shape_(shape) {
@@ -49,7 +49,7 @@ class Mesh::Plane {
 
   const CommunicatorPtr& group(AxisSet axes) {
     std::array<bool, kAxes> inside{};
-    std::int64_t size = 1, color = 0;  // ranks that are alike along the other axes have one color
+    std::int64_t size = 1, color = 0;  // ranks at the same positions along the other axes have the same color
     for (const auto axis : kAllAxes) {
       if (shape_[axis] == 1) continue;
       inside[static_cast<int>(axis)] = axes.has(axis);
@@ -71,7 +71,7 @@ class Mesh::Plane {
     return peerless == nullptr ? world_->split(color, world_->rank()) : peerless->group_of(ranks_along(inside));
   }
 
-  // The ranks that are alike along the axes that are not `inside`.
+  // Returns the ranks at the same positions as this one along the axes that are not `inside`.
   std::vector<int> ranks_along(const std::array<bool, kAxes>& inside) const {
     std::vector<int> ranks;
     for (int rank = 0; rank < world_->size(); ++rank) {
@@ -89,7 +89,7 @@ class Mesh::Plane {
   CommunicatorPtr world_;
   MeshShape shape_;
   std::array<std::int64_t, kAxes> positions_{};
-  std::map<std::array<bool, kAxes>, CommunicatorPtr> groups_;  // by the axes of size above 1
+  std::map<std::array<bool, kAxes>, CommunicatorPtr> groups_;  // by axes of size above 1
 };
 
 Mesh::Mesh(CommunicatorPtr world, const MeshShape& shape, CommunicatorPtr control) {

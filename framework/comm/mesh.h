@@ -11,22 +11,22 @@
 
 namespace phalanx {
 
-/// The dimensions along which training is parallel. Ranks that differ along one of them alone have
+/// The dimensions of parallel training. Ranks that differ along only one of them compare as follows:
 ///
 ///              samples                      parameters
-///   data       others                       the same
-///   pipe       the same                     other layers
-///   tensor     the same                     other parts of the same layers
-///   expert     others                       the same, but other experts
-///   context    other positions of the same  the same
+///   data       different                    the same
+///   pipe       the same                     different layers
+///   tensor     the same                     different parts of the same layers
+///   expert     different                    the same, but different experts
+///   context    the same, other positions    the same
 ///
-/// Rank = position in row-major order, so ranks that differ only along the last one are neighbours.
+/// Ranks are numbered in row-major order, so ranks that differ only along the last axis are neighbours.
 enum class Axis { kData, kPipe, kTensor, kExpert, kContext };
 inline constexpr int kAxes = 5;
 
 std::string_view to_string(Axis axis);
 
-/// Some of the axes: {Axis::kData, Axis::kExpert}.
+/// A set of axes: {Axis::kData, Axis::kExpert}.
 class AxisSet {
  public:
   constexpr AxisSet(std::initializer_list<Axis> axes) {
@@ -40,7 +40,7 @@ class AxisSet {
   unsigned bits_ = 0;
 };
 
-/// Ranks along each axis; the product is the size of the world.
+/// The number of ranks along each axis. The product is the size of the world.
 struct MeshShape {
   std::array<std::int64_t, kAxes> sizes{1, 1, 1, 1, 1};
 
@@ -49,49 +49,49 @@ struct MeshShape {
   std::int64_t product() const;
 };
 
-/// Which ranks do what together. Whoever lets ranks agree on something asks for the ranks that it concerns:
+/// The sets of axes along which ranks do something together. Code that needs ranks to agree uses the set that fits:
 ///
-///   kSampleAxes   that have samples of their own: how a batch is shared out
-///   kBatchAxes    that have a part of the global batch: its loss and meters, statistics of batch norm, running
-///                 statistics, random numbers (dropout); every part is with one rank of these
-///   kResultAxes   that have the results of the global batch: those of kBatchAxes, of which the stages of a pipeline
-///                 have them together
-///   kReplicaAxes  that have the same parameters: gradients and whatever a strategy exchanges, initial values, digests.
-///                 Of the parameters of experts these are {Axis::kData, Axis::kContext} alone.
-///   kModelAxes    that have the parts of one replica: the norm of all gradients, after sums over each part
+///   kSampleAxes   Ranks with different samples: they divide a batch.
+///   kBatchAxes    Ranks with different parts of the global batch, one rank for each part: for its loss and meters, the
+///                 statistics of batch norm, running statistics, and random numbers (dropout).
+///   kResultAxes   Ranks that have the results of the global batch: the ranks along kBatchAxes, and the stages of a
+///                 pipeline, which have the results together.
+///   kReplicaAxes  Ranks with the same parameters: for gradients and everything else that a strategy exchanges, initial
+///                 values, and digests. For the parameters of experts this is only {Axis::kData, Axis::kContext}.
+///   kModelAxes    Ranks with the parts of one replica: for the norm of all gradients, after sums over each part.
 ///
-/// On all ranks: whether gradients are finite, votes, checkpoints, where the ranks are, their times.
+/// All ranks take part in checks for finite gradients, votes, checkpoints, and the exchange of places and times.
 inline constexpr AxisSet kSampleAxes{Axis::kData, Axis::kExpert};
 inline constexpr AxisSet kBatchAxes{Axis::kData, Axis::kExpert, Axis::kContext};
 inline constexpr AxisSet kResultAxes{Axis::kData, Axis::kPipe, Axis::kExpert, Axis::kContext};
 inline constexpr AxisSet kReplicaAxes{Axis::kData, Axis::kExpert, Axis::kContext};
 inline constexpr AxisSet kModelAxes{Axis::kPipe, Axis::kTensor};
 
-/// A world seen as a grid, with the groups of ranks that differ along some axes alone.
+/// A world seen as a grid, with the groups of ranks that differ along some axes only.
 ///
-/// Of each group there are two communicators: one that moves what is computed with (group(): parameters, gradients,
-/// statistics), where that lies, and one for what ranks tell each other beside it (control(): votes, meters, checks,
-/// texts), in the CPU's memory. They are the same where computing is on the CPU.
+/// Each group has two communicators. group() moves the data of the computation (parameters, gradients, statistics) in
+/// the memory where that data is. control() moves everything else that ranks tell each other (votes, meters, checks,
+/// texts) in the CPU's memory. On the CPU they are the same communicator.
 ///
-/// A value: copies share the communicators. The groups of each axis and of the sets above are there from the beginning;
-/// others are made when they are asked for first, which is collective: all ranks of the world ask for the same ones in
+/// A value type: copies share the communicators. The groups of each axis and of the sets above exist from the
+/// beginning. Others are made on first use, which is collective: all ranks of the world must ask for the same ones in
 /// the same order, from one thread each. Axes of size 1 make no difference, and a group of all ranks is the world
 /// itself.
 class Mesh {
  public:
-  /// Collective. `control` has the ranks of `world`, in the same order; null: it is the world. Throws
-  /// std::invalid_argument unless the shape's product is the world's size.
+  /// Collective. `control` has the ranks of `world`, in the same order; null means the world itself. Throws
+  /// std::invalid_argument unless the product of the shape is the size of the world.
   Mesh(CommunicatorPtr world, const MeshShape& shape, CommunicatorPtr control = nullptr);
 
-  /// All ranks along the data axis. Collective.
+  /// Puts all ranks along the data axis. Collective.
   explicit Mesh(const CommunicatorPtr& world);
 
   const MeshShape& shape() const;
 
-  /// Where this rank is along an axis, from 0.
+  /// Returns the position of this rank along an axis, from 0.
   std::int64_t position(Axis axis) const;
 
-  /// The ranks that differ from this one along `axes` alone, in the order of the world.
+  /// Returns the group of the ranks that differ from this one only along `axes`, in the order of the world.
   const CommunicatorPtr& group(AxisSet axes) const;
   const CommunicatorPtr& control(AxisSet axes = AxisSet::all()) const;
 
@@ -106,7 +106,7 @@ class Mesh {
  private:
   class Plane;
 
-  std::shared_ptr<Plane> data_, control_;  // may be one
+  std::shared_ptr<Plane> data_, control_;  // may be the same
 };
 
 }  // namespace phalanx

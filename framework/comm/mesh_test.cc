@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using testing::run_ranks;
 
-// The ranks of the world that are in a group, in its order.
+// Returns the ranks of the world that are in a group, in the order of the group.
 std::vector<std::int64_t> members(Communicator& group, const Communicator& world) {
   const at::Tensor all = at::zeros({group.size()}, at::kLong);
   group.all_gather(all, at::full({1}, world.rank(), at::kLong)).wait();
@@ -25,7 +25,7 @@ std::vector<std::int64_t> members(Communicator& group, const Communicator& world
   return {first, first + group.size()};
 }
 
-// data x tensor x expert, of two ranks each: rank = 4 data + 2 tensor + expert.
+// A mesh of data x tensor x expert with two ranks each: rank = 4 data + 2 tensor + expert.
 void run_cube(const std::function<void(const Mesh&, const CommunicatorPtr&)>& body) {
   run_ranks("inproc", 8, [&](const CommunicatorPtr& world) {
     MeshShape shape;

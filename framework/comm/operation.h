@@ -15,21 +15,21 @@
 
 namespace phalanx {
 
-/// One operation with all its arguments: what Communicator's functions make of theirs, and what algorithms are given.
-/// What an operation does not have stays empty.
+/// One operation with all its arguments, as Communicator's functions make it and algorithms receive it. Fields that an
+/// operation does not have stay empty.
 struct Operation {
-  Call call{};          // which operation, of what, and with whom
-  at::Tensor output{};  // also what is both: the tensor of broadcast, reduce, all_reduce, send and recv
+  Call call{};          // the operation, its elements, and its root or peer
+  at::Tensor output{};  // also the only tensor of broadcast, reduce, all_reduce, send and recv
   at::Tensor input{};
   Reduction reduction{};
-  std::vector<std::int64_t> output_counts{};  // of all_to_all
-  std::vector<std::int64_t> input_counts{};   // of all_to_all; the counts of all others
-  std::optional<Seconds> timeout{};           // of barrier; absent: the group's
+  std::vector<std::int64_t> output_counts{};  // all_to_all only
+  std::vector<std::int64_t> input_counts{};   // all_to_all, and the counts of every other operation that has counts
+  std::optional<Seconds> timeout{};           // barrier only; absent: the group's timeout
 
   int root() const { return call.peer; }
 };
 
-/// Memory that a communicator is asked for.
+/// A request for memory of a communicator.
 struct Allocation {
   Call call{};  // Op::kAllocate or Op::kAllocateShared; its `detail` is a hash of the sizes
   at::IntArrayRef sizes{};

@@ -15,7 +15,7 @@ constexpr auto kSpin = std::chrono::microseconds(50);
 OperationQueue::~OperationQueue() {
   line_->stop();
   if (!thread_.joinable()) return;
-  // The last operation may have held what owned the queue, and then it is the progress thread that comes here.
+  // The last operation may have held the owner of the queue. Then the progress thread itself runs this destructor.
   if (thread_.get_id() == std::this_thread::get_id()) {
     thread_.detach();
   } else {
@@ -55,7 +55,7 @@ void OperationQueue::Line::append(EntryPtr operation) {
   wake_progress_thread();
 }
 
-// Whoever waits for an operation that is done goes on at once, also while another thread runs later ones.
+// A thread that waits for an operation that is done returns at once, even while another thread runs later ones.
 void OperationQueue::Line::run_through(const Entry* last) {
   if (runs_here()) {
     run_inner(last);
@@ -79,7 +79,7 @@ void OperationQueue::Line::run_through(const Entry* last) {
   }
 }
 
-// The next operation, for the caller to run; null if there is none or another thread runs one.
+// Returns the next operation for the caller to run, or null if the queue is empty or another thread runs one.
 OperationQueue::EntryPtr OperationQueue::Line::take() {
   const std::lock_guard lock(lock_);
   if (running_ || pending_.empty()) return nullptr;
@@ -102,7 +102,7 @@ void OperationQueue::Line::run(EntryPtr next) {
   wake_progress_thread();
 }
 
-// What an operation launches is finished before whatever was launched beside it.
+// Operations that an operation launches finish before those that were launched next to it.
 void OperationQueue::Line::run_with_inner(Entry& operation) {
   auto beside = std::exchange(inner_, {});
   operation.execute();
@@ -127,7 +127,7 @@ void OperationQueue::Line::run_until_stopped() {
       std::this_thread::yield();
       next = take();
     }
-    // Who launches looks at sleeping_ after giving back the lock that take() needs, so either sees the other.
+    // A launching thread reads sleeping_ after releasing the lock that take() needs, so one of the two sees the other.
     sleeping_.store(true, std::memory_order_relaxed);
     if (!next) next = take();
     if (!next && !stopped_.load(std::memory_order_acquire)) calls_.wait(calls, std::memory_order_acquire);

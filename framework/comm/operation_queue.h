@@ -15,8 +15,8 @@
 
 namespace phalanx {
 
-/// A mutex for a few instructions: half the price of std::mutex when nobody else wants it, which is nearly always.
-/// Lockable: for std::lock_guard.
+/// A mutex for critical sections of a few instructions. It costs half as much as std::mutex if it is not contended,
+/// which is nearly always the case. Lockable: for std::lock_guard.
 class SpinLock {
  public:
   void lock() {
@@ -30,12 +30,12 @@ class SpinLock {
 
 /// The launched but unfinished operations of one rank, over all communicators that were split from one world.
 ///
-/// Launching only appends. Operations run in the order of launch, in the thread that first waits for one of them or for
-/// a later one, or in the progress thread where there is one. So ranks that launch in the same order cannot block each
-/// other, in whatever order they wait. Launching costs one allocation and an uncontended lock.
+/// Launching only appends. Operations run in the order of launch, either in the thread that first waits for one of them
+/// or for a later one, or in the progress thread if there is one. So ranks that launch in the same order cannot block
+/// each other, even if they wait in different orders. Launching costs one allocation and an uncontended lock.
 ///
-/// What an operation launches while it runs belongs to it: it runs in the same thread when it is waited for, before
-/// anything that was launched outside.
+/// An operation that is launched by a running operation belongs to it: it runs in the same thread when it is waited
+/// for, before anything that was launched outside.
 ///
 /// Thread-safe. A Work may outlive the queue.
 class OperationQueue {
@@ -45,12 +45,12 @@ class OperationQueue {
   OperationQueue(const OperationQueue&) = delete;
   OperationQueue& operator=(const OperationQueue&) = delete;
 
-  /// From now on a thread of the queue's own runs what is launched, also while nobody waits. It sleeps when there is
-  /// nothing to do for some 50 us; waking it then costs the launching thread a few microseconds.
+  /// Starts a thread of the queue that runs launched operations even if no thread waits for them. It sleeps after some
+  /// 50 us without work; waking it then costs the launching thread a few microseconds.
   void start_progress_thread();
   bool has_progress_thread() const { return thread_.joinable(); }
 
-  /// `run` does the operation and blocks until it is done or throws; it owns the tensors it works on.
+  /// Launches an operation. `run` performs it and blocks until it is done or throws; it owns the tensors it works on.
   template <class Run>
   Work launch(FlightRecorder::Group& group, const Call& call, Run run) {
     auto operation = std::make_shared<EntryOf<Run>>(line_, std::move(run));
@@ -68,12 +68,12 @@ class OperationQueue {
   class Entry;
   using EntryPtr = std::shared_ptr<Entry>;
 
-  // Shared with the operations, since one of them may hold what owns the queue.
+  // Shared with the operations, because an operation may hold the owner of the queue.
   class Line {
    public:
     void append(EntryPtr operation);
-    void run_through(const Entry* last);  // null: through all that were launched by now or meanwhile
-    void run_until_stopped();             // the progress thread
+    void run_through(const Entry* last);  // null: through all operations that are launched before it returns
+    void run_until_stopped();             // the loop of the progress thread
     void stop();
 
     FlightRecorder recorder;
@@ -89,12 +89,12 @@ class OperationQueue {
     SpinLock lock_;  // never held while an operation runs
     std::deque<EntryPtr> pending_;
     bool running_ = false;
-    std::atomic<std::uint32_t> ran_{0};  // operations, modulo 2^32: who waits for another thread's, waits for a change
+    std::atomic<std::uint32_t> ran_{0};  // operations, modulo 2^32; threads that cannot run any wait for a change
 
-    std::atomic<std::thread::id> runner_{};  // who runs an operation now
-    std::deque<EntryPtr> inner_;             // launched by the operation that runs; the runner's alone
+    std::atomic<std::thread::id> runner_{};  // thread that runs an operation now
+    std::deque<EntryPtr> inner_;             // launched by the running operation; used only by the runner
 
-    std::atomic<bool> sleeping_{false};  // the progress thread, until calls_ changes
+    std::atomic<bool> sleeping_{false};  // true while the progress thread waits for calls_ to change
     std::atomic<std::uint32_t> calls_{0};
     std::atomic<bool> stopped_{false};
   };
@@ -108,7 +108,7 @@ class OperationQueue {
 
    private:
     friend class OperationQueue;
-    virtual void run() = 0;  // once; afterwards the tensors are released
+    virtual void run() = 0;  // called once; the tensors are released afterwards
 
     std::shared_ptr<Line> line_;
     FlightRecorder::Ticket ticket_;

@@ -26,7 +26,7 @@ class Operations : public ::testing::Test {
     return queue_.launch(*group_, kCall, std::move(run));
   }
 
-  // An operation that notes when it begins.
+  // Launches an operation that records when it begins.
   Work note(int number) {
     return launch([this, number] { order_.push_back(number); });
   }
@@ -71,7 +71,7 @@ TEST_F(Operations, HaveRunWhenTheirWorkIsDestroyed) {
   EXPECT_NO_THROW({ Work failing = launch([] { throw std::runtime_error("logged, not thrown"); }); });
 }
 
-// K8: an operation owns what it works on until it is complete, and not longer.
+// An operation owns the objects it works on until it is complete, and no longer.
 TEST_F(Operations, ReleaseWhatTheyOwnWhenTheyAreDone) {
   auto tensor = std::make_shared<int>(1);
   Work work = launch([tensor] {});
@@ -80,7 +80,7 @@ TEST_F(Operations, ReleaseWhatTheyOwnWhenTheyAreDone) {
   EXPECT_EQ(tensor.use_count(), 1);
 }
 
-// Q11: a handle never stands for another operation.
+// A handle never refers to another operation.
 TEST_F(Operations, AreFinishedWhenAnotherTakesTheirHandle) {
   Work work = note(1);
   work = note(2);
@@ -174,7 +174,7 @@ TEST_F(Operations, MayNestTwice) {
   EXPECT_EQ(order_, (std::vector{1, 2, 3, 4, 5, 6}));
 }
 
-// What an inner operation launches is part of it, hence comes before its next sibling.
+// Operations that an inner operation launches are part of it, so they run before its next sibling.
 TEST_F(Operations, ThatAreNestedEndBeforeTheirSiblingsBegin) {
   Work outer = launch([&] {
     Work first = launch([&] {
@@ -227,7 +227,7 @@ TEST_F(Operations, WakeAProgressThreadThatSleeps) {
   queue_.start_progress_thread();
   for (int i = 0; i < 20; ++i) {
     std::promise<void> ran;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // it sleeps now and then
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // long enough for it to sleep at times
     Work work = launch([&] { ran.set_value(); });
     ASSERT_EQ(ran.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
   }

@@ -8,11 +8,11 @@
 
 namespace phalanx {
 
-/// Elements that go to or come from each rank, in rank order. Empty: the same for all.
+/// The number of elements that go to or come from each rank, in rank order. Empty: the same number for all ranks.
 using Counts = at::IntArrayRef;
 
-/// Where each rank's part of a tensor begins and how long it is, in elements. Made of `counts`, or of P equal parts of
-/// `total`.
+/// The offset and length, in elements, of each rank's part of a tensor. Made from `counts`, or, if that is empty, of P
+/// equal parts of `total`.
 class PartLayout {
  public:
   PartLayout(Counts counts, int ranks, std::int64_t total);
@@ -22,14 +22,14 @@ class PartLayout {
   std::int64_t total() const { return begins_.back(); }
   int ranks() const { return static_cast<int>(begins_.size()) - 1; }
 
-  /// A rank's part of a contiguous tensor of total() elements: a view of one dimension.
+  /// Returns a rank's part of a contiguous tensor of total() elements, as a one-dimensional view.
   at::Tensor of(const at::Tensor& tensor, int rank) const;
 
  private:
   c10::SmallVector<std::int64_t, 17> begins_;
 };
 
-/// Elements [begin, begin + count) of a contiguous tensor: a view of one dimension, without autograd.
+/// Returns elements [begin, begin + count) of a contiguous tensor as a one-dimensional view, without autograd.
 at::Tensor elements_of(const at::Tensor& tensor, std::int64_t begin, std::int64_t count);
 
 }  // namespace phalanx

@@ -8,15 +8,16 @@
 
 namespace phalanx {
 
-/// A world of which one rank alone is there: for looking at what that rank would do. Nobody can tell it what the others
-/// would ask of split(), so whoever knows who belongs to a group says it here (Mesh does).
+/// A world in which only one rank exists, for examining what that rank would do. It cannot learn the arguments that
+/// other ranks would pass to split(), so callers that know the members of a group state them here (as Mesh does).
 class PeerlessWorld : public Communicator {
  public:
-  /// The group of these ranks of this one, ascending, of which this rank is one.
+  /// Returns the group of these ranks, in ascending order. They include this rank.
   virtual CommunicatorPtr group_of(std::vector<int> ranks) = 0;
 };
 
-/// The group of these ranks of `parent`, ascending and named alike by all of them; null on the others. Collective.
+/// Returns the group of these ranks of `parent`, in ascending order; null on the other ranks. All of them must pass the
+/// same list. Collective.
 inline CommunicatorPtr group_of(Communicator& parent, const std::vector<int>& ranks) {
   const bool inside = std::ranges::find(ranks, parent.rank()) != ranks.end();
   auto* const peerless = dynamic_cast<PeerlessWorld*>(&parent);

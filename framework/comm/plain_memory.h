@@ -7,11 +7,11 @@
 
 namespace phalanx {
 
-/// Zeroed memory of this process alone: for backends that move all memory alike and whose ranks have none in common.
-/// Throws ConfigError, which says what to do, where several ranks ask to share it.
+/// Returns zeroed memory of this process. For backends that move all memory at the same speed and whose ranks share
+/// none. Throws a ConfigError that says what to do if several ranks ask to share the memory.
 at::Tensor plain_memory(const Communicator& group, const Allocation& allocation);
 
-/// Throws ConfigError, which says what to do, unless the ranks have memory in common (Communicator::shares_memory()).
+/// Throws a ConfigError that says what to do, unless the ranks can share memory (Communicator::shares_memory()).
 void require_shared_memory(const Communicator& group);
 
 }  // namespace phalanx

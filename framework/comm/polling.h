@@ -11,8 +11,9 @@
 
 namespace phalanx {
 
-/// Calls `ready` until it returns true, and returns false if it has not within `timeout`. Pauses in between: briefly at
-/// first, since what ranks wait for mostly is near; then for up to 20 ms, since a thousand ranks may ask one server.
+/// Calls `ready` until it returns true, and returns false if it has not done so within `timeout`. It pauses in between:
+/// briefly at first, because ranks mostly wait for something that is about to happen; then for up to 20 ms, because a
+/// thousand ranks may poll one server.
 template <class Ready>
 bool poll_until(const Ready& ready, Seconds timeout) {
   using std::chrono::microseconds;
@@ -25,7 +26,7 @@ bool poll_until(const Ready& ready, Seconds timeout) {
   }
 }
 
-/// Returns "1.5 s".
+/// Formats a time as "1.5 s".
 inline std::string in_seconds(Seconds time) {
   std::ostringstream text;
   text.precision(3);

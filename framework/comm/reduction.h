@@ -14,20 +14,20 @@
 
 namespace phalanx {
 
-/// How a reduction combines the ranks' elements. A small value; copies of a user's reduction share its function.
+/// The rule by which a reduction combines the ranks' elements. A small value type; copies of a user's reduction share
+/// its function.
 ///
-/// All ranks of an operation get bitwise the same result. Elements are combined by an algorithm's own bracketing, but
-/// always in the order of the ranks, except where an operation is commutative and the algorithm says that it makes use
-/// of that.
+/// All ranks of an operation get bitwise the same result. The algorithm chooses the bracketing, but it combines
+/// elements in rank order unless the reduction is commutative and the algorithm documents that it makes use of that.
 class Reduction {
  public:
   enum class Kind : std::uint8_t {
     kSum,
-    kMean,  // the sum divided by the number of ranks; integers: rounded toward zero; not for bool
+    kMean,  // the sum divided by the number of ranks; integers are rounded toward zero; not for bool
     kProduct,
-    kMin,  // which of a NaN and a number wins is unspecified, but the same on all ranks
+    kMin,  // NaN against a number: unspecified which wins, but the same on all ranks
     kMax,
-    kBitAnd,  // the bit operations: integers and bool
+    kBitAnd,  // the bit operations are for integers and bool
     kBitOr,
     kBitXor,
     kCustom,
@@ -37,38 +37,38 @@ class Reduction {
 
   Reduction(Kind kind = Kind::kSum) : kind_(kind) {}  // NOLINT: Reduction::kSum is a Reduction
 
-  /// A reduction of the user's own, for tensors of dtype T. `combine(result, next)` replaces each result[i] by
-  /// result[i] . next[i], where . is associative and result comes from lower ranks than next; both spans are equally
-  /// long, and what they hold is any run of the tensor. It is called by several threads at once.
+  /// Returns a reduction that the user defines, for tensors of dtype T. `combine(result, next)` replaces each result[i]
+  /// by result[i] . next[i], where . is associative and result comes from lower ranks than next. Both spans have the
+  /// same length and contain any run of the tensor. It is called by several threads at once.
   ///
   ///   auto larger = Reduction::custom<float>("larger_magnitude", [](std::span<float> result, auto next) { ... });
   ///
-  /// `commutative`: a . b equals b . a, so that algorithms may combine in another order. `name` is for messages, and
-  /// ranks whose names differ mismatch.
+  /// `commutative`: a . b equals b . a, so algorithms may combine in another order. `name` is for messages; ranks that
+  /// use different names get a mismatch.
   template <class T>
   static Reduction custom(std::string name, std::function<void(std::span<T> result, std::span<const T> next)> combine,
                           bool commutative = false);
 
   Kind kind() const { return kind_; }
-  std::string name() const;  // "sum", ...; a user's own name
+  std::string name() const;  // "sum", ...; the name of a user's reduction
   bool commutative() const { return !custom_ || custom_->commutative; }
 
   bool operator==(const Reduction& other) const { return kind_ == other.kind_ && custom_ == other.custom_; }
 
-  /// Whether there is such a reduction of elements of `dtype`.
+  /// Returns true if this reduction supports elements of `dtype`.
   bool takes(c10::ScalarType dtype) const;
 
-  /// result[i] = first[i] . second[i]. A mean only adds: finish() divides. float16 and bfloat16 are combined in
-  /// float32 and rounded. bool: the sum is the or, the product the and. The result may be the first run or, except for
-  /// a user's own reduction, the second; runs must not overlap otherwise.
+  /// Computes result[i] = first[i] . second[i]. A mean only adds; finish() divides. float16 and bfloat16 are combined
+  /// in float32 and rounded. For bool, the sum is the logical or and the product is the logical and. The result may be
+  /// the first run or, except for a user's reduction, the second; runs must not overlap otherwise.
   void combine(c10::ScalarType dtype, void* result, const void* first, const void* second, std::int64_t count) const;
 
-  /// result[i] = result[i] . source[i].
+  /// Computes result[i] = result[i] . source[i].
   void combine(c10::ScalarType dtype, void* result, const void* source, std::int64_t count) const {
     combine(dtype, result, result, source, count);
   }
 
-  /// Ends a reduction over `ranks`: divides a mean; nothing else has an end.
+  /// Completes a reduction over `ranks`: divides a mean. Has no effect on other reductions.
   void finish(c10::ScalarType dtype, void* result, std::int64_t count, int ranks) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduction::combine and finish: the loops over elements.
+// The loops over elements of Reduction::combine and finish.
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
@@ -9,8 +9,8 @@
 
 #include "framework/comm/reduction.h"
 
-// One binary for all x86 machines: the compiler emits the hot loops for several instruction sets and the loader picks.
-// Sanitizers cannot run code before they are set up, which is when the loader picks.
+// One binary serves all x86 machines: the compiler emits the hot loops for several instruction sets, and the loader
+// picks one. Sanitizers cannot run code before they are set up, which is when the loader picks.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__) && !defined(PHALANX_SANITIZED)
 #define PHALANX_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -26,7 +26,7 @@ using Kind = Reduction::Kind;
 template <class T>
 constexpr bool kNarrowFloat = std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>;
 
-// What elements of T are combined in.
+// The type in which elements of T are combined.
 template <class T>
 using Wide = std::conditional_t<kNarrowFloat<T>, float, T>;
 

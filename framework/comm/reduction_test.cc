@@ -23,13 +23,13 @@ using Kind = Reduction::Kind;
 
 constexpr std::array kKinds{Kind::kSum, Kind::kMean,   Kind::kProduct, Kind::kMin,
                             Kind::kMax, Kind::kBitAnd, Kind::kBitOr,   Kind::kBitXor};
-// Around the width of vectors, and long.
+// Lengths around the width of vectors, and a long one.
 constexpr std::array kCounts{0, 1, 2, 7, 15, 16, 17, 31, 33, 63, 64, 65, 1000};
 
 template <class T>
 constexpr c10::ScalarType kDtype = c10::CppTypeToScalarType<T>::value;
 
-// std::vector<bool> has no elements to point to.
+// A buffer with pointers to its elements, which std::vector<bool> does not give.
 template <class T>
 struct Run {
   explicit Run(int count) : elements(new T[count + 1]()), count(count) {}
@@ -40,7 +40,7 @@ struct Run {
   int count;
 };
 
-// Whole numbers, of both signs where there are; products and sums of two fit every type.
+// Returns whole numbers, of both signs if T has them. Products and sums of two of them fit every type.
 template <class T>
 Run<T> values(int count, int seed) {
   Run<T> run(count);
@@ -51,7 +51,7 @@ Run<T> values(int count, int seed) {
   return run;
 }
 
-// In double, which holds every value here, and every result.
+// Computes in double, which holds every value here, and every result.
 double combined(Kind kind, double a, double b) {
   const auto whole = [](double x) { return static_cast<std::int64_t>(x); };
   switch (kind) {
@@ -82,7 +82,6 @@ using Types = ::testing::Types<std::uint8_t, std::int8_t, std::int16_t, std::int
                                c10::BFloat16, float, double, bool>;
 TYPED_TEST_SUITE(Reductions, Types);
 
-// K7
 TYPED_TEST(Reductions, CombineAsAPlainLoop) {
   for (const Kind kind : kKinds) {
     const Reduction reduction(kind);
@@ -163,7 +162,7 @@ TEST(Reduction, OfBoolsIsLogical) {
   EXPECT_EQ(std::vector(result, result + 4), (std::vector{false, true, false, true}));
 }
 
-// Combined in float32, then rounded once.
+// Halves are combined in float32, then rounded once.
 TEST(Reduction, OfHalvesRoundsAFloat) {
   c10::Half half(2049.0F), one(1.5F);
   const float want = static_cast<float>(half) + 1.5F;
@@ -175,7 +174,7 @@ TEST(Reduction, OfHalvesRoundsAFloat) {
   EXPECT_EQ(brain, c10::BFloat16(product));
 }
 
-// Affine maps x -> a x + b modulo 97, composed: associative, and not commutative.
+// Composes affine maps x -> a x + b modulo 97. This is associative, but not commutative.
 std::int64_t compose(std::int64_t f, std::int64_t g) {
   return f / 97 * (g / 97) % 97 * 97 + (f % 97 * (g / 97) + g % 97) % 97;
 }

@@ -56,7 +56,7 @@ Url parse(const std::string& text) {
           parse_parameters(text, text.substr(std::min(query + 1, text.size())))};
 }
 
-// A parameter of the URL, or else the variable that says the same.
+// Returns a parameter of the URL, or else the variable of the same meaning.
 int number_of(const Url& url, const std::string& parameter, const std::string& variable) {
   const auto given = url.parameters.find(parameter);
   if (given != url.parameters.end()) return to_int(url.text, parameter, given->second);
@@ -80,8 +80,8 @@ std::optional<std::string> job_secret() {
   return file ? read_secret(*file) : secret;
 }
 
-// torchrun's agent may host the store, and keeps it when it restarts the ranks: values that the last attempt left there
-// must not be taken for messages of this one.
+// torchrun's agent may host the store, and keeps it when it restarts the ranks. The prefix keeps values of an earlier
+// attempt from being taken for messages of this one.
 StorePtr connect_tcp(const std::string& host, int port, const Rendezvous& result, Seconds timeout) {
   const bool agent = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
   const StoreHost hosted_by = agent ? StoreHost::kAgent : result.rank == 0 ? StoreHost::kThisProcess : StoreHost::kPeer;
@@ -96,7 +96,7 @@ int to_port(const Url& url, const std::string& name, const std::string& value) {
   return port;
 }
 
-// An address of IPv6 may be written as [::1].
+// An IPv6 address may be written as [::1].
 std::string without_brackets(const std::string& host) {
   return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
 }

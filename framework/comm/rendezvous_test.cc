@@ -46,7 +46,7 @@ class Rendezvous : public ::testing::Test {
     }
   }
 
-  // Both ranks of `url`, to which their rank is added, leave each other a note.
+  // Both ranks of `url`, to which their rank is added, exchange values.
   static void meet(const std::string& url) {
     auto second = std::async(std::launch::async, [&] { return rendezvous(url + "rank=1", kTimeout); });
     const auto first = rendezvous(url + "rank=0", kTimeout);
@@ -59,7 +59,6 @@ class Rendezvous : public ::testing::Test {
   }
 };
 
-// S2: all three ways
 TEST_F(Rendezvous, ByFile) {
   const auto path = ::testing::TempDir() + "rendezvous_test-" + std::to_string(::getpid());
   meet("file://" + path + "?world_size=2&");
@@ -75,7 +74,7 @@ TEST_F(Rendezvous, ByEnvironment) {
   meet("env://?");
 }
 
-// As [::1] has; this one every host has.
+// The brackets of [::1] are tested with 127.0.0.1, which every host has.
 TEST_F(Rendezvous, AnAddressMayHaveBrackets) {
   for (const std::string host : {"127.0.0.1", "[127.0.0.1]"}) {
     ::setenv("MASTER_ADDR", host.c_str(), 1);

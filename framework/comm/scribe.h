@@ -13,7 +13,7 @@
 
 namespace phalanx::testing {
 
-/// A communicator that does nothing but keep what it was asked for last: one rank of a group that has no others.
+/// A communicator that only remembers the last operation it was asked for: one rank of a group without other ranks.
 class Scribe final : public Communicator {
  public:
   Scribe(int rank, int size, c10::DeviceType device = c10::kCPU) : rank_(rank), size_(size), device_(device) {}
@@ -43,7 +43,7 @@ class Scribe final : public Communicator {
   }
   const FlightRecorder& recorder() const override { return recorder_; }
 
-  /// What it was asked for since this was called last.
+  /// Returns the last operation since the previous call of this function.
   std::optional<Operation> launched() { return std::exchange(launched_, std::nullopt); }
 
  private:

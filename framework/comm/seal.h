@@ -8,9 +8,9 @@
 
 namespace phalanx {
 
-/// Marks what ranks leave in a store that others can reach, so that nothing that these have written is taken for a
-/// rank's: the keyed hash of key and value precedes the value. Reading, and replaying what was once written under the
-/// same key, is not prevented.
+/// Marks the values that ranks write to a store that others can reach, so that values that others have written are not
+/// taken for a rank's: the keyed hash of key and value precedes the value. This does not prevent reading, nor replaying
+/// a value that was once written under the same key.
 class Seal {
  public:
   using Bytes = std::vector<std::uint8_t>;
@@ -20,7 +20,7 @@ class Seal {
 
   Bytes sealed(const std::string& key, const std::string& value) const;
 
-  /// The value. Throws CommError::kSystem that names the key, if it is not sealed with this secret.
+  /// Returns the value. Throws a CommError::kSystem that names the key if it is not sealed with this secret.
   std::string opened(const std::string& key, const Bytes& sealed) const;
 
  private:

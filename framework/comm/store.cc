@@ -25,7 +25,7 @@ class PrefixStore final : public Store {
   StorePtr store_;
 };
 
-// Members are destroyed in reverse order: the claim outlives the store, which still uses the file in its destructor.
+// Members are destroyed in reverse order: the claim outlives the store, whose destructor still uses the file.
 struct ClaimedStore {
   FileClaim claim;
   C10dStore store;
@@ -53,7 +53,7 @@ StorePtr make_prefix_store(const std::string& prefix, StorePtr store) {
 }
 
 void store_barrier(Store& store, const std::string& name, int ranks) {
-  // By a key of its own, not by the count: then all but the last only wait.
+  // Ranks wait for a separate key instead of polling the count, so that all but the last one only wait.
   if (store.add(name + "/arrived", 1) == ranks) store.set(name + "/complete", "");
   store.get(name + "/complete");
 }

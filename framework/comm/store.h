@@ -9,50 +9,50 @@
 
 namespace phalanx {
 
-/// Where ranks leave notes for each other before they can talk: a key-value store that all of them reach.
+/// A key-value store that all ranks reach, with which they exchange data before they can communicate.
 ///
-/// Thread-safe. Everything that waits, waits up to the store's timeout and then throws CommError::kTimeout with the
-/// key.
+/// Thread-safe. Calls that wait do so up to the store's timeout and then throw CommError::kTimeout with the key.
 class Store {
  public:
   virtual ~Store() = default;
   virtual void set(const std::string& key, const std::string& value) = 0;
   virtual std::string get(const std::string& key) = 0;                        // waits until the key is set
-  virtual std::int64_t add(const std::string& key, std::int64_t amount) = 0;  // the sum so far; starts at 0
+  virtual std::int64_t add(const std::string& key, std::int64_t amount) = 0;  // returns the sum so far; starts at 0
 };
 using StorePtr = std::shared_ptr<Store>;
 
 using Seconds = std::chrono::duration<double>;
 
-/// For threads of this process (c10d::HashStore).
+/// Returns a store for threads of this process (c10d::HashStore).
 StorePtr make_hash_store(Seconds timeout);
 
-/// For processes that see the same file system (c10d::FileStore). The file is removed by the last of `ranks` to leave.
+/// Returns a store for processes that see the same file system (c10d::FileStore). The last of `ranks` to leave removes
+/// the file.
 StorePtr make_file_store(const std::string& path, int ranks, Seconds timeout);
 
-/// Who hosts a TCP store.
+/// The host of a TCP store.
 enum class StoreHost {
   kThisProcess,
   kPeer,   // another rank of the job, with the same make_tcp_store()
   kAgent,  // a launcher that uses c10d's TCPStore, such as torchrun's agent
 };
 
-/// For processes that reach host:port. If this process hosts the store, the store lives as long as the returned object,
-/// and listens at `host` only (listen_for_store()); a port in use is a CommError that names it. All `ranks` of the job
-/// make the store, and the process that hosts it waits for the others.
+/// Returns a store for processes that reach host:port. If this process hosts the store, the store lives as long as the
+/// returned object, and listens at `host` only (listen_for_store()); a port in use is a CommError that names it. All
+/// `ranks` of the job call this, and the process that hosts the store waits for the others.
 ///
-/// Without a secret, the store is c10d's TCPStore, wire-compatible with PyTorch's: whoever reaches the port can read
-/// and write it. With a secret, which all ranks need to have, a store that a rank hosts is a StoreServer: it serves
-/// nobody who does not know the secret, and a rank with another secret gets a CommError::kSystem at once. A launcher's
-/// store admits everybody; there, a secret makes values that others have written an error of the rank that reads them
-/// (Seal). Throws ConfigError for a secret of fewer than kLeastSecret bytes.
+/// Without a secret, the store is c10d's TCPStore, wire-compatible with PyTorch's: anyone who reaches the port can read
+/// and write it. With a secret, which all ranks must have, a store that a rank hosts is a StoreServer: it serves only
+/// clients that know the secret, and a rank with another secret gets a CommError::kSystem at once. A launcher's store
+/// admits everyone. There, with a secret, a rank gets an error when it reads a value that others have written (Seal).
+/// Throws ConfigError for a secret of fewer than kLeastSecret bytes.
 StorePtr make_tcp_store(const std::string& host, int port, StoreHost hosted_by, int ranks, Seconds timeout,
                         const std::optional<std::string>& secret = {});
 
-/// Passes a unique prefix before every key, so that several users of one store do not meet.
+/// Returns a store that puts a unique prefix before every key, so that several users of one store do not collide.
 StorePtr make_prefix_store(const std::string& prefix, StorePtr store);
 
-/// Waits until all of `ranks` have arrived at `name`. Each name serves once.
+/// Waits until all of `ranks` have arrived at `name`. Each name can be used once.
 void store_barrier(Store& store, const std::string& name, int ranks);
 
 }  // namespace phalanx

@@ -31,7 +31,8 @@ bool is_loopback(const addrinfo& address) {
   return ntohl(reinterpret_cast<const sockaddr_in*>(address.ai_addr)->sin_addr.s_addr) >> 24 == 127;
 }
 
-// Errno says why not. Without the second option, a socket of IPv6 may or may not accept connections of IPv4 as well.
+// Makes a socket listen at an address. If it returns false, errno says why. IPV6_V6ONLY is turned off because an IPv6
+// socket may otherwise not accept IPv4 connections, depending on the system.
 bool listens_at(const Descriptor& socket, const addrinfo& address) {
   const int yes = 1, no = 0;
   if (address.ai_family == AF_INET6) ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
@@ -51,7 +52,7 @@ std::string store_host(const std::string& host) {
   return has_four ? "127.0.0.1" : has_six ? "::1" : host;
 }
 
-// IPv6 first, as c10d's clients try it first.
+// IPv6 comes first, because c10d's clients try it first.
 Descriptor listen_for_store(const std::string& host, int port) {
   const Found literal = resolve(host, port, AI_NUMERICHOST);
   const Found found = literal ? Found(nullptr, &::freeaddrinfo) : resolve(host, port, 0);

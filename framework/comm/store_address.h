@@ -7,24 +7,24 @@
 
 namespace phalanx {
 
-/// Returns where ranks connect to for a store at `host`: "localhost" as a number, so that all ranks of this host choose
-/// the same of its two loopback addresses; any other name or address as it is.
+/// Returns the host to connect to for a store at `host`: "localhost" as a number, so that all ranks of this host choose
+/// the same one of its two loopback addresses; any other name or address unchanged.
 std::string store_host(const std::string& host);
 
 /// Returns a socket that listens at host:port and at no other address of this machine. It is not valid if `host` is a
-/// name that stands for no address of this machine, as that of a service in a cluster does, or only for loopback
-/// addresses, as a machine's own name in /etc/hosts does while other machines know its real address. Errno is
-/// EADDRINUSE if the port is taken.
+/// name without an address of this machine, such as the name of a service in a cluster. Nor is it valid if `host` has
+/// only loopback addresses, as a machine's own name in /etc/hosts may, while other machines know its real address.
+/// errno is EADDRINUSE if the port is taken.
 Descriptor listen_for_store(const std::string& host, int port);
 
 /// Returns a socket that listens at all addresses of this machine, of IPv6 and IPv4 if it has both. It is not valid if
 /// that fails; errno is EADDRINUSE if the port is taken.
 Descriptor listen_at_all_addresses(int port);
 
-/// Returns why a host's name has no address; empty if it has one.
+/// Returns the reason why a host's name has no address, or an empty string if it has one.
 std::string why_unresolved(const std::string& host);
 
-/// Returns the text of an error of the store `name`: its host's name cannot be resolved.
+/// Returns the text of an error of the store `name`: the name of its host cannot be resolved.
 std::string unresolved(const std::string& name, const std::string& host, const std::string& why);
 
 /// Returns the text of an error of the store `name`: this rank cannot connect to it.

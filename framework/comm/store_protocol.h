@@ -32,11 +32,11 @@ inline const std::string kStoreIdentity = "phalanx store 1";
 /// Says that the client's proof is wrong. No proof looks like it, since a proof has digits only.
 inline const std::string kRefusal(kProofBytes, '-');
 
-/// The longest key. Those of the backends have less than 200 bytes.
+/// The length limit of keys. The keys of the backends have less than 200 bytes.
 inline constexpr std::size_t kMostKeyBytes = 4096;
 
-/// The longest value. The longest one in use is the list of addresses that Gloo writes for each rank, with about 200
-/// bytes per peer: 2 MB for 10,000 ranks.
+/// The length limit of values. The longest value in use is the list of addresses that Gloo writes for each rank, with
+/// about 200 bytes per peer: 2 MB for 10,000 ranks.
 inline constexpr std::size_t kMostValueBytes = 16 << 20;
 
 enum class StoreVerb : std::uint32_t {
@@ -55,7 +55,7 @@ static_assert(sizeof(RequestHeader) == 16);
 enum class StoreStatus : std::uint32_t {
   kDone = 1,
   kAbsent,     // kGet: the key is not set
-  kNotANumber  // kAdd: the key's value is no sum. Nothing has changed
+  kNotANumber  // kAdd: the key's value is not a number; nothing was changed
 };
 
 struct ReplyHeader {

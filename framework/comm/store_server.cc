@@ -32,10 +32,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Session = std::shared_ptr<StoreSession>;
 
-constexpr std::chrono::seconds kPause(1);        // after a connection could not be accepted
-constexpr std::chrono::seconds kTimeToGreet(1);  // a stranger that has been there for longer makes room for a newcomer
+constexpr std::chrono::seconds kPause(1);        // after a failure to accept a connection
+constexpr std::chrono::seconds kTimeToGreet(1);  // a stranger connected for longer makes room for a newcomer
 
-// Rounds up, so that what is due at that time really is due after the wait. Returns -1, which is forever, for max().
+// Returns the time until `due` for epoll_wait(). Rounds up, so that it really is due after the wait. Returns -1, which
+// means forever, for max().
 int milliseconds_to(Clock::time_point due) {
   if (due == Clock::time_point::max()) return -1;
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(due - Clock::now()).count();
@@ -75,8 +76,8 @@ class StoreServer::Loop {
   Descriptor listener_, wake_, epoll_;
   std::unordered_map<std::string, std::string> values_;
   std::map<int, Session> sessions_;                             // by socket
-  std::deque<Session> strangers_;                               // sessions that are not admitted yet; oldest first
-  Clock::time_point accepts_again_ = Clock::time_point::max();  // no connection is accepted until then; max: accepts
+  std::deque<Session> strangers_;                               // sessions that are not admitted yet, oldest first
+  Clock::time_point accepts_again_ = Clock::time_point::max();  // no connection is accepted until then; max: accepting
   Seldom log_pauses_{std::chrono::minutes(1)}, log_refused_{std::chrono::minutes(1)}, log_strangers_{kPause};
 };
 
@@ -87,7 +88,7 @@ StoreServer::Loop::Loop(std::string name, Descriptor listener, std::string secre
       listener_(std::move(listener)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
-  // A connection may be gone by the time it is accepted; waiting for the next one would hold up all others.
+  // A connection may be gone by the time it is accepted, and a blocking accept would then hold up all others.
   if (!wake_.valid() || !epoll_.valid() || ::fcntl(listener_.get(), F_SETFL, O_NONBLOCK) != 0) {
     throw CommError(CommError::Kind::kSystem, name_ + ": cannot serve: " + std::strerror(errno));
   }
@@ -115,7 +116,7 @@ void StoreServer::Loop::run() {
       if (socket == listener_.get()) {
         accept_all();
       } else if (const auto found = sessions_.find(socket); found != sessions_.end()) {
-        serve(Session(found->second), events[i].events);  // a copy, since the connection may end meanwhile
+        serve(Session(found->second), events[i].events);  // a copy, since the connection may end during the call
       }
     }
     tend_strangers();
@@ -148,7 +149,7 @@ void StoreServer::Loop::accept_all() {
   }
 }
 
-// Accepting pauses if there is no room.
+// Returns false, and pauses accepting, if there is no room.
 bool StoreServer::Loop::make_room_for_stranger() {
   if (sessions_.size() >= limits_.connections) {
     pause_accepting(Clock::now() + kPause, "all " + std::to_string(limits_.connections) + " connections are in use");
@@ -203,7 +204,7 @@ void StoreServer::Loop::serve(const Session& session, std::uint32_t events) {
   }
 }
 
-// Anybody could fill the log with lines about strangers.
+// Lines about strangers are limited, because anybody could fill the log with them.
 void StoreServer::Loop::end(const Session& session, const std::string& why) {
   const std::string peer = peer_of(session->socket());
   const std::string line = name_ + ": the connection of " + (peer.empty() ? "a peer" : peer) + " ended: " + why;
@@ -249,7 +250,7 @@ void StoreServer::Loop::add(StoreSession& session, const StoreRequest& request) 
 
 StoreServer::StoreServer(std::string name, Descriptor listener, std::string secret, const StoreLimits& limits)
     : loop_(std::make_unique<Loop>(std::move(name), std::move(listener), std::move(secret), limits)) {
-  const BlockedSignals blocked;  // signals go to those threads that expect them
+  const BlockedSignals blocked;  // signals must reach the threads that expect them
   thread_ = std::thread([this] {
     try {
       loop_->run();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peers that do not know the secret, and servers that cannot go on.
+// Tests with peers that do not know the secret, and with servers that fail.
 #include "framework/comm/store_server.h"
 
 #include <fcntl.h>
@@ -48,7 +48,7 @@ const std::string kOther = "another secret of others";
 
 int port_of(const std::string& address) { return std::stoi(address.substr(address.rfind(':') + 1)); }
 
-// A server of this process, at a port that the system has chosen.
+// A server in this process, at a port that the system has chosen.
 class Served {
  public:
   explicit Served(const StoreLimits& limits = {}) : Served(listen_at("127.0.0.1:0"), limits) {}
@@ -72,7 +72,7 @@ void send(const Descriptor& socket, const std::string& text) {
   ASSERT_EQ(::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
 }
 
-// Returns the bytes that have arrived before the other end closed the connection, or all that were asked for.
+// Returns the bytes that arrived before the other end closed the connection, or `bytes` bytes.
 std::string receive(const Descriptor& socket, std::size_t bytes) {
   std::string text;
   const auto deadline = Clock::now() + std::chrono::seconds(30);
@@ -123,7 +123,7 @@ TEST(AdmittedStore, AWrongSecretIsRefusedAtOnce) {
   EXPECT_EQ(error.kind(), CommError::Kind::kSystem);
   const auto names_no_secret = AllOf(HasSubstr("PHALANX_JOB_SECRET"), Not(HasSubstr(kOther)), Not(HasSubstr(kSecret)));
   EXPECT_THAT(error.what(), names_no_secret);
-  served.join()->set("key", "value");  // by now the server has written its line
+  served.join()->set("key", "value");  // after this, the server has written its line
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), AllOf(HasSubstr("127.0.0.1:"), names_no_secret));
 }
 
@@ -179,7 +179,7 @@ TEST(AdmittedStore, AServerThatStopsAnsweringIsATimeout) {
 }
 
 TEST(AdmittedStore, SaysThatWhoListensDoesNotAnswer) {
-  const auto silent = listen_at("127.0.0.1:0");  // the system completes connections, and nobody accepts them
+  const auto silent = listen_at("127.0.0.1:0");  // the system completes connections, but no one accepts them
   const std::string address = address_of(silent.get());
   const int port = port_of(address);
   const auto error =
@@ -188,7 +188,7 @@ TEST(AdmittedStore, SaysThatWhoListensDoesNotAnswer) {
   EXPECT_THAT(error.what(), AllOf(HasSubstr(address), HasSubstr("waited 0.3 s"), HasSubstr("does not answer as")));
 }
 
-// Ranks that disagree on whether there is a secret.
+// Ranks disagree about the existence of a secret.
 TEST(AdmittedStore, ARankWithoutASecretIsToldThatRankZeroHasOne) {
   const Served served;
   const auto error =
@@ -330,7 +330,7 @@ TEST(StoreServer, ConnectionsThatDoNotGreetEndAtTheDeadline) {
 TEST(StoreServer, RanksAreNotHeldToTheDeadlineOfGreetings) {
   const Served served({.greeting = Seconds(0.5)});
   const auto store = served.join();
-  EXPECT_TRUE(is_closed(served.connected()));  // a connection that is newer than the rank's
+  EXPECT_TRUE(is_closed(served.connected()));  // this connection is newer than the rank's
   EXPECT_EQ(store->add("count", 1), 1);
 }
 
@@ -352,7 +352,7 @@ TEST(StoreServer, MoreConnectionsThanAreAllowedWaitForOthersToEnd) {
   EXPECT_EQ(served.join()->add("count", 1), 1);
 }
 
-// Permits as many files as are open already, and no more.
+// Allows only as many files as are already open.
 class NoMoreFiles {
  public:
   NoMoreFiles() {
@@ -376,7 +376,7 @@ TEST(StoreServer, WithoutFilesItSaysSoOnceAndGoesOnWhenThereAreSome) {
   {
     const auto other = served.connected();
     ::getpeername(other.get(), reinterpret_cast<sockaddr*>(&where), &bytes);
-    greet(other, kSecret);  // by now the server has accepted it
+    greet(other, kSecret);  // after this, the server has accepted it
     ::testing::internal::CaptureStderr();
     const NoMoreFiles none;
     ASSERT_EQ(::connect(waiting.get(), reinterpret_cast<sockaddr*>(&where), bytes), 0);

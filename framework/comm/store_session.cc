@@ -37,7 +37,7 @@ std::optional<StoreRequest> StoreSession::receive() {
       .header = header_, .key = body.substr(0, header_.key_bytes), .value = body.substr(header_.key_bytes)};
 }
 
-// Returns true once input_ has `bytes` bytes. The part after it then starts with none.
+// Returns true once input_ has `bytes` bytes. The next part then starts with none.
 bool StoreSession::fill(std::size_t bytes) {
   input_.resize(bytes);
   while (received_ < bytes) {

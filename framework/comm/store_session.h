@@ -23,13 +23,13 @@ struct StoreRequest {
 /// The server's end of one connection. It reads requests only after the peer has proved that it knows the secret; until
 /// then, it takes no more memory than the fixed-size greeting needs. No call blocks. Not thread-safe.
 ///
-/// All calls throw Error with the reason if the connection has to end: the peer has closed it, or has sent something
+/// All calls throw an Error with the reason if the connection must end: the peer has closed it, or has sent something
 /// that no client sends.
 class StoreSession {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `secret` has to live as long as the session.
+  /// `secret` must live as long as the session.
   StoreSession(Descriptor socket, const std::string& secret) : socket_(std::move(socket)), secret_(&secret) {}
 
   int socket() const { return socket_.get(); }
@@ -64,8 +64,8 @@ class StoreSession {
   bool refused_ = false;
 
   Part part_ = Part::kHello;
-  std::string input_{};       // the current part, of which
-  std::size_t received_ = 0;  // so many bytes have arrived
+  std::string input_{};  // the current part, of which received_ bytes have arrived
+  std::size_t received_ = 0;
   RequestHeader header_{};
   std::string output_{};
   std::size_t written_ = 0;

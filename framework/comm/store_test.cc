@@ -46,7 +46,7 @@ std::string new_path(const std::string& name) {
   return path;
 }
 
-// A port on which this object listens; nobody else can have it meanwhile.
+// Listens on a port, so that no other process can have it while this object lives.
 class Listener {
  public:
   Listener() : socket_(::socket(AF_INET6, SOCK_STREAM, 0)) {
@@ -127,7 +127,7 @@ TEST(FileStore, DoesNotFollowALink) {
   std::filesystem::remove(path);
 }
 
-// Joins the store of `ranks`, leaves a note there, and is killed.
+// Joins the store of `ranks`, sets a value there, and is killed.
 void be_killed_as_rank(const std::string& path, int ranks) {
   const pid_t rank = ::fork();
   if (rank == 0) {
@@ -335,7 +335,7 @@ TEST_P(TcpStore, ServesAtIpv6) {
   keep_notes(*server, *client);
 }
 
-// A store that torchrun's agent hosts, which serves everybody.
+// A store that torchrun's agent hosts. It admits everyone.
 class SealedStore : public ::testing::Test {
  protected:
   StorePtr join() const { return make_tcp_store("127.0.0.1", port_, StoreHost::kAgent, 2, kLong, kSecret); }

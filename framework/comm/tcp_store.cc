@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores that ranks reach over TCP: c10d's, or a StoreServer if the job has a secret.
+// Stores that ranks reach over TCP: c10d's TCPStore, or a StoreServer if the job has a secret.
 #include <c10/util/Exception.h>
 #include <c10/util/Flags.h>
 #include <fcntl.h>
@@ -33,14 +33,14 @@ namespace {
 
 using C10dStorePtr = c10::intrusive_ptr<c10d::Store>;
 
-// A store together with its server, which ends after it.
+// A store together with its server. The server is destroyed after the store.
 struct HostedStore {
   std::unique_ptr<StoreServer> server;
   StorePtr store;
 };
 
-// c10d logs each attempt that fails with a stack trace. Our errors say what is wrong; its log is for those who ask for
-// it.
+// Turns c10d's log off unless the user asks for it: it has a stack trace for each failed attempt, and our errors
+// already name the problem.
 void quiet_c10d() {
   static const bool done = [] {
     constexpr int kFatal = 3;
@@ -56,7 +56,7 @@ void quiet_c10d() {
                                                 "choose another port (MASTER_PORT)");
 }
 
-// Somebody listens at the address, and not a server of c10d.
+// Throws: a process listens at the address, but it is not a c10d server.
 [[noreturn]] void refuse_listener(const std::string& name, Seconds timeout, const std::string& why) {
   throw CommError(CommError::Kind::kTimeout,
                   name + ": waited " + in_seconds(timeout) + ", but what listens there does not answer as a " +
@@ -83,15 +83,15 @@ bool accepts_connections(const std::string& host, int port) {
   throw CommError(CommError::Kind::kTimeout, unreachable(name, why));
 }
 
-// c10d waits without a deadline for the answer of whoever listens at the address. A thread does that, which is
-// abandoned when no answer comes.
+// c10d waits without a deadline for the answer of the process that listens at the address. So a thread does that, and
+// is abandoned if no answer comes.
 C10dStorePtr open_c10d(const std::string& name, const std::string& host, const c10d::TCPStoreOptions& options,
                        Seconds timeout) {
   std::packaged_task<C10dStorePtr()> open(
       [=]() -> C10dStorePtr { return c10::make_intrusive<c10d::TCPStore>(host, options); });
   auto opened = open.get_future();
   std::thread opener(std::move(open));
-  constexpr Seconds kGrace{5};  // c10d's own deadline for connecting comes first, and says more
+  constexpr Seconds kGrace{5};  // c10d's own deadline for connecting passes first, and its error says more
   if (opened.wait_for(timeout + kGrace) == std::future_status::ready) {
     opener.join();
     return opened.get();
@@ -100,7 +100,7 @@ C10dStorePtr open_c10d(const std::string& name, const std::string& host, const c
   refuse_listener(name, timeout, "");
 }
 
-// Rank 0 learns here which ranks never came; without it, each user would wait for them by another key.
+// Lets rank 0 report how many ranks never came. Otherwise each user of the store would wait for them at another key.
 void await_ranks(Store& store, const std::string& name, bool serve, int ranks, Seconds timeout, bool secret) {
   const std::string key = "phalanx/joined";
   auto joined = store.add(key, 1);
@@ -157,8 +157,8 @@ StorePtr make_tcp_store(const std::string& named, int port, StoreHost hosted_by,
     throw ConfigError("the job's secret (PHALANX_JOB_SECRET) needs at least " + std::to_string(kLeastSecret) +
                       " characters; openssl rand -hex 32 makes one");
   }
-  // A name may come up later than its ranks, as those of containers do; a mistake should not take all that time to
-  // show.
+  // A name may start to resolve later than its ranks start, as names of containers do. A warning shows a mistake at
+  // once instead of after the timeout.
   if (const auto why = why_unresolved(host); !why.empty()) {
     log_warning() << unresolved(name, host, why) << ", or wait: it is tried for " << in_seconds(timeout);
   }

@@ -6,17 +6,17 @@
 
 #include "framework/comm/communicator.h"
 
-/// Texts among the ranks of a group, of any lengths on each. Collective; they block, and throw what the two collectives
-/// throw of which each is made: one of the lengths, one of the letters.
+/// Exchange of texts among the ranks of a group, which may differ in length. Collective and blocking. Each function
+/// consists of two collectives, one for the lengths and one for the characters, and throws their errors.
 namespace phalanx {
 
-/// Rank 0's text on all ranks; the others' own are not looked at.
+/// Returns rank 0's text on all ranks. The texts of the other ranks are ignored.
 std::string broadcast_text(const std::string& text, Communicator& group);
 
-/// The texts of all ranks, in rank order.
+/// Returns the texts of all ranks, in rank order.
 std::vector<std::string> all_gather_text(const std::string& mine, Communicator& group);
 
-/// The same on rank 0; nothing elsewhere.
+/// Returns the texts of all ranks on rank 0, and nothing on the other ranks.
 std::vector<std::string> gather_text(const std::string& mine, Communicator& group);
 
 }  // namespace phalanx

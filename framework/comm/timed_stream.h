@@ -11,15 +11,15 @@
 
 namespace phalanx {
 
-/// A connected stream socket whose calls block, each until a deadline. Not thread-safe.
+/// A connected stream socket with blocking calls, each with a deadline. Not thread-safe.
 ///
-/// Both calls throw CommError, after which the stream is of no use: kTimeout if the deadline has passed, kPeerLost if
+/// Both calls throw CommError, after which the stream cannot be used: kTimeout if the deadline has passed, kPeerLost if
 /// the connection has ended. The message is only the reason, such as "the connection was closed".
 class TimedStream {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
 
-  /// The socket must not block by itself.
+  /// The socket must be non-blocking.
   explicit TimedStream(Descriptor socket) : socket_(std::move(socket)) {}
 
   void send(std::string_view text, Deadline deadline);

@@ -12,7 +12,7 @@ void Work::finish() noexcept {
   try {
     wait();
   } catch (const std::exception& error) {
-    // On the way out of another failure this one is mostly its echo.
+    // While another failure unwinds the stack, this one is mostly a consequence of it.
     auto line = std::uncaught_exceptions() > 0 ? log_info() : log_error();
     line << "an operation that nobody waited for failed: " << error.what();
   } catch (...) {

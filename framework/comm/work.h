@@ -9,26 +9,26 @@ namespace phalanx {
 
 /// An operation in flight. Move-only; keeps the tensors it works on alive until it is complete.
 ///
-/// What waiting means depends on where the tensors are.
+/// The meaning of waiting depends on the device of the tensors:
 ///
 ///   CPU     wait() and synchronize() block the host until the operation is complete.
-///   device  wait() orders the current stream after the operation: what is launched on it from now on sees the result,
-///           while the host goes on at once. synchronize() blocks the host until the operation is complete.
+///   device  wait() orders the current stream after the operation: work that is launched on the stream later sees the
+///           result, and the host continues at once. synchronize() blocks the host until the operation is complete.
 ///
-/// An operation may run in wait() alone (see OperationQueue): done() tells, but polling it need not bring it about.
+/// An operation may run only in wait() (see OperationQueue), so polling done() need not bring it to completion.
 ///
-/// Both may be called from any thread and any number of times; the operation's CommError is thrown once. Destroying a
-/// Work that was not waited for waits for it and logs its error: an operation is never silently abandoned, because its
-/// peers count on it.
+/// wait() and synchronize() may be called from any thread and any number of times; the operation's CommError is thrown
+/// once. Destroying a Work that was not waited for waits for it and logs its error: an operation is never silently
+/// abandoned, because its peers rely on it.
 class [[nodiscard]] Work {
  public:
-  /// What a backend implements: one per operation in flight.
+  /// The interface that a backend implements, with one object per operation in flight.
   class State {
    public:
     virtual ~State() = default;
     virtual void wait() = 0;                // blocks up to the communicator's deadline, then throws CommError
-    virtual void synchronize() { wait(); }  // the same; of device tensors also after wait()
-    virtual bool done() const = 0;          // whether the operation is complete; never blocks
+    virtual void synchronize() { wait(); }  // the same; for device tensors also called after wait()
+    virtual bool done() const = 0;          // true if the operation is complete; never blocks
   };
 
   Work() = default;  // already complete
@@ -45,11 +45,11 @@ class [[nodiscard]] Work {
   ~Work() { finish(); }
 
   void wait() {
-    auto state = std::exchange(state_, nullptr);  // nothing is left to tell once it has thrown
+    auto state = std::exchange(state_, nullptr);  // an error is thrown only once
     if (!state) return;
     state->wait();
     if (state->done()) return;
-    state_ = std::move(state);  // on a device, for synchronize()
+    state_ = std::move(state);  // device tensors: kept for synchronize()
     waited_ = true;
   }
   void synchronize() {
@@ -58,13 +58,13 @@ class [[nodiscard]] Work {
   bool done() const { return !state_ || state_->done(); }
 
  private:
-  void finish() noexcept;  // waits unless somebody has, logs an error
+  void finish() noexcept;  // waits unless that has been done; logs an error
 
-  std::shared_ptr<State> state_;  // null: complete, or its error was thrown
+  std::shared_ptr<State> state_;  // null: complete, or its error has been thrown
   bool waited_ = false;
 };
 
-/// Waits for each in turn. All of them must have been launched before any is waited for.
+/// Waits for each in turn. All of them must have been launched before this call.
 void wait_all(std::vector<Work>& works);
 
 }  // namespace phalanx

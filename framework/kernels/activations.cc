@@ -56,7 +56,7 @@ void compute(Gradient* function, const at::Tensor& gradient, const at::Tensor& x
   });
 }
 
-// A function in LibTorch's forms of it: functional, into given memory, in place. `Theirs` are LibTorch's kernels.
+// A function in LibTorch's three forms: functional, into given memory, in place. `Theirs` has LibTorch's kernels.
 template <Unary* ours, class Theirs>
 struct Activation {
   static at::Tensor functional(const at::Tensor& x) {
@@ -97,7 +97,7 @@ struct LibTorchSilu {
   static at::Tensor& in_place(at::Tensor& x) { return at::cpu::silu_(x); }
 };
 
-// Null for an approximation that LibTorch refuses.
+// Returns null for an approximation that LibTorch refuses.
 Unary* gelu_of(std::string_view approximation) {
   return approximation == "none" ? &vector::gelu : approximation == "tanh" ? &vector::gelu_tanh : nullptr;
 }

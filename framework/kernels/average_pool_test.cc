@@ -35,7 +35,7 @@ std::ostream& operator<<(std::ostream& out, const AveragePooling& p) {
              << (p.counts_padding ? "" : ", without padding") << (p.divisor ? ", divisor" : "");
 }
 
-// The average, and its gradient from `of_y`.
+// Returns the average, and its gradient from `of_y`.
 template <class Function>
 std::array<at::Tensor, 2> both_ways(const Function& pool, const at::Tensor& x, const at::Tensor& of_y,
                                     at::ScalarType dtype) {
@@ -87,7 +87,7 @@ TEST(AveragePool, TakesAxesOfTheirOwnAndDivisors) {
   }
 }
 
-// Windows of one size, which are ours, and of several, which are LibTorch's.
+// If all windows have one size, our code computes them, otherwise LibTorch's.
 TEST(AveragePool, IsAdaptiveToo) {
   for (const auto& sizes : std::vector<std::vector<std::int64_t>>{{3, 5}, {6, 20}, {1, 1}, {2, 40}, {12, 10}, {5, 7}}) {
     const auto pool = [&](const at::Tensor& x) { return at::adaptive_avg_pool2d(x, sizes); };

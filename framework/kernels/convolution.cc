@@ -38,7 +38,7 @@ struct Arguments {
 
 bool is_image_batch(const at::Tensor& x) { return x.dim() == 4 && is_contiguous_float(x); }
 
-// Returns nothing for arguments that LibTorch refuses, and for other strides than 1.
+// Returns nothing for arguments that LibTorch refuses, and for strides other than 1.
 std::optional<Windows::Axis> axis_of(const at::Tensor& x, const at::Tensor& weight, const Arguments& arguments,
                                      std::size_t axis) {
   const auto i = static_cast<std::int64_t>(axis) + 2;
@@ -48,13 +48,13 @@ std::optional<Windows::Axis> axis_of(const at::Tensor& x, const at::Tensor& weig
                        .padding = of_axis(arguments.padding, axis),
                        .dilation = of_axis(arguments.dilation, axis)};
   if (result.stride != 1 || result.padding < 0 || result.dilation < 1) return {};
-  if (result.padding > (result.kernel - 1) * result.dilation) return {};  // outputs of padding alone
+  if (result.padding > (result.kernel - 1) * result.dilation) return {};  // outputs that see only padding
   result.output = result.input + 2 * result.padding - (result.kernel - 1) * result.dilation;
   if (result.output < 1) return {};
   return result;
 }
 
-// Returns the convolution; nothing where LibTorch is to compute it.
+// Returns the convolution, or nothing if LibTorch must compute it.
 std::optional<Convolution> convolution_of(const at::Tensor& x, const at::Tensor& weight, const Arguments& arguments) {
   if (!is_image_batch(x) || !is_image_batch(weight) || arguments.transposed || arguments.groups != 1 ||
       !is_for_two_axes(arguments.stride) || !is_for_two_axes(arguments.padding) ||
@@ -73,8 +73,8 @@ bool all_finite(const at::Tensor& x) {
   return zero == 0;
 }
 
-// Which convolutions gain, measured with tools/bench_kernels: LibTorch's code is slow for few channels of the input.
-// With AVX-512 there are more registers for ours.
+// Decides which convolutions gain, as measured with tools/bench_kernels: LibTorch's code is slow for few input
+// channels. AVX-512 has more registers for our code.
 bool has_many_registers() {
   static const bool many = at::get_cpu_capability() == "AVX512";
   return many;
@@ -130,7 +130,7 @@ Convolution to_input(const Convolution& c) {
   return {.inputs = c.outputs, .outputs = c.inputs, .windows = {reverse(c.windows.height), reverse(c.windows.width)}};
 }
 
-// Returns weights [outputs, inputs, height, width] as [inputs, outputs, height, width], both axes of the window
+// Returns weights [outputs, inputs, height, width] as [inputs, outputs, height, width], with both axes of the window
 // reversed.
 std::vector<float> reversed(const at::Tensor& weight) {
   const auto outputs = weight.size(0), inputs = weight.size(1), window = weight.size(2) * weight.size(3);
@@ -153,7 +153,7 @@ at::Tensor gradient_of_input(const at::Tensor& of_y, const at::Tensor& x, const 
   return of_x;
 }
 
-// Images are added in chunks whose size follows from the shape alone, so that the sum has one order.
+// Images are added in chunks whose size follows only from the shape, so that the order of the sum is fixed.
 at::Tensor gradient_of_weight(const at::Tensor& of_y, const at::Tensor& x, const at::Tensor& weight,
                               const Convolution& c) {
   const auto images = x.size(0);
@@ -194,7 +194,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
   }
   if (wanted[1] && is_faster_to_weight(*c)) {
     of_weight = gradient_of_weight(gradients, x, weight, *c);
-    left[1] = !all_finite(of_weight);  // infinities times the zeros of the padding are NaN, which LibTorch leaves out
+    left[1] = !all_finite(of_weight);  // infinities times the zeros of the padding are NaN; LibTorch skips the padding
   }
   if (wanted[2] && !left[1]) {
     of_bias = gradients.sum({0, 2, 3});

@@ -15,15 +15,15 @@ struct Convolution {
   std::int64_t outputs = 0;  // channels
   Windows windows;
 
-  std::int64_t taps() const { return inputs * windows.height.kernel * windows.width.kernel; }  // weights of an output
+  std::int64_t taps() const { return inputs * windows.height.kernel * windows.width.kernel; }  // weights of one output
   std::int64_t input_size() const { return inputs * windows.height.input * windows.width.input; }
   std::int64_t output_plane() const { return windows.height.output * windows.width.output; }
   std::int64_t output_size() const { return outputs * output_plane(); }
 };
 
-/// Copies the few floats of a row, for which a call of memcpy takes longer. Ranges do not overlap.
+/// Copies a row of a few floats, for which a call of memcpy would take longer. The ranges must not overlap.
 inline void copy_row(const float* from, float* to, std::int64_t count) {
-  constexpr std::int64_t kFloats = 4;  // 16 bytes, one move on all processors; the last one overlaps the one before it
+  constexpr std::int64_t kFloats = 4;  // 16 bytes, one move on all processors; the last move overlaps the one before it
   if (count < kFloats) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
     return;
@@ -32,9 +32,9 @@ inline void copy_row(const float* from, float* to, std::int64_t count) {
   std::memcpy(to + count - kFloats, from + count - kFloats, kFloats * sizeof(float));
 }
 
-/// Describes where the elements of padded images lie in scratch memory: [inputs, rows, columns]. The output at (row,
-/// column), at position row * columns() + column, reads element offsets()[tap] + position for a tap, so consecutive
-/// outputs of a row read consecutive elements. Taps are in the order of the weights: input, row, column.
+/// The layout of padded images in scratch memory: [inputs, rows, columns]. The output at (row, column) has the position
+/// row * columns() + column and reads element offsets()[tap] + position for a tap, so consecutive outputs of a row read
+/// consecutive elements. Taps are in the order of the weights: input, row, column.
 class ConvolutionLayout {
  public:
   explicit ConvolutionLayout(const Convolution& convolution);
@@ -42,7 +42,7 @@ class ConvolutionLayout {
   std::int64_t columns() const { return columns_; }
   const std::vector<std::int64_t>& offsets() const { return offsets_; }
 
-  /// The position behind the last output. Positions of padded columns are no outputs.
+  /// Returns the position after the last output. Positions in padded columns are not outputs.
   std::int64_t positions() const {
     return (convolution_.windows.height.output - 1) * columns_ + convolution_.windows.width.output;
   }

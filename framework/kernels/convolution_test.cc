@@ -56,7 +56,7 @@ struct Tensors {
   at::Tensor x, weight, bias, of_y;
 };
 
-// LeNet's layers, and others that end blocks of channels, rows, taps and vectors in every way.
+// LeNet's layers, and others whose blocks of channels, rows, taps and vectors end in every way.
 const std::vector<Shape> kShapes{
     {5, 1, 28, 28, 6, {5, 5}, {2, 2}},     {3, 6, 14, 14, 16, {5, 5}, {0, 0}}, {2, 3, 32, 32, 64, {3, 3}, {1, 1}},
     {17, 1, 9, 9, 8, {3, 3}, {0, 0}},      {1, 1, 1, 1, 1, {3, 3}, {1, 1}},    {2, 2, 4, 7, 5, {2, 3}, {1, 2}},
@@ -101,7 +101,7 @@ TEST(Convolution, HasTheSameBitsOnAnyNumberOfThreads) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(at::equal(one[i], three[i])) << "result " << i;
 }
 
-// NaN and infinities reach the same elements, also next to padding.
+// NaN and infinities reach the same elements as in LibTorch, also next to padding.
 TEST(Convolution, TakesNumbersThatAreNotFinite) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   at::manual_seed(3);
@@ -124,7 +124,7 @@ TEST(Convolution, TakesNumbersThatAreNotFinite) {
   }
 }
 
-// Everything that is not dense float32 with stride 1 and one group.
+// Our code leaves everything to LibTorch that is not dense float32 with stride 1 and one group.
 TEST(Convolution, LeavesOtherArgumentsToLibTorch) {
   const at::Tensor x = at::randn({2, 4, 10, 10}), weight = at::randn({6, 4, 3, 3}), one = at::randn({6, 1, 3, 3});
   const at::Tensor image = at::randn({2, 1, 10, 10});

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kDenseFloats = "float32, dense";
 constexpr const char* kContiguousFloats = "float32, contiguous";
 
-// LibTorch warns of kernels that replace its own.
+// Suppresses LibTorch's warnings about kernels that replace its own.
 class Silence final : public c10::WarningHandler {
  public:
   void process(const c10::Warning& /*warning*/) override {}

@@ -26,7 +26,7 @@ using Function = std::function<at::Tensor(const at::Tensor&)>;
 struct Activation {
   std::string name;
   Function function;
-  bool with_gradient = true;  // by a kernel of ours
+  bool with_gradient = true;  // one of our kernels computes the gradient
 };
 
 const std::vector<Activation>& activations() {
@@ -45,7 +45,7 @@ at::Tensor gradient_of(const Function& function, const at::Tensor& x, const at::
   return torch::autograd::grad({function(leaf)}, {leaf}, {of_output.to(x.scalar_type())}).at(0);
 }
 
-// Many exponents, both signs.
+// Returns numbers with many exponents and both signs.
 at::Tensor all_sizes() {
   const at::Tensor fine = at::linspace(-12, 12, 100'003, at::kFloat);
   const at::Tensor powers = at::exp2(at::arange(-60, 7, 0.25, at::kFloat));
@@ -67,7 +67,7 @@ TEST(Activations, AreAsExactAsLibTorchs) {
   }
 }
 
-// LibTorch's kernels and ours differ in some of the last bits of so many numbers.
+// LibTorch's kernels and ours differ in the last bits of some of these numbers.
 TEST(Activations, AreComputedByVectorCodeWhileRegistered) {
   const at::Tensor x = all_sizes();
   for (const auto& activation : activations()) {
@@ -95,7 +95,7 @@ TEST(Activations, OfSpecialNumbersAreExact) {
   }
 }
 
-// Every count of elements from none to more than two vectors; and each element whatever its neighbours are.
+// Tests all counts of elements from none to more than two vectors. Each result must not depend on the neighbours.
 TEST(Activations, OfAnElementDoNotDependOnItsPlace) {
   const at::Tensor x = at::randn({40});
   const Registration ours;
@@ -112,7 +112,7 @@ TEST(Activations, OfAnElementDoNotDependOnItsPlace) {
   }
 }
 
-// Transposed, with gaps, expanded, of another dtype: results have LibTorch's strides, too.
+// Transposed tensors, tensors with gaps, expanded ones, and another dtype: results have LibTorch's strides too.
 TEST(Activations, TakeTensorsOfAnyLayout) {
   const at::Tensor x = at::randn({6, 8, 10});
   const std::vector<at::Tensor> layouts{x.transpose(0, 2),
@@ -193,7 +193,7 @@ void expect_same_pooling(const Pooling& pooling, const at::Tensor& x) {
   EXPECT_EQ(our_places.strides(), places.strides());
 }
 
-// Small integers, so that there are ties.
+// The elements are small integers, so that there are ties.
 TEST(MaxPool, IsLibTorchsBitForBit) {
   at::manual_seed(1);
   for (std::int64_t kernel = 1; kernel <= 4; ++kernel) {

@@ -23,7 +23,8 @@ bool mkl_has_asked() { return asked; }
 
 }  // namespace phalanx::kernels
 
-// Called by MKL in place of its own function of this name, since a program's symbols precede those of its libraries.
+// MKL calls this instead of its function of the same name, because the linker finds a program's symbols before the
+// symbols of its libraries.
 extern "C" __attribute__((visibility("default"))) int mkl_serv_intel_cpu_true() {
   using Function = int();
   phalanx::kernels::asked = true;

@@ -22,7 +22,7 @@ void expect(bool holds, int status) {
   if (!holds) std::exit(status);
 }
 
-// MKL asks once in a process, so each test has a process of its own.
+// MKL asks once in a process, so each test runs in a separate process.
 class MklCheck : public ::testing::Test {
  protected:
   void SetUp() override {

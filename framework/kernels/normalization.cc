@@ -23,14 +23,14 @@ using Normalized = std::tuple<at::Tensor, at::Tensor, at::Tensor>;  // result, m
 
 constexpr std::int64_t kShortestRow = 16;  // shorter ones leave vectors empty
 
-// A value for each channel, or nothing.
+// An optional tensor with one value for each channel.
 class PerChannel {
  public:
   explicit PerChannel(const std::optional<at::Tensor>& tensor) {
     if (tensor && tensor->defined()) tensor_ = *tensor;
   }
 
-  // Returns false where LibTorch is to compute, or to refuse.
+  // Returns false if LibTorch must compute, or refuse, the operation.
   bool is_usable(std::int64_t channels) const {
     return !tensor_.defined() || (tensor_.scalar_type() == at::kFloat && tensor_.is_cpu() && tensor_.dim() == 1 &&
                                   tensor_.size(0) == channels && tensor_.is_contiguous());
@@ -40,7 +40,7 @@ class PerChannel {
     return tensor_.defined() ? tensor_.const_data_ptr<float>()[channel] : otherwise;
   }
 
-  // Moves the value towards `value`.
+  // Updates the running value of a channel towards `value`.
   void follow(std::int64_t channel, double value, double momentum) const {
     if (!tensor_.defined()) return;
     float& running = tensor_.mutable_data_ptr<float>()[channel];

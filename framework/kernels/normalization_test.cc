@@ -19,7 +19,7 @@ struct BatchNorm {
   explicit BatchNorm(const at::Tensor& input, double offset = 0)
       : x(input + offset), weight(at::randn({x.size(1)})), bias(at::randn({x.size(1)})), of_y(at::randn(x.sizes())) {}
 
-  // The result, the gradients of input, weight and bias, and the running mean and variance.
+  // Returns the result, the gradients of input, weight and bias, and the running mean and variance.
   std::vector<at::Tensor> compute(at::ScalarType dtype) const {
     std::vector<at::Tensor> leaves;
     for (const auto& tensor : {x, weight, bias}) leaves.push_back(tensor.to(dtype).detach().requires_grad_(true));
@@ -56,7 +56,7 @@ TEST(BatchNorm, IsAsExactAsLibTorchs) {
   }
 }
 
-// Too few elements in a row, channels that lie together, float64: LibTorch's.
+// LibTorch computes these: too few elements in a row, channels that lie together, float64.
 TEST(BatchNorm, TakesTensorsOfAnyLayout) {
   const auto x = at::randn({4, 6, 8, 8});
   for (const auto& layout : {x.contiguous(at::MemoryFormat::ChannelsLast), x.transpose(2, 3), x.slice(3, 0, 8, 2),

@@ -27,7 +27,7 @@
 namespace phalanx::kernels {
 namespace {
 
-// Returns nothing for arguments that LibTorch refuses, or windows that may lie in the padding alone.
+// Returns nothing for arguments that LibTorch refuses, or for windows that may lie entirely in the padding.
 std::optional<vector::Windows::Axis> axis_of(const at::Tensor& x, std::size_t axis, at::IntArrayRef kernel,
                                              at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                                              bool ceil_mode) {
@@ -52,7 +52,7 @@ std::optional<vector::Windows::Axis> axis_of(const at::Tensor& x, std::size_t ax
 
 bool is_image_float(const at::Tensor& x) { return (x.dim() == 3 || x.dim() == 4) && is_contiguous_float(x); }
 
-// Returns nothing where LibTorch's kernel is to compute.
+// Returns nothing if LibTorch's kernel must compute the pooling.
 std::optional<vector::Windows> windows_of(const at::Tensor& x, at::IntArrayRef kernel, at::IntArrayRef stride,
                                           at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode) {
   if (!is_image_float(x)) return {};
@@ -117,7 +117,7 @@ std::tuple<at::Tensor&, at::Tensor&> max_pool2d_out(const at::Tensor& x, at::Int
 
 using AveragePlanes = void(const float* from, float* to, std::int64_t planes, const vector::AveragePool& pool);
 
-// Computes `to` from `from`, of which one has the planes of `x` and the other those of its averages.
+// Computes `to` from `from`. One of the two has the planes of `x`, and the other the planes of its averages.
 void compute(AveragePlanes* function, const at::Tensor& x, const vector::AveragePool& pool, const at::Tensor& from,
              const at::Tensor& to) {
   const auto planes = x.numel() / (pool.windows.height.input * pool.windows.width.input);
@@ -135,7 +135,7 @@ at::Tensor average(const at::Tensor& x, const vector::AveragePool& pool) {
   return y;
 }
 
-// Returns nothing if LibTorch is to compute, or to refuse.
+// Returns nothing if LibTorch must compute, or refuse, the operation.
 std::optional<at::Tensor> gradient_of_average(const at::Tensor& of_y, const at::Tensor& x,
                                               const vector::AveragePool& pool) {
   const auto given = of_y.contiguous();
@@ -145,7 +145,7 @@ std::optional<at::Tensor> gradient_of_average(const at::Tensor& of_y, const at::
   return of_x;
 }
 
-// Returns nothing where LibTorch's kernel is to compute.
+// Returns nothing if LibTorch's kernel must compute the pooling.
 std::optional<vector::AveragePool> average_of(const at::Tensor& x, at::IntArrayRef kernel, at::IntArrayRef stride,
                                               at::IntArrayRef padding, bool ceil_mode, bool counts_padding,
                                               std::optional<std::int64_t> divisor) {

@@ -5,16 +5,16 @@
 
 namespace phalanx::kernels {
 
-/// What of a processor decides which kernels are used.
+/// The properties of a processor that decide which kernels are used.
 struct Processor {
-  std::string vendor;   // as cpuid spells it: "AuthenticAMD", "GenuineIntel"; empty where there is no cpuid
-  std::string name;     // the model's, for people
+  std::string vendor;   // as cpuid spells it: "AuthenticAMD", "GenuineIntel"; empty if there is no cpuid
+  std::string name;     // name of the model, for people
   std::string vectors;  // the widest vector instructions that LibTorch uses here: "AVX512", "AVX2", "DEFAULT"
 
   bool is_amd() const { return vendor == "AuthenticAMD"; }
 };
 
-/// The processor of this process, from /proc/cpuinfo and LibTorch.
+/// Returns the processor of this process, from /proc/cpuinfo and LibTorch.
 Processor this_processor();
 
 }  // namespace phalanx::kernels

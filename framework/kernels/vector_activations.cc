@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "framework/kernels/vector_activations.cc"
 #include "framework/kernels/vector_targets.h"
-// After the targets are known:
+// These are included after the targets are known:
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -31,9 +31,9 @@ HWY_INLINE V polynomial(V x, const float (&coefficients)[n]) {
   return sum;
 }
 
-// exp(x) and exp(x) - 1 for x <= 0, each to 2 units in the last place: x = n log(2) + r, where n is a whole number and
-// |r| <= log(2) / 2, so that exp(x) = 2^n exp(r) (Muller, Elementary Functions, section 11). NaN gives NaN. What
-// would be a denormal number is 0.
+// exp(x) and exp(x) - 1 for x <= 0, each to 2 units in the last place. x = n log(2) + r, where n is a whole number and
+// |r| <= log(2) / 2, so that exp(x) = 2^n exp(r) (Muller, Elementary Functions, section 11). NaN gives NaN. A result
+// that would be a denormal number is 0.
 struct Exponential {
   V value;
   V minus_one;
@@ -44,11 +44,11 @@ HWY_INLINE Exponential exponential(V x) {
                                 4.1665795894e-2F, 1.6666665459e-1F, 5.0000001201e-1F};  // (exp(r) - 1 - r) / r^2
   constexpr float kLeast = -87.33654F;  // log of the least normal float32
   const hn::RebindToSigned<D> integers;
-  const V within = hn::Max(constant(kLeast), x);  // in this order, NaN stays NaN
+  const V within = hn::Max(constant(kLeast), x);  // this order of arguments keeps NaN
   const V n = hn::Round(hn::Mul(within, constant(1.44269504F)));
   V r = hn::NegMulAdd(n, constant(0.693359375F), within);
   r = hn::NegMulAdd(n, constant(-2.12194440e-4F), r);
-  const V minus_one = hn::MulAdd(hn::Mul(r, r), polynomial(r, kOverTwo), r);  // of exp(r)
+  const V minus_one = hn::MulAdd(hn::Mul(r, r), polynomial(r, kOverTwo), r);  // exp(r) - 1
   const auto exponent = hn::Add(hn::ConvertTo(integers, n), hn::Set(integers, 127));
   const V scale = hn::BitCast(D(), hn::ShiftLeft<23>(exponent));
   const auto too_small = hn::Lt(x, constant(kLeast));
@@ -74,7 +74,7 @@ HWY_INLINE Logistic logistic(V x) {
   return {hn::IfThenElse(hn::Lt(x, hn::Zero(D())), other, d), hn::Mul(other, d)};
 }
 
-// erf as x P(x^2) / Q(x^2), the rational approximation of Eigen (generic_fast_erf_float), and 1 from 4 on.
+// Computes erf as x P(x^2) / Q(x^2), the rational approximation of Eigen (generic_fast_erf_float), and as 1 from 4 on.
 HWY_INLINE V error_function(V x) {
   constexpr float kP[] = {-2.72614225801306e-10F, 2.77068142495902e-08F,  -2.10102402082508e-06F,
                           -5.69250639462346e-05F, -7.34990630326855e-04F, -2.95459980854025e-03F,
@@ -88,13 +88,13 @@ HWY_INLINE V error_function(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(y, x));
 }
 
-// The distribution function of the standard normal distribution.
+// Computes the distribution function of the standard normal distribution.
 HWY_INLINE V normal_distribution(V x) {
   const V half = constant(0.5F);
   return hn::MulAdd(half, error_function(hn::Mul(x, constant(0.70710678118654752F))), half);
 }
 
-// The argument of tanh in gelu_tanh, doubled, since (1 + tanh(u)) / 2 is the logistic function of 2 u.
+// The argument of tanh in gelu_tanh is doubled, because (1 + tanh(u)) / 2 is the logistic function of 2 u.
 constexpr float kScale = 2 * 0.79788456080286536F;
 constexpr float kCubic = 0.044715F;
 
@@ -145,7 +145,7 @@ struct GeluTanhGradient {
   }
 };
 
-// The last elements, which fill no vector, are computed in one of their own.
+// Applies a function elementwise. The last elements, which do not fill a vector, are copied to one that is padded.
 template <class Function, class... Inputs>
 HWY_INLINE void map(const Function& function, float* result, std::int64_t count, const Inputs*... inputs) {
   const D d;

@@ -9,8 +9,8 @@
 /// The functions handle `count` elements that lie one after the other. An output may be the same array as an input, but
 /// must not overlap it otherwise. Elements are computed independently: the result for one element does not depend on
 /// its place in the array or on the other elements. Thread-safe.
-///
-/// Errors are below 4 units in the last place of the largest intermediate value. Infinities and NaN give what the
+/// Errors are below 4 units in the last place of the largest intermediate value. Infinities and NaN follow the
+/// formulas: gelu(-inf) and silu(-inf) are NaN, as LibTorch's are.
 /// formulas give: gelu(-inf) and silu(-inf) are NaN, as LibTorch's are.
 namespace phalanx::vector {
 

@@ -10,7 +10,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "framework/kernels/vector_average_pool.cc"
 #include "framework/kernels/vector_targets.h"
-// After the targets are known:
+// These are included after the targets are known:
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -24,8 +24,8 @@ using D = hn::ScalableTag<float>;
 
 std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(D())); }
 
-// Writes `function(i)`, a vector, for the elements i, i + 1, ... from 0 to `count`. The last vector overlaps the one
-// before it; elements that fill no vector are written by `each(i)`.
+// Writes the vectors `function(i)` of the elements i, i + 1, ... from 0 to `count`. The last vector overlaps the one
+// before it. If `count` is less than a vector, `each(i)` computes the elements.
 template <class Function, class Each>
 HWY_INLINE void write(std::int64_t count, float* to, const Function& function, const Each& each) {
   const D d;
@@ -37,7 +37,7 @@ HWY_INLINE void write(std::int64_t count, float* to, const Function& function, c
   hn::StoreU(function(count - lanes()), d, to + count - lanes());
 }
 
-// Returns every `stride`th of the elements from `from` on.
+// Returns every `stride`th of the elements that begin at `from`.
 template <int stride>
 HWY_INLINE hn::Vec<D> load(const float* from) {
   const D d;
@@ -48,7 +48,7 @@ HWY_INLINE hn::Vec<D> load(const float* from) {
 }
 
 // Computes one row of windows at a time: first the sum of each column, then the sum of each window's columns. The
-// gradient takes the same way back.
+// gradient takes the same steps in reverse.
 class RowOfWindows {
  public:
   explicit RowOfWindows(const AveragePool& pool)
@@ -157,10 +157,10 @@ class RowOfWindows {
 
   const AveragePool& pool_;
   std::vector<float> columns_;      // of the image and its padding, which stays zero in the forward pass
-  std::vector<float> windows_;      // gradients, zero behind the last window
-  std::vector<float> divisors_;     // of the windows, if they have rows_counted_ rows
-  std::int64_t rows_counted_ = -1;  // nothing yet
-  WindowRange rows_{};              // of the image, in this row of windows
+  std::vector<float> windows_;      // gradients; zero after the last window
+  std::vector<float> divisors_;     // divisors of the windows, for rows_counted_ rows
+  std::int64_t rows_counted_ = -1;  // -1: not computed yet
+  WindowRange rows_{};              // rows of the image in this row of windows
   std::int64_t top_ = 0;            // the first row, which may be padding
 };
 

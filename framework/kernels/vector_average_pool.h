@@ -8,7 +8,8 @@
 
 namespace phalanx::vector {
 
-/// An average pooling. The sum of a window is divided by the number of its elements, or by `divisor` if it is not 0.
+/// An average pooling. The sum of a window is divided by `divisor`, or by the number of the window's elements if that
+/// is 0.
 struct AveragePool {
   Windows windows;  // with dilation 1
   bool counts_padding = true;

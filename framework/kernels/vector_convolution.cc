@@ -10,7 +10,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "framework/kernels/vector_convolution.cc"
 #include "framework/kernels/vector_targets.h"
-// After the targets are known:
+// These are included after the targets are known:
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -23,7 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// The sums of a block stay in registers, of which there are 32 with AVX-512 and on Arm, and 16 otherwise.
+// The sums of a block stay in registers. There are 32 vector registers with AVX-512 and on Arm, and 16 otherwise.
 constexpr bool kManyRegisters = HWY_MAX_BYTES == 64 || HWY_ARCH_ARM;
 constexpr int kSums = kManyRegisters ? 24 : 12;
 constexpr int kMostChannels = kManyRegisters ? 8 : 4;
@@ -60,7 +60,7 @@ class Kernel {
   }
 
  private:
-  // Calls `body` for blocks of channels that cover all of them. The last one may have more than there are.
+  // Calls `body` for blocks of channels that cover all channels. The last block may extend beyond them.
   template <class Body>
   HWY_INLINE void for_blocks(const Body& body) {
     for (std::int64_t first = 0; first < convolution_.outputs;) {
@@ -139,7 +139,7 @@ class Kernel {
   const ConvolutionLayout& layout_;
   std::int64_t stride_;         // between channels of outputs_
   std::vector<float> packed_;   // the weights of each block of channels, tap by tap
-  std::vector<float> outputs_;  // of a block of channels, at each position
+  std::vector<float> outputs_;  // outputs of a block of channels, at each position
 };
 
 }  // namespace
@@ -148,7 +148,7 @@ void convolve(const float* x, const float* weights, const float* bias, float* y,
               const Convolution& convolution) {
   const ConvolutionLayout layout(convolution);
   Kernel kernel(weights, bias, convolution, layout);
-  auto padded = zeros(layout.size() + lanes());  // vectors read behind the last position
+  auto padded = zeros(layout.size() + lanes());  // vectors read beyond the last position
   for (std::int64_t image = 0; image < images; ++image) {
     layout.fill(x + image * convolution.input_size(), padded.data());
     kernel.compute(padded.data(), y + image * convolution.output_size());

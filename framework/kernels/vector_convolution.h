@@ -7,12 +7,12 @@
 
 namespace phalanx::vector {
 
-/// Convolves `images` images `x` to `y`. `weights` [outputs, taps()], `bias` [outputs] or null. All weights must be
-/// finite, since they are multiplied by the zeros of the padding, too. Scratch memory: one padded image, the weights
-/// and eight planes of the output. Thread-safe.
+/// Convolves `images` images `x` to `y`. `weights` is [outputs, taps()], `bias` is [outputs] or null. All weights must
+/// be finite, because they are also multiplied by the zeros of the padding. Scratch memory: one padded image, the
+/// weights and eight planes of the output. Thread-safe.
 ///
-/// This is direct convolution on ConvolutionLayout. The sums of a block of the output, some channels times some vectors
-/// of consecutive outputs, stay in registers while all taps are added to them, in their order.
+/// This is direct convolution on ConvolutionLayout. The sums of a block of the output (some channels times some vectors
+/// of consecutive outputs) stay in registers while all taps are added to them, in order.
 void convolve(const float* x, const float* weights, const float* bias, float* y, std::int64_t images,
               const Convolution& convolution);
 

@@ -10,7 +10,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "framework/kernels/vector_convolution_gradient.cc"
 #include "framework/kernels/vector_targets.h"
-// After the targets are known:
+// These are included after the targets are known:
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -23,14 +23,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// The sums of a block stay in registers, of which there are 32 with AVX-512 and on Arm, and 16 otherwise.
+// The sums of a block stay in registers. There are 32 vector registers with AVX-512 and on Arm, and 16 otherwise.
 constexpr bool kManyRegisters = HWY_MAX_BYTES == 64 || HWY_ARCH_ARM;
 
 std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(D())); }
 
 std::vector<float> zeros(std::int64_t count) { return std::vector<float>(static_cast<std::size_t>(count)); }
 
-// The gradient of the weights with consecutive outputs in the lanes of a vector.
+// Computes the gradient of the weights with consecutive outputs in the lanes of a vector.
 class ByOutputs {
  public:
   ByOutputs(const Convolution& convolution, const ConvolutionLayout& layout)
@@ -40,13 +40,13 @@ class ByOutputs {
         gradients_(zeros((convolution.outputs + kChannels) * stride_)),
         sums_(zeros((convolution.outputs + kChannels) * convolution.taps() * lanes())) {}
 
-  // Adds an image.
+  // Adds the gradient from one image.
   void add(const float* padded, const float* of_y) {
     const auto &height = convolution_.windows.height, &width = convolution_.windows.width;
     for (std::int64_t k = 0; k < convolution_.outputs; ++k) {
       float* to = gradients_.data() + k * stride_;
       for (std::int64_t row = 0; row < height.output; ++row, of_y += width.output, to += layout_.columns()) {
-        copy_row(of_y, to, width.output);  // columns that are no outputs stay zero
+        copy_row(of_y, to, width.output);  // columns that are not outputs stay zero
       }
     }
     const auto taps = convolution_.taps();
@@ -108,14 +108,14 @@ class ByOutputs {
   const Convolution& convolution_;
   const ConvolutionLayout& layout_;
   std::int64_t stride_;           // between channels of gradients_
-  std::vector<float> gradients_;  // of the output of an image, at each position, zero at those that are no outputs
+  std::vector<float> gradients_;  // of the output of an image, at each position; zero at positions that are not outputs
   std::vector<float> sums_;       // a vector for each weight
 };
 
-// Writes `lanes()` rows of `count` elements as `count` rows of `lanes()` elements, in squares of four by four.
+// Writes `lanes()` rows of `count` elements as `count` rows of `lanes()` elements, in blocks of four by four.
 void transpose(const float* from, std::int64_t count, float* to) {
   std::int64_t i = 0;
-#if HWY_TARGET != HWY_SCALAR  // which has no InterleaveLower
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR has no InterleaveLower
   const hn::CappedTag<float, 4> d;
   const hn::Repartition<double, decltype(d)> pairs;
   for (; hn::Lanes(d) == 4 && i + 4 <= count; i += 4) {
@@ -140,7 +140,7 @@ void transpose(const float* from, std::int64_t count, float* to) {
   }
 }
 
-// The gradient of the weights with channels of the output in the lanes of a vector.
+// Computes the gradient of the weights with channels of the output in the lanes of a vector.
 class ByChannels {
  public:
   ByChannels(const Convolution& convolution, const ConvolutionLayout& layout)
@@ -186,7 +186,7 @@ class ByChannels {
   template <int width>
   HWY_INLINE void add_channels(const float* padded, std::int64_t first) {
     constexpr int kRows = width == 3 ? 3 : kManyRegisters ? (width == 5 ? 5 : 3) : 10 / width;
-    const auto rows = convolution_.inputs * convolution_.windows.height.kernel;  // of taps
+    const auto rows = convolution_.inputs * convolution_.windows.height.kernel;  // rows of taps
     std::int64_t row = 0;
     for (; row + kRows <= rows; row += kRows) add_block<kRows, width>(padded, first, row);
     for (; row < rows; ++row) add_block<1, width>(padded, first, row);
@@ -238,7 +238,7 @@ void gradient_with(const float* x, const float* of_y, float* of_weights, std::in
                    const Convolution& convolution) {
   const ConvolutionLayout layout(convolution);
   Kernel kernel(convolution, layout);
-  auto padded = zeros(layout.size() + lanes());  // vectors read behind the last position
+  auto padded = zeros(layout.size() + lanes());  // vectors read beyond the last position
   for (std::int64_t image = 0; image < images; ++image) {
     layout.fill(x + image * convolution.input_size(), padded.data());
     kernel.add(padded.data(), of_y + image * convolution.output_size());

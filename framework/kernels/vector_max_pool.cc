@@ -12,7 +12,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "framework/kernels/vector_max_pool.cc"
 #include "framework/kernels/vector_targets.h"
-// After the targets are known:
+// These are included after the targets are known:
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -39,7 +39,7 @@ HWY_INLINE Largest choose(hn::Mask<D> other, const Largest& one, const Largest& 
           hn::IfThenElse(hn::RebindMask(DI(), other), two.places, one.places)};
 }
 
-// `later` is behind everything that `sooner` comes from.
+// Returns the larger of two, where the elements of `later` come after all elements of `sooner`.
 HWY_INLINE Largest larger_in_order(const Largest& sooner, const Largest& later) {
   return choose(hn::Or(hn::Gt(later.values, sooner.values), hn::IsNaN(later.values)), sooner, later);
 }
@@ -52,15 +52,15 @@ HWY_INLINE Largest larger(const Largest& one, const Largest& two) {
   return choose(hn::Or(hn::Or(hn::Gt(two.values, one.values), tie), last_nan), one, two);
 }
 
-// The first `count` lanes from memory, the others 0.
+// Returns a vector whose first `count` lanes are from memory and whose other lanes are 0.
 HWY_INLINE hn::Vec<D> load(const float* from, std::int64_t count) {
   HWY_ALIGN float lane[HWY_MAX_BYTES / sizeof(float)] = {};
   for (std::int64_t i = 0; i < count; ++i) lane[i] = from[i];
   return hn::Load(D(), lane);
 }
 
-// One row of a plane in vectors along the width: first the largest element of each column of the windows' rows, then
-// the largest of each window's columns.
+// Computes one row of windows in vectors along the width: first the largest element of each column in the rows of the
+// windows, then the largest of each window's columns.
 class RowOfWindows {
  public:
   explicit RowOfWindows(const Windows& windows)
@@ -89,7 +89,8 @@ class RowOfWindows {
  private:
   static std::size_t lanes() { return hn::Lanes(D()); }
 
-  // Columns behind the padding on the left, of which vectors may write more than there are: what follows is set again.
+  // Folds the rows of the windows into columns, after the padding on the left. Vectors may write more columns than
+  // there are, so the columns after them are reset.
   void fold_rows(const float* plane, std::int64_t row) {
     const D d;
     const DI di;
@@ -166,10 +167,10 @@ class RowOfWindows {
 
   const Windows& windows_;
   std::size_t columns_;
-  std::vector<float> values_;         // of each column, with padding: the largest of the windows' rows
-  std::vector<std::int32_t> places_;  // of these
-  std::vector<float> best_;           // of each window
-  std::vector<std::int32_t> at_;      // of these
+  std::vector<float> values_;  // of each column, including padding: the largest element in the rows of the windows
+  std::vector<std::int32_t> places_;  // places of values_
+  std::vector<float> best_;           // largest element of each window
+  std::vector<std::int32_t> at_;      // places of best_
 };
 
 }  // namespace

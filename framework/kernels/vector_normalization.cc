@@ -9,7 +9,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "framework/kernels/vector_normalization.cc"
 #include "framework/kernels/vector_targets.h"
-// After the targets are known:
+// These are included after the targets are known:
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -19,11 +19,11 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// As many float32 numbers as a vector has float64 numbers.
+// Floats has as many float32 numbers as a vector of Doubles has float64 numbers.
 using Doubles = hn::ScalableTag<double>;
 using Floats = hn::Rebind<float, Doubles>;
 
-// Sums of differences and of their squares, in several vectors so that additions need not wait for each other.
+// Sums of differences and of their squares, in several vectors so that additions do not wait for each other.
 class Sums {
  public:
   explicit Sums(double shift) : shift_(hn::Set(Doubles(), shift)) {

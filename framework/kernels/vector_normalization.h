@@ -9,7 +9,7 @@ namespace phalanx::vector {
 struct Rows {
   std::int64_t count = 0;
   std::int64_t length = 0;  // elements
-  std::int64_t stride = 0;  // elements from the begin of a row to the begin of the next
+  std::int64_t stride = 0;  // elements from the beginning of a row to the beginning of the next
 };
 
 struct Moments {
@@ -17,15 +17,15 @@ struct Moments {
   double variance = 0;  // divided by the number of elements
 };
 
-/// Returns the moments of all elements of `rows`, of which there must be one. Sums are float64 and do not depend on the
-/// number of threads. NaN or an infinity gives the mean that the sum of the elements has, and the variance NaN.
-/// Thread-safe.
+/// Returns the moments of all elements of `rows`, which has at least one element. Sums are float64 and do not depend on
+/// the number of threads. If an element is NaN or infinite, the mean is the sum divided by the count, and the variance
+/// is NaN. Thread-safe.
 ///
 /// The sums of the differences from the first element, and of their squares, take one pass over memory (Chan, Golub and
 /// LeVeque, Algorithms for Computing the Sample Variance, 1983, section 3: shifted data).
 Moments moments(const float* x, const Rows& rows);
 
-/// A linear function that loses no digits of elements near `center`.
+/// The linear function (x - center) * factor + offset, which loses no digits of elements near `center`.
 struct Line {
   float center = 0;
   float factor = 1;

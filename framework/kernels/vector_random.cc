@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "framework/kernels/vector_random.cc"
 #include "framework/kernels/vector_targets.h"
-// After the targets are known:
+// These are included after the targets are known:
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -40,7 +40,7 @@ using D64 = hn::ScalableTag<std::uint64_t>;
 using D32 = hn::Repartition<std::uint32_t, D64>;
 using DF = hn::Repartition<float, D64>;
 
-// The lower 64 bits of the products with a constant. Few processors multiply numbers of 64 bits in vectors.
+// Returns the lower 64 bits of the products with a constant. Few processors multiply 64-bit numbers in vectors.
 HWY_INLINE hn::Vec<D64> times(hn::Vec<D64> x, std::uint64_t factor) {
   const D32 d32;
   const D64 d64;

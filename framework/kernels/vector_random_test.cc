@@ -10,7 +10,7 @@
 namespace phalanx::vector {
 namespace {
 
-// Number `counter` of a stream, one at a time.
+// Returns number `counter` of a stream, computed singly.
 std::uint64_t split_mix(std::uint64_t stream, std::uint64_t counter) {
   std::uint64_t z = stream + (counter + 1) * 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;

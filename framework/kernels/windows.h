@@ -20,7 +20,7 @@ struct Windows {
   Axis width;
 };
 
-/// The numbers of elements [begin, end) of a window.
+/// The range [begin, end) of elements of a window.
 struct WindowRange {
   std::int64_t begin;
   std::int64_t end;

@@ -5,8 +5,8 @@
 
 namespace phalanx {
 
-// LibTorch's cache of cast parameters is one for all threads of the process, and cleared by any: with ranks as threads
-// it would be chance which uses share a copy.
+// All threads of the process share LibTorch's cache of cast parameters, and any thread clears it. With ranks as
+// threads, it would be random which uses share a copy, so the cache is turned off.
 Autocast::Autocast(c10::DeviceType device, c10::ScalarType dtype)
     : device_(device),
       before_{at::autocast::is_autocast_enabled(device), at::autocast::get_autocast_dtype(device),

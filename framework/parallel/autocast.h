@@ -6,10 +6,10 @@
 
 namespace phalanx {
 
-/// While it lives, matrix products and convolutions on `device` compute with `dtype` in this thread and what needs more
-/// range in float32, as torch.autocast (Micikevicius et al. 2018, arXiv:1710.03740, section 3). With at::kFloat: all
-/// as it comes, also inside another one. Parameters are cast where they are used: nothing is kept from use to use, so
-/// gradients of a parameter that is used twice add up in float32.
+/// While one exists, matrix products and convolutions on `device` compute with `dtype` in this thread, and operators
+/// that need more range compute in float32, as with torch.autocast (Micikevicius et al. 2018, arXiv:1710.03740, section
+/// 3). With at::kFloat, all operators compute in the dtype of their inputs, even inside another Autocast. Parameters
+/// are cast at each use and the casts are not cached, so gradients of a parameter that is used twice add up in float32.
 class Autocast {
  public:
   Autocast(c10::DeviceType device, c10::ScalarType dtype);
@@ -17,7 +17,7 @@ class Autocast {
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;
 
-  /// What the innermost one alive in this thread computes with; at::kFloat without any.
+  /// Returns the dtype of the innermost Autocast in this thread, or at::kFloat outside of any.
   static c10::ScalarType current(c10::DeviceType device);
 
  private:

@@ -44,7 +44,7 @@ TEST(Autocast, IsOfOneThread) {
   std::thread([] { EXPECT_EQ(dtype_of_a_product(), at::kFloat); }).join();
 }
 
-// The sum of two gradients near 1 in bfloat16 would have 8 bits; in float32 the small one is still there.
+// The sum of two gradients near 1 would have 8 bits in bfloat16; in float32 it still contains the small one.
 TEST(Autocast, GradientsOfAParameterUsedTwiceAddUpInFloat32) {
   const auto weight = at::randn({1, 1}).requires_grad_();
   const auto one = at::randn({1, 1}).fill_(1), little = at::randn({1, 1}).fill_(0x1p-12);

@@ -19,7 +19,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Sizes = std::vector<std::int64_t>;
 
-// Where, and along which dimension: what forward leaves for backward.
+// The group and the dimensions, which forward saves for backward.
 struct Place final : torch::CustomClassHolder {
   Place(CommunicatorPtr group, std::int64_t dim, Sizes sizes, std::int64_t join_dim = 0)
       : group(std::move(group)), dim(dim), join_dim(join_dim), sizes(std::move(sizes)) {}
@@ -36,7 +36,7 @@ using PlacePtr = c10::intrusive_ptr<Place>;
 
 // ---- without derivatives
 
-// With `dim` first, row by row: parts of ranks lie one behind the other.
+// Returns the tensor with `dim` first and contiguous, so that the parts of ranks lie one after the other.
 at::Tensor outermost(const at::Tensor& tensor, std::int64_t dim) { return tensor.movedim(dim, 0).contiguous(); }
 
 Sizes counts_of(const Place& place, const at::Tensor& all_rows) {
@@ -87,7 +87,7 @@ at::Tensor exchanged(const at::Tensor& tensor, std::int64_t split_dim, std::int6
 
 // ---- with derivatives: each is its partner's backward
 
-// Forward of `Operation`, with `Partner` for backward.
+// Uses `Operation` for forward and `Partner` for backward.
 template <class Operation, class Partner>
 class Paired : public torch::autograd::Function<Paired<Operation, Partner>> {
  public:
@@ -166,7 +166,7 @@ class ExchangeRows : public torch::autograd::Function<ExchangeRows> {
 
 std::int64_t wrapped(const at::Tensor& tensor, std::int64_t dim) { return dim < 0 ? dim + tensor.dim() : dim; }
 
-// An equal share of `tensor` along `dim`.
+// Returns an equal share of the size of `tensor` along `dim`.
 std::int64_t share(const at::Tensor& tensor, std::int64_t dim, const Communicator& group) {
   const auto size = tensor.size(dim);
   if (size % group.size() != 0) {

@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// Collectives that autograd differentiates: what a layer that is divided among ranks does at its edges (Shoeybi et al.
+/// Collectives that autograd differentiates. They are the edges of a layer that is divided among ranks (Shoeybi et al.
 /// 2019, Megatron-LM, arXiv:1909.08053, section 3; Korthikanti et al. 2022, arXiv:2205.05198, section 4.2.2).
 ///
 ///   function           forward                            backward
@@ -21,23 +21,25 @@ namespace phalanx {
 ///   gather_summed      all_gather along `dim`             reduce_scatter(sum)
 ///   sum_and_scatter    reduce_scatter(sum) along `dim`    all_gather
 ///   exchange_parts     all_to_all: part r of `split_dim`  all_to_all, back
-///                      to rank r, what comes is joined
-///                      along `join_dim`
-///   exchange_rows      all_to_all of unequally many rows  all_to_all, back
+///                      to rank r, received parts are
+///                      joined along `join_dim`
+///   exchange_rows      all_to_all of unequal row counts   all_to_all, back
 ///
-/// The first two are a pair, as are the next two and the two after them. All that is downstream of copy_to_ranks (and
-/// take_part, gather_summed) may differ between the ranks; what gather_parts gives is the same on all of them, and each
-/// computes the same loss of it. Where ranks compute one loss each of which they have a part, use gather_summed.
+/// The first two are a pair, and so are the next two and the two after them. Everything downstream of copy_to_ranks
+/// (and of take_part and gather_summed) may differ between the ranks. The result of gather_parts is the same on all of
+/// them, and each computes the same loss from it. If the ranks compute one loss of which each has a part, use
+/// gather_summed.
 ///
-/// All ranks of the group call them in the same order, forward and backward; each waits for its result. Of any dtype
-/// that the group moves. Derivatives of derivatives are those of the functions in the table. A group of one rank: the
-/// tensor itself.
+/// All ranks of the group call them in the same order, forward and backward; each call waits for its result. Tensors
+/// may have any dtype that the group moves. Second derivatives follow the same table. In a group of one rank, the
+/// result is the tensor itself.
 
 at::Tensor copy_to_ranks(const at::Tensor& tensor, const CommunicatorPtr& group);
 at::Tensor sum_over_ranks(const at::Tensor& tensor, const CommunicatorPtr& group);
 
-/// `sizes`: of each rank's part along `dim`; empty: all are as large (as this rank's; of take_part and sum_and_scatter:
-/// as an equal share, and std::invalid_argument where there is none).
+/// `sizes`: size of each rank's part along `dim`. If it is empty, all parts have the same size: the size of this rank's
+/// part, or an equal share for take_part and sum_and_scatter, which throw std::invalid_argument if there is no equal
+/// share.
 at::Tensor gather_parts(const at::Tensor& part, std::int64_t dim, const CommunicatorPtr& group,
                         std::vector<std::int64_t> sizes = {});
 at::Tensor take_part(const at::Tensor& tensor, std::int64_t dim, const CommunicatorPtr& group,
@@ -47,12 +49,12 @@ at::Tensor gather_summed(const at::Tensor& part, std::int64_t dim, const Communi
 at::Tensor sum_and_scatter(const at::Tensor& tensor, std::int64_t dim, const CommunicatorPtr& group,
                            std::vector<std::int64_t> sizes = {});
 
-/// Equal parts: std::invalid_argument where `split_dim` has none.
+/// Throws std::invalid_argument if `split_dim` cannot be divided into equal parts.
 at::Tensor exchange_parts(const at::Tensor& tensor, std::int64_t split_dim, std::int64_t join_dim,
                           const CommunicatorPtr& group);
 
-/// Rows of the first dimension, as many to and from each rank as it says, in rank order: what experts on several ranks
-/// do with tokens. Backward goes back.
+/// Exchanges rows of the first dimension: to[r] rows go to rank r and from[r] rows come from it, in rank order. Experts
+/// on several ranks exchange tokens in this way. The backward pass sends the gradients back.
 at::Tensor exchange_rows(const at::Tensor& rows, std::vector<std::int64_t> to, std::vector<std::int64_t> from,
                          const CommunicatorPtr& group);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that autograd differentiates: values and gradients against one process that has everything.
+// Compares the values and gradients of differentiable collectives with one process that has everything.
 #include "framework/parallel/autograd_collectives.h"
 
 #include <ATen/TensorOperators.h>
@@ -25,21 +25,21 @@ namespace {
 using testing::run_ranks;
 using Body = std::function<at::Tensor(const at::Tensor& input, const CommunicatorPtr& world)>;
 
-// A tensor that is another one on every rank.
+// Returns a tensor that differs on every rank.
 at::Tensor input_of(int rank, at::IntArrayRef sizes) {
   std::int64_t count = 1;
   for (const auto size : sizes) count *= size;
   return (at::arange(count, at::kDouble) * 0.7 + rank).cos().view(sizes);
 }
 
-// What all ranks compute together: a weighted sum of squares of all outputs, which only one process would see at once.
+// Returns a weighted sum of squares of the outputs of all ranks, which no single rank has.
 double joint_loss(const at::Tensor& output, Communicator& world) {
   const at::Tensor loss = (output * output * (world.rank() + 1)).sum().view({1}).clone();
   world.all_reduce(loss, Reduction::kSum).wait();
   return loss.item<double>();
 }
 
-// The derivative of the joint loss by element `index` of rank `at`'s input, by central differences.
+// Returns the derivative of the joint loss by element `index` of rank `at`'s input, by central differences.
 double difference(const Body& body, const at::Tensor& input, std::int64_t index, int at, const CommunicatorPtr& world) {
   constexpr double kStep = 1e-5;
   const auto loss_at = [&](double step) {
@@ -50,7 +50,7 @@ double difference(const Body& body, const at::Tensor& input, std::int64_t index,
   return (loss_at(kStep) - loss_at(-kStep)) / (2 * kStep);
 }
 
-// The gradient that ranks get when each begins backward with that of its own output.
+// Checks the gradient that ranks get if each begins backward with the gradient of its output.
 void check_gradients(int ranks, const Body& body, at::IntArrayRef sizes) {
   run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
     const at::Tensor input = input_of(world->rank(), sizes).requires_grad_();
@@ -67,8 +67,8 @@ void check_gradients(int ranks, const Body& body, at::IntArrayRef sizes) {
   });
 }
 
-// These are derivatives of what all ranks compute together. Those of copy_to_ranks and gather_parts are not: their
-// outputs count once, though every rank has them.
+// The gradients are derivatives of the loss that all ranks compute together. The gradients of copy_to_ranks and
+// gather_parts are not: their outputs count once, although every rank has them.
 TEST(AutogradCollectives, GradientsAreThoseOfWhatAllRanksComputeTogether) {
   for (const int ranks : {1, 2, 3}) {
     check_gradients(ranks, [](const auto& x, const auto& world) { return gather_summed(x, 1, world); }, {4, 3});
@@ -78,7 +78,7 @@ TEST(AutogradCollectives, GradientsAreThoseOfWhatAllRanksComputeTogether) {
   }
 }
 
-// Rank r sends 1, 2, ... rows to the ranks and gets r + 1 of each.
+// Rank r sends 1, 2, ... rows to the ranks and gets r + 1 rows from each.
 TEST(AutogradCollectives, RowsMayBeUnequallyMany) {
   for (const int ranks : {1, 2, 3}) {
     check_gradients(ranks,
@@ -109,7 +109,7 @@ TEST(AutogradCollectives, PartsMayDifferInSize) {
   check_gradients(3, [](const auto& x, const auto& world) { return sum_and_scatter(x, 1, world, uneven(3)); }, {4, 6});
 }
 
-// Two layers of a network: the first gives each rank some columns, the second takes rows and adds up. Every rank has
+// A network of two layers: the first gives each rank some columns, the second takes rows and adds up. Every rank has
 // the whole input and the whole output.
 TEST(AutogradCollectives, ADividedNetworkHasTheGradientsOfTheWholeOne) {
   for (const int ranks : {2, 4}) {
@@ -149,7 +149,7 @@ TEST(AutogradCollectives, PartsThatAreGatheredAndTakenAgainAreTheSame) {
 TEST(AutogradCollectives, CanBeDifferentiatedTwice) {
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     const at::Tensor x = input_of(0, {4}).requires_grad_();
-    // Each rank has half of the sum of cubes.
+    // Each rank has one half of the sum of cubes.
     const at::Tensor mine = copy_to_ranks(x, world).narrow(0, 2 * world->rank(), 2).pow(3).sum();
     const at::Tensor loss = sum_over_ranks(mine, world);
     const at::Tensor gradient = torch::autograd::grad({loss}, {x}, {}, {}, /*create_graph=*/true)[0];

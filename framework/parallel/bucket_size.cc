@@ -23,7 +23,7 @@ double seconds_of_one(Communicator& group, const at::Tensor& values) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The median of some, after one that warms up.
+// Returns the median time of the slowest rank, after one run to warm up.
 double seconds_of(Communicator& group, std::int64_t bytes) {
   const at::Tensor values = group.allocate({bytes / static_cast<std::int64_t>(sizeof(float))}, at::kFloat);
   values.zero_();

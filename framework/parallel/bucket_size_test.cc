@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::int64_t kKiB = 1 << 10, kMiB = 1 << 20;
 
-// What `bucket` costs beyond what no size can save.
+// Returns the part of the cost that depends on the size of `bucket`.
 double cost(std::int64_t bytes, std::int64_t bucket, const ReductionTime& time) {
   const auto buckets = static_cast<double>(bytes) / static_cast<double>(bucket);
   return buckets * time.latency + static_cast<double>(bucket) * time.seconds_per_byte;
 }
 
-// ResNet-18 over 1 Gbit/s, and in shared memory; a small model.
+// ResNet-18 over 1 Gbit/s and in shared memory, and a small model.
 TEST(BestBucketBytes, CostsLeastOfAllPowersOfTwo) {
   for (const auto& [bytes, time] : {std::pair{44 * kMiB, ReductionTime{300e-6, 8e-9}},
                                     {44 * kMiB, ReductionTime{2e-6, 0.02e-9}},

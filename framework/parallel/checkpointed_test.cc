@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations computed again in backward, against activations that were kept.
+// Compares recomputed activations with activations that were kept.
 #include "framework/parallel/checkpointed.h"
 
 #include <ATen/Context.h>
@@ -22,7 +22,7 @@
 namespace phalanx {
 namespace {
 
-// Three layers with dropout.
+// A network of three layers with dropout.
 struct Network {
   Network() {
     at::manual_seed(7);
@@ -36,7 +36,7 @@ struct Network {
     return at::dropout(at::gelu(inside), 0.3, true);
   }
 
-  // How many results inside of layers, since the last time it was asked, are still there.
+  // Returns how many results of layers, since the last call, are still in memory.
   std::int64_t alive() {
     const auto count = std::ranges::count_if(memory, [](const auto& storage) { return !storage.expired(); });
     memory.clear();
@@ -52,7 +52,7 @@ struct Network {
     return x;
   }
 
-  // Gradients of the input and the weights, with the same random numbers each time.
+  // Returns the gradients of the input and the weights, with the same random numbers each time.
   std::vector<at::Tensor> gradients(const at::Tensor& values, bool checkpoint, at::ScalarType dtype = at::kFloat) {
     at::manual_seed(3);
     const at::Tensor input = values.clone().requires_grad_();
@@ -130,7 +130,7 @@ TEST(Checkpointed, WithoutGradientsItIsAPlainCall) {
   EXPECT_EQ(network.calls, 3);
 }
 
-// Otherwise the weights would get no gradient.
+// If nothing were kept, the weights would get no gradient.
 TEST(Checkpointed, AnInputThatNeedsNoGradientIsKeptLikeAllElse) {
   Network network;
   const auto y = checkpointed([&](const at::Tensor& x) { return network.layer(0, x); }, at::randn({2, 16}));

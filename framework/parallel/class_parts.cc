@@ -16,7 +16,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Which of the targets are classes of this rank, and which number they have here; 0 for those that are not.
+// The targets that are classes of this rank, and their numbers here; 0 for targets that are not.
 struct OwnTargets {
   OwnTargets(const at::Tensor& target, std::int64_t begin, std::int64_t count)
       : others((target < begin).logical_or(target >= begin + count)),
@@ -25,7 +25,7 @@ struct OwnTargets {
   at::Tensor others, column;  // [n] bool, [n, 1]
 };
 
-// Of logits [n, classes here] and targets [n].
+// Takes logits [n, classes here] and targets [n].
 class CrossEntropyOfParts : public torch::autograd::Function<CrossEntropyOfParts> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits, const at::Tensor& target,
@@ -54,7 +54,7 @@ class CrossEntropyOfParts : public torch::autograd::Function<CrossEntropyOfParts
     return losses.masked_fill(skipped, 0).sum() / count;
   }
 
-  // Of each row: its shares of all exponentials, less what the target should be.
+  // The gradient of each row is its shares of all exponentials minus the target distribution.
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const auto &shares = saved[0], &others = saved[1], &column = saved[2], &skipped = saved[3], &count = saved[4];
@@ -79,7 +79,7 @@ at::Tensor gather_scores(const at::Tensor& part, const ClassParts& parts) {
   return gather_parts(part, -1, parts.group, parts.sizes);
 }
 
-// As double both the scores and the numbers of classes are exact.
+// float64 represents both the scores and the numbers of classes exactly.
 at::Tensor best_class(const at::Tensor& part, const ClassParts& parts) {
   const at::Tensor best = part.argmax(-1, /*keepdim=*/true);
   const at::Tensor own =

@@ -11,9 +11,9 @@
 
 namespace phalanx {
 
-/// How the ranks of a group divide scores of classes, [..., classes]: rank r has those of the `sizes[r]` classes that
-/// follow the ones of the ranks before it. Logits of a language model over its vocabulary, for instance, which all
-/// ranks together have once.
+/// The division of class scores, [..., classes], among the ranks of a group: rank r has the scores of the `sizes[r]`
+/// classes that follow the classes of the ranks before it. An example is the logits of a language model over its
+/// vocabulary, of which all ranks together have one copy.
 struct ClassParts {
   CommunicatorPtr group;
   std::vector<std::int64_t> sizes;
@@ -23,22 +23,23 @@ struct ClassParts {
 };
 using ClassPartsPtr = std::shared_ptr<const ClassParts>;
 
-/// What follows is collective: all ranks of the group call it in the same order, with the same rows, and get the same.
+/// The following functions are collective: all ranks of the group call them in the same order, with the same rows, and
+/// get the same result.
 
-/// All scores, [..., classes]; differentiable where each rank computes the same loss of them. An all-gather of them.
+/// Returns all scores, [..., classes], by an all-gather. Differentiable if each rank computes the same loss from them.
 at::Tensor gather_scores(const at::Tensor& part, const ClassParts& parts);
 
-/// The class with the highest score, int64 [...], as argmax(-1) of all scores: of equal ones the lowest class. An
-/// all-gather of 16 bytes per row.
+/// Returns the class with the highest score, int64 [...], as argmax(-1) of all scores would. The lowest of equally good
+/// classes wins. The cost is an all-gather of 16 bytes per row.
 at::Tensor best_class(const at::Tensor& part, const ClassParts& parts);
 
-/// The mean cross entropy of logits [..., classes here] and class numbers int64 [...] but those that are `ignored`; of
-/// each target, `smoothing` is spread over all classes. The value of at::cross_entropy_loss of all logits, up to
-/// rounding, in float32 at least; once differentiable.
+/// Returns the mean cross entropy of logits [..., classes here] and class numbers int64 [...], except for targets equal
+/// to `ignored`. The share `smoothing` of each target is spread over all classes. The value equals
+/// at::cross_entropy_loss of all logits up to rounding, and is computed in float32 at least. Once differentiable.
 ///
-/// No rank gets the logits of others (Shoeybi et al. 2019, Megatron-LM, arXiv:1909.08053, section 3): on the wire are
-/// an all-reduce of each row's largest logit, and one of two numbers per row (the sum of exponentials and the target's
-/// logit; with smoothing three). Backward needs no communication.
+/// No rank gets the logits of other ranks (Shoeybi et al. 2019, Megatron-LM, arXiv:1909.08053, section 3). The
+/// communication is an all-reduce of each row's largest logit, and one of two numbers per row (the sum of exponentials
+/// and the target's logit; three numbers with smoothing). Backward needs no communication.
 at::Tensor cross_entropy_of_parts(const at::Tensor& part, const ClassParts& parts, const at::Tensor& target,
                                   std::int64_t ignored, double smoothing);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The head of a language model whose vocabulary two ranks divide, forward and backward: logits of 512 tokens of width
-// 256 over 50,257 words and their cross entropy, with logits that are gathered and with logits that stay divided.
+// Measures the head of a language model whose vocabulary two ranks divide, forward and backward: logits of 512 tokens
+// of width 256 over 50,257 words and their cross entropy, once with gathered logits and once with logits that stay
+// divided.
 //   bazel run //framework/parallel:class_parts_benchmark
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
@@ -29,7 +30,7 @@ at::Tensor loss_of(const at::Tensor& logits, const ClassParts& parts, const at::
   return at::cross_entropy_loss(gather_scores(logits, parts), target);
 }
 
-// Seconds of a step, after one that nobody times.
+// Returns the seconds of a step, after one step that is not timed.
 double step(const CommunicatorPtr& world, bool gathered) {
   at::set_num_threads(1);
   ClassParts parts{.group = world, .sizes = {}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores of classes that ranks divide, against one process that has all of them.
+// Compares divided class scores with one process that has all of them.
 #include "framework/parallel/class_parts.h"
 
 #include <ATen/TensorOperators.h>
@@ -37,7 +37,7 @@ at::Tensor scores() {
   return ((at::arange(kRows * kLength * kClasses, at::kDouble) * 1.7).sin() * 4).view({kRows, kLength, kClasses});
 }
 
-// All classes, and two that are ignored.
+// Returns targets with all classes, and two that are ignored.
 at::Tensor targets() {
   at::Tensor target = (at::arange(kRows * kLength, at::kLong) * 7).remainder(kClasses).view({kRows, kLength});
   target[1][2] = target[5][0] = kIgnoredClass;
@@ -97,7 +97,7 @@ TEST(ClassParts, TheBestClassIsTheLowestOfEqualOnes) {
   for (const int ranks : {1, 2, 4}) {
     run_ranks("inproc", ranks, [](const CommunicatorPtr& world) {
       const auto parts = parts_of(world);
-      const at::Tensor coarse = scores().round();  // many are equal
+      const at::Tensor coarse = scores().round();  // many scores are equal
       EXPECT_TRUE(at::equal(best_class(own_of(coarse, parts), parts), coarse.argmax(-1)));
       EXPECT_TRUE(at::equal(best_class(own_of(coarse[0][0], parts), parts), coarse[0][0].argmax(-1)));
     });

@@ -12,12 +12,12 @@ namespace {
 constexpr std::string_view kName = "phalanx::DeferGradients";
 constexpr c10::DebugInfoKind kKind(&kName);
 
-// LibTorch takes this along to the threads that run a backward.
+// LibTorch passes this on to the threads that run a backward.
 struct Deferral final : c10::DebugInfoBase {
   explicit Deferral(DeferredGradients* gradients) : to(gradients) {}
 
-  DeferredGradients* to;  // null: there is only a forward so far
-  std::mutex mutex;       // guards what it points to
+  DeferredGradients* to;  // null: only a forward is running so far
+  std::mutex mutex;       // guards *to
 };
 
 Deferral* current() { return static_cast<Deferral*>(c10::ThreadLocalDebugInfo::get(kKind)); }

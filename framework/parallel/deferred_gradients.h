@@ -8,31 +8,32 @@
 
 namespace phalanx {
 
-/// Gradients of weights that a backward has left for later: only those of inputs are what other ranks wait for (Qi et
-/// al. 2023, arXiv:2401.10241, section 2.1). Each keeps the tensors that it needs.
+/// Gradients of weights that a backward pass has deferred: other ranks wait only for the gradients of inputs (Qi et al.
+/// 2023, arXiv:2401.10241, section 2.1). Each entry keeps the tensors that it needs alive.
 using DeferredGradients = std::vector<std::function<void()>>;
 
-/// While one lives, layers that can do so put off the gradients of their weights in backwards that this thread begins,
-/// also where LibTorch goes on with them in threads of devices. What is put off has to be called, in order, before
-/// anybody looks at the gradients.
+/// While one exists, layers that support it defer the gradients of their weights in backward passes that this thread
+/// begins, even if LibTorch continues them in the threads of devices. The deferred functions must be called, in order,
+/// before the gradients are read.
 class DeferGradients {
  public:
   explicit DeferGradients(DeferredGradients& to);
 
-  /// Does `compute` now, or puts it off.
+  /// Calls `compute` now, or defers it.
   static void now_or_later(std::function<void()> compute);
 
  private:
   c10::DebugInfoGuard guard_;
 };
 
-/// While one lives, forwards of this thread are those of backwards with DeferGradients: layers that are slower if they
-/// can put gradients off may be so here.
+/// While one exists, forward passes of this thread belong to backward passes with DeferGradients. Layers whose code is
+/// slower if it can defer gradients may use that code here.
 class ExpectDeferral {
  public:
   ExpectDeferral();
 
-  /// Whether one lives; where a backward computes forward again, whether it puts gradients off.
+  /// Returns true if one exists. While a backward pass computes forward again, returns true if that backward defers
+  /// gradients.
   static bool any();
 
  private:

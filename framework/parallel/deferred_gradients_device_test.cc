@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients that are put off by backwards that LibTorch runs in threads of devices, which are pretended.
+// Gradients that are deferred by backward passes that LibTorch runs in threads of devices. The devices are pretended.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace phalanx {
 namespace {
 
-// A backward that could put `compute` off.
+// Runs a backward pass that may defer `compute`.
 void backward(const std::function<void()>& compute) {
   const at::Tensor x = at::ones({2}, at::device(at::Device(c10::kCUDA, 0))).requires_grad_();
   x.register_hook([&](const at::Tensor&) { DeferGradients::now_or_later(compute); });
@@ -40,7 +40,7 @@ TEST(DeferredGradientsOfDevices, AreComputedAtOnceWithoutThat) {
   EXPECT_TRUE(computed);
 }
 
-// Ranks may be threads, and several have one device.
+// Ranks may be threads, and several ranks may use one device.
 TEST(DeferredGradientsOfDevices, AreKeptForTheThreadThatHasBegun) {
   constexpr std::size_t kTimes = 20;
   const auto put_off = [] {

@@ -7,9 +7,9 @@
 
 namespace phalanx {
 
-/// A number that tells contiguous tensors apart by their bits, which are copied to the CPU if they are elsewhere: a
-/// changed sign, two elements exchanged or a NaN of another kind change it. A weighted sum of 32-bit words, one pass
-/// over the memory. The same on all machines of one byte order; not for adversaries.
+/// Returns a hash of the bits of a contiguous tensor, which is copied to the CPU if it is on a device. A changed sign,
+/// two exchanged elements or another kind of NaN change the hash. It is a weighted sum of 32-bit words, computed in one
+/// pass over memory. It is the same on all machines of one byte order, and does not resist deliberate collisions.
 std::uint64_t digest(const at::Tensor& tensor);
 
 }  // namespace phalanx

@@ -11,7 +11,7 @@
 namespace phalanx {
 namespace {
 
-// A sum of squares, for one, sees neither.
+// A sum of squares, for example, would detect neither.
 TEST(Digest, SeesASignAndAPermutation) {
   const at::Tensor tensor = at::randn({1000});
   const auto before = digest(tensor);

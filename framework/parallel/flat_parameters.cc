@@ -16,7 +16,7 @@ NamedTensors numbered(const std::vector<at::Tensor>& parameters) {
   return named;
 }
 
-// The elements from where a parameter begins to where the next one does: a whole number of cache lines.
+// Returns the number of elements from the start of a parameter to the start of the next: a whole number of cache lines.
 std::int64_t padded(const at::Tensor& parameter) {
   constexpr std::int64_t kCacheLine = 64;
   const auto step = std::max<std::int64_t>(kCacheLine / parameter.element_size(), 1);

@@ -82,7 +82,7 @@ TEST(FlatParameters, ParametersKeepTheirStrides) {
   });
 }
 
-// What is not dense, or is expanded, has no place for each of its elements.
+// A tensor that is expanded or not dense does not have separate memory for each of its elements.
 TEST(FlatParameters, ParametersWithHolesAreMadeDense) {
   with_memory([](const CommunicatorPtr& memory) {
     const at::Tensor all = at::rand({4, 6});

@@ -22,13 +22,13 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr std::int64_t kPositions = -2;
-constexpr int kTag = 2;  // of messages between layers of one group
+constexpr int kTag = 2;  // for the messages of all layers of a group
 
 int after(const Communicator& group, int steps) { return (group.rank() + steps) % group.size(); }
 int before(const Communicator& group, int steps) { return (group.rank() + group.size() - steps) % group.size(); }
 
 struct Gathered {
-  at::Tensor product, x;  // of all ranks' positions
+  at::Tensor product, x;  // of the positions of all ranks
 };
 
 Gathered gather_and_multiply(const at::Tensor& x, const at::Tensor& matrix, Communicator& group) {
@@ -55,10 +55,10 @@ Gathered gather_and_multiply(const at::Tensor& x, const at::Tensor& matrix, Comm
   return {at::concat(products, kPositions), at::concat(chunks, kPositions)};
 }
 
-// The sum of chunk c begins at rank c + 1, and is complete when it has come round to rank c.
+// The sum of chunk c begins at rank c + 1, and is complete when it arrives at rank c.
 at::Tensor multiply_and_scatter(const at::Tensor& x, const at::Tensor& matrix, Communicator& group) {
   const auto chunks = x.chunk(group.size(), kPositions);
-  at::Tensor sum;  // while it leaves, until the next one takes its place
+  at::Tensor sum;  // kept while it is sent, until the next one replaces it
   std::optional<Work> sent;
   for (int step = 1; step <= group.size(); ++step) {
     const at::Tensor& chunk = chunks[static_cast<std::size_t>(before(group, step))];
@@ -68,7 +68,7 @@ at::Tensor multiply_and_scatter(const at::Tensor& x, const at::Tensor& matrix, C
       coming = at::empty_like(sum);
       received = group.recv(coming, before(group, 1), kTag);
     }
-    const at::Tensor own = at::matmul(chunk, matrix).contiguous();  // meanwhile the last sum leaves, another one comes
+    const at::Tensor own = at::matmul(chunk, matrix).contiguous();  // overlaps with sending and receiving sums
     if (step > 1) {
       received.wait();
       own.add_(coming);
@@ -131,7 +131,7 @@ class ScatteredProduct : public torch::autograd::Function<ScatteredProduct> {
   }
 };
 
-// As autocast would have it for a product: it does not look into functions of our own, whose backward is outside of it.
+// Casts as autocast would for a product. Autocast does not affect our own functions, whose backward runs outside of it.
 at::Tensor cast(const at::Tensor& tensor) {
   const auto device = tensor.device().type();
   if (!at::autocast::is_autocast_enabled(device) || tensor.scalar_type() == at::kDouble) return tensor;

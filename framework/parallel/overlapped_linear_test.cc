@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products beside collectives over positions, against the collective and the product one after the other.
+// Compares overlapped products with the collective and the product one after the other.
 #include "framework/parallel/overlapped_linear.h"
 
 #include <ATen/TensorOperators.h>
@@ -29,7 +29,7 @@ at::Tensor waves(at::IntArrayRef sizes, int rank) {
   return (at::arange(count, at::kDouble) * 0.7 + rank).cos().view(sizes);
 }
 
-// The product, and the gradients of both factors where each rank begins backward with one of its own.
+// Returns the product and the gradients of both factors. Each rank begins backward with its own gradient.
 std::vector<at::Tensor> all_of(const Product& product, at::IntArrayRef sizes, const CommunicatorPtr& group) {
   const at::Tensor x = waves(sizes, group->rank()).requires_grad_();
   const at::Tensor matrix = waves({4, 6}, 10 + group->rank()).requires_grad_();

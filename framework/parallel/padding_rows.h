@@ -3,8 +3,8 @@
 
 namespace phalanx {
 
-/// While one lives that was made with true, the thread that made it computes rows of padding (Batch::valid). They take
-/// part in the arithmetic alone, so layers that count what all ranks compute leave them out.
+/// While one made with true exists, the thread that made it computes rows of padding (Batch::valid). Such rows only
+/// take part in the arithmetic, so layers that count what all ranks compute skip them.
 class PaddingRows {
  public:
   explicit PaddingRows(bool padding) : before_(current_) { current_ = padding; }
@@ -12,7 +12,7 @@ class PaddingRows {
   PaddingRows(const PaddingRows&) = delete;
   PaddingRows& operator=(const PaddingRows&) = delete;
 
-  /// Returns what this thread's innermost one was made with; false outside of all.
+  /// Returns the argument of the innermost PaddingRows of this thread, or false outside of any.
   static bool current() { return current_; }
 
  private:

@@ -12,7 +12,7 @@
 namespace phalanx {
 namespace {
 
-// Takes a number and the character behind it, if that is one of `ends`; 0: it is not.
+// Parses a number and the character after it, and returns that character if it is one of `ends`, else 0.
 char take_number(std::string_view& text, std::int64_t& number, std::string_view ends) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || number < 0) return 0;
@@ -24,7 +24,7 @@ char take_number(std::string_view& text, std::int64_t& number, std::string_view 
   return next;
 }
 
-// True if the runs lie within the dimension and the whole has a number of elements that can be counted.
+// Returns true if the runs lie within the dimension and the whole has a countable number of elements.
 bool is_possible(const Placement& placement) {
   if (placement.dim >= static_cast<std::int64_t>(placement.shape.size())) return false;
   std::int64_t left = placement.shape[static_cast<std::size_t>(placement.dim)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of parameters along one dimension, and how names tell them.
+// Parts of parameters along one dimension, and their texts in names.
 #include "framework/parallel/placement.h"
 
 #include <ATen/ops/arange.h>
@@ -10,7 +10,7 @@
 namespace phalanx {
 namespace {
 
-// Of three projections in one, the second of two ranks.
+// Three projections in one, as the second of two ranks has them.
 const Placement kFused{.shape = {2, 12}, .dim = 1, .runs = {{2, 2}, {6, 2}, {10, 2}}};
 
 TEST(Placement, TakesItsRunsAndPutsThemBack) {

@@ -23,8 +23,8 @@ constexpr std::uint64_t kGamma = 0x9e3779b97f4a7c15;
 
 constexpr std::int64_t kElementsAThread = 1 << 15;
 
-// The numbers of vector::dropout_factors() on devices, whose tensors have no unsigned numbers of 64 bits: sums and
-// products of int64 have the same bits, and shifts bring in copies of the sign, which are cut off.
+// The following computes the numbers of vector::dropout_factors() on devices, whose tensors have no unsigned 64-bit
+// integers. Sums and products of int64 have the same bits; shifts bring in copies of the sign, which are masked out.
 
 std::int64_t bits(std::uint64_t number) { return std::bit_cast<std::int64_t>(number); }
 
@@ -38,12 +38,12 @@ at::Tensor finalized(const at::Tensor& sum) {
   return z.bitwise_xor(shifted(z, 31));
 }
 
-// Numbers of these streams. counters: int64.
+// Returns numbers of these streams. `counters` is int64.
 at::Tensor numbers(const at::Tensor& streams, const at::Tensor& counters) {
   return finalized(streams + (counters + 1) * bits(kGamma));
 }
 
-// As mix() of framework/base/random.h.
+// Computes mix() of framework/base/random.h.
 at::Tensor mixed(const at::Tensor& seeds, const at::Tensor& streams) {
   return numbers(finalized(seeds + bits(kGamma)), streams);
 }

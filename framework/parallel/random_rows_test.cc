@@ -26,7 +26,7 @@ TEST(DropoutFactors, DifferByStepLayerAndRow) {
   EXPECT_FALSE(at::equal(one, dropout_factors(rows(2), 0.5, 7, {.step = 4, .first_row = 0})));
 }
 
-// 200,000 draws: five deviations of their number are 0.3 % for a rate of 0.1.
+// In 200,000 draws, five standard deviations of the share are 0.3 % at a rate of 0.1.
 TEST(DropoutFactors, LeaveOutAsManyAsTheyShould) {
   for (const double rate : {0.0, 0.1, 0.5}) {
     const at::Tensor factors = dropout_factors(rows(200, 1000), rate, 1, {.step = 5, .first_row = 0});

@@ -25,14 +25,14 @@ using torch::autograd::variable_list;
 constexpr int kKeysTag = 0, kGradientsTag = 1;
 constexpr std::int64_t kPositionDimension = 2;  // dimension of [n, heads, positions, head width]
 
-// What crosses the ring in one message: [2, n, heads, positions, head width].
+// Packs two tensors for one message round the ring: [2, n, heads, positions, head width].
 at::Tensor packed(const at::Tensor& of_key, const at::Tensor& of_value) { return at::stack({of_key, of_value}); }
 
 c10::ScalarType sum_type(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-// Keys and values on their way: sent to the next rank, while those of the rank before come in.
+// Sends keys and values to the next rank while the ones of the rank before arrive.
 class Passing {
  public:
   Passing(const at::Tensor& here, Communicator& group)
@@ -51,8 +51,8 @@ class Passing {
   Work sent_, received_;
 };
 
-// Calls `compute(step, keys and values)` for those of each rank: step 0 has this rank's own, step s those of s ranks
-// before it.
+// Calls `compute(step, keys and values)` for the keys and values of each rank: step 0 has this rank's own, and step s
+// has the ones of the rank s places before it.
 template <class Compute>
 void go_round(at::Tensor here, Communicator& group, const Compute& compute) {
   for (int step = 0; step < group.size(); ++step) {
@@ -63,17 +63,17 @@ void go_round(at::Tensor here, Communicator& group, const Compute& compute) {
   }
 }
 
-// Which queries of this rank see which keys of the rank that is `step` before it. With chunks r and 2 P - 1 - r on rank
-// r, all that a block does not see is outside of it, but for the rank's own: there positions are in order, and it is
-// causal itself.
+// The queries of this rank and the keys of the rank `step` places before it that see each other. Rank r has chunks r
+// and 2 P - 1 - r, so a query in a block sees all keys of the block. The exception is the block of the rank's own keys:
+// there the positions are in order, and attention is causal.
 struct Block {
   Block(int step, const Communicator& group, std::int64_t positions) : causal(step == 0) {
     if (causal || group.size() == 1) {
       queries = keys = {0, positions};
-    } else if (step <= group.rank()) {  // of a rank before this one: its early chunk, by both chunks here
+    } else if (step <= group.rank()) {  // a rank before this one: both chunks here see its early chunk
       queries = {0, positions};
       keys = {0, positions / 2};
-    } else {  // of one after it: both of its chunks, by the late chunk here
+    } else {  // a rank after this one: the late chunk here sees both of its chunks
       queries = {positions / 2, positions - positions / 2};
       keys = {0, positions};
     }
@@ -88,8 +88,8 @@ struct Block {
   Range queries, keys;
 };
 
-// Attention to some of the keys: [n, heads, positions, head width], and the logarithm of the sum of exponentials of the
-// scores [n, heads, positions].
+// Attention to some of the keys: the output [n, heads, positions, head width], and the logarithm of the sum of the
+// exponentials of the scores [n, heads, positions].
 struct Partial {
   at::Tensor output, log_sum;
 };
@@ -100,7 +100,7 @@ Partial attend(const Block& block, const at::Tensor& query, const at::Tensor& pa
   return {output.to(sum_type(query)), log_sum};
 }
 
-// all = (exp(a) all + exp(b) more) / (exp(a) + exp(b)) with the logarithms a and b, without overflow.
+// Computes all = (exp(a) all + exp(b) more) / (exp(a) + exp(b)), where a and b are the logarithms, without overflow.
 void merge(const Partial& all, const Partial& more) {
   const at::Tensor weight = (more.log_sum - all.log_sum).sigmoid().unsqueeze(-1);
   all.output.add_((more.output - all.output).mul_(weight));
@@ -113,12 +113,14 @@ struct Ring final : torch::CustomClassHolder {
 };
 using RingPtr = c10::intrusive_ptr<Ring>;
 
-// Gradients of the keys and values of other ranks: each block's go with it, one rank behind, until they are home.
+// Gradients of the keys and values of other ranks. They follow their block round the ring, one rank after it, until
+// they reach the block's owner.
 class TravellingGradients {
  public:
   explicit TravellingGradients(Communicator& group) : group_(group) {}
 
-  // Those of the block that this rank computes now: of nobody yet, or on their way from the rank before.
+  // Begins the gradients of the block that this rank computes now: zeros in the first step, else they arrive from the
+  // rank before.
   void begin(int step, const at::Tensor& like) {
     current_ = step == 1 ? at::zeros_like(like) : at::empty_like(like);
     if (step > 1) received_.emplace(receive(current_));
@@ -132,7 +134,7 @@ class TravellingGradients {
     sent_.push_back(group_.send(current_, (group_.rank() + 1) % group_.size(), kGradientsTag));
   }
 
-  // Those of this rank's own block, from all others.
+  // Adds the gradients of this rank's own block, which come from all other ranks.
   void add_own_to(const at::Tensor& gradients) {
     const at::Tensor home = at::empty_like(gradients);
     receive(home).wait();
@@ -183,7 +185,8 @@ class RingAttention : public torch::autograd::Function<RingAttention> {
     go_round(packed(key, value), group, [&](int step, const at::Tensor& pair) {
       const Block block(step, group, query.size(kPositionDimension));
       if (step > 0) travelling.begin(step, of_own);
-      // Of the whole sum's logarithm, and not the block's own: so the block's scores are shares of all.
+      // The logarithm of the whole sum is used instead of the block's, so that the block's weights are shares of all
+      // keys.
       const auto [to_query, to_key, to_value] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
           block.queries.of(of_output), block.queries.of(query), block.keys.of(pair[0]), block.keys.of(pair[1]),
           block.queries.of(output), block.queries.of(log_sum), /*dropout_p=*/0, block.causal);

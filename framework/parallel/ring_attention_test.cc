@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring attention against attention of one process that has the whole sequence.
+// Compares ring attention with the attention of one process that has the whole sequence.
 #include "framework/parallel/ring_attention.h"
 
 #include <ATen/TensorOperators.h>
@@ -25,7 +25,7 @@ using testing::run_ranks;
 
 constexpr std::int64_t kSamples = 2, kHeads = 3, kWidth = 8;
 
-// Scores differ enough that a key too many or too few is far from rounding.
+// The scores differ so much that a key too many or too few is far beyond rounding.
 at::Tensor tensor_of(int which, std::int64_t length, c10::ScalarType dtype) {
   const auto count = kSamples * kHeads * length * kWidth;
   return ((at::arange(count, at::kDouble) * (0.61 + 0.17 * which)).sin() * 1.5)
@@ -45,7 +45,8 @@ double distance(const at::Tensor& got, const at::Tensor& expected) {
   return (got.to(at::kDouble) - expected).abs().max().item<double>();
 }
 
-// Output and gradients of one rank's positions; expected in float64, of the values that were rounded to `dtype`.
+// Checks output and gradients of one rank's positions. Expected values are float64, computed from inputs rounded to
+// `dtype`.
 void check(int ranks, std::int64_t length, c10::ScalarType dtype, double tolerance) {
   run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
     std::vector<at::Tensor> whole, part;
@@ -79,10 +80,10 @@ TEST(RingAttention, IsThatOfOneProcess) {
 
 TEST(RingAttention, TakesLongSequencesAndChunksOfOne) {
   check(4, 8, at::kDouble, 1e-12);
-  check(2, 1200, at::kDouble, 1e-11);  // more than the kernel computes at once
+  check(2, 1200, at::kDouble, 1e-11);  // more positions than the kernel computes at once
 }
 
-// As a layer has them: views of one projection, and a gradient that is one number at all positions.
+// The inputs are views of one projection, as in a layer, and the gradient is one number at all positions.
 TEST(RingAttention, TakesViews) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const at::Tensor rows = take_positions(tensor_of(0, 16, at::kDouble).transpose(1, 2), 1, *world);
@@ -94,7 +95,7 @@ TEST(RingAttention, TakesViews) {
   });
 }
 
-// The last position of rank 0 is that of the whole sequence.
+// The last position of rank 0 is the last one of the whole sequence.
 TEST(SequencePart, RanksHaveAnEarlyAndALateChunk) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     const at::Tensor part = take_positions(at::arange(12, at::kLong).view({1, 12}), 1, *world);

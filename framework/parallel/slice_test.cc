@@ -46,7 +46,7 @@ TEST(RowShards, AreWholeRowsAndTogetherAllOfThem) {
   }
 }
 
-// What a rank of FSDP has of a parameter.
+// An FSDP rank has such a shard of a parameter.
 TEST(RowShards, AreViewsOfTheShapeOfTheirRows) {
   const at::Tensor weight = at::arange(30).view({5, 2, 3});
   const auto shard = row_shards(kParameters, 1, 2).at(0);

@@ -26,15 +26,15 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What statistics of an input are applied with.
+// Returns the dtype in which statistics are applied to an input.
 at::ScalarType precision_of(const at::Tensor& input) {
   return input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-// Of the values of each channel. [C] float64 each.
+// Moments of the values of each channel: [C] float64 each.
 struct Moments {
   double count = 0;
-  at::Tensor mean, squares;  // sum of squared differences from the mean
+  at::Tensor mean, squares;  // sums of squared differences from the mean
 };
 
 Moments combined(const Moments& a, const Moments& b) {
@@ -46,7 +46,7 @@ Moments combined(const Moments& a, const Moments& b) {
           a.squares + b.squares + delta * delta * (a.count * b.count / count)};
 }
 
-// [1 + 2 C]: count, means, squares.
+// Returns [1 + 2 C] float64: count, means, squares.
 at::Tensor own_moments(const at::Tensor& input, std::int64_t valid) {
   const auto channels = input.size(1);
   const auto kind = input.options().dtype(at::kDouble);
@@ -70,7 +70,7 @@ Moments moments_of_all(const at::Tensor& input, const BatchStatistics& statistic
   return moments;
 }
 
-// The mean and variance that the batch is normalised with, [C].
+// Returns the mean and variance with which the batch is normalised, [C].
 std::pair<at::Tensor, at::Tensor> normal_of(const Moments& moments, const at::Tensor& input,
                                             const RunningStatistics& running) {
   const auto dtype = precision_of(input);
@@ -89,11 +89,11 @@ void keep(const Moments& moments, const RunningStatistics& running) {
 
 struct Shared final : torch::CustomClassHolder {
   Shared(BatchStatistics of, double count) : statistics(std::move(of)), samples(count) {}
-  BatchStatistics statistics;  // as they were in forward
-  double samples;              // values of each channel, over all ranks
+  BatchStatistics statistics;  // the same as in forward
+  double samples;              // number of values of each channel, over all ranks
 };
 
-// A tensor of one number per channel, to be combined with [n, C, ...].
+// Returns a tensor with one number per channel in a shape that can be combined with [n, C, ...].
 at::Tensor along(const at::Tensor& channels, const at::Tensor& input) {
   std::vector<std::int64_t> shape(static_cast<std::size_t>(input.dim()), 1);
   shape[1] = channels.numel();
@@ -117,7 +117,7 @@ class SyncBatchNorm final : public torch::autograd::Function<SyncBatchNorm> {
 
   // With xhat = (x - mean) / deviation, and sums over all samples:
   //   dx = weight / deviation * (dy - sum(dy) / count - xhat * sum(dy * xhat) / count)
-  // The first of the three terms is what batch norm with given statistics has, and its kernel makes the sums as well.
+  // The first of the three terms is the gradient of batch norm with given statistics. Its kernel computes the sums too.
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
     const at::Tensor &input = saved[0], &weight = saved[1], &mean = saved[2], &variance = saved[3];
@@ -137,7 +137,7 @@ class SyncBatchNorm final : public torch::autograd::Function<SyncBatchNorm> {
   }
 
  private:
-  // The other two terms, of rows that the statistics are of. means: [2 C], of dy and of dy * xhat.
+  // Adds the other two terms to the rows that count in the statistics. means: [2 C], of dy and of dy * xhat.
   static at::Tensor with_statistics(const at::Tensor& grad_input, const at::Tensor& input, const Shared& shared,
                                     const at::Tensor& means, const at::Tensor& weight, const at::Tensor& mean,
                                     const at::Tensor& inverse) {
@@ -145,7 +145,7 @@ class SyncBatchNorm final : public torch::autograd::Function<SyncBatchNorm> {
     const at::Tensor slope = weight.to(at::kDouble) * inverse;
     const at::Tensor by_input = -slope * inverse * means.narrow(0, channels, channels);
     const at::Tensor constant = -slope * means.narrow(0, 0, channels) - by_input * mean;
-    const at::Tensor whole = grad_input.to(precision_of(input));  // a tensor of this function's own, whatever its dtype
+    const at::Tensor whole = grad_input.to(precision_of(input));  // never shares memory with an input
     whole.narrow(0, 0, valid)
         .add_(along(constant, input))
         .addcmul_(input.narrow(0, 0, valid).to(precision_of(input)), along(by_input, input));

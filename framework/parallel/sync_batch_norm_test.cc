@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norm over the samples of all ranks, against batch norm of one process over their union.
+// Compares batch norm over the samples of all ranks with batch norm of one process over their union.
 #include "framework/parallel/sync_batch_norm.h"
 
 #include <ATen/Parallel.h>
@@ -31,7 +31,7 @@ struct Passed {
   at::Tensor output, grad_input, grad_weight, grad_bias, running_mean, running_variance;
 };
 
-// One batch, its upstream gradient and the layer.
+// A batch, its upstream gradient, and the layer.
 struct Layer {
   explicit Layer(std::int64_t rows) {
     input = at::randn({rows, kChannels, 3, 4}) * 2 + at::randn({kChannels, 1, 1}) * 3;
@@ -47,7 +47,7 @@ struct Layer {
     return {y.detach(), x.grad(), w.grad(), b.grad(), mean, variance};
   }
 
-  // Rows [begin, end), and `padding` rows of nonsense behind them.
+  // Computes rows [begin, end), followed by `padding` rows of nonsense.
   Passed share(const CommunicatorPtr& group, std::int64_t begin, std::int64_t end, std::int64_t padding,
                at::MemoryFormat format = at::MemoryFormat::Contiguous) const {
     const auto more = at::full({padding, kChannels, 3, 4}, 1e3);
@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Shares, SyncBatchNorms,
                                            std::vector<Share>{{2, 0}, {2, 0}, {1, 0}, {0, 1}}),
                          [](const auto& info) { return "Case" + std::to_string(info.index); });
 
-// Where squares are summed up, the variance of numbers far from 0 is lost in rounding.
+// If squares were summed up, rounding would lose the variance of numbers far from 0.
 TEST(SyncBatchNorm, VarianceSurvivesALargeMean) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto noise = at::concat({at::full({2, 1, 2, 2}, -1.0), at::full({2, 1, 2, 2}, 1.0)});

@@ -25,8 +25,8 @@ struct Row {
 };
 
 const std::array<std::string, 4> kTitles = {"KEY", "TYPE", "DEFAULT", "LIMITS"};
-constexpr std::size_t kWidest = 26;    // of an aligned column; a longer cell shifts only its own row
-constexpr std::size_t kColumns = 100;  // of a line
+constexpr std::size_t kWidest = 26;    // columns of an aligned cell; a longer cell shifts only its own row
+constexpr std::size_t kColumns = 100;  // longest line
 
 using Widths = std::array<std::size_t, 4>;
 
@@ -43,7 +43,7 @@ Widths widths_of(const std::vector<Row>& rows) {
   return widths;
 }
 
-// The first `count` cells, in their columns; the last one padded too.
+// Returns the first `count` cells in their columns, including the padding of the last one.
 std::string aligned(const std::array<std::string, 4>& cells, std::size_t depth, const Widths& widths,
                     std::size_t count) {
   std::string line;
@@ -59,14 +59,14 @@ std::string trimmed(std::string line) {
   return line;
 }
 
-// A table with a column for the help.
+// Returns the rows as a table in which the help is a column.
 std::string as_table(const std::vector<Row>& rows, const Widths& widths) {
   std::string text = aligned(kTitles, 0, widths, 4) + "HELP\n";
   for (const Row& row : rows) text += trimmed(aligned(row.cells, row.depth, widths, 4) + row.help) + "\n";
   return text;
 }
 
-// The words in lines of kColumns, after `line`, each but the first one indented.
+// Appends the words to `line` and breaks lines at kColumns. Each line but the first is indented.
 std::string wrapped(std::string line, const std::string& words, std::size_t indentation) {
   std::string text;
   std::istringstream stream(words);
@@ -82,7 +82,7 @@ std::string wrapped(std::string line, const std::string& words, std::size_t inde
   return text + trimmed(line) + "\n";
 }
 
-// The help of a value below it, that of a section beside its key.
+// Returns the rows as a list. The help of a value is below it, and the help of a section is next to its key.
 std::string as_list(const std::vector<Row>& rows, const Widths& widths) {
   std::string text = trimmed(aligned(kTitles, 0, widths, 4)) + "\n";
   for (const Row& row : rows) {
@@ -92,7 +92,7 @@ std::string as_list(const std::vector<Row>& rows, const Widths& widths) {
       text += wrapped(key, row.help, key.size());
       continue;
     }
-    // What does not fit is a list of choices.
+    // Only a list of choices can be too long for the line.
     const std::string start = aligned(row.cells, row.depth, widths, 3);
     if (start.size() + row.cells[3].size() <= kColumns) {
       text += trimmed(start + row.cells[3]) + "\n";
@@ -118,7 +118,8 @@ bool lies_in(const std::string& path, const std::string& section) {
   return section.empty() || path == section || path.starts_with(section + ".");
 }
 
-// What was meant: the same word elsewhere, or one that is spelled almost the same.
+// Returns the section that was probably meant: one whose last key is the same, or else one that is spelled almost the
+// same.
 std::string section_meant_by(const std::string& section, const std::vector<Row>& rows) {
   std::vector<std::string> paths;
   for (const Row& row : rows) {
@@ -175,7 +176,7 @@ class DescribingVisitor final : public Visitor {
     const std::string& selected = selection.selected();
     add(field.key, ":", {"one of", selected.empty() ? "(required)" : selected, "", field.help});
     open(field.key);
-    // A selection may hold one of its own kind, a chain of schedules for example.
+    // A selection may contain a selection of the same kind, as a chain of schedules does.
     const std::type_index kind(typeid(selection));
     if (std::ranges::count(kinds_, kind) > 0) {
       add("...", "", {"", "", "", "as above"});
@@ -208,7 +209,7 @@ class DescribingVisitor final : public Visitor {
   void entry(Selection& selection, const std::string& name) {
     rows_.push_back({path_of(path(), name), path_.size(), {"name: " + name, "", "", ""}, selection.help(name)});
     open(name);
-    // What is selected by default may have defaults of its own.
+    // The struct that holds the selection may have changed the defaults of the selected name.
     if (name == selection.selected()) {
       selection.visit_selected(*this);
     } else {
@@ -245,8 +246,8 @@ class DescribingVisitor final : public Visitor {
   std::string path() const { return path_.empty() ? "" : path_.back(); }
 
   std::vector<Row> rows_;
-  std::vector<std::string> path_;       // paths of the sections around what is being described
-  std::vector<std::type_index> kinds_;  // of the selections around it
+  std::vector<std::string> path_;       // paths of the sections around the current field
+  std::vector<std::type_index> kinds_;  // types of the selections around it
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace phalanx::config {
 
-/// describe() of config.h for what `visit` visits.
+/// Implements describe() of config.h for the fields that `visit` visits.
 std::string describe_from(const Visit& visit, const std::string& section = "");
 
 }  // namespace phalanx::config

@@ -94,7 +94,7 @@ struct Verbose {
   }
 };
 
-// As wide as a terminal is, or a window beside another one.
+// A terminal, or a window next to another one, has about this width.
 TEST(Describe, PutsTheHelpBelowWhereATableWouldBeTooWide) {
   Verbose verbose;
   EXPECT_EQ(describe(verbose), R"(KEY            TYPE     DEFAULT     LIMITS

@@ -39,7 +39,7 @@ class DumpingVisitor final : public Visitor {
   void visit(const Field& field, std::vector<double>& value) override { list(field, value); }
   void visit(const Field& field, std::vector<std::string>& value) override { list(field, value); }
 
-  // A section without a name could not be read back, and one that is missing is the same to load().
+  // A selection without a name is omitted: it could not be read back, and to load() a missing section is the same.
   void visit(const Field& field, Selection& selection) override {
     if (selection.selected().empty()) return;
     enter(field);
@@ -94,7 +94,7 @@ class DumpingVisitor final : public Visitor {
     out_ << value;
   }
 
-  // Other readers take 1e-05 for a string and 5 for an integer; the point tells them.
+  // Other readers take 1e-05 for a string and 5 for an integer, so a decimal point is added.
   void write(double value) {
     if (!std::isfinite(value)) throw std::logic_error("a number of a config is not finite");
     std::string text = shortest(value);

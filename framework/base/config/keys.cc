@@ -41,7 +41,7 @@ class PathVisitor final : public Visitor {
   void add(const Field& field) { paths.push_back(path_of(sections_.empty() ? "" : sections_.back(), field.key)); }
 
   Depth depth_;
-  std::vector<std::string> sections_;  // paths of those that are being visited
+  std::vector<std::string> sections_;  // paths of the sections that are being visited
 };
 
 }  // namespace

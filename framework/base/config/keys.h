@@ -8,12 +8,12 @@
 
 namespace phalanx::config {
 
-/// The keys beside `name` that a section has when `name` is selected, in the order of visit(); not those of nested
-/// sections. Changes nothing.
+/// Returns the keys besides `name` that a section has when `name` is selected, in the order of visit(), without the
+/// keys of nested sections. Does not change the selection.
 std::vector<std::string> keys_of(const Selection& selection, const std::string& name);
 
-/// The paths of all keys that `visit` visits: sections, selections with the fields of what is selected, and values.
-/// Lists and maps of sections are one key each.
+/// Returns the paths of all keys that `visit` visits: sections, selections with the fields of the selected name, and
+/// values. A list or map of sections counts as one key.
 std::vector<std::string> paths_of(const Visit& visit);
 
 /// Returns the part of `path` after its last dot: "lr" for "optimizer.lr".

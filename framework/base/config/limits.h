@@ -10,13 +10,14 @@
 
 namespace phalanx::config {
 
-// Whether the value is within the limits: nothing, or what is wrong with it. Booleans have no limits.
+// Return a complaint about the value, or nothing if it is within the limits. Booleans have no limits.
 std::optional<Complaint> check(const Limits& limits, bool value);
 std::optional<Complaint> check(const Limits& limits, std::int64_t value);
 std::optional<Complaint> check(const Limits& limits, double value);
 std::optional<Complaint> check(const Limits& limits, const std::string& value);
 
-/// "at least 1", "above 0", "between 0 and 1", "auto, local or mpi"; empty when anything goes.
+/// Describes the limits: "at least 1", "above 0", "between 0 and 1", "auto, local or mpi". Empty if there are no
+/// limits.
 std::string describe(const Limits& limits);
 
 }  // namespace phalanx::config

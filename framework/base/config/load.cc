@@ -17,7 +17,7 @@ void load_file_into(const Visit& visit, const std::string& path, const std::vect
   try {
     load_text_into(visit, read_config(path), path, overrides);
   } catch (const ConfigError& error) {
-    // What visit() itself has thrown knows no more than a key.
+    // An error that visit() itself throws has keys, but no places.
     throw located(error, {path, overrides});
   }
 }
@@ -36,7 +36,7 @@ void load_text_into(const Visit& visit, const std::string& text, const std::stri
   }
   const bool readable = root.kind == Node::Kind::kMap || problems.empty();
   for (const auto& assignment : overrides) lay_over(root, assignment, problems);
-  // Of a file that could not be read, every field would be missing.
+  // If the file could not be parsed, every field would be reported as missing.
   if (readable) {
     LoadingVisitor loading(root);
     visit(loading);

@@ -57,7 +57,7 @@ TEST(Load, KeepsTheDefaultsOfWhatIsNotWritten) {
   }
 }
 
-// A typo must never train something else than was meant (13): all of them at once, each with its place.
+// A typo must never train something else than was meant. All typos are reported at once, each with its place.
 TEST(Load, ReportsEveryProblemAtOnce) {
   EXPECT_EQ(problems_of(R"(name: [a]
 sede: 3
@@ -156,7 +156,7 @@ TEST(Load, ReadsAFile) {
   EXPECT_EQ(root.seed, 6);
 }
 
-// With a FIFO or /dev/zero, reading would never end.
+// Reading a FIFO or /dev/zero would never end.
 TEST(Load, RefusesWhatIsNoFileOfAConfigsSize) {
   const auto refused = [](const std::string& path) {
     Root root;

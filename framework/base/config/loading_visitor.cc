@@ -13,7 +13,7 @@
 namespace phalanx::config {
 namespace {
 
-// The other names in the selection that have this key.
+// Returns the names in the selection that have this key.
 std::vector<std::string> names_with(const Selection& selection, const std::string& key) {
   std::vector<std::string> names;
   for (const auto& name : selection.names()) {
@@ -22,14 +22,14 @@ std::vector<std::string> names_with(const Selection& selection, const std::strin
   return names;
 }
 
-// More than these nobody reads in an error.
+// A longer list of names in an error would not be read.
 constexpr std::size_t kMostNames = 20;
 
-// Text with more unknown keys than these is no config that somebody has mistyped; finding out what each was meant to be
-// would take minutes.
+// A text with more unknown keys than this is no mistyped config. Finding out what each key was meant to be would take
+// minutes.
 constexpr int kMostExplained = 100;
 
-// `path`: of the selection, or of its name.
+// `path` is the path of the selection or of its name.
 std::string known_names(const Selection& selection, std::string path) {
   const auto names = selection.names();
   if (names.empty()) return "; nothing is registered here";
@@ -38,7 +38,8 @@ std::string known_names(const Selection& selection, std::string path) {
   return "; train --help_config=" + path.substr(path.rfind('.') + 1) + " lists those that are known";
 }
 
-// {sgd: {lr: 0.1}} and what is told by one of its keys, as {name: ..., ...}; what else is written stays as it is.
+// Turns {sgd: {lr: 0.1}}, and a section whose kind follows from one of its keys, into {name: ..., ...}. Other sections
+// stay as they are.
 Node with_name(const Node& node, const Selection& selection) {
   if (node.kind != Node::Kind::kMap || find(node, "name")) return node;
   Node named = node;
@@ -66,7 +67,7 @@ LoadingVisitor::LoadingVisitor(const Node& root) : root_location_{root.location.
 
 std::vector<ConfigProblem> LoadingVisitor::finish() {
   close();
-  // A key that is like none in its section may be one of another section: a wrong indentation.
+  // A key that resembles none in its section may belong to another section: a wrong indentation.
   for (const auto& [problem, key] : unknown_) {
     problems_[problem].suggestion = path_meant_by(key, paths_);
   }
@@ -76,7 +77,7 @@ std::vector<ConfigProblem> LoadingVisitor::finish() {
 bool LoadingVisitor::enter(const Field& section) {
   const std::string path = path_to(section.key);
   const Node* node = take(section.key);
-  // Nothing is an empty section: all its lines may be commented out.
+  // A null section counts as empty, because all its lines may be commented out.
   if (node && node->kind != Node::Kind::kMap && node->kind != Node::Kind::kNull) {
     report(node->location, path, {"expected a section, got " + what_is(*node)});
     return false;
@@ -97,7 +98,7 @@ void LoadingVisitor::visit(const Field& field, Selection& selection) {
     const Node::Entry* entry = find(*node, "name");
     name = entry ? &entry->value : nullptr;
   }
-  // Without a name there is no telling which other keys are wrong, so nothing is said about them.
+  // Without a name it is unknown which other keys are wrong, so nothing is reported about them.
   if (!select(node, name, path, selection)) return;
   frames_.push_back({.node = node, .path = path, .keys = {"name"}, .selection = &selection, .name = name});
   selection.visit_selected(*this);
@@ -182,7 +183,7 @@ bool LoadingVisitor::select(const Node* node, const Node* name, const std::strin
            {"unknown name " + what_is(*name) + known_names(selection, path), meant_by(name->text, selection.names())});
     return false;
   }
-  // What is selected already may have defaults of its own, set by the struct that holds it.
+  // A name that is already selected is not selected again: the struct that holds it may have changed its defaults.
   if (selection.selected() != name->text) selection.select(name->text);
   return true;
 }
@@ -228,7 +229,7 @@ bool LoadingVisitor::accept(const Field& field, const Node& node, const std::str
   return true;
 }
 
-// What the tree has for this key of the current section.
+// Returns the tree's node for this key of the current section.
 const Node* LoadingVisitor::take(const std::string& key) {
   Frame& frame = frames_.back();
   paths_.push_back(path_of(frame.path, key));

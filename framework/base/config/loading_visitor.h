@@ -11,8 +11,8 @@
 
 namespace phalanx::config {
 
-/// Gives the fields it visits the values of a tree, and collects everything that does not fit. A field that is not in
-/// the tree, or whose value is refused, keeps its own.
+/// Gives the fields that it visits the values of a tree, and collects everything that does not fit. A field that is not
+/// in the tree, or whose value is refused, keeps its own value.
 ///
 ///     LoadingVisitor loading(root);
 ///     config.visit(loading);
@@ -21,7 +21,7 @@ class LoadingVisitor final : public Visitor {
  public:
   explicit LoadingVisitor(const Node& root);  // a map or null; must outlive the visitor
 
-  /// All problems, in the order in which they were found. Call once, after the visit.
+  /// Returns all problems, in the order in which they were found. Call once, after the visit.
   std::vector<ConfigProblem> finish();
 
   void retired(const char* key, const char* replacement) override;
@@ -29,11 +29,11 @@ class LoadingVisitor final : public Visitor {
  private:
   // A section that is being visited.
   struct Frame {
-    const Node* node = nullptr;  // its map; null when the tree has none
+    const Node* node = nullptr;  // its map; null if the tree has none
     std::string path{};
-    std::vector<std::string> keys{};       // those visited so far
-    const Selection* selection = nullptr;  // whose section it is, if any
-    const Node* name = nullptr;            // what selected it
+    std::vector<std::string> keys{};       // keys visited so far
+    const Selection* selection = nullptr;  // selection to which the section belongs, if any
+    const Node* name = nullptr;            // node that names the selected schema
   };
   struct UnknownKey {
     std::size_t problem;  // index into problems_
@@ -72,8 +72,8 @@ class LoadingVisitor final : public Visitor {
   std::vector<Frame> frames_;
   std::vector<ConfigProblem> problems_;
   std::vector<UnknownKey> unknown_;
-  int unknown_keys_ = 0;            // so far, in all sections
-  std::vector<std::string> paths_;  // of all fields visited: what could have been meant by a key in the wrong section
+  int unknown_keys_ = 0;            // number so far, over all sections
+  std::vector<std::string> paths_;  // of all fields visited; a key in a wrong section may mean one of them
 };
 
 }  // namespace phalanx::config

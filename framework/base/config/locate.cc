@@ -20,10 +20,10 @@ constexpr std::string_view kWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR
 
 struct Found {
   SourceLocation location;
-  bool exact;  // the key itself, not just a section around it
+  bool exact;  // the key itself was found, not just a section around it
 };
 
-// "hosts[1]" as "hosts" and "1]"; no bracket leaves the second empty.
+// Splits "hosts[1]" into "hosts" and "1]". Without the character `at`, the second part is empty.
 std::pair<std::string_view, std::string_view> split(std::string_view key, char at) {
   const auto position = std::min(key.find(at), key.size());
   return {key.substr(0, position), key.substr(std::min(position + 1, key.size()))};
@@ -35,7 +35,7 @@ const Node* item_of(const Node& list, std::string_view index) {
   return list.kind == Node::Kind::kList && number < list.items.size() ? &list.items[number] : nullptr;
 }
 
-// Sections and lists begin on a line of their own: theirs is that of the key.
+// Sections and lists begin on a line below their key; their place is the place of the key.
 SourceLocation place_of(const Node::Entry& entry) {
   return entry.value.kind == Node::Kind::kScalar ? entry.value.location : entry.location;
 }
@@ -60,7 +60,7 @@ std::optional<Found> find_path(const Node& root, std::string_view path) {
   return found;
 }
 
-// Whether the text goes on with what the key selects: "model: lenet" for "model lenet needs images".
+// Returns true if the text after the key names the selected schema: "model: lenet" for "model lenet needs images".
 bool names_selection(const Node& root, std::string_view key, std::string_view after) {
   const Node::Entry* entry = find(root, key);
   if (!entry || !after.starts_with(' ')) return false;
@@ -70,7 +70,7 @@ bool names_selection(const Node& root, std::string_view key, std::string_view af
   return entry->value.text == word || (name && name->value.text == word) || find(entry->value, word);
 }
 
-// "optimizer.lr" anywhere in the text; at its beginning also "task: ..." and "model lenet ...".
+// Finds a key such as "optimizer.lr" anywhere in the text; at its beginning also "task: ..." and "model lenet ...".
 std::optional<Found> first_key_in(const std::string& text, const Node& root) {
   for (std::size_t begin = text.find_first_of(kWord), end; begin != text.npos; begin = text.find_first_of(kWord, end)) {
     end = std::min(text.find_first_not_of(kWord, begin), text.size());

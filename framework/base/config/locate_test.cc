@@ -24,7 +24,7 @@ class Located : public ::testing::Test {
  protected:
   Located() { std::ofstream(path_) << kText; }
 
-  // What is said of it, without the folder of the file.
+  // Returns the text of the located problem, without the folder of the file.
   std::string text(const ConfigProblem& problem, const std::vector<std::string>& overrides = {}) const {
     return without_folder(located(ConfigError(std::vector{problem}), {path_, overrides}));
   }

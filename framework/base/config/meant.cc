@@ -12,7 +12,7 @@
 namespace phalanx::config {
 namespace {
 
-// Of PyTorch, Lightning, Hugging Face and DeepSpeed.
+// Names that PyTorch, Lightning, Hugging Face and DeepSpeed use.
 constexpr std::array kSynonyms = {
     std::pair{"learning_rate", "lr"},
     std::pair{"wd", "weight_decay"},

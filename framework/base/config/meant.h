@@ -6,12 +6,12 @@
 
 namespace phalanx::config {
 
-/// The candidate that `word` was probably meant to be: what another framework calls by that name ("learning_rate" is
-/// lr, "bfloat16" is bf16), else the nearest() in spelling. Empty when there is none.
+/// Returns the candidate that `word` was probably meant to be: the one that another framework calls by that name
+/// ("learning_rate" is lr, "bfloat16" is bf16), else the nearest() in spelling. Empty if no candidate is near.
 std::string meant_by(const std::string& word, const std::vector<std::string>& candidates);
 
-/// The path whose last key is `key`, or was probably meant by it: "optimizer.lr" for "lr" or "learning_rate". Of
-/// several, the one with the fewest keys, and of those the first. Empty when there is none.
+/// Returns the path whose last key is `key`, or was probably meant by it: "optimizer.lr" for "lr" or "learning_rate".
+/// If there are several, returns the one with the fewest keys, and the first of these. Empty if no path is near.
 std::string path_meant_by(const std::string& key, const std::vector<std::string>& paths);
 
 }  // namespace phalanx::config

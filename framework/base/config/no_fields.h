@@ -3,7 +3,7 @@
 
 namespace phalanx {
 
-/// The config of what is registered without anything to choose about it.
+/// The config of a registered product that has no options.
 struct NoFields {
   template <class V>
   void visit(V&) {}

@@ -7,24 +7,25 @@
 
 namespace phalanx::config {
 
-/// Where a piece of configuration was written.
+/// The place where a piece of configuration was written.
 struct SourceLocation {
   std::string origin{};  // file, or the command-line flag
   int line = 0;          // from 1; 0 in a flag
   int column = 0;        // from 1
 };
 
-/// A piece of YAML as it was written. Whether `8` is a number or a name is for the schema to say, so a scalar is text.
+/// A piece of YAML as it was written. A scalar is text, because only the schema knows whether `8` is a number or a
+/// name.
 struct Node {
   enum class Kind { kNull, kScalar, kList, kMap };
   struct Entry;
 
   Kind kind = Kind::kNull;
   SourceLocation location{};
-  std::string text{};            // of a scalar, quotes and escapes resolved
-  bool quoted = false;           // a scalar that was written in quotes, or as a block: a string whatever it says
-  std::vector<Node> items{};     // of a list
-  std::vector<Entry> entries{};  // of a map: in the order written, every key once
+  std::string text{};            // scalar: its text, with quotes and escapes resolved
+  bool quoted = false;           // scalar: written in quotes or as a block, and therefore always a string
+  std::vector<Node> items{};     // list: its items
+  std::vector<Entry> entries{};  // map: its entries in the order written, each key once
 };
 
 struct Node::Entry {
@@ -33,15 +34,15 @@ struct Node::Entry {
   Node value;
 };
 
-/// The map's entry for the key; null when it has none or is no map.
+/// Returns the map's entry for the key, or null if the map has no such key or the node is not a map.
 const Node::Entry* find(const Node& map, std::string_view key);
 Node::Entry* find(Node& map, std::string_view key);
 
-/// What was written, for messages: "ten" in quotes, `the string "10"`, `a list`, `a section`, `nothing`. Long texts are
-/// cut, and line ends and other control characters are shown as spaces.
+/// Describes the text of a node for messages: "ten" in quotes, `the string "10"`, `a list`, `a section`, `nothing`.
+/// Long texts are cut, and line ends and other control characters are replaced by spaces.
 std::string what_is(const Node& node);
 
-/// "optimizer.lr"; just the key at the root.
+/// Returns "optimizer.lr", or just the key at the root.
 std::string path_of(const std::string& section, const std::string& key);
 
 }  // namespace phalanx::config

@@ -9,7 +9,7 @@
 namespace phalanx::config {
 namespace {
 
-// Empty when the path is none.
+// Returns an empty list if the path is not valid.
 std::vector<std::string> split_path(const std::string& path) {
   std::vector<std::string> keys(1);
   for (const char c : path) {
@@ -23,8 +23,8 @@ std::vector<std::string> split_path(const std::string& path) {
   return keys;
 }
 
-// What is no section is replaced by one that the flag stands for: if the schema wants no section there, the flag is to
-// blame and not the file.
+// Turns a node that is not a map into one, as the flag implies. If the schema has no section there, the error belongs
+// to the flag and not to the file.
 void make_map(Node& node, const SourceLocation& location) {
   if (node.kind == Node::Kind::kMap) return;
   Node map{.kind = Node::Kind::kMap, .location = location};

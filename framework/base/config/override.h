@@ -9,12 +9,12 @@
 
 namespace phalanx::config {
 
-/// Lays "key.path=value", the value being YAML, over the tree: replaces what is at that path, and makes the sections on
-/// the way that are missing. `model: lenet` becomes `model: {name: lenet}` when a key below model is set. Whether the
-/// schema has the path is not looked at. Problems have the origin "--set key.path=value".
+/// Applies "key.path=value", where the value is YAML, to the tree: replaces the node at this path, and creates missing
+/// sections on the way. `model: lenet` becomes `model: {name: lenet}` when a key below model is set. Does not check
+/// whether the schema has the path. Problems have the origin "--set key.path=value".
 void lay_over(Node& root, const std::string& assignment, std::vector<ConfigProblem>& problems);
 
-/// What a problem of this assignment names as its origin.
+/// Returns the origin that problems of this assignment name.
 std::string origin_of(const std::string& assignment);
 
 }  // namespace phalanx::config

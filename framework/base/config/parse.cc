@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kDeepest = 50;
 
-// Builds the tree from the parser's events. yaml-cpp's own tree would be of no use: it drops duplicate keys and the
+// Builds the tree from the parser's events. yaml-cpp's own tree is not usable, because it drops duplicate keys and the
 // places of keys.
 class TreeBuilder final : public YAML::EventHandler {
  public:
@@ -30,7 +30,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    // To be thrown and not noted: at a stray comma the parser would start new documents for ever.
+    // This must throw instead of recording a problem: at a stray comma the parser would start new documents forever.
     if (std::exchange(started_, true)) throw YAML::ParserException(mark, "more text after the end of the config");
   }
   void OnDocumentEnd() override {}
@@ -52,7 +52,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
   void OnMapEnd() override { close(); }
 
-  // An anchor would be harmless, but it is there for an alias.
+  // An anchor alone would be harmless, but it is written only for an alias.
   void OnAnchor(const YAML::Mark& mark, const std::string& name) override {
     complain(location_of(mark), "anchors and aliases are not supported: write the value again instead of &" + name);
   }
@@ -62,12 +62,12 @@ class TreeBuilder final : public YAML::EventHandler {
   struct Key {
     std::string text;
     SourceLocation location;
-    bool dropped;  // its value is read and thrown away
+    bool dropped;  // the value is read and discarded
   };
   struct Open {
     Node node;
-    std::optional<Key> key{};                      // of a map: whose value comes next
-    std::unordered_map<std::string, int> lines{};  // of a map: where each of its keys was first written
+    std::optional<Key> key{};                      // of a map: key whose value comes next
+    std::unordered_map<std::string, int> lines{};  // of a map: line in which each of its keys was first written
   };
 
   void complain(const SourceLocation& location, const std::string& message, const std::string& key = {}) {
@@ -81,7 +81,8 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void open(const YAML::Mark& mark, const std::string& tag, Node::Kind kind) {
     check_tag(mark, tag);
-    // Far more than any schema has, and far less than what overflows the stack of those who walk the tree.
+    // This is far more than any schema needs, and far less than would overflow the stack of a recursive walk over the
+    // tree.
     if (open_.size() == kDeepest) throw YAML::ParserException(mark, "nested too deeply");
     open_.push_back({{.kind = kind, .location = location_of(mark)}});
   }
@@ -105,7 +106,7 @@ class TreeBuilder final : public YAML::EventHandler {
     } else {
       const Key key = *std::exchange(parent.key, std::nullopt);
       if (key.dropped) return;
-      // The parser's mark for a missing value is wherever it noticed.
+      // The parser's mark for a missing value is the place where the parser noticed that it is missing.
       if (node.kind == Node::Kind::kNull) node.location = key.location;
       parent.node.entries.push_back({key.text, key.location, std::move(node)});
     }
@@ -123,7 +124,7 @@ class TreeBuilder final : public YAML::EventHandler {
     return {node.text, node.location, !is_new};
   }
 
-  // Of the map that is open.
+  // Returns the path of the map that is being read.
   std::string path() const {
     std::string path;
     for (const Open& open : open_) {
@@ -139,7 +140,7 @@ class TreeBuilder final : public YAML::EventHandler {
   bool started_ = false;
 };
 
-// What the parser says then is true but does not help.
+// Returns true if a line is indented with tabs. The parser's message for that is true but does not help.
 bool indents_with_tabs(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {

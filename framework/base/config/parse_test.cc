@@ -84,7 +84,7 @@ TEST(Parse, EndsAtAStrayCharacter) {
   EXPECT_EQ(problems_of(", a: 1"), "t:1:1: YAML syntax: more text after the end of the config");
 }
 
-// Deeper ones must not take the stack, of the parser or of who walks the tree.
+// Deeper nesting must not overflow the stack, neither in the parser nor in a walk over the tree.
 TEST(Parse, BoundsTheDepth) {
   const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   EXPECT_EQ(problems_of(nested(50)), "");

@@ -18,9 +18,9 @@ namespace fs = std::filesystem;
 }  // namespace
 
 std::string read_config(const std::string& path) {
-  std::error_code unknown;  // read_file() then says why
+  std::error_code unknown;  // ignored: read_file() reports the reason
   const auto kind = fs::status(path, unknown).type();
-  // A FIFO is read until its writer ends, and /dev/zero forever.
+  // Reading a FIFO lasts until its writer ends, and reading /dev/zero lasts forever.
   if (kind == fs::file_type::fifo || kind == fs::file_type::character || kind == fs::file_type::socket ||
       kind == fs::file_type::block) {
     refuse(path + ": is not a regular file; write the config to one");

@@ -6,8 +6,8 @@
 
 namespace phalanx::config {
 
-/// The text of a config file. Throws ConfigError for what cannot be read, what is not a regular file (a FIFO, a device)
-/// and what is larger than kLargestConfig, without reading any of it.
+/// Returns the text of a config file. Throws ConfigError if the file cannot be read, is not a regular file (a FIFO, a
+/// device) or is larger than kLargestConfig; none of it is read in the last two cases.
 std::string read_config(const std::string& path);
 
 inline constexpr std::int64_t kLargestConfig = 4 << 20;  // bytes

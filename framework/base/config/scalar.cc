@@ -22,7 +22,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// What Python and YAML 1.1 call true and false.
+// Returns the boolean that Python or YAML 1.1 would read in the text, or an empty string.
 std::string boolean_meant(const std::string& text) {
   constexpr std::array kTrue = {"true", "yes", "on", "y", "1"};
   constexpr std::array kFalse = {"false", "no", "off", "n", "0"};
@@ -31,7 +31,8 @@ std::string boolean_meant(const std::string& text) {
   return std::ranges::count(kFalse, lower) > 0 ? "false" : "";
 }
 
-// "+3" and "010" without what a config's integers do not have: YAML 1.1 reads the latter as octal. Empty for others.
+// Returns "+3" and "010" without the plus sign and the leading zeros, which a config's integers do not have: YAML 1.1
+// reads "010" as octal. Returns an empty string for any other text.
 std::string plain_digits(const std::string& text) {
   const bool has_sign = text.starts_with('+') || text.starts_with('-');
   const std::string digits = text.substr(has_sign ? 1 : 0);
@@ -41,7 +42,8 @@ std::string plain_digits(const std::string& text) {
   return plain ? "" : (text.starts_with('-') ? "-" : "") + kept;
 }
 
-// All of the text as a number. from_chars knows no plus sign, and reads "inf" and "nan", which YAML writes .inf, .nan.
+// Parses all of the text as a number. from_chars takes no plus sign, and it accepts "inf" and "nan", which YAML writes
+// .inf and .nan.
 template <class T>
 std::errc parse_number(std::string_view text, T& value) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
@@ -76,9 +78,9 @@ std::optional<Complaint> read(const Node& node, std::int64_t& value) {
     value = parsed;
     return {};
   }
-  // 1e3 and 64.0 are what people write who think of the value and not of its type.
+  // Users who think of the value and not of its type write 1e3 or 64.0.
   double number = 0;
-  constexpr double kExact = 9007199254740992;  // 2^53: up to here the digits are what was meant
+  constexpr double kExact = 9007199254740992;  // 2^53: integers up to here are exact
   if (parse_number(node.text, number) == std::errc() && std::trunc(number) == number && std::abs(number) <= kExact) {
     complaint.suggestion = std::to_string(static_cast<std::int64_t>(number));
   }
@@ -100,7 +102,7 @@ std::optional<Complaint> read(const Node& node, double& value) {
 
 std::optional<Complaint> read(const Node& node, std::string& value) {
   if (node.kind == Node::Kind::kScalar) {
-    // The system's calls would take the text only up to there: another file, or another folder, than was written.
+    // System calls would take the text only up to there, and so use another file or folder than was written.
     if (node.text.find('\0') != node.text.npos) return Complaint{"contains a NUL character (\"\\0\")"};
     value = node.text;
     return {};
@@ -111,7 +113,7 @@ std::optional<Complaint> read(const Node& node, std::string& value) {
 }
 
 std::string shortest(double value) {
-  // to_chars would choose by length alone: 1e+06, but 999999.
+  // to_chars without a format would choose by length alone: 1e+06, but 999999.
   const double size = std::abs(value);
   const bool fixed = value == 0 || (size >= 1e-4 && size < 1e16);
   std::array<char, 32> text;
@@ -123,7 +125,7 @@ bool needs_quotes(const std::string& text) {
   constexpr std::array kReserved = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"};
   constexpr const char* kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_/";
   const std::string allowed = std::string(kLetters) + "0123456789.-+@";
-  // What starts with a letter is neither number nor date; a path may start with a slash.
+  // A text that starts with a letter is neither a number nor a date. A path may start with a slash.
   if (text.find_first_of(kLetters) != 0 || text.find_first_not_of(allowed) != text.npos) return true;
   return std::ranges::count(kReserved, lower_case(text)) > 0;
 }

@@ -61,7 +61,7 @@ TEST(ReadInteger, SuggestsTheDigitsOfAWholeNumber) {
   EXPECT_EQ(complaint_of<std::int64_t>(plain("1e300")), "expected an integer, got \"1e300\"");
 }
 
-// "010" is 8 to a reader of YAML 1.1, and 10 to one of YAML 1.2.
+// "010" is 8 for a reader of YAML 1.1, and 10 for a reader of YAML 1.2.
 TEST(ReadInteger, HasOneSpelling) {
   const std::string why = "expected an integer without plus sign or leading zeros, got ";
   EXPECT_EQ(complaint_of<std::int64_t>(plain("+3")), why + "\"+3\" -> 3");
@@ -98,7 +98,7 @@ TEST(ReadString, TakesAnyScalarAsWritten) {
   EXPECT_EQ(complaint_of<std::string>({.kind = Node::Kind::kMap}), "expected a string, got a section");
 }
 
-// Of "runs\\0x", the system's calls see "runs".
+// System calls would see only "runs" in "runs\\0x".
 TEST(ReadString, RefusesANulCharacter) {
   EXPECT_EQ(complaint_of<std::string>(quoted(std::string("a\0b", 3))), "contains a NUL character (\"\\0\")");
 }

@@ -116,7 +116,7 @@ struct Root {
   }
 };
 
-/// The report of what is wrong with the text and the overrides; empty when nothing is.
+/// Returns the report of all problems with the text and the overrides, or an empty string if they have none.
 template <class Config = Root>
 std::string problems_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
   Config config;

@@ -13,11 +13,11 @@
 
 namespace phalanx::config {
 
-/// The values a field accepts beyond its type; of a list, each of its items.
+/// The values that a field accepts beyond its type. The limits of a list apply to each of its items.
 struct Limits {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
-  bool exclusive = false;              // min and max themselves are refused
+  bool exclusive = false;              // if true, min and max themselves are refused
   std::vector<std::string> choices{};  // for strings; empty accepts any
 };
 
@@ -35,40 +35,40 @@ struct Field {
 class Visitor;
 
 /// A section whose `name` key picks one of several schemas: {name: sgd, lr: 0.1}, or {sgd: {lr: 0.1}}, or just `sgd`
-/// for its defaults. Implemented by Registry::Choice.
+/// with its defaults. Implemented by Registry::Choice.
 class Selection {
  public:
   virtual ~Selection() = default;
   virtual std::vector<std::string> names() const = 0;             // sorted
   virtual std::string help(const std::string& name) const = 0;    // one line
-  virtual const std::string& selected() const = 0;                // empty: nothing selected yet
-  virtual std::string told_by(const std::string& key) const = 0;  // the name that this key alone tells; empty: none
-  virtual void select(const std::string& name) = 0;               // resets the fields to the defaults of `name`
-  virtual void visit_selected(Visitor& visitor) = 0;  // the fields beside `name`; none if nothing is selected
+  virtual const std::string& selected() const = 0;                // empty if nothing is selected yet
+  virtual std::string told_by(const std::string& key) const = 0;  // the name that this key implies; empty: none
+  virtual void select(const std::string& name) = 0;               // also resets the fields to the defaults of `name`
+  virtual void visit_selected(Visitor& visitor) = 0;  // the fields besides `name`; none if nothing is selected
 
-  /// The fields of `name` as they would be if it were selected; changes nothing.
+  /// Visits the fields that `name` would have if it were selected, without selecting it.
   virtual void visit_defaults(const std::string& name, Visitor& visitor) const = 0;
 };
 
-/// A list of sections that share one schema, whatever their struct is: [{lr: 0.1, steps: 10}, {lr: 0.01}].
+/// A list of sections that share one schema, independent of their struct: [{lr: 0.1, steps: 10}, {lr: 0.01}].
 class SectionList {
  public:
   virtual ~SectionList() = default;
   virtual std::size_t size() const = 0;
-  virtual void reset(std::size_t size) = 0;  // that many sections, with the defaults of their struct
+  virtual void reset(std::size_t size) = 0;  // makes that many sections, with the defaults of their struct
   virtual void visit_item(std::size_t index, Visitor& visitor) = 0;
-  virtual void visit_defaults(Visitor& visitor) const = 0;  // of a section that would be added; changes nothing
+  virtual void visit_defaults(Visitor& visitor) const = 0;  // visits a section that would be added; changes nothing
 };
 
-/// Sections that share one schema, each under a key that whoever writes the config chooses:
-/// {accuracy: {min: 0.9}, loss: {max: 1}}.
+/// Sections that share one schema, each under a key that the author of the config chooses: {accuracy: {min: 0.9}, loss:
+/// {max: 1}}.
 class SectionMap {
  public:
   virtual ~SectionMap() = default;
   virtual std::vector<std::string> keys() const = 0;             // sorted
-  virtual void reset(const std::vector<std::string>& keys) = 0;  // these sections, with the defaults of their struct
+  virtual void reset(const std::vector<std::string>& keys) = 0;  // makes these, with the defaults of their struct
   virtual void visit_item(const std::string& key, Visitor& visitor) = 0;
-  virtual void visit_defaults(Visitor& visitor) const = 0;  // of a section that would be added; changes nothing
+  virtual void visit_defaults(Visitor& visitor) const = 0;  // visits a section that would be added; changes nothing
 };
 
 template <class T>
@@ -109,7 +109,7 @@ class SectionsByKey final : public SectionMap {
   std::map<std::string, T>& items_;
 };
 
-/// Sees every field of a config struct: to load it, check it, dump it or document it.
+/// Visits every field of a config struct, in order to load, check, dump or document it.
 ///
 /// A config is a plain struct whose visit() names each field once, and that is its whole schema:
 ///
@@ -119,7 +119,7 @@ class SectionsByKey final : public SectionMap {
 ///     };
 ///
 /// A field is a bool, std::int64_t, double, std::string, an optional double, a vector of integers, numbers or strings,
-/// a nested struct with a visit() of its own, a vector of such or a map of them by key, or a Selection. Its value
+/// a nested struct with its own visit(), a vector of such structs or a map of them by key, or a Selection. Its value
 /// before loading is its default. Numbers are finite.
 class Visitor {
  public:
@@ -144,7 +144,8 @@ class Visitor {
     }
   }
 
-  /// A key that configs once had. Loading one that still has it fails with `replacement`: how it is written now.
+  /// Names a key that configs once had. Loading a config that still has it fails, and the error shows `replacement`,
+  /// the way it is written now.
   virtual void retired(const char* /*key*/, const char* /*replacement*/) {}
 
  protected:
@@ -163,7 +164,7 @@ class Visitor {
   virtual void visit(const Field& field, SectionMap& value) = 0;
 };
 
-/// Applies a visitor to all fields of some config struct, which it hides.
+/// Applies a visitor to all fields of some config struct without exposing the struct's type.
 using Visit = std::function<void(Visitor&)>;
 
 }  // namespace phalanx::config

@@ -7,7 +7,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::uint32_t kPolynomial = 0x82f63b78;  // reflected
+constexpr std::uint32_t kPolynomial = 0x82f63b78;  // in reflected bit order
 
 constexpr std::array<std::uint32_t, 256> make_table() {
   std::array<std::uint32_t, 256> table{};

@@ -6,12 +6,12 @@
 
 namespace phalanx {
 
-/// CRC-32C (Castagnoli; RFC 3720, appendix B.4) of bytes, or of bytes that follow others of checksum `before`. Detects
-/// every single flipped bit. Several GB/s where the processor has an instruction for it (SSE 4.2), the same value
-/// elsewhere.
+/// Returns the CRC-32C (Castagnoli; RFC 3720, appendix B.4) of bytes, or of bytes that follow others whose checksum is
+/// `before`. Detects every single flipped bit. Processes several GB/s if the processor has an instruction for it (SSE
+/// 4.2); other processors compute the same value by table.
 std::uint32_t crc32c(const void* data, std::size_t bytes, std::uint32_t before = 0);
 
-/// The same by table, on any processor.
+/// Computes the same checksum by table, on any processor.
 std::uint32_t crc32c_portable(const void* data, std::size_t bytes, std::uint32_t before = 0);
 
 }  // namespace phalanx

@@ -16,7 +16,7 @@ std::string noise(std::size_t bytes) {
   return text;
 }
 
-// RFC 3720, appendix B.4.
+// Values from RFC 3720, appendix B.4.
 TEST(Crc32c, IsTheStandards) {
   EXPECT_EQ(crc32c("123456789", 9), 0xe3069283u);
   EXPECT_EQ(crc32c(std::string(32, '\0').data(), 32), 0x8a9136aau);

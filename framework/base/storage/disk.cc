@@ -21,7 +21,7 @@ namespace {
   throw DataError(path + ": " + std::generic_category().message(reason));
 }
 
-// Returns 0 or the reason.
+// Returns 0 or an errno.
 int write_and_sync(int file, std::string_view text) {
   if (const int reason = write_all(file, text); reason != 0) return reason;
   return ::fsync(file) == 0 ? 0 : errno;
@@ -33,7 +33,7 @@ FileRecord write_synced(const std::string& path, std::string_view text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) fail(path, errno);
   int reason = write_and_sync(file, text);
-  // Network file systems tell of some failures only here.
+  // Network file systems report some failures only when a file is closed.
   if (::close(file) != 0 && reason == 0) reason = errno;
   if (reason != 0) fail(path, reason);
   return {std::filesystem::path(path).filename(), text.size(), crc32c(text.data(), text.size())};

@@ -26,9 +26,9 @@ static_assert(std::endian::native == std::endian::little, "elements are written 
 
 using Entry = SafetensorsFile::Entry;
 
-constexpr std::uint64_t kMostHeader = 100'000'000;  // bytes, as the format's own library
+constexpr std::uint64_t kMostHeader = 100'000'000;  // bytes; the same limit as in the format's own library
 
-// The file is not damaged, but nothing here can hold one of its tensors.
+// Thrown for a file that is not damaged, but has a tensor that cannot be represented here.
 struct Unsupported {
   std::string why;
 };
@@ -47,7 +47,7 @@ Entry parse_entry(const std::string& name, const JsonValue& json) {
   return {name, *dtype, json.get<std::vector<std::int64_t>>("shape"), offsets[0], offsets[1]};
 }
 
-// Before anything is allocated for it.
+// Checks an entry before any memory is allocated for it.
 void check_entry(const Entry& entry, std::uint64_t data_bytes) {
   const auto bytes = checked_product(entry.shape, static_cast<std::int64_t>(c10::elementSize(entry.dtype)));
   if (!bytes) throw std::out_of_range("shape of " + entry.name);
@@ -57,7 +57,7 @@ void check_entry(const Entry& entry, std::uint64_t data_bytes) {
   }
 }
 
-// Tensors lie one behind the other and fill the file, so that no byte belongs to two of them or to none.
+// Checks that the tensors lie one after the other and fill the file, so that each byte belongs to exactly one of them.
 void check_coverage(const std::vector<Entry>& entries, std::uint64_t data_bytes) {
   std::vector<const Entry*> sorted;
   sorted.reserve(entries.size());

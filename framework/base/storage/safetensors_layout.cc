@@ -35,7 +35,7 @@ std::uint64_t bytes_of(const SafetensorsLayout::Tensor& tensor) {
 }  // namespace
 
 SafetensorsLayout::SafetensorsLayout(const std::string& path, const std::vector<Tensor>& tensors) {
-  // Python's libraries ask which framework's tensors these are, and refuse a file that does not say so.
+  // Python's libraries ask which framework wrote the tensors, and refuse a file that does not say so.
   nlohmann::ordered_json header{{"__metadata__", {{"format", "pt"}}}};
   std::set<std::string_view> names;
   std::uint64_t begin = 0;

@@ -12,7 +12,7 @@
 
 namespace phalanx {
 
-/// What is to be in a file of safetensors, and where.
+/// The contents of a safetensors file that will be written, and their places in it.
 struct SafetensorsLayout {
   struct Tensor {
     std::string name;
@@ -20,16 +20,16 @@ struct SafetensorsLayout {
     std::vector<std::int64_t> shape;
   };
 
-  /// One tensor behind the other. Throws DataError, with the file's `path`, for two of one name and a dtype that the
-  /// format does not have here.
+  /// Places the tensors one after the other. Throws a DataError with the file's `path` if two tensors have the same
+  /// name, or if a dtype is not supported.
   SafetensorsLayout(const std::string& path, const std::vector<Tensor>& tensors);
 
   std::string head;                             // all bytes before the elements
-  std::vector<SafetensorsFile::Entry> entries;  // in their order
-  std::uint64_t bytes = 0;                      // of the file
+  std::vector<SafetensorsFile::Entry> entries;  // in the order of the elements
+  std::uint64_t bytes = 0;                      // size of the file
 };
 
-/// "F32" -> at::kFloat. Nothing for a name that is not known.
+/// Returns the dtype of a name: at::kFloat for "F32". Returns nothing for an unknown name.
 std::optional<at::ScalarType> safetensors_dtype(const std::string& name);
 
 }  // namespace phalanx

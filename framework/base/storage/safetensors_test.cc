@@ -38,13 +38,13 @@ class Safetensors : public ::testing::Test {
     return load_safetensors(path_);
   }
 
-  // Loads a file of this header and data.
+  // Loads a file that consists of this header and data.
   NamedTensors load(const std::string& header, const std::string& data) const {
     write_atomically(path_, header_length(header.size()) + header + data);
     return load_safetensors(path_);
   }
 
-  // The error of a file with one tensor "w" described so, and 8 bytes of data.
+  // Expects an error for a file whose only tensor "w" has this description, with 8 bytes of data.
   void expect_refused(const std::string& description) const {
     EXPECT_THAT([&] { load(R"({"w":)" + description + "}", "12345678"); },
                 ThrowsMessage<DataError>(StartsWith(path_ + ": the header (bytes 8 to ")))
@@ -92,7 +92,7 @@ TEST_F(Safetensors, ViewsAndTrainedParametersAreWrittenAsTheyLook) {
 
 TEST_F(Safetensors, NoTensorsAreAFileToo) { EXPECT_TRUE(reloaded({}).empty()); }
 
-// Byte for byte what other programs expect.
+// Other programs expect exactly these bytes.
 TEST_F(Safetensors, LayoutIsTheFormats) {
   save_safetensors(path_, {{"w", at::tensor({1.0f, -2.0f})}, {"n", at::tensor({std::int64_t{258}})}});
   std::string header = R"({"__metadata__":{"format":"pt"},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"

@@ -23,7 +23,7 @@ constexpr std::uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x060
 constexpr std::uint32_t kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
 constexpr std::size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kLocator64Bytes = 20, kEnd64Bytes = 56;
 constexpr std::size_t kLongestComment = 65535;
-constexpr std::uint64_t kLimit = 0xffffffff;  // also says that the number is elsewhere
+constexpr std::uint64_t kLimit = 0xffffffff;  // also marks a number that is in the zip64 extra field
 constexpr std::size_t kAlignment = 64;
 
 template <class T>
@@ -70,7 +70,7 @@ struct Directory {
   std::uint64_t begin = 0, bytes = 0, entries = 0;
 };
 
-// Looked for from the end on: a comment of any length may follow.
+// Searches for the directory from the end of the file, because a comment of any length may follow it.
 Directory find_directory(std::ifstream& file, const std::string& path, std::uint64_t size) {
   const std::uint64_t tail = std::min<std::uint64_t>(size, kEndBytes + kLongestComment);
   const std::string text = read_at(file, path, size - tail, tail);
@@ -97,7 +97,7 @@ Directory find_directory(std::ifstream& file, const std::string& path, std::uint
   return found;
 }
 
-// What does not fit into 32 bits is in the extra field with the number 1, in this order.
+// Numbers that do not fit into 32 bits are in the extra field with id 1, in this order.
 void take_zip64(std::string_view extra, std::uint64_t& bytes, std::uint64_t& stored, std::uint64_t& header) {
   for (std::size_t at = 0; at + 4 <= extra.size();) {
     const auto id = number<std::uint16_t>(extra, at), length = number<std::uint16_t>(extra, at + 2);
@@ -181,7 +181,7 @@ void StoredZipWriter::check_size() const {
   throw DataError(path_ + ": would have more than 4 GB, or 65,534 tensors; write .safetensors instead");
 }
 
-// An extra field, "FB" as LibTorch's, fills up to where the content begins.
+// An extra field "FB", the same as LibTorch's, fills the space up to where the content begins.
 void StoredZipWriter::add(const std::string& name, std::string_view content) {
   if (content.size() >= kLimit)
     throw DataError(path_ + ": " + name + " has more than 4 GB; write .safetensors instead");
@@ -190,12 +190,12 @@ void StoredZipWriter::add(const std::string& name, std::string_view content) {
   const std::uint32_t crc = checksum(content.data(), content.size());
   const std::size_t unaligned = file_.size() + kLocalBytes + name.size() + 4;
   const auto padding = static_cast<std::uint16_t>((kAlignment - unaligned % kAlignment) % kAlignment);
-  const auto describe = [&](std::string& to) {  // what local header and directory have in common
+  const auto describe = [&](std::string& to) {  // the fields that the local header and the directory have in common
     append<std::uint16_t>(to, 0);               // version needed
     append<std::uint16_t>(to, 0);               // flags
-    append<std::uint16_t>(to, 0);               // stored
-    append<std::uint16_t>(to, 0);               // time, and no date: files of the same tensors are the same
-    append<std::uint16_t>(to, 0x21);            // 1 January 1980
+    append<std::uint16_t>(to, 0);               // compression method: stored
+    append<std::uint16_t>(to, 0);               // time; constant, so that the same tensors give the same file
+    append<std::uint16_t>(to, 0x21);            // date: 1 January 1980
     append(to, crc);
     append(to, bytes);
     append(to, bytes);

@@ -9,9 +9,10 @@
 
 namespace phalanx {
 
-/// The directory of a zip archive whose entries are stored as they are, which is what torch.save() writes (APPNOTE.TXT
-/// 6.3.10 of PKWARE, sections 4.3.7, 4.3.12, 4.3.14 to 4.3.16; also above 4 GB, which is zip64). Opening reads the
-/// directory alone. All throw DataError with the file and the offset for what is cut off, compressed or damaged.
+/// The directory of a zip archive whose entries are stored without compression, as torch.save() writes it (APPNOTE.TXT
+/// 6.3.10 of PKWARE, sections 4.3.7, 4.3.12, 4.3.14 to 4.3.16). Archives above 4 GB (zip64) are supported. Opening one
+/// reads only the directory. All functions throw a DataError with the file and the offset if the archive is cut off,
+/// compressed or damaged.
 class StoredZip {
  public:
   struct Entry {
@@ -25,9 +26,9 @@ class StoredZip {
 
   const std::string& path() const { return path_; }
   const std::vector<Entry>& entries() const { return entries_; }
-  const Entry* find(std::string_view name) const;  // null: there is none
+  const Entry* find(std::string_view name) const;  // null if there is no such entry
 
-  /// Fills `into`, entry.bytes long, and compares the checksum.
+  /// Reads an entry into `into`, which has entry.bytes bytes, and checks its checksum.
   void read(const Entry& entry, char* into) const;
   std::string read(const Entry& entry) const;
 
@@ -37,7 +38,7 @@ class StoredZip {
   std::vector<Entry> entries_;
 };
 
-/// Puts such an archive together in memory. Contents begin at multiples of 64 bytes.
+/// Writes such an archive into memory. Contents begin at multiples of 64 bytes.
 class StoredZipWriter {
  public:
   /// `path` is for messages. Throws DataError above 4 GB.

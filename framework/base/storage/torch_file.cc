@@ -16,10 +16,10 @@ namespace phalanx {
 namespace {
 
 constexpr std::string_view kPickle = "/data.pkl";
-constexpr std::uint64_t kMostSharing = 16;         // tensors that take as much as the whole file
-constexpr std::uint64_t kAlwaysFine = 4ull << 20;  // bytes of a file
+constexpr std::uint64_t kMostSharing = 16;         // how often tensors may add up to the size of the whole file
+constexpr std::uint64_t kAlwaysFine = 4ull << 20;  // bytes; smaller files count as this large
 
-// A zip archive begins with this, also one that was cut off.
+// Every zip archive begins with this magic number, even one that was cut off.
 StoredZip open(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw DataError(path + ": " + std::strerror(errno));
@@ -55,7 +55,7 @@ std::string root_of(const StoredZip& zip) {
   throw DataError(zip.path() + ": has no data.pkl, so torch.save() did not write it");
 }
 
-// Names may share a storage, as tied weights do; each is read into memory of its own.
+// Several names may share a storage, as tied weights do, but each is read into its own memory. This limits the total.
 void check_sharing(const std::string& path, const StoredZip& zip, const std::vector<PickledTensor>& tensors) {
   std::uint64_t held = 0, wanted = 0;
   for (const auto& entry : zip.entries()) held += entry.bytes;

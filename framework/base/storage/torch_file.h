@@ -13,25 +13,25 @@
 
 namespace phalanx {
 
-/// A state dict as torch.save() of torch 1.6 or later writes it (.pt, .pth, .bin): a zip archive of a pickle and the
-/// elements of each storage. Weights only: unpickle_state_dict() executes nothing. Opening reads no elements. Throws
-/// DataError for what is damaged, cut off, written by an older torch, or a TorchScript program.
+/// A state dict in the format of torch.save() of torch 1.6 or later (.pt, .pth, .bin): a zip archive of a pickle and
+/// the elements of each storage. Only weights are read: unpickle_state_dict() executes nothing. Opening a file reads no
+/// elements. Throws DataError for a file that is damaged, cut off, written by an older torch, or a TorchScript program.
 class TorchFile {
  public:
   explicit TorchFile(const std::string& path);
 
   const std::vector<PickledTensor>& tensors() const { return tensors_; }  // in the order of the file
-  at::Tensor read(const PickledTensor& tensor) const;                     // contiguous, a tensor of its own
+  at::Tensor read(const PickledTensor& tensor) const;                     // contiguous; does not share memory
 
  private:
   StoredZip zip_;
-  std::string root_;  // of the archive's names
+  std::string root_;  // first folder of the archive's names
   std::vector<PickledTensor> tensors_;
 };
 
-/// Writes a state dict that torch.load(weights_only=True) and TorchFile read. Floating-point numbers of 16, 32 and 64
-/// bits, bfloat16, integers of 8 to 64 bits, uint8 and bool, on the CPU; 4 GB at most. The file appears whole or not at
-/// all. Throws DataError.
+/// Writes a state dict that torch.load(weights_only=True) and TorchFile can read. Supports floating-point numbers of
+/// 16, 32 and 64 bits, bfloat16, integers of 8 to 64 bits, uint8 and bool, on the CPU; 4 GB at most. The file appears
+/// whole or not at all. Throws DataError.
 void save_torch(const std::string& path, const NamedTensors& tensors);
 
 }  // namespace phalanx

@@ -20,7 +20,7 @@
 namespace phalanx {
 namespace {
 
-using namespace std::string_literals;  // which may hold NUL
+using namespace std::string_literals;  // these strings may contain NUL
 
 namespace fs = std::filesystem;
 
@@ -55,7 +55,7 @@ auto refuses_torch_file(const std::string& path, const std::string& why) {
   return std::pair([path] { loaded(path); }, ThrowsMessage<DataError>(AllOf(StartsWith(path), HasSubstr(why))));
 }
 
-// Writes a file of this pickle, whose storage "0", if there is one, has these bytes.
+// Writes a file of this pickle. Its storage "0", if it has one, consists of these bytes.
 std::string pickled(const std::string& body, const std::string& storage = "") {
   StoredZipWriter zip("x");
   zip.add("archive/data.pkl", "\x80\x02" + body);
@@ -81,13 +81,13 @@ std::string tuple(const Sizes& values) {
   return all + "t";
 }
 
-// The pickle of a tensor that is a view of the storage "0", which has `elements` of float32.
+// Returns the pickle of a tensor that is a view of the storage "0", which has `elements` float32 elements.
 std::string view(std::int64_t elements, std::int64_t offset, const Sizes& shape, const Sizes& strides) {
   return "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\nFloatStorage\n" + text("0") +
          text("cpu") + number(elements) + "tQ" + number(offset) + tuple(shape) + tuple(strides) + "\x89)tR";
 }
 
-// Elements k / 4, as make_torch_files.py says.
+// Element k has the value k / 4, as make_torch_files.py sets it.
 TEST(TorchFile, ReadsWhatTorchHasSaved) {
   auto all = loaded(kGoldens + "state_dict.pt");
   ASSERT_EQ(all.size(), 8u);
@@ -111,7 +111,7 @@ TEST(TorchFile, FindsTheStateDictAmongOtherThings) {
   EXPECT_EQ(all.at("0.bias").item<float>(), 3);
 }
 
-// Each as trainers save it; `weights` is a dictionary of one tensor.
+// Each file is laid out as trainers save it; `weights` is a dictionary of one tensor.
 TEST(TorchFile, FindsTheStateDictUnderTheKeysOfTrainers) {
   const std::string weights = "}" + text("w") + view(1, 0, {1}, {1}) + "s";
   for (const std::string key :
@@ -125,8 +125,8 @@ TEST(TorchFile, FindsTheStateDictUnderTheKeysOfTrainers) {
   EXPECT_THAT(load, throws);
 }
 
-// argparse.Namespace by its reduce method and as a new object with attributes, a numpy scalar, a dtype, a path, a set,
-// and a number of 128 bits: none of them is made.
+// The objects are argparse.Namespace by its reduce method and as a new object with attributes, a numpy scalar, a dtype,
+// a path, a set, and a number of 128 bits. None of them is constructed.
 TEST(TorchFile, SkipsWhatIsSavedNextToTheWeightsWithoutMakingIt) {
   const std::string weights = "}" + text("w") + view(1, 0, {1}, {1}) + "s";
   for (const std::string& object :
@@ -170,7 +170,7 @@ TEST(TorchFile, SaysHowToConvertWhatOldTorchWrote) {
   EXPECT_THAT(load_tar, throws_too);
 }
 
-// Wherever it was cut off, or a byte was changed, an error follows that names the file, or what is read is as before.
+// Wherever the file is cut off or a byte is changed, either an error names the file, or the tensors are read as before.
 TEST(TorchFile, RefusesWhatWasCutOffOrDamaged) {
   const std::string whole = read_file(kGoldens + "nested.pt"), path = torch_scratch("damaged.pt");
   const auto good = loaded(kGoldens + "nested.pt");
@@ -193,7 +193,7 @@ TEST(TorchFile, RefusesWhatWasCutOffOrDamaged) {
   EXPECT_GT(refused, 50);
 }
 
-// Each of these is a pickle that does harm, or ends a program that believes it.
+// Each of these pickles does harm, or crashes a program that trusts it.
 TEST(TorchFile, BelievesNoPickle) {
   for (const auto& [body, why] :
        std::map<std::string, std::string>{{"cbuiltins\neval\n(X\x03\0\0\0"
@@ -225,7 +225,7 @@ TEST(TorchFile, RefusesATensorOutsideOfItsStorage) {
   EXPECT_THAT(load, throws);
 }
 
-// Elements that are repeated without end would take all memory, and sizes may be too large for their product.
+// Elements that are repeated without end would take all memory, and the product of the sizes may overflow.
 TEST(TorchFile, RefusesATensorThatRepeatsItsStorage) {
   constexpr std::int64_t k2To61 = std::int64_t{1} << 61;
   const std::string repeats = " elements, which repeat those of a storage of 4 elements; save a contiguous copy";
@@ -250,7 +250,7 @@ TEST(TorchFile, RefusesAStorageWithFewerElementsThanItsPickleSays) {
   EXPECT_THAT(load, throws);
 }
 
-// Tied weights are one tensor under two names, which a pickle remembers ('q') and recalls ('h'), or two tensors.
+// Tied weights are either one tensor under two names, which a pickle stores ('q') and recalls ('h'), or two tensors.
 TEST(TorchFile, ReadsTensorsThatShareAStorageIntoMemoryOfTheirOwn) {
   const at::Tensor base = at::arange(6, at::kFloat).reshape({2, 3});
   const std::string bytes(static_cast<const char*>(base.const_data_ptr()), base.nbytes());

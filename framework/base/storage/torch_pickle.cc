@@ -32,7 +32,7 @@ bool has_tensors(const Node& node) {
   return false;
 }
 
-// Says what a value is that is no tensor.
+// Describes a value that is not a tensor.
 std::string described(const Node& node) {
   switch (node.kind) {
     case Node::kTensor:
@@ -54,8 +54,8 @@ std::string described(const Node& node) {
   }
 }
 
-// The state dict is the dictionary itself, or one in it that trainers call by one of these names, or its only one that
-// has tensors.
+// Returns the state dict: the dictionary in `root` that has one of the names that trainers use, or the only one in it
+// that has tensors, or `root` itself.
 const Node& find_state_dict(const std::string& file, const Node& root) {
   if (root.kind != Node::kDict) {
     throw DataError(file + ": holds " + described(root) + ", and no dictionary of tensors; save model.state_dict()");
@@ -80,7 +80,7 @@ const Node& find_state_dict(const std::string& file, const Node& root) {
   return *only;
 }
 
-// A view reads the elements of its storage and no others, and it has no more elements than the storage.
+// Checks that a view reads only elements of its storage and has no more elements than the storage.
 void check_view(const std::string& file, const PickledTensor& tensor) {
   const auto refuse = [&](const std::string& why) {
     throw DataError(file + ": data.pkl: tensor " + tensor.name + " " + why);
@@ -110,7 +110,7 @@ void append_text(std::string& to, const std::string& text) {
 }
 
 void append_number(std::string& to, std::int64_t value) {
-  to += "\x8a\x08";  // a number of 8 bytes
+  to += "\x8a\x08";  // opcode for an integer of 8 bytes
   to.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 

@@ -7,7 +7,7 @@
 
 namespace phalanx {
 
-/// Torch's names for the storages of the dtypes that files of weights may have, in its module "torch".
+/// Torch's names, in its module "torch", for the storages of the dtypes that weights may have.
 struct TorchStorage {
   const char* name;
   at::ScalarType dtype;

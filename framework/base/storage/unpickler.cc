@@ -346,7 +346,8 @@ class Unpickler {
     return values;
   }
 
-  // storage, offset, size, stride, requires_grad, backward hooks; in version 3 then the dtype of an untyped storage
+  // Arguments: storage, offset, size, stride, requires_grad, backward hooks, and in version 3 the dtype of an untyped
+  // storage.
   void tensor(const Node& arguments) {
     Node* const made = make(Node::kTensor);
     made->tensor = argument(arguments, 0, Node::kStorage)->tensor;
@@ -361,7 +362,7 @@ class Unpickler {
     stack_.push_back(made);
   }
 
-  // ("storage", type, key, location, elements)
+  // Reads the id ("storage", type, key, location, elements).
   void persistent() {
     const Node& id = *pop();
     if (id.kind != Node::kList || argument(id, 0, Node::kText)->text != "storage")
@@ -380,7 +381,7 @@ class Unpickler {
   const std::string& file_;
   std::string_view pickle_;
   std::size_t at_ = 0, begin_ = 0;
-  std::deque<Node> nodes_;  // all that there are, so that nesting costs no stack
+  std::deque<Node> nodes_;  // all values in one list, so that nesting costs no stack
   std::vector<Node*> stack_;
   std::map<std::uint64_t, Node*> memo_;
 };

@@ -22,19 +22,19 @@ struct PickleNode {
     kList,
     kDict,
     kGlobal,   // a class or function, by its name; nothing is imported
-    kStorage,  // `tensor` has its key, dtype and size
+    kStorage,  // `tensor` has the storage's key, dtype and size
     kTensor,
-    kOther,  // anything else, which Python would make and this does not
+    kOther,  // anything else; Python would make an object of it, and this reader does not
   };
 
   Kind kind = kNone;
   std::int64_t integer = 0;
-  std::string text{};                // of kText. Of kGlobal "module.name"; of kOther, what would make it
-  std::vector<PickleNode*> items{};  // of kList; of kDict keys and values in turns; of kOther the state it was given
-  PickledTensor tensor{};            // of kStorage and kTensor
+  std::string text{};                // kText: the text; kGlobal: "module.name"; kOther: name of the class or function
+  std::vector<PickleNode*> items{};  // kList: items; kDict: keys and values, alternating; kOther: its state
+  PickledTensor tensor{};            // kStorage and kTensor
 };
 
-/// A pickle's values; `nodes` owns them, `root` is that of the whole pickle.
+/// The values of a pickle. `nodes` owns them; `root` is the value of the whole pickle.
 struct Unpickled {
   std::deque<PickleNode> nodes;
   const PickleNode* root = nullptr;
@@ -42,9 +42,9 @@ struct Unpickled {
 
 /// Reads a pickle without running any of it. A pickle is a program for a stack machine, which may call anything that
 /// Python can import. This machine knows the values of state dicts: dictionaries, lists, numbers, texts, tensors and
-/// their storages. An object of another class, or the result of another function, becomes a node that has no more than
-/// the name of that class or function and the state that it is given (BUILD). Time and memory are proportional to the
-/// bytes of the pickle. Messages begin with `file`. Throws DataError with the offset for a damaged pickle, and for
+/// their storages. An object of another class, or the result of another function, becomes a node that has only the name
+/// of that class or function and the state that the opcode BUILD gives it. Time and memory are proportional to the
+/// bytes of the pickle. Messages begin with `file`. Throws a DataError with the offset for a damaged pickle, and for
 /// opcodes that torch.save() does not write.
 Unpickled unpickle(const std::string& file, std::string_view pickle);
 

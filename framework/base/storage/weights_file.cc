@@ -41,7 +41,7 @@ std::string find_in(const fs::path& folder) {
   throw DataError(folder.string() + ": the folder has none of " + join({kNames.begin(), kNames.end()}, ", "));
 }
 
-// A clone without Git LFS has small text files that stand for the large ones.
+// A clone without Git LFS has small text files in place of the large ones.
 void refuse_pointer(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string line;
@@ -89,7 +89,7 @@ void WeightsFile::add(const std::string& path) {
 
 void WeightsFile::add_index(const std::string& path) {
   const std::string source = path + ": is no index of weights, {\"weight_map\": {name: file}}";
-  // By tensor.
+  // Maps the name of each tensor to its file.
   const auto files = parse_json(read_file(path), source).get<std::map<std::string, std::string>>("weight_map");
   std::set<std::string> parts;
   for (const auto& [name, file] : files) parts.insert(file);

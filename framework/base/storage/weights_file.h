@@ -15,15 +15,15 @@
 
 namespace phalanx {
 
-/// Weights in any of the formats that people bring them in:
+/// Weights in any of the common formats:
 ///
-///   X.safetensors              of one file
+///   X.safetensors              one file
 ///   X.pt, X.pth, X.bin         a state dict of torch.save() (TorchFile)
 ///   X.index.json               {"weight_map": {name: file}}, and files of either kind next to it, as Hugging Face does
 ///   a folder                   with model.safetensors.index.json, model.safetensors, pytorch_model.bin.index.json,
-///                              pytorch_model.bin or weights.safetensors, the first of these that is there
+///                              pytorch_model.bin or weights.safetensors; the first of these that exists is used
 ///
-/// Opening reads no elements. Throws DataError with file and, where it is known, offset.
+/// Opening reads no elements. Throws a DataError with the file and, if known, the offset.
 class WeightsFile {
  public:
   explicit WeightsFile(const std::string& path);
@@ -32,7 +32,7 @@ class WeightsFile {
     std::string name;
     at::ScalarType dtype;
     std::vector<std::int64_t> shape;
-    std::size_t file, index;  // where read() finds it
+    std::size_t file, index;  // where read() finds the tensor
 
     std::int64_t bytes() const;
   };
@@ -58,9 +58,10 @@ class WeightsFile {
 
 NamedTensors load_weights(const std::string& path);
 
-/// Writes .safetensors or .pt (.pth, .bin), by the name. With `shard_bytes` above 0, which .safetensors alone can have,
-/// files of at most so many bytes of tensors (one tensor may be larger), X-00001-of-00002.safetensors and on, and
-/// X.safetensors.index.json; the names of all that were written. Throws DataError, and ConfigError for another name.
+/// Writes .safetensors or .pt (.pth, .bin), depending on the name, and returns the names of all files that it wrote. If
+/// `shard_bytes` is above 0, which only .safetensors supports, writes X-00001-of-00002.safetensors and so on, each with
+/// at most that many bytes of tensors (a single tensor may be larger), and X.safetensors.index.json. Throws DataError,
+/// or ConfigError for a name with another suffix.
 std::vector<std::string> save_weights(const std::string& path, const NamedTensors& tensors,
                                       std::int64_t shard_bytes = 0);
 

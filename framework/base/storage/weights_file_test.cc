@@ -17,7 +17,7 @@
 namespace phalanx {
 namespace {
 
-using namespace std::string_literals;  // which may hold NUL
+using namespace std::string_literals;  // these strings may contain NUL
 
 namespace fs = std::filesystem;
 
@@ -59,7 +59,7 @@ TEST(WeightsFile, EveryFormatGivesBackWhatWasWritten) {
   }
 }
 
-// As torch.load() reads it: names of records, and where their contents begin.
+// torch.load() expects these names of records, and contents at these offsets.
 TEST(WeightsFile, WritesAnArchiveOfTorch) {
   save_weights(scratch("w.pt"), {{"a", at::full({2}, 1, at::kFloat)}});
   const StoredZip zip(scratch("w.pt"));
@@ -82,7 +82,7 @@ TEST(WeightsFile, DividesAndFindsTheParts) {
   const auto written = save_weights(folder + "/model.safetensors", some_weights(), 30);
   EXPECT_EQ(written.back(), folder + "/model.safetensors.index.json");
   EXPECT_GT(written.size(), 3u);
-  const WeightsFile file(folder);  // by the names that are looked for in a folder
+  const WeightsFile file(folder);  // found by the names that are looked for in a folder
   EXPECT_EQ(file.files(), written.size() - 1);
   expect_equal(load_weights(written.back()), some_weights());
   fs::remove(written[1]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of the NVIDIA driver, of LibTorch's part for CUDA and of our plug-in, which the machine of a test may lack.
-// What they say is set by defines.
+// Replaces the NVIDIA driver, libtorch_cuda.so and our plug-in, so that tests need none of them. Defines set the
+// versions and the number of devices that it reports.
 extern "C" {
 
 int cuDriverGetVersion(int* version) {

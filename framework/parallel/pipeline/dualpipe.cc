@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DualPipe (DeepSeek-AI 2024, DeepSeek-V3 Technical Report, arXiv:2412.19437, section 3.2.1 and figure 5): half of the
 // micro-batches go through the ranks from the first to the last, the other half from the last to the first, and each
-// rank has the stages of both ways. The eight phases are those of the authors' implementation
+// rank has the stages of both ways. The eight phases follow the authors' implementation
 // (github.com/deepseek-ai/DualPipe).
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@ namespace {
 
 using Kind = Action::Kind;
 
-// One rank's actions. Way 0 is the one that begins at the end that the rank is nearer to.
+// Writes the actions of one rank. Way 0 begins at the end of the pipeline that is nearer to the rank.
 class Writer {
  public:
   Writer(const ScheduleOptions& options, int rank, std::vector<Action>& actions)
@@ -45,8 +45,8 @@ class Writer {
   int rank_;
   bool far_;
   std::vector<Action>& actions_;
-  std::array<int, 2> forwards_{}, backwards_{};  // so far, by way
-  std::deque<Action> owed_;                      // gradients of weights
+  std::array<int, 2> forwards_{}, backwards_{};  // counts so far, by way
+  std::deque<Action> owed_;                      // gradients of weights that are still to be computed
 };
 
 void write(const ScheduleOptions& options, int rank, std::vector<Action>& actions) {
@@ -54,8 +54,8 @@ void write(const ScheduleOptions& options, int rank, std::vector<Action>& action
   const auto repeat = [](int times, const auto& body) {
     for (int i = 0; i < times; ++i) body(i);
   };
-  const int near = std::min(rank, options.ranks - 1 - rank);  // ranks between this one and the nearer end
-  const int inner = options.ranks / 2 - near - 1;             // and the middle
+  const int near = std::min(rank, options.ranks - 1 - rank);  // number of ranks between this one and the nearer end
+  const int inner = options.ranks / 2 - near - 1;             // number of ranks between this one and the middle
   repeat(2 * inner, [&](int) { writer.forward(0); });
   repeat(near + 1, [&](int) {
     writer.forward(0);
@@ -77,7 +77,8 @@ void write(const ScheduleOptions& options, int rank, std::vector<Action>& action
     writer.forward(1);
     writer.backward(0, false);
   });
-  // In the second half of these, gradients of weights are put off; of an odd number, half of the one in the middle.
+  // In the second half of these, gradients of weights are deferred. If their number is odd, this begins with the second
+  // backward of the middle one.
   bool split = false;
   repeat(near + 1, [&](int i) {
     if (i == (near + 1) / 2 && near % 2 == 1) split = true;

@@ -3,7 +3,7 @@
 
 #include "framework/parallel/pipeline/schedule.h"
 
-// What make_schedule() calls; the options have been checked as far as they are alike for all.
+// Makers that make_schedule() calls. The options have passed the checks that all schedules share.
 
 namespace phalanx::pipeline {
 
@@ -14,7 +14,7 @@ Schedule make_zb_h1(const ScheduleOptions& options);
 Schedule make_zero_bubble(const ScheduleOptions& options);
 Schedule make_dualpipe(const ScheduleOptions& options);
 
-/// One without actions.
+/// Returns a schedule without actions.
 inline Schedule empty_schedule(const char* name, const ScheduleOptions& options) {
   return {.name = name,
           .ranks = options.ranks,

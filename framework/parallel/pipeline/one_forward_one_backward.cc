@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpipe, 1f1b and interleaved: a rank does some forwards first, then a forward and a backward by turns, then the rest
-// of the backwards. They differ in how many come first, and in what the k-th of a rank is.
+// gpipe, 1f1b and interleaved: a rank runs some forwards first, then alternates forwards and backwards, then runs the
+// remaining backwards. They differ in the number of first forwards, and in the order of a rank's actions.
 #include <algorithm>
 #include <functional>
 
@@ -46,7 +46,7 @@ Schedule make_1f1b(const ScheduleOptions& options) {
   return one_stage("1f1b", options, [&](int rank) { return options.ranks - rank - 1; });
 }
 
-// Micro-batches go through by groups of P: all of a group through a rank's first stage, then through its second.
+// Micro-batches go through in groups of P: a whole group goes through a rank's first stage, then through its second.
 Schedule make_interleaved(const ScheduleOptions& options) {
   const int p = options.ranks, v = options.stages_per_rank, m = options.micro_batches;
   if (m % p != 0) {

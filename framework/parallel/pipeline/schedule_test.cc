@@ -30,12 +30,12 @@ class EverySchedule : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Names, EverySchedule, ::testing::ValuesIn(schedule_names()),
                          [](const auto& info) { return "of_" + info.param; });
 
-// simulate() throws where ranks wait for ever, or an action is missing.
+// simulate() throws if ranks wait forever or an action is missing.
 TEST_P(EverySchedule, EndsOnAnyNumberOfRanksAndMicroBatches) {
   int tried = 0;
   for (int ranks = 1; ranks <= 8; ++ranks) {
     for (int micro_batches = 1; micro_batches <= 32; ++micro_batches) {
-      // A search for each would take seconds.
+      // A search for each number would take seconds.
       if (GetParam() == "zero_bubble" && micro_batches > 9 && micro_batches % 8 != 0) continue;
       for (int stages = 1; stages <= 3; ++stages) {
         const ScheduleOptions options{.ranks = ranks, .stages_per_rank = stages, .micro_batches = micro_batches};
@@ -136,7 +136,7 @@ TEST(MakeSchedule, SaysWhatFits) {
   refused("1f1b", {.ranks = 4, .micro_batches = 8, .memory_limit = 6}, "1f1b keeps to no memory_limit");
 }
 
-// Faults that are planted into good schedules.
+// Good schedules into which a fault is introduced.
 class Planted : public ::testing::Test {
  protected:
   void expect_error(const std::string& what) const {

@@ -63,7 +63,7 @@ class Run {
 
  private:
   struct Done {
-    double end = -1;  // not yet
+    double end = -1;  // negative: not done yet
     std::size_t rank = 0;
   };
 
@@ -103,7 +103,8 @@ class Run {
     }
   }
 
-  // When what an action needs has come; negative: not yet. And what that is.
+  // Returns the time at which the inputs of an action have arrived. If one has not, returns a negative number and names
+  // it.
   double ready(std::size_t rank, const Action& action, std::string* missing = nullptr) const {
     double at = 0;
     const auto need = [&](bool forward, int stage) {
@@ -188,7 +189,7 @@ class Run {
   const Schedule& schedule_;
   Costs costs_;
   Timeline timeline_;
-  std::vector<Done> forwards_, gradients_;  // of inputs; by stage and micro-batch
+  std::vector<Done> forwards_, gradients_;  // ends of forwards and of input gradients, by stage and micro-batch
 };
 
 }  // namespace

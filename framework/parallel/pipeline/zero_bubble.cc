@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// zb_h1 and zero_bubble: gradients of weights are needed only at the end of the step, so a rank computes them where it
-// would wait otherwise (Qi et al. 2023, Zero Bubble Pipeline Parallelism, arXiv:2401.10241).
+// zb_h1 and zero_bubble: gradients of weights are needed only at the end of the step, so a rank computes them while it
+// would otherwise wait (Qi et al. 2023, Zero Bubble Pipeline Parallelism, arXiv:2401.10241).
 //
-// Both are made by running the pipeline: a rank that is free takes the gradient of an input, if one has come; else it
-// does a forward, if one has come and its memory allows; else the gradient of weights. zero_bubble runs several
-// variants and takes the shortest.
+// Both are made by simulating the pipeline. A rank that is free computes an input gradient if its inputs have arrived;
+// otherwise a forward, if its input has arrived and memory allows; otherwise a weight gradient. zero_bubble simulates
+// several variants and takes the shortest.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -20,10 +20,10 @@ namespace {
 using Kind = Action::Kind;
 
 struct Rules {
-  std::vector<int> warm_up;    // by rank: forwards before the first gradient of an input, if they come
-  int most_live = 1;           // micro-batches whose activations a rank holds
-  bool forward_first = false;  // where both a forward and a gradient of an input have come
-  std::vector<int> most_owed;  // by rank: gradients of weights that it puts off while it has something else to do
+  std::vector<int> warm_up;    // by rank: forwards before the first input gradient, if their inputs have arrived
+  int most_live = 1;           // micro-batches whose activations a rank may hold
+  bool forward_first = false;  // if both a forward and an input gradient could begin
+  std::vector<int> most_owed;  // by rank: weight gradients deferred while there is other work
 };
 
 class Greedy {
@@ -35,11 +35,11 @@ class Greedy {
         forward_end_(ranks_.size(), std::vector<double>(static_cast<std::size_t>(options.micro_batches), kNever)),
         gradient_end_(forward_end_) {}
 
-  // None where the ranks cannot go on.
+  // Returns nothing if the ranks cannot continue.
   std::optional<Schedule> run(const char* name) {
     Schedule schedule = empty_schedule(name, options_);
     for (std::size_t left = ranks_.size() * 3 * forward_end_[0].size(); left > 0; --left) {
-      // The rank that can begin something first; of several, the last, which others wait for.
+      // Choose the rank that can begin an action first. Of several, choose the last one, because others wait for it.
       std::optional<Choice> next;
       for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
         const auto choice = choose(rank);
@@ -123,21 +123,22 @@ class Greedy {
   std::vector<std::vector<double>> forward_end_, gradient_end_;  // by rank and micro-batch
 };
 
-// For each rank, `steps` for itself and each rank behind it, and `more`.
+// For each rank: `steps` for itself and for each rank after it, plus `more`.
 std::vector<int> by_ranks_behind(const ScheduleOptions& options, int steps, int more) {
   std::vector<int> counts;
   for (int rank = 0; rank < options.ranks; ++rank) counts.push_back(std::max(0, steps * (options.ranks - rank) + more));
   return counts;
 }
 
-// For each rank, `steps` for each rank before it, and `more`.
+// For each rank: `steps` for each rank before it, plus `more`.
 std::vector<int> by_ranks_before(const ScheduleOptions& options, int steps, int more) {
   std::vector<int> counts;
   for (int rank = 0; rank < options.ranks; ++rank) counts.push_back(steps * rank + more);
   return counts;
 }
 
-// `first` forwards, then a forward, the gradient of an input and that of weights by turns, of which `owed` are put off.
+// Makes a schedule of `first` forwards, followed by repeated groups of a forward, an input gradient and a weight
+// gradient. The weight gradients lag `owed` micro-batches behind, and the remaining ones follow at the end.
 Schedule by_turns(const char* name, const ScheduleOptions& options, const std::vector<int>& first,
                   const std::vector<int>& owed) {
   Schedule schedule = empty_schedule(name, options);
@@ -158,7 +159,8 @@ Schedule by_turns(const char* name, const ScheduleOptions& options, const std::v
   return schedule;
 }
 
-// The shortest of those that keep to a limit; of equally long ones, the one whose ranks take the least time each.
+// Keeps the shortest schedule within a memory limit. Of equally long ones, it keeps the one whose ranks take the least
+// time.
 class Search {
  public:
   Search(const ScheduleOptions& options, int limit) : options_(options), limit_(limit) {}
@@ -188,7 +190,7 @@ class Search {
 
 }  // namespace
 
-// As 1f1b; rank r puts off the gradients of the weights of r micro-batches, as many as wait behind it.
+// Like 1f1b, but rank r defers the weight gradients of r micro-batches.
 Schedule make_zb_h1(const ScheduleOptions& options) {
   return by_turns("zb_h1", options, by_ranks_behind(options, 1, -1), by_ranks_before(options, 1, 0));
 }
